@@ -1,0 +1,94 @@
+import type { ClientDirectory, ClientLookup } from '@gateway/domain/client-directory';
+import { areWellFormed, type Credentials, hashSecret, matchesSecret } from '@gateway/domain/credentials';
+import type { Failure } from '@gateway/domain/failure';
+import type { Client, Merchant } from '@gateway/domain/merchant';
+import { failed, type Result, success } from '@gateway/domain/result';
+
+export interface AuthenticateDeps {
+  readonly directory: ClientDirectory;
+  /** Milliseconds since 1970-01-01 UTC. */
+  readonly now: () => number;
+}
+
+/** Checks the credentials of a request. Missing, unknown and wrong ones get one answer. */
+export type Authenticate = (
+  credentials: { readonly [Key in keyof Credentials]: Credentials[Key] | undefined },
+) => Promise<Result<Merchant, Failure>>;
+
+/**
+ * A client is served from memory for this long after it was read. A revoked secret must stop within 1 s in every process, and
+ * this bound holds without any message that could get lost; the rest of the second is for the look-up itself.
+ */
+const cacheLifeMs = 800;
+
+/** A client in use is read anew in the background at this age, so that no request of a busy merchant waits for a look-up. */
+const refreshAgeMs = 400;
+
+/** Clients kept in memory, the longest unread are dropped first. About 1 KB each. Only clients that exist are kept. */
+const cachedClientsMax = 10_000;
+
+/** Look-ups under way for ids that are not in memory. A flood of unknown ids can't take more than this. */
+const strangerLookupsMax = 64;
+
+interface CachedClient {
+  readonly client: Client;
+  readonly readAtMs: number;
+}
+
+/**
+ * Makes the check. A pass may come from memory; a refusal never does: whatever does not match is looked up first, so that an
+ * unknown id and a wrong secret cost the same work, and a new secret works at once.
+ */
+export function createAuthenticate({ directory, now }: AuthenticateDeps): Authenticate {
+  const cache = new Map<string, CachedClient>();
+  const lookups = new Map<string, Promise<ClientLookup>>();
+
+  const lookUp = (clientId: string): Promise<ClientLookup> => {
+    const underWay = lookups.get(clientId);
+    if (underWay !== undefined) return underWay;
+    if (!cache.has(clientId) && lookups.size >= strangerLookupsMax) return Promise.resolve({ kind: 'overloaded' });
+    const readAtMs = now();
+    const lookup = directory.findClient(clientId).finally(() => lookups.delete(clientId));
+    lookups.set(clientId, lookup);
+    return lookup.then((found) => {
+      if (found.kind === 'found') keep(clientId, { client: found.client, readAtMs });
+      if (found.kind === 'unknown') cache.delete(clientId);
+      return found;
+    });
+  };
+
+  const keep = (clientId: string, cached: CachedClient) => {
+    cache.delete(clientId);
+    cache.set(clientId, cached);
+    for (const oldest of cache.keys()) {
+      if (cache.size <= cachedClientsMax) return;
+      cache.delete(oldest);
+    }
+  };
+
+  return async ({ clientId, clientSecret }) => {
+    if (clientId === undefined || clientSecret === undefined) return failed({ kind: 'unauthenticated' });
+    if (!areWellFormed({ clientId, clientSecret })) return failed({ kind: 'unauthenticated' });
+    const presented = hashSecret(clientSecret);
+    const cached = cache.get(clientId);
+    const ageMs = cached === undefined ? Number.POSITIVE_INFINITY : now() - cached.readAtMs;
+    if (cached !== undefined && ageMs < cacheLifeMs && holds(cached.client, presented, now())) {
+      if (ageMs >= refreshAgeMs) lookUp(clientId).catch(() => {});
+      return success(cached.client.merchant);
+    }
+    const found = await lookUp(clientId);
+    if (found.kind === 'unavailable') return failed({ kind: 'unavailable' });
+    if (found.kind === 'overloaded') return failed({ kind: 'overloaded', retryAfterSeconds: 1 });
+    const secrets = found.kind === 'found' ? found.client : undefined;
+    if (!holds(secrets, presented, now()) || found.kind === 'unknown') return failed({ kind: 'unauthenticated' });
+    return success(found.client.merchant);
+  };
+}
+
+function holds(client: Client | undefined, presented: Uint8Array, nowMs: number): boolean {
+  const live = client?.secrets.filter(({ endsAtMs }) => endsAtMs === null || endsAtMs > nowMs) ?? [];
+  return matchesSecret(
+    presented,
+    live.map(({ hash }) => hash),
+  );
+}

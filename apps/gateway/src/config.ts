@@ -1,0 +1,72 @@
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type BaseUrl, parseBaseUrl } from '@gateway/domain/payment-link';
+
+export interface Config {
+  /** The address that both listeners bind. */
+  readonly host: string;
+  /** 0 takes any free port. */
+  readonly httpPort: number;
+  readonly grpcPort: number;
+  /** Absent: `http://localhost:` and the port that the HTTP listener got. */
+  readonly baseUrl: BaseUrl | undefined;
+  /** Absent: the embedded PostgreSQL, with its data in `dataDir`. */
+  readonly databaseUrl: string | undefined;
+  readonly dataDir: string;
+}
+
+/** The folder of the repository, where `.data/` lies unless DATA_DIR says otherwise. */
+const repository = fileURLToPath(new URL('../../..', import.meta.url));
+
+/** Reads the configuration from environment variables. Throws one error that tells all problems, one a line. */
+export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const problems: string[] = [];
+  const read = <Value>(
+    name: string,
+    byDefault: Value,
+    parse: (text: string) => Value | undefined,
+    told: string,
+  ): Value => {
+    const text = env[name];
+    if (text === undefined || text === '') return byDefault;
+    const value = parse(text);
+    if (value === undefined) problems.push(`${name} ${told}`);
+    return value ?? byDefault;
+  };
+  const config: Config = {
+    host: read(
+      'HOST',
+      '127.0.0.1',
+      (text) => (/\s/.test(text) ? undefined : text),
+      'must be an address or a host name',
+    ),
+    httpPort: read('HTTP_PORT', 8080, parsePort, 'must be a port from 0 to 65535'),
+    grpcPort: read('GRPC_PORT', 9090, parsePort, 'must be a port from 0 to 65535'),
+    baseUrl: read(
+      'BASE_URL',
+      undefined,
+      parseBaseUrl,
+      'must be an absolute http or https URL without query or fragment',
+    ),
+    databaseUrl: read('DATABASE_URL', undefined, parseDatabaseUrl, 'must be a postgres:// URL'),
+    dataDir: read('DATA_DIR', resolve(repository, '.data'), (text) => resolve(text), ''),
+  };
+  if (config.httpPort !== 0 && config.httpPort === config.grpcPort)
+    problems.push('HTTP_PORT and GRPC_PORT must differ');
+  if (problems.length > 0) throw new ConfigError(problems.join('\n'));
+  return config;
+}
+
+/** The environment is not a configuration; the message tells every problem without repeating a value. */
+export class ConfigError extends Error {
+  override name = 'ConfigError';
+}
+
+function parsePort(text: string): number | undefined {
+  return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined;
+}
+
+function parseDatabaseUrl(text: string): string | undefined {
+  const protocol = URL.parse(text)?.protocol;
+  return protocol === 'postgres:' || protocol === 'postgresql:' ? text : undefined;
+}

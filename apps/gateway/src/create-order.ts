@@ -1,0 +1,79 @@
+import type { RandomBytes } from '@gateway/domain/base62';
+import type { Failure } from '@gateway/domain/failure';
+import type { Merchant } from '@gateway/domain/merchant';
+import { type Order, openOrder } from '@gateway/domain/order';
+import { canonicalText, checkChecksum, checksumPrefix } from '@gateway/domain/order-checksum';
+import { orderDifference } from '@gateway/domain/order-difference';
+import type { ServiceOrderIds } from '@gateway/domain/order-id';
+import type { OrderStore } from '@gateway/domain/order-store';
+import { createOrderToken } from '@gateway/domain/order-token';
+import { type OrderInput, parseOrder } from '@gateway/domain/parse-order';
+import { failed, type Result, success } from '@gateway/domain/result';
+
+export interface CreateOrderDeps {
+  readonly store: OrderStore;
+  readonly serviceOrderIds: ServiceOrderIds;
+  readonly randomBytes: RandomBytes;
+  /** Milliseconds since 1970-01-01 UTC. */
+  readonly now: () => number;
+}
+
+/** Who creates an order: the merchant, and the secret that the request was made with, as the checksum is keyed with it. */
+export interface Caller {
+  readonly merchant: Merchant;
+  readonly clientSecret: string;
+}
+
+export interface KeptOrder {
+  readonly order: Order;
+  /** Whether the order was kept before: the same order was sent again. */
+  readonly replayed: boolean;
+}
+
+/** How long the store is asked to wait when it is overloaded: its queue is worked off in a fraction of this. */
+const overloadedRetryAfterSeconds = 1;
+
+/** Creates an order, or finds the one that was sent before: the one use case behind every door. */
+export async function createOrder(
+  deps: CreateOrderDeps,
+  caller: Caller,
+  input: OrderInput,
+  timeoutMs: number,
+): Promise<Result<KeptOrder, Failure>> {
+  const startedAtMs = deps.now();
+  const parsed = parseOrder(input);
+  if (!parsed.ok) return failed({ kind: 'invalid_order', errors: parsed.failure });
+  const fields = parsed.value;
+  switch (checkChecksum(fields, caller.clientSecret, caller.merchant.checksumMode)) {
+    case 'does_not_verify':
+      return failed({ kind: 'checksum_mismatch', canonicalText: canonicalText(fields) });
+    case 'not_versioned':
+      return failed({
+        kind: 'invalid_order',
+        errors: [{ field: 'order_checksum', code: 'not_allowed', message: `must begin with ${checksumPrefix}` }],
+      });
+  }
+  const taken = deps.serviceOrderIds.take();
+  const serviceOrderId = typeof taken === 'number' ? taken : await taken.catch(() => undefined);
+  if (serviceOrderId === undefined) return failed({ kind: 'unavailable' });
+  const order = openOrder(fields, {
+    merchantId: caller.merchant.id,
+    serviceOrderId,
+    orderToken: createOrderToken(deps.randomBytes),
+    createdAtMs: deps.now(),
+  });
+  const outcome = await deps.store.create(order, timeoutMs - (order.createdAtMs - startedAtMs));
+  switch (outcome.kind) {
+    case 'created':
+      return success({ order, replayed: false });
+    case 'exists': {
+      const differing = orderDifference(outcome.order.fields, fields);
+      if (differing.length === 0) return success({ order: outcome.order, replayed: true });
+      return failed({ kind: 'order_id_conflict', fields: differing });
+    }
+    case 'overloaded':
+      return failed({ kind: 'overloaded', retryAfterSeconds: overloadedRetryAfterSeconds });
+    default:
+      return failed(outcome);
+  }
+}

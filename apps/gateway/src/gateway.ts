@@ -1,0 +1,71 @@
+import { createServiceOrderIds } from '@gateway/domain/order-id';
+import { type BaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
+import { openClientDirectory } from '@gateway/postgres/client-directory';
+import { openOrderStore } from '@gateway/postgres/order-store';
+import { openServiceOrderIdBlocks } from '@gateway/postgres/service-order-id-blocks';
+import { createAuthenticate } from './authenticate.ts';
+import type { Config } from './config.ts';
+import { createGrpcListener } from './grpc/server.ts';
+import { createHttpListener } from './http/server.ts';
+import type { Log } from './log.ts';
+import { createRandomBytes } from './random-bytes.ts';
+import { StartError } from './run.ts';
+
+export interface Gateway {
+  readonly baseUrl: BaseUrl;
+  readonly httpPort: number;
+  readonly grpcPort: number;
+  /** Stops listening, lets calls under way finish, and closes the connections to the database. */
+  close(): Promise<void>;
+}
+
+/** Opens the stores and both doors of a gateway on a database that has its schema already. */
+export async function openGateway(
+  config: Pick<Config, 'host' | 'httpPort' | 'grpcPort' | 'baseUrl'> & { readonly databaseUrl: string },
+  log: Log,
+): Promise<Gateway> {
+  const blocks = openServiceOrderIdBlocks(config.databaseUrl);
+  const directory = openClientDirectory(config.databaseUrl);
+  const store = openOrderStore({ url: config.databaseUrl });
+  let baseUrl = config.baseUrl ?? localBaseUrl(config.httpPort);
+  const deps = {
+    store,
+    serviceOrderIds: createServiceOrderIds(blocks.reserve),
+    randomBytes: createRandomBytes(),
+    now: Date.now,
+    authenticate: createAuthenticate({ directory, now: Date.now }),
+    baseUrl: () => baseUrl,
+    isReady: () => blocks.isReachable(),
+    log,
+  };
+  const http = createHttpListener(deps, pathPrefixOf(baseUrl));
+  const grpc = createGrpcListener(deps);
+  const close = async () => {
+    await Promise.all([http.close(), grpc.close()]);
+    await Promise.all([store.close(), directory.close(), blocks.close()]);
+  };
+  try {
+    const httpPort = await bound('HTTP_PORT', config.httpPort, http.listen(config.httpPort, config.host));
+    baseUrl = config.baseUrl ?? localBaseUrl(httpPort);
+    const grpcPort = await bound('GRPC_PORT', config.grpcPort, grpc.listen(config.grpcPort, config.host));
+    return { baseUrl, httpPort, grpcPort, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function localBaseUrl(httpPort: number): BaseUrl {
+  return `http://localhost:${httpPort}` as BaseUrl;
+}
+
+/** Says in words which port can't be had, and why. */
+async function bound(variable: string, wanted: number, listening: Promise<number>): Promise<number> {
+  try {
+    return await listening;
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : error;
+    const reason = code === 'EADDRINUSE' ? 'it is taken' : `the system says ${code}`;
+    throw new StartError(`${variable} ${wanted} can't be listened on: ${reason}. Set ${variable} to another port.`);
+  }
+}

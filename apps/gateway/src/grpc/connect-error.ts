@@ -1,0 +1,64 @@
+import { Code, ConnectError } from '@connectrpc/connect';
+import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
+import { type Failure, failureDetail, failures } from '@gateway/domain/failure';
+
+/** Who speaks in `google.rpc.ErrorInfo.domain`. */
+export const errorDomain = 'order-gateway';
+
+/** The numbers behind the canonical names in the table of failures (grpc.io, "Status codes and their use in gRPC"). */
+const codes: Readonly<Record<string, Code>> = {
+  INVALID_ARGUMENT: Code.InvalidArgument,
+  DEADLINE_EXCEEDED: Code.DeadlineExceeded,
+  NOT_FOUND: Code.NotFound,
+  ALREADY_EXISTS: Code.AlreadyExists,
+  RESOURCE_EXHAUSTED: Code.ResourceExhausted,
+  INTERNAL: Code.Internal,
+  UNAVAILABLE: Code.Unavailable,
+  UNAUTHENTICATED: Code.Unauthenticated,
+};
+
+/** What a failure answers over gRPC, gRPC-Web and Connect: a status, with the machine code and the fields in its details. */
+export function connectErrorOf(failure: Failure, requestId: string): ConnectError {
+  const code = codes[failures[failure.kind].grpcStatus ?? 'INVALID_ARGUMENT'] ?? Code.Unknown;
+  const error = new ConnectError(failureDetail(failure), code);
+  error.details = [
+    {
+      desc: ErrorInfoSchema,
+      value: { reason: failure.kind, domain: errorDomain, metadata: { request_id: requestId } },
+    },
+    ...detailsOf(failure),
+  ];
+  return error;
+}
+
+function detailsOf(failure: Failure): ConnectError['details'] {
+  switch (failure.kind) {
+    case 'invalid_order':
+      return [
+        badRequest(failure.errors.map(({ field, code, message }) => ({ field, reason: code, description: message }))),
+      ];
+    case 'order_id_conflict':
+      return [
+        badRequest(
+          failure.fields.map((field) => ({
+            field,
+            reason: 'differs',
+            description: 'differs from the order that is kept',
+          })),
+        ),
+      ];
+    case 'rate_limited':
+    case 'overloaded':
+      return [
+        { desc: RetryInfoSchema, value: { retryDelay: { seconds: BigInt(failure.retryAfterSeconds), nanos: 0 } } },
+      ];
+    default:
+      return [];
+  }
+}
+
+function badRequest(
+  fieldViolations: { field: string; reason: string; description: string }[],
+): ConnectError['details'][number] {
+  return { desc: BadRequestSchema, value: { fieldViolations } };
+}

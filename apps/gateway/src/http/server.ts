@@ -1,0 +1,71 @@
+import { fastify } from 'fastify';
+import type { GatewayDeps } from '../grpc/order-service.ts';
+import * as limits from '../limits.ts';
+import { requestIdOf } from '../request-id.ts';
+import { connectRoutes } from './connect-routes.ts';
+import { failureOf } from './failure-of-error.ts';
+import { healthRoutes } from './health-routes.ts';
+import { orderRoutes } from './order-routes.ts';
+import { refuse } from './refuse.ts';
+import { logRequests } from './request-log.ts';
+import { answerUnreadable } from './unreadable-request.ts';
+
+export interface HttpDeps extends GatewayDeps {
+  /** Whether the database answers. */
+  readonly isReady: () => Promise<boolean>;
+}
+
+export interface HttpListener {
+  /** Gives the port that was bound. */
+  listen(port: number, host: string): Promise<number>;
+  /** Takes no new requests and lets those under way finish. */
+  close(): Promise<void>;
+}
+
+/** The HTTP door: the interface's JSON, health, and the Connect and gRPC-Web protocols, all under the base URL's path. */
+export function createHttpListener(deps: HttpDeps, pathPrefix: string): HttpListener {
+  const app = fastify({
+    bodyLimit: limits.messageBytesMax,
+    requestTimeout: limits.requestTimeoutMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    http: {
+      maxHeaderSize: limits.headerBytesMax,
+      headersTimeout: limits.headersTimeoutMs,
+      connectionsCheckingInterval: limits.connectionsCheckEveryMs,
+    },
+    clientErrorHandler: (error, socket) => answerUnreadable(error, socket, deps),
+    genReqId: (request) => requestIdOf(request.headers['x-request-id']?.toString(), deps.randomBytes),
+  });
+  app.server.maxConnections = limits.connectionsMax;
+  logRequests(app, deps.log);
+  app.setErrorHandler((error, request, reply) => refuse(deps, request, reply, failureOf(deps, error, request.id)));
+  app.register(
+    async (scope) => {
+      orderRoutes(scope, deps);
+      healthRoutes(scope, deps);
+      await connectRoutes(scope, deps);
+    },
+    { prefix: pathPrefix },
+  );
+  app.setNotFoundHandler((request, reply) => {
+    const allow = methodsOf(request.url.split('?', 1)[0]?.slice(pathPrefix.length));
+    refuse(deps, request, reply, allow === undefined ? { kind: 'not_found' } : { kind: 'method_not_allowed', allow });
+  });
+  return {
+    async listen(port, host) {
+      await app.listen({ port, host });
+      const address = app.server.address();
+      return typeof address === 'object' && address !== null ? address.port : port;
+    },
+    close: () => app.close(),
+  };
+}
+
+/** The methods of a path that exists. */
+function methodsOf(path: string | undefined): string | undefined {
+  if (path === '/order') return 'POST';
+  if (path === '/health/live' || path === '/health/ready') return 'GET, HEAD';
+  return undefined;
+}

@@ -1,0 +1,123 @@
+import { NumberText } from '@gateway/domain/money';
+import type { OrderInput } from '@gateway/domain/parse-order';
+import { failed, type Result, success } from '@gateway/domain/result';
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * Reads an order from the bytes of a JSON object, strictly: UTF-8 only, no byte-order mark, no duplicate keys at any depth.
+ * The amount keeps the digits that were sent. The failure is a sentence for the caller that holds nothing of the body.
+ *
+ * `JSON.parse` decides what JSON is; a scan of the text, which is known to be well-formed by then, finds what it does not
+ * tell. The scan does not recurse, so that depth costs no stack. docs/decisions/ holds the measurement behind this choice.
+ */
+export function parseOrderJson(bytes: Uint8Array): Result<OrderInput, string> {
+  let text: string;
+  try {
+    text = utf8.decode(bytes);
+  } catch {
+    return failed('The body is not valid UTF-8.');
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    return failed(`The body is not valid JSON${placeOf(error)}.`);
+  }
+  if (!isObject(value)) return failed('The body is not a JSON object.');
+  const { duplicateAt, amount } = scan(text);
+  if (duplicateAt !== undefined) return failed(`The body has a duplicate key at position ${duplicateAt}.`);
+  return success(amount === undefined ? value : { ...value, order_amount: new NumberText(amount) });
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The engine's message repeats a piece of the body; only the position is told. */
+function placeOf(error: unknown): string {
+  const position = error instanceof SyntaxError ? /at position (\d+)/.exec(error.message)?.[1] : undefined;
+  return position === undefined ? '' : ` at position ${position}`;
+}
+
+const quote = 0x22;
+const comma = 0x2c;
+const backslash = 0x5c;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+
+interface Findings {
+  /** Where the second of two equal keys of one object begins, counted in UTF-16 units from 0. */
+  readonly duplicateAt?: number;
+  /** The digits of the number under `order_amount` in the outermost object. */
+  readonly amount?: string;
+}
+
+const number = /\s*:\s*(-?[0-9][0-9.eE+-]*)/y;
+
+/** Scans well-formed JSON text whose outermost value is an object. */
+function scan(text: string): Findings {
+  /** The keys seen in each open object; `undefined` stands for an open array. */
+  const open: (Set<string> | undefined)[] = [];
+  let keys: Set<string> | undefined;
+  let keyIsNext = false;
+  let amount: string | undefined;
+  for (let index = 0; index < text.length; index += 1) {
+    switch (text.charCodeAt(index)) {
+      case openBrace:
+        keys = new Set();
+        open.push(keys);
+        keyIsNext = true;
+        break;
+      case openBracket:
+        keys = undefined;
+        open.push(keys);
+        keyIsNext = false;
+        break;
+      case closeBrace:
+      case closeBracket:
+        open.pop();
+        keys = open.at(-1);
+        keyIsNext = false;
+        break;
+      case comma:
+        keyIsNext = keys !== undefined;
+        break;
+      case quote: {
+        const end = endOfString(text, index);
+        if (keyIsNext && keys !== undefined) {
+          const key = unescaped(text.slice(index, end + 1));
+          if (keys.has(key)) return { duplicateAt: index };
+          keys.add(key);
+          keyIsNext = false;
+          if (open.length === 1 && key === 'order_amount') {
+            number.lastIndex = end + 1;
+            amount = number.exec(text)?.[1];
+          }
+        }
+        index = end;
+        break;
+      }
+    }
+  }
+  return amount === undefined ? {} : { amount };
+}
+
+/** Where the string that begins at `start` ends: the place of its closing quote. */
+function endOfString(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end;
+}
+
+function isEscaped(text: string, place: number): boolean {
+  let backslashes = 0;
+  while (text.charCodeAt(place - 1 - backslashes) === backslash) backslashes += 1;
+  return backslashes % 2 === 1;
+}
+
+function unescaped(literal: string): string {
+  return literal.includes('\\') ? JSON.parse(literal) : literal.slice(1, -1);
+}

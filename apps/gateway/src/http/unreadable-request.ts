@@ -1,0 +1,41 @@
+import type { Socket } from 'node:net';
+import type { RandomBytes } from '@gateway/domain/base62';
+import type { Failure } from '@gateway/domain/failure';
+import type { BaseUrl } from '@gateway/domain/payment-link';
+import type { Log } from '../log.ts';
+import { requestIdOf } from '../request-id.ts';
+import { problemMediaType, problemOf } from './problem.ts';
+
+/** What Node.js's own refusals mean (nodejs.org, "Errors"). Whatever else llhttp can't read is no HTTP request. */
+const nodeFailures: Readonly<Record<string, Failure>> = {
+  HPE_HEADER_OVERFLOW: { kind: 'body_too_large' },
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: { kind: 'body_too_large' },
+  ERR_HTTP_REQUEST_TIMEOUT: { kind: 'deadline_exceeded' },
+};
+
+const unreadable: Failure = { kind: 'malformed_json', reason: 'This is not a well-formed HTTP/1.1 request.' };
+
+/** Answers what the HTTP parser refuses before there is a request, in the same words as every other refusal. */
+export function answerUnreadable(
+  error: Error & { code?: string },
+  socket: Socket,
+  deps: { readonly randomBytes: RandomBytes; readonly baseUrl: () => BaseUrl; readonly log: Log },
+): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const requestId = requestIdOf(undefined, deps.randomBytes);
+  const failure = nodeFailures[error.code ?? ''] ?? unreadable;
+  const problem = problemOf(failure, requestId, deps.baseUrl());
+  const body = JSON.stringify(problem.body);
+  const head = [
+    `HTTP/1.1 ${problem.status} ${problem.body.title}`,
+    `content-type: ${problemMediaType}`,
+    `content-length: ${Buffer.byteLength(body)}`,
+    `x-request-id: ${requestId}`,
+    'connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  deps.log.call({ request_id: requestId, door: 'json', merchant_id: undefined, code: failure.kind, duration_ms: 0 });
+}

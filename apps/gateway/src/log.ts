@@ -1,0 +1,58 @@
+import type { FailureCode } from '@gateway/domain/failure';
+import type { MerchantId } from '@gateway/domain/merchant';
+import pino from 'pino';
+
+export type Door = 'json' | 'connect' | 'grpc-web' | 'grpc';
+
+/** What a log line tells of a call. This is all: no header, no body, nothing that a customer typed. */
+export interface CallRecord {
+  readonly request_id: string;
+  readonly door: Door;
+  readonly merchant_id: MerchantId | undefined;
+  /** `created`, `replayed` or `ok`, the machine code of the refusal, or `cancelled` where the caller did not wait. */
+  readonly code: FailureCode | 'created' | 'replayed' | 'ok' | 'cancelled';
+  readonly duration_ms: number;
+}
+
+export interface Log {
+  call(record: CallRecord): void;
+  info(message: string, facts?: Readonly<Record<string, string | number | boolean>>): void;
+  /** A fault of ours. Of the error only the class, the message and the places in our code are told. */
+  fault(message: string, error: unknown, facts?: Readonly<Record<string, string | number>>): void;
+  flush(): void;
+}
+
+/** Lines are written in pieces of this size, or after {@link flushEveryMs}: one write a line would cost more than the call. */
+const bufferBytes = 8_192;
+
+const flushEveryMs = 100;
+
+/** One JSON object a line, on standard output. */
+export function createLog(): Log {
+  const destination = pino.destination({ fd: 1, sync: false, minLength: bufferBytes });
+  const logger = pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
+  setInterval(() => destination.flush(), flushEveryMs).unref();
+  return {
+    call(record) {
+      logger.info({ ...record, duration_ms: Math.round(record.duration_ms * 1_000) / 1_000 }, 'call');
+    },
+    info(message, facts = {}) {
+      logger.info(facts, message);
+      destination.flush();
+    },
+    fault(message, error, facts = {}) {
+      const { name, stack } = error instanceof Error ? error : { name: typeof error, stack: '' };
+      const places = stack?.split('\n').filter((line) => /^\s+at /.test(line));
+      logger.error({ ...facts, error: name, reason: reasonOf(error), places }, message);
+      destination.flush();
+    },
+    flush() {
+      destination.flushSync();
+    },
+  };
+}
+
+/** Only messages that are known to hold no value of a request are told. */
+function reasonOf(error: unknown): string | undefined {
+  return error instanceof Error && error.name === 'StatementRefused' ? error.message : undefined;
+}

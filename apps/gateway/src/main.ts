@@ -1,0 +1,31 @@
+import { readConfig } from './config.ts';
+import { openDatabase } from './database.ts';
+import { demoBanner, keepDemoMerchant } from './demo-merchant.ts';
+import { openGateway } from './gateway.ts';
+import { createLog } from './log.ts';
+import { onStopSignal, run } from './run.ts';
+
+await run(async () => {
+  const config = readConfig(process.env);
+  const log = createLog();
+  const database = await openDatabase(config);
+  const gateway = await openGateway({ ...config, databaseUrl: database.url }, log).catch(async (error: unknown) => {
+    await database.close();
+    throw error;
+  });
+  onStopSignal(async () => {
+    log.info('stopping');
+    await gateway.close();
+    await database.close();
+    log.flush();
+  });
+  log.info('ready', {
+    http_url: `http://${config.host}:${gateway.httpPort}`,
+    grpc_address: `${config.host}:${gateway.grpcPort}`,
+    base_url: gateway.baseUrl,
+  });
+  if (database.embedded) {
+    const credentials = await keepDemoMerchant(database.url, config.dataDir);
+    process.stderr.write(demoBanner(credentials, gateway.baseUrl));
+  }
+});

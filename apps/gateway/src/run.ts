@@ -1,0 +1,43 @@
+import { ConfigError } from './config.ts';
+
+/** Something outside the program stands in the way of its start; the message is one sentence that says what. */
+export class StartError extends Error {
+  override name = 'StartError';
+}
+
+/** The longest that an orderly stop may take before the process ends anyway. */
+const stopTimeoutMs = 4_800;
+
+/** Runs a program. What a user can put right is told in plain lines, without a stack, and ends it with exit code 1. */
+export async function run(program: () => Promise<void>): Promise<void> {
+  try {
+    await program();
+  } catch (error) {
+    process.stderr.write(`${told(error)}\n`);
+    process.exit(1);
+  }
+}
+
+function told(error: unknown): string {
+  if (error instanceof ConfigError || error instanceof StartError) return error.message;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+/** Stops the program in an orderly way at SIGTERM or SIGINT, once; a second signal ends it at once. */
+export function onStopSignal(stop: () => Promise<void>): void {
+  let stopping = false;
+  const handle = () => {
+    if (stopping) process.exit(1);
+    stopping = true;
+    setTimeout(() => process.exit(1), stopTimeoutMs).unref();
+    stop().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        process.stderr.write(`${told(error)}\n`);
+        process.exit(1);
+      },
+    );
+  };
+  process.on('SIGTERM', handle);
+  process.on('SIGINT', handle);
+}

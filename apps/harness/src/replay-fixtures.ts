@@ -1,0 +1,71 @@
+import { type Answer, type Client, type Door, doors } from './clients/client.ts';
+import { type Difference, differences } from './differences.ts';
+import { fillCall, type Merchants } from './fixtures/fill-call.ts';
+import type { Fixture } from './fixtures/fixture.ts';
+
+/** What a fixture came to at one door. */
+export interface Replay {
+  readonly fixture: Fixture;
+  readonly door: Door;
+  /** `not said there`: no call of the fixture can be said at the door. `no merchant`: one that it needs is not given. */
+  readonly outcome: 'ok' | 'differs' | 'not said there' | 'no merchant';
+  readonly differences: readonly CallDifference[];
+}
+
+export interface CallDifference extends Difference {
+  /** Counted from 1. */
+  readonly call: number;
+}
+
+/** A gateway to replay at. */
+export interface ReplayTarget {
+  readonly clients: Readonly<Record<Door, Client>>;
+  readonly merchants: Merchants;
+  readonly validOrder: Readonly<Record<string, unknown>>;
+  /** Apart from those of every other run, so that a gateway that keeps its orders can be replayed at twice. */
+  readonly runId: string;
+}
+
+/**
+ * Replays fixtures at every door: the doors side by side, at each door one call after the other. Rejects only when `signal`
+ * aborts.
+ */
+export async function replayFixtures(
+  fixtures: readonly Fixture[],
+  target: ReplayTarget,
+  signal: AbortSignal,
+): Promise<Replay[]> {
+  const byDoor = await Promise.all(
+    doors.map(async (door) => {
+      const replays: Replay[] = [];
+      for (const fixture of fixtures) {
+        signal.throwIfAborted();
+        replays.push(await replayFixture(fixture, door, target));
+      }
+      return replays;
+    }),
+  );
+  return fixtures.flatMap((_, index) => byDoor.flatMap((replays) => replays[index] ?? []));
+}
+
+/** Replays one fixture at one door. Never rejects: a call without an answer is a difference. */
+export async function replayFixture(fixture: Fixture, door: Door, target: ReplayTarget): Promise<Replay> {
+  const said = fixture.calls.some((call) => call.via === undefined && call.doors.includes(door));
+  if (!said) return { fixture, door, outcome: 'not said there', differences: [] };
+  if ([...fixture.merchants].some((name) => target.merchants[name] === undefined)) {
+    return { fixture, door, outcome: 'no merchant', differences: [] };
+  }
+  const secrets = Object.values(target.merchants).map(({ clientSecret }) => clientSecret);
+  const orderId = `${target.runId}-${fixture.file}-${door}`;
+  const found: CallDifference[] = [];
+  let first: Answer | undefined;
+  for (const [index, call] of fixture.calls.entries()) {
+    if (!call.doors.includes(door)) continue;
+    const { outgoing, expect } = fillCall(call, { ...target, orderId });
+    const answer = await target.clients[call.via ?? door].send(outgoing);
+    const context = { sent: outgoing.order, first, secrets };
+    found.push(...differences(expect, answer, context).map((difference) => ({ call: index + 1, ...difference })));
+    first ??= answer;
+  }
+  return { fixture, door, outcome: found.length === 0 ? 'ok' : 'differs', differences: found };
+}

@@ -1,0 +1,43 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+
+const run = promisify(execFile);
+const packageFolder = join(import.meta.dirname, '..');
+const protoFolder = '../../proto';
+
+/** What buf complains about; empty when it is content. */
+async function complaints(...args: string[]): Promise<string> {
+  return run(join(packageFolder, 'node_modules/.bin/buf'), args, { cwd: packageFolder, timeout: 60_000 }).then(
+    ({ stdout }) => stdout,
+    (error: { stdout: string; stderr: string }) => `${error.stdout}${error.stderr}` || 'buf failed',
+  );
+}
+
+test('the proto files follow the lint rules', async () => {
+  expect(await complaints('lint', protoFolder)).toBe('');
+});
+
+test('the proto files are formatted', async () => {
+  expect(await complaints('format', '--diff', '--exit-code', protoFolder)).toBe('');
+});
+
+test('no message, field or method that was published is changed or gone', async () => {
+  expect(await complaints('breaking', protoFolder, '--against', 'published.json')).toBe('');
+});
+
+test('the committed code is what the proto files generate', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'contract-'));
+  try {
+    expect(await complaints('generate', protoFolder, '--output', folder)).toBe('');
+    for (const file of ['gateway/v1/order_service_pb.ts', 'google/rpc/error_details_pb.ts']) {
+      const generated = await readFile(join(folder, 'gen', file), 'utf8');
+      expect(await readFile(join(packageFolder, 'gen', file), 'utf8'), file).toBe(generated);
+    }
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,113 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import {
+  areWellFormed,
+  createClientId,
+  createClientSecret,
+  hashSecret,
+  liveSecretsMax,
+  matchesSecret,
+} from './credentials.ts';
+
+const clientId = 'app_0123456789ABCDEFGHIJKLMN';
+const clientSecret = 'sk_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg';
+
+describe('new credentials', () => {
+  it('have the public form', () => {
+    expect(createClientId(randomBytes)).toMatch(/^app_[0-9A-Za-z]{24}$/);
+    expect(createClientSecret(randomBytes)).toMatch(/^sk_[0-9A-Za-z]{43}$/);
+  });
+
+  it('are well formed and differ each time', () => {
+    const made = Array.from({ length: 200 }, () => ({
+      clientId: createClientId(randomBytes),
+      clientSecret: createClientSecret(randomBytes),
+    }));
+
+    expect(made.every(areWellFormed)).toBe(true);
+    expect(new Set(made.map((credentials) => credentials.clientId)).size).toBe(200);
+    expect(new Set(made.map((credentials) => credentials.clientSecret)).size).toBe(200);
+  });
+});
+
+describe('areWellFormed', () => {
+  it('accepts the form that the gateway hands out', () => {
+    expect(areWellFormed({ clientId, clientSecret })).toBe(true);
+  });
+
+  it.each([
+    ['empty', ''],
+    ['one character short', clientId.slice(0, -1)],
+    ['one character long', `${clientId}0`],
+    ['with another prefix', clientId.replace('app_', 'App_')],
+    ['with a character outside base62', clientId.replace('0', '-')],
+    ['with a letter outside ASCII', clientId.replace('0', 'é')],
+    ['with a line break at its end', `${clientId}\n`],
+    ['with a blank before it', ` ${clientId}`],
+    ['that is a secret', clientSecret],
+  ])('refuses a client id %s', (_, wrong) => {
+    expect(areWellFormed({ clientId: wrong, clientSecret })).toBe(false);
+  });
+
+  it.each([
+    ['empty', ''],
+    ['one character short', clientSecret.slice(0, -1)],
+    ['one character long', `${clientSecret}0`],
+    ['with another prefix', clientSecret.replace('sk_', 'pk_')],
+    ['with a character outside base62', clientSecret.replace('0', '_')],
+    ['with a digit outside ASCII', clientSecret.replace('0', '٠')],
+    ['with a line break at its end', `${clientSecret}\n`],
+    ['with a blank before it', ` ${clientSecret}`],
+    ['that is a client id', clientId],
+  ])('refuses a secret %s', (_, wrong) => {
+    expect(areWellFormed({ clientId, clientSecret: wrong })).toBe(false);
+  });
+});
+
+describe('hashSecret', () => {
+  it('is SHA-256', () => {
+    // printf %s <secret> | openssl dgst -sha256
+    expect(Buffer.from(hashSecret(clientSecret)).toString('hex')).toBe(
+      '6ac4f4f61a18efd244b40fe0271fc5f90f91f7d5ad9ee3cbfd3c0880cfe52b1d',
+    );
+  });
+
+  it('differs for secrets that differ in one character', () => {
+    expect(hashSecret(clientSecret)).not.toStrictEqual(hashSecret(clientSecret.replace('g', 'h')));
+  });
+});
+
+describe('matchesSecret', () => {
+  const presented = hashSecret(clientSecret);
+  const others = Array.from({ length: 6 }, (_, index) => hashSecret(`another ${index}`));
+
+  it('has five slots', () => {
+    expect(liveSecretsMax).toBe(5);
+  });
+
+  it.each([0, 1, 2, 3, 4, 5])('refuses a secret that is not among %i kept ones', (kept) => {
+    expect(matchesSecret(presented, others.slice(0, kept))).toBe(false);
+  });
+
+  const places = [1, 2, 3, 4, 5].flatMap((kept) => Array.from({ length: kept }, (_, place) => ({ kept, place })));
+  it.each(places)('finds the secret at place $place of $kept kept ones', ({ kept, place }) => {
+    expect(matchesSecret(presented, others.slice(0, kept).with(place, presented))).toBe(true);
+  });
+
+  it('finds a secret that is kept twice', () => {
+    expect(matchesSecret(presented, [presented, presented])).toBe(true);
+  });
+
+  it('does not look beyond the fifth', () => {
+    expect(matchesSecret(presented, [...others.slice(0, 5), presented])).toBe(false);
+  });
+
+  it.each([0, 31])('refuses a hash that differs in byte %i', (index) => {
+    const byte = presented[index] ?? 0;
+    expect(matchesSecret(presented, [Uint8Array.from(presented).with(index, byte ^ 1)])).toBe(false);
+  });
+
+  it.each([0, 1, 5])('does not take an empty slot for a secret whose hash is all zeros, with %i kept', (kept) => {
+    expect(matchesSecret(new Uint8Array(32), others.slice(0, kept))).toBe(false);
+  });
+});

@@ -1,0 +1,30 @@
+import type { ChecksumMode } from './order-checksum.ts';
+
+declare const merchantIdBrand: unique symbol;
+
+/** The gateway's own number of a merchant: positive, at most 2^53 - 1. Never told to anyone outside. */
+export type MerchantId = number & { readonly [merchantIdBrand]: true };
+
+/** A merchant as a request meets it. */
+export interface Merchant {
+  readonly id: MerchantId;
+  readonly name: string;
+  readonly checksumMode: ChecksumMode;
+}
+
+/** What is kept of one client secret. */
+export interface KeptSecret {
+  /** SHA-256 of the secret, 32 bytes. */
+  readonly hash: Uint8Array;
+  /** When it stops working, in milliseconds since 1970-01-01 UTC; `null` while no end is set. */
+  readonly endsAtMs: number | null;
+}
+
+/** A merchant with the secrets that its client id may be used with. */
+export interface Client {
+  readonly merchant: Merchant;
+  readonly secrets: readonly KeptSecret[];
+}
+
+/** A merchant's name has 1 to 255 characters, as a customer's has. */
+export const merchantNameLengthMax = 255;

@@ -1,0 +1,297 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  type AmountHundredths,
+  amountHundredthsMax,
+  digitsOfDouble,
+  fitsMinorUnit,
+  formatAmount,
+  parseAmount,
+} from './money.ts';
+
+const anyAmount = fc.bigInt({ min: 1n, max: amountHundredthsMax }).map((hundredths) => hundredths as AmountHundredths);
+
+/** Digits with many zeros and nines among them, because they are where the edges are. */
+const anyDigits = (constraints: fc.StringConstraints) =>
+  fc.string({ ...constraints, unit: fc.constantFrom(...'0000123456789999') });
+
+const anyNumberParts = fc.record({
+  sign: fc.constantFrom('', '', '', '-'),
+  integer: anyDigits({ minLength: 1, maxLength: 20 }),
+  fraction: fc.option(anyDigits({ minLength: 1, maxLength: 20 }), { nil: undefined }),
+  exponent: fc.option(fc.integer({ min: -30, max: 30 }), { nil: undefined }),
+  exponentForm: fc.constantFrom('e', 'E', 'e+', 'E+', 'e0', 'e+00'),
+});
+
+interface NumberParts {
+  readonly sign: string;
+  readonly integer: string;
+  readonly fraction: string | undefined;
+  readonly exponent: number | undefined;
+  readonly exponentForm: string;
+}
+
+function written({ sign, integer, fraction, exponent, exponentForm }: NumberParts): string {
+  const power =
+    exponent === undefined ? '' : exponent < 0 ? `${exponentForm[0]}${exponent}` : `${exponentForm}${exponent}`;
+  return `${sign}${integer}${fraction === undefined ? '' : `.${fraction}`}${power}`;
+}
+
+/** What the rule says of a number, worked out as a fraction of integers: numerator over a power of ten. */
+function judged({ sign, integer, fraction = '', exponent = 0 }: NumberParts): {
+  hundredths?: bigint;
+  faults: string[];
+} {
+  const scale = exponent - fraction.length + 2;
+  const digits = BigInt(sign + integer + fraction);
+  const numerator = scale >= 0 ? digits * 10n ** BigInt(scale) : digits;
+  const denominator = scale >= 0 ? 1n : 10n ** BigInt(-scale);
+  const faults: string[] = [];
+  if (numerator <= 0n || numerator > amountHundredthsMax * denominator) faults.push('out_of_range');
+  if (numerator % denominator !== 0n) faults.push('too_precise');
+  return faults.length === 0 ? { hundredths: numerator / denominator, faults } : { faults };
+}
+
+describe('parseAmount', () => {
+  it('reads back what formatAmount writes, for every amount', () => {
+    fc.assert(
+      fc.property(anyAmount, (amount) => {
+        expect(parseAmount(formatAmount(amount))).toStrictEqual({ ok: true, value: amount });
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('agrees with exact fractions about every number', () => {
+    fc.assert(
+      fc.property(anyNumberParts, (parts) => {
+        const rule = judged(parts);
+        const amount = parseAmount(written(parts));
+        if (rule.hundredths !== undefined) expect(amount).toStrictEqual({ ok: true, value: rule.hundredths });
+        else expect(rule.faults).toContain(amount.ok ? amount : amount.failure);
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+
+  it('takes all spellings of one number for the same amount', () => {
+    const spelling = fc.record({ zerosBefore: fc.nat(40), zerosAfter: fc.nat(40), point: fc.nat(60) });
+    fc.assert(
+      fc.property(anyAmount, spelling, (amount, { zerosBefore, zerosAfter, point }) => {
+        const digits = '0'.repeat(zerosBefore + 1) + amount + '0'.repeat(zerosAfter);
+        const place = 1 + (point % digits.length);
+        const [integer, fraction] = [digits.slice(0, place), digits.slice(place)];
+        const exponent = fraction.length - zerosAfter - 2;
+        const text = `${integer}${fraction === '' ? '' : `.${fraction}`}e${exponent}`;
+        expect(parseAmount(text), text).toStrictEqual({ ok: true, value: amount });
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it.each(['10', '10.0', '10.00', '10.000', '1e1', '1E1', '1e+1', '1.0e1', '0.1e2', '100e-1', '1000000e-5'])(
+    'reads %s as 10.00',
+    (digits) => {
+      expect(parseAmount(digits)).toStrictEqual({ ok: true, value: 1_000n });
+    },
+  );
+
+  it.each([
+    ['0.01', 1n],
+    ['1e-2', 1n],
+    ['0.1', 10n],
+    ['0.10', 10n],
+    ['0.29', 29n],
+    ['1.15', 115n],
+    ['4.35', 435n],
+    ['1249.5', 124_950n],
+    ['1e12', 100_000_000_000_000n],
+    ['9999999999999', 999_999_999_999_900n],
+    ['9999999999999.99', 999_999_999_999_999n],
+    ['9999999999999.990000000000', 999_999_999_999_999n],
+    ['0.999999999999999e13', 999_999_999_999_999n],
+  ])('reads %s exactly', (digits, hundredths) => {
+    expect(parseAmount(digits)).toStrictEqual({ ok: true, value: hundredths });
+  });
+
+  it.each(['0.001', '0.011', '10.001', '10.000000000000000001', '1e-3', '1e-400', '1e-999999999999', '0.009999999999'])(
+    'refuses %s, which is finer than a hundredth',
+    (digits) => {
+      expect(parseAmount(digits)).toStrictEqual({ ok: false, failure: 'too_precise' });
+    },
+  );
+
+  it.each(['0', '-0', '0.00', '-0.00', '0e5', '0e999999999999', '0e-999999999999', '0.000000000000000000000'])(
+    'refuses %s, which is not greater than 0',
+    (digits) => {
+      expect(parseAmount(digits)).toStrictEqual({ ok: false, failure: 'out_of_range' });
+    },
+  );
+
+  it.each(['-0.01', '-1', '-10.00', '-1e400'])('refuses %s, which is below 0', (digits) => {
+    expect(parseAmount(digits)).toStrictEqual({ ok: false, failure: 'out_of_range' });
+  });
+
+  it.each(['10000000000000', '10000000000000.00', '1e13', '99999999999999', '1e400', '1e999999999999', '9e999'])(
+    'refuses %s, which is above 9999999999999.99',
+    (digits) => {
+      expect(parseAmount(digits)).toStrictEqual({ ok: false, failure: 'out_of_range' });
+    },
+  );
+
+  it.each([
+    '',
+    ' ',
+    '10 ',
+    ' 10',
+    '10\n',
+    '+10',
+    '.5',
+    '5.',
+    '1e',
+    '1e+',
+    '1.e2',
+    '1,5',
+    '1_000',
+    '0x10',
+    '10n',
+    '--1',
+  ])('does not take %j for a number', (text) => {
+    expect(parseAmount(text)).toStrictEqual({ ok: false, failure: 'wrong_type' });
+  });
+
+  it.each(['NaN', 'Infinity', '-Infinity', 'null', 'ten', '१०', '１０', '1e１', '1\u00002'])(
+    'does not take the word %j for a number',
+    (text) => {
+      expect(parseAmount(text)).toStrictEqual({ ok: false, failure: 'wrong_type' });
+    },
+  );
+
+  it('judges any text without throwing', () => {
+    const numberLike = fc.string({ unit: fc.constantFrom(...'0019.-+eE \n'), maxLength: 30 });
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ unit: 'binary' }), numberLike), (text) => {
+        expect([true, false]).toContain(parseAmount(text).ok);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  // A decision that looks at each digit more than a few times would need minutes for these and fail by the test's time limit.
+  it('judges numbers of 64 KiB of zeros and digits in linear time', () => {
+    const zeros = '0'.repeat(65_000);
+    const ones = '1'.repeat(65_000);
+    const expected = new Map([
+      [`${zeros}1`, 100n],
+      [`1.${zeros}`, 100n],
+      [`0.${zeros}1e65001`, 100n],
+      [`1${zeros}e-65000`, 100n],
+      [`1${zeros}1`, 'out_of_range'],
+      [`1${zeros}.${zeros.slice(0, 500)}1`, 'out_of_range'],
+      [`1.${zeros}1`, 'too_precise'],
+      [`0.1${zeros}1${zeros.slice(0, 500)}`, 'too_precise'],
+      [`${ones}e-64990`, 'too_precise'],
+      [`1e-${ones}`, 'too_precise'],
+      [ones, 'out_of_range'],
+      [`1e${ones}`, 'out_of_range'],
+      [`0.${zeros}`, 'out_of_range'],
+      [`${zeros}x`, 'wrong_type'],
+      [`1.${ones}x`, 'wrong_type'],
+      [`1e${ones}x`, 'wrong_type'],
+      ['-'.repeat(65_000), 'wrong_type'],
+    ]);
+
+    for (let round = 0; round < 10; round += 1) {
+      for (const [digits, outcome] of expected) {
+        const amount = parseAmount(digits);
+        expect(amount.ok ? amount.value : amount.failure, `${digits.slice(0, 4)}… (${digits.length})`).toBe(outcome);
+      }
+    }
+  });
+});
+
+describe('digitsOfDouble', () => {
+  it('gives every amount its own digits: a double holds 15 exactly', () => {
+    fc.assert(
+      fc.property(anyAmount, (amount) => {
+        const double = Number(formatAmount(amount));
+        expect(parseAmount(digitsOfDouble(double))).toStrictEqual({ ok: true, value: amount });
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('gives digits that every finite double reads back', () => {
+    fc.assert(
+      fc.property(fc.double({ noDefaultInfinity: true, noNaN: true }), (double) => {
+        expect(Number(digitsOfDouble(double))).toBe(double === 0 ? 0 : double);
+      }),
+    );
+  });
+
+  it.each([
+    [10, '10.00'],
+    [0.01, '0.01'],
+    [1e1, '10.00'],
+    [9_999_999_999_999.99, '9999999999999.99'],
+  ])('lets the double %d be the amount %s', (double, formatted) => {
+    const amount = parseAmount(digitsOfDouble(double));
+    expect(amount.ok && formatAmount(amount.value)).toBe(formatted);
+  });
+
+  it.each([
+    [0.1 + 0.2, 'too_precise'],
+    [10.001, 'too_precise'],
+    [1e-7, 'too_precise'],
+    [Number.MIN_VALUE, 'too_precise'],
+    [0, 'out_of_range'],
+    [-0, 'out_of_range'],
+    [-10, 'out_of_range'],
+    [1e13, 'out_of_range'],
+    [1e21, 'out_of_range'],
+    [Number.MAX_VALUE, 'out_of_range'],
+    [Number.NaN, 'wrong_type'],
+    [Number.POSITIVE_INFINITY, 'wrong_type'],
+    [Number.NEGATIVE_INFINITY, 'wrong_type'],
+  ])('lets the double %d be refused as %s', (double, failure) => {
+    expect(parseAmount(digitsOfDouble(double))).toStrictEqual({ ok: false, failure });
+  });
+});
+
+describe('fitsMinorUnit', () => {
+  it.each([
+    [10_000n, 0, true],
+    [10_050n, 0, false],
+    [10_001n, 0, false],
+    [1n, 0, false],
+    [10_050n, 1, true],
+    [10_055n, 1, false],
+    [10_055n, 2, true],
+    [10_055n, 3, true],
+    [1n, 4, true],
+  ])('says whether %d hundredths can be paid with %i decimals: %s', (hundredths, minorUnit, fits) => {
+    expect(fitsMinorUnit(hundredths as AmountHundredths, minorUnit)).toBe(fits);
+  });
+});
+
+describe('formatAmount', () => {
+  it.each([
+    [1n, '0.01'],
+    [10n, '0.10'],
+    [99n, '0.99'],
+    [100n, '1.00'],
+    [1_000n, '10.00'],
+    [124_950n, '1249.50'],
+    [999_999_999_999_999n, '9999999999999.99'],
+  ])('writes %d hundredths as %s', (hundredths, formatted) => {
+    expect(formatAmount(hundredths as AmountHundredths)).toBe(formatted);
+  });
+
+  it('writes every amount with two decimals, no leading zero and no grouping', () => {
+    fc.assert(
+      fc.property(anyAmount, (amount) => {
+        expect(formatAmount(amount)).toMatch(/^(0|[1-9]\d{0,12})\.\d\d$/);
+      }),
+    );
+  });
+});

@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest';
+import { validOrderFields } from '../testing/order-fields.ts';
+import { NumberText } from './money.ts';
+import { orderDifference } from './order-difference.ts';
+import { orderFieldNames } from './order-fields.ts';
+
+const anotherValue = {
+  order_id: 'WEB-2026-000418',
+  order_amount: 1249.51,
+  order_currency: 'USD',
+  order_note: 'Two walnut shelves and one reading lamp.',
+  service_type: 'DIGITAL',
+  customer_name: 'noor van der Linden',
+  customer_email: 'noor@example.com',
+  customer_phone: '+31205550142',
+  customer_address_line1: 'Lindengracht 88 ',
+  customer_address_line2: '',
+  customer_address_city: 'Utrecht',
+  customer_address_state: 'Utrecht',
+  customer_address_country: 'NL',
+  customer_address_postal_code: '1015KK',
+  return_url: 'https://shop.example.com/checkout/return?cart=5522',
+};
+
+describe('orderDifference', () => {
+  it('is empty for the same order sent twice', () => {
+    expect(orderDifference(validOrderFields(), validOrderFields())).toStrictEqual([]);
+  });
+
+  it.each(Object.entries(anotherValue))('names %s when only that differs', (field, value) => {
+    expect(orderDifference(validOrderFields(), validOrderFields({ [field]: value }))).toStrictEqual([field]);
+  });
+
+  it('names all fields that differ, in the order of the interface', () => {
+    const backwards = Object.fromEntries(Object.entries(anotherValue).reverse());
+    const names = orderFieldNames.filter((name) => name !== 'order_checksum');
+
+    expect(orderDifference(validOrderFields(), validOrderFields(backwards))).toStrictEqual(names);
+    expect(orderDifference(validOrderFields(backwards), validOrderFields())).toStrictEqual(names);
+  });
+
+  it('does not count the checksum, because a rotated secret changes it', () => {
+    expect(orderDifference(validOrderFields(), validOrderFields({ order_checksum: 'v1=another' }))).toStrictEqual([]);
+  });
+
+  it.each(['10', '10.0', '10.00', '1e1'])('takes 10.00 and %s for the same amount', (digits) => {
+    const first = validOrderFields({ order_amount: new NumberText('10.00') });
+
+    expect(orderDifference(first, validOrderFields({ order_amount: new NumberText(digits) }))).toStrictEqual([]);
+    expect(orderDifference(first, validOrderFields({ order_amount: 10 }))).toStrictEqual([]);
+  });
+
+  it('takes an absent, a null and an empty second address line for the same', () => {
+    const absent = validOrderFields({ customer_address_line2: undefined });
+
+    expect(orderDifference(absent, validOrderFields({ customer_address_line2: '' }))).toStrictEqual([]);
+    expect(orderDifference(absent, validOrderFields({ customer_address_line2: null }))).toStrictEqual([]);
+  });
+
+  it.each([
+    ['case', 'Noor', 'noor'],
+    ['a trailing blank', 'Noor', 'Noor '],
+    ['normalisation', 'Zoë', 'Zoe\u0308'],
+  ])('counts texts that differ in %s', (_, one, other) => {
+    const first = validOrderFields({ customer_name: one });
+
+    expect(orderDifference(first, validOrderFields({ customer_name: other }))).toStrictEqual(['customer_name']);
+  });
+});

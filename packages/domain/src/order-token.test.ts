@@ -1,0 +1,20 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { createOrderToken, orderTokenLength } from './order-token.ts';
+
+describe('createOrderToken', () => {
+  it('makes 32 base62 characters', () => {
+    expect(orderTokenLength).toBe(32);
+    expect(createOrderToken(randomBytes)).toMatch(/^[0-9A-Za-z]{32}$/);
+  });
+
+  it('takes all its characters from the given source', () => {
+    expect(createOrderToken((count) => new Uint8Array(count).fill(10))).toBe('A'.repeat(32));
+  });
+
+  it('makes another token each time', () => {
+    const tokens = Array.from({ length: 2_000 }, () => createOrderToken(randomBytes));
+
+    expect(new Set(tokens).size).toBe(2_000);
+  });
+});

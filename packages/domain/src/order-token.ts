@@ -1,0 +1,12 @@
+import { type RandomBytes, randomBase62 } from './base62.ts';
+
+declare const orderTokenBrand: unique symbol;
+
+/** What stands for an order in its payment link: 32 base62 characters, 190 bits, so that none can be guessed. */
+export type OrderToken = string & { readonly [orderTokenBrand]: true };
+
+export const orderTokenLength = 32;
+
+export function createOrderToken(randomBytes: RandomBytes): OrderToken {
+  return randomBase62(orderTokenLength, randomBytes) as OrderToken;
+}

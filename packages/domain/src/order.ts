@@ -1,0 +1,55 @@
+import type { MerchantId } from './merchant.ts';
+import type { AmountHundredths } from './money.ts';
+import type { ServiceType } from './order-fields.ts';
+import type { OrderToken } from './order-token.ts';
+
+/**
+ * What the merchant sent, checked: made by `parseOrder` alone, or read back from storage. The names are the interface's. Text
+ * is kept exactly as it was sent; an absent second address line is the empty text.
+ */
+export interface OrderFields {
+  readonly order_id: string;
+  readonly order_amount: AmountHundredths;
+  readonly order_currency: string;
+  readonly order_note: string;
+  readonly service_type: ServiceType;
+  readonly customer_name: string;
+  readonly customer_email: string;
+  readonly customer_phone: string;
+  readonly customer_address_line1: string;
+  readonly customer_address_line2: string;
+  readonly customer_address_city: string;
+  readonly customer_address_state: string;
+  readonly customer_address_country: string;
+  readonly customer_address_postal_code: string;
+  readonly order_checksum: string;
+  readonly return_url: string;
+}
+
+/** The states of an order. The interface knows one. */
+export type OrderStatus = 'UN_PAID';
+
+/** An order as the gateway keeps it. */
+export interface Order {
+  readonly merchantId: MerchantId;
+  /** Assigned by the gateway: positive, at most 2^53 - 1. */
+  readonly serviceOrderId: number;
+  readonly orderToken: OrderToken;
+  readonly orderStatus: OrderStatus;
+  /** Milliseconds since 1970-01-01 UTC. */
+  readonly createdAtMs: number;
+  readonly fields: OrderFields;
+}
+
+/** A new order: the checked fields, with what the gateway adds. */
+export function openOrder(
+  fields: OrderFields,
+  given: Pick<Order, 'merchantId' | 'serviceOrderId' | 'orderToken' | 'createdAtMs'>,
+): Order {
+  return { ...given, orderStatus: 'UN_PAID', fields };
+}
+
+/** A moment as the interface writes it: ISO 8601 with milliseconds and the UTC offset, `2026-11-20T21:01:42.172+00:00`. */
+export function formatCreatedAt(createdAtMs: number): string {
+  return `${new Date(createdAtMs).toISOString().slice(0, -1)}+00:00`;
+}

@@ -1,0 +1,108 @@
+import { minorUnitOf } from './currency.ts';
+import {
+  type ChoiceRule,
+  type FieldError,
+  type FieldErrorCode,
+  fieldRules,
+  type TextRule,
+  textFault,
+} from './field-rules.ts';
+import {
+  type AmountFault,
+  type AmountHundredths,
+  digitsOfDouble,
+  fitsMinorUnit,
+  NumberText,
+  parseAmount,
+} from './money.ts';
+import type { OrderFields } from './order.ts';
+import { type OrderFieldName, orderFieldNames } from './order-fields.ts';
+import { failed, type Result, success } from './result.ts';
+
+/**
+ * An order as a door received it: any values under the interface's names. The amount is a {@link NumberText} where the door
+ * knows the digits that were sent, a number where it has a double only.
+ */
+export type OrderInput = Readonly<Partial<Record<OrderFieldName, unknown>>>;
+
+const amountFaultsTold: Readonly<Record<AmountFault, string>> = {
+  wrong_type: 'must be a number',
+  too_precise: 'must have at most 2 decimals',
+  out_of_range: 'must be greater than 0 and at most 9999999999999.99',
+};
+
+/**
+ * Checks every field and gives the order's fields, or all broken ones at once, in the interface's order, each with the first
+ * rule that it breaks. Never throws, whatever the values are.
+ */
+export function parseOrder(input: OrderInput): Result<OrderFields, readonly FieldError[]> {
+  const errors: FieldError[] = [];
+  const fields: Partial<Record<OrderFieldName, string | AmountHundredths | undefined>> = {};
+  for (const field of orderFieldNames) {
+    const refuse = (code: FieldErrorCode, message: string) => {
+      errors.push({ field, code, message });
+    };
+    fields[field] = parseField(field, input[field], refuse);
+  }
+  // Every field without an error has its value by now: this is the one place where that is taken as proved.
+  const parsed = fields as OrderFields;
+  const minorUnit = minorUnitOf(parsed.order_currency);
+  if (minorUnit !== undefined && parsed.order_amount !== undefined && !fitsMinorUnit(parsed.order_amount, minorUnit)) {
+    const error = { field: 'order_amount', code: 'too_precise', message: preciseTold(minorUnit) } as const;
+    errors.push(error);
+    errors.sort((a, b) => orderFieldNames.indexOf(a.field) - orderFieldNames.indexOf(b.field));
+  }
+  return errors.length === 0 ? success(parsed) : failed(errors);
+}
+
+type Refuse = (code: FieldErrorCode, message: string) => void;
+
+function parseField(field: OrderFieldName, value: unknown, refuse: Refuse): string | AmountHundredths | undefined {
+  const rule = fieldRules[field];
+  const absent = value === undefined || value === null;
+  if (absent && rule.kind === 'text' && !rule.required) return '';
+  if (absent) {
+    refuse('missing', 'is required');
+    return undefined;
+  }
+  switch (rule.kind) {
+    case 'amount':
+      return parseAmountField(value, refuse);
+    case 'choice':
+      return parseChoice(rule, value, refuse);
+    case 'text':
+      return parseText(rule, value, refuse);
+  }
+}
+
+function parseAmountField(value: unknown, refuse: Refuse): AmountHundredths | undefined {
+  const digits = value instanceof NumberText ? value.text : typeof value === 'number' ? digitsOfDouble(value) : '';
+  const amount = parseAmount(digits);
+  if (amount.ok) return amount.value;
+  refuse(amount.failure, amountFaultsTold[amount.failure]);
+  return undefined;
+}
+
+function parseChoice(rule: ChoiceRule, value: unknown, refuse: Refuse): string | undefined {
+  if (typeof value !== 'string') refuse('wrong_type', 'must be a string');
+  else if (!rule.values.includes(value)) refuse('not_allowed', rule.told);
+  else return value;
+  return undefined;
+}
+
+function parseText(rule: TextRule, value: unknown, refuse: Refuse): string | undefined {
+  if (typeof value !== 'string') {
+    refuse('wrong_type', 'must be a string');
+    return undefined;
+  }
+  const fault = textFault(rule, value);
+  if (fault === undefined) return value;
+  refuse(fault.code, fault.told);
+  return undefined;
+}
+
+function preciseTold(minorUnit: number): string {
+  return minorUnit === 0
+    ? 'must have no decimals in this currency'
+    : `must have at most ${minorUnit} decimals in this currency`;
+}

@@ -1,0 +1,98 @@
+import { randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createOrderToken } from './order-token.ts';
+import { type BaseUrl, parseBaseUrl, pathPrefixOf, paymentLink } from './payment-link.ts';
+
+const anyToken = fc
+  .uint8Array({ minLength: 32, maxLength: 32, max: 247 })
+  .map((bytes) => createOrderToken((count) => bytes.slice(0, count)));
+
+const anyBaseUrlParts = fc.record({
+  scheme: fc.constantFrom('http', 'https'),
+  host: fc.oneof(
+    fc.domain(),
+    fc.ipV4(),
+    fc.constantFrom('localhost', '[::1]', '[2001:db8::7]', 'xn--bcher-kva.example.com'),
+  ),
+  port: fc.option(fc.integer({ min: 1, max: 65_535 }), { nil: undefined }),
+  segments: fc.array(fc.stringMatching(/^[a-zA-Z0-9_~-][a-zA-Z0-9._~-]{0,8}$/), { maxLength: 4 }),
+  trailingSlashes: fc.nat(3),
+});
+
+function parsedBaseUrl(text: string): BaseUrl {
+  const baseUrl = parseBaseUrl(text);
+  if (baseUrl === undefined) throw new Error(`not a base URL: ${text}`);
+  return baseUrl;
+}
+
+describe('paymentLink', () => {
+  it('is the base URL with its path, then /payment/ and the token, for every base URL', () => {
+    fc.assert(
+      fc.property(anyBaseUrlParts, anyToken, ({ scheme, host, port, segments, trailingSlashes }, token) => {
+        const origin = `${scheme}://${host}${port === undefined ? '' : `:${port}`}`;
+        const path = segments.map((segment) => `/${segment}`).join('');
+        const baseUrl = parsedBaseUrl(origin + path + '/'.repeat(trailingSlashes));
+        const link = paymentLink(baseUrl, token);
+
+        expect(link).toBe(`${new URL(origin).origin}${path}/payment/${token}`);
+        expect(link.startsWith(`${baseUrl}/`)).toBe(true);
+        expect(link.endsWith(`/${token}`)).toBe(true);
+        expect(new URL(link).href).toBe(link);
+        expect(new URL(link).pathname).toBe(`${pathPrefixOf(baseUrl)}/payment/${token}`);
+        expect(pathPrefixOf(baseUrl)).toBe(path);
+        expect(parseBaseUrl(baseUrl)).toBe(baseUrl);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('has the form of the interface', () => {
+    const token = createOrderToken(randomBytes);
+    expect(paymentLink(parsedBaseUrl('https://pay.example.com'), token)).toBe(
+      `https://pay.example.com/payment/${token}`,
+    );
+  });
+});
+
+describe('parseBaseUrl', () => {
+  it.each([
+    ['https://pay.example.com', 'https://pay.example.com', ''],
+    ['https://pay.example.com/', 'https://pay.example.com', ''],
+    ['https://pay.example.com///', 'https://pay.example.com', ''],
+    ['https://pay.example.com/gateway', 'https://pay.example.com/gateway', '/gateway'],
+    ['https://pay.example.com/eu/gateway/', 'https://pay.example.com/eu/gateway', '/eu/gateway'],
+    ['http://localhost:8080', 'http://localhost:8080', ''],
+    ['http://[::1]:8080/a', 'http://[::1]:8080/a', '/a'],
+    ['HTTPS://Pay.Example.COM:443/Case', 'https://pay.example.com/Case', '/Case'],
+    ['https://bücher.example.com', 'https://xn--bcher-kva.example.com', ''],
+  ])('reads %s as %s with the path %j', (text, baseUrl, pathPrefix) => {
+    expect(parseBaseUrl(text)).toBe(baseUrl);
+    expect(pathPrefixOf(parsedBaseUrl(text))).toBe(pathPrefix);
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['no scheme', 'pay.example.com'],
+    ['a path only', '/gateway'],
+    ['no scheme before the slashes', '//pay.example.com'],
+    ['another scheme', 'ftp://pay.example.com'],
+    ['a script', 'javascript:alert(1)'],
+    ['no slashes', 'https:pay.example.com'],
+    ['one slash', 'https:/pay.example.com'],
+    ['backslashes for slashes', 'https:\\\\pay.example.com'],
+    ['no host', 'https://'],
+    ['a blank before it', ' https://pay.example.com'],
+    ['a blank in the host', 'https://pay example.com'],
+    ['a port out of range', 'https://pay.example.com:65536'],
+    ['a user', 'https://user@pay.example.com'],
+    ['a user and a password', 'https://user:password@pay.example.com'],
+    ['a password', 'https://:password@pay.example.com'],
+    ['a query', 'https://pay.example.com/?a=1'],
+    ['an empty query', 'https://pay.example.com?'],
+    ['a fragment', 'https://pay.example.com/#a'],
+    ['an empty fragment', 'https://pay.example.com#'],
+  ])('refuses a URL with %s', (_, text) => {
+    expect(parseBaseUrl(text)).toBeUndefined();
+  });
+});

@@ -1,0 +1,27 @@
+import type { OrderToken } from './order-token.ts';
+
+declare const baseUrlBrand: unique symbol;
+
+/** The address at which the gateway is reached from outside: absolute, http or https, without a trailing slash. */
+export type BaseUrl = string & { readonly [baseUrlBrand]: true };
+
+/**
+ * Reads a base URL. A path is kept and trailing slashes are dropped; a query, a fragment, a user or a password have no meaning
+ * in front of a path, so such a URL is refused with `undefined`.
+ */
+export function parseBaseUrl(text: string): BaseUrl | undefined {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:\/\//i.test(text)) return undefined;
+  if (url.username !== '' || url.password !== '' || /[?#]/.test(text)) return undefined;
+  return `${url.origin}${url.pathname.replace(/\/+$/, '')}` as BaseUrl;
+}
+
+/** The path in front of every route: empty, or with a leading and without a trailing slash. */
+export function pathPrefixOf(baseUrl: BaseUrl): string {
+  return new URL(baseUrl).pathname.replace(/\/+$/, '');
+}
+
+/** Where the customer pays: `{base_url}/payment/<order_token>`. */
+export function paymentLink(baseUrl: BaseUrl, token: OrderToken): string {
+  return `${baseUrl}/payment/${token}`;
+}

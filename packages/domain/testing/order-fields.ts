@@ -1,0 +1,37 @@
+import type { OrderFields } from '../src/order.ts';
+import { type OrderInput, parseOrder } from '../src/parse-order.ts';
+
+const plainOrder = {
+  order_id: 'WEB-2026-000417',
+  order_amount: 1249.5,
+  order_currency: 'EUR',
+  order_note: 'Two walnut shelves and one reading lamp',
+  service_type: 'PHYSICAL_GOODS',
+  customer_name: 'Noor van der Linden',
+  customer_email: 'noor.vanderlinden@example.com',
+  customer_phone: '+31 20 555 0142',
+  customer_address_line1: 'Lindengracht 88',
+  customer_address_line2: 'Second floor',
+  customer_address_city: 'Amsterdam',
+  customer_address_state: 'Noord-Holland',
+  customer_address_country: 'Netherlands',
+  customer_address_postal_code: '1015 KK',
+  order_checksum: 'made-by-the-shop-7d1c',
+  return_url: 'https://shop.example.com/checkout/return?cart=5521',
+};
+
+type PlainOrder = typeof plainOrder;
+
+/** A valid order as a merchant sends it, every field present, with some of its fields replaced by any values. */
+export function validOrderInput<Overrides extends OrderInput = Record<never, never>>(
+  overrides?: Overrides,
+): Omit<PlainOrder, keyof Overrides> & Overrides {
+  return { ...plainOrder, ...overrides } as Omit<PlainOrder, keyof Overrides> & Overrides;
+}
+
+/** The same order after `parseOrder`. Throws when the overrides make it invalid: that is a mistake in the test. */
+export function validOrderFields(overrides?: OrderInput): OrderFields {
+  const parsed = parseOrder(validOrderInput(overrides));
+  if (parsed.ok) return parsed.value;
+  throw new Error(`not a valid order: ${parsed.failure.map(({ field, code }) => `${field} ${code}`).join(', ')}`);
+}

@@ -1,0 +1,156 @@
+import { liveSecretsMax } from '@gateway/domain/credentials';
+import type { ChecksumMode } from '@gateway/domain/order-checksum';
+import { and, asc, eq, gt, isNull, or, sql } from 'drizzle-orm';
+import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { openClient } from './lane.ts';
+import { clientSecrets, merchants } from './schema.ts';
+import { withoutValues } from './statement-error.ts';
+
+export interface MerchantAccount {
+  readonly name: string;
+  readonly clientId: string;
+  readonly checksumMode: ChecksumMode;
+  readonly createdAt: Date;
+  readonly liveSecrets: number;
+}
+
+export interface SecretAccount {
+  readonly id: number;
+  readonly createdAt: Date;
+  /** `null` while no end is set. */
+  readonly endsAt: Date | null;
+}
+
+/** What operators do with merchants and their secrets. Not for the path of a request. Rejects with an error without values. */
+export interface MerchantAccounts {
+  create(account: { name: string; clientId: string; secretHash: Uint8Array }): Promise<void>;
+  /** In the order of their creation, at most `limit`, after the one with this client id. */
+  list(page: { limit: number; afterClientId?: string }): Promise<MerchantAccount[]>;
+  setChecksumMode(clientId: string, mode: ChecksumMode): Promise<'done' | 'unknown_client'>;
+  /** Adds a secret unless the client has {@link liveSecretsMax} that work already. */
+  addSecret(
+    clientId: string,
+    secret: { hash: Uint8Array; endsAt: Date | null },
+  ): Promise<{ kind: 'added'; id: number } | { kind: 'unknown_client' | 'too_many' }>;
+  listSecrets(clientId: string): Promise<SecretAccount[] | undefined>;
+  /** Lets a secret end now, or at the given time. */
+  endSecret(clientId: string, secretId: number, endsAt: Date | null): Promise<'done' | 'unknown_secret'>;
+  close(): Promise<void>;
+}
+
+const isLive = or(isNull(clientSecrets.endsAt), gt(clientSecrets.endsAt, sql`now()`));
+
+export function openMerchantAccounts(url: string): MerchantAccounts {
+  const client = openClient({ url, applicationName: 'order-gateway accounts', connectionsMax: 1 });
+  const db = drizzle({ client });
+  const guarded = async <Answer>(work: () => Promise<Answer>): Promise<Answer> => {
+    try {
+      return await work();
+    } catch (error) {
+      throw withoutValues(error);
+    }
+  };
+  return {
+    create: (account) => guarded(() => createMerchant(db, account)),
+    list: (page) => guarded(() => listMerchants(db, page)),
+    setChecksumMode: (clientId, checksumMode) =>
+      guarded(async () => {
+        const changed = await db
+          .update(merchants)
+          .set({ checksumMode })
+          .where(eq(merchants.clientId, clientId))
+          .returning({ id: merchants.id });
+        return changed.length === 1 ? 'done' : 'unknown_client';
+      }),
+    addSecret: (clientId, secret) => guarded(() => addSecret(db, clientId, secret)),
+    listSecrets: (clientId) => guarded(() => listSecrets(db, clientId)),
+    endSecret: (clientId, secretId, endsAt) => guarded(() => endSecret(db, clientId, secretId, endsAt)),
+    close: () => client.end({ timeout: 1 }),
+  };
+}
+
+async function createMerchant(
+  db: PostgresJsDatabase,
+  { name, clientId, secretHash }: Parameters<MerchantAccounts['create']>[0],
+): Promise<void> {
+  await db.transaction(async (transaction) => {
+    const created = await transaction.insert(merchants).values({ name, clientId }).returning({ id: merchants.id });
+    await transaction.insert(clientSecrets).values(created.map(({ id }) => ({ merchantId: id, secretHash })));
+  });
+}
+
+function listMerchants(
+  db: PostgresJsDatabase,
+  { limit, afterClientId }: Parameters<MerchantAccounts['list']>[0],
+): Promise<MerchantAccount[]> {
+  const after = db
+    .select({ id: merchants.id })
+    .from(merchants)
+    .where(eq(merchants.clientId, afterClientId ?? ''));
+  return db
+    .select({
+      name: merchants.name,
+      clientId: merchants.clientId,
+      checksumMode: merchants.checksumMode,
+      createdAt: merchants.createdAt,
+      liveSecrets: sql<number>`count(${clientSecrets.id})::int`,
+    })
+    .from(merchants)
+    .leftJoin(clientSecrets, and(eq(clientSecrets.merchantId, merchants.id), isLive))
+    .where(afterClientId === undefined ? undefined : gt(merchants.id, sql`(${after})`))
+    .groupBy(merchants.id)
+    .orderBy(asc(merchants.id))
+    .limit(limit);
+}
+
+function addSecret(
+  db: PostgresJsDatabase,
+  clientId: string,
+  { hash, endsAt }: Parameters<MerchantAccounts['addSecret']>[1],
+): ReturnType<MerchantAccounts['addSecret']> {
+  return db.transaction(async (transaction) => {
+    // The merchant's row is locked, so that two operators can't both add the last one.
+    const found = await transaction
+      .select({ id: merchants.id })
+      .from(merchants)
+      .where(eq(merchants.clientId, clientId))
+      .for('update');
+    const merchantId = found[0]?.id;
+    if (merchantId === undefined) return { kind: 'unknown_client' };
+    const live = await transaction.$count(clientSecrets, and(eq(clientSecrets.merchantId, merchantId), isLive));
+    if (live >= liveSecretsMax) return { kind: 'too_many' };
+    const added = await transaction
+      .insert(clientSecrets)
+      .values({ merchantId, secretHash: hash, endsAt })
+      .returning({ id: clientSecrets.id });
+    return { kind: 'added', id: added[0]?.id ?? 0 };
+  });
+}
+
+async function listSecrets(db: PostgresJsDatabase, clientId: string): Promise<SecretAccount[] | undefined> {
+  const rows = await db
+    .select({ id: clientSecrets.id, createdAt: clientSecrets.createdAt, endsAt: clientSecrets.endsAt })
+    .from(merchants)
+    .leftJoin(clientSecrets, eq(clientSecrets.merchantId, merchants.id))
+    .where(eq(merchants.clientId, clientId))
+    .orderBy(asc(clientSecrets.id));
+  if (rows.length === 0) return undefined;
+  return rows.flatMap(({ id, createdAt, endsAt }) =>
+    id === null || createdAt === null ? [] : [{ id, createdAt, endsAt }],
+  );
+}
+
+async function endSecret(
+  db: PostgresJsDatabase,
+  clientId: string,
+  secretId: number,
+  endsAt: Date | null,
+): Promise<'done' | 'unknown_secret'> {
+  const merchant = db.select({ id: merchants.id }).from(merchants).where(eq(merchants.clientId, clientId));
+  const ended = await db
+    .update(clientSecrets)
+    .set({ endsAt: endsAt ?? sql`now()` })
+    .where(and(eq(clientSecrets.id, secretId), eq(clientSecrets.merchantId, sql`(${merchant})`)))
+    .returning({ id: clientSecrets.id });
+  return ended.length === 1 ? 'done' : 'unknown_secret';
+}

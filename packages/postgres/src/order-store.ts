@@ -1,0 +1,125 @@
+import type { Order } from '@gateway/domain/order';
+import type { CreateOutcome, OrderStore } from '@gateway/domain/order-store';
+import { sql } from 'drizzle-orm';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { arrayLiteral } from './array-literal.ts';
+import { createGroupQueue } from './group-queue.ts';
+import { type Lane, openLane } from './lane.ts';
+import { columnArrays, orderColumns, orderOf } from './order-rows.ts';
+import { orders } from './schema.ts';
+import { statementFailure, withoutValues } from './statement-error.ts';
+
+export interface PostgresOrderStoreOptions {
+  readonly url: string;
+  /** Connections that insert, each with one group under way. */
+  readonly slots?: number;
+  /** Orders in one statement. */
+  readonly groupMax?: number;
+  /** Orders that may wait for a slot; over it the answer is `overloaded` at once. */
+  readonly waitingMax?: number;
+}
+
+export interface PostgresOrderStore extends OrderStore {
+  /** Lets what is under way finish, then closes the connections. */
+  close(): Promise<void>;
+}
+
+type Statements = ReturnType<typeof prepareStatements>;
+
+/**
+ * Keeps orders in PostgreSQL. Orders that arrive together share one insert and its commit; every caller is answered after that
+ * commit. An order is one statement without a transaction around it, and is read in a second one only where its merchant has
+ * one with the same order_id already: a single statement that does both misses rows that another session has just committed.
+ */
+export function openOrderStore(options: PostgresOrderStoreOptions): PostgresOrderStore {
+  const { url, slots = 4, groupMax = 128, waitingMax = 4_096 } = options;
+  const lanes = Array.from({ length: slots }, () =>
+    openLane({ url, applicationName: 'order-gateway orders', connectionsMax: 1 }, prepareStatements),
+  );
+  const queue = createGroupQueue<Order, CreateOutcome>({
+    slots,
+    groupMax,
+    waitingMax,
+    // biome-ignore lint/style/noNonNullAssertion: there is a lane for every slot
+    run: (slot, group) => createGroup(lanes[slot]!, group),
+  });
+  return {
+    async create(order, timeoutMs) {
+      const outcome = await queue.add(order, timeoutMs);
+      return typeof outcome === 'string' ? { kind: outcome } : outcome;
+    },
+    async close() {
+      await queue.idle();
+      await Promise.all(lanes.map((lane) => lane.close()));
+    },
+  };
+}
+
+function prepareStatements(db: PostgresJsDatabase) {
+  const arrays = Object.entries(orderColumns).map(
+    ([name, { type }]) => sql`${sql.placeholder(name)}::${sql.raw(type)}[]`,
+  );
+  const wanted = sql`unnest(${sql.placeholder('merchantIds')}::bigint[], ${sql.placeholder('orderIds')}::text[])`;
+  return {
+    insert: db
+      .insert(orders)
+      .select(sql`select * from unnest(${sql.join(arrays, sql`, `)})`)
+      .onConflictDoNothing()
+      .returning({ serviceOrderId: orders.serviceOrderId })
+      .prepare('insert_orders'),
+    find: db
+      .select()
+      .from(orders)
+      .where(sql`(${orders.merchantId}, ${orders.orderId}) in (select * from ${wanted})`)
+      .prepare('find_orders'),
+  };
+}
+
+/** Inserts a group; where the database refuses one of its rows, inserts each alone, so that no row fails its neighbours. */
+async function createGroup(lane: Lane<Statements>, group: readonly Order[]): Promise<(CreateOutcome | Error)[]> {
+  try {
+    return await insertOrFind(lane, group);
+  } catch (error) {
+    const failure = statementFailure(error);
+    if (failure !== undefined) return group.map(() => ({ kind: failure }));
+    if (group.length === 1) return [withoutValues(error)];
+    const outcomes: (CreateOutcome | Error)[] = [];
+    for (const order of group) outcomes.push(...(await createGroup(lane, [order])));
+    return outcomes;
+  }
+}
+
+async function insertOrFind(lane: Lane<Statements>, group: readonly Order[]): Promise<CreateOutcome[]> {
+  // All sessions lock rows in the same order, so that two groups with the same order_ids can't wait for each other.
+  const sorted = group.length === 1 ? group : [...group].sort(byKey);
+  const inserted = await lane.run(({ insert }) => insert.execute(columnArrays(sorted)));
+  if (inserted.length === group.length) return group.map(() => ({ kind: 'created' }));
+  const created = new Set(inserted.map((row) => row.serviceOrderId));
+  const losers = group.filter((order) => !created.has(order.serviceOrderId));
+  const kept = new Map((await findKept(lane, losers)).map((order) => [keyOf(order), order]));
+  return group.map((order) => {
+    if (created.has(order.serviceOrderId)) return { kind: 'created' };
+    const first = kept.get(keyOf(order));
+    // Only a row that was deleted between the two statements is in neither; sent again, it will be created.
+    return first === undefined ? { kind: 'unavailable' } : { kind: 'exists', order: first };
+  });
+}
+
+async function findKept(lane: Lane<Statements>, wanted: readonly Order[]): Promise<Order[]> {
+  const rows = await lane.run(({ find }) =>
+    find.execute({
+      merchantIds: arrayLiteral(wanted.map((order) => order.merchantId)),
+      orderIds: arrayLiteral(wanted.map((order) => order.fields.order_id)),
+    }),
+  );
+  return rows.map(orderOf);
+}
+
+function keyOf(order: Order): string {
+  return `${order.merchantId} ${order.fields.order_id}`;
+}
+
+function byKey(a: Order, b: Order): number {
+  if (a.merchantId !== b.merchantId) return a.merchantId - b.merchantId;
+  return a.fields.order_id < b.fields.order_id ? -1 : a.fields.order_id > b.fields.order_id ? 1 : 0;
+}

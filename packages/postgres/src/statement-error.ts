@@ -1,0 +1,73 @@
+/** A statement did not answer in time. Whether it was carried out is not known. */
+export class StatementTimeout extends Error {
+  override name = 'StatementTimeout';
+}
+
+/**
+ * The database refused a statement for a reason that is a fault of ours. Holds no SQL and no values, which may be a customer's:
+ * the SQLSTATE and the names of what was broken are enough to find it.
+ */
+export class StatementRefused extends Error {
+  override name = 'StatementRefused';
+}
+
+/** What a failed statement means to a caller. */
+export type StatementFailure = 'unavailable' | 'overloaded';
+
+const lostConnection = new Set([
+  // postgres.js
+  'CONNECTION_CLOSED',
+  'CONNECTION_DESTROYED',
+  'CONNECTION_ENDED',
+  'CONNECT_TIMEOUT',
+  // Node.js sockets and name look-up
+  'EAI_AGAIN',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EPIPE',
+  'ETIMEDOUT',
+]);
+
+/**
+ * SQLSTATEs after which the same order may be sent again (PostgreSQL 18, appendix A): connection exceptions, insufficient
+ * resources, operator intervention such as a shutdown or a statement timeout, a server in recovery or turned read-only by a
+ * failover, lock time-outs, deadlocks and serialization failures, input and output errors.
+ */
+const passingState = /^(08...|53...|57...|25006|55P03|40001|40P01|58030)$/;
+
+const tooManyConnections = '53300';
+
+/** Sorts an error of the driver or of Drizzle; `undefined` for one that is a fault of ours, to be thrown on. */
+export function statementFailure(error: unknown): StatementFailure | undefined {
+  if (error instanceof StatementTimeout) return 'unavailable';
+  const code = codeOf(rootCause(error));
+  if (code === tooManyConnections) return 'overloaded';
+  return lostConnection.has(code) || passingState.test(code) ? 'unavailable' : undefined;
+}
+
+/** The same error without SQL and values: what may leave this package and reach a log. */
+export function withoutValues(error: unknown): Error {
+  if (error instanceof StatementTimeout || error instanceof StatementRefused) return error;
+  const cause = rootCause(error);
+  const names = ['constraint_name', 'table_name', 'column_name']
+    .map((key) => Reflect.get(cause, key))
+    .filter((name) => typeof name === 'string');
+  return new StatementRefused(
+    `the database refused a statement: ${[codeOf(cause) || cause.constructor.name, ...names].join(' ')}`,
+  );
+}
+
+/** Drizzle wraps the driver's error in one whose message carries the statement and its values. */
+function rootCause(error: unknown): object {
+  let cause: unknown = error;
+  while (cause instanceof Error && cause.cause !== undefined) cause = cause.cause;
+  return typeof cause === 'object' && cause !== null ? cause : new Error();
+}
+
+function codeOf(cause: object): string {
+  const code: unknown = Reflect.get(cause, 'code');
+  return typeof code === 'string' ? code : '';
+}
