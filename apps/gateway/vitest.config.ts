@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['{src,testing}/**/*.test.ts'],
+    include: ['{src,test}/**/*.test.ts'],
     reporters: ['default', ['json', { outputFile: '.reports/vitest.json' }]],
   },
 });

@@ -58,17 +58,17 @@ function compareHttp(expect: Expectation, answer: HttpAnswer, compare: Compare):
   }
   compare('media type', 'application/problem+json', mediaType);
   const problem = recordOf(answer.body);
-  compare('code', expect.outcome, problem['code']);
-  compare('problem.status', answer.status, problem['status']);
-  compare('problem.request_id', answer.headers['x-request-id'], problem['request_id']);
+  compare('code', expect.outcome, problem.code);
+  compare('problem.status', answer.status, problem.status);
+  compare('problem.request_id', answer.headers['x-request-id'], problem.request_id);
   for (const member of ['type', 'title', 'detail']) {
     compare(`problem.${member}`, 'a text', isText(problem[member]) ? 'a text' : problem[member]);
   }
-  const errors = Array.isArray(problem['errors']) ? problem['errors'].map(recordOf) : [];
+  const errors = Array.isArray(problem.errors) ? problem.errors.map(recordOf) : [];
   compare('errors', pairs(expect.errors), pairs(errors.map(({ field, code }) => [String(field), String(code)])));
-  compare('error without a message', undefined, errors.find(({ message }) => !isText(message))?.['field']);
-  compare('fields', shown(expect.fields), shown(problem['fields'] ?? []));
-  for (const part of expect.told) compare(`detail holds ${part}`, true, String(problem['detail']).includes(part));
+  compare('error without a message', undefined, errors.find(({ message }) => !isText(message))?.field);
+  compare('fields', shown(expect.fields), shown(problem.fields ?? []));
+  for (const part of expect.told) compare(`detail holds ${part}`, true, String(problem.detail).includes(part));
 }
 
 function compareRpc(expect: Expectation, answer: RpcAnswer, compare: Compare): void {

@@ -24,7 +24,7 @@ const matchers: Readonly<Record<string, Matcher>> = {
   $token: (actual) => typeof actual === 'string' && /^[0-9A-Za-z]{32}$/.test(actual),
   /** An absolute URL that ends in /payment/ and the token of the same answer. */
   $link: (actual, { body }) =>
-    typeof actual === 'string' && /^https?:\/\/[^/]/.test(actual) && actual.endsWith(`/payment/${body['order_token']}`),
+    typeof actual === 'string' && /^https?:\/\/[^/]/.test(actual) && actual.endsWith(`/payment/${body.order_token}`),
   /** What was sent under the same name. */
   $sent: (actual, { name, sent }) => actual !== undefined && actual === sent?.[name],
   /** What the first call was answered under the same name. */

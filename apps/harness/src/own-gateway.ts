@@ -49,7 +49,6 @@ export async function startOwnGateway(signal: AbortSignal): Promise<OwnGateway> 
     const merchants = {
       first: await createMerchant('Fixture replay', [], env, signal),
       second: await createMerchant('Fixture replay, another merchant', [], env, signal),
-      strict: await createMerchant('Fixture replay, checksums required', ['--checksum', 'required'], env, signal),
     };
     return { ...addresses, merchants, stop };
   } catch (error) {

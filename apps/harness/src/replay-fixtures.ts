@@ -61,9 +61,9 @@ export async function replayFixture(fixture: Fixture, door: Door, target: Replay
   let first: Answer | undefined;
   for (const [index, call] of fixture.calls.entries()) {
     if (!call.doors.includes(door)) continue;
-    const { outgoing, expect } = fillCall(call, { ...target, orderId });
+    const { outgoing, sent, expect } = fillCall(call, { ...target, orderId });
     const answer = await target.clients[call.via ?? door].send(outgoing);
-    const context = { sent: outgoing.order, first, secrets };
+    const context = { sent, first, secrets };
     found.push(...differences(expect, answer, context).map((difference) => ({ call: index + 1, ...difference })));
     first ??= answer;
   }

@@ -181,7 +181,7 @@ describe('parseAmount', () => {
   it('judges numbers of 64 KiB of zeros and digits in linear time', () => {
     const zeros = '0'.repeat(65_000);
     const ones = '1'.repeat(65_000);
-    const expected = new Map([
+    const expected = new Map<string, bigint | string>([
       [`${zeros}1`, 100n],
       [`1.${zeros}`, 100n],
       [`0.${zeros}1e65001`, 100n],

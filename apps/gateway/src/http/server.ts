@@ -1,4 +1,4 @@
-import { fastify } from 'fastify';
+import { type FastifyInstance, fastify } from 'fastify';
 import type { GatewayDeps } from '../grpc/order-service.ts';
 import * as limits from '../limits.ts';
 import { requestIdOf } from '../request-id.ts';
@@ -21,6 +21,8 @@ export interface HttpListener {
   /** Takes no new requests and lets those under way finish. */
   close(): Promise<void>;
 }
+
+const endIdleEveryMs = 50;
 
 /** The HTTP door: the interface's JSON, health, and the Connect and gRPC-Web protocols, all under the base URL's path. */
 export function createHttpListener(deps: HttpDeps, pathPrefix: string): HttpListener {
@@ -59,8 +61,17 @@ export function createHttpListener(deps: HttpDeps, pathPrefix: string): HttpList
       const address = app.server.address();
       return typeof address === 'object' && address !== null ? address.port : port;
     },
-    close: () => app.close(),
+    close: () => close(app),
   };
+}
+
+/** A connection whose last answer goes out while the listener closes is idle only then, so idle ones are ended repeatedly. */
+async function close(app: FastifyInstance): Promise<void> {
+  const endIdle = setInterval(() => app.server.closeIdleConnections(), endIdleEveryMs);
+  const cutOff = setTimeout(() => app.server.closeAllConnections(), limits.drainTimeoutMs);
+  await app.close();
+  clearInterval(endIdle);
+  clearTimeout(cutOff);
 }
 
 /** The methods of a path that exists. */

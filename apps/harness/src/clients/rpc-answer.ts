@@ -33,7 +33,7 @@ export function rpcRefusal(error: ConnectError): RpcAnswer {
     message: error.rawMessage,
     metadata,
     body: undefined,
-    info: info && { reason: info.reason, domain: info.domain, requestId: info.metadata['request_id'] },
+    info: info && { reason: info.reason, domain: info.domain, requestId: info.metadata.request_id },
     violations,
     text: JSON.stringify({ metadata, message: error.rawMessage, details, violations }),
   };
@@ -47,6 +47,6 @@ function statusName(code: Code): string {
 /** Protobuf's JSON form writes int64 as a string; anything else than digits is left, so that the comparison shows it. */
 function withNumericId(json: JsonValue): unknown {
   if (typeof json !== 'object' || json === null || Array.isArray(json)) return json;
-  const id = json['service_order_id'];
+  const id = json.service_order_id;
   return typeof id === 'string' && /^\d+$/.test(id) ? { ...json, service_order_id: Number(id) } : json;
 }

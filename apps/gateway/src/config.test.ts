@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { readConfig } from './config.ts';
+
+test('without any variable it serves this machine alone, from the embedded database', () => {
+  const config = readConfig({});
+  expect(config).toMatchObject({
+    host: '127.0.0.1',
+    httpPort: 8080,
+    grpcPort: 9090,
+    baseUrl: undefined,
+    databaseUrl: undefined,
+  });
+  expect(config.dataDir).toMatch(/\/\.data$/);
+});
+
+test('reads every variable', () => {
+  const env = {
+    HOST: '0.0.0.0',
+    HTTP_PORT: '0',
+    GRPC_PORT: '65535',
+    BASE_URL: 'https://pay.example.com/gateway/',
+    DATABASE_URL: 'postgres://user:pass@db.example.com/orders',
+    DATA_DIR: '/var/lib/gateway',
+  };
+  expect(readConfig(env)).toEqual({
+    host: '0.0.0.0',
+    httpPort: 0,
+    grpcPort: 65_535,
+    baseUrl: 'https://pay.example.com/gateway',
+    databaseUrl: 'postgres://user:pass@db.example.com/orders',
+    dataDir: '/var/lib/gateway',
+  });
+});
+
+test.each([
+  [{ HTTP_PORT: '65536' }, 'HTTP_PORT'],
+  [{ HTTP_PORT: '80a' }, 'HTTP_PORT'],
+  [{ GRPC_PORT: '-1' }, 'GRPC_PORT'],
+  [{ HTTP_PORT: '9090' }, 'HTTP_PORT and GRPC_PORT must differ'],
+  [{ HOST: 'not a host' }, 'HOST'],
+  [{ BASE_URL: 'pay.example.com' }, 'BASE_URL'],
+  [{ BASE_URL: 'https://pay.example.com/?a=b' }, 'BASE_URL'],
+  [{ DATABASE_URL: 'mysql://db/x' }, 'DATABASE_URL'],
+])('refuses %j', (env, told) => {
+  expect(() => readConfig(env)).toThrow(told);
+});
+
+test('tells all problems at once, and no value', () => {
+  const env = { HTTP_PORT: 'secret1', GRPC_PORT: 'secret2', DATABASE_URL: 'secret3' };
+  expect(() => readConfig(env)).toThrow(/^HTTP_PORT .+\nGRPC_PORT .+\nDATABASE_URL .+$/);
+  expect(() => readConfig(env)).not.toThrow(/secret/);
+});

@@ -1,0 +1,68 @@
+import type { Credentials } from '@gateway/domain/credentials';
+import { parseBaseUrl } from '@gateway/domain/payment-link';
+import { validOrderInput } from '@gateway/domain/testing/order-fields';
+import { migrateDatabase } from '@gateway/postgres/migrate';
+import { startThrowawayPostgres } from '@gateway/postgres/testing/throwaway-postgres';
+import { type Gateway, openGateway } from '../src/gateway.ts';
+import type { CallRecord, Log } from '../src/log.ts';
+import { createMerchant } from '../src/new-merchant.ts';
+
+/** A gateway on free ports and a database of its own, with one merchant. */
+export interface RunningGateway extends Gateway {
+  readonly databaseUrl: string;
+  readonly credentials: Credentials;
+  readonly calls: readonly CallRecord[];
+  readonly faults: readonly unknown[];
+  /** `http://` and the real port, with the path that the routes are mounted under. */
+  readonly url: string;
+}
+
+export async function runGateway(options: { baseUrl?: string } = {}): Promise<RunningGateway> {
+  const postgres = await startThrowawayPostgres();
+  await migrateDatabase(postgres.url);
+  const credentials = await createMerchant(postgres.url, 'Test Shop');
+  const calls: CallRecord[] = [];
+  const faults: unknown[] = [];
+  const log: Log = {
+    call: (record) => calls.push(record),
+    info: () => {},
+    fault: (_message, error) => faults.push(error),
+    flush: () => {},
+  };
+  const baseUrl = options.baseUrl === undefined ? undefined : parseBaseUrl(options.baseUrl);
+  const gateway = await openGateway(
+    { host: '127.0.0.1', httpPort: 0, grpcPort: 0, baseUrl, databaseUrl: postgres.url },
+    log,
+  );
+  const path = new URL(gateway.baseUrl).pathname.replace(/\/$/, '');
+  return {
+    ...gateway,
+    databaseUrl: postgres.url,
+    credentials,
+    calls,
+    faults,
+    url: `http://127.0.0.1:${gateway.httpPort}${path}`,
+    async close() {
+      await gateway.close();
+      await postgres.stop();
+    },
+  };
+}
+
+/** `POST /order` as a merchant's backend sends it. */
+export function postOrder(
+  gateway: Pick<RunningGateway, 'url' | 'credentials'>,
+  body: unknown = validOrderInput(),
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  return fetch(`${gateway.url}/order`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...credentialHeaders(gateway.credentials), ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+    signal: AbortSignal.timeout(10_000),
+  });
+}
+
+export function credentialHeaders({ clientId, clientSecret }: Credentials): Record<string, string> {
+  return { 'x-client-id': clientId, 'x-client-secret': clientSecret };
+}

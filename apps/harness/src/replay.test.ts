@@ -1,0 +1,77 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { type Client, type Door, doors } from './clients/client.ts';
+import { openClients } from './clients/open-clients.ts';
+import { fixturesFolder, loadFixtures } from './fixtures/load-fixtures.ts';
+import { type OwnGateway, startOwnGateway } from './own-gateway.ts';
+import { replayFixture } from './replay-fixtures.ts';
+import { differencesTold } from './replay-report.ts';
+
+const { fixtures, validOrder } = await loadFixtures(fixturesFolder);
+
+describe('at a gateway of our own', () => {
+  let gateway: OwnGateway;
+  let clients: Record<Door, Client>;
+
+  // Above the bounds of starting and stopping themselves, so that their own words tell what went wrong.
+  beforeAll(async () => {
+    gateway = await startOwnGateway(new AbortController().signal);
+    clients = openClients(gateway);
+  }, 120_000);
+
+  afterAll(async () => {
+    for (const client of Object.values(clients ?? {})) client.close();
+    await gateway?.stop();
+  }, 60_000);
+
+  test.for(fixtures)('$file: $name', async (fixture) => {
+    const target = { clients, merchants: gateway.merchants, validOrder, runId: 'test' };
+    const replays = await Promise.all(doors.map((door) => replayFixture(fixture, door, target)));
+    expect(
+      replays
+        .filter(({ outcome }) => outcome === 'differs')
+        .map(differencesTold)
+        .join('\n'),
+    ).toBe('');
+    const here = replays.filter(({ outcome }) => outcome === 'ok' || outcome === 'no merchant');
+    expect(here).not.toEqual([]);
+  });
+
+  test('every merchant that fixtures need is there', () => {
+    const needed = new Set(fixtures.flatMap(({ merchants }) => [...merchants]));
+    const absent = [...needed].filter((name) => gateway.merchants[name] === undefined);
+    // The gateway has no command yet that makes a merchant's checksums required.
+    expect(absent).toEqual(['strict']);
+  });
+});
+
+describe('the command', () => {
+  const run = (...args: string[]) =>
+    promisify(execFile)(process.execPath, [fileURLToPath(new URL('replay.ts', import.meta.url)), ...args]);
+
+  test('refuses a bad fixture with its file and the reason before anything is started', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'fixtures-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    await cp(fixturesFolder, folder, { recursive: true });
+    await writeFile(
+      join(folder, 'create-order', 'broken.json'),
+      '{ "name": "x", "calls": [{ "order": {}, "expect": "made" }] }',
+    );
+    const told = 'broken.json: call 1.expect.outcome made is not in the table of outcomes\n';
+    await expect(run('--fixtures', folder)).rejects.toMatchObject({ code: 2, stdout: '', stderr: told });
+  });
+
+  test('refuses arguments that make no sense with its usage', async () => {
+    await expect(run('--http', 'http://localhost')).rejects.toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('pnpm replay [--http URL'),
+    });
+    await expect(run('--only', 'no such fixture')).rejects.toMatchObject({ code: 2, stdout: '' });
+  });
+});

@@ -1,0 +1,401 @@
+import { describe, expect, it } from 'vitest';
+import { validOrderInput } from '../testing/order-fields.ts';
+import { fieldErrorCodes, fieldRules } from './field-rules.ts';
+import { type OrderFieldName, orderFieldNames } from './order-fields.ts';
+import { parseOrder } from './parse-order.ts';
+
+/** A text field with its limits and a valid text of any length in code points, astral characters where they may be. */
+interface TextField {
+  readonly field: OrderFieldName;
+  readonly lengthMin: number;
+  readonly lengthMax: number;
+  readonly ofLength: (length: number) => string;
+}
+
+const textFields: readonly TextField[] = [
+  { field: 'order_id', lengthMin: 1, lengthMax: 128, ofLength: (length) => '𝒪'.repeat(length) },
+  { field: 'order_note', lengthMin: 1, lengthMax: 1_000, ofLength: (length) => '😀'.repeat(length) },
+  { field: 'customer_name', lengthMin: 1, lengthMax: 255, ofLength: (length) => '𠜎'.repeat(length) },
+  { field: 'customer_email', lengthMin: 3, lengthMax: 254, ofLength: (length) => `${'😀'.repeat(length - 2)}@a` },
+  { field: 'customer_phone', lengthMin: 4, lengthMax: 32, ofLength: (length) => '1'.repeat(length) },
+  { field: 'customer_address_line1', lengthMin: 1, lengthMax: 255, ofLength: (length) => '🏠'.repeat(length) },
+  { field: 'customer_address_line2', lengthMin: 1, lengthMax: 255, ofLength: (length) => '🏢'.repeat(length) },
+  { field: 'customer_address_city', lengthMin: 1, lengthMax: 100, ofLength: (length) => '🌆'.repeat(length) },
+  { field: 'customer_address_state', lengthMin: 1, lengthMax: 100, ofLength: (length) => '🌳'.repeat(length) },
+  { field: 'customer_address_country', lengthMin: 1, lengthMax: 100, ofLength: (length) => '🌍'.repeat(length) },
+  { field: 'customer_address_postal_code', lengthMin: 1, lengthMax: 20, ofLength: (length) => '📮'.repeat(length) },
+  { field: 'order_checksum', lengthMin: 1, lengthMax: 256, ofLength: (length) => '~'.repeat(length) },
+  { field: 'return_url', lengthMin: 9, lengthMax: 2_048, ofLength: (length) => `http://a/${'😀'.repeat(length - 9)}` },
+];
+
+const requiredTextFields = textFields.filter(({ field }) => field !== 'customer_address_line2');
+
+const freeTextFields = textFields.filter(
+  ({ field }) => !['customer_email', 'customer_phone', 'order_checksum', 'return_url'].includes(field),
+);
+
+/** What is said of one field of an otherwise valid order: `kept` as it was sent, or the codes of all errors. */
+function judge(field: OrderFieldName, value: unknown): string {
+  const order = parseOrder(validOrderInput({ [field]: value }));
+  if (order.ok) return order.value[field] === value ? 'kept' : 'changed';
+  return order.failure.map((error) => (error.field === field ? error.code : `${error.field} ${error.code}`)).join();
+}
+
+describe('the field rules', () => {
+  it('cover the sixteen fields of the interface, in its order', () => {
+    expect(orderFieldNames).toStrictEqual([
+      'order_id',
+      'order_amount',
+      'order_currency',
+      'order_note',
+      'service_type',
+      'customer_name',
+      'customer_email',
+      'customer_phone',
+      'customer_address_line1',
+      'customer_address_line2',
+      'customer_address_city',
+      'customer_address_state',
+      'customer_address_country',
+      'customer_address_postal_code',
+      'order_checksum',
+      'return_url',
+    ]);
+    expect(Object.keys(fieldRules)).toStrictEqual([...orderFieldNames]);
+  });
+
+  it('know the ten codes that are told', () => {
+    expect(fieldErrorCodes).toStrictEqual([
+      'missing',
+      'wrong_type',
+      'blank',
+      'too_long',
+      'too_short',
+      'not_allowed',
+      'bad_format',
+      'bad_characters',
+      'too_precise',
+      'out_of_range',
+    ]);
+  });
+});
+
+describe('the length of a text', () => {
+  it.each(textFields)(
+    '$field may be $lengthMin to $lengthMax code points',
+    ({ field, lengthMin, lengthMax, ofLength }) => {
+      expect(judge(field, ofLength(lengthMin))).toBe('kept');
+      expect(judge(field, ofLength(lengthMax))).toBe('kept');
+      expect(judge(field, ofLength(lengthMax + 1))).toBe('too_long');
+    },
+  );
+
+  it.each(textFields)('$field is judged also when it is far too long', ({ field, ofLength }) => {
+    expect(judge(field, ofLength(60_000))).toBe('too_long');
+  });
+
+  it('is counted in code points, not in what a reader sees as one character', () => {
+    // Two code points each: 64 of them are 128, one more is too long.
+    expect(judge('order_id', 'e\u0301'.repeat(64))).toBe('kept');
+    expect(judge('order_id', `${'e\u0301'.repeat(64)}e`)).toBe('too_long');
+  });
+});
+
+describe('the characters of a text', () => {
+  // C0 is 0 to 1F, DEL is 7F, C1 is 80 to 9F.
+  const controls = Array.from({ length: 0xa0 }, (_, code) => code)
+    .filter((code) => code < 0x20 || code >= 0x7f)
+    .map((code) => String.fromCharCode(code));
+
+  it.each(textFields)('of $field are not control characters, wherever they stand', ({ field, lengthMin, ofLength }) => {
+    expect(controls).toHaveLength(65);
+    const text = ofLength(lengthMin + 2);
+    const allowed = field === 'order_note' ? ['\t', '\n', '\r'] : [];
+    for (const control of controls) {
+      const outcome = allowed.includes(control) ? 'kept' : 'bad_characters';
+      expect(judge(field, control + text), JSON.stringify(control)).toBe(outcome);
+      expect(judge(field, text + control), JSON.stringify(control)).toBe(outcome);
+      expect(judge(field, text.slice(0, 2) + control + text.slice(2)), JSON.stringify(control)).toBe(outcome);
+    }
+  });
+
+  it.each(textFields)('of $field are well-formed Unicode', ({ field, lengthMin, ofLength }) => {
+    const text = ofLength(lengthMin + 2);
+    for (const lone of ['\ud83d', '\ude00', '\ude00\ud83d', '\ud83d\ud83d\ude00', '\udfff', '\ud800']) {
+      expect(judge(field, lone + text), JSON.stringify(lone)).toBe('bad_characters');
+      expect(judge(field, text + lone), JSON.stringify(lone)).toBe('bad_characters');
+    }
+  });
+
+  it.each(freeTextFields)('of $field may be anything else, and are kept exactly', ({ field }) => {
+    const texts = [
+      ' padded ',
+      '\u00a0x\u3000',
+      'Zoe\u0308',
+      'Zoë',
+      'ﬁ',
+      '\u200fשלום',
+      `'"\\|`,
+      '<b>&amp;</b>',
+      '\u2028',
+      '\u{10ffff}',
+    ];
+    for (const text of texts) expect(judge(field, `x${text}`), text).toBe('kept');
+  });
+
+  it('of order_note may be line breaks and tabs', () => {
+    expect(judge('order_note', 'first\n\tsecond\r\n\r\nthird\n')).toBe('kept');
+  });
+});
+
+describe('a field without text', () => {
+  it.each(requiredTextFields)('is blank: $field', ({ field }) => {
+    for (const blank of ['', ' ', '     ', '\u00a0', '\u2003\u3000', '\ufeff']) {
+      expect(judge(field, blank), JSON.stringify(blank)).toBe('blank');
+    }
+  });
+
+  it('is blank: order_note of line breaks and tabs only', () => {
+    expect(judge('order_note', '\n\t \r\n')).toBe('blank');
+  });
+
+  it.each(orderFieldNames.filter((field) => field !== 'customer_address_line2'))('is missing: %s', (field) => {
+    expect(judge(field, undefined)).toBe('missing');
+    expect(judge(field, null)).toBe('missing');
+    const { [field]: _, ...others } = validOrderInput();
+    expect(parseOrder(others)).toMatchObject({ ok: false, failure: [{ field, code: 'missing' }] });
+  });
+
+  it('is no fault of customer_address_line2, which may be absent, null or empty', () => {
+    const { customer_address_line2: _, ...absent } = validOrderInput();
+    for (const input of [
+      absent,
+      { ...absent, customer_address_line2: null },
+      { ...absent, customer_address_line2: '' },
+    ]) {
+      expect(parseOrder(input)).toMatchObject({ ok: true, value: { customer_address_line2: '' } });
+    }
+  });
+
+  it('is kept as it is in customer_address_line2, which is not required to say anything', () => {
+    expect(judge('customer_address_line2', '  ')).toBe('kept');
+  });
+});
+
+describe('a value of the wrong type', () => {
+  const wrong = [0, 1, 10.5, true, false, 10n, [], ['text'], {}, { text: 'text' }, Symbol('text'), () => 'text'];
+
+  it.each(orderFieldNames.filter((field) => field !== 'order_amount'))('is refused for %s', (field) => {
+    for (const value of wrong) expect(judge(field, value)).toBe('wrong_type');
+    expect(judge(field, new String('text'))).toBe('wrong_type');
+  });
+
+  it.each(['10.00', '10', '', true, false, 10n, [], [10], {}, Symbol('10'), new Number(10), { text: '10' }])(
+    'is refused for order_amount: %s',
+    (value) => {
+      expect(judge('order_amount', value)).toBe('wrong_type');
+    },
+  );
+});
+
+describe('order_currency', () => {
+  it.each(['EUR', 'USD', 'INR', 'BHD', 'CLF', 'UYW', 'XCG'])('may be %s', (code) => {
+    expect(judge('order_currency', code)).toBe('kept');
+  });
+
+  it.each(['XXX', 'XTS', 'XAU', 'XDR', 'XSU'])('may not be %s, which has no minor unit', (code) => {
+    expect(judge('order_currency', code)).toBe('not_allowed');
+  });
+
+  it.each(['', ' ', 'eur', 'Eur', 'EUR ', ' EUR', 'EUR\n', 'EU', 'EURO', '978', 'ABC', 'DEM', '€', 'ＥＵＲ', '\ud83d'])(
+    'may not be %j',
+    (code) => {
+      expect(judge('order_currency', code)).toBe('not_allowed');
+    },
+  );
+
+  it.each(['constructor', '__proto__', 'toString', 'includes'])('may not be the word %s', (word) => {
+    expect(judge('order_currency', word)).toBe('not_allowed');
+  });
+});
+
+describe('service_type', () => {
+  it.each(['DIGITAL', 'PHYSICAL_GOODS'])('may be %s', (value) => {
+    expect(judge('service_type', value)).toBe('kept');
+  });
+
+  it.each([
+    '',
+    'digital',
+    'Digital',
+    'DIGITAL ',
+    ' DIGITAL',
+    'PHYSICAL',
+    'PHYSICAL GOODS',
+    'DIGITAL,PHYSICAL_GOODS',
+    '0',
+  ])('may not be %j', (value) => {
+    expect(judge('service_type', value)).toBe('not_allowed');
+  });
+});
+
+describe('customer_email', () => {
+  it.each([
+    'a@b',
+    'first.last+tag@example.com',
+    `"'|\\"@example.com`,
+    'ünï@bücher.example.com',
+    '用户@例子.example',
+    '😀@a',
+    '.@.',
+  ])('may be %s: mail servers decide', (email) => {
+    expect(judge('customer_email', email)).toBe('kept');
+  });
+
+  it.each([
+    'a',
+    '@',
+    'a@',
+    '@b',
+    'a@b@c',
+    'a@@b',
+    '@a@b',
+    'a@b@',
+    'a b@c',
+    'a@b c',
+    ' a@b',
+    'a@b ',
+    'a\u00a0@b',
+    'a@\u3000b',
+  ])('may not be %j', (email) => {
+    expect(judge('customer_email', email)).toBe('bad_format');
+  });
+});
+
+describe('customer_phone', () => {
+  it.each([
+    '1234',
+    '+1 (555) 010-0199',
+    '020/555.0142',
+    '*31#0205550142',
+    '555 0142 x12',
+    '    1234',
+    '1-2-3-4',
+    '1x2x3x4',
+  ])('may be %j', (phone) => {
+    expect(judge('customer_phone', phone)).toBe('kept');
+  });
+
+  it.each([
+    ['1', 'too_short'],
+    ['123', 'too_short'],
+    ['x', 'too_short'],
+    ['123 ', 'bad_format'],
+    ['+123', 'bad_format'],
+    ['(+)-', 'bad_format'],
+    ['xxxxxxxx', 'bad_format'],
+    ['1 2 3'.padEnd(32, '-'), 'bad_format'],
+    ['12345 X9', 'bad_characters'],
+    ['12345 ext 9', 'bad_characters'],
+    ['12345,9', 'bad_characters'],
+    ['12345;9', 'bad_characters'],
+    ['12345_9', 'bad_characters'],
+    ['+31\u00a020 555', 'bad_characters'],
+    ['+31‑20‑5550142', 'bad_characters'],
+    ['１２３４５', 'bad_characters'],
+    ['٠١٢٣٤٥', 'bad_characters'],
+    ['1234😀', 'bad_characters'],
+    ['1234'.padEnd(33, ' '), 'too_long'],
+  ])('may not be %j: %s', (phone, code) => {
+    expect(judge('customer_phone', phone)).toBe(code);
+  });
+});
+
+describe('order_checksum', () => {
+  const printable = Array.from({ length: 95 }, (_, index) => String.fromCharCode(0x20 + index)).join('');
+
+  it('may hold every printable ASCII character, and is kept exactly', () => {
+    expect(judge('order_checksum', printable)).toBe('kept');
+    expect(judge('order_checksum', '!')).toBe('kept');
+    expect(judge('order_checksum', ' padded ')).toBe('kept');
+  });
+
+  it.each(['é', 'a\u00a0b', '😀', 'ａ', '\u200b'])('may not hold %j', (text) => {
+    expect(judge('order_checksum', `v1=${text}`)).toBe('bad_characters');
+  });
+});
+
+describe('return_url', () => {
+  it.each([
+    'http://example.com',
+    'https://example.com/',
+    'HTTPS://EXAMPLE.COM/Path',
+    'https://shop.example.com:8443/return?order=1&next=%2Fa%20b#done',
+    'https://example.com?x=1',
+    'https://example.com#done',
+    'http://localhost:3000/return',
+    'http://127.0.0.1/return',
+    'http://[2001:db8::1]:8080/return',
+    'https://bücher.example.com/zurück',
+    'https://example.com/a@b?c=d@e#f@g',
+    'https://example.com/?to=https://other.example.com//x',
+    `https://example.com/'"<>|{}`,
+    'https://example.com/😀',
+  ])('may be %s', (url) => {
+    expect(judge('return_url', url)).toBe('kept');
+  });
+
+  it.each([
+    ['a path', '/return'],
+    ['no scheme', 'shop.example.com/return'],
+    ['no scheme before the slashes', '//shop.example.com/return'],
+    ['another scheme', 'ftp://shop.example.com/return'],
+    ['an app link', 'myapp://return'],
+    ['a script', 'javascript:alert(1)'],
+    ['a script with slashes', 'javascript://example.com/%0aalert(1)'],
+    ['data', 'data:text/html,hello'],
+    ['no slashes', 'https:shop.example.com'],
+    ['one slash', 'https:/shop.example.com'],
+    ['three slashes', 'https:///shop.example.com'],
+    ['no host', 'https://'],
+    ['no host before the query', 'https://?a=1'],
+    ['no host before the port', 'https://:8080/'],
+    ['a port that is no number', 'https://example.com:port/'],
+    ['a port out of range', 'https://example.com:65536/'],
+    ['a broken IPv6 host', 'https://[::1/'],
+    ['a host with a forbidden character', 'https://exa<mple.com/'],
+    ['a user', 'https://user@example.com/'],
+    ['an empty user', 'https://@example.com/'],
+    ['a user and a password', 'https://user:password@example.com/'],
+    ['a password', 'https://:password@example.com/'],
+    ['a host posing as user', 'https://bank.example.com@example.org/'],
+    ['a user sign that only looks like one', 'https://bank.example.com＠example.org/'],
+    ['a slash that only looks like one', 'https://bank.example.com／example.org'],
+    ['a backslash for a slash', 'https:\\\\example.com/'],
+    ['a backslash after the host', 'https://example.com\\@example.org/'],
+    ['a backslash in the path', 'https://example.com/a\\b'],
+    ['a backslash in the query', 'https://example.com/?a=\\'],
+    ['a blank before it', ' https://example.com/'],
+    ['a blank after it', 'https://example.com/ '],
+    ['a blank in the host', 'https://exam ple.com/'],
+    ['a blank in the path', 'https://example.com/a b'],
+    ['a blank in the query', 'https://example.com/?a=b c'],
+    ['a blank outside ASCII', 'https://example.com/a\u3000b'],
+    ['a line separator', 'https://example.com/a\u2028b'],
+  ])('may not have %s', (_, url) => {
+    expect(judge('return_url', url)).toBe('bad_format');
+  });
+});
+
+describe('the message of an error', () => {
+  it.each(textFields)('tells the rule of $field and never repeats the value', ({ field, ofLength }) => {
+    const secret = 'S3cr3t-Value';
+    for (const value of [`${secret}\0`, `${secret}\ud800`, secret + ofLength(3_000), [secret], { secret }]) {
+      const order = parseOrder(validOrderInput({ [field]: value }));
+      const messages = order.ok ? [] : order.failure.map(({ message }) => message);
+      expect(messages).toHaveLength(1);
+      expect(messages[0]).toMatch(/^(must|may) /);
+      expect(messages[0]).not.toContain(secret);
+    }
+  });
+});

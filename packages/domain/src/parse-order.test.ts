@@ -1,0 +1,285 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { validOrderFields, validOrderInput } from '../testing/order-fields.ts';
+import { orderCurrencyCodes } from './currency.ts';
+import { fieldErrorCodes } from './field-rules.ts';
+import { amountHundredthsMax, formatAmount, NumberText } from './money.ts';
+import { type OrderFieldName, orderFieldNames, serviceTypes } from './order-fields.ts';
+import { type OrderInput, parseOrder } from './parse-order.ts';
+
+const requiredFieldNames = orderFieldNames.filter((name) => name !== 'customer_address_line2');
+
+function errorsOf(input: OrderInput): string[] {
+  const order = parseOrder(input);
+  return order.ok ? [] : order.failure.map(({ field, code }) => `${field} ${code}`);
+}
+
+/** Any text that the rules of a free text field allow. */
+function anyText(lengthMax: number) {
+  return fc
+    .string({ unit: 'binary', minLength: 1, maxLength: Math.min(lengthMax, 40) })
+    .map((text) => text.replaceAll(/\p{Cc}/gu, ' '))
+    .filter((text) => text.trim() !== '');
+}
+
+const anyHundredths = fc.bigInt({ min: 1n, max: amountHundredthsMax });
+
+/** Any order that the rules allow, in a currency with two decimals or more. */
+const anyValidInput = fc.record({
+  order_id: anyText(128),
+  order_amount: anyHundredths.map((hundredths) => new NumberText(`${hundredths}e-2`)),
+  order_currency: fc.constantFrom('EUR', 'USD', 'INR', 'BHD', 'CLF'),
+  order_note: anyText(1_000),
+  service_type: fc.constantFrom(...serviceTypes),
+  customer_name: anyText(255),
+  customer_email: fc.emailAddress({ size: 'small' }).filter((email) => email.length <= 254),
+  customer_phone: fc.stringMatching(/^[0-9 +\-.()/#*x]{0,20}[0-9]{4,12}$/),
+  customer_address_line1: anyText(255),
+  customer_address_line2: fc.oneof(anyText(255), fc.constantFrom('', null, undefined)),
+  customer_address_city: anyText(100),
+  customer_address_state: anyText(100),
+  customer_address_country: anyText(100),
+  customer_address_postal_code: anyText(20)
+    .map((text) => Array.from(text).slice(-20).join(''))
+    .filter((text) => text.trim() !== ''),
+  order_checksum: fc.stringMatching(/^[!-~]{1,60}$/),
+  return_url: fc.webUrl({ withQueryParameters: true, withFragments: true, size: 'small' }),
+});
+
+/** Values of all kinds; objects are plain, so that none of them runs code when it is read. */
+const anyValue = fc.oneof(
+  fc.anything({ withBigInt: true, withDate: true, withMap: true, withSet: true, withSparseArray: true }),
+  fc.string({ unit: 'binary' }),
+  fc.string().map((text) => new NumberText(text)),
+  fc.constantFrom('\ud800', '', ' ', null, undefined, Number.NaN, -0, Symbol('x'), 'JPY', 'x'.repeat(3_000)),
+);
+
+/** A valid order in which some fields are replaced by anything, and some are left out. */
+const anyMixedInput = fc
+  .tuple(anyValidInput, fc.dictionary(fc.constantFrom(...orderFieldNames), anyValue, { noNullPrototype: true }))
+  .chain(([valid, replaced]) =>
+    fc.subarray([...orderFieldNames]).map((left) => {
+      const mixed: Partial<Record<OrderFieldName, unknown>> = { ...valid, ...replaced };
+      if (left.length < 6) for (const field of left) delete mixed[field];
+      return mixed;
+    }),
+  );
+
+describe('parseOrder', () => {
+  it('gives the sixteen fields of a valid order with the values as they were sent', () => {
+    const order = parseOrder(validOrderInput());
+
+    expect(order).toStrictEqual({ ok: true, value: { ...validOrderInput(), order_amount: 124_950n } });
+  });
+
+  it('accepts every order that the rules allow, and keeps what was sent', () => {
+    fc.assert(
+      fc.property(anyValidInput, (input) => {
+        const order = parseOrder(input);
+        if (!order.ok) throw new Error(JSON.stringify(order.failure));
+        expect(Object.keys(order.value)).toStrictEqual([...orderFieldNames]);
+        const { order_amount, ...texts } = order.value;
+        const { order_amount: sentAmount, ...sentTexts } = input;
+        expect(texts).toStrictEqual({ ...sentTexts, customer_address_line2: input.customer_address_line2 ?? '' });
+        expect(`${order_amount}e-2`).toBe(sentAmount.text);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('never throws, whatever it is given', () => {
+    fc.assert(
+      fc.property(
+        fc.anything({ withNullPrototype: true, withObjectString: true, withTypedArray: true }),
+        (anything) => {
+          // An input is an object: a door has refused all else as malformed.
+          const order = parseOrder(Object(anything) as OrderInput);
+          expect(typeof order.ok).toBe('boolean');
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  it('tells at most one error a field, in the order of the interface, whatever the values are', () => {
+    let refused = 0;
+    let accepted = 0;
+    fc.assert(
+      fc.property(anyMixedInput, (input) => {
+        const order = parseOrder(input);
+        if (order.ok) {
+          accepted += 1;
+          expect(Object.keys(order.value)).toStrictEqual([...orderFieldNames]);
+          return;
+        }
+        refused += 1;
+        const fields = order.failure.map(({ field }) => field);
+        expect(fields).not.toStrictEqual([]);
+        expect(fields).toStrictEqual(orderFieldNames.filter((name) => fields.includes(name)));
+        for (const error of order.failure) {
+          expect(Object.keys(error)).toStrictEqual(['field', 'code', 'message']);
+          expect(fieldErrorCodes).toContain(error.code);
+        }
+      }),
+      { numRuns: 800 },
+    );
+    expect(refused).toBeGreaterThan(50);
+    expect(accepted).toBeGreaterThan(5);
+  });
+
+  it('blames the broken fields and no other', () => {
+    fc.assert(
+      fc.property(fc.subarray(requiredFieldNames), fc.constantFrom(null, [], undefined), (broken, value) => {
+        const code = value === null || value === undefined ? 'missing' : 'wrong_type';
+        const input = validOrderInput(Object.fromEntries(broken.map((field) => [field, value])));
+        expect(errorsOf(input)).toStrictEqual(broken.map((field) => `${field} ${code}`));
+      }),
+    );
+  });
+
+  it('reports all 15 required fields at once when nothing is sent', () => {
+    expect(errorsOf({})).toStrictEqual(requiredFieldNames.map((field) => `${field} missing`));
+    expect(requiredFieldNames).toHaveLength(15);
+  });
+
+  it('reports faults of all kinds at once, in the order of the interface', () => {
+    const input = {
+      return_url: '/return',
+      order_checksum: 'é',
+      customer_address_line2: 7,
+      customer_phone: '123',
+      customer_email: ' ',
+      service_type: 'FOOD',
+      order_note: 'x'.repeat(1_001),
+      order_currency: 'JPY',
+      order_amount: new NumberText('100.50'),
+    };
+    const left = { customer_name: 'Noor', customer_address_line1: 'A', customer_address_city: 'B' };
+
+    expect(errorsOf({ ...input, ...left })).toStrictEqual([
+      'order_id missing',
+      'order_amount too_precise',
+      'order_note too_long',
+      'service_type not_allowed',
+      'customer_email blank',
+      'customer_phone too_short',
+      'customer_address_line2 wrong_type',
+      'customer_address_state missing',
+      'customer_address_country missing',
+      'customer_address_postal_code missing',
+      'order_checksum bad_characters',
+      'return_url bad_format',
+    ]);
+  });
+
+  it('ignores fields that it does not know', () => {
+    const unknown = JSON.parse(
+      '{"__proto__": {"order_id": "x"}, "constructor": 1, "toString": null, "order_idx": "y"}',
+    );
+    const order = parseOrder({ ...validOrderInput(), ...unknown });
+
+    expect(order).toStrictEqual({ ok: true, value: validOrderFields() });
+  });
+
+  it('does not change its input', () => {
+    const input = Object.freeze(validOrderInput({ customer_address_line2: null }));
+
+    expect(parseOrder(input).ok).toBe(true);
+    expect(input).toStrictEqual(validOrderInput({ customer_address_line2: null }));
+  });
+});
+
+describe('order_amount', () => {
+  it.each([
+    ['10', '10.00'],
+    ['10.0', '10.00'],
+    ['10.00', '10.00'],
+    ['1e1', '10.00'],
+    ['0.01', '0.01'],
+    ['9999999999999.99', '9999999999999.99'],
+  ])('sent as %s is %s', (digits, formatted) => {
+    expect(formatAmount(validOrderFields({ order_amount: new NumberText(digits) }).order_amount)).toBe(formatted);
+  });
+
+  it.each([
+    ['-0', 'out_of_range'],
+    ['0', 'out_of_range'],
+    ['0.00', 'out_of_range'],
+    ['0e999999999999', 'out_of_range'],
+    ['-10.00', 'out_of_range'],
+    ['10000000000000', 'out_of_range'],
+    ['1e400', 'out_of_range'],
+    ['0.001', 'too_precise'],
+    ['10.001', 'too_precise'],
+    ['10.000000000000000001', 'too_precise'],
+    ['1e-400', 'too_precise'],
+  ])('sent as %s is %s', (digits, code) => {
+    expect(errorsOf(validOrderInput({ order_amount: new NumberText(digits) }))).toStrictEqual([`order_amount ${code}`]);
+  });
+
+  it.each([
+    [10, 1_000n],
+    [0.01, 1n],
+    [100.5, 10_050n],
+    [9_999_999_999_999.99, 999_999_999_999_999n],
+  ])('sent as the double %d is %d hundredths', (double, hundredths) => {
+    expect(validOrderFields({ order_amount: double }).order_amount).toBe(hundredths);
+  });
+
+  it.each([
+    [0, 'out_of_range'],
+    [-0, 'out_of_range'],
+    [-1, 'out_of_range'],
+    [1e13, 'out_of_range'],
+    [Number.MAX_VALUE, 'out_of_range'],
+    [0.001, 'too_precise'],
+    [0.1 + 0.2, 'too_precise'],
+    [Number.MIN_VALUE, 'too_precise'],
+    [Number.NaN, 'wrong_type'],
+    [Number.POSITIVE_INFINITY, 'wrong_type'],
+  ])('sent as the double %d is %s', (double, code) => {
+    expect(errorsOf(validOrderInput({ order_amount: double }))).toStrictEqual([`order_amount ${code}`]);
+  });
+
+  it.each([
+    ['JPY', '100'],
+    ['JPY', '100.00'],
+    ['JPY', '1e2'],
+    ['JPY', '1'],
+    ['UYI', '9999999999999'],
+    ['EUR', '100.50'],
+    ['EUR', '0.01'],
+    ['BHD', '100.55'],
+    ['BHD', '0.010'],
+    ['CLF', '100.55'],
+  ])('in %s may be %s', (order_currency, digits) => {
+    expect(errorsOf(validOrderInput({ order_currency, order_amount: new NumberText(digits) }))).toStrictEqual([]);
+  });
+
+  it.each([
+    ['JPY', '100.50'],
+    ['JPY', '100.05'],
+    ['JPY', '0.01'],
+    ['KRW', '9999999999999.99'],
+    ['EUR', '100.505'],
+    ['BHD', '100.555'],
+    ['CLF', '100.5555'],
+  ])('in %s may not be %s, which is finer than the currency or than the interface', (order_currency, digits) => {
+    const input = validOrderInput({ order_currency, order_amount: new NumberText(digits) });
+    expect(errorsOf(input)).toStrictEqual(['order_amount too_precise']);
+  });
+
+  it.each(orderCurrencyCodes)('may be a whole number in %s', (order_currency) => {
+    expect(errorsOf(validOrderInput({ order_currency, order_amount: 100 }))).toStrictEqual([]);
+  });
+
+  it('is judged by its own rule only when the currency is unknown', () => {
+    const input = validOrderInput({ order_currency: 'XXX', order_amount: new NumberText('100.50') });
+    expect(errorsOf(input)).toStrictEqual(['order_currency not_allowed']);
+  });
+
+  it('has one error when it breaks its own rule and the rule of the currency', () => {
+    const input = validOrderInput({ order_currency: 'JPY', order_amount: new NumberText('100.505') });
+    expect(errorsOf(input)).toStrictEqual(['order_amount too_precise']);
+  });
+});

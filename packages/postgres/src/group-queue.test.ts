@@ -1,0 +1,91 @@
+import { expect, test } from 'vitest';
+import { createGroupQueue } from './group-queue.ts';
+
+const enoughMs = 10_000;
+
+/** A queue whose groups are held until they are let go, so that what shares a group can be seen. */
+function heldQueue(options: { slots: number; groupMax: number; waitingMax: number }) {
+  const groups: { items: readonly string[]; letGo: () => void }[] = [];
+  const queue = createGroupQueue<string, string>({
+    ...options,
+    run: (_slot, items) =>
+      new Promise((resolve) => {
+        groups.push({
+          items,
+          letGo: () => resolve(items.map((item) => (item === 'bad' ? new Error('bad') : `did ${item}`))),
+        });
+      }),
+  });
+  return { queue, groups };
+}
+
+const endOfTurn = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+
+test('a lone item leaves at once, and those that come while the slot is taken leave together', async () => {
+  const { queue, groups } = heldQueue({ slots: 1, groupMax: 10, waitingMax: 10 });
+  const first = queue.add('a', enoughMs);
+  await endOfTurn();
+  const later = ['b', 'c', 'd'].map((item) => queue.add(item, enoughMs));
+  await endOfTurn();
+  expect(groups.map(({ items }) => items)).toEqual([['a']]);
+  groups[0]?.letGo();
+  expect(await first).toBe('did a');
+  await endOfTurn();
+  expect(groups.map(({ items }) => items)).toEqual([['a'], ['b', 'c', 'd']]);
+  groups[1]?.letGo();
+  expect(await Promise.all(later)).toEqual(['did b', 'did c', 'did d']);
+});
+
+test('as many groups as slots are under way, none larger than the bound', async () => {
+  const { queue, groups } = heldQueue({ slots: 2, groupMax: 2, waitingMax: 10 });
+  const answers = ['a', 'b', 'c', 'd', 'e'].map((item) => queue.add(item, enoughMs));
+  await endOfTurn();
+  expect(groups.map(({ items }) => items)).toEqual([
+    ['a', 'b'],
+    ['c', 'd'],
+  ]);
+  groups[1]?.letGo();
+  await endOfTurn();
+  expect(groups[2]?.items).toEqual(['e']);
+  for (const { letGo } of groups) letGo();
+  expect(await Promise.all(answers)).toEqual(['did a', 'did b', 'did c', 'did d', 'did e']);
+});
+
+test('an item over the bound is refused, and one that waited too long is answered and never carried out', async () => {
+  const { queue, groups } = heldQueue({ slots: 1, groupMax: 1, waitingMax: 1 });
+  const first = queue.add('a', enoughMs);
+  await endOfTurn();
+  const tooLate = queue.add('b', 1);
+  expect(await queue.add('c', enoughMs)).toBe('overloaded');
+  expect(await tooLate).toBe('deadline_exceeded');
+  const next = queue.add('d', enoughMs);
+  groups[0]?.letGo();
+  expect(await first).toBe('did a');
+  await endOfTurn();
+  expect(groups.map(({ items }) => items)).toEqual([['a'], ['d']]);
+  groups[1]?.letGo();
+  expect(await next).toBe('did d');
+});
+
+test('an error of one item rejects that caller alone', async () => {
+  const { queue, groups } = heldQueue({ slots: 1, groupMax: 3, waitingMax: 3 });
+  const answers = Promise.allSettled([queue.add('a', enoughMs), queue.add('bad', enoughMs)]);
+  await endOfTurn();
+  groups[0]?.letGo();
+  expect((await answers).map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
+});
+
+test('it is idle only when nothing waits and nothing is under way', async () => {
+  const { queue, groups } = heldQueue({ slots: 1, groupMax: 1, waitingMax: 3 });
+  const answer = queue.add('a', enoughMs);
+  let idle = false;
+  const becameIdle = queue.idle().then(() => {
+    idle = true;
+  });
+  await endOfTurn();
+  expect(idle).toBe(false);
+  groups[0]?.letGo();
+  await answer;
+  await becameIdle;
+  expect(idle).toBe(true);
+});

@@ -1,0 +1,171 @@
+import { randomBytes } from 'node:crypto';
+import type { MerchantId } from '@gateway/domain/merchant';
+import { type Order, openOrder } from '@gateway/domain/order';
+import { createOrderToken } from '@gateway/domain/order-token';
+import { validOrderFields } from '@gateway/domain/testing/order-fields';
+import { describeOrderStore } from '@gateway/domain/testing/order-store-contract';
+import { eq } from 'drizzle-orm';
+import { drizzle } from 'drizzle-orm/postgres-js';
+import postgres from 'postgres';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
+import { migrateDatabase } from './migrate.ts';
+import { openOrderStore, type PostgresOrderStore, type PostgresOrderStoreOptions } from './order-store.ts';
+import { merchants, orders } from './schema.ts';
+
+const enoughMs = 20_000;
+
+let server: ThrowawayPostgres;
+let sql: postgres.Sql;
+let lastServiceOrderId = 0;
+const stores: PostgresOrderStore[] = [];
+
+beforeAll(async () => {
+  server = await startThrowawayPostgres();
+  await migrateDatabase(server.url);
+  sql = postgres(server.url, { max: 2, onnotice: () => {} });
+}, 60_000);
+
+afterAll(async () => {
+  await Promise.all(stores.map((store) => store.close()));
+  await sql?.end({ timeout: 1 });
+  await server?.stop();
+}, 60_000);
+
+function openStore(options: Partial<PostgresOrderStoreOptions> = {}): PostgresOrderStore {
+  const store = openOrderStore({ url: server.url, ...options });
+  stores.push(store);
+  return store;
+}
+
+async function newMerchantId(): Promise<MerchantId> {
+  const clientId = `app_${randomBytes(12).toString('hex')}`;
+  const made = drizzle({ client: sql }).insert(merchants).values({ name: 'Shop', clientId });
+  const rows = await made.returning({ id: merchants.id });
+  return rows[0]?.id as MerchantId;
+}
+
+function countOrders(merchantId: MerchantId): Promise<number> {
+  return drizzle({ client: sql }).$count(orders, eq(orders.merchantId, merchantId));
+}
+
+function newOrder(merchantId: MerchantId, orderId: string): Order {
+  lastServiceOrderId += 1;
+  return openOrder(validOrderFields({ order_id: orderId }), {
+    merchantId,
+    serviceOrderId: 1_000_000 + lastServiceOrderId,
+    orderToken: createOrderToken(randomBytes),
+    createdAtMs: 1_795_000_000_000 + lastServiceOrderId,
+  });
+}
+
+describeOrderStore('the PostgreSQL order store', async () => {
+  const store = openOrderStore({ url: server.url });
+  const merchantIds = async (): Promise<[MerchantId, MerchantId]> => [await newMerchantId(), await newMerchantId()];
+  return { store, merchantIds, countOrders, close: () => store.close() };
+});
+
+test('two stores that race for the same order_ids keep one order each and tell every caller of it', async () => {
+  const merchantId = await newMerchantId();
+  const racers = [openStore(), openStore()];
+  const orderIds = Array.from({ length: 200 }, (_, index) => `race-${(index * 7919) % 200}`);
+  const calls = racers.flatMap((store) =>
+    orderIds.map(async (orderId) => {
+      const order = newOrder(merchantId, orderId);
+      return { orderId, order, outcome: await store.create(order, enoughMs) };
+    }),
+  );
+  const answers = await Promise.all(calls);
+  for (const orderId of orderIds) {
+    const pair = answers.filter((answer) => answer.orderId === orderId);
+    const created = pair.filter(({ outcome }) => outcome.kind === 'created');
+    const exists = pair.flatMap(({ outcome }) => (outcome.kind === 'exists' ? [outcome.order] : []));
+    expect([created.length, exists.length]).toEqual([1, 1]);
+    expect(exists[0]).toEqual(created[0]?.order);
+  }
+  expect(await countOrders(merchantId)).toBe(200);
+});
+
+test('a row that the database refuses fails alone', async () => {
+  const merchantId = await newMerchantId();
+  const store = openStore({ slots: 1 });
+  const unknownMerchant = 9_000_000_000 as MerchantId;
+  const outcomes = await Promise.allSettled([
+    store.create(newOrder(merchantId, 'good-1'), enoughMs),
+    store.create(newOrder(unknownMerchant, 'bad'), enoughMs),
+    store.create(newOrder(merchantId, 'good-2'), enoughMs),
+  ]);
+  expect(
+    outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value.kind : outcome.reason.message)),
+  ).toEqual([
+    'created',
+    'the database refused a statement: 23503 orders_merchant_id_merchants_id_fk orders',
+    'created',
+  ]);
+});
+
+test('an order over the bound of the waiting line is refused at once', async () => {
+  const merchantId = await newMerchantId();
+  const store = openStore({ waitingMax: 3 });
+  const kinds = await Promise.all(
+    Array.from({ length: 5 }, (_, index) => store.create(newOrder(merchantId, `line-${index}`), enoughMs)),
+  );
+  expect(kinds.map(({ kind }) => kind)).toEqual(['created', 'created', 'created', 'overloaded', 'overloaded']);
+  expect(await countOrders(merchantId)).toBe(3);
+});
+
+test('a caller gets its answer at its deadline while the database is busy, and the same order can be sent again', async () => {
+  const merchantId = await newMerchantId();
+  const store = openStore({ slots: 1 });
+  const order = newOrder(merchantId, 'slow');
+  const lockTaken = Promise.withResolvers<void>();
+  const lockFreed = Promise.withResolvers<void>();
+  const locking = sql.begin(async (session) => {
+    await session`lock table orders in exclusive mode`;
+    lockTaken.resolve();
+    await lockFreed.promise;
+  });
+  await lockTaken.promise;
+  expect(await store.create(order, 50)).toEqual({ kind: 'deadline_exceeded' });
+  lockFreed.resolve();
+  await locking;
+  const again = await store.create(newOrder(merchantId, 'slow'), enoughMs);
+  expect(again).toEqual({ kind: 'exists', order });
+});
+
+test('killed connections answer unavailable, lose nothing that was acknowledged, and are opened again', async () => {
+  const merchantId = await newMerchantId();
+  const store = openStore();
+  const acknowledged: string[] = [];
+  const unknown: string[] = [];
+  let killing = true;
+  const killer = (async () => {
+    while (killing) {
+      await sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'order-gateway orders'`;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  })();
+  for (let round = 0; round < 40; round += 1) {
+    await Promise.all(
+      Array.from({ length: 25 }, async (_, index) => {
+        const orderId = `killed-${round}-${index}`;
+        const { kind } = await store.create(newOrder(merchantId, orderId), enoughMs);
+        (kind === 'created' ? acknowledged : unknown).push(orderId);
+        if (kind !== 'created') expect(kind).toBe('unavailable');
+      }),
+    );
+  }
+  killing = false;
+  await killer;
+  const rows = await drizzle({ client: sql })
+    .select({ id: orders.orderId })
+    .from(orders)
+    .where(eq(orders.merchantId, merchantId));
+  const kept = new Set(rows.map(({ id }) => id));
+  expect(acknowledged.filter((orderId) => !kept.has(orderId))).toEqual([]);
+  expect(acknowledged.length + unknown.length).toBe(1_000);
+  expect(unknown.length).toBeGreaterThan(0);
+  const answers = await Promise.all(unknown.map((orderId) => store.create(newOrder(merchantId, orderId), enoughMs)));
+  expect(new Set(answers.map(({ kind }) => kind)).difference(new Set(['created', 'exists'])).size).toBe(0);
+  expect(await countOrders(merchantId)).toBe(1_000);
+}, 60_000);
