@@ -10,7 +10,7 @@ import { credentials as grpcCredentials, loadPackageDefinition, Metadata, status
 import { loadSync } from '@grpc/proto-loader';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+import { answerOf, credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
 
 const protoFolder = join(import.meta.dirname, '../../../proto');
 const bufCommand = join(import.meta.dirname, '../../../packages/contract/node_modules/.bin/buf');
@@ -56,7 +56,7 @@ function grpcJsCall(orderId: string): Promise<{ answer: Record<string, unknown>;
     longs: String,
     enums: String,
   });
-  const service = Reflect.get(Object(loadPackageDefinition(definition).gateway), 'v1').OrderService;
+  const service = Object(loadPackageDefinition(definition)).gateway.v1.OrderService;
   const stub = new service(`127.0.0.1:${gateway.grpcPort}`, grpcCredentials.createInsecure());
   const metadata = new Metadata();
   for (const [name, value] of Object.entries(credentialHeaders(gateway.credentials))) metadata.set(name, value);
@@ -83,7 +83,7 @@ describe('POST /order', () => {
     const response = await postOrder(gateway, validOrderInput({ order_id: 'six-fields' }));
     expect(response.status).toBe(201);
     expect(response.headers.get('idempotent-replayed')).toBeNull();
-    const answer = await response.json();
+    const answer = await answerOf(response);
     expect(Object.keys(answer)).toEqual([
       'service_order_id',
       'created_at',
@@ -154,7 +154,7 @@ describe('every door', () => {
     const headers = credentialHeaders(gateway.credentials);
     const http = `http://127.0.0.1:${gateway.httpPort}`;
     const grpc = `http://127.0.0.1:${gateway.grpcPort}`;
-    const created = await (await postOrder(gateway, validOrderInput({ order_id: 'every-door' }))).json();
+    const created = await answerOf(await postOrder(gateway, validOrderInput({ order_id: 'every-door' })));
     const transports = [
       createConnectTransport({ baseUrl: http, httpVersion: '1.1', useBinaryFormat: true }),
       createConnectTransport({ baseUrl: http, httpVersion: '1.1', useBinaryFormat: false }),
@@ -186,7 +186,7 @@ describe('every door', () => {
   });
 
   test.each(['connect', 'grpc', 'grpcweb'])('takes a call from buf curl over %s', async (protocol) => {
-    const created = await (await postOrder(gateway, validOrderInput({ order_id: 'buf-curl' }))).json();
+    const created = await answerOf(await postOrder(gateway, validOrderInput({ order_id: 'buf-curl' })));
     const port = protocol === 'grpc' ? gateway.grpcPort : gateway.httpPort;
     const { stdout } = await promisify(execFile)(
       bufCommand,
@@ -261,7 +261,7 @@ test('a base URL with a path keeps it in links, and the routes are mounted under
   try {
     const created = await postOrder(mounted);
     expect(created.status).toBe(201);
-    const { order_token, payment_link } = await created.json();
+    const { order_token, payment_link } = await answerOf(created);
     expect(payment_link).toBe(`https://pay.example.com/gateway/payment/${order_token}`);
     const outside = await postOrder({ ...mounted, url: `http://127.0.0.1:${mounted.httpPort}` });
     expect(outside.status).toBe(404);

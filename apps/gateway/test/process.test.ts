@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { validOrderInput } from '@gateway/domain/testing/order-fields';
 import { afterEach, expect, test } from 'vitest';
-import { postOrder } from './running-gateway.ts';
+import { answerOf, postOrder } from './running-gateway.ts';
 
 const folder = join(import.meta.dirname, '..');
 const startLimitMs = 60_000;
@@ -135,7 +135,7 @@ test('an order survives kill -9 of the gateway and of PostgreSQL right after its
   expect(sameMerchant.credentials).toEqual(merchant.credentials);
   const replayed = await postOrder(sameMerchant, validOrderInput());
   expect(replayed.status).toBe(200);
-  const { payment_link: _, ...kept } = await replayed.json();
+  const { payment_link: _, ...kept } = await answerOf(replayed);
   expect(await created.json()).toMatchObject(kept);
 }, 120_000);
 

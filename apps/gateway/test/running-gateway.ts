@@ -6,6 +6,7 @@ import { startThrowawayPostgres } from '@gateway/postgres/testing/throwaway-post
 import { type Gateway, openGateway } from '../src/gateway.ts';
 import type { CallRecord, Log } from '../src/log.ts';
 import { createMerchant } from '../src/new-merchant.ts';
+import type { OrderAnswer } from '../src/order-answer.ts';
 
 /** A gateway on free ports and a database of its own, with one merchant. */
 export interface RunningGateway extends Gateway {
@@ -61,6 +62,11 @@ export function postOrder(
     body: typeof body === 'string' ? body : JSON.stringify(body),
     signal: AbortSignal.timeout(10_000),
   });
+}
+
+/** The body of a created or replayed order. */
+export async function answerOf(response: Response): Promise<OrderAnswer> {
+  return (await response.json()) as OrderAnswer;
 }
 
 export function credentialHeaders({ clientId, clientSecret }: Credentials): Record<string, string> {

@@ -210,11 +210,11 @@ test('counts a user as one again after a crash cut all connections', { timeout: 
   const marks = `select pid from pg_stat_activity where application_name like 'gateway: mark%' order by pid`;
   const before = await query(here.url, marks);
   expect(before).toHaveLength(2);
-  process.kill(before[0]?.['pid'], 'SIGKILL');
-  const pidsBefore = before.map((row) => row['pid']);
+  process.kill(before[0]?.pid, 'SIGKILL');
+  const pidsBefore = before.map((row) => row.pid);
   const newMarks = async () => {
     const now = await query(here.url, marks).catch(() => []); // The server restarts.
-    return now.filter((row) => !pidsBefore.includes(row['pid'])).length;
+    return now.filter((row) => !pidsBefore.includes(row.pid)).length;
   };
   await expect.poll(newMarks, { timeout: 20_000 }).toBe(2);
 
@@ -261,7 +261,7 @@ test('makes throw-away servers that do not meet, with fresh databases', { timeou
   expect(await query(second, `select to_regclass('mine') as mine`)).toEqual([{ mine: null }]);
   const [place] = await query(one.url, `select current_setting('data_directory') as cluster`);
   await Promise.all([one.stop(), other.stop()]);
-  expect(existsSync(String(place?.['cluster']))).toBe(false);
+  expect(existsSync(String(place?.cluster))).toBe(false);
   await expect(query(one.url, 'select 1')).rejects.toThrow('ECONNREFUSED');
 });
 
@@ -280,6 +280,6 @@ test('leaves no throw-away server behind when its process ends without stopping 
   const [place] = await query(url, `select current_setting('data_directory') as cluster`);
   child.stdin.end();
   expect(await exit).toEqual([3, null]);
-  expect(existsSync(String(place?.['cluster']))).toBe(false);
+  expect(existsSync(String(place?.cluster))).toBe(false);
   await expect(query(url, 'select 1')).rejects.toThrow('ECONNREFUSED');
 });

@@ -250,7 +250,7 @@ function stopper(mark: Mark, pid: number, cluster: string): EmbeddedPostgres['st
 async function isLastUser(session: postgres.Sql): Promise<boolean> {
   await withLimit(session`select pg_advisory_unlock_shared(${markLockKey})`);
   const [lock] = await withLimit(session`select pg_try_advisory_lock(${markLockKey}) as alone`);
-  if (lock?.['alone'] !== true) return false;
+  if (lock?.alone !== true) return false;
   const giveUpAt = performance.now() + departureLimitMs;
   while (performance.now() < giveUpAt) {
     const others = await withLimit(session`

@@ -214,7 +214,7 @@ function processOptions(user: ServerUser) {
     // A folder that every user can enter; ours may not be.
     cwd: '/',
     // Nothing else is handed on: PGPORT, PGOPTIONS and the like would change the server. LC_ALL keeps messages English.
-    env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C' },
+    env: { PATH: process.env.PATH ?? '', LC_ALL: 'C' },
     ...(user.kind === 'other' ? { uid: user.uid, gid: user.gid } : {}),
   };
 }
