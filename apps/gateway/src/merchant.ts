@@ -1,38 +1,119 @@
-import { parseArgs } from 'node:util';
-import { merchantNameLengthMax } from '@gateway/domain/merchant';
+import { createClientSecret, hashSecret, liveSecretsMax } from '@gateway/domain/credentials';
+import { type MerchantAccounts, openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
 import { readConfig } from './config.ts';
 import { openDatabase } from './database.ts';
+import { type MerchantCommand, merchantUsage, readMerchantCommand } from './merchant-command.ts';
 import { createMerchant } from './new-merchant.ts';
+import { createRandomBytes } from './random-bytes.ts';
 import { run, StartError } from './run.ts';
 
-const usage = 'Usage: pnpm merchant create --name NAME [--json]';
+/** Merchants read from the database at once. */
+const listPage = 500;
 
 await run(async () => {
-  const { command, name, json } = readArguments(process.argv.slice(2));
-  if (command !== 'create') throw new StartError(usage);
-  if (name.trim() === '' || name.length > merchantNameLengthMax) {
-    throw new StartError(`A merchant's name has 1 to ${merchantNameLengthMax} characters.\n${usage}`);
-  }
+  const command = readMerchantCommand(process.argv.slice(2));
+  if (command === undefined) throw new StartError(merchantUsage);
   const database = await openDatabase(readConfig(process.env));
+  const accounts = openMerchantAccounts(database.url);
   try {
-    const { clientId, clientSecret } = await createMerchant(database.url, name);
-    const answer = { name, client_id: clientId, client_secret: clientSecret };
-    process.stdout.write(json ? `${JSON.stringify(answer)}\n` : told(answer));
+    await carryOut(command, accounts, database.url);
   } finally {
+    await accounts.close();
     await database.close();
   }
 });
 
-function readArguments(args: string[]): { command: string | undefined; name: string; json: boolean } {
-  try {
-    const options = { name: { type: 'string' }, json: { type: 'boolean' } } as const;
-    const { values, positionals } = parseArgs({ args, allowPositionals: true, options });
-    return { command: positionals[0], name: values.name ?? '', json: values.json ?? false };
-  } catch {
-    throw new StartError(usage);
+async function carryOut(command: MerchantCommand, accounts: MerchantAccounts, databaseUrl: string): Promise<void> {
+  switch (command.kind) {
+    case 'create': {
+      const { clientId, clientSecret } = await createMerchant(databaseUrl, command.name);
+      const made = { name: command.name, client_id: clientId, client_secret: clientSecret };
+      return print(
+        command.json ? made : `Merchant ${command.name}\n  client id:     ${clientId}\n${secretTold(clientSecret)}`,
+      );
+    }
+    case 'list':
+      return listMerchants(accounts, command.json);
+    case 'checksum': {
+      const done = await accounts.setChecksumMode(command.clientId, command.mode);
+      if (done === 'unknown_client') throw unknownClient(command.clientId);
+      return print(`Order checksums of ${command.clientId} are ${command.mode} now.`);
+    }
+    case 'secret add':
+      return addSecret(accounts, command);
+    case 'secret list':
+      return listSecrets(accounts, command);
+    case 'secret revoke': {
+      const done = await accounts.endSecret(command.clientId, command.secretId, command.endsAt);
+      if (done === 'unknown_secret') throw new StartError(`${command.clientId} has no secret ${command.secretId}.`);
+      const when = command.endsAt?.toISOString() ?? 'now, within a second in every process';
+      return print(`Secret ${command.secretId} of ${command.clientId} ends ${when}.`);
+    }
   }
 }
 
-function told({ name, client_id, client_secret }: Record<'name' | 'client_id' | 'client_secret', string>): string {
-  return `Merchant ${name}\n  client id:     ${client_id}\n  client secret: ${client_secret}\nThe secret is shown this once. Keep it where only the merchant's backend can read it.\n`;
+async function listMerchants(accounts: MerchantAccounts, json: boolean): Promise<void> {
+  let afterClientId: string | undefined;
+  for (;;) {
+    const page = await accounts.list({ limit: listPage, ...(afterClientId === undefined ? {} : { afterClientId }) });
+    for (const { clientId, name, checksumMode, liveSecrets, createdAt } of page) {
+      const facts = {
+        client_id: clientId,
+        name,
+        checksum_mode: checksumMode,
+        live_secrets: liveSecrets,
+        created_at: createdAt,
+      };
+      print(
+        json
+          ? facts
+          : `${clientId}  ${checksumMode.padEnd(9)}  ${liveSecrets} live  ${createdAt.toISOString()}  ${name}`,
+      );
+    }
+    afterClientId = page.at(-1)?.clientId;
+    if (page.length < listPage) return;
+  }
+}
+
+async function addSecret(
+  accounts: MerchantAccounts,
+  { clientId, endsAt, json }: MerchantCommand & { kind: 'secret add' },
+): Promise<void> {
+  const clientSecret = createClientSecret(createRandomBytes());
+  const added = await accounts.addSecret(clientId, { hash: hashSecret(clientSecret), endsAt });
+  if (added.kind !== 'added') throw added.kind === 'too_many' ? tooManySecrets(clientId) : unknownClient(clientId);
+  print(
+    json
+      ? { client_id: clientId, number: added.id, client_secret: clientSecret }
+      : `Secret ${added.id} of ${clientId}\n${secretTold(clientSecret)}`,
+  );
+}
+
+async function listSecrets(
+  accounts: MerchantAccounts,
+  { clientId, json }: MerchantCommand & { kind: 'secret list' },
+): Promise<void> {
+  const secrets = await accounts.listSecrets(clientId);
+  if (secrets === undefined) throw unknownClient(clientId);
+  for (const { id, createdAt, endsAt } of secrets) {
+    const state = endsAt === null ? 'works' : endsAt.getTime() > Date.now() ? 'works until' : 'ended';
+    const facts = { number: id, created_at: createdAt, ends_at: endsAt };
+    print(json ? facts : `${id}  made ${createdAt.toISOString()}  ${state} ${endsAt?.toISOString() ?? ''}`.trimEnd());
+  }
+}
+
+function secretTold(clientSecret: string): string {
+  return `  client secret: ${clientSecret}\nThe secret is shown this once. Keep it where only the merchant's backend can read it.`;
+}
+
+function unknownClient(clientId: string): StartError {
+  return new StartError(`There is no client ${clientId}.`);
+}
+
+function tooManySecrets(clientId: string): StartError {
+  return new StartError(`${clientId} has ${liveSecretsMax} secrets that work, the most it may have. Revoke one first.`);
+}
+
+function print(answer: string | Readonly<Record<string, unknown>>): void {
+  process.stdout.write(`${typeof answer === 'string' ? answer : JSON.stringify(answer)}\n`);
 }

@@ -22,20 +22,20 @@ export function createServiceOrderIds(reserveBlock: ReserveIdBlock, blockSize = 
   let following: Promise<number> | undefined;
 
   const fetchFollowing = () => {
-    following ??= reserveBlock().then(
-      (block) => firstIdOf(block, blockSize),
-      (error) => {
+    following ??= reserveBlock()
+      .then((block) => firstIdOf(block, blockSize))
+      .catch((error: unknown) => {
         following = undefined;
         throw error;
-      },
-    );
+      });
     return following;
   };
 
   const takeFromFollowing = async (): Promise<number> => {
-    const first = await fetchFollowing();
-    // Whoever comes first puts the block in place; those who waited beside them take from it, or from the one after it.
-    if (next >= end) {
+    const awaited = fetchFollowing();
+    const first = await awaited;
+    // Many may have waited for the same block: the first of them puts it in place, once; the others find it there, or used up.
+    if (awaited === following) {
       next = first;
       end = first + blockSize;
       following = undefined;

@@ -1,0 +1,98 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { validOrderInput } from '@gateway/domain/testing/order-fields';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+
+let gateway: RunningGateway;
+beforeAll(async () => {
+  gateway = await runGateway();
+}, 60_000);
+afterAll(() => gateway?.close(), 60_000);
+
+/** `pnpm merchant` on the running gateway's database: its exit code and its lines. */
+function merchant(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const env = { PATH: process.env.PATH, DATABASE_URL: gateway.databaseUrl };
+  const cwd = join(import.meta.dirname, '..');
+  return new Promise((resolve) => {
+    execFile(process.execPath, ['src/merchant.ts', ...args], { cwd, env, timeout: 30_000 }, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
+    });
+  });
+}
+
+async function statusWith(clientId: string, clientSecret: string, order = validOrderInput()): Promise<number> {
+  return (await postOrder({ url: gateway.url, credentials: { clientId, clientSecret } }, order)).status;
+}
+
+test('secrets are added without downtime, at most five, and stop within a second when they are revoked', async () => {
+  const { client_id: clientId, client_secret: first } = JSON.parse(
+    (await merchant('create', '--name', 'Shop', '--json')).stdout,
+  );
+  expect(await statusWith(clientId, first)).toBe(201);
+  const secrets: { number: number; client_secret: string }[] = [];
+  for (let count = 0; count < 4; count += 1) {
+    secrets.push(JSON.parse((await merchant('secret', 'add', clientId, '--json')).stdout));
+  }
+  for (const { client_secret } of secrets) expect(await statusWith(clientId, client_secret)).toBe(200);
+  const sixth = await merchant('secret', 'add', clientId);
+  expect([sixth.code, sixth.stdout]).toEqual([1, '']);
+  expect(sixth.stderr).toContain('has 5 secrets');
+
+  const revoked = secrets[0];
+  if (revoked === undefined) throw new Error('no secret was added');
+  expect((await merchant('secret', 'revoke', clientId, String(revoked.number))).code).toBe(0);
+  // The promise is one second; the command itself has used a part of it.
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  expect(await statusWith(clientId, revoked.client_secret)).toBe(401);
+  expect(await statusWith(clientId, first)).toBe(200);
+  const listed = (await merchant('secret', 'list', clientId, '--json')).stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(listed.map(({ ends_at }) => ends_at !== null)).toEqual([false, true, false, false, false]);
+  expect(JSON.stringify(listed)).not.toContain('sk_');
+}, 60_000);
+
+test('a secret with an end works until then', async () => {
+  const { client_id: clientId } = JSON.parse((await merchant('create', '--name', 'Ending', '--json')).stdout);
+  const ends = new Date(Date.now() + 3_000).toISOString();
+  const { client_secret: ending } = JSON.parse(
+    (await merchant('secret', 'add', clientId, '--ends', ends, '--json')).stdout,
+  );
+  expect(await statusWith(clientId, ending)).toBe(201);
+  await expect.poll(() => statusWith(clientId, ending), { timeout: 10_000, interval: 200 }).toBe(401);
+  expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(ends));
+}, 60_000);
+
+test('a merchant that requires checksums has every other one refused', async () => {
+  const { client_id: clientId, client_secret: clientSecret } = JSON.parse(
+    (await merchant('create', '--name', 'Strict', '--json')).stdout,
+  );
+  expect((await merchant('checksum', 'required', clientId)).code).toBe(0);
+  const refused = await postOrder({ url: gateway.url, credentials: { clientId, clientSecret } });
+  expect(await refused.json()).toMatchObject({
+    code: 'invalid_order',
+    errors: [{ field: 'order_checksum', code: 'not_allowed' }],
+  });
+  expect((await merchant('checksum', 'versioned', clientId)).code).toBe(0);
+  await expect.poll(() => statusWith(clientId, clientSecret), { timeout: 5_000 }).toBe(201);
+}, 60_000);
+
+test('the list tells every merchant and no secret', async () => {
+  await merchant('create', '--name', 'Listed "Shop"', '--json');
+  const { stdout } = await merchant('list', '--json');
+  const names = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).name);
+  expect(names).toContain('Listed "Shop"');
+  expect(names).toContain('Test Shop');
+  expect(stdout).not.toContain('sk_');
+}, 60_000);
+
+test('an unknown client and a command that is none are told in words, with exit code 1', async () => {
+  const unknown = await merchant('secret', 'list', 'app_000000000000000000000000');
+  expect(unknown).toEqual({ code: 1, stdout: '', stderr: 'There is no client app_000000000000000000000000.\n' });
+  expect((await merchant('destroy')).stderr).toMatch(/^Usage: pnpm merchant COMMAND\n/);
+}, 60_000);
