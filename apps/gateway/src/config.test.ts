@@ -21,6 +21,7 @@ test('reads every variable', () => {
     BASE_URL: 'https://pay.example.com/gateway/',
     DATABASE_URL: 'postgres://user:pass@db.example.com/orders',
     DATA_DIR: '/var/lib/gateway',
+    RATE_LIMIT: '200',
   };
   expect(readConfig(env)).toEqual({
     host: '0.0.0.0',
@@ -29,6 +30,7 @@ test('reads every variable', () => {
     baseUrl: 'https://pay.example.com/gateway',
     databaseUrl: 'postgres://user:pass@db.example.com/orders',
     dataDir: '/var/lib/gateway',
+    rateLimit: 200,
   });
 });
 
@@ -41,6 +43,7 @@ test.each([
   [{ BASE_URL: 'pay.example.com' }, 'BASE_URL'],
   [{ BASE_URL: 'https://pay.example.com/?a=b' }, 'BASE_URL'],
   [{ DATABASE_URL: 'mysql://db/x' }, 'DATABASE_URL'],
+  [{ RATE_LIMIT: '0' }, 'RATE_LIMIT'],
 ])('refuses %j', (env, told) => {
   expect(() => readConfig(env)).toThrow(told);
 });

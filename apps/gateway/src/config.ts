@@ -13,6 +13,8 @@ export interface Config {
   /** Absent: the embedded PostgreSQL, with its data in `dataDir`. */
   readonly databaseUrl: string | undefined;
   readonly dataDir: string;
+  /** Calls a second that each merchant may make in this process; absent: as many as the gateway can serve. */
+  readonly rateLimit: number | undefined;
 }
 
 /** The folder of the repository, where `.data/` lies unless DATA_DIR says otherwise. */
@@ -50,6 +52,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     ),
     databaseUrl: read('DATABASE_URL', undefined, parseDatabaseUrl, 'must be a postgres:// URL'),
     dataDir: read('DATA_DIR', resolve(repository, '.data'), (text) => resolve(text), ''),
+    rateLimit: read('RATE_LIMIT', undefined, parseRate, 'must be a whole number from 1 to 1000000'),
   };
   if (config.httpPort !== 0 && config.httpPort === config.grpcPort)
     problems.push('HTTP_PORT and GRPC_PORT must differ');
@@ -64,6 +67,10 @@ export class ConfigError extends Error {
 
 function parsePort(text: string): number | undefined {
   return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined;
+}
+
+function parseRate(text: string): number | undefined {
+  return /^[1-9]\d{0,6}$/.test(text) && Number(text) <= 1_000_000 ? Number(text) : undefined;
 }
 
 function parseDatabaseUrl(text: string): string | undefined {

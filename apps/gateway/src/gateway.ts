@@ -3,12 +3,13 @@ import { type BaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
 import { openClientDirectory } from '@gateway/postgres/client-directory';
 import { openOrderStore } from '@gateway/postgres/order-store';
 import { openServiceOrderIdBlocks } from '@gateway/postgres/service-order-id-blocks';
-import { createAuthenticate } from './authenticate.ts';
+import { type Authenticate, createAuthenticate } from './authenticate.ts';
 import type { Config } from './config.ts';
 import { createGrpcListener } from './grpc/server.ts';
 import { createHttpListener } from './http/server.ts';
 import type { Log } from './log.ts';
 import { createRandomBytes } from './random-bytes.ts';
+import { withRateLimit } from './rate-limit.ts';
 import { StartError } from './run.ts';
 
 export interface Gateway {
@@ -19,21 +20,25 @@ export interface Gateway {
   close(): Promise<void>;
 }
 
+export type GatewayConfig = Pick<Config, 'host' | 'httpPort' | 'grpcPort' | 'baseUrl' | 'rateLimit'> & {
+  readonly databaseUrl: string;
+  /** Absent: the order store's own bound. */
+  readonly ordersWaitingMax?: number;
+};
+
 /** Opens the stores and both doors of a gateway on a database that has its schema already. */
-export async function openGateway(
-  config: Pick<Config, 'host' | 'httpPort' | 'grpcPort' | 'baseUrl'> & { readonly databaseUrl: string },
-  log: Log,
-): Promise<Gateway> {
+export async function openGateway(config: GatewayConfig, log: Log): Promise<Gateway> {
   const blocks = openServiceOrderIdBlocks(config.databaseUrl);
   const directory = openClientDirectory(config.databaseUrl);
-  const store = openOrderStore({ url: config.databaseUrl });
+  const { ordersWaitingMax: waitingMax } = config;
+  const store = openOrderStore({ url: config.databaseUrl, ...(waitingMax === undefined ? {} : { waitingMax }) });
   let baseUrl = config.baseUrl ?? localBaseUrl(config.httpPort);
   const deps = {
     store,
     serviceOrderIds: createServiceOrderIds(blocks.reserve),
     randomBytes: createRandomBytes(),
     now: Date.now,
-    authenticate: createAuthenticate({ directory, now: Date.now }),
+    authenticate: limited(createAuthenticate({ directory, now: Date.now }), config.rateLimit),
     baseUrl: () => baseUrl,
     isReady: () => blocks.isReachable(),
     log,
@@ -53,6 +58,10 @@ export async function openGateway(
     await close();
     throw error;
   }
+}
+
+function limited(authenticate: Authenticate, callsPerSecond: number | undefined): Authenticate {
+  return callsPerSecond === undefined ? authenticate : withRateLimit(authenticate, { callsPerSecond, now: Date.now });
 }
 
 function localBaseUrl(httpPort: number): BaseUrl {

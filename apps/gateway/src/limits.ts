@@ -34,5 +34,17 @@ export const http2IdleTimeoutMs = 300_000;
 export const http2ResetBurst = 100;
 export const http2ResetRate = 20;
 
+/** Header fields of one request; ours has eight, clients' and proxies' tracing adds some. */
+export const http2HeaderPairsMax = 100;
+
+/** What one HTTP/2 connection may hold in memory (Node.js counts frames and headers that wait): its default, stated. */
+export const http2SessionMegabytesMax = 10;
+
+/** Entries of one SETTINGS frame; RFC 9113 names six. Node.js's default, stated. */
+export const http2SettingsMax = 32;
+
+/** Frames against the protocol that one HTTP/2 connection may send before it is ended. */
+export const http2InvalidFramesMax = 100;
+
 /** How long calls under way may take when the process is asked to end; what is left then is cut off. */
 export const drainTimeoutMs = 3_000;

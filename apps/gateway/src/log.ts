@@ -9,8 +9,11 @@ export interface CallRecord {
   readonly request_id: string;
   readonly door: Door;
   readonly merchant_id: MerchantId | undefined;
-  /** `created`, `replayed` or `ok`, the machine code of the refusal, or `cancelled` where the caller did not wait. */
-  readonly code: FailureCode | 'created' | 'replayed' | 'ok' | 'cancelled';
+  /**
+   * `created`, `replayed` or `ok`, the machine code of the refusal, `unreadable` where an RPC's message was none, or `cancelled`
+   * where the caller did not wait.
+   */
+  readonly code: FailureCode | 'created' | 'replayed' | 'ok' | 'unreadable' | 'cancelled';
   readonly duration_ms: number;
 }
 

@@ -3,14 +3,21 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Client, Code, ConnectError, createClient, type Transport } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
-import { OrderService, ServiceType } from '@gateway/contract/gateway/v1/order_service_pb';
+import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { BadRequestSchema, ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
 import { validOrderInput } from '@gateway/domain/testing/order-fields';
 import { credentials as grpcCredentials, loadPackageDefinition, Metadata, status } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { answerOf, credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+import {
+  answerOf,
+  credentialHeaders,
+  orderMessage,
+  postOrder,
+  type RunningGateway,
+  runGateway,
+} from './running-gateway.ts';
 
 const protoFolder = join(import.meta.dirname, '../../../proto');
 const bufCommand = join(import.meta.dirname, '../../../packages/contract/node_modules/.bin/buf');
@@ -20,29 +27,6 @@ beforeAll(async () => {
   gateway = await runGateway();
 }, 60_000);
 afterAll(() => gateway?.close(), 60_000);
-
-/** The valid order as the fields of a protobuf message. */
-function orderMessage(orderId: string) {
-  const input = validOrderInput({ order_id: orderId });
-  return {
-    orderId: input.order_id,
-    orderAmount: input.order_amount,
-    orderCurrency: input.order_currency,
-    orderNote: input.order_note,
-    serviceType: ServiceType.PHYSICAL_GOODS,
-    customerName: input.customer_name,
-    customerEmail: input.customer_email,
-    customerPhone: input.customer_phone,
-    customerAddressLine1: input.customer_address_line1,
-    customerAddressLine2: input.customer_address_line2,
-    customerAddressCity: input.customer_address_city,
-    customerAddressState: input.customer_address_state,
-    customerAddressCountry: input.customer_address_country,
-    customerAddressPostalCode: input.customer_address_postal_code,
-    orderChecksum: input.order_checksum,
-    returnUrl: input.return_url,
-  };
-}
 
 function client(transport: Transport): Client<typeof OrderService> {
   return createClient(OrderService, transport);

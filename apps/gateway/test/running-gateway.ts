@@ -1,3 +1,5 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { type CreateOrderRequestSchema, ServiceType } from '@gateway/contract/gateway/v1/order_service_pb';
 import type { Credentials } from '@gateway/domain/credentials';
 import { parseBaseUrl } from '@gateway/domain/payment-link';
 import { validOrderInput } from '@gateway/domain/testing/order-fields';
@@ -16,9 +18,13 @@ export interface RunningGateway extends Gateway {
   readonly faults: readonly unknown[];
   /** `http://` and the real port, with the path that the routes are mounted under. */
   readonly url: string;
+  /** Takes the database away. */
+  stopPostgres(): Promise<void>;
 }
 
-export async function runGateway(options: { baseUrl?: string } = {}): Promise<RunningGateway> {
+export async function runGateway(
+  options: { baseUrl?: string; rateLimit?: number; ordersWaitingMax?: number } = {},
+): Promise<RunningGateway> {
   const postgres = await startThrowawayPostgres();
   await migrateDatabase(postgres.url);
   const credentials = await createMerchant(postgres.url, 'Test Shop');
@@ -32,7 +38,10 @@ export async function runGateway(options: { baseUrl?: string } = {}): Promise<Ru
   };
   const baseUrl = options.baseUrl === undefined ? undefined : parseBaseUrl(options.baseUrl);
   const gateway = await openGateway(
-    { host: '127.0.0.1', httpPort: 0, grpcPort: 0, baseUrl, databaseUrl: postgres.url },
+    {
+      ...{ host: '127.0.0.1', httpPort: 0, grpcPort: 0, baseUrl, databaseUrl: postgres.url },
+      ...{ rateLimit: options.rateLimit, ordersWaitingMax: options.ordersWaitingMax ?? 4_096 },
+    },
     log,
   );
   const path = new URL(gateway.baseUrl).pathname.replace(/\/$/, '');
@@ -43,10 +52,35 @@ export async function runGateway(options: { baseUrl?: string } = {}): Promise<Ru
     calls,
     faults,
     url: `http://127.0.0.1:${gateway.httpPort}${path}`,
+    stopPostgres: () => postgres.stop(),
     async close() {
       await gateway.close();
       await postgres.stop();
     },
+  };
+}
+
+/** The valid order as the fields of a protobuf message. */
+export function orderMessage(orderId: string, overrides: MessageInitShape<typeof CreateOrderRequestSchema> = {}) {
+  const input = validOrderInput({ order_id: orderId });
+  return {
+    orderId,
+    orderAmount: input.order_amount,
+    orderCurrency: input.order_currency,
+    orderNote: input.order_note,
+    serviceType: ServiceType.PHYSICAL_GOODS,
+    customerName: input.customer_name,
+    customerEmail: input.customer_email,
+    customerPhone: input.customer_phone,
+    customerAddressLine1: input.customer_address_line1,
+    customerAddressLine2: input.customer_address_line2,
+    customerAddressCity: input.customer_address_city,
+    customerAddressState: input.customer_address_state,
+    customerAddressCountry: input.customer_address_country,
+    customerAddressPostalCode: input.customer_address_postal_code,
+    orderChecksum: input.order_checksum,
+    returnUrl: input.return_url,
+    ...overrides,
   };
 }
 

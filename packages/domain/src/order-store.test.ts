@@ -4,7 +4,8 @@ import { describeOrderStore } from '../testing/order-store-contract.ts';
 import type { MerchantId } from './merchant.ts';
 
 describeOrderStore('the in-memory order store', async () => {
-  const store = createInMemoryOrderStore();
+  const nameOf = (merchantId: MerchantId) => `Shop ${merchantId}`;
+  const store = createInMemoryOrderStore(nameOf);
   let merchants = 0;
   const nextMerchantId = () => {
     merchants += 1;
@@ -14,6 +15,7 @@ describeOrderStore('the in-memory order store', async () => {
     store,
     merchantIds: async () => [nextMerchantId(), nextMerchantId()],
     countOrders: async (merchantId) => store.ordersOf(merchantId).length,
+    nameOf,
     close: async () => {},
   };
 });

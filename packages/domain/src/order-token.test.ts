@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { createOrderToken, orderTokenLength } from './order-token.ts';
+import { createOrderToken, orderTokenLength, parseOrderToken } from './order-token.ts';
 
 describe('createOrderToken', () => {
   it('makes 32 base62 characters', () => {
@@ -17,4 +17,18 @@ describe('createOrderToken', () => {
 
     expect(new Set(tokens).size).toBe(2_000);
   });
+});
+
+describe('parseOrderToken', () => {
+  it('takes every token that is made', () => {
+    const token = createOrderToken(randomBytes);
+    expect(parseOrderToken(token)).toBe(token);
+  });
+
+  it.each(['', 'A'.repeat(31), 'A'.repeat(33), `${'A'.repeat(31)}-`, `${'A'.repeat(31)}é`, `${'A'.repeat(32)}\n`, ' '])(
+    'takes no other text, such as %j',
+    (text) => {
+      expect(parseOrderToken(text)).toBeUndefined();
+    },
+  );
 });

@@ -1,4 +1,4 @@
-import { type RandomBytes, randomBase62 } from './base62.ts';
+import { base62Alphabet, type RandomBytes, randomBase62 } from './base62.ts';
 
 declare const orderTokenBrand: unique symbol;
 
@@ -9,4 +9,11 @@ export const orderTokenLength = 32;
 
 export function createOrderToken(randomBytes: RandomBytes): OrderToken {
   return randomBase62(orderTokenLength, randomBytes) as OrderToken;
+}
+
+const orderTokenForm = new RegExp(`^[${base62Alphabet}]{${orderTokenLength}}$`);
+
+/** The token that a payment link holds; `undefined` for a text that no token looks like. */
+export function parseOrderToken(text: string): OrderToken | undefined {
+  return orderTokenForm.test(text) ? (text as OrderToken) : undefined;
 }

@@ -33,7 +33,7 @@ const amountFaultsTold: Readonly<Record<AmountFault, string>> = {
 
 /**
  * Checks every field and gives the order's fields, or all broken ones at once, in the interface's order, each with the first
- * rule that it breaks. Never throws, whatever the values are.
+ * rule that it breaks. Never throws, whatever the values under the names are.
  */
 export function parseOrder(input: OrderInput): Result<OrderFields, readonly FieldError[]> {
   const errors: FieldError[] = [];

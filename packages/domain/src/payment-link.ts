@@ -11,8 +11,8 @@ export type BaseUrl = string & { readonly [baseUrlBrand]: true };
  */
 export function parseBaseUrl(text: string): BaseUrl | undefined {
   const url = URL.parse(text);
-  if (url === null || !/^https?:\/\//i.test(text)) return undefined;
-  if (url.username !== '' || url.password !== '' || /[?#]/.test(text)) return undefined;
+  // The parser repairs white space, backslashes and needless slashes; a configuration is better told of them.
+  if (url === null || !/^https?:\/\/[^/]/i.test(text) || /[\s\\?#@]/.test(text)) return undefined;
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}` as BaseUrl;
 }
 

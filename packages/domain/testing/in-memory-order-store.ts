@@ -2,15 +2,20 @@ import type { MerchantId } from '../src/merchant.ts';
 import type { Order } from '../src/order.ts';
 import type { OrderStore } from '../src/order-store.ts';
 
-/** Keeps orders as long as the object lives. Always at hand, so it never answers anything but `created` and `exists`. */
+/** Keeps orders as long as the object lives. Always at hand, so it is never overloaded, unavailable or late. */
 export interface InMemoryOrderStore extends OrderStore {
   /** The merchant's orders, oldest first. */
   ordersOf(merchantId: MerchantId): readonly Order[];
 }
 
-/** An order store for the tests of those who use one. */
-export function createInMemoryOrderStore(): InMemoryOrderStore {
+/** An order store for the tests of those who use one. `nameOf` tells the merchants' names. */
+export function createInMemoryOrderStore(
+  nameOf: (merchantId: MerchantId) => string = (merchantId) => `Merchant ${merchantId}`,
+): InMemoryOrderStore {
   const ordersByMerchant = new Map<MerchantId, Map<string, Order>>();
+  const ordersOf = (merchantId: MerchantId) => [...(ordersByMerchant.get(merchantId)?.values() ?? [])];
+  const lookup = (order: Order | undefined) =>
+    order === undefined ? ({ kind: 'unknown' } as const) : ({ kind: 'found', order } as const);
 
   return {
     // Nothing is awaited between the look and the write, so racing calls cannot come between them.
@@ -21,6 +26,16 @@ export function createInMemoryOrderStore(): InMemoryOrderStore {
       ordersByMerchant.set(order.merchantId, orders.set(order.fields.order_id, order));
       return { kind: 'created' };
     },
-    ordersOf: (merchantId) => [...(ordersByMerchant.get(merchantId)?.values() ?? [])],
+    findByOrderId: async (merchantId, orderId) => lookup(ordersByMerchant.get(merchantId)?.get(orderId)),
+    findByServiceOrderId: async (merchantId, serviceOrderId) =>
+      lookup(ordersOf(merchantId).find((order) => order.serviceOrderId === serviceOrderId)),
+    async findByToken(token) {
+      const all = [...ordersByMerchant.keys()].flatMap(ordersOf);
+      const order = all.find(({ orderToken }) => orderToken === token);
+      return order === undefined
+        ? { kind: 'unknown' }
+        : { kind: 'found', order, merchantName: nameOf(order.merchantId) };
+    },
+    ordersOf,
   };
 }

@@ -15,6 +15,8 @@ export interface OpenedOrderStore {
   /** Two merchants that have no order yet: other ones at each call. */
   merchantIds(): Promise<[MerchantId, MerchantId]>;
   countOrders(merchantId: MerchantId): Promise<number>;
+  /** The name that the merchant was made with: different ones for the two of one call. */
+  nameOf(merchantId: MerchantId): string;
   close(): Promise<void>;
 }
 
@@ -225,6 +227,8 @@ export function describeOrderStore(name: string, open: () => Promise<OpenedOrder
       ]);
     });
 
+    describeLookups(() => opened, create);
+
     it.each([5_000, 4_999.5])('does not refuse an order whose time of %d ms is plainly enough', async (enoughMs) => {
       const [merchantId] = await opened.merchantIds();
       const orders = Array.from({ length: 20 }, (_, caller) => newOrder(merchantId, { order_id: `timed-${caller}` }));
@@ -233,6 +237,77 @@ export function describeOrderStore(name: string, open: () => Promise<OpenedOrder
 
       expect(outcomes).toStrictEqual(orders.map(() => ({ kind: 'created' })));
     });
+  });
+}
+
+/** What the look-ups promise. */
+function describeLookups(opened: () => OpenedOrderStore, create: (order: Order) => Promise<CreateOutcome>): void {
+  it('finds an order by order_id, by service order id and by token, whole', async () => {
+    const { store, merchantIds, nameOf } = opened();
+    const [merchantId] = await merchantIds();
+    const order = newOrder(merchantId, { customer_address_line2: undefined, order_note: 'First line\n\tsecond' });
+    await create(newOrder(merchantId, { order_id: 'one before' }));
+    await create(order);
+    await create(newOrder(merchantId, { order_id: 'one after' }));
+
+    const found = { kind: 'found', order };
+    expect(await store.findByOrderId(merchantId, order.fields.order_id, timeoutMs)).toStrictEqual(found);
+    expect(await store.findByServiceOrderId(merchantId, order.serviceOrderId, timeoutMs)).toStrictEqual(found);
+    expect(await store.findByToken(order.orderToken, timeoutMs)).toStrictEqual({
+      ...found,
+      merchantName: nameOf(merchantId),
+    });
+  });
+
+  it('finds an order as soon as its creation is answered', async () => {
+    const { store, merchantIds } = opened();
+    const [merchantId] = await merchantIds();
+    const orders = Array.from({ length: 40 }, (_, place) => newOrder(merchantId, { order_id: `at once ${place}` }));
+
+    const found = await Promise.all(
+      orders.map(async (order) => {
+        await create(order);
+        return store.findByOrderId(merchantId, order.fields.order_id, timeoutMs);
+      }),
+    );
+    expect(found).toStrictEqual(orders.map((order) => ({ kind: 'found', order })));
+  });
+
+  it("never finds one merchant's order for another, but tells by its token who is paid", async () => {
+    const { store, merchantIds, nameOf } = opened();
+    const [one, other] = await merchantIds();
+    const first = newOrder(one);
+    const second = newOrder(other);
+    await create(first);
+
+    expect(await store.findByOrderId(other, first.fields.order_id, timeoutMs)).toStrictEqual({ kind: 'unknown' });
+    expect(await store.findByServiceOrderId(other, first.serviceOrderId, timeoutMs)).toStrictEqual({ kind: 'unknown' });
+    await create(second);
+    expect(await store.findByOrderId(other, first.fields.order_id, timeoutMs)).toMatchObject({ order: second });
+    expect(await store.findByToken(first.orderToken, timeoutMs)).toMatchObject({ merchantName: nameOf(one) });
+    expect(await store.findByToken(second.orderToken, timeoutMs)).toMatchObject({ merchantName: nameOf(other) });
+  });
+
+  it('finds nothing for what was never kept, and keeps nothing by looking', async () => {
+    const { store, merchantIds, countOrders } = opened();
+    const [merchantId] = await merchantIds();
+
+    expect(await store.findByOrderId(merchantId, 'never sent', timeoutMs)).toStrictEqual({ kind: 'unknown' });
+    expect(await store.findByServiceOrderId(merchantId, serviceOrderIdMax - 1, timeoutMs)).toStrictEqual({
+      kind: 'unknown',
+    });
+    expect(await store.findByToken(createOrderToken(randomBytes), timeoutMs)).toStrictEqual({ kind: 'unknown' });
+    expect(await countOrders(merchantId)).toBe(0);
+  });
+
+  it.each(Object.entries(naughtyTexts))('finds an order whose order_id is %s', async (_, text) => {
+    const { store, merchantIds } = opened();
+    const [merchantId] = await merchantIds();
+    const order = newOrder(merchantId, { order_id: text });
+    await create(order);
+
+    expect(await store.findByOrderId(merchantId, text, timeoutMs)).toStrictEqual({ kind: 'found', order });
+    expect(await store.findByOrderId(merchantId, `${text} `, timeoutMs)).toStrictEqual({ kind: 'unknown' });
   });
 }
 

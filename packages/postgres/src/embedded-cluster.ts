@@ -14,8 +14,8 @@ import {
   stat,
   writeFile,
 } from 'node:fs/promises';
-import { join } from 'node:path';
-import { chooseServerUser, platformBinaries, runToEnd, type ServerUser } from './embedded-process.ts';
+import { dirname, join } from 'node:path';
+import { chooseServerUser, expectReachable, platformBinaries, runToEnd, type ServerUser } from './embedded-process.ts';
 
 /** The one superuser that `initdb` makes. */
 export const superuser = 'postgres';
@@ -131,9 +131,13 @@ async function removeAbandonedDrafts(dataDir: string): Promise<void> {
   }
 }
 
-/** Gives a folder and all in it to the user the server runs as; the folder itself last, so that a cut short is redone. */
+/**
+ * Gives a folder of root's and all in it to the user that the server runs as, if that user can reach it at all. The
+ * folder itself goes last, so that a change cut short is done again.
+ */
 export async function giveTo(user: ServerUser, folder: string): Promise<void> {
   if (user.kind !== 'other' || (await stat(folder)).uid === user.uid) return;
+  await expectReachable(user, dirname(folder));
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     await lchown(join(entry.parentPath, entry.name), user.uid, user.gid);
   }

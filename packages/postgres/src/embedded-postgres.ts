@@ -253,9 +253,11 @@ async function isLastUser(session: postgres.Sql): Promise<boolean> {
   if (lock?.alone !== true) return false;
   const giveUpAt = performance.now() + departureLimitMs;
   while (performance.now() < giveUpAt) {
-    const others = await withLimit(session`
-      select 1 from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid() limit 1`);
-    if (others.length === 0) return true;
+    const [others] = await withLimit(session`
+      select count(*)::int as connected, coalesce(bool_or(wait_event = 'advisory'), false) as awaited
+      from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`);
+    if (others?.connected === 0) return true;
+    if (others?.awaited === true) return false; // A new user waits for the lock: the server is wanted.
     await sleep(pollMs);
   }
   return false;

@@ -76,6 +76,13 @@ export async function chooseServerUser(cluster: string | undefined): Promise<Ser
   return { kind: 'other', uid: Number(account[2]), gid: Number(account[3]) };
 }
 
+/** Throws when the user cannot enter a folder. */
+export async function expectReachable(user: ServerUser, folder: string): Promise<void> {
+  await runToEnd(user, 'test', ['-x', folder], probeLimitMs).catch((error: unknown) => {
+    throw failure('cannot enter its folder', `${folder}: permission denied`, error);
+  });
+}
+
 /** Runs a program of the server to its end, and returns what it printed. An error carries the last lines of stderr. */
 export async function runToEnd(user: ServerUser, file: string, args: string[], limitMs: number): Promise<string> {
   const command = commandAs(user, file, args);
@@ -109,6 +116,7 @@ export async function launchServer(
 ): Promise<LaunchedServer> {
   const logFile = await openLog(logPath);
   try {
+    if (user.kind === 'other') await logFile.chown(user.uid, user.gid);
     const logStart = (await logFile.stat()).size;
     const command = commandAs(user, postgres, args);
     const options = processOptions(user);
@@ -184,7 +192,7 @@ export function failure(what: string, output: string, cause?: unknown): Error {
   const lines = output.trim().split('\n').slice(-tailLinesMax);
   const unreachable = /permission denied|EACCES/i.test(output);
   const remedy = unreachable
-    ? ` The user that PostgreSQL runs as cannot reach its programs or its data: set DATABASE_URL, or move the checkout and` +
+    ? `. The user that PostgreSQL runs as cannot reach its programs or its data: set DATABASE_URL, or move the checkout and` +
       ` DATA_DIR to folders that every user can enter, or start the gateway as an ordinary user.`
     : '';
   return new Error(`The embedded PostgreSQL: ${what}: ${lines.join(' | ')}${remedy}`, { cause });

@@ -38,9 +38,9 @@ function openStore(options: Partial<PostgresOrderStoreOptions> = {}): PostgresOr
   return store;
 }
 
-async function newMerchantId(): Promise<MerchantId> {
+async function newMerchantId(name = 'Shop'): Promise<MerchantId> {
   const clientId = `app_${randomBytes(12).toString('hex')}`;
-  const made = drizzle({ client: sql }).insert(merchants).values({ name: 'Shop', clientId });
+  const made = drizzle({ client: sql }).insert(merchants).values({ name, clientId });
   const rows = await made.returning({ id: merchants.id });
   return rows[0]?.id as MerchantId;
 }
@@ -61,8 +61,16 @@ function newOrder(merchantId: MerchantId, orderId: string): Order {
 
 describeOrderStore('the PostgreSQL order store', async () => {
   const store = openOrderStore({ url: server.url });
-  const merchantIds = async (): Promise<[MerchantId, MerchantId]> => [await newMerchantId(), await newMerchantId()];
-  return { store, merchantIds, countOrders, close: () => store.close() };
+  const names = new Map<MerchantId, string>();
+  const named = async () => {
+    const name = `Shop ${names.size + 1} 'é' 店`;
+    const merchantId = await newMerchantId(name);
+    names.set(merchantId, name);
+    return merchantId;
+  };
+  const merchantIds = async (): Promise<[MerchantId, MerchantId]> => [await named(), await named()];
+  const nameOf = (merchantId: MerchantId) => names.get(merchantId) ?? '';
+  return { store, merchantIds, countOrders, nameOf, close: () => store.close() };
 });
 
 test('two stores that race for the same order_ids keep one order each and tell every caller of it', async () => {

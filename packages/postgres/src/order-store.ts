@@ -5,6 +5,7 @@ import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { arrayLiteral } from './array-literal.ts';
 import { createGroupQueue } from './group-queue.ts';
 import { type Lane, openLane } from './lane.ts';
+import { openOrderLookups } from './order-lookups.ts';
 import { columnArrays, orderColumns, orderOf } from './order-rows.ts';
 import { orders } from './schema.ts';
 import { statementFailure, withoutValues } from './statement-error.ts';
@@ -43,14 +44,16 @@ export function openOrderStore(options: PostgresOrderStoreOptions): PostgresOrde
     // biome-ignore lint/style/noNonNullAssertion: there is a lane for every slot
     run: (slot, group) => createGroup(lanes[slot]!, group),
   });
+  const { close: closeLookups, ...lookups } = openOrderLookups(url);
   return {
+    ...lookups,
     async create(order, timeoutMs) {
       const outcome = await queue.add(order, timeoutMs);
       return typeof outcome === 'string' ? { kind: outcome } : outcome;
     },
     async close() {
       await queue.idle();
-      await Promise.all(lanes.map((lane) => lane.close()));
+      await Promise.all([closeLookups(), ...lanes.map((lane) => lane.close())]);
     },
   };
 }

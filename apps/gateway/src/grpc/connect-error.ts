@@ -1,6 +1,6 @@
 import { Code, ConnectError } from '@connectrpc/connect';
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
-import { type Failure, failureDetail, failures } from '@gateway/domain/failure';
+import { type Failure, type FailureCode, failureDetail, failures } from '@gateway/domain/failure';
 
 /** Who speaks in `google.rpc.ErrorInfo.domain`. */
 export const errorDomain = 'order-gateway';
@@ -21,14 +21,13 @@ const codes: Readonly<Record<string, Code>> = {
 export function connectErrorOf(failure: Failure, requestId: string): ConnectError {
   const code = codes[failures[failure.kind].grpcStatus ?? 'INVALID_ARGUMENT'] ?? Code.Unknown;
   const error = new ConnectError(failureDetail(failure), code);
-  error.details = [
-    {
-      desc: ErrorInfoSchema,
-      value: { reason: failure.kind, domain: errorDomain, metadata: { request_id: requestId } },
-    },
-    ...detailsOf(failure),
-  ];
+  error.details = [errorInfoOf(failure.kind, requestId), ...detailsOf(failure)];
   return error;
+}
+
+/** The machine code as every refusal carries it. */
+export function errorInfoOf(reason: FailureCode, requestId: string): ConnectError['details'][number] {
+  return { desc: ErrorInfoSchema, value: { reason, domain: errorDomain, metadata: { request_id: requestId } } };
 }
 
 function detailsOf(failure: Failure): ConnectError['details'] {

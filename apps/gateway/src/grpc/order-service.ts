@@ -8,36 +8,27 @@ import {
   type CreateOrderRequest,
   CreateOrderRequestSchema,
   OrderService,
-  OrderStatus,
   ServiceType,
 } from '@gateway/contract/gateway/v1/order_service_pb';
 import type { Failure } from '@gateway/domain/failure';
 import { orderFieldNames, serviceTypes } from '@gateway/domain/order-fields';
 import type { OrderInput } from '@gateway/domain/parse-order';
-import type { BaseUrl } from '@gateway/domain/payment-link';
 import { failed, type Result, success } from '@gateway/domain/result';
-import type { Authenticate } from '../authenticate.ts';
-import { type Caller, type CreateOrderDeps, createOrder } from '../create-order.ts';
 import { parseOrderJson } from '../http/strict-json.ts';
-import { callTimeoutMs, messageBytesMax } from '../limits.ts';
-import type { CallRecord, Door, Log } from '../log.ts';
-import { orderAnswer } from '../order-answer.ts';
-import { requestIdOf } from '../request-id.ts';
-import { connectErrorOf } from './connect-error.ts';
+import { messageBytesMax } from '../limits.ts';
+import type { Door } from '../log.ts';
+import {
+  admitCall,
+  answerCreateOrder,
+  type Call,
+  completeRefusal,
+  type GatewayDeps,
+  logCall,
+  openCall,
+  timeLeftMs,
+} from './order-call.ts';
 
-/** What both doors need. */
-export interface GatewayDeps extends CreateOrderDeps {
-  readonly authenticate: Authenticate;
-  readonly baseUrl: () => BaseUrl;
-  readonly log: Log;
-}
-
-interface Call {
-  readonly requestId: string;
-  readonly startedAt: number;
-  caller: Caller | undefined;
-  code: CallRecord['code'];
-}
+export type { GatewayDeps } from './order-call.ts';
 
 /** The bytes of a message in JSON, where a door sets them aside to be read as strictly as on `POST /order`. */
 export const jsonBodyKey = createContextKey<Uint8Array | undefined>(undefined, { description: 'the JSON body' });
@@ -60,71 +51,36 @@ export function orderServiceRoutes(deps: GatewayDeps): (router: ConnectRouter) =
   return (router) => {
     router.service(OrderService, {
       async createOrder(request, context) {
-        const { call, caller } = admitted(context);
-        const timeoutMs = Math.min(context.timeoutMs() ?? callTimeoutMs, callTimeoutMs);
+        const call = admitted(context);
         const input = readInput(request, context.values.get(jsonBodyKey));
-        if (!input.ok) throw refused(call, input.failure);
-        const created = await createOrder(deps, caller, input.value, timeoutMs).catch((error: unknown) => {
-          throw faulted(deps, call, error);
-        });
-        if (!created.ok) throw refused(call, created.failure);
-        const { order, replayed } = created.value;
-        call.code = replayed ? 'replayed' : 'created';
+        const { message, replayed } = await answerCreateOrder(deps, call, input, timeLeftMs(call, context.timeoutMs()));
         if (replayed) context.responseHeader.set('idempotent-replayed', 'true');
-        const answer = orderAnswer(order, deps.baseUrl());
-        return {
-          serviceOrderId: BigInt(answer.service_order_id),
-          createdAt: answer.created_at,
-          orderId: answer.order_id,
-          orderStatus: OrderStatus[answer.order_status],
-          orderToken: answer.order_token,
-          paymentLink: answer.payment_link,
-        };
+        return message;
       },
     });
   };
 }
 
 async function admit(deps: GatewayDeps, context: HandlerContext): Promise<void> {
-  const requestId = requestIdOf(context.requestHeader.get('x-request-id'), deps.randomBytes);
-  const call: Call = { requestId, startedAt: performance.now(), caller: undefined, code: 'cancelled' };
+  const call = openCall(deps, context.protocolName as Door, context.requestHeader.get('x-request-id'));
   context.values.set(callKey, call);
-  context.responseHeader.set('x-request-id', requestId);
-  // Connect aborts the signal when a call ends, however it ends: the one place that sees every call once.
-  context.signal.addEventListener('abort', () => logCall(deps.log, context.protocolName, call), { once: true });
-  const clientSecret = context.requestHeader.get('x-client-secret') ?? undefined;
-  const credentials = { clientId: context.requestHeader.get('x-client-id') ?? undefined, clientSecret };
-  const merchant = await deps.authenticate(credentials).catch((error: unknown) => {
-    throw faulted(deps, call, error);
+  context.responseHeader.set('x-request-id', call.requestId);
+  // Connect aborts the signal when a call ends, however it ends, and before it writes the refusal: the one place that sees
+  // every call once.
+  context.signal.addEventListener('abort', () => {
+    completeRefusal(call, context.signal.reason);
+    logCall(deps.log, call);
   });
-  if (!merchant.ok) throw refused(call, merchant.failure);
-  call.caller = { merchant: merchant.value, clientSecret: clientSecret ?? '' };
+  await admitCall(deps, call, {
+    clientId: context.requestHeader.get('x-client-id') ?? undefined,
+    clientSecret: context.requestHeader.get('x-client-secret') ?? undefined,
+  });
 }
 
-function admitted(context: HandlerContext): { call: Call; caller: Caller } {
+function admitted(context: HandlerContext): Call {
   const call = context.values.get(callKey);
-  if (call?.caller === undefined) throw new Error('a call came past the gate');
-  return { call, caller: call.caller };
-}
-
-function refused(call: Call, failure: Failure) {
-  call.code = failure.kind;
-  return connectErrorOf(failure, call.requestId);
-}
-
-function faulted(deps: GatewayDeps, call: Call, error: unknown) {
-  deps.log.fault('a call failed', error, { request_id: call.requestId });
-  return refused(call, { kind: 'internal' });
-}
-
-function logCall(log: Log, protocolName: string, call: Call): void {
-  log.call({
-    request_id: call.requestId,
-    door: protocolName as Door,
-    merchant_id: call.caller?.merchant.id,
-    code: call.code,
-    duration_ms: performance.now() - call.startedAt,
-  });
+  if (call === undefined) throw new Error('a call came past the gate');
+  return call;
 }
 
 function readInput(message: CreateOrderRequest, jsonBody: Uint8Array | undefined): Result<OrderInput, Failure> {

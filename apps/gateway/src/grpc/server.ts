@@ -1,6 +1,8 @@
-import { createServer, type Http2Server, type ServerHttp2Session } from 'node:http2';
+import { constants, createServer, type Http2Server, type ServerHttp2Stream } from 'node:http2';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
 import * as limits from '../limits.ts';
+import { guardConnections } from './connections.ts';
+import { isLaneCall, serveLaneCall } from './lane.ts';
 import { type GatewayDeps, orderServiceOptions, orderServiceRoutes } from './order-service.ts';
 
 export interface GrpcListener {
@@ -9,64 +11,67 @@ export interface GrpcListener {
   close(): Promise<void>;
 }
 
-/** The gRPC door: HTTP/2 without TLS. It speaks gRPC-Web and Connect too, as Connect's adapter does. */
-export function createGrpcListener(deps: GatewayDeps): GrpcListener {
-  const server = createServer(
-    {
-      maxSessionInvalidFrames: 100,
-      streamResetBurst: limits.http2ResetBurst,
-      streamResetRate: limits.http2ResetRate,
-      settings: {
-        maxConcurrentStreams: limits.http2StreamsMax,
-        maxHeaderListSize: limits.headerBytesMax,
-        enablePush: false,
-      },
+export interface GrpcListenerOptions {
+  /** Whether ordinary calls are answered by the lane. Off, Connect answers all: what the lane is held against. */
+  readonly lane?: boolean;
+}
+
+/**
+ * The gRPC door: HTTP/2 without TLS. Ordinary gRPC calls are answered by the lane; all else that Connect's adapter speaks
+ * (compression, JSON, gRPC-Web, Connect) is handed to it on a second server that never listens.
+ */
+export function createGrpcListener(deps: GatewayDeps, { lane = true }: GrpcListenerOptions = {}): GrpcListener {
+  const server = createServer({
+    maxSessionInvalidFrames: limits.http2InvalidFramesMax,
+    maxSessionMemory: limits.http2SessionMegabytesMax,
+    maxHeaderListPairs: limits.http2HeaderPairsMax,
+    maxSettings: limits.http2SettingsMax,
+    streamResetBurst: limits.http2ResetBurst,
+    streamResetRate: limits.http2ResetRate,
+    settings: {
+      maxConcurrentStreams: limits.http2StreamsMax,
+      maxHeaderListSize: limits.headerBytesMax,
+      initialWindowSize: limits.messageBytesMax,
+      enablePush: false,
     },
-    connectNodeAdapter({ ...orderServiceOptions(deps), routes: orderServiceRoutes(deps) }),
-  );
-  const sessions = new Set<ServerHttp2Session>();
+  });
+  const connect = createServer(connectNodeAdapter({ ...orderServiceOptions(deps), routes: orderServiceRoutes(deps) }));
   server.maxConnections = limits.connectionsMax;
-  server.on('session', (session) => {
-    sessions.add(session);
-    session.on('close', () => sessions.delete(session));
-    session.on('error', () => session.destroy());
-    endSilentSession(session);
+  const connections = guardConnections(server);
+  server.on('stream', (stream, headers, flags, rawHeaders) => {
+    if (lane && isLaneCall(headers)) void serveLaneCall(deps, stream, headers);
+    else handOver(connect, stream, headers, flags, rawHeaders);
   });
-  server.on('stream', (stream) => {
-    stream.on('error', () => {});
-    const tooSlow = setTimeout(() => stream.close(), limits.requestTimeoutMs);
-    stream.once('close', () => clearTimeout(tooSlow));
-  });
-  return { listen: (port, host) => listen(server, port, host), close: () => close(server, sessions) };
+  return {
+    listen: (port, host) => listen(server, deps, port, host),
+    close: () => {
+      const closed = new Promise<void>((resolve) => {
+        server.close(() => resolve());
+      });
+      connections.close();
+      return closed;
+    },
+  };
 }
 
-/** Ends a connection that opens no stream soon, or has had none for long. */
-function endSilentSession(session: ServerHttp2Session): void {
-  const silent = setTimeout(() => session.destroy(), limits.headersTimeoutMs);
-  session.once('stream', () => clearTimeout(silent));
-  session.once('close', () => clearTimeout(silent));
-  session.setTimeout(limits.http2IdleTimeoutMs, () => session.close());
+/** Connect's adapter throws where it can't make a URL of what was sent; uncaught, that would end the process. */
+function handOver(connect: Http2Server, stream: ServerHttp2Stream, ...rest: readonly unknown[]): void {
+  try {
+    connect.emit('stream', stream, ...rest);
+  } catch {
+    stream.close(constants.NGHTTP2_PROTOCOL_ERROR);
+  }
 }
 
-function listen(server: Http2Server, port: number, host: string): Promise<number> {
+function listen(server: Http2Server, deps: GatewayDeps, port: number, host: string): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, () => {
       server.off('error', reject);
+      // A socket that can't be accepted, for want of file descriptors say, is no reason to end.
+      server.on('error', (error) => deps.log.fault('the gRPC listener failed', error));
       const address = server.address();
       resolve(typeof address === 'object' && address !== null ? address.port : port);
     });
   });
-}
-
-async function close(server: Http2Server, sessions: ReadonlySet<ServerHttp2Session>): Promise<void> {
-  const closed = new Promise((resolve) => {
-    server.close(resolve);
-  });
-  for (const session of sessions) session.close();
-  const cutOff = setTimeout(() => {
-    for (const session of sessions) session.destroy();
-  }, limits.drainTimeoutMs);
-  await closed;
-  clearTimeout(cutOff);
 }

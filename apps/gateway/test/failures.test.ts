@@ -1,0 +1,136 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ConnectError, createClient, type Transport } from '@connectrpc/connect';
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
+import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
+import { ErrorInfoSchema, RetryInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
+import { validOrderInput } from '@gateway/domain/testing/order-fields';
+import postgres from 'postgres';
+import { afterEach, expect, test } from 'vitest';
+import { credentialHeaders, orderMessage, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+
+// The refusals that a healthy gateway does not show: each is provoked on real parts and asked for at every door. The others
+// are shown by the fixtures.
+
+let gateway: RunningGateway | undefined;
+afterEach(async () => {
+  await gateway?.close();
+  gateway = undefined;
+}, 60_000);
+
+let orders = 0;
+
+function newOrderId(): string {
+  orders += 1;
+  return `failure-${orders}`;
+}
+
+interface Refusal {
+  readonly door: string;
+  readonly code: string | undefined;
+  readonly retryAfterSeconds: number | undefined;
+}
+
+async function refusalInJson(running: RunningGateway): Promise<Refusal> {
+  const response = await postOrder(running, validOrderInput({ order_id: newOrderId() }));
+  const { code, status } = (await response.json()) as { code?: string; status?: number };
+  expect(status).toBe(response.status);
+  const retryAfter = response.headers.get('retry-after');
+  return {
+    door: `json ${response.status}`,
+    code,
+    retryAfterSeconds: retryAfter === null ? undefined : Number(retryAfter),
+  };
+}
+
+async function refusalOver(door: string, transport: Transport, running: RunningGateway): Promise<Refusal> {
+  const call = createClient(OrderService, transport).createOrder(orderMessage(newOrderId()), {
+    headers: credentialHeaders(running.credentials),
+  });
+  const error = await call.then(
+    () => new ConnectError('the order was taken'),
+    (reason: unknown) => ConnectError.from(reason),
+  );
+  const retry = error.findDetails(RetryInfoSchema)[0]?.retryDelay?.seconds;
+  return {
+    door: `${door} ${error.code}`,
+    code: error.findDetails(ErrorInfoSchema)[0]?.reason,
+    retryAfterSeconds: retry === undefined ? undefined : Number(retry),
+  };
+}
+
+/** One order at every door, at the same time: what each of them answers. */
+async function refusalsAtEveryDoor(running: RunningGateway): Promise<Refusal[]> {
+  const http = `http://127.0.0.1:${running.httpPort}`;
+  return Promise.all([
+    refusalInJson(running),
+    refusalOver('connect', createConnectTransport({ baseUrl: http, httpVersion: '1.1' }), running),
+    refusalOver('grpc-web', createGrpcWebTransport({ baseUrl: http, httpVersion: '1.1' }), running),
+    refusalOver('grpc', createGrpcTransport({ baseUrl: `http://127.0.0.1:${running.grpcPort}` }), running),
+  ]);
+}
+
+function everywhere(code: string, httpStatus: number, grpcStatus: number, retryAfterSeconds?: number): Refusal[] {
+  const doors = [`json ${httpStatus}`, `connect ${grpcStatus}`, `grpc-web ${grpcStatus}`, `grpc ${grpcStatus}`];
+  return doors.map((door) => ({ door, code, retryAfterSeconds }));
+}
+
+test('a merchant over its share is rate limited at every door, with the time to wait', async () => {
+  gateway = await runGateway({ rateLimit: 1 });
+  await (await postOrder(gateway)).text();
+  expect(await refusalsAtEveryDoor(gateway)).toEqual(everywhere('rate_limited', 429, 8, 1));
+}, 60_000);
+
+test('a full waiting line answers overloaded at every door, with the time to wait', async () => {
+  gateway = await runGateway({ ordersWaitingMax: 0 });
+  expect(await refusalsAtEveryDoor(gateway)).toEqual(everywhere('overloaded', 503, 14, 1));
+}, 60_000);
+
+test('a table that is gone answers internal at every door, tells no cause, and is loud in the log', async () => {
+  gateway = await runGateway();
+  const sql = postgres(gateway.databaseUrl, { max: 1, onnotice: () => {} });
+  await sql`alter table orders rename to orders_gone`;
+  await sql.end({ timeout: 1 });
+  expect(await refusalsAtEveryDoor(gateway)).toEqual(everywhere('internal', 500, 13));
+  const body = await (await postOrder(gateway)).text();
+  expect(body).not.toMatch(/relation|orders_gone|insert|42P01|at .*\.ts/i);
+  expect(gateway.faults.map((fault) => (fault instanceof Error ? fault.message : ''))).toEqual(
+    Array.from({ length: 5 }, () => 'the database refused a statement: 42P01'),
+  );
+}, 60_000);
+
+test('a database that is away answers unavailable at every door, before and after the credentials are forgotten', async () => {
+  gateway = await runGateway();
+  await (await postOrder(gateway)).text();
+  await gateway.stopPostgres();
+  expect(await refusalsAtEveryDoor(gateway)).toEqual(everywhere('unavailable', 503, 14));
+  await sleep(1_000);
+  expect(await refusalsAtEveryDoor(gateway)).toEqual(everywhere('unavailable', 503, 14));
+  expect((await fetch(`${gateway.url}/health/ready`)).status).toBe(503);
+  expect((await fetch(`${gateway.url}/health/live`)).status).toBe(200);
+}, 60_000);
+
+test('an order that waits too long for a busy database answers deadline_exceeded, and its statement is given up', async () => {
+  gateway = await runGateway();
+  const running = gateway;
+  await (await postOrder(running)).text();
+  const sql = postgres(running.databaseUrl, { max: 1, onnotice: () => {} });
+  const unlocked = Promise.withResolvers<void>();
+  const locked = Promise.withResolvers<void>();
+  const lock = sql.begin(async (session) => {
+    await session`lock table orders in exclusive mode`;
+    locked.resolve();
+    await unlocked.promise;
+  });
+  await locked.promise;
+  // Four orders take the four connections, one after the other, so that they don't share a group; what comes then waits.
+  const first = [];
+  for (let slot = 0; slot < 4; slot += 1) {
+    first.push(refusalInJson(running));
+    await sleep(100);
+  }
+  expect(await refusalsAtEveryDoor(running)).toEqual(everywhere('deadline_exceeded', 504, 4));
+  expect((await Promise.all(first)).map(({ code }) => code)).toEqual(Array.from({ length: 4 }, () => 'unavailable'));
+  unlocked.resolve();
+  await lock;
+  await sql.end({ timeout: 1 });
+}, 60_000);

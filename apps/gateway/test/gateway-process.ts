@@ -1,0 +1,123 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Credentials } from '@gateway/domain/credentials';
+import { expect } from 'vitest';
+
+const folder = join(import.meta.dirname, '..');
+
+export const processLimitMs = 60_000;
+
+/** The gateway as a process of its own, on the embedded PostgreSQL. */
+export interface GatewayProcess {
+  readonly child: ChildProcess;
+  readonly url: string;
+  readonly grpcUrl: string;
+  /** What it wrote to standard output so far, line by line. */
+  readonly lines: readonly string[];
+  readonly exited: Promise<number | null>;
+  /** The demo merchant's credentials, as the start prints them. */
+  credentials(): Promise<Credentials>;
+}
+
+const children: ChildProcess[] = [];
+const dataDirs: string[] = [];
+
+/** Ends every process that this file started and removes their folders. */
+export async function endProcesses(): Promise<void> {
+  for (const child of children.splice(0)) {
+    if (child.exitCode !== null || child.signalCode !== null) continue;
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+  }
+  for (const dataDir of dataDirs.splice(0)) {
+    await endPostgres(dataDir);
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+export async function newDataDir(): Promise<string> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'gateway-process-'));
+  dataDirs.push(dataDir);
+  return dataDir;
+}
+
+export function environment(dataDir: string, more: Record<string, string> = {}): NodeJS.ProcessEnv {
+  return { PATH: process.env.PATH, DATA_DIR: dataDir, HTTP_PORT: '0', GRPC_PORT: '0', ...more };
+}
+
+/** Starts `main.ts` and waits for its ready line. */
+export async function startProcess(dataDir: string): Promise<GatewayProcess> {
+  const child = spawn(process.execPath, ['src/main.ts'], { cwd: folder, env: environment(dataDir) });
+  children.push(child);
+  const lines: string[] = [];
+  let stderr = '';
+  child.stderr.on('data', (piece) => {
+    stderr += piece;
+  });
+  const exited = once(child, 'exit').then(([code]) => code as number | null);
+  const ready = new Promise<{ http_url: string; grpc_address: string }>((resolve, reject) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      lines.push(line);
+      const facts = JSON.parse(line);
+      if (facts.msg === 'ready') resolve(facts);
+    });
+    exited.then((code) => reject(new Error(`the gateway ended with ${code}: ${stderr}`)));
+  });
+  const { http_url, grpc_address } = await ready;
+  return {
+    ...{ child, url: http_url, grpcUrl: `http://${grpc_address}`, lines, exited },
+    async credentials() {
+      await expect.poll(() => stderr, { timeout: processLimitMs }).toMatch(/x-client-secret: +\S+\n/);
+      const [clientId, clientSecret] = ['x-client-id', 'x-client-secret'].map(
+        (name) => new RegExp(`${name}: +(\\S+)`).exec(stderr)?.[1] ?? '',
+      );
+      return { clientId: clientId ?? '', clientSecret: clientSecret ?? '' };
+    },
+  };
+}
+
+/** What a program of this app prints and how it ends. */
+export function runProgram(
+  script: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Promise<{ code: number; stdout: string; stderr: string }> {
+  return new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      [script, ...args],
+      { cwd: folder, env, timeout: processLimitMs },
+      (error, stdout, stderr) => {
+        resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
+      },
+    );
+  });
+}
+
+/** The process id of the embedded PostgreSQL that runs in the folder. Throws where none does. */
+export async function postgresPid(dataDir: string): Promise<number> {
+  const lockFile = await readFile(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8');
+  const pid = Number(lockFile.split('\n')[0]);
+  if (!Number.isSafeInteger(pid) || pid <= 1 || !isAlive(pid)) throw new Error(`no PostgreSQL runs in ${dataDir}`);
+  return pid;
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function endPostgres(dataDir: string): Promise<void> {
+  const pid = await postgresPid(dataDir).catch(() => undefined);
+  if (pid === undefined) return;
+  process.kill(pid, 'SIGQUIT');
+  await expect.poll(() => isAlive(pid), { timeout: processLimitMs }).toBe(false);
+}
