@@ -21,6 +21,8 @@ test('reads every variable', () => {
     BASE_URL: 'https://pay.example.com/gateway/',
     DATABASE_URL: 'postgres://user:pass@db.example.com/orders',
     DATA_DIR: '/var/lib/gateway',
+    CHECKOUT_URL: 'https://checkout.example.com/pay/{order_token}?from=link',
+    CHECKOUT_CLIENTS: `app_${'a'.repeat(24)}, app_${'B'.repeat(24)}`,
     RATE_LIMIT: '200',
   };
   expect(readConfig(env)).toEqual({
@@ -30,6 +32,8 @@ test('reads every variable', () => {
     baseUrl: 'https://pay.example.com/gateway',
     databaseUrl: 'postgres://user:pass@db.example.com/orders',
     dataDir: '/var/lib/gateway',
+    checkoutTemplate: 'https://checkout.example.com/pay/{order_token}?from=link',
+    checkoutClients: new Set([`app_${'a'.repeat(24)}`, `app_${'B'.repeat(24)}`]),
     rateLimit: 200,
   });
 });

@@ -1,5 +1,7 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { type CheckoutTemplate, parseCheckoutTemplate } from '@gateway/domain/checkout-link';
+import { isClientId } from '@gateway/domain/credentials';
 import { type BaseUrl, parseBaseUrl } from '@gateway/domain/payment-link';
 
 export interface Config {
@@ -15,6 +17,10 @@ export interface Config {
   readonly dataDir: string;
   /** Calls a second that each merchant may make in this process; absent: as many as the gateway can serve. */
   readonly rateLimit: number | undefined;
+  /** Where the payment page's Pay button leads; absent: the page has none. */
+  readonly checkoutTemplate: CheckoutTemplate | undefined;
+  /** The client ids of checkout services, which may resolve every merchant's payment links. */
+  readonly checkoutClients: ReadonlySet<string>;
 }
 
 /** The folder of the repository, where `.data/` lies unless DATA_DIR says otherwise. */
@@ -53,6 +59,13 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     databaseUrl: read('DATABASE_URL', undefined, parseDatabaseUrl, 'must be a postgres:// URL'),
     dataDir: read('DATA_DIR', resolve(repository, '.data'), (text) => resolve(text), ''),
     rateLimit: read('RATE_LIMIT', undefined, parseRate, 'must be a whole number from 1 to 1000000'),
+    checkoutTemplate: read(
+      'CHECKOUT_URL',
+      undefined,
+      parseCheckoutTemplate,
+      'must be an absolute http or https URL with {order_token} once in its path or query',
+    ),
+    checkoutClients: read('CHECKOUT_CLIENTS', new Set(), parseClientIds, 'must be client ids with commas between them'),
   };
   if (config.httpPort !== 0 && config.httpPort === config.grpcPort)
     problems.push('HTTP_PORT and GRPC_PORT must differ');
@@ -71,6 +84,11 @@ function parsePort(text: string): number | undefined {
 
 function parseRate(text: string): number | undefined {
   return /^[1-9]\d{0,6}$/.test(text) && Number(text) <= 1_000_000 ? Number(text) : undefined;
+}
+
+function parseClientIds(text: string): ReadonlySet<string> | undefined {
+  const ids = text.split(',').map((id) => id.trim());
+  return ids.every(isClientId) ? new Set(ids) : undefined;
 }
 
 function parseDatabaseUrl(text: string): string | undefined {

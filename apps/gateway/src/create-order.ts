@@ -30,8 +30,8 @@ export interface KeptOrder {
   readonly replayed: boolean;
 }
 
-/** How long the store is asked to wait when it is overloaded: its queue is worked off in a fraction of this. */
-const overloadedRetryAfterSeconds = 1;
+/** How long a caller is asked to wait when the store is overloaded: its queue is worked off in a fraction of this. */
+export const overloadedRetryAfterSeconds = 1;
 
 /** Creates an order, or finds the one that was sent before: the one use case behind every door. */
 export async function createOrder(

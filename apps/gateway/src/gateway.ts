@@ -20,11 +20,12 @@ export interface Gateway {
   close(): Promise<void>;
 }
 
-export type GatewayConfig = Pick<Config, 'host' | 'httpPort' | 'grpcPort' | 'baseUrl' | 'rateLimit'> & {
-  readonly databaseUrl: string;
-  /** Absent: the order store's own bound. */
-  readonly ordersWaitingMax?: number;
-};
+export type GatewayConfig = Pick<Config, 'host' | 'httpPort' | 'grpcPort' | 'baseUrl' | 'rateLimit'> &
+  Partial<Pick<Config, 'checkoutTemplate' | 'checkoutClients'>> & {
+    readonly databaseUrl: string;
+    /** Absent: the order store's own bound. */
+    readonly ordersWaitingMax?: number;
+  };
 
 /** Opens the stores and both doors of a gateway on a database that has its schema already. */
 export async function openGateway(config: GatewayConfig, log: Log): Promise<Gateway> {
@@ -41,6 +42,8 @@ export async function openGateway(config: GatewayConfig, log: Log): Promise<Gate
     authenticate: limited(createAuthenticate({ directory, now: Date.now }), config.rateLimit),
     baseUrl: () => baseUrl,
     isReady: () => blocks.isReachable(),
+    checkoutTemplate: config.checkoutTemplate,
+    checkoutClients: config.checkoutClients ?? new Set<string>(),
     log,
   };
   const http = createHttpListener(deps, pathPrefixOf(baseUrl));

@@ -9,6 +9,9 @@ export const callTimeoutMs = 5_000;
 /** HTTP/1.1 and HTTP/2: the headers of a request. Ours take a few hundred bytes; proxies add some. */
 export const headerBytesMax = 16_384;
 
+/** A value in a path: an order_id of 128 code points of four bytes each, percent-encoded. */
+export const pathParameterMax = 1_536;
+
 /** A connection that has not sent a request's headers after this long is ended. */
 export const headersTimeoutMs = 5_000;
 

@@ -4,8 +4,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Credentials } from '@gateway/domain/credentials';
-import { expect } from 'vitest';
 
 const folder = join(import.meta.dirname, '..');
 
@@ -71,7 +71,7 @@ export async function startProcess(dataDir: string): Promise<GatewayProcess> {
   return {
     ...{ child, url: http_url, grpcUrl: `http://${grpc_address}`, lines, exited },
     async credentials() {
-      await expect.poll(() => stderr, { timeout: processLimitMs }).toMatch(/x-client-secret: +\S+\n/);
+      await until(() => /x-client-secret: +\S+\n/.test(stderr), 'the demo merchant was not printed');
       const [clientId, clientSecret] = ['x-client-id', 'x-client-secret'].map(
         (name) => new RegExp(`${name}: +(\\S+)`).exec(stderr)?.[1] ?? '',
       );
@@ -119,5 +119,13 @@ async function endPostgres(dataDir: string): Promise<void> {
   const pid = await postgresPid(dataDir).catch(() => undefined);
   if (pid === undefined) return;
   process.kill(pid, 'SIGQUIT');
-  await expect.poll(() => isAlive(pid), { timeout: processLimitMs }).toBe(false);
+  await until(() => !isAlive(pid), `PostgreSQL ${pid} did not end`);
+}
+
+async function until(condition: () => boolean, complaint: string): Promise<void> {
+  const giveUpAt = performance.now() + processLimitMs;
+  while (!condition()) {
+    if (performance.now() > giveUpAt) throw new Error(complaint);
+    await sleep(20);
+  }
 }

@@ -1,5 +1,6 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { type CreateOrderRequestSchema, ServiceType } from '@gateway/contract/gateway/v1/order_service_pb';
+import { parseCheckoutTemplate } from '@gateway/domain/checkout-link';
 import type { Credentials } from '@gateway/domain/credentials';
 import { parseBaseUrl } from '@gateway/domain/payment-link';
 import { validOrderInput } from '@gateway/domain/testing/order-fields';
@@ -14,6 +15,8 @@ import type { OrderAnswer } from '../src/order-answer.ts';
 export interface RunningGateway extends Gateway {
   readonly databaseUrl: string;
   readonly credentials: Credentials;
+  /** Of the checkout service, which may resolve every merchant's payment links. */
+  readonly checkoutCredentials: Credentials;
   readonly calls: readonly CallRecord[];
   readonly faults: readonly unknown[];
   /** `http://` and the real port, with the path that the routes are mounted under. */
@@ -23,11 +26,12 @@ export interface RunningGateway extends Gateway {
 }
 
 export async function runGateway(
-  options: { baseUrl?: string; rateLimit?: number; ordersWaitingMax?: number } = {},
+  options: { baseUrl?: string; rateLimit?: number; ordersWaitingMax?: number; checkoutUrl?: string } = {},
 ): Promise<RunningGateway> {
   const postgres = await startThrowawayPostgres();
   await migrateDatabase(postgres.url);
   const credentials = await createMerchant(postgres.url, 'Test Shop');
+  const checkoutCredentials = await createMerchant(postgres.url, 'Checkout Service');
   const calls: CallRecord[] = [];
   const faults: unknown[] = [];
   const log: Log = {
@@ -41,6 +45,8 @@ export async function runGateway(
     {
       ...{ host: '127.0.0.1', httpPort: 0, grpcPort: 0, baseUrl, databaseUrl: postgres.url },
       ...{ rateLimit: options.rateLimit, ordersWaitingMax: options.ordersWaitingMax ?? 4_096 },
+      checkoutClients: new Set([checkoutCredentials.clientId]),
+      checkoutTemplate: parseCheckoutTemplate(options.checkoutUrl ?? ''),
     },
     log,
   );
@@ -49,6 +55,7 @@ export async function runGateway(
     ...gateway,
     databaseUrl: postgres.url,
     credentials,
+    checkoutCredentials,
     calls,
     faults,
     url: `http://127.0.0.1:${gateway.httpPort}${path}`,

@@ -3,6 +3,7 @@ import { fieldErrorCodes } from '@gateway/domain/field-rules';
 import { orderFieldNames } from '@gateway/domain/order-fields';
 import { expect, test } from 'vitest';
 import { fixturesFolder, loadFixtures } from './fixtures/load-fixtures.ts';
+import { writeJson } from './fixtures/written-number.ts';
 
 const { fixtures } = await loadFixtures(fixturesFolder);
 const expectations = fixtures.flatMap(({ calls }) => calls).map((call) => call.expect);
@@ -19,6 +20,13 @@ const notProvoked: Partial<Record<FailureCode, string>> = {
 test('there are enough fixtures, each with a promise of its own', () => {
   expect(fixtures.length).toBeGreaterThanOrEqual(60);
   expect(new Set(fixtures.map(({ name }) => name)).size).toBe(fixtures.length);
+});
+
+test('the digits in the files are those that were written: formatters like to shorten 10.00', () => {
+  const amounts = fixtures
+    .filter(({ file }) => file === 'amount-spellings-of-ten')
+    .flatMap(({ calls }) => calls.map(({ content }) => (content.kind === 'order' ? content.value.order_amount : '')));
+  expect(writeJson(amounts)).toBe('[10.00,10,10.0,1e1,1E+1,100e-1,0.1e2,10.000000000000000000]');
 });
 
 test.for(Object.keys(failures) as FailureCode[])(

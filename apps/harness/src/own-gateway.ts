@@ -46,10 +46,13 @@ export async function startOwnGateway(signal: AbortSignal): Promise<OwnGateway> 
   };
   try {
     const addresses = await readAddresses(child, signal);
+    const command = (...words: string[]) => runMerchantCommand(words, env, signal);
     const merchants = {
-      first: await createMerchant('Fixture replay', [], env, signal),
-      second: await createMerchant('Fixture replay, another merchant', [], env, signal),
+      first: await createMerchant('Fixture replay', command),
+      second: await createMerchant('Fixture replay, another merchant', command),
+      strict: await createMerchant('Fixture replay, checksums required', command),
     };
+    await command('checksum', 'required', merchants.strict.clientId);
     return { ...addresses, merchants, stop };
   } catch (error) {
     await stop();
@@ -97,16 +100,22 @@ function addressesIn(line: string): Omit<GivenGateway, 'merchants'> | undefined 
   return { httpUrl, grpcAddress };
 }
 
-async function createMerchant(
-  name: string,
-  more: readonly string[],
+async function createMerchant(name: string, command: (...words: string[]) => Promise<string>): Promise<Credentials> {
+  const { client_id: clientId, client_secret: clientSecret } = JSON.parse(
+    await command('create', '--name', name, '--json'),
+  );
+  return { clientId, clientSecret };
+}
+
+/** Runs the gateway's merchant command as an operator does, and gives what it printed. */
+async function runMerchantCommand(
+  words: readonly string[],
   env: NodeJS.ProcessEnv,
   signal: AbortSignal,
-): Promise<Credentials> {
-  const command = [join(gatewayFolder, 'merchant.ts'), 'create', '--name', name, ...more, '--json'];
-  const { stdout } = await promisify(execFile)(process.execPath, command, { env, signal, timeout: merchantTimeoutMs });
-  const { client_id: clientId, client_secret: clientSecret } = JSON.parse(stdout);
-  return { clientId, clientSecret };
+): Promise<string> {
+  const args = [join(gatewayFolder, 'merchant.ts'), ...words];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env, signal, timeout: merchantTimeoutMs });
+  return stdout;
 }
 
 async function stopGateway(child: ChildProcess): Promise<void> {

@@ -12,7 +12,7 @@ export interface Replay {
   readonly differences: readonly CallDifference[];
 }
 
-export interface CallDifference extends Difference {
+interface CallDifference extends Difference {
   /** Counted from 1. */
   readonly call: number;
 }

@@ -14,6 +14,9 @@ import { differencesTold } from './replay-report.ts';
 
 const { fixtures, validOrder } = await loadFixtures(fixturesFolder);
 
+/** Above the deadlines of a fixture's calls, so that a call without an answer is told as a difference. */
+const fixtureTimeoutMs = 120_000;
+
 describe('at a gateway of our own', () => {
   let gateway: OwnGateway;
   let clients: Record<Door, Client>;
@@ -29,7 +32,7 @@ describe('at a gateway of our own', () => {
     await gateway?.stop();
   }, 60_000);
 
-  test.for(fixtures)('$file: $name', async (fixture) => {
+  test.for(fixtures)('$file: $name', { timeout: fixtureTimeoutMs }, async (fixture) => {
     const target = { clients, merchants: gateway.merchants, validOrder, runId: 'test' };
     const replays = await Promise.all(doors.map((door) => replayFixture(fixture, door, target)));
     expect(
@@ -38,15 +41,8 @@ describe('at a gateway of our own', () => {
         .map(differencesTold)
         .join('\n'),
     ).toBe('');
-    const here = replays.filter(({ outcome }) => outcome === 'ok' || outcome === 'no merchant');
-    expect(here).not.toEqual([]);
-  });
-
-  test('every merchant that fixtures need is there', () => {
-    const needed = new Set(fixtures.flatMap(({ merchants }) => [...merchants]));
-    const absent = [...needed].filter((name) => gateway.merchants[name] === undefined);
-    // The gateway has no command yet that makes a merchant's checksums required.
-    expect(absent).toEqual(['strict']);
+    expect(replays.filter(({ outcome }) => outcome === 'ok')).not.toEqual([]);
+    expect(replays.filter(({ outcome }) => outcome === 'no merchant')).toEqual([]);
   });
 });
 

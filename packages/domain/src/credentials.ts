@@ -23,9 +23,14 @@ export function createClientSecret(randomBytes: RandomBytes): string {
   return `sk_${randomBase62(43, randomBytes)}`;
 }
 
+/** Whether a text has the form of the client ids that the gateway hands out. */
+export function isClientId(text: string): boolean {
+  return clientIdForm.test(text);
+}
+
 /** Whether credentials have the form that the gateway hands out; those of another form belong to nobody. */
 export function areWellFormed({ clientId, clientSecret }: Credentials): boolean {
-  return clientIdForm.test(clientId) && clientSecretForm.test(clientSecret);
+  return isClientId(clientId) && clientSecretForm.test(clientSecret);
 }
 
 /**

@@ -3,7 +3,7 @@ import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from '@gateway/con
 import { type Failure, type FailureCode, failureDetail, failures } from '@gateway/domain/failure';
 
 /** Who speaks in `google.rpc.ErrorInfo.domain`. */
-export const errorDomain = 'order-gateway';
+const errorDomain = 'order-gateway';
 
 /** The numbers behind the canonical names in the table of failures (grpc.io, "Status codes and their use in gRPC"). */
 const codes: Readonly<Record<string, Code>> = {

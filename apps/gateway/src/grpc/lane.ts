@@ -8,6 +8,7 @@ import {
   OrderService,
 } from '@gateway/contract/gateway/v1/order_service_pb';
 import { success } from '@gateway/domain/result';
+import { callTimeoutMs } from '../limits.ts';
 import { encodeEnvelope } from './lane-envelopes.ts';
 import { readMessage } from './lane-message.ts';
 import {
@@ -26,6 +27,9 @@ import {
 import { orderInputOf } from './order-service.ts';
 
 const createOrderPath = `/${OrderService.typeName}/${OrderService.method.createOrder.name}`;
+
+/** How long a caller that was answered early may go on sending; closing at once would take the answer back from some. */
+const lingerMs = 1_000;
 
 const okTrailers = { 'grpc-status': '0' };
 
@@ -63,7 +67,8 @@ export async function serveLaneCall(
     const timeout = parseTimeout(single(headers['grpc-timeout']) ?? null, Number.MAX_SAFE_INTEGER);
     const callersEnd = timeout.timeoutMs === undefined ? undefined : call.startedAt + timeout.timeoutMs;
     const leftMs = () => timeLeftMs(call, callersEnd === undefined ? undefined : callersEnd - performance.now());
-    deadline = setTimeout(() => endAtDeadline(stream, call), Math.max(0, leftMs()));
+    const isCallers = timeout.timeoutMs !== undefined && timeout.timeoutMs < callTimeoutMs;
+    deadline = setTimeout(() => endAtDeadline(stream, call, isCallers), Math.max(0, leftMs()));
     await admitCall(deps, call, {
       clientId: single(headers['x-client-id']),
       clientSecret: single(headers['x-client-secret']),
@@ -98,11 +103,11 @@ function refuse(stream: ServerHttp2Stream, call: Call, error: ConnectError): voi
   write(stream, headers, Object.fromEntries(setTrailerStatus(new Headers(), error)));
 }
 
-/** Answers a call whose time is over, and lets a caller go that has not even sent its message by then. */
-function endAtDeadline(stream: ServerHttp2Stream, call: Call): void {
-  const isSent = stream.readableEnded;
+/** Answers a call whose time is over. A connection on which a message did not even come in our own time is ended. */
+function endAtDeadline(stream: ServerHttp2Stream, call: Call, isCallers: boolean): void {
+  const trickles = !isCallers && call.caller !== undefined && !stream.readableEnded;
   if (call.code === 'cancelled') refuse(stream, call, refused(call, { kind: 'deadline_exceeded' }));
-  if (!isSent) stream.session?.close();
+  if (trickles) stream.session?.close();
 }
 
 /** Writes the one answer of a stream; a second one, or one to a caller that is gone, is dropped. */
@@ -111,9 +116,15 @@ function write(stream: ServerHttp2Stream, headers: OutgoingHttpHeaders, trailers
   stream.once('wantTrailers', () => {
     if (stream.destroyed || stream.closed) return;
     stream.sendTrailers(trailers);
-    // What the caller still sends is not read: the answer does not depend on it (RFC 9113, 8.1).
-    if (!stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR);
+    if (!stream.readableEnded) letGo(stream);
   });
   stream.respond(headers, { waitForTrailers: true });
   stream.end(body);
+}
+
+/** Throws away what the caller still sends: the answer does not depend on it (RFC 9113, 8.1). */
+function letGo(stream: ServerHttp2Stream): void {
+  stream.resume();
+  const linger = setTimeout(() => stream.close(constants.NGHTTP2_NO_ERROR), lingerMs);
+  stream.once('close', () => clearTimeout(linger));
 }

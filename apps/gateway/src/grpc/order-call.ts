@@ -18,6 +18,8 @@ import { connectErrorOf, errorInfoOf } from './connect-error.ts';
 export interface GatewayDeps extends CreateOrderDeps {
   readonly authenticate: Authenticate;
   readonly baseUrl: () => BaseUrl;
+  /** The client ids of checkout services, which may resolve every merchant's payment links. */
+  readonly checkoutClients: ReadonlySet<string>;
   readonly log: Log;
 }
 

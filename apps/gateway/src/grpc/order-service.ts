@@ -7,7 +7,9 @@ import {
 import {
   type CreateOrderRequest,
   CreateOrderRequestSchema,
+  GetOrderRequestSchema,
   OrderService,
+  ResolvePaymentLinkRequestSchema,
   ServiceType,
 } from '@gateway/contract/gateway/v1/order_service_pb';
 import type { Failure } from '@gateway/domain/failure';
@@ -17,6 +19,7 @@ import { failed, type Result, success } from '@gateway/domain/result';
 import { parseOrderJson } from '../http/strict-json.ts';
 import { messageBytesMax } from '../limits.ts';
 import type { Door } from '../log.ts';
+import { answerGetOrder, answerResolvePaymentLink, readMessage } from './lookup-calls.ts';
 import {
   admitCall,
   answerCreateOrder,
@@ -56,6 +59,18 @@ export function orderServiceRoutes(deps: GatewayDeps): (router: ConnectRouter) =
         const { message, replayed } = await answerCreateOrder(deps, call, input, timeLeftMs(call, context.timeoutMs()));
         if (replayed) context.responseHeader.set('idempotent-replayed', 'true');
         return message;
+      },
+      getOrder(request, context) {
+        const call = admitted(context);
+        const message = readMessage(GetOrderRequestSchema, request, context.values.get(jsonBodyKey));
+        return answerGetOrder(deps, call, message, timeLeftMs(call, context.timeoutMs()));
+      },
+      resolvePaymentLink(request, context) {
+        const call = admitted(context);
+        const message = readMessage(ResolvePaymentLinkRequestSchema, request, context.values.get(jsonBodyKey));
+        const clientId = context.requestHeader.get('x-client-id');
+        const timeoutMs = timeLeftMs(call, context.timeoutMs());
+        return answerResolvePaymentLink(deps, call, message, { clientId, timeoutMs });
       },
     });
   };

@@ -38,9 +38,11 @@ export function createGrpcListener(deps: GatewayDeps, { lane = true }: GrpcListe
   const connect = createServer(connectNodeAdapter({ ...orderServiceOptions(deps), routes: orderServiceRoutes(deps) }));
   server.maxConnections = limits.connectionsMax;
   const connections = guardConnections(server);
-  server.on('stream', (stream, headers, flags, rawHeaders) => {
-    if (lane && isLaneCall(headers)) void serveLaneCall(deps, stream, headers);
-    else handOver(connect, stream, headers, flags, rawHeaders);
+  server.on('session', (session) => {
+    session.on('stream', (stream, headers, flags, rawHeaders) => {
+      if (lane && isLaneCall(headers)) void serveLaneCall(deps, stream, headers);
+      else handOver(connect, stream, headers, flags, rawHeaders);
+    });
   });
   return {
     listen: (port, host) => listen(server, deps, port, host),

@@ -15,7 +15,7 @@ export function problemOf(failure: Failure, requestId: string, baseUrl: BaseUrl)
   const { title, httpStatus } = failures[failure.kind];
   return {
     status: httpStatus,
-    headers: headersOf(failure),
+    headers: headersOfFailure(failure),
     body: {
       type: `${baseUrl}/docs/errors#${failure.kind}`,
       title,
@@ -28,7 +28,8 @@ export function problemOf(failure: Failure, requestId: string, baseUrl: BaseUrl)
   };
 }
 
-function headersOf(failure: Failure): Record<string, string> {
+/** The headers that a failure has beside its body. */
+export function headersOfFailure(failure: Failure): Record<string, string> {
   switch (failure.kind) {
     case 'method_not_allowed':
       return { allow: failure.allow };

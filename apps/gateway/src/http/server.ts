@@ -1,16 +1,18 @@
+import type { Failure } from '@gateway/domain/failure';
 import { type FastifyInstance, fastify } from 'fastify';
-import type { GatewayDeps } from '../grpc/order-service.ts';
 import * as limits from '../limits.ts';
 import { requestIdOf } from '../request-id.ts';
 import { connectRoutes } from './connect-routes.ts';
 import { failureOf } from './failure-of-error.ts';
 import { healthRoutes } from './health-routes.ts';
+import { orderLookupRoutes } from './order-lookup-routes.ts';
 import { orderRoutes } from './order-routes.ts';
+import { type PaymentDeps, paymentRoutes } from './payment-routes.ts';
 import { refuse } from './refuse.ts';
 import { logRequests } from './request-log.ts';
 import { answerUnreadable } from './unreadable-request.ts';
 
-export interface HttpDeps extends GatewayDeps {
+export interface HttpDeps extends PaymentDeps {
   /** Whether the database answers. */
   readonly isReady: () => Promise<boolean>;
 }
@@ -24,28 +26,40 @@ export interface HttpListener {
 
 const endIdleEveryMs = 50;
 
+const noHost: Failure = { kind: 'malformed_json', reason: 'The request has no Host header.' };
+
 /** The HTTP door: the interface's JSON, health, and the Connect and gRPC-Web protocols, all under the base URL's path. */
 export function createHttpListener(deps: HttpDeps, pathPrefix: string): HttpListener {
   const app = fastify({
     bodyLimit: limits.messageBytesMax,
+    routerOptions: { maxParamLength: limits.pathParameterMax },
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     http: {
+      // Checked below, so that this refusal is a problem document too.
+      requireHostHeader: false,
       maxHeaderSize: limits.headerBytesMax,
       headersTimeout: limits.headersTimeoutMs,
       connectionsCheckingInterval: limits.connectionsCheckEveryMs,
     },
+    frameworkErrors: (error, request, reply) => refuse(deps, request, reply, failureOf(deps, error, request.id)),
     clientErrorHandler: (error, socket) => answerUnreadable(error, socket, deps),
     genReqId: (request) => requestIdOf(request.headers['x-request-id']?.toString(), deps.randomBytes),
   });
   app.server.maxConnections = limits.connectionsMax;
   logRequests(app, deps.log);
+  app.addHook('onRequest', (request, reply, done) => {
+    if (request.headers.host !== undefined || request.raw.httpVersion === '1.0') done();
+    else refuse(deps, request, reply.header('connection', 'close'), noHost);
+  });
   app.setErrorHandler((error, request, reply) => refuse(deps, request, reply, failureOf(deps, error, request.id)));
   app.register(
     async (scope) => {
       orderRoutes(scope, deps);
+      orderLookupRoutes(scope, deps);
+      paymentRoutes(scope, deps);
       healthRoutes(scope, deps);
       await connectRoutes(scope, deps);
     },
@@ -77,6 +91,7 @@ async function close(app: FastifyInstance): Promise<void> {
 /** The methods of a path that exists. */
 function methodsOf(path: string | undefined): string | undefined {
   if (path === '/order') return 'POST';
+  if (path?.startsWith('/order/') || path?.startsWith('/payment/')) return 'GET, HEAD';
   if (path === '/health/live' || path === '/health/ready') return 'GET, HEAD';
   return undefined;
 }

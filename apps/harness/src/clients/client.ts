@@ -36,7 +36,7 @@ export interface HttpAnswer {
 }
 
 /** One field at fault, out of google.rpc.BadRequest. */
-export interface Violation {
+interface Violation {
   readonly field: string;
   readonly reason: string;
   readonly description: string;

@@ -2,7 +2,7 @@ import type { JsonValue } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { errorFromJson } from '@connectrpc/connect/protocol-connect';
 import type { Client } from './client.ts';
-import { causeOf, exchange } from './http-exchange.ts';
+import { causeOf, createHttpExchange } from './http-exchange.ts';
 import { rpcRefusal, rpcSuccess } from './rpc-answer.ts';
 
 /**
@@ -10,12 +10,13 @@ import { rpcRefusal, rpcSuccess } from './rpc-answer.ts';
  * number where text belongs, and the digits of a number as they are written.
  */
 export function createConnectClient(httpUrl: string): Client {
+  const exchange = createHttpExchange(httpUrl);
   return {
     door: 'connect',
     async send(call) {
       try {
         const headers = { ...call.headers, 'connect-protocol-version': '1' };
-        const answer = await exchange(`${httpUrl}/gateway.v1.OrderService/CreateOrder`, { ...call, headers });
+        const answer = await exchange.send('/gateway.v1.OrderService/CreateOrder', { ...call, headers });
         const json: JsonValue = JSON.parse(answer.bodyText);
         const answerHeaders = new Headers(answer.headers);
         if (answer.status === 200) return rpcSuccess(json, answerHeaders);
@@ -25,6 +26,6 @@ export function createConnectClient(httpUrl: string): Client {
         return { kind: 'none', cause: causeOf(error) };
       }
     },
-    close() {},
+    close: exchange.close,
   };
 }

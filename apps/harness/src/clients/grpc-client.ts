@@ -45,7 +45,9 @@ function createRpcClient(door: Door, transport: Transport, close: () => void): C
         });
         return rpcSuccess(toJson(CreateOrderResponseSchema, response), answered);
       } catch (error) {
-        return rpcRefusal(ConnectError.from(error));
+        const refusal = ConnectError.from(error);
+        // Every answer has headers; an error without any was made on this side of the wire.
+        return [...refusal.metadata].length > 0 ? rpcRefusal(refusal) : { kind: 'none', cause: refusal.message };
       }
     },
     close,

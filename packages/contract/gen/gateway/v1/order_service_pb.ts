@@ -10,7 +10,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file gateway/v1/order_service.proto.
  */
 export const file_gateway_v1_order_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch5nYXRld2F5L3YxL29yZGVyX3NlcnZpY2UucHJvdG8SCmdhdGV3YXkudjEimQkKEkNyZWF0ZU9yZGVyUmVxdWVzdBIfCghvcmRlcl9pZBgBIAEoCUgAUghvcmRlcl9pZIgBARInCgxvcmRlcl9hbW91bnQYAiABKAFIAVIMb3JkZXJfYW1vdW50iAEBEisKDm9yZGVyX2N1cnJlbmN5GAMgASgJSAJSDm9yZGVyX2N1cnJlbmN5iAEBEiMKCm9yZGVyX25vdGUYBCABKAlIA1IKb3JkZXJfbm90ZYgBARJACgxzZXJ2aWNlX3R5cGUYBSABKA4yFy5nYXRld2F5LnYxLlNlcnZpY2VUeXBlSARSDHNlcnZpY2VfdHlwZYgBARIpCg1jdXN0b21lcl9uYW1lGAYgASgJSAVSDWN1c3RvbWVyX25hbWWIAQESKwoOY3VzdG9tZXJfZW1haWwYByABKAlIBlIOY3VzdG9tZXJfZW1haWyIAQESKwoOY3VzdG9tZXJfcGhvbmUYCCABKAlIB1IOY3VzdG9tZXJfcGhvbmWIAQESOwoWY3VzdG9tZXJfYWRkcmVzc19saW5lMRgJIAEoCUgIUhZjdXN0b21lcl9hZGRyZXNzX2xpbmUxiAEBEjsKFmN1c3RvbWVyX2FkZHJlc3NfbGluZTIYCiABKAlICVIWY3VzdG9tZXJfYWRkcmVzc19saW5lMogBARI5ChVjdXN0b21lcl9hZGRyZXNzX2NpdHkYCyABKAlIClIVY3VzdG9tZXJfYWRkcmVzc19jaXR5iAEBEjsKFmN1c3RvbWVyX2FkZHJlc3Nfc3RhdGUYDCABKAlIC1IWY3VzdG9tZXJfYWRkcmVzc19zdGF0ZYgBARI/ChhjdXN0b21lcl9hZGRyZXNzX2NvdW50cnkYDSABKAlIDFIYY3VzdG9tZXJfYWRkcmVzc19jb3VudHJ5iAEBEkcKHGN1c3RvbWVyX2FkZHJlc3NfcG9zdGFsX2NvZGUYDiABKAlIDVIcY3VzdG9tZXJfYWRkcmVzc19wb3N0YWxfY29kZYgBARIrCg5vcmRlcl9jaGVja3N1bRgPIAEoCUgOUg5vcmRlcl9jaGVja3N1bYgBARIjCgpyZXR1cm5fdXJsGBAgASgJSA9SCnJldHVybl91cmyIAQFCCwoJX29yZGVyX2lkQg8KDV9vcmRlcl9hbW91bnRCEQoPX29yZGVyX2N1cnJlbmN5Qg0KC19vcmRlcl9ub3RlQg8KDV9zZXJ2aWNlX3R5cGVCEAoOX2N1c3RvbWVyX25hbWVCEQoPX2N1c3RvbWVyX2VtYWlsQhEKD19jdXN0b21lcl9waG9uZUIZChdfY3VzdG9tZXJfYWRkcmVzc19saW5lMUIZChdfY3VzdG9tZXJfYWRkcmVzc19saW5lMkIYChZfY3VzdG9tZXJfYWRkcmVzc19jaXR5QhkKF19jdXN0b21lcl9hZGRyZXNzX3N0YXRlQhsKGV9jdXN0b21lcl9hZGRyZXNzX2NvdW50cnlCHwodX2N1c3RvbWVyX2FkZHJlc3NfcG9zdGFsX2NvZGVCEQoPX29yZGVyX2NoZWNrc3VtQg0KC19yZXR1cm5fdXJsIoACChNDcmVhdGVPcmRlclJlc3BvbnNlEioKEHNlcnZpY2Vfb3JkZXJfaWQYASABKANSEHNlcnZpY2Vfb3JkZXJfaWQSHgoKY3JlYXRlZF9hdBgCIAEoCVIKY3JlYXRlZF9hdBIaCghvcmRlcl9pZBgDIAEoCVIIb3JkZXJfaWQSOwoMb3JkZXJfc3RhdHVzGAQgASgOMhcuZ2F0ZXdheS52MS5PcmRlclN0YXR1c1IMb3JkZXJfc3RhdHVzEiAKC29yZGVyX3Rva2VuGAUgASgJUgtvcmRlcl90b2tlbhIiCgxwYXltZW50X2xpbmsYBiABKAlSDHBheW1lbnRfbGluaypMCgtTZXJ2aWNlVHlwZRIcChhTRVJWSUNFX1RZUEVfVU5TUEVDSUZJRUQQABILCgdESUdJVEFMEAESEgoOUEhZU0lDQUxfR09PRFMQAio4CgtPcmRlclN0YXR1cxIcChhPUkRFUl9TVEFUVVNfVU5TUEVDSUZJRUQQABILCgdVTl9QQUlEEAEyXgoMT3JkZXJTZXJ2aWNlEk4KC0NyZWF0ZU9yZGVyEh4uZ2F0ZXdheS52MS5DcmVhdGVPcmRlclJlcXVlc3QaHy5nYXRld2F5LnYxLkNyZWF0ZU9yZGVyUmVzcG9uc2ViBnByb3RvMw");
+  fileDesc("Ch5nYXRld2F5L3YxL29yZGVyX3NlcnZpY2UucHJvdG8SCmdhdGV3YXkudjEimQkKEkNyZWF0ZU9yZGVyUmVxdWVzdBIfCghvcmRlcl9pZBgBIAEoCUgAUghvcmRlcl9pZIgBARInCgxvcmRlcl9hbW91bnQYAiABKAFIAVIMb3JkZXJfYW1vdW50iAEBEisKDm9yZGVyX2N1cnJlbmN5GAMgASgJSAJSDm9yZGVyX2N1cnJlbmN5iAEBEiMKCm9yZGVyX25vdGUYBCABKAlIA1IKb3JkZXJfbm90ZYgBARJACgxzZXJ2aWNlX3R5cGUYBSABKA4yFy5nYXRld2F5LnYxLlNlcnZpY2VUeXBlSARSDHNlcnZpY2VfdHlwZYgBARIpCg1jdXN0b21lcl9uYW1lGAYgASgJSAVSDWN1c3RvbWVyX25hbWWIAQESKwoOY3VzdG9tZXJfZW1haWwYByABKAlIBlIOY3VzdG9tZXJfZW1haWyIAQESKwoOY3VzdG9tZXJfcGhvbmUYCCABKAlIB1IOY3VzdG9tZXJfcGhvbmWIAQESOwoWY3VzdG9tZXJfYWRkcmVzc19saW5lMRgJIAEoCUgIUhZjdXN0b21lcl9hZGRyZXNzX2xpbmUxiAEBEjsKFmN1c3RvbWVyX2FkZHJlc3NfbGluZTIYCiABKAlICVIWY3VzdG9tZXJfYWRkcmVzc19saW5lMogBARI5ChVjdXN0b21lcl9hZGRyZXNzX2NpdHkYCyABKAlIClIVY3VzdG9tZXJfYWRkcmVzc19jaXR5iAEBEjsKFmN1c3RvbWVyX2FkZHJlc3Nfc3RhdGUYDCABKAlIC1IWY3VzdG9tZXJfYWRkcmVzc19zdGF0ZYgBARI/ChhjdXN0b21lcl9hZGRyZXNzX2NvdW50cnkYDSABKAlIDFIYY3VzdG9tZXJfYWRkcmVzc19jb3VudHJ5iAEBEkcKHGN1c3RvbWVyX2FkZHJlc3NfcG9zdGFsX2NvZGUYDiABKAlIDVIcY3VzdG9tZXJfYWRkcmVzc19wb3N0YWxfY29kZYgBARIrCg5vcmRlcl9jaGVja3N1bRgPIAEoCUgOUg5vcmRlcl9jaGVja3N1bYgBARIjCgpyZXR1cm5fdXJsGBAgASgJSA9SCnJldHVybl91cmyIAQFCCwoJX29yZGVyX2lkQg8KDV9vcmRlcl9hbW91bnRCEQoPX29yZGVyX2N1cnJlbmN5Qg0KC19vcmRlcl9ub3RlQg8KDV9zZXJ2aWNlX3R5cGVCEAoOX2N1c3RvbWVyX25hbWVCEQoPX2N1c3RvbWVyX2VtYWlsQhEKD19jdXN0b21lcl9waG9uZUIZChdfY3VzdG9tZXJfYWRkcmVzc19saW5lMUIZChdfY3VzdG9tZXJfYWRkcmVzc19saW5lMkIYChZfY3VzdG9tZXJfYWRkcmVzc19jaXR5QhkKF19jdXN0b21lcl9hZGRyZXNzX3N0YXRlQhsKGV9jdXN0b21lcl9hZGRyZXNzX2NvdW50cnlCHwodX2N1c3RvbWVyX2FkZHJlc3NfcG9zdGFsX2NvZGVCEQoPX29yZGVyX2NoZWNrc3VtQg0KC19yZXR1cm5fdXJsIoACChNDcmVhdGVPcmRlclJlc3BvbnNlEioKEHNlcnZpY2Vfb3JkZXJfaWQYASABKANSEHNlcnZpY2Vfb3JkZXJfaWQSHgoKY3JlYXRlZF9hdBgCIAEoCVIKY3JlYXRlZF9hdBIaCghvcmRlcl9pZBgDIAEoCVIIb3JkZXJfaWQSOwoMb3JkZXJfc3RhdHVzGAQgASgOMhcuZ2F0ZXdheS52MS5PcmRlclN0YXR1c1IMb3JkZXJfc3RhdHVzEiAKC29yZGVyX3Rva2VuGAUgASgJUgtvcmRlcl90b2tlbhIiCgxwYXltZW50X2xpbmsYBiABKAlSDHBheW1lbnRfbGluayJmCg9HZXRPcmRlclJlcXVlc3QSHAoIb3JkZXJfaWQYASABKAlIAFIIb3JkZXJfaWQSLAoQc2VydmljZV9vcmRlcl9pZBgCIAEoA0gAUhBzZXJ2aWNlX29yZGVyX2lkQgcKBW9yZGVyIv0BChBHZXRPcmRlclJlc3BvbnNlEioKEHNlcnZpY2Vfb3JkZXJfaWQYASABKANSEHNlcnZpY2Vfb3JkZXJfaWQSHgoKY3JlYXRlZF9hdBgCIAEoCVIKY3JlYXRlZF9hdBIaCghvcmRlcl9pZBgDIAEoCVIIb3JkZXJfaWQSOwoMb3JkZXJfc3RhdHVzGAQgASgOMhcuZ2F0ZXdheS52MS5PcmRlclN0YXR1c1IMb3JkZXJfc3RhdHVzEiAKC29yZGVyX3Rva2VuGAUgASgJUgtvcmRlcl90b2tlbhIiCgxwYXltZW50X2xpbmsYBiABKAlSDHBheW1lbnRfbGluayI9ChlSZXNvbHZlUGF5bWVudExpbmtSZXF1ZXN0EiAKC29yZGVyX3Rva2VuGAEgASgJUgtvcmRlcl90b2tlbiKwAwoaUmVzb2x2ZVBheW1lbnRMaW5rUmVzcG9uc2USJAoNbWVyY2hhbnRfbmFtZRgBIAEoCVINbWVyY2hhbnRfbmFtZRIqChBzZXJ2aWNlX29yZGVyX2lkGAIgASgDUhBzZXJ2aWNlX29yZGVyX2lkEhoKCG9yZGVyX2lkGAMgASgJUghvcmRlcl9pZBIiCgxvcmRlcl9hbW91bnQYBCABKAFSDG9yZGVyX2Ftb3VudBImCg5vcmRlcl9jdXJyZW5jeRgFIAEoCVIOb3JkZXJfY3VycmVuY3kSHgoKb3JkZXJfbm90ZRgGIAEoCVIKb3JkZXJfbm90ZRI7CgxzZXJ2aWNlX3R5cGUYByABKA4yFy5nYXRld2F5LnYxLlNlcnZpY2VUeXBlUgxzZXJ2aWNlX3R5cGUSOwoMb3JkZXJfc3RhdHVzGAggASgOMhcuZ2F0ZXdheS52MS5PcmRlclN0YXR1c1IMb3JkZXJfc3RhdHVzEh4KCmNyZWF0ZWRfYXQYCSABKAlSCmNyZWF0ZWRfYXQSHgoKcmV0dXJuX3VybBgKIAEoCVIKcmV0dXJuX3VybCpMCgtTZXJ2aWNlVHlwZRIcChhTRVJWSUNFX1RZUEVfVU5TUEVDSUZJRUQQABILCgdESUdJVEFMEAESEgoOUEhZU0lDQUxfR09PRFMQAio4CgtPcmRlclN0YXR1cxIcChhPUkRFUl9TVEFUVVNfVU5TUEVDSUZJRUQQABILCgdVTl9QQUlEEAEyigIKDE9yZGVyU2VydmljZRJOCgtDcmVhdGVPcmRlchIeLmdhdGV3YXkudjEuQ3JlYXRlT3JkZXJSZXF1ZXN0Gh8uZ2F0ZXdheS52MS5DcmVhdGVPcmRlclJlc3BvbnNlEkUKCEdldE9yZGVyEhsuZ2F0ZXdheS52MS5HZXRPcmRlclJlcXVlc3QaHC5nYXRld2F5LnYxLkdldE9yZGVyUmVzcG9uc2USYwoSUmVzb2x2ZVBheW1lbnRMaW5rEiUuZ2F0ZXdheS52MS5SZXNvbHZlUGF5bWVudExpbmtSZXF1ZXN0GiYuZ2F0ZXdheS52MS5SZXNvbHZlUGF5bWVudExpbmtSZXNwb25zZWIGcHJvdG8z");
 
 /**
  * Lengths are counted in Unicode code points. Text is kept exactly as it was sent. A field that is not set is told apart
@@ -195,6 +195,199 @@ export const CreateOrderResponseSchema: GenMessage<CreateOrderResponse> = /*@__P
   messageDesc(file_gateway_v1_order_service, 1);
 
 /**
+ * Which order is looked for: exactly one of the two.
+ *
+ * @generated from message gateway.v1.GetOrderRequest
+ */
+export type GetOrderRequest = Message<"gateway.v1.GetOrderRequest"> & {
+  /**
+   * @generated from oneof gateway.v1.GetOrderRequest.order
+   */
+  order: {
+    /**
+     * The merchant's own identifier of the order, exactly as it was sent on creation.
+     *
+     * @generated from field: string order_id = 1 [json_name = "order_id"];
+     */
+    value: string;
+    case: "orderId";
+  } | {
+    /**
+     * The identifier that the service assigned.
+     *
+     * @generated from field: int64 service_order_id = 2 [json_name = "service_order_id"];
+     */
+    value: bigint;
+    case: "serviceOrderId";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message gateway.v1.GetOrderRequest.
+ * Use `create(GetOrderRequestSchema)` to create a new message.
+ */
+export const GetOrderRequestSchema: GenMessage<GetOrderRequest> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_order_service, 2);
+
+/**
+ * The six fields that the creation of the order answered, with the status as it is now.
+ *
+ * @generated from message gateway.v1.GetOrderResponse
+ */
+export type GetOrderResponse = Message<"gateway.v1.GetOrderResponse"> & {
+  /**
+   * Identifier of the order assigned by the service: positive, at most 2^53 - 1.
+   *
+   * @generated from field: int64 service_order_id = 1 [json_name = "service_order_id"];
+   */
+  serviceOrderId: bigint;
+
+  /**
+   * Creation time, ISO 8601 with milliseconds and UTC offset, such as 2026-11-20T21:01:42.172+00:00.
+   *
+   * @generated from field: string created_at = 2 [json_name = "created_at"];
+   */
+  createdAt: string;
+
+  /**
+   * The merchant's order_id.
+   *
+   * @generated from field: string order_id = 3 [json_name = "order_id"];
+   */
+  orderId: string;
+
+  /**
+   * Status of the order.
+   *
+   * @generated from field: gateway.v1.OrderStatus order_status = 4 [json_name = "order_status"];
+   */
+  orderStatus: OrderStatus;
+
+  /**
+   * Token identifying the order in its payment link: 32 letters and digits.
+   *
+   * @generated from field: string order_token = 5 [json_name = "order_token"];
+   */
+  orderToken: string;
+
+  /**
+   * Address of the form {base_url}/payment/<order_token>.
+   *
+   * @generated from field: string payment_link = 6 [json_name = "payment_link"];
+   */
+  paymentLink: string;
+};
+
+/**
+ * Describes the message gateway.v1.GetOrderResponse.
+ * Use `create(GetOrderResponseSchema)` to create a new message.
+ */
+export const GetOrderResponseSchema: GenMessage<GetOrderResponse> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_order_service, 3);
+
+/**
+ * @generated from message gateway.v1.ResolvePaymentLinkRequest
+ */
+export type ResolvePaymentLinkRequest = Message<"gateway.v1.ResolvePaymentLinkRequest"> & {
+  /**
+   * The last part of the payment link: 32 letters and digits.
+   *
+   * @generated from field: string order_token = 1 [json_name = "order_token"];
+   */
+  orderToken: string;
+};
+
+/**
+ * Describes the message gateway.v1.ResolvePaymentLinkRequest.
+ * Use `create(ResolvePaymentLinkRequestSchema)` to create a new message.
+ */
+export const ResolvePaymentLinkRequestSchema: GenMessage<ResolvePaymentLinkRequest> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_order_service, 4);
+
+/**
+ * @generated from message gateway.v1.ResolvePaymentLinkResponse
+ */
+export type ResolvePaymentLinkResponse = Message<"gateway.v1.ResolvePaymentLinkResponse"> & {
+  /**
+   * Who is paid: the merchant's name. Free text, to be shown as such and never taken for markup.
+   *
+   * @generated from field: string merchant_name = 1 [json_name = "merchant_name"];
+   */
+  merchantName: string;
+
+  /**
+   * Identifier of the order assigned by the service: positive, at most 2^53 - 1.
+   *
+   * @generated from field: int64 service_order_id = 2 [json_name = "service_order_id"];
+   */
+  serviceOrderId: bigint;
+
+  /**
+   * The merchant's order_id.
+   *
+   * @generated from field: string order_id = 3 [json_name = "order_id"];
+   */
+  orderId: string;
+
+  /**
+   * What is to be paid, in units of the currency: at most 15 digits, two of them decimals, which a double holds exactly.
+   *
+   * @generated from field: double order_amount = 4 [json_name = "order_amount"];
+   */
+  orderAmount: number;
+
+  /**
+   * Upper-case ISO 4217 code.
+   *
+   * @generated from field: string order_currency = 5 [json_name = "order_currency"];
+   */
+  orderCurrency: string;
+
+  /**
+   * Free text about the order, up to 1,000 characters with line breaks and tabs.
+   *
+   * @generated from field: string order_note = 6 [json_name = "order_note"];
+   */
+  orderNote: string;
+
+  /**
+   * What the order is for.
+   *
+   * @generated from field: gateway.v1.ServiceType service_type = 7 [json_name = "service_type"];
+   */
+  serviceType: ServiceType;
+
+  /**
+   * Status of the order: only one that is UN_PAID can be paid.
+   *
+   * @generated from field: gateway.v1.OrderStatus order_status = 8 [json_name = "order_status"];
+   */
+  orderStatus: OrderStatus;
+
+  /**
+   * Creation time, ISO 8601 with milliseconds and UTC offset.
+   *
+   * @generated from field: string created_at = 9 [json_name = "created_at"];
+   */
+  createdAt: string;
+
+  /**
+   * The merchant's address for the customer's return, as it was sent. Send the customer there with order_id, service_order_id
+   * and the order_status of that moment set in its query, and never with the token.
+   *
+   * @generated from field: string return_url = 10 [json_name = "return_url"];
+   */
+  returnUrl: string;
+};
+
+/**
+ * Describes the message gateway.v1.ResolvePaymentLinkResponse.
+ * Use `create(ResolvePaymentLinkResponseSchema)` to create a new message.
+ */
+export const ResolvePaymentLinkResponseSchema: GenMessage<ResolvePaymentLinkResponse> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_order_service, 5);
+
+/**
  * What the order is for.
  *
  * @generated from enum gateway.v1.ServiceType
@@ -266,8 +459,9 @@ export const OrderStatusSchema: GenEnum<OrderStatus> = /*@__PURE__*/
   enumDesc(file_gateway_v1_order_service, 1);
 
 /**
- * Creates payment orders. Every call carries the caller's credentials as the metadata `x-client-id` and `x-client-secret`.
- * The same call is served to merchants as `POST {base_url}/order`; a request that is valid there is valid here.
+ * Creates payment orders and finds them again. Every call carries the caller's credentials as the metadata `x-client-id` and `x-client-secret`.
+ * Creation is served to merchants as `POST {base_url}/order` and look-up as `GET {base_url}/order/{order_id}`; a request that
+ * is valid there is valid here.
  *
  * A refusal carries `google.rpc.ErrorInfo` (its reason is the machine code) and, where fields are at fault,
  * `google.rpc.BadRequest` with one violation a field.
@@ -286,6 +480,29 @@ export const OrderService: GenService<{
     methodKind: "unary";
     input: typeof CreateOrderRequestSchema;
     output: typeof CreateOrderResponseSchema;
+  },
+  /**
+   * Finds an order of the caller's merchant and answers what its creation answered. NOT_FOUND where the merchant has no such
+   * order, whoever else may have one.
+   *
+   * @generated from rpc gateway.v1.OrderService.GetOrder
+   */
+  getOrder: {
+    methodKind: "unary";
+    input: typeof GetOrderRequestSchema;
+    output: typeof GetOrderResponseSchema;
+  },
+  /**
+   * For checkout services: what a payment link asks to be paid, and to whom. A client resolves the links of its own merchant;
+   * the clients that the gateway's operator names in CHECKOUT_CLIENTS resolve those of all merchants. NOT_FOUND for every other
+   * link, whether it exists or not. Nothing of the customer is told.
+   *
+   * @generated from rpc gateway.v1.OrderService.ResolvePaymentLink
+   */
+  resolvePaymentLink: {
+    methodKind: "unary";
+    input: typeof ResolvePaymentLinkRequestSchema;
+    output: typeof ResolvePaymentLinkResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_gateway_v1_order_service, 0);

@@ -1,0 +1,67 @@
+import type { Failure } from '@gateway/domain/failure';
+import { fieldRules, textFault } from '@gateway/domain/field-rules';
+import type { MerchantId } from '@gateway/domain/merchant';
+import type { Order } from '@gateway/domain/order';
+import { serviceOrderIdMax } from '@gateway/domain/order-id';
+import type { FindOutcome, OrderStore } from '@gateway/domain/order-store';
+import { parseOrderToken } from '@gateway/domain/order-token';
+import { failed, type Result, success } from '@gateway/domain/result';
+import { overloadedRetryAfterSeconds } from './create-order.ts';
+
+/** Which of a merchant's orders is looked for. */
+export type OrderKey =
+  | { readonly by: 'order_id'; readonly orderId: string }
+  | { readonly by: 'service_order_id'; readonly serviceOrderId: bigint };
+
+/** An order and the name of the merchant who is paid: what a payment link stands for. */
+export interface PaymentLinkFacts {
+  readonly order: Order;
+  readonly merchantName: string;
+}
+
+interface FindDeps {
+  readonly store: OrderStore;
+}
+
+const notFound: { readonly ok: false; readonly failure: Failure } = failed({ kind: 'not_found' });
+
+/** Finds one of the merchant's own orders. What can't be an order's key is not looked for: there is none. */
+export async function findOrder(
+  { store }: FindDeps,
+  merchantId: MerchantId,
+  key: OrderKey,
+  timeoutMs: number,
+): Promise<Result<Order, Failure>> {
+  if (key.by === 'order_id') {
+    const rule = fieldRules.order_id;
+    if (rule.kind !== 'text' || textFault(rule, key.orderId) !== undefined) return notFound;
+    return resultOf(await store.findByOrderId(merchantId, key.orderId, timeoutMs), ({ order }) => order);
+  }
+  if (key.serviceOrderId < 1n || key.serviceOrderId > BigInt(serviceOrderIdMax)) return notFound;
+  const found = await store.findByServiceOrderId(merchantId, Number(key.serviceOrderId), timeoutMs);
+  return resultOf(found, ({ order }) => order);
+}
+
+/** Finds what a payment link leads to, by the text in the place of its token. */
+export async function findPaymentLink(
+  { store }: FindDeps,
+  tokenText: string,
+  timeoutMs: number,
+): Promise<Result<PaymentLinkFacts, Failure>> {
+  const token = parseOrderToken(tokenText);
+  if (token === undefined) return notFound;
+  return resultOf(await store.findByToken(token, timeoutMs), ({ order, merchantName }) => ({ order, merchantName }));
+}
+
+function resultOf<Found, Value>(outcome: FindOutcome<Found>, pick: (found: Found) => Value): Result<Value, Failure> {
+  switch (outcome.kind) {
+    case 'found':
+      return success(pick(outcome));
+    case 'unknown':
+      return notFound;
+    case 'overloaded':
+      return failed({ kind: 'overloaded', retryAfterSeconds: overloadedRetryAfterSeconds });
+    default:
+      return failed({ kind: outcome.kind });
+  }
+}

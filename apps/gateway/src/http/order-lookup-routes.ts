@@ -1,0 +1,36 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { findOrder } from '../find-order.ts';
+import type { GatewayDeps } from '../grpc/order-service.ts';
+import { callTimeoutMs } from '../limits.ts';
+import { orderAnswer } from '../order-answer.ts';
+import { refuse } from './refuse.ts';
+import { wildcardOf } from './wildcard.ts';
+
+/**
+ * `GET /order/{order_id}`: one of the caller's own orders. The order_id is all that follows `/order/`, percent-decoded, so that
+ * an id with a slash in it is found also behind a proxy that decodes `%2F`.
+ */
+export function orderLookupRoutes(app: FastifyInstance, deps: GatewayDeps): void {
+  app.get('/order/*', (request, reply) => answer(deps, request, reply));
+}
+
+async function answer(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { headers } = request;
+  const merchant = await deps.authenticate({
+    clientId: headers['x-client-id']?.toString(),
+    clientSecret: headers['x-client-secret']?.toString(),
+  });
+  if (!merchant.ok) return refuse(deps, request, reply, merchant.failure);
+  request.merchantId = merchant.value.id;
+  const found = await findOrder(
+    deps,
+    merchant.value.id,
+    { by: 'order_id', orderId: wildcardOf(request) },
+    callTimeoutMs - reply.elapsedTime,
+  );
+  if (!found.ok) return refuse(deps, request, reply, found.failure);
+  request.outcome = 'ok';
+  return reply
+    .headers({ 'content-type': 'application/json', 'cache-control': 'no-store', 'x-request-id': request.id })
+    .send(JSON.stringify(orderAnswer(found.value, deps.baseUrl())));
+}

@@ -1,0 +1,44 @@
+import { hash } from 'node:crypto';
+
+/** The page's only style sheet. It is part of the page, and the Content-Security-Policy lets no other in. */
+export const pageStyle = `
+:root {
+  color-scheme: light dark;
+  --ground: #f2f3f6; --card: #ffffff; --ink: #171a21; --soft: #545b69; --line: #d8dce4;
+  --accent: #1d4ed8; --on-accent: #ffffff; --badge: #fdf0cc; --on-badge: #614200;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --ground: #0e1014; --card: #191c23; --ink: #f2f4f8; --soft: #aab2c0; --line: #353b48;
+    --accent: #93b8ff; --on-accent: #0a1a36; --badge: #3b3010; --on-badge: #ffdf94;
+  }
+}
+* { box-sizing: border-box; margin: 0; }
+html { font: 100%/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; text-size-adjust: 100%; -webkit-text-size-adjust: 100%; }
+body { background: var(--ground); color: var(--ink); min-height: 100vh; min-height: 100svh; display: grid; align-items: center; padding: 1rem; }
+main {
+  background: var(--card); border: 1px solid var(--line); border-radius: 1rem; inline-size: 100%; max-inline-size: 30rem;
+  margin: auto; padding: clamp(1.25rem, 6vw, 2.25rem); display: grid; grid-template-columns: minmax(0, 1fr); gap: 1.5rem;
+}
+main, bdi { overflow-wrap: anywhere; }
+h1 { font-size: 1.375rem; line-height: 1.3; font-weight: 650; overflow: clip; }
+.label, dt { color: var(--soft); font-size: 0.875rem; font-weight: 400; }
+.amount { font-size: clamp(2rem, 10vw, 2.75rem); line-height: 1.15; font-weight: 700; font-variant-numeric: tabular-nums; }
+.amount.long { font-size: clamp(1.375rem, 7vw, 2rem); }
+.code { color: var(--soft); font-size: 1rem; font-weight: 400; white-space: nowrap; }
+.status { display: inline-block; background: var(--badge); color: var(--on-badge); border-radius: 1rem; padding: 0.125rem 0.75rem; font-size: 0.875rem; font-weight: 600; }
+.block { border-block-start: 1px solid var(--line); padding-block-start: 1.25rem; }
+dl { display: grid; gap: 1rem; }
+dd { overflow: clip; }
+.note { white-space: pre-wrap; }
+.actions { display: grid; gap: 0.75rem; }
+.button { display: block; text-align: center; text-decoration: none; font-weight: 650; border-radius: 0.625rem; padding: 0.8125rem 1rem; border: 2px solid var(--accent); color: var(--accent); }
+.button.main { background: var(--accent); color: var(--on-accent); }
+a:hover { text-decoration: underline; }
+a:focus-visible { outline: 3px solid var(--accent); outline-offset: 3px; border-radius: 0.625rem; }
+.host { text-align: center; font-size: 0.875rem; color: var(--soft); }
+.host bdi { color: var(--ink); }
+`;
+
+/** What the Content-Security-Policy names the style sheet by. */
+export const pageStyleHash = `'sha256-${hash('sha256', pageStyle, 'base64')}'`;

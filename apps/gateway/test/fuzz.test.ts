@@ -1,0 +1,19 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { fuzz } from '../fuzz/fuzz.ts';
+import { postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+
+let gateway: RunningGateway;
+beforeAll(async () => {
+  gateway = await runGateway();
+}, 60_000);
+afterAll(() => gateway?.close(), 60_000);
+
+test('4,000 mutated bodies and messages get an answer that is no fault of the gateway', async () => {
+  const seed = Math.floor(Math.random() * 1_000_000);
+  const { answers, bad } = await fuzz(gateway, { seed, count: 4_000 });
+  expect(bad, `pnpm test:fuzz --seed ${seed} repeats this`).toEqual([]);
+  expect(Object.values(answers).reduce((sum, count) => sum + count, 0)).toBe(4_000);
+  expect(Object.keys(answers)).toEqual(expect.arrayContaining(['http 201', 'http 400', 'grpc 0', 'grpc 3']));
+  expect(gateway.faults).toEqual([]);
+  expect((await postOrder(gateway)).status).toBe(201);
+}, 120_000);

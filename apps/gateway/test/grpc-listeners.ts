@@ -1,0 +1,54 @@
+import { createClientId, createClientSecret } from '@gateway/domain/credentials';
+import type { Merchant, MerchantId } from '@gateway/domain/merchant';
+import type { BaseUrl } from '@gateway/domain/payment-link';
+import { success } from '@gateway/domain/result';
+import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
+import type { GatewayDeps } from '../src/grpc/order-service.ts';
+import { createGrpcListener, type GrpcListener, type GrpcListenerOptions } from '../src/grpc/server.ts';
+import type { CallRecord } from '../src/log.ts';
+
+const sevens = (count: number) => new Uint8Array(count).fill(7);
+
+/** The one client of every listener here. */
+export const credentials = { clientId: createClientId(sevens), clientSecret: createClientSecret(sevens) };
+
+const merchant: Merchant = { id: 7 as MerchantId, name: 'Shop', checksumMode: 'versioned' };
+
+export interface RunningListener {
+  readonly port: number;
+  readonly calls: CallRecord[];
+  readonly faults: unknown[];
+  close(): Promise<void>;
+}
+
+/** The gRPC door with orders in memory, and with chance and time held still: equal calls get equal bytes. */
+export async function runGrpcListener(
+  options: GrpcListenerOptions & Partial<Pick<GatewayDeps, 'store' | 'authenticate'>> = {},
+): Promise<RunningListener> {
+  const calls: CallRecord[] = [];
+  const faults: unknown[] = [];
+  // As a varint, every id has the same length.
+  let lastOrderId = 2 ** 40;
+  const deps: GatewayDeps = {
+    store: options.store ?? createInMemoryOrderStore(),
+    serviceOrderIds: { take: () => ++lastOrderId },
+    randomBytes: sevens,
+    now: () => 1_790_000_000_000,
+    async authenticate({ clientId, clientSecret }) {
+      const known = clientId === credentials.clientId && clientSecret === credentials.clientSecret;
+      return known ? success(merchant) : { ok: false, failure: { kind: 'unauthenticated' } };
+    },
+    baseUrl: () => 'http://localhost' as BaseUrl,
+    checkoutClients: new Set(),
+    log: {
+      call: (record) => calls.push(record),
+      info: () => {},
+      fault: (_message, error) => faults.push(error),
+      flush: () => {},
+    },
+    ...(options.authenticate === undefined ? {} : { authenticate: options.authenticate }),
+  };
+  const listener: GrpcListener = createGrpcListener(deps, options);
+  const port = await listener.listen(0, '127.0.0.1');
+  return { port, calls, faults, close: () => listener.close() };
+}

@@ -1,0 +1,177 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+
+let gateway: RunningGateway;
+beforeAll(async () => {
+  gateway = await runGateway();
+}, 60_000);
+afterAll(() => gateway?.close(), 60_000);
+
+/** Opens a connection, writes the text, and gives all that comes back until the gateway ends it. */
+async function exchange(text: string | Uint8Array): Promise<string> {
+  const socket = connect(gateway.httpPort, '127.0.0.1');
+  let received = '';
+  socket.setEncoding('latin1').on('data', (piece) => {
+    received += piece;
+  });
+  socket.on('error', () => {});
+  socket.write(text);
+  await once(socket, 'close', { signal: AbortSignal.timeout(20_000) });
+  return received;
+}
+
+function orderHead(...more: string[]): string {
+  const { 'x-client-id': id, 'x-client-secret': secret } = credentialHeaders(gateway.credentials);
+  const lines = [
+    'POST /order HTTP/1.1',
+    'host: x',
+    `x-client-id: ${id}`,
+    `x-client-secret: ${secret}`,
+    'content-type: application/json',
+  ];
+  return `${[...lines, ...more].join('\r\n')}\r\n\r\n`;
+}
+
+test.each([
+  ['a request line that is none', 'GARBAGE\r\n\r\n', 400, 'malformed_json'],
+  ['an unknown method', 'FLY /order HTTP/1.1\r\nhost: x\r\n\r\n', 400, 'malformed_json'],
+  ['a TLS hello', Buffer.from('16030100c8010000c40303', 'hex'), 400, 'malformed_json'],
+  ['an HTTP/2 preface', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400, 'malformed_json'],
+  ['no host', 'GET /order HTTP/1.1\r\n\r\n', 400, 'malformed_json'],
+  ['headers over 16 KiB', `GET /order HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`, 413, 'body_too_large'],
+  [
+    'two lengths',
+    'POST /order HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n',
+    400,
+    'malformed_json',
+  ],
+  [
+    'a length and chunks',
+    'POST /order HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n',
+    400,
+    'malformed_json',
+  ],
+  ['a header with a NUL', 'GET /order HTTP/1.1\r\nhost: x\r\nx: a\u0000b\r\n\r\n', 400, 'malformed_json'],
+])('%s is refused with a problem document before there is a request', async (_, text, status, code) => {
+  const answer = await exchange(text);
+  expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+  expect(answer.toLowerCase()).toContain('content-type: application/problem+json');
+  expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4))).toMatchObject({
+    status,
+    code,
+    request_id: expect.any(String),
+  });
+});
+
+test.each([
+  ['an unknown path', 'GET', '/nowhere', 404, 'not_found', null],
+  ['a path that can not be decoded', 'GET', '/%zz', 404, 'not_found', null],
+  ['an unknown path with a body', 'POST', '/orders', 404, 'not_found', null],
+  ['GET where only POST is known', 'GET', '/order', 405, 'method_not_allowed', 'POST'],
+  ['DELETE where only POST is known', 'DELETE', '/order', 405, 'method_not_allowed', 'POST'],
+  ['OPTIONS', 'OPTIONS', '/order', 405, 'method_not_allowed', 'POST'],
+  ['PROPFIND', 'PROPFIND', '/order', 405, 'method_not_allowed', 'POST'],
+  ['a query after a known path', 'PUT', '/order?x=1', 405, 'method_not_allowed', 'POST'],
+  ['POST to health', 'POST', '/health/live', 405, 'method_not_allowed', 'GET, HEAD'],
+])('%s is refused with a problem document', async (_, method, path, status, code, allow) => {
+  const response = await fetch(`${gateway.url}${path}`, { method });
+  expect([response.status, response.headers.get('allow')]).toEqual([status, allow]);
+  expect(response.headers.get('content-type')).toContain('application/problem+json');
+  expect(await response.json()).toMatchObject({ status, code, request_id: response.headers.get('x-request-id') });
+});
+
+test.each([
+  ['text/plain'],
+  ['application/x-www-form-urlencoded'],
+  ['application/jsonp'],
+  ['application/json; charset=utf-16'],
+  ['application/json; charset=latin1'],
+  ['multipart/form-data; boundary=x'],
+  [''],
+])('the media type "%s" is refused', async (type) => {
+  const response = await postOrder(gateway, '{}', { 'content-type': type });
+  expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([
+    415,
+    'unsupported_media_type',
+  ]);
+});
+
+test.each([
+  'application/json',
+  'Application/JSON',
+  'application/json;charset=UTF-8',
+  'application/json; charset="utf-8"',
+])('the media type %s is taken', async (type) => {
+  expect((await postOrder(gateway, '{}', { 'content-type': type })).status).toBe(400);
+});
+
+test('a compressed body is refused', async () => {
+  const response = await postOrder(gateway, '{}', { 'content-encoding': 'gzip' });
+  expect(response.status).toBe(415);
+});
+
+test('a body of 64 KiB is read, and one byte more is refused, with and without a length', async () => {
+  const padded = (size: number) => `{"unknown":"${'x'.repeat(size - 14)}"}`;
+  expect((await postOrder(gateway, padded(65_536))).status).toBe(400);
+  expect((await postOrder(gateway, padded(65_537))).status).toBe(413);
+  const chunked = (size: number) =>
+    `${orderHead('transfer-encoding: chunked', 'connection: close')}${size.toString(16)}\r\n${padded(size)}\r\n0\r\n\r\n`;
+  expect(await exchange(chunked(65_536))).toMatch(/^HTTP\/1\.1 400 /);
+  expect(await exchange(chunked(65_537))).toMatch(/^HTTP\/1\.1 413 /);
+});
+
+test('a body that ends early is no hang and no fault', async () => {
+  const socket = connect(gateway.httpPort, '127.0.0.1');
+  socket.on('error', () => {});
+  socket.end(`${orderHead('content-length: 100')}{"order_id":`);
+  await once(socket.resume(), 'close', { signal: AbortSignal.timeout(20_000) });
+  expect(gateway.faults).toEqual([]);
+});
+
+test('1,000 silent or slow sockets are closed within 15 s while ordinary requests go on', async () => {
+  const openings = [
+    () => '',
+    () => 'POST /order HT',
+    () => 'POST /order HTTP/1.1\r\nhost: x\r\n',
+    () => `${orderHead('content-length: 1000')}{"order_id":`,
+    () => `${orderHead('transfer-encoding: chunked')}5\r\n{"ord`,
+  ];
+  const trickling: Socket[] = [];
+  let open = 0;
+  const closed = Array.from({ length: 1_000 }, (_, index) => {
+    const opening = openings[index % openings.length]?.() ?? '';
+    const socket = connect(gateway.httpPort, '127.0.0.1');
+    socket.on('error', () => {});
+    socket.on('connect', () => {
+      open += 1;
+      if (opening !== '') socket.write(opening);
+    });
+    // Every tenth goes on with a byte now and then, which must not keep it alive.
+    if (index % 10 === 3) trickling.push(socket);
+    return once(socket.resume(), 'close');
+  });
+  await expect.poll(() => open, { timeout: 15_000 }).toBe(1_000);
+  let running = true;
+  const allClosed = Promise.all(closed).then(() => {
+    running = false;
+  });
+  const limit = sleep(15_000).then(() => {
+    throw new Error('some sockets were still open after 15 s');
+  });
+  const traffic = (async () => {
+    let answered = 0;
+    while (running) {
+      expect((await postOrder(gateway)).status).toBeLessThan(202);
+      answered += 1;
+      for (const socket of trickling) if (socket.writable) socket.write(' ');
+      await sleep(100);
+    }
+    return answered;
+  })();
+  await Promise.race([allClosed, limit]);
+  limit.catch(() => {});
+  expect(await traffic).toBeGreaterThan(10);
+}, 60_000);

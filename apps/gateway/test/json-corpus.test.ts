@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { acceptedValues, refusedDocuments, refusedValues } from './json-corpus.ts';
+import { credentialHeaders, type RunningGateway, runGateway } from './running-gateway.ts';
+
+let gateway: RunningGateway;
+beforeAll(async () => {
+  gateway = await runGateway();
+}, 60_000);
+afterAll(() => gateway?.close(), 60_000);
+
+/** The status and the machine code that a body gets at a door. */
+async function judge(path: string, body: Uint8Array | string): Promise<[status: number, code: string | undefined]> {
+  const response = await fetch(`${gateway.url}${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...credentialHeaders(gateway.credentials) },
+    body: typeof body === 'string' ? body : Uint8Array.from(body),
+    signal: AbortSignal.timeout(10_000),
+  });
+  const answer = (await response.json()) as { code?: string; details?: { debug?: { reason?: string } }[] };
+  return [response.status, answer.details?.[0]?.debug?.reason ?? answer.code];
+}
+
+const doors = ['/order', '/gateway.v1.OrderService/CreateOrder'];
+
+test('the corpus has at least 300 documents, none twice', () => {
+  const values = [...acceptedValues, ...refusedValues];
+  expect(new Set(values).size).toBe(values.length);
+  expect(values.length + refusedDocuments.length).toBeGreaterThanOrEqual(300);
+});
+
+test.each(doors)(
+  '%s reads all JSON that RFC 8259 accepts, and judges the fields',
+  async (door) => {
+    for (const value of acceptedValues) {
+      expect([value, ...(await judge(door, `{"order_note":${value},"unknown":${value}}`))]).toEqual([
+        value,
+        400,
+        'invalid_order',
+      ]);
+    }
+  },
+  60_000,
+);
+
+test.each(doors)(
+  '%s refuses what is not JSON',
+  async (door) => {
+    for (const value of refusedValues) {
+      expect([value, ...(await judge(door, `{"order_note":${value}}`))]).toEqual([value, 400, 'malformed_json']);
+    }
+  },
+  60_000,
+);
+
+test.each(doors)(
+  '%s refuses what is not one object in UTF-8',
+  async (door) => {
+    for (const [name, body] of refusedDocuments) {
+      expect([name, ...(await judge(door, body))]).toEqual([name, 400, 'malformed_json']);
+    }
+  },
+  60_000,
+);

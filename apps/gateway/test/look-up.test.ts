@@ -1,0 +1,250 @@
+import { Code, ConnectError, createClient } from '@connectrpc/connect';
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
+import { OrderService, OrderStatus, ServiceType } from '@gateway/contract/gateway/v1/order_service_pb';
+import { ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
+import { validOrderInput } from '@gateway/domain/testing/order-fields';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createMerchant } from '../src/new-merchant.ts';
+import { answerOf, credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+
+let gateway: RunningGateway;
+let other: Record<string, string>;
+beforeAll(async () => {
+  gateway = await runGateway();
+  other = credentialHeaders(await createMerchant(gateway.databaseUrl, 'Other Shop'));
+}, 60_000);
+afterAll(() => gateway?.close(), 60_000);
+
+const own = () => credentialHeaders(gateway.credentials);
+
+function getOrder(path: string, headers: Record<string, string> = own()): Promise<Response> {
+  return fetch(`${gateway.url}/order/${path}`, { headers, signal: AbortSignal.timeout(10_000) });
+}
+
+async function createOrder(orderId: string, overrides: Record<string, unknown> = {}) {
+  return answerOf(await postOrder(gateway, validOrderInput({ order_id: orderId, ...overrides })));
+}
+
+describe('GET /order/{order_id}', () => {
+  test('answers 200 with exactly what the creation answered', async () => {
+    const created = await postOrder(gateway, validOrderInput({ order_id: 'look-up' }));
+    const found = await getOrder('look-up');
+    expect(found.status).toBe(200);
+    expect(found.headers.get('content-type')).toContain('application/json');
+    expect(found.headers.get('cache-control')).toBe('no-store');
+    expect(found.headers.get('x-request-id')).toMatch(/^[0-9A-Za-z]{16}$/);
+    expect(await found.text()).toBe(await created.text());
+  });
+
+  test.each([
+    'a/b',
+    '/leading and trailing/',
+    'a//b',
+    'a/../b',
+    '100%',
+    '%2F',
+    '%252F',
+    'a?b=c#d',
+    'a+b c',
+    '"quoted"',
+    'ß/😀/שלום',
+    'a;b',
+    '__proto__',
+    '*',
+    '😀'.repeat(128),
+    `${'/'.repeat(127)}x`,
+  ])('finds the order %j by its percent-encoded id', async (orderId) => {
+    const created = await createOrder(orderId);
+    const found = await getOrder(encodeURIComponent(orderId));
+    expect([found.status, await answerOf(found)]).toEqual([200, created]);
+  });
+
+  test('finds an id with slashes in it also where a proxy has decoded them', async () => {
+    const created = await createOrder('2026/11/0001');
+    expect(await answerOf(await getOrder('2026/11/0001'))).toEqual(created);
+  });
+
+  test("answers another merchant's order as one that does not exist", async () => {
+    await createOrder('mine');
+    const answers = await Promise.all(
+      ['mine', 'never-sent'].map(async (orderId) => {
+        const response = await getOrder(orderId, { ...other, 'x-request-id': 'same' });
+        return [response.status, await response.text()];
+      }),
+    );
+    expect(answers[0]?.[0]).toBe(404);
+    expect(answers[0]).toEqual(answers[1]);
+    expect(answers[0]?.[1]).toContain('"code":"not_found"');
+  });
+
+  test.each(['', '%00', 'a%0Ab', '%20', 'x'.repeat(129), '%zz', '%ff'])(
+    'answers 404 for %j, which is no order_id',
+    async (path) => {
+      const response = await getOrder(path);
+      expect([response.status, await response.json()]).toMatchObject([404, { code: 'not_found' }]);
+      expect(gateway.faults).toEqual([]);
+    },
+  );
+
+  test('asks for credentials before it looks', async () => {
+    await createOrder('guarded');
+    for (const headers of [{}, { ...own(), 'x-client-secret': `sk_${'0'.repeat(43)}` }]) {
+      const response = await getOrder('guarded', headers);
+      expect([response.status, await response.json()]).toMatchObject([401, { code: 'unauthenticated' }]);
+    }
+  });
+
+  test('answers HEAD without a body, and other methods with 405', async () => {
+    await createOrder('methods');
+    const head = await fetch(`${gateway.url}/order/methods`, { method: 'HEAD', headers: own() });
+    expect([head.status, await head.text()]).toEqual([200, '']);
+    const deleted = await fetch(`${gateway.url}/order/methods`, { method: 'DELETE', headers: own() });
+    expect([deleted.status, deleted.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+  });
+
+  test('logs one line with the outcome', async () => {
+    await createOrder('logged');
+    await (await getOrder('logged', { ...own(), 'x-request-id': 'look-up-1' })).text();
+    await expect.poll(() => gateway.calls.at(-1)?.request_id).toBe('look-up-1');
+    expect(gateway.calls.at(-1)).toMatchObject({ door: 'json', merchant_id: 1, code: 'ok' });
+  });
+});
+
+/** A client for each protocol and encoding. */
+function clients() {
+  const http = `http://127.0.0.1:${gateway.httpPort}`;
+  const transports = {
+    grpc: createGrpcTransport({ baseUrl: `http://127.0.0.1:${gateway.grpcPort}` }),
+    'grpc-web': createGrpcWebTransport({ baseUrl: http, httpVersion: '1.1' }),
+    'connect in JSON': createConnectTransport({ baseUrl: http, httpVersion: '1.1', useBinaryFormat: false }),
+    'connect in binary': createConnectTransport({ baseUrl: http, httpVersion: '1.1', useBinaryFormat: true }),
+  };
+  return Object.entries(transports).map(([name, transport]) => ({
+    name,
+    client: createClient(OrderService, transport),
+  }));
+}
+
+async function refusalOf(call: Promise<unknown>) {
+  const error = ConnectError.from(
+    await call.then(
+      () => new Error('it was answered'),
+      (error: unknown) => error,
+    ),
+  );
+  return { code: error.code, reason: error.findDetails(ErrorInfoSchema)[0]?.reason };
+}
+
+const notFound = { code: Code.NotFound, reason: 'not_found' };
+
+describe('GetOrder', () => {
+  test('finds an order by order_id and by service_order_id, over every protocol', async () => {
+    const created = await createOrder('rpc-look-up');
+    const expected = {
+      serviceOrderId: BigInt(created.service_order_id),
+      createdAt: created.created_at,
+      orderId: 'rpc-look-up',
+      orderStatus: OrderStatus.UN_PAID,
+      orderToken: created.order_token,
+      paymentLink: created.payment_link,
+    };
+    for (const { name, client } of clients()) {
+      const byOrderId = await client.getOrder({ order: { case: 'orderId', value: 'rpc-look-up' } }, { headers: own() });
+      expect(byOrderId, name).toMatchObject(expected);
+      const byServiceOrderId = await client.getOrder(
+        { order: { case: 'serviceOrderId', value: BigInt(created.service_order_id) } },
+        { headers: own() },
+      );
+      expect(byServiceOrderId, name).toMatchObject(expected);
+    }
+  });
+
+  test("answers NOT_FOUND for what is not there and for what is another merchant's", async () => {
+    const created = await createOrder('rpc-mine');
+    for (const { name, client } of clients()) {
+      const ask = (order: Parameters<typeof client.getOrder>[0]['order'], headers = own()) =>
+        refusalOf(client.getOrder({ ...(order === undefined ? {} : { order }) }, { headers }));
+      expect(await ask({ case: 'orderId', value: 'rpc-mine' }, other), name).toEqual(notFound);
+      const mine = { case: 'serviceOrderId', value: BigInt(created.service_order_id) } as const;
+      expect(await ask(mine, other), name).toEqual(notFound);
+      for (const value of [0n, -1n, 2n ** 53n, 2n ** 63n - 1n, BigInt(created.service_order_id) + 2n ** 53n]) {
+        expect(await ask({ case: 'serviceOrderId', value }), `${name} ${value}`).toEqual(notFound);
+      }
+      expect(await ask({ case: 'orderId', value: 'a\u0000b' }), name).toEqual(notFound);
+    }
+    expect(gateway.faults).toEqual([]);
+  });
+
+  test('refuses a request that names no order, and one without credentials', async () => {
+    for (const { name, client } of clients()) {
+      expect(await refusalOf(client.getOrder({}, { headers: own() })), name).toEqual({
+        code: Code.InvalidArgument,
+        reason: 'invalid_order',
+      });
+      const unnamed = await refusalOf(client.getOrder({ order: { case: 'orderId', value: 'x' } }));
+      expect(unnamed, name).toEqual({ code: Code.Unauthenticated, reason: 'unauthenticated' });
+    }
+  });
+
+  test.each([
+    '{',
+    '{"order_id":1}',
+    '{"order_id":"a","order_id":"b"}',
+    '{"order_id":"a","service_order_id":"1"}',
+    '[]',
+  ])('refuses the JSON %j as malformed', async (body) => {
+    const response = await fetch(`${gateway.url}/gateway.v1.OrderService/GetOrder`, {
+      method: 'POST',
+      headers: { ...own(), 'content-type': 'application/json' },
+      body,
+    });
+    expect([response.status, await response.json()]).toMatchObject([400, { code: 'invalid_argument' }]);
+  });
+});
+
+describe('ResolvePaymentLink', () => {
+  test('tells who is paid what, over every protocol, and nothing of the customer', async () => {
+    const { order_token: orderToken, ...created } = await createOrder('resolved', {
+      order_amount: 9_999_999_999_999.99,
+    });
+    for (const { name, client } of clients()) {
+      const { $typeName, ...facts } = await client.resolvePaymentLink({ orderToken }, { headers: own() });
+      const input = validOrderInput();
+      expect(facts, name).toEqual({
+        merchantName: 'Test Shop',
+        serviceOrderId: BigInt(created.service_order_id),
+        orderId: 'resolved',
+        orderAmount: 9_999_999_999_999.99,
+        orderCurrency: input.order_currency,
+        orderNote: input.order_note,
+        serviceType: ServiceType.PHYSICAL_GOODS,
+        orderStatus: OrderStatus.UN_PAID,
+        createdAt: created.created_at,
+        returnUrl: input.return_url,
+      });
+      expect($typeName).toBe('gateway.v1.ResolvePaymentLinkResponse');
+    }
+  });
+
+  test("tells the operator's checkout services about every merchant's link", async () => {
+    const { order_token: orderToken } = await createOrder('for-checkout');
+    const headers = credentialHeaders(gateway.checkoutCredentials);
+    for (const { name, client } of clients()) {
+      const facts = await client.resolvePaymentLink({ orderToken }, { headers });
+      expect(facts, name).toMatchObject({ merchantName: 'Test Shop', orderId: 'for-checkout' });
+    }
+  });
+
+  test("answers another merchant's link as one that does not exist", async () => {
+    const { order_token: orderToken } = await createOrder('not-yours');
+    for (const { name, client } of clients()) {
+      for (const text of [orderToken, 'A'.repeat(32), '', 'A'.repeat(31), '\u0000'.repeat(32)]) {
+        const refusal = await refusalOf(client.resolvePaymentLink({ orderToken: text }, { headers: other }));
+        expect(refusal, `${name} ${text}`).toEqual(notFound);
+      }
+      expect(await refusalOf(client.resolvePaymentLink({ orderToken })), name).toMatchObject({
+        reason: 'unauthenticated',
+      });
+    }
+  });
+});

@@ -1,0 +1,132 @@
+import { ConnectError, createClient } from '@connectrpc/connect';
+import { createGrpcTransport } from '@connectrpc/connect-node';
+import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
+import { BadRequestSchema } from '@gateway/contract/google/rpc/error_details_pb';
+import { orderFieldNames } from '@gateway/domain/order-fields';
+import { validOrderInput } from '@gateway/domain/testing/order-fields';
+import naughtyStrings from 'big-list-of-naughty-strings/blns.json' with { type: 'json' };
+import postgres from 'postgres';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { credentialHeaders, orderMessage, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+
+/** Texts that are known to break software, and those that would hurt here. */
+const texts: readonly string[] = [
+  ...naughtyStrings,
+  ...[
+    '\u0000',
+    '\u202eabc',
+    '\ufeff',
+    "'; drop table orders; --",
+    '{"a","b"}',
+    '\\',
+    '"',
+    '\\"',
+    '{}',
+    'NULL',
+    '\u{1f1fa}\u{1f1f3}',
+  ],
+  ...[
+    'a|b',
+    '\\|',
+    '%00',
+    '../../etc/passwd',
+    '=1+1',
+    '\r\nSet-Cookie: a=b',
+    '{{1+1}}',
+    '\u0085',
+    '\ud7ff',
+    '\u{10ffff}',
+  ],
+];
+
+const freeTextFields = orderFieldNames.filter(
+  (name) => !['order_id', 'order_amount', 'order_currency', 'service_type'].includes(name),
+);
+
+let gateway: RunningGateway;
+let sql: postgres.Sql;
+beforeAll(async () => {
+  gateway = await runGateway();
+  sql = postgres(gateway.databaseUrl, { max: 1 });
+}, 60_000);
+afterAll(async () => {
+  await sql?.end({ timeout: 1 });
+  await gateway?.close();
+}, 60_000);
+
+type Send = (orderId: string, fields: Record<string, string>) => Promise<string[]>;
+
+/** Sends an order and gives the names of the refused fields; none where it was taken. */
+const overJson: Send = async (orderId, fields) => {
+  const response = await postOrder(gateway, validOrderInput({ order_id: orderId, ...fields }));
+  const answer = (await response.json()) as { errors?: { field: string }[] };
+  expect(response.status).toBe(answer.errors === undefined ? 201 : 400);
+  return answer.errors?.map(({ field }) => field) ?? [];
+};
+
+const overGrpc: Send = async (orderId, fields) => {
+  const overrides = Object.fromEntries(Object.entries(fields).map(([name, value]) => [camelCase(name), value]));
+  try {
+    await grpcClient().createOrder(orderMessage(orderId, overrides), {
+      headers: credentialHeaders(gateway.credentials),
+    });
+    return [];
+  } catch (error) {
+    const violations = ConnectError.from(error).findDetails(BadRequestSchema);
+    expect(violations.length, String(error)).toBe(1);
+    return violations.flatMap(({ fieldViolations }) => fieldViolations.map(({ field }) => field));
+  }
+};
+
+let client: ReturnType<typeof createClient<typeof OrderService>> | undefined;
+function grpcClient() {
+  client ??= createClient(OrderService, createGrpcTransport({ baseUrl: `http://127.0.0.1:${gateway.grpcPort}` }));
+  return client;
+}
+
+function camelCase(name: string): string {
+  return name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+test.each([
+  ['JSON', overJson],
+  ['gRPC', overGrpc],
+])(
+  'over %s every text is stored as it was sent, or its field is refused by name',
+  async (door, send) => {
+    let stored = 0;
+    for (const [index, text] of texts.entries()) {
+      const orderId = `naughty-${door}-${index}`;
+      const everywhere = Object.fromEntries(freeTextFields.map((name) => [name, text]));
+      const refused = await send(orderId, everywhere);
+      expect(refused.length, JSON.stringify(text)).toBeGreaterThan(0);
+      const taken = freeTextFields.filter((name) => !refused.includes(name));
+      const withTaken = Object.fromEntries(taken.map((name) => [name, text]));
+      expect(await send(orderId, withTaken), JSON.stringify(text)).toEqual([]);
+      const rows = await sql`select * from orders where order_id = ${orderId}`;
+      expect(rows.map((row) => Object.fromEntries(taken.map((name) => [name, row[name]])))).toEqual([withTaken]);
+      stored += taken.length;
+    }
+    expect(stored).toBeGreaterThan(texts.length);
+  },
+  120_000,
+);
+
+test.each([
+  ['JSON', overJson],
+  ['gRPC', overGrpc],
+])(
+  'over %s every text is an order_id of its own, or refused as one',
+  async (_, send) => {
+    const taken: string[] = [];
+    for (const text of new Set(texts)) {
+      const refused = await send(text, { order_note: `over ${_}` }).catch((error: unknown) => [String(error)]);
+      if (refused.length === 0) taken.push(text);
+      else expect(refused, JSON.stringify(text)).toEqual(['order_id']);
+      if (refused.length === 0)
+        await sql`delete from orders where order_id = ${text}`.then(({ count }) => expect(count).toBe(1));
+    }
+    expect(taken.length).toBeGreaterThan(300);
+  },
+  120_000,
+);

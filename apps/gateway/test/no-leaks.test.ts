@@ -1,0 +1,129 @@
+import { ConnectError, createClient, type Transport } from '@connectrpc/connect';
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
+import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
+import type { Credentials } from '@gateway/domain/credentials';
+import { orderFieldNames } from '@gateway/domain/order-fields';
+import { validOrderInput } from '@gateway/domain/testing/order-fields';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { endProcesses, type GatewayProcess, newDataDir, processLimitMs, startProcess } from './gateway-process.ts';
+import { credentialHeaders, orderMessage, postOrder } from './running-gateway.ts';
+
+// What must never be told again: a card number, a secret, an e-mail address.
+const delicate = ['4111111111111111', `sk_${'Q7'.repeat(21)}z`, 'private.person@example.com'];
+
+const textFields = orderFieldNames.filter((name) => name !== 'order_amount' && name !== 'service_type');
+
+let gateway: GatewayProcess;
+let credentials: Credentials;
+beforeAll(async () => {
+  gateway = await startProcess(await newDataDir());
+  credentials = await gateway.credentials();
+}, processLimitMs);
+afterAll(endProcesses, processLimitMs);
+
+type Send = (orderId: string, fields: Record<string, string>) => Promise<string>;
+
+/** All that a caller gets to see: status, headers, body. */
+const overJson: Send = async (orderId, fields) => {
+  const response = await postOrder(
+    { url: gateway.url, credentials },
+    validOrderInput({ order_id: orderId, ...fields }),
+  );
+  return `${response.status} ${JSON.stringify([...response.headers])} ${await response.text()}`;
+};
+
+function overRpc(open: () => Transport): Send {
+  return async (orderId, fields) => {
+    const named = Object.entries(fields).map(([name, value]) => [
+      name.replaceAll(/_([a-z])/g, (_, letter) => letter.toUpperCase()),
+      value,
+    ]);
+    let seen = '';
+    const answer = await createClient(OrderService, open())
+      .createOrder(orderMessage(orderId, Object.fromEntries(named)), {
+        headers: credentialHeaders(credentials),
+        onHeader: (headers) => {
+          seen += JSON.stringify([...headers]);
+        },
+      })
+      .catch((error: unknown) => {
+        const { rawMessage, details, metadata } = ConnectError.from(error);
+        const told = details.map((detail) =>
+          'value' in detail && detail.value instanceof Uint8Array ? Buffer.from(detail.value).toString('latin1') : '',
+        );
+        return { rawMessage, told, metadata: [...metadata] };
+      });
+    return seen + JSON.stringify(answer, (_, value) => (typeof value === 'bigint' ? String(value) : value));
+  };
+}
+
+const doors: readonly (readonly [string, Send])[] = [
+  ['json', overJson],
+  [
+    'connect',
+    overRpc(() => createConnectTransport({ baseUrl: gateway.url, httpVersion: '1.1', useBinaryFormat: true })),
+  ],
+  [
+    'connect in JSON',
+    overRpc(() => createConnectTransport({ baseUrl: gateway.url, httpVersion: '1.1', useBinaryFormat: false })),
+  ],
+  ['grpc-web', overRpc(() => createGrpcWebTransport({ baseUrl: gateway.url, httpVersion: '1.1' }))],
+  ['grpc', overRpc(() => createGrpcTransport({ baseUrl: gateway.grpcUrl }))],
+];
+
+test.each(doors)(
+  'at the door %s no field of an order is told in an answer',
+  async (door, send) => {
+    for (const field of textFields) {
+      // The order_id is the one field that an answer echoes.
+      if (field === 'order_id') continue;
+      for (const [index, value] of delicate.entries()) {
+        const orderId = `leak-${door}-${field}-${index}`;
+        // As it is, made invalid, and in conflict with a kept order.
+        for (const text of [value, `${value}\u0000`, `${value}${'x'.repeat(3_000)}`]) {
+          expect(await send(orderId, { [field]: text }), field).not.toContain(value);
+        }
+        await send(`${orderId}-kept`, {});
+        expect(await send(`${orderId}-kept`, { [field]: value }), field).not.toContain(value);
+      }
+    }
+  },
+  60_000,
+);
+
+test('a checksum that does not verify echoes the canonical text and nothing else', async () => {
+  const answer = await overJson('leak-checksum', {
+    order_note: delicate[0] ?? '',
+    order_checksum: `v1=${'0'.repeat(64)}`,
+  });
+  expect(answer).toContain('"canonical_text"');
+  expect(answer).toContain(delicate[0]);
+  expect(answer).not.toContain(credentials.clientSecret);
+});
+
+test('requests that break in other ways tell nothing either', async () => {
+  for (const value of delicate) {
+    const headers = { 'x-client-id': value, 'x-client-secret': value, 'x-request-id': `${value}@` };
+    for (const body of [
+      `{"order_note": ${value}}`,
+      `{"${value}":1,"${value}":2}`,
+      `["${value}"]`,
+      `{"order_id":"${value}`,
+    ]) {
+      const malformed = await postOrder({ url: gateway.url, credentials }, body);
+      expect(await malformed.text()).not.toContain(value);
+      const refused = await postOrder({ url: gateway.url, credentials }, body, headers);
+      expect(`${JSON.stringify([...refused.headers])}${await refused.text()}`).not.toContain(value);
+    }
+    const nowhere = await fetch(`${gateway.url}/${value}?card=${value}`);
+    expect(await nowhere.text()).not.toContain(value);
+  }
+});
+
+test('no log line holds anything that was sent', async () => {
+  const callsSent = doors.length * (textFields.length - 1) * delicate.length * 5;
+  await expect.poll(() => gateway.lines.length, { timeout: 10_000 }).toBeGreaterThan(callsSent);
+  const log = gateway.lines.join('\n');
+  for (const value of [...delicate, credentials.clientSecret, 'leak-', 'Noor', 'Lindengracht'])
+    expect(log).not.toContain(value);
+});

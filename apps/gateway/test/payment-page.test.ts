@@ -1,0 +1,187 @@
+import { validOrderInput } from '@gateway/domain/testing/order-fields';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { pageLanguages, pageTexts } from '../src/payment-page/page-texts.ts';
+import { answerOf, credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+
+const checkoutUrl = 'https://checkout.example.com/pay/{order_token}?from=link&kind=page';
+
+let gateway: RunningGateway;
+let withCheckout: RunningGateway;
+beforeAll(async () => {
+  [gateway, withCheckout] = await Promise.all([runGateway(), runGateway({ checkoutUrl })]);
+}, 60_000);
+afterAll(() => Promise.all([gateway?.close(), withCheckout?.close()]), 60_000);
+
+interface Page {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+async function getPage(at: RunningGateway, token: string, headers: Record<string, string> = {}): Promise<Page> {
+  const response = await fetch(`${at.url}/payment/${token}`, { headers, signal: AbortSignal.timeout(10_000) });
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+async function newToken(at: RunningGateway, overrides: Record<string, unknown> = {}): Promise<string> {
+  const orderId = `page-${Math.random()}`;
+  const response = await postOrder(at, validOrderInput({ order_id: orderId, ...overrides }));
+  expect(response.status).toBe(201);
+  return (await answerOf(response)).order_token;
+}
+
+const unknownToken = 'A'.repeat(32);
+
+describe('the payment link', () => {
+  test('is the link that the creation answered, and shows who is paid what, for what, and the way back', async () => {
+    const order = validOrderInput({ order_id: 'shown', return_url: 'https://shop.example.com/back?cart=5&x=%20#top' });
+    const created = await answerOf(await postOrder(gateway, order));
+    const response = await fetch(created.payment_link);
+    const page = await response.text();
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    for (const shown of ['Test Shop', '€1,249.50', order.order_note, 'shown', 'Not paid yet', 'shop.example.com']) {
+      expect(page).toContain(shown);
+    }
+    const back = `https://shop.example.com/back?cart=5&x=%20&order_id=shown&service_order_id=${created.service_order_id}&order_status=UN_PAID#top`;
+    expect(page).toContain(`href="${back.replaceAll('&', '&amp;')}"`);
+  });
+
+  test('shows nothing of the customer and never the token, in any language or form', async () => {
+    const token = await newToken(gateway);
+    const { customer_email, customer_phone, customer_name, customer_address_line1, customer_address_city } =
+      validOrderInput();
+    for (const headers of [
+      {},
+      { accept: 'application/json' },
+      ...pageLanguages.map((tag) => ({ 'accept-language': tag })),
+    ]) {
+      const { text, status } = await getPage(gateway, token, headers);
+      expect(status).toBe(200);
+      const never = [
+        customer_email,
+        customer_phone,
+        customer_name,
+        customer_address_line1,
+        customer_address_city,
+        token,
+      ];
+      for (const hidden of [...never, 'made-by-the-shop-7d1c']) expect(text).not.toContain(hidden);
+    }
+  });
+
+  test('says plainly that the merchant takes over, or leads to the checkout where there is one', async () => {
+    const without = await getPage(gateway, await newToken(gateway));
+    expect(without.text).toContain(pageTexts.en.merchantContinues);
+    const token = await newToken(withCheckout);
+    const { text } = await getPage(withCheckout, token);
+    expect(text).toContain(`href="https://checkout.example.com/pay/${token}?from=link&amp;kind=page"`);
+    expect(text).not.toContain(pageTexts.en.merchantContinues);
+  });
+
+  test('with Accept: application/json tells the same facts as JSON', async () => {
+    const orderId = 'as "json"';
+    const created = await answerOf(await postOrder(withCheckout, validOrderInput({ order_id: orderId })));
+    const { text, headers } = await getPage(withCheckout, created.order_token, { accept: 'application/json' });
+    expect(headers.get('content-type')).toContain('application/json');
+    expect(JSON.parse(text)).toEqual({
+      merchant_name: 'Test Shop',
+      order_id: orderId,
+      order_amount: 1249.5,
+      order_currency: 'EUR',
+      order_note: validOrderInput().order_note,
+      order_status: 'UN_PAID',
+      created_at: created.created_at,
+      return_url: `https://shop.example.com/checkout/return?cart=5521&order_id=as%20%22json%22&service_order_id=${created.service_order_id}&order_status=UN_PAID`,
+      checkout_url: `https://checkout.example.com/pay/${created.order_token}?from=link&kind=page`,
+    });
+    const other = await getPage(gateway, await newToken(gateway), { accept: 'application/json' });
+    expect(JSON.parse(other.text).checkout_url).toBeNull();
+  });
+
+  test('needs no credentials and changes nothing', async () => {
+    const created = await answerOf(await postOrder(gateway, validOrderInput({ order_id: 'unchanged' })));
+    await getPage(gateway, created.order_token);
+    const again = await fetch(`${gateway.url}/order/unchanged`, { headers: credentialHeaders(gateway.credentials) });
+    expect(await again.json()).toEqual(created);
+  });
+
+  test('answers HEAD without a body, and other methods with 405', async () => {
+    const address = `${gateway.url}/payment/${await newToken(gateway)}`;
+    const head = await fetch(address, { method: 'HEAD' });
+    expect([head.status, await head.text()]).toEqual([200, '']);
+    const posted = await fetch(address, { method: 'POST' });
+    expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+  });
+
+  test('logs one line, without the token', async () => {
+    const token = await newToken(gateway);
+    await getPage(gateway, token, { 'x-request-id': 'page-1' });
+    await expect.poll(() => gateway.calls.at(-1)?.request_id).toBe('page-1');
+    expect(gateway.calls.at(-1)).toMatchObject({ code: 'ok' });
+    expect(JSON.stringify(gateway.calls)).not.toContain(token);
+  });
+});
+
+describe('an unknown link', () => {
+  test.each([unknownToken, 'x', '', `${unknownToken}A`, `${unknownToken}/`, '%00', '<script>', '%F0%9F%98%80', '%zz'])(
+    'such as %j is a 404 that says so and nothing else',
+    async (token) => {
+      const { status, text } = await getPage(gateway, token);
+      expect(status).toBe(404);
+      expect(text).not.toContain('<script>');
+      expect(gateway.faults).toEqual([]);
+    },
+  );
+
+  test('is the same page whether the token has the form or not', async () => {
+    const answers = await Promise.all([unknownToken, 'x'].map((token) => getPage(gateway, token)));
+    expect(answers[0]?.text).toBe(answers[1]?.text);
+    expect(answers[0]?.text).toContain(pageTexts.en.unknownTitle);
+  });
+
+  test('is a problem document for who asks for JSON', async () => {
+    const { status, headers, text } = await getPage(gateway, unknownToken, { accept: 'application/json' });
+    expect([status, headers.get('content-type')]).toEqual([404, expect.stringContaining('application/problem+json')]);
+    expect(JSON.parse(text)).toMatchObject({ code: 'not_found', request_id: headers.get('x-request-id') });
+  });
+});
+
+describe('every answer', () => {
+  test('keeps the address to itself: no cache, no referrer, no index, no frame, nothing loaded or run', async () => {
+    const token = await newToken(gateway);
+    const answers = await Promise.all([
+      getPage(gateway, token),
+      getPage(gateway, token, { accept: 'application/json' }),
+      getPage(gateway, unknownToken),
+      getPage(gateway, unknownToken, { accept: 'application/json' }),
+    ]);
+    for (const { headers } of answers) {
+      expect(headers.get('cache-control')).toBe('no-store');
+      expect(headers.get('referrer-policy')).toBe('no-referrer');
+      expect(headers.get('x-robots-tag')).toBe('noindex, nofollow');
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.get('x-frame-options')).toBe('DENY');
+      expect(headers.get('vary')).toBe('Accept, Accept-Language');
+      expect(headers.get('x-request-id')).toMatch(/^[0-9A-Za-z]{16}$/);
+      expect(headers.get('content-security-policy')).toMatch(
+        /^default-src 'none'; style-src 'sha256-[\w+/]{43}='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
+      );
+      expect(headers.get('set-cookie')).toBeNull();
+    }
+  });
+
+  test('is a page that says to try again while the database is away', async () => {
+    const doomed = await runGateway();
+    try {
+      const token = await newToken(doomed);
+      await doomed.stopPostgres();
+      const { status, text, headers } = await getPage(doomed, token, { 'accept-language': 'de' });
+      expect([status, headers.get('cache-control')]).toEqual([503, 'no-store']);
+      expect(text).toContain(pageTexts.de.troubleTitle);
+      const json = await getPage(doomed, token, { accept: 'application/json' });
+      expect([json.status, JSON.parse(json.text)]).toMatchObject([503, { code: 'unavailable' }]);
+    } finally {
+      await doomed.close();
+    }
+  }, 60_000);
+});
