@@ -35,7 +35,8 @@ export interface TextRule {
   readonly multiline?: true;
   /** The only characters allowed, as the body of a character class. */
   readonly characters?: { readonly pattern: RegExp; readonly told: string };
-  readonly format?: { readonly fits: (value: string) => boolean; readonly told: string };
+  /** The form of the whole text; `pattern` is the part of it that a pattern can say. */
+  readonly format?: { readonly pattern: RegExp; readonly fits: (value: string) => boolean; readonly told: string };
 }
 
 /** The rule of a field that takes one of some words. */
@@ -56,6 +57,24 @@ function text(lengthMax: number, more: Partial<TextRule> = {}): TextRule {
   return { kind: 'text', required: true, lengthMin: 1, lengthMax, ...more };
 }
 
+function patternFormat(pattern: RegExp, told: string): NonNullable<TextRule['format']> {
+  return { pattern, told, fits: (value) => pattern.test(value) };
+}
+
+/**
+ * What a browser can be sent to and nowhere else. Backslashes, white space and a user part are refused before the URL is
+ * parsed, because parsers disagree about them and that is how redirects are led astray.
+ */
+const returnUrlForm = /^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s\\/?#@]+(?:[/?#][^\s\\]*)?$/;
+
+/** What a required text must hold somewhere. */
+export const nonBlank = /\S/;
+
+/** What a text of the rule must not hold anywhere. */
+export function forbiddenControls({ multiline }: TextRule): RegExp {
+  return multiline ? /[^\P{Cc}\n\r\t]/u : /\p{Cc}/u;
+}
+
 /** The rules of all fields: what validates, and what documentation is made from. */
 export const fieldRules: Readonly<Record<OrderFieldName, FieldRule>> = {
   order_id: text(128),
@@ -70,15 +89,12 @@ export const fieldRules: Readonly<Record<OrderFieldName, FieldRule>> = {
   customer_name: text(255),
   // 254 is the longest address that an SMTP path can carry (RFC 5321, 4.5.3.1.3, less the angle brackets).
   customer_email: text(254, {
-    format: {
-      fits: (value) => /^[^\s@]+@[^\s@]+$/.test(value),
-      told: 'must have one @ with something on each side and no blanks',
-    },
+    format: patternFormat(/^[^\s@]+@[^\s@]+$/, 'must have one @ with something on each side and no blanks'),
   }),
   customer_phone: text(32, {
     lengthMin: 4,
     characters: { pattern: /^[0-9 +\-.()/#*x]*$/, told: 'may hold digits, blanks and + - . ( ) / # * x only' },
-    format: { fits: (value) => value.replaceAll(/[^0-9]/g, '').length >= 4, told: 'must have at least 4 digits' },
+    format: patternFormat(/^(?:[^0-9]*[0-9]){4}/, 'must have at least 4 digits'),
   }),
   customer_address_line1: text(255),
   customer_address_line2: text(255, { required: false }),
@@ -91,29 +107,20 @@ export const fieldRules: Readonly<Record<OrderFieldName, FieldRule>> = {
   }),
   return_url: text(2_048, {
     format: {
-      fits: isReturnUrl,
+      pattern: returnUrlForm,
+      fits: (value) => returnUrlForm.test(value) && URL.canParse(value),
       told: 'must be an absolute http or https URL without user, password, backslash or white space',
     },
   }),
 };
 
-/**
- * Whether a browser can be sent there and nowhere else. Backslashes, white space and a user part are refused before the URL
- * is parsed, because parsers disagree about them and that is how redirects are led astray.
- */
-function isReturnUrl(value: string): boolean {
-  const authority = /^https?:\/\/([^/?#]+)/i.exec(value)?.[1];
-  if (authority === undefined || authority.includes('@') || /[\s\\]/.test(value)) return false;
-  return URL.canParse(value);
-}
-
 /** What is wrong with a text value, or `undefined`. The value is judged as it is: never trimmed, never normalised. */
 export function textFault(rule: TextRule, value: string): { code: FieldErrorCode; told: string } | undefined {
   if (value === '' && !rule.required) return undefined;
   if (!value.isWellFormed()) return { code: 'bad_characters', told: 'must be well-formed Unicode' };
-  const control = rule.multiline ? /[^\P{Cc}\n\r\t]/u : /\p{Cc}/u;
-  if (control.test(value)) return { code: 'bad_characters', told: 'must not hold control characters' };
-  if (rule.required && !/\S/.test(value)) return { code: 'blank', told: 'must hold at least one non-blank character' };
+  if (forbiddenControls(rule).test(value)) return { code: 'bad_characters', told: 'must not hold control characters' };
+  if (rule.required && !nonBlank.test(value))
+    return { code: 'blank', told: 'must hold at least one non-blank character' };
   const length = codePointCount(value);
   if (length > rule.lengthMax) return { code: 'too_long', told: `must be at most ${rule.lengthMax} characters` };
   if (length < rule.lengthMin) return { code: 'too_short', told: `must be at least ${rule.lengthMin} characters` };

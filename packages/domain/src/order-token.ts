@@ -11,7 +11,8 @@ export function createOrderToken(randomBytes: RandomBytes): OrderToken {
   return randomBase62(orderTokenLength, randomBytes) as OrderToken;
 }
 
-const orderTokenForm = new RegExp(`^[${base62Alphabet}]{${orderTokenLength}}$`);
+/** The form of every token. */
+export const orderTokenForm = new RegExp(`^[${base62Alphabet}]{${orderTokenLength}}$`);
 
 /** The token that a payment link holds; `undefined` for a text that no token looks like. */
 export function parseOrderToken(text: string): OrderToken | undefined {

@@ -27,7 +27,9 @@ export interface OrderFields {
 }
 
 /** The states of an order. The interface knows one. */
-export type OrderStatus = 'UN_PAID';
+export const orderStatuses = ['UN_PAID'] as const;
+
+export type OrderStatus = (typeof orderStatuses)[number];
 
 /** An order as the gateway keeps it. */
 export interface Order {

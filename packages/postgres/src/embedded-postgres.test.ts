@@ -37,7 +37,8 @@ afterEach(async () => {
 }, testLimitMs);
 
 async function query(url: string, text: string) {
-  const session = postgres(url, { max: 1, connect_timeout: 5, onnotice: () => {} });
+  // Without the look-up of array types: where the server is in recovery, the driver leaves its rejection to nobody.
+  const session = postgres(url, { max: 1, fetch_types: false, connect_timeout: 5, onnotice: () => {} });
   try {
     return [...(await session.unsafe(text))];
   } finally {

@@ -2,14 +2,11 @@ import { Readable } from 'node:stream';
 import { createContextValues } from '@connectrpc/connect';
 import { codeToHttpStatus, errorToJson } from '@connectrpc/connect/protocol-connect';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
-import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { connectErrorOf } from '../grpc/connect-error.ts';
 import { type GatewayDeps, jsonBodyKey, orderServiceOptions, orderServiceRoutes } from '../grpc/order-service.ts';
 import { messageBytesMax } from '../limits.ts';
 import { failureOf } from './failure-of-error.ts';
-
-const createOrderPath = `/${OrderService.typeName}/${OrderService.method.createOrder.name}`;
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -29,8 +26,7 @@ export async function connectRoutes(app: FastifyInstance, deps: GatewayDeps): Pr
     scope.decorateRequest('jsonBody', undefined);
     scope.addHook('onRequest', async (request, reply) => {
       request.door = request.headers['content-type']?.startsWith('application/grpc-web') ? 'grpc-web' : 'connect';
-      if (Number(request.headers['content-length']) > messageBytesMax) reply.header('connection', 'close');
-      endUnreadConnection(request, reply);
+      drainAfterAnswer(request, reply);
     });
     scope.addHook('preParsing', async (request, _reply, payload) => {
       if (!isPlainJson(request)) return payload;
@@ -58,28 +54,17 @@ export async function connectRoutes(app: FastifyInstance, deps: GatewayDeps): Pr
 }
 
 /**
- * Connect stops reading where a message is too large. What is left on the connection would be taken for the next request, or
- * be waited for, so the answer says that the connection ends, and it does. Node.js asks whether to keep a connection when the
- * head of the answer is written: only then is it known. A body of which nothing was read is drained by Node.js itself.
+ * Connect stops reading where a message is too large, and its way of reading would destroy the request then, with the rest of
+ * the body left on the connection: to be taken for the next request, or waited for. So the request is kept, and the rest is
+ * read and thrown away after the answer; the time limit for requests bounds that.
  */
-function endUnreadConnection({ raw }: FastifyRequest, reply: FastifyReply): void {
-  const { socket } = raw;
-  const isLeftUnread = () => raw.readableDidRead && !raw.complete;
-  let keepAlive = reply.raw.shouldKeepAlive;
-  Object.defineProperty(reply.raw, 'shouldKeepAlive', {
-    get: () => keepAlive && !isLeftUnread(),
-    set: (value: boolean) => {
-      keepAlive = value;
-    },
-  });
-  reply.raw.once('finish', () => {
-    if (isLeftUnread()) socket.destroySoon();
-  });
+function drainAfterAnswer({ raw }: FastifyRequest, reply: FastifyReply): void {
+  raw[Symbol.asyncIterator] = () => raw.iterator({ destroyOnReturn: false });
+  reply.raw.once('finish', () => raw.resume());
 }
 
-/** An uncompressed order in JSON; everything else is Connect's to read. */
-function isPlainJson({ headers, url }: FastifyRequest): boolean {
-  if (!url.split('?', 1)[0]?.endsWith(createOrderPath)) return false;
+/** An uncompressed message in JSON; everything else is Connect's to read. */
+function isPlainJson({ headers }: FastifyRequest): boolean {
   const encoding = headers['content-encoding'] ?? 'identity';
   return encoding === 'identity' && /^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '');
 }

@@ -36,9 +36,6 @@ export function headersOfFailure(failure: Failure): Record<string, string> {
     case 'rate_limited':
     case 'overloaded':
       return { 'retry-after': String(failure.retryAfterSeconds) };
-    case 'body_too_large':
-      // The rest of the body is not worth reading.
-      return { connection: 'close' };
     default:
       return {};
   }

@@ -8,6 +8,7 @@ import { healthRoutes } from './health-routes.ts';
 import { orderLookupRoutes } from './order-lookup-routes.ts';
 import { orderRoutes } from './order-routes.ts';
 import { type PaymentDeps, paymentRoutes } from './payment-routes.ts';
+import { referenceRoutes } from './reference-routes.ts';
 import { refuse } from './refuse.ts';
 import { logRequests } from './request-log.ts';
 import { answerUnreadable } from './unreadable-request.ts';
@@ -60,6 +61,7 @@ export function createHttpListener(deps: HttpDeps, pathPrefix: string): HttpList
       orderRoutes(scope, deps);
       orderLookupRoutes(scope, deps);
       paymentRoutes(scope, deps);
+      referenceRoutes(scope, deps);
       healthRoutes(scope, deps);
       await connectRoutes(scope, deps);
     },
@@ -88,10 +90,12 @@ async function close(app: FastifyInstance): Promise<void> {
   clearTimeout(cutOff);
 }
 
+const readPaths = new Set(['/health/live', '/health/ready', '/openapi.json', '/docs', '/docs/errors']);
+
 /** The methods of a path that exists. */
 function methodsOf(path: string | undefined): string | undefined {
   if (path === '/order') return 'POST';
   if (path?.startsWith('/order/') || path?.startsWith('/payment/')) return 'GET, HEAD';
-  if (path === '/health/live' || path === '/health/ready') return 'GET, HEAD';
+  if (path !== undefined && readPaths.has(path)) return 'GET, HEAD';
   return undefined;
 }

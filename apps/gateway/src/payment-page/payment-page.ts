@@ -37,7 +37,7 @@ export async function paymentPage(
 </div>
 <dl class="block">
 <div><dt>${texts.status}</dt><dd><span class="status">${texts[statusTexts[order.orderStatus]]}</span></dd></div>
-<div><dt>${texts.note}</dt><dd class="note" dir="auto">${order_note}</dd></div>
+<div><dt>${texts.note}</dt><dd class="note"><bdi>${order_note}</bdi></dd></div>
 <div><dt>${texts.orderNumber}</dt><dd><bdi>${order_id}</bdi></dd></div>
 <div><dt>${texts.created}</dt><dd><time datetime="${formatCreatedAt(order.createdAtMs)}"><bdi>${localMoment(order.createdAtMs, language)}</bdi></time></dd></div>
 </dl>

@@ -1,0 +1,130 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import postgres from 'postgres';
+import type { Ground } from './bench.ts';
+import { type Contender, createMerchant, peersFolder, startContenders } from './contenders.ts';
+import type { LoadOptions, LoadResult } from './load.ts';
+import { loneInsertMs } from './lone-insert.ts';
+import type { BenchOptions } from './options.ts';
+import { isInstalled, runProgram } from './programs.ts';
+import { chartOf, type Report, tableOf } from './report.ts';
+import { runRounds, type Standing } from './rounds.ts';
+import { runPgbench, sendGrpc, sendJsonByAutocannon, sendJsonByWrk, sendReplaysByH2load } from './senders.ts';
+
+/** Calls under way at every door but pgbench's, which has 32 clients. */
+const concurrency = 64;
+const warmUpSeconds = 3;
+const loneSeconds = 3;
+const senderCheckSeconds = 3;
+
+/** Measures the gateway, its peers and pgbench side by side, and prints the table. */
+export async function compare(ground: Ground, options: BenchOptions): Promise<Report> {
+  if (options.peers) await installPeers(ground);
+  const hasWrk = await isInstalled('wrk');
+  const sendJson = hasWrk ? sendJsonByWrk : sendJsonByAutocannon;
+  const contenders = await startContenders(ground.databaseUrl, options.peers);
+  if (await isInstalled('pgbench')) contenders.push(await pgbenchOn(ground.databaseUrl));
+  const sql = postgres(ground.databaseUrl, { max: 1 });
+  const run = async (contender: Contender, name: string, seconds: number, calls = concurrency) => {
+    if (contender.door === 'sql') return runPgbench(ground.databaseUrl, contender, seconds);
+    const load: LoadOptions = {
+      ...{ port: contender.port, credentials: contender.credentials },
+      ...{ concurrency: calls, seconds, run: `${name}-${contender.merchantId}` },
+    };
+    return stored(sql, contender, () => (contender.door === 'json' ? sendJson(load) : sendGrpc(load)));
+  };
+  for (const contender of contenders) await run(contender, 'warm', warmUpSeconds);
+  const standings = await runRounds(contenders, options.rounds, (contender, round) => {
+    ground.say(`round ${round + 1} of ${options.rounds}: ${contender.name}`);
+    return run(contender, `round${round}`, options.seconds);
+  });
+  const lone = await runRounds(
+    contenders.filter(({ name }) => name.startsWith('Gateway')),
+    3,
+    (contender, round) => run(contender, `lone${round}`, loneSeconds, 1),
+  );
+  const facts = {
+    ...loneFacts(lone, await loneInsertMs(ground.databaseUrl, contenders.at(-1)?.merchantId ?? 1)),
+    ...(await steadyFacts(contenders, standings, options.seconds)),
+    ...(await senderFacts(ground, contenders)),
+  };
+  await sql.end();
+  const senders = [hasWrk ? 'wrk' : 'autocannon', 'the sender in apps/bench/src/grpc-sender.ts'];
+  const { rounds, seconds } = options;
+  const report: Report = { date: ground.date, machine: ground.machine, senders, rounds, seconds, standings, facts };
+  ground.say(`\nJSON by ${senders[0]}, gRPC by ${senders[1]}\n\n${tableOf(report)}\n`);
+  for (const [fact, figure] of Object.entries(facts)) ground.say(`${fact}: ${figure.toFixed(2)}`);
+  if (options.chart !== undefined) await writeFile(options.chart, chartOf(report));
+  return report;
+}
+
+/** Counts what was stored: only that is taken for an answer. Answers on their way when the sender stops are stored unseen. */
+async function stored(sql: postgres.Sql, contender: Contender, send: () => Promise<LoadResult>): Promise<LoadResult> {
+  const count = async () => {
+    const [row] = await sql`select count(*)::int as count from orders where merchant_id = ${contender.merchantId}`;
+    return Number(row?.count);
+  };
+  const before = await count();
+  const result = await send();
+  return { ...result, answers: Math.min(result.answers, (await count()) - before) };
+}
+
+async function pgbenchOn(databaseUrl: string): Promise<Contender> {
+  const { id, credentials } = await createMerchant(databaseUrl, 'pgbench');
+  return { name: 'pgbench', door: 'sql', port: 0, credentials, merchantId: id, pid: 0 };
+}
+
+function loneFacts(lone: readonly Standing[], insertMs: number): Record<string, number> {
+  const facts: Record<string, number> = { 'one caller alone, a prepared insert by the driver, median ms': insertMs };
+  for (const { name, p50Ms } of lone) {
+    facts[`one caller alone, ${name}, median ms`] = p50Ms;
+    facts[`one caller alone, ${name}, x the insert`] = p50Ms / insertMs;
+  }
+  return facts;
+}
+
+/** The tail at half of the gateway's own peak, beside the peer that does one insert a call, at the same rate. */
+async function steadyFacts(
+  contenders: readonly Contender[],
+  standings: readonly Standing[],
+  seconds: number,
+): Promise<Record<string, number>> {
+  const peak = standings.find(({ name }) => name === 'Gateway, gRPC')?.ordersPerSecond ?? 0;
+  const facts: Record<string, number> = {};
+  for (const contender of contenders) {
+    if (contender.name !== 'Gateway, gRPC' && contender.name !== 'grpc-js + Drizzle, prepared') continue;
+    const { port, credentials, merchantId } = contender;
+    const run = `steady-${merchantId}`;
+    const { p99Ms } = await sendGrpc({ port, credentials, concurrency, seconds, run, rate: Math.round(peak / 2) });
+    facts[`at half of the gateway's gRPC peak, ${contender.name}, p99 ms`] = p99Ms;
+  }
+  return facts;
+}
+
+/** Whether the sender is what is measured: on replays, which h2load can send too, it must not be slower than h2load. */
+async function senderFacts(ground: Ground, contenders: readonly Contender[]): Promise<Record<string, number>> {
+  const gateway = contenders.find(({ name }) => name === 'Gateway, gRPC');
+  if (gateway === undefined || !(await isInstalled('h2load'))) return {};
+  const load = {
+    ...{ port: gateway.port, credentials: gateway.credentials, concurrency },
+    seconds: senderCheckSeconds,
+    run: 'replay',
+  };
+  const byH2load = await sendReplaysByH2load(load, ground.folder);
+  const own = await sendGrpc({ ...load, replays: true });
+  return { 'replays by the own sender, x h2load': (own.answers / own.durationMs) * (1_000 / byH2load) };
+}
+
+/** The peers have a lockfile of their own, and are built once they are there. */
+async function installPeers(ground: Ground): Promise<void> {
+  ground.say('installing the peers');
+  // pnpm itself where it runs this script (a binary of its own since version 12), else by way of npm.
+  const [file = 'npx', ...before] = process.env.npm_execpath?.includes('pnpm')
+    ? [process.env.npm_execpath]
+    : ['npx', '--yes', 'pnpm@12.21.0'];
+  const env = { ...process.env, CI: '1' };
+  await runProgram(file, [...before, 'install', '--frozen-lockfile'], { cwd: peersFolder, env });
+  await runProgram(process.execPath, [join(peersFolder, 'node_modules/typescript/bin/tsc'), '-p', '.'], {
+    cwd: peersFolder,
+  });
+}

@@ -1,0 +1,59 @@
+import { createServer, type Http2Server, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import { fromBinary } from '@bufbuild/protobuf';
+import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
+import { expect, test } from 'vitest';
+import { sendGrpcLoad } from './grpc-sender.ts';
+
+/** A server that Node.js made, so that the frames written by hand are read by someone else. */
+async function listen(
+  onOrder: (orderId: string, clientId: unknown) => string,
+): Promise<{ server: Http2Server; port: number }> {
+  const server = createServer();
+  server.on('session', (session) => session.on('error', () => {}).on('stream', answer));
+  const answer = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
+    stream.on('error', () => {});
+    const pieces: Uint8Array[] = [];
+    stream.on('data', (piece: Uint8Array) => pieces.push(piece));
+    stream.on('end', () => {
+      const { orderId } = fromBinary(CreateOrderRequestSchema, Buffer.concat(pieces).subarray(5));
+      const status = onOrder(orderId ?? '', headers['x-client-id']);
+      stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': status }));
+      stream.respond({ 'content-type': 'application/grpc' }, { waitForTrailers: true });
+      stream.end(Buffer.alloc(5));
+    });
+  };
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const address = server.address();
+  return { server, port: typeof address === 'object' && address !== null ? address.port : 0 };
+}
+
+const options = { concurrency: 8, seconds: 1, run: 'run-1', credentials: { clientId: 'app_1', clientSecret: 'sk_1' } };
+
+test('sends every call as a new order, with the credentials, and counts answers and failures', async () => {
+  const seen: string[] = [];
+  const { server, port } = await listen((orderId, clientId) => {
+    seen.push(orderId);
+    return clientId === 'app_1' && seen.length % 5 !== 0 ? '0' : '3';
+  });
+  const result = await sendGrpcLoad({ ...options, port });
+  server.close();
+  expect(result.answers).toBeGreaterThan(0);
+  expect(result.failed).toBeGreaterThan(0);
+  expect(new Set(seen).size).toBe(seen.length);
+  expect(seen[0]).toBe('run-1-0000000001');
+  expect(seen.length).toBeGreaterThanOrEqual(result.answers + result.failed);
+});
+
+test('sends one order over and over where replays are asked for, and no more calls than the rate', async () => {
+  const seen: string[] = [];
+  const { server, port } = await listen((orderId) => {
+    seen.push(orderId);
+    return '0';
+  });
+  await sendGrpcLoad({ ...options, port, rate: 50, replays: true });
+  server.close();
+  expect(new Set(seen)).toEqual(new Set(['run-1-0000000000']));
+  expect(seen.length).toBeLessThanOrEqual(60);
+});

@@ -1,0 +1,137 @@
+import { create, toBinary } from '@bufbuild/protobuf';
+import { CreateOrderRequestSchema, ServiceType } from '@gateway/contract/gateway/v1/order_service_pb';
+import { type GrpcConnection, openGrpcConnection } from './grpc-connection.ts';
+import { headerBlock } from './http2-frames.ts';
+import { type LoadOptions, type LoadResult, percentile } from './load.ts';
+
+export interface GrpcLoadOptions extends LoadOptions {
+  /** Calls a second, on a schedule of its own; absent: as many as are answered. */
+  readonly rate?: number;
+  /** Sends one order over and over. */
+  readonly replays?: boolean;
+}
+
+const connectionsMax = 4;
+const numberDigits = 10;
+const tickMs = 1;
+
+/** Loads a gRPC door and tells what came of it. Run as a program, it takes its options as JSON in its first argument. */
+export async function sendGrpcLoad(options: GrpcLoadOptions): Promise<LoadResult> {
+  const { concurrency, seconds, rate } = options;
+  const nextMessage = messages(options);
+  const latencies: number[] = [];
+  let okTrailers: Buffer | undefined;
+  let failed = 0;
+  let isOver = false;
+  const connections: GrpcConnection[] = [];
+  for (let index = 0; index < Math.min(connectionsMax, concurrency); index += 1) {
+    const connection = openGrpcConnection({
+      port: options.port,
+      headers: headerBlock(headersOf(options)),
+      nextMessage,
+      onAnswer(trailers, latencyMs) {
+        // The first answer is taken for a good one; the bench counts the rows that were stored.
+        okTrailers ??= Buffer.from(trailers);
+        if (trailers.equals(okTrailers)) latencies.push(latencyMs);
+        else failed += 1;
+        if (!isOver && rate === undefined) connection.send(1);
+      },
+      onBroken(reason) {
+        if (isOver) return;
+        process.stderr.write(`${reason}\n`);
+        process.exit(1);
+      },
+    });
+    connections.push(connection);
+  }
+  const startedAt = performance.now();
+  const pacing = rate === undefined ? startAll(connections, concurrency) : pace(connections, rate, startedAt);
+  await new Promise((resolve) => {
+    setTimeout(resolve, seconds * 1_000);
+  });
+  isOver = true;
+  clearInterval(pacing);
+  const durationMs = performance.now() - startedAt;
+  for (const connection of connections) connection.close();
+  const sorted = Float64Array.from(latencies).sort();
+  return {
+    answers: latencies.length,
+    failed,
+    durationMs,
+    p50Ms: percentile(sorted, 50),
+    p99Ms: percentile(sorted, 99),
+  };
+}
+
+function startAll(connections: readonly GrpcConnection[], concurrency: number): undefined {
+  connections.forEach((connection, index) => {
+    const share = Math.floor((concurrency + connections.length - 1 - index) / connections.length);
+    connection.send(share);
+  });
+  return undefined;
+}
+
+function pace(connections: readonly GrpcConnection[], rate: number, startedAt: number): NodeJS.Timeout {
+  let sent = 0;
+  return setInterval(() => {
+    const due = Math.floor(((performance.now() - startedAt) * rate) / 1_000);
+    for (; sent < due; sent += 1) connections[sent % connections.length]?.send(1);
+  }, tickMs);
+}
+
+function headersOf({ port, credentials }: LoadOptions): Record<string, string> {
+  return {
+    ':method': 'POST',
+    ':scheme': 'http',
+    ':path': '/gateway.v1.OrderService/CreateOrder',
+    ':authority': `127.0.0.1:${port}`,
+    'content-type': 'application/grpc',
+    te: 'trailers',
+    'x-client-id': credentials.clientId,
+    'x-client-secret': credentials.clientSecret,
+  };
+}
+
+/** Messages that differ in the number at the end of their order_id only, written over in one buffer. */
+function messages({ run, replays }: GrpcLoadOptions): () => Uint8Array {
+  const digits = '0'.repeat(numberDigits);
+  const data = orderMessage(`${run}-${digits}`);
+  const bytes = Buffer.alloc(5 + data.length);
+  bytes.writeUInt32BE(data.length, 1);
+  bytes.set(data, 5);
+  const place = bytes.indexOf(digits);
+  let number = 0;
+  return () => {
+    if (replays !== true) number += 1;
+    bytes.write(String(number).padStart(numberDigits, '0'), place, 'latin1');
+    return bytes;
+  };
+}
+
+/** The same order that `order.lua` sends. */
+export function orderMessage(orderId: string): Uint8Array {
+  const order = create(CreateOrderRequestSchema, {
+    orderId,
+    orderAmount: 1249.5,
+    orderCurrency: 'EUR',
+    orderNote: 'Two walnut shelves and one reading lamp',
+    serviceType: ServiceType.PHYSICAL_GOODS,
+    customerName: 'Noor van der Linden',
+    customerEmail: 'noor.vanderlinden@example.com',
+    customerPhone: '+31 20 555 0142',
+    customerAddressLine1: 'Lindengracht 88',
+    customerAddressLine2: 'Second floor',
+    customerAddressCity: 'Amsterdam',
+    customerAddressState: 'Noord-Holland',
+    customerAddressCountry: 'Netherlands',
+    customerAddressPostalCode: '1015 KK',
+    orderChecksum: 'made-by-the-shop-7d1c',
+    returnUrl: 'https://shop.example.com/checkout/return?cart=5521',
+  });
+  return toBinary(CreateOrderRequestSchema, order);
+}
+
+if (import.meta.main) {
+  const result = await sendGrpcLoad(JSON.parse(process.argv[2] ?? '{}') as GrpcLoadOptions);
+  process.stdout.write(`${JSON.stringify(result)}\n`, () => process.exit(0));
+}

@@ -1,0 +1,99 @@
+import { writeFile } from 'node:fs/promises';
+import { cpus } from 'node:os';
+import { join } from 'node:path';
+import type { Contender } from './contenders.ts';
+import { type GrpcLoadOptions, orderMessage } from './grpc-sender.ts';
+import { type LoadOptions, type LoadResult, resultIn } from './load.ts';
+import { runProgram } from './programs.ts';
+
+const wrkThreads = 2;
+
+/** Loads the JSON door with wrk: C, with every request a new order by a script. */
+export async function sendJsonByWrk({
+  port,
+  concurrency,
+  seconds,
+  run,
+  credentials,
+}: LoadOptions): Promise<LoadResult> {
+  const threads = Math.min(wrkThreads, concurrency);
+  const output = await runProgram(
+    'wrk',
+    [
+      `-t${threads}`,
+      `-c${concurrency}`,
+      `-d${seconds}s`,
+      '-s',
+      join(import.meta.dirname, 'order.lua'),
+      `http://127.0.0.1:${port}`,
+    ],
+    {
+      env: {
+        ...process.env,
+        ...{ BENCH_RUN: run, BENCH_CLIENT_ID: credentials.clientId, BENCH_CLIENT_SECRET: credentials.clientSecret },
+      },
+    },
+  );
+  const { answers, failed, ...times } = resultIn(output);
+  return { answers: answers - failed, failed, ...times };
+}
+
+/** Loads the JSON door with autocannon, where wrk is not on the machine. It costs more than the door that it measures. */
+export async function sendJsonByAutocannon(options: LoadOptions): Promise<LoadResult> {
+  const program = join(import.meta.dirname, '../peers/autocannon.mjs');
+  return resultIn(await runProgram(process.execPath, [program, JSON.stringify(options)]));
+}
+
+/** Loads a gRPC door with the sender of this folder, as a process of its own. */
+export async function sendGrpc(options: GrpcLoadOptions): Promise<LoadResult> {
+  const program = join(import.meta.dirname, 'grpc-sender.ts');
+  return resultIn(await runProgram(process.execPath, [program, JSON.stringify(options)]));
+}
+
+/** Loads a gRPC door with h2load: one body over and over, so replays only. */
+export async function sendReplaysByH2load(options: LoadOptions, folder: string): Promise<number> {
+  const data = orderMessage(`${options.run}-0000000000`);
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(data.length, 1);
+  const body = join(folder, 'message');
+  await writeFile(body, Buffer.concat([head, data]));
+  const { clientId, clientSecret } = options.credentials;
+  const output = await runProgram('h2load', [
+    ...['-c4', `-m${options.concurrency / 4}`, `-D${options.seconds}`, '-t1', '-d', body],
+    ...['-H', 'content-type: application/grpc', '-H', 'te: trailers'],
+    ...['-H', `x-client-id: ${clientId}`, '-H', `x-client-secret: ${clientSecret}`],
+    `http://127.0.0.1:${options.port}/gateway.v1.OrderService/CreateOrder`,
+  ]);
+  return Number(/, ([\d.]+) req\/s/.exec(output)?.[1] ?? Number.NaN);
+}
+
+const pgbenchClients = 32;
+
+/** One order a transaction from C, with nothing in front of the database. */
+export async function runPgbench(databaseUrl: string, contender: Contender, seconds: number): Promise<LoadResult> {
+  const url = new URL(databaseUrl);
+  const output = await runProgram(
+    'pgbench',
+    [
+      ...[
+        '-n',
+        '-M',
+        'prepared',
+        '-c',
+        String(pgbenchClients),
+        '-j',
+        String(Math.min(2, cpus().length)),
+        '-T',
+        String(seconds),
+      ],
+      ...['-D', `merchant=${contender.merchantId}`, '-f', join(import.meta.dirname, 'order.sql')],
+      ...['-h', url.hostname, '-p', url.port, '-U', decodeURIComponent(url.username), url.pathname.slice(1)],
+    ],
+    { env: { ...process.env, PGPASSWORD: decodeURIComponent(url.password) } },
+  );
+  const number = (pattern: RegExp) => Number(pattern.exec(output)?.[1] ?? Number.NaN);
+  const answers = number(/actually processed: (\d+)/);
+  const rate = number(/tps = ([\d.]+)/);
+  const latency = number(/latency average = ([\d.]+)/);
+  return { answers, failed: 0, durationMs: (answers / rate) * 1_000, p50Ms: latency, p99Ms: Number.NaN };
+}

@@ -1,0 +1,82 @@
+import { execFile } from 'node:child_process';
+import { access, constants, mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { type Browser, chromium } from 'playwright-core';
+
+/** Where browsers that speak the DevTools protocol are usually installed. CHROMIUM_PATH names another. */
+const usualPlaces = [
+  ...['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome', '/snap/bin/chromium'],
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+];
+
+/**
+ * A Chromium in an npm package, for Linux on x64. It is fetched here and not among the dependencies, because its 66 MB would be
+ * part of every first start.
+ */
+const packaged = { name: '@sparticuz/chromium', version: '147.0.0' };
+const cache = join(import.meta.dirname, '../../node_modules/.cache/chromium');
+const installLimitMs = 180_000;
+
+/** No sandbox: in containers there is none to be had, and the only pages opened are our own. */
+const ownArguments = [
+  ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-sync'],
+  ...['--disable-background-networking', '--disable-component-update'],
+];
+
+export type OpenedBrowser =
+  | { readonly kind: 'opened'; readonly browser: Browser; readonly told: string }
+  | { readonly kind: 'none'; readonly reason: string };
+
+/** Opens a Chromium: an installed one, else one out of npm. Never rejects; where none can be had, it says why. */
+export async function openBrowser(): Promise<OpenedBrowser> {
+  const reasons: string[] = [];
+  for (const find of [findInstalled, installPackaged]) {
+    try {
+      const { executablePath, args } = await find();
+      const browser = await chromium.launch({ executablePath, args, timeout: 60_000 });
+      return { kind: 'opened', browser, told: `Chromium ${browser.version()} at ${executablePath}` };
+    } catch (error) {
+      reasons.push(error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error));
+    }
+  }
+  return { kind: 'none', reason: reasons.join('; ') };
+}
+
+interface Found {
+  readonly executablePath: string;
+  readonly args: string[];
+}
+
+async function findInstalled(): Promise<Found> {
+  const { CHROMIUM_PATH } = process.env;
+  for (const executablePath of CHROMIUM_PATH ? [CHROMIUM_PATH] : usualPlaces) {
+    const isThere = await access(executablePath, constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) return { executablePath, args: ownArguments };
+  }
+  throw new Error('no installed Chromium or Chrome');
+}
+
+async function installPackaged(): Promise<Found> {
+  if (process.platform !== 'linux' || process.arch !== 'x64') {
+    throw new Error(`${packaged.name} has none for ${process.platform} ${process.arch}`);
+  }
+  const entry = join(cache, 'node_modules', packaged.name, 'build/esm/index.js');
+  const isThere = await access(entry).then(
+    () => true,
+    () => false,
+  );
+  if (!isThere) {
+    await mkdir(cache, { recursive: true });
+    const wanted = `${packaged.name}@${packaged.version}`;
+    const args = ['install', '--prefix', cache, '--no-audit', '--no-fund', '--ignore-scripts', wanted];
+    await promisify(execFile)('npm', args, { timeout: installLimitMs, cwd: cache });
+  }
+  const { default: packagedChromium } = await import(pathToFileURL(entry).href);
+  return { executablePath: await packagedChromium.executablePath(), args: ownArguments };
+}

@@ -1,0 +1,104 @@
+import { openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createJsonClient } from '../../harness/src/clients/json-client.ts';
+import { fillCall, type Merchants } from '../../harness/src/fixtures/fill-call.ts';
+import type { FixtureCall } from '../../harness/src/fixtures/fixture.ts';
+import { fixturesFolder, loadFixtures } from '../../harness/src/fixtures/load-fixtures.ts';
+import { createMerchant } from '../src/new-merchant.ts';
+import { exampleOrder } from '../src/reference/example-order.ts';
+import { openApi } from '../src/reference/openapi.ts';
+import { type RunningGateway, runGateway } from './running-gateway.ts';
+
+// The fixtures say what the gateway takes and answers, the OpenAPI document says it to tools: here each is held to the other.
+
+const { fixtures, validOrder } = await loadFixtures(fixturesFolder);
+
+const document = openApi('https://pay.example.com');
+const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
+ajv.addSchema(document, 'openapi');
+
+let gateway: RunningGateway;
+let merchants: Merchants;
+beforeAll(async () => {
+  gateway = await runGateway();
+  const strict = await createMerchant(gateway.databaseUrl, 'Strict Shop');
+  const accounts = openMerchantAccounts(gateway.databaseUrl);
+  await accounts.setChecksumMode(strict.clientId, 'required');
+  await accounts.close();
+  const second = await createMerchant(gateway.databaseUrl, 'Second Shop');
+  merchants = { first: gateway.credentials, second, strict };
+}, 60_000);
+afterAll(() => gateway?.close(), 60_000);
+
+function validator(...pointer: string[]): ValidateFunction {
+  const places = pointer.map((part) => part.replaceAll('~', '~0').replaceAll('/', '~1')).map(encodeURIComponent);
+  return ajv.compile({ $ref: `openapi#/${places.join('/')}` });
+}
+
+/** What the document says about an answer of `POST /order`; of anything else, that a refusal is a problem. */
+function answerValidator(call: FixtureCall, status: number, mediaType: string): ValidateFunction {
+  if (call.method !== 'POST' || (call.path ?? '/order') !== '/order')
+    return validator('components', 'schemas', 'Problem');
+  return validator('paths', '/order', 'post', 'responses', String(status), 'content', mediaType, 'schema');
+}
+
+const isOrder = validator('components', 'schemas', 'Order');
+
+/** What a schema can't say: decimals, what only a URL parser finds, lone surrogates, and a merchant's own checksum mode. */
+function isBeyondSchema(call: FixtureCall, sent: unknown): boolean {
+  const codes = call.expect.errors.map(([, code]) => code);
+  if (codes.every((code) => code === 'too_precise' || code === 'bad_format')) return true;
+  return call.merchant === 'strict' || !JSON.stringify(sent).isWellFormed() || /\\ud[89a-f]/.test(JSON.stringify(sent));
+}
+
+/** The body as a tool that holds it to the document reads it. */
+function jsonOf(bytes: Uint8Array | undefined): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    return undefined;
+  }
+}
+
+describe('every fixture at the JSON door', () => {
+  const said = fixtures.filter(({ calls }) =>
+    calls.some(({ doors, via }) => doors.includes('json') && via === undefined),
+  );
+
+  test('there are some', () => {
+    expect(said.length).toBeGreaterThan(100);
+  });
+
+  test.each(said.map((fixture) => [fixture.file, fixture] as const))('%s conforms', async (file, fixture) => {
+    const client = createJsonClient(gateway.url);
+    try {
+      for (const call of fixture.calls) {
+        if (!call.doors.includes('json') || (call.via !== undefined && call.via !== 'json')) continue;
+        const { outgoing } = fillCall(call, { merchants, orderId: `conforms-${file}`, validOrder });
+        const sent = jsonOf(outgoing.bytes);
+        const answer = await client.send(outgoing);
+        if (answer.kind !== 'http') throw new Error('there was no answer');
+        const mediaType = answer.headers['content-type']?.split(';')[0] ?? '';
+        const conforms = answerValidator(call, answer.status, mediaType);
+        expect(conforms(answer.body), ajv.errorsText(conforms.errors)).toBe(true);
+        if (answer.status < 300) expect(isOrder(sent), ajv.errorsText(isOrder.errors)).toBe(true);
+        if (call.expect.outcome === 'invalid_order' && sent !== undefined && !isBeyondSchema(call, sent)) {
+          expect(isOrder(sent), `the schema takes what is refused: ${JSON.stringify(sent)}`).toBe(false);
+        }
+      }
+    } finally {
+      client.close();
+    }
+  });
+});
+
+test('the order that the reference shows is the fixture of the interface’s example', () => {
+  const fixture = fixtures.find(({ file }) => file === 'interface-example-in-full');
+  const content = fixture?.calls[0]?.content;
+  if (content?.kind !== 'order') throw new Error('the fixture has no order');
+  const { order_id, order_amount, ...fields } = exampleOrder;
+  expect(content.value).toMatchObject(fields);
+  expect(Number(Object(content.value.order_amount).text ?? content.value.order_amount)).toBe(order_amount);
+  expect(order_id).not.toBe('');
+});

@@ -1,0 +1,36 @@
+import { parseArgs } from 'node:util';
+import { auditJournal, auditTold, isClean } from './audit/audit-journal.ts';
+import { openAuditDatabase } from './audit/open-audit-database.ts';
+
+/** How the command ends: everything is there; something is not; nothing could be held against anything. */
+const exitCodes = { clean: 0, faulty: 1, bad: 2 } as const;
+
+const usage = `Holds the journal of a load run against the database: every acknowledged order must be there once, unchanged.
+
+pnpm audit-orders --journal FILE
+
+The database is the gateway's: DATABASE_URL, or the embedded PostgreSQL in DATA_DIR (.data/ unless told).
+`;
+
+try {
+  process.exitCode = await audit();
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
+  process.exitCode = exitCodes.bad;
+}
+
+async function audit(): Promise<number> {
+  const { journal } = parseArgs({ options: { journal: { type: 'string' } } }).values;
+  if (journal === undefined) {
+    process.stderr.write(usage);
+    return exitCodes.bad;
+  }
+  const database = await openAuditDatabase(process.env);
+  try {
+    const counts = await auditJournal(journal, database.url);
+    process.stdout.write(auditTold(counts));
+    return isClean(counts) ? exitCodes.clean : exitCodes.faulty;
+  } finally {
+    await database.close();
+  }
+}

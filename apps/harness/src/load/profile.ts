@@ -1,0 +1,117 @@
+import { readFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { JsonShape } from '../fixtures/json-shape.ts';
+import { readJson } from '../fixtures/written-number.ts';
+import type { Phase } from './arrivals.ts';
+import { type LoadSettings, modes, protocols, type Thresholds } from './settings.ts';
+
+/** The profiles of this room. */
+export const profilesFolder = fileURLToPath(new URL('../../profiles', import.meta.url));
+
+/** A file that cannot be run: its name, and why. */
+export class ProfileFault extends Error {
+  constructor(file: string, reason: string) {
+    super(`${file}: ${reason}`);
+  }
+}
+
+export type Profile = Omit<LoadSettings, 'seed' | 'workers'>;
+
+/** Bounds of what makes sense: a day, a rate that no single machine sends, and sockets below its file descriptors. */
+const secondsMax = 86_400;
+const rateMax = 1_000_000;
+const connectionsMax = 5_000;
+const underWayMaxMax = 100_000;
+const merchantsMax = 1_000;
+const repeatMax = 10_000;
+
+const members = [
+  ...['about', 'mode', 'protocol', 'phases', 'repeat', 'connections', 'under_way_max', 'merchants'],
+  ...['replay_share', 'invalid_share', 'thresholds'],
+];
+
+/** What a profile says that leaves a member out. */
+export const usual = { connections: 16, underWayMax: 1_000, merchants: 1, replayShare: 0, invalidShare: 0 } as const;
+
+/**
+ * Reads a profile: by the path of its file, or by the name of one of this room's. Rejects with a {@link ProfileFault} that names
+ * the file and the reason.
+ */
+export async function loadProfile(nameOrFile: string): Promise<Profile> {
+  const isName = /^[a-z0-9-]+$/.test(nameOrFile);
+  const path = isName ? join(profilesFolder, `${nameOrFile}.json`) : nameOrFile;
+  const file = basename(path);
+  try {
+    return parseProfile(file.replace(/\.json$/, ''), await readFile(path, 'utf8'));
+  } catch (error) {
+    const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    throw new ProfileFault(file, missing ? 'there is no such file' : error instanceof Error ? error.message : 'unread');
+  }
+}
+
+/** Reads a profile's text. Throws an Error with a sentence for the first fault. */
+export function parseProfile(name: string, text: string): Profile {
+  const shape = new JsonShape('the profile', readJson(text), members);
+  const replayShare = shape.numberIfAny('replay_share', 0, 1) ?? usual.replayShare;
+  const invalidShare = shape.numberIfAny('invalid_share', 0, 1) ?? usual.invalidShare;
+  if (replayShare + invalidShare > 1) throw shape.fault('replay_share', 'and invalid_share must not exceed 1 together');
+  const connections = integer(shape, 'connections', connectionsMax) ?? usual.connections;
+  return {
+    profile: name,
+    mode: chosen(shape, 'mode', modes) ?? 'open',
+    protocol: chosen(shape, 'protocol', protocols) ?? 'json',
+    phases: parsePhases(shape),
+    connections,
+    underWayMax: integer(shape, 'under_way_max', underWayMaxMax) ?? usual.underWayMax,
+    merchants: integer(shape, 'merchants', merchantsMax) ?? usual.merchants,
+    replayShare,
+    invalidShare,
+    thresholds: shape.has('thresholds') ? parseThresholds(shape.object('thresholds')) : {},
+  };
+}
+
+function parsePhases(shape: JsonShape): Phase[] {
+  const once = shape.list('phases').map((value, index): Phase => {
+    const phase = new JsonShape(`phase ${index + 1}`, value, ['seconds', 'rate', 'to']);
+    const seconds = phase.numberIfAny('seconds', 0.001, secondsMax);
+    const rateFrom = phase.numberIfAny('rate', 0, rateMax);
+    if (seconds === undefined) throw phase.fault('seconds', 'is missing');
+    if (rateFrom === undefined) throw phase.fault('rate', 'is missing');
+    return { seconds, rateFrom, rateTo: phase.numberIfAny('to', 0, rateMax) ?? rateFrom };
+  });
+  if (once.length === 0) throw shape.fault('phases', 'must hold a phase');
+  const repeat = integer(shape, 'repeat', repeatMax) ?? 1;
+  const seconds = repeat * once.reduce((sum, phase) => sum + phase.seconds, 0);
+  if (seconds > secondsMax) throw shape.fault('phases', `must not last longer than ${secondsMax} s in all`);
+  return Array.from({ length: repeat }, () => once).flat();
+}
+
+function parseThresholds(value: unknown): Thresholds {
+  const shape = new JsonShape('thresholds', value, ['p99_ms', 'error_rate', 'dropped_rate', 'lost']);
+  const limits: Thresholds = {
+    ...limit(shape, 'p99_ms', 600_000),
+    ...limit(shape, 'error_rate', 1),
+    ...limit(shape, 'dropped_rate', 1),
+    ...limit(shape, 'lost', Number.MAX_SAFE_INTEGER),
+  };
+  return limits;
+}
+
+function limit(shape: JsonShape, name: keyof Thresholds, most: number): Thresholds {
+  const number = shape.numberIfAny(name, 0, most);
+  return number === undefined ? {} : { [name]: number };
+}
+
+function integer(shape: JsonShape, name: string, most: number): number | undefined {
+  const number = shape.integerIfAny(name);
+  if (number !== undefined && number > most) throw shape.fault(name, `must be at most ${most}`);
+  return number;
+}
+
+function chosen<Choice extends string>(shape: JsonShape, name: string, choices: readonly Choice[]): Choice | undefined {
+  const text = shape.textIfAny(name);
+  const choice = choices.find((known) => known === text);
+  if (text !== undefined && choice === undefined) throw shape.fault(name, `must be one of ${choices.join(', ')}`);
+  return choice;
+}

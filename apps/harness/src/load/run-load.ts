@@ -1,0 +1,61 @@
+import type { Credentials } from '../fixtures/fill-call.ts';
+import type { GatewayAddresses } from '../gateway-process.ts';
+import { arrivalsOf } from './arrivals.ts';
+import { startJournal } from './journal.ts';
+import { orderIdPrefix } from './plan-calls.ts';
+import { createProgress, type ProgressOutput } from './progress.ts';
+import type { LoadSettings } from './settings.ts';
+import { startWorkers } from './start-workers.ts';
+import { createTotals, type Totals } from './totals.ts';
+
+export interface LoadRun {
+  readonly settings: LoadSettings;
+  readonly target: GatewayAddresses;
+  readonly credentials: readonly Credentials[];
+  /** Where acknowledgements are written; must not be there yet. */
+  readonly journalFile: string | undefined;
+  readonly progress: ProgressOutput;
+}
+
+export interface LoadOutcome {
+  readonly totals: Totals;
+  readonly startedAt: Date;
+  readonly seconds: number;
+  readonly interrupted: boolean;
+}
+
+/** How often the progress line is told anew. */
+const progressEveryMs = 500;
+
+/** Sends a whole run and counts what became of it. When `signal` aborts, the run ends at once with what was counted so far. */
+export async function runLoad(run: LoadRun, signal: AbortSignal): Promise<LoadOutcome> {
+  const { settings, target, credentials, journalFile } = run;
+  if (journalFile !== undefined) {
+    const clientIds = credentials.map(({ clientId }) => clientId);
+    startJournal(journalFile, { orderIdPrefix: orderIdPrefix(settings.seed), clientIds });
+  }
+  const totals = createTotals();
+  const { httpUrl, grpcAddress } = target;
+  const task = { settings, httpUrl, grpcAddress, credentials, journalFile };
+  const workers = await startWorkers(task, (part) => totals.add(part));
+  const startedAt = new Date();
+  const startMs = performance.now();
+  const progress = createProgress(run.progress, totals, arrivalsOf(settings.phases).seconds);
+  const ticking = setInterval(() => progress.update(performance.now() - startMs), progressEveryMs);
+  const interrupt = () => void workers.stop();
+  signal.addEventListener('abort', interrupt, { once: true });
+  try {
+    if (signal.aborted) interrupt();
+    await workers.ended.catch((error: unknown) => {
+      // Of a worker that had to be killed, what it told before counts.
+      if (!signal.aborted) throw error;
+    });
+    const seconds = (performance.now() - startMs) / 1_000;
+    return { totals, startedAt, seconds, interrupted: signal.aborted };
+  } finally {
+    clearInterval(ticking);
+    progress.end();
+    signal.removeEventListener('abort', interrupt);
+    await workers.stop();
+  }
+}

@@ -1,0 +1,59 @@
+import { Pool } from 'undici';
+import { requestTimeoutMs } from '../../clients/client.ts';
+import type { LoadCall } from '../make-calls.ts';
+import { noReply, type Reply, type Sender } from './sender.ts';
+
+/** An answer over HTTP/1.1, read to its end. */
+export interface HttpReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: Buffer;
+}
+
+/** HTTP/1.1 on so many connections, one call at a time on each; calls beyond that wait for a free one. */
+export function createHttpSender(httpUrl: string, connections: number, readReply: (reply: HttpReply) => Reply): Sender {
+  const { origin, pathname } = new URL(httpUrl);
+  const base = pathname === '/' ? '' : pathname;
+  const pool = new Pool(origin, {
+    connections,
+    pipelining: 1,
+    headersTimeout: requestTimeoutMs,
+    bodyTimeout: requestTimeoutMs,
+    connectTimeout: requestTimeoutMs,
+  });
+  return {
+    send: (call) => exchange(pool, base, call).then(readReply).catch(noReply),
+    close: () => {
+      pool.destroy().catch(() => {});
+    },
+  };
+}
+
+/** The pool's own dispatch in place of its `request`, which wraps every body in a stream that nobody here needs. */
+function exchange(pool: Pool, base: string, { path, headers, body }: LoadCall): Promise<HttpReply> {
+  const { promise, resolve, reject } = Promise.withResolvers<HttpReply>();
+  let status = 0;
+  let answered: HttpReply['headers'] = {};
+  const pieces: Buffer[] = [];
+  pool.dispatch(
+    { path: `${base}${path}`, method: 'POST', headers, body },
+    {
+      onResponseStart(_controller, statusCode, responseHeaders) {
+        status = statusCode;
+        answered = responseHeaders;
+      },
+      onResponseData(_controller, piece) {
+        pieces.push(piece);
+      },
+      onResponseEnd() {
+        const [only] = pieces;
+        const whole = pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces);
+        resolve({ status, headers: answered, body: whole });
+      },
+      onResponseError(_controller, error) {
+        reject(error);
+      },
+    },
+  );
+  return promise;
+}

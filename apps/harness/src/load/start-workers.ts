@@ -1,0 +1,103 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { SecondPart } from './recorder.ts';
+import type { FromWorker, ToWorker, WorkerTask } from './worker-messages.ts';
+
+/** The sending processes of one run. */
+export interface Workers {
+  /** Resolves when all have ended; rejects when one fails. */
+  readonly ended: Promise<void>;
+  /** Asks all to give up what is under way, tell what they counted, and end. Those that do not are killed. */
+  stop(): Promise<void>;
+}
+
+const workerFile = fileURLToPath(new URL('worker.ts', import.meta.url));
+
+/** Reading fixtures and compiling takes a second here. */
+const readyTimeoutMs = 30_000;
+/** The run starts so long after all are ready, for the word to reach them all. */
+const beginInMs = 100;
+const stopTimeoutMs = 2_000;
+
+/** Starts the sending processes and lets them begin at one moment. `onPart` gets what each counted, second by second. */
+export async function startWorkers(
+  task: Omit<WorkerTask, 'kind' | 'place'>,
+  onPart: (part: SecondPart) => void,
+): Promise<Workers> {
+  const children = Array.from({ length: task.settings.workers }, () => fork(workerFile, { execArgv: [] }));
+  const runs = children.map((child) => follow(child, onPart));
+  const ended = Promise.all(runs.map((run) => run.ended)).then(() => undefined);
+  const stop = async () => {
+    for (const child of children) say(child, { kind: 'stop' });
+    const patience = new AbortController();
+    const tooLong = sleep(stopTimeoutMs, undefined, { signal: patience.signal }).catch(() => {});
+    await Promise.race([Promise.allSettled(runs.map((run) => run.ended)), tooLong]);
+    patience.abort();
+    await endAll(children);
+  };
+  // Without a listener of its own, a failure before anyone waits for the end would be unhandled.
+  ended.catch(() => {});
+  try {
+    for (const [place, child] of children.entries()) say(child, { ...task, kind: 'task', place });
+    await withinReadyTime(Promise.race([Promise.all(runs.map((run) => run.ready)), ended]));
+    const startAtMs = Date.now() + beginInMs;
+    for (const child of children) say(child, { kind: 'begin', startAtMs });
+    return { ended: ended.finally(() => endAll(children)), stop };
+  } catch (error) {
+    await endAll(children);
+    throw error;
+  }
+}
+
+function say(child: ChildProcess, message: ToWorker): void {
+  if (child.connected) child.send(message, () => {});
+}
+
+function follow(child: ChildProcess, onPart: (part: SecondPart) => void) {
+  const ready = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  child.on('message', (message: FromWorker) => {
+    switch (message.kind) {
+      case 'ready':
+        return ready.resolve();
+      case 'second':
+        return onPart(message.part);
+      case 'ended':
+        return ended.resolve();
+      case 'failed':
+        return ended.reject(new Error(`a sending process failed: ${message.reason}`));
+    }
+  });
+  child.once('exit', (code) => ended.reject(new Error(`a sending process ended with code ${code}`)));
+  child.once('error', (error) => ended.reject(error));
+  return { ready: ready.promise, ended: ended.promise };
+}
+
+async function withinReadyTime(ready: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new Error(`a sending process was not ready in ${readyTimeoutMs} ms`)),
+      readyTimeoutMs,
+    );
+  });
+  try {
+    await Promise.race([ready, tooLate]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function endAll(children: readonly ChildProcess[]): Promise<void> {
+  await Promise.all(
+    children.map(async (child) => {
+      if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
+      const gone = once(child, 'exit');
+      // Nothing of it is needed any more, and it ignores gentler signals.
+      child.kill('SIGKILL');
+      await gone;
+    }),
+  );
+}

@@ -1,0 +1,141 @@
+import { type Door, doors } from '../clients/client.ts';
+import { bandEndsMs, createLatencies, decodeLatencies, type Latencies } from './latencies.ts';
+import type { SecondPart } from './recorder.ts';
+
+/** One second of a run, of all processes. */
+export interface SecondTotals {
+  readonly second: number;
+  readonly sent: number;
+  readonly done: number;
+  readonly wrong: number;
+  readonly dropped: number;
+  readonly p50_ms: number | undefined;
+  readonly p99_ms: number | undefined;
+  readonly max_ms: number | undefined;
+  /** Answers in each band of `bandEndsMs`, and beyond. */
+  readonly bands: readonly number[];
+}
+
+/** What a run came to so far. */
+export interface Totals {
+  add(part: SecondPart): void;
+  readonly sent: number;
+  readonly done: number;
+  /** Answers that were wrong, and calls that were given up without one. */
+  readonly errors: number;
+  readonly dropped: number;
+  readonly unanswered: number;
+  /** Without an answer at the end of the last second that is known. */
+  readonly underWay: number;
+  readonly outcomes: ReadonlyMap<string, { readonly count: number; readonly wrong: number }>;
+  readonly latencies: Latencies;
+  readonly lateness: Latencies;
+  readonly byDoor: ReadonlyMap<Door, Latencies>;
+  seconds(): SecondTotals[];
+}
+
+interface OpenSecond extends Omit<SecondTotals, 'p50_ms' | 'p99_ms' | 'max_ms' | 'bands'> {
+  sent: number;
+  done: number;
+  wrong: number;
+  dropped: number;
+  underWay: number;
+  readonly bands: number[];
+  /** Gone, once the second is far behind: a soak run has thousands of seconds, and a histogram takes many kilobytes. */
+  latencies: Latencies | undefined;
+  summary: Pick<SecondTotals, 'p50_ms' | 'p99_ms' | 'max_ms'>;
+}
+
+/** Parts of a second that is this far behind the newest have all arrived. */
+const openSecondsMax = 30;
+
+export function createTotals(): Totals {
+  const sums = { sent: 0, done: 0, errors: 0, dropped: 0, unanswered: 0 };
+  const outcomes = new Map<string, { count: number; wrong: number }>();
+  const latencies = createLatencies();
+  const lateness = createLatencies();
+  const byDoor = new Map<Door, Latencies>();
+  const seconds = new Map<number, OpenSecond>();
+  let newest = 0;
+
+  return {
+    add(part) {
+      const second = seconds.get(part.second) ?? emptySecond(part.second);
+      seconds.set(part.second, second);
+      newest = Math.max(newest, part.second);
+      for (const door of doors) {
+        const encoded = part.latencies[door];
+        if (encoded === undefined) continue;
+        const decoded = decodeLatencies(encoded);
+        const kept = byDoor.get(door) ?? createLatencies();
+        byDoor.set(door, kept);
+        for (const into of [latencies, kept, second.latencies]) into?.add(decoded);
+      }
+      lateness.add(decodeLatencies(part.lateness));
+      for (const [outcome, { count, wrong }] of Object.entries(part.outcomes)) {
+        const before = outcomes.get(outcome) ?? { count: 0, wrong: 0 };
+        outcomes.set(outcome, { count: before.count + count, wrong: before.wrong + wrong });
+        second.done += count;
+        second.wrong += wrong;
+        sums.done += count;
+        sums.errors += wrong;
+      }
+      part.bands.forEach((count, band) => {
+        second.bands[band] = (second.bands[band] ?? 0) + count;
+      });
+      second.sent += part.sent;
+      second.dropped += part.dropped;
+      second.wrong += part.unanswered;
+      second.underWay += part.underWay;
+      sums.sent += part.sent;
+      sums.dropped += part.dropped;
+      sums.unanswered += part.unanswered;
+      sums.errors += part.unanswered;
+      closeOld(seconds.get(newest - openSecondsMax));
+    },
+    get sent() {
+      return sums.sent;
+    },
+    get done() {
+      return sums.done;
+    },
+    get errors() {
+      return sums.errors;
+    },
+    get dropped() {
+      return sums.dropped;
+    },
+    get unanswered() {
+      return sums.unanswered;
+    },
+    get underWay() {
+      return seconds.get(newest)?.underWay ?? 0;
+    },
+    ...{ outcomes, latencies, lateness, byDoor },
+    seconds: () => Array.from({ length: seconds.size === 0 ? 0 : newest + 1 }, (_, at) => told(seconds.get(at), at)),
+  };
+}
+
+function emptySecond(second: number): OpenSecond {
+  return {
+    ...{ second, sent: 0, done: 0, wrong: 0, dropped: 0, underWay: 0, latencies: createLatencies() },
+    summary: { p50_ms: undefined, p99_ms: undefined, max_ms: undefined },
+    bands: Array.from({ length: bandEndsMs.length + 1 }, () => 0),
+  };
+}
+
+function closeOld(second: OpenSecond | undefined): void {
+  if (second?.latencies === undefined) return;
+  second.summary = summaryOf(second.latencies);
+  second.latencies = undefined;
+}
+
+function summaryOf(latencies: Latencies): OpenSecond['summary'] {
+  return { p50_ms: latencies.percentile(50), p99_ms: latencies.percentile(99), max_ms: latencies.max };
+}
+
+function told(second: OpenSecond | undefined, at: number): SecondTotals {
+  const { sent, done, wrong, dropped, bands, latencies, summary } = second ?? emptySecond(at);
+  const known = latencies === undefined ? summary : summaryOf(latencies);
+  return { second: at, sent, done, wrong, dropped, ...known, bands };
+}

@@ -1,0 +1,44 @@
+// Creates an order and finds it again with Connect's client. Packages: @connectrpc/connect, @connectrpc/connect-node,
+// @bufbuild/protobuf, and @gateway/contract: the code generated from proto/.
+// Usage: GRPC_ADDRESS=127.0.0.1:9090 CLIENT_ID=app_... CLIENT_SECRET=sk_... ORDER_ID=web-1001 node connect-client.mjs
+import { toJsonString } from '@bufbuild/protobuf';
+import { Code, ConnectError, createClient } from '@connectrpc/connect';
+import { createGrpcTransport } from '@connectrpc/connect-node';
+import { GetOrderResponseSchema, OrderService, ServiceType } from '@gateway/contract/gateway/v1/order_service_pb';
+import { ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
+
+const { GRPC_ADDRESS, CLIENT_ID, CLIENT_SECRET, ORDER_ID } = process.env;
+
+const client = createClient(OrderService, createGrpcTransport({ baseUrl: `http://${GRPC_ADDRESS}` }));
+const options = { headers: { 'x-client-id': CLIENT_ID, 'x-client-secret': CLIENT_SECRET }, timeoutMs: 5_000 };
+
+const order = {
+  orderId: ORDER_ID,
+  orderAmount: 10.0,
+  orderCurrency: 'USD',
+  orderNote: 'Two tickets',
+  serviceType: ServiceType.DIGITAL,
+  customerName: 'Ada Lovelace',
+  customerEmail: 'ada@example.com',
+  customerPhone: '+44 20 7946 0018',
+  customerAddressLine1: '12 St James Square',
+  customerAddressCity: 'London',
+  customerAddressState: 'London',
+  customerAddressCountry: 'United Kingdom',
+  customerAddressPostalCode: 'SW1Y 4JH',
+  orderChecksum: 'none',
+  returnUrl: 'https://shop.example.com/thanks',
+};
+
+try {
+  await client.createOrder(order, options);
+  // By the gateway's own id: { order: { case: 'serviceOrderId', value: created.serviceOrderId } }
+  const found = await client.getOrder({ order: { case: 'orderId', value: ORDER_ID } }, options);
+  process.stdout.write(`${toJsonString(GetOrderResponseSchema, found)}\n`);
+} catch (error) {
+  const refusal = ConnectError.from(error);
+  const reason = refusal.findDetails(ErrorInfoSchema)[0]?.reason;
+  // Decide on the reason; Unavailable and DeadlineExceeded mean: send the same order again.
+  process.stderr.write(`${Code[refusal.code]} ${reason}: ${refusal.message}\n`);
+  process.exitCode = 1;
+}
