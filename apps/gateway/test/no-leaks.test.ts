@@ -75,7 +75,7 @@ test.each(doors)(
   'at the door %s no field of an order is told in an answer',
   async (door, send) => {
     for (const field of textFields) {
-      // The order_id is the one field that an answer echoes.
+      // The answer to a kept order echoes its order_id; what refusals do with one is tested below.
       if (field === 'order_id') continue;
       for (const [index, value] of delicate.entries()) {
         const orderId = `leak-${door}-${field}-${index}`;
@@ -90,6 +90,16 @@ test.each(doors)(
   },
   60_000,
 );
+
+test.each(doors)('at the door %s a refused order_id is not told in an answer', async (_, send) => {
+  for (const value of delicate) {
+    for (const text of [`${value}\u0000`, `${value}${'x'.repeat(128)}`])
+      expect(await send(text, {})).not.toContain(value);
+    await send(value, {});
+    // In conflict with the order that is kept under it.
+    expect(await send(value, { order_note: 'another' })).not.toContain(value);
+  }
+});
 
 test('a checksum that does not verify echoes the canonical text and nothing else', async () => {
   const answer = await overJson('leak-checksum', {
