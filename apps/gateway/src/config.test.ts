@@ -9,6 +9,8 @@ test('without any variable it serves this machine alone, from the embedded datab
     grpcPort: 9090,
     baseUrl: undefined,
     databaseUrl: undefined,
+    checkoutTemplate: undefined,
+    checkoutClients: new Set(),
   });
   expect(config.dataDir).toMatch(/\/\.data$/);
 });
@@ -47,6 +49,10 @@ test.each([
   [{ BASE_URL: 'pay.example.com' }, 'BASE_URL'],
   [{ BASE_URL: 'https://pay.example.com/?a=b' }, 'BASE_URL'],
   [{ DATABASE_URL: 'mysql://db/x' }, 'DATABASE_URL'],
+  [{ CHECKOUT_URL: 'https://checkout.example.com/' }, 'CHECKOUT_URL'],
+  [{ CHECKOUT_URL: 'https://{order_token}.example.com/' }, 'CHECKOUT_URL'],
+  [{ CHECKOUT_CLIENTS: 'app_short' }, 'CHECKOUT_CLIENTS'],
+  [{ CHECKOUT_CLIENTS: `app_${'a'.repeat(24)},` }, 'CHECKOUT_CLIENTS'],
   [{ RATE_LIMIT: '0' }, 'RATE_LIMIT'],
 ])('refuses %j', (env, told) => {
   expect(() => readConfig(env)).toThrow(told);

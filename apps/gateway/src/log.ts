@@ -37,7 +37,7 @@ export function createLog(): Log {
   setInterval(() => destination.flush(), flushEveryMs).unref();
   return {
     call(record) {
-      logger.info({ ...record, duration_ms: Math.round(record.duration_ms * 1_000) / 1_000 }, 'call');
+      destination.write(callLine(record, new Date()));
     },
     info(message, facts = {}) {
       logger.info(facts, message);
@@ -53,6 +53,16 @@ export function createLog(): Log {
       destination.flushSync();
     },
   };
+}
+
+/**
+ * The line that pino would write, put together by hand: it is written for every call, and pino's way there makes 5 KB of
+ * garbage. No value needs escaping: ids are base62 or of the form in request-id.ts, the others are words of ours and numbers.
+ */
+function callLine({ request_id, door, merchant_id, code, duration_ms }: CallRecord, at: Date): string {
+  const merchant = merchant_id === undefined ? '' : `"merchant_id":${merchant_id},`;
+  const duration = Math.round(duration_ms * 1_000) / 1_000;
+  return `{"level":30,"time":"${at.toISOString()}","request_id":"${request_id}","door":"${door}",${merchant}"code":"${code}","duration_ms":${duration},"msg":"call"}\n`;
 }
 
 /** Only messages that are known to hold no value of a request are told. */

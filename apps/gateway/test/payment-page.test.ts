@@ -8,7 +8,10 @@ const checkoutUrl = 'https://checkout.example.com/pay/{order_token}?from=link&ki
 let gateway: RunningGateway;
 let withCheckout: RunningGateway;
 beforeAll(async () => {
-  [gateway, withCheckout] = await Promise.all([runGateway(), runGateway({ checkoutUrl })]);
+  [gateway, withCheckout] = await Promise.all([
+    runGateway(),
+    runGateway({ checkoutUrl, baseUrl: 'https://pay.gateway.test/eu' }),
+  ]);
 }, 60_000);
 afterAll(() => Promise.all([gateway?.close(), withCheckout?.close()]), 60_000);
 

@@ -5,6 +5,7 @@ import { auditJournal, auditTold } from './audit/audit-journal.ts';
 import { openAuditDatabase } from './audit/open-audit-database.ts';
 import { givenCredentials, type LoadGateway, startLoadGateway } from './load/load-gateway.ts';
 import { type LoadOptions, loadUsage, readLoadOptions } from './load/load-options.ts';
+import { reportPage } from './load/page/report-page.ts';
 import { ProfileFault } from './load/profile.ts';
 import { type LoadReport, reportOf } from './load/report.ts';
 import { reportTable } from './load/report-table.ts';
@@ -88,9 +89,10 @@ async function runAndAudit(
   return reportOf(totals, { settings, target: `${httpUrl}, ${grpcAddress}`, ...facts, audit: counts });
 }
 
-async function tell(report: LoadReport, { jsonFile }: LoadOptions): Promise<void> {
+async function tell(report: LoadReport, { jsonFile, htmlFile }: LoadOptions): Promise<void> {
   process.stdout.write(reportTable(report));
   if (jsonFile !== undefined) await writeFile(jsonFile, `${JSON.stringify(report, undefined, 2)}\n`);
+  if (htmlFile !== undefined) await writeFile(htmlFile, reportPage(report));
 }
 
 function messageOf(error: unknown): string {

@@ -7,14 +7,16 @@ export type RandomBytes = (count: number) => Uint8Array;
 /** The largest multiple of 62 that a byte can hold; bytes from here on would favour the first letters and are thrown away. */
 const unbiasedByteEnd = 248;
 
+const alphabetCodes = Uint8Array.from(base62Alphabet, (letter) => letter.charCodeAt(0));
+
 /** Random text of that many base62 characters, each equally likely (5.95 bits a character). */
 export function randomBase62(length: number, randomBytes: RandomBytes): string {
-  let text = '';
-  while (text.length < length) {
-    const missing = length - text.length;
-    for (const byte of randomBytes(missing)) {
-      if (byte < unbiasedByteEnd) text += base62Alphabet[byte % base62Alphabet.length];
+  const codes: number[] = [];
+  while (codes.length < length) {
+    for (const byte of randomBytes(length - codes.length)) {
+      if (byte < unbiasedByteEnd) codes.push(alphabetCodes[byte % alphabetCodes.length] ?? 0);
     }
   }
-  return text;
+  // One flat string: letter by letter it would be a chain of as many.
+  return String.fromCharCode(...codes);
 }

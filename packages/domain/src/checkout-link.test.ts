@@ -7,7 +7,10 @@ const token = createOrderToken((count) => new Uint8Array(count).fill(7));
 describe('parseCheckoutTemplate', () => {
   it.each([
     ['https://checkout.example.com/{order_token}', `https://checkout.example.com/${token}`],
-    ['https://checkout.example.com/pay/{order_token}/start?a=b#c', `https://checkout.example.com/pay/${token}/start?a=b#c`],
+    [
+      'https://checkout.example.com/pay/{order_token}/start?a=b#c',
+      `https://checkout.example.com/pay/${token}/start?a=b#c`,
+    ],
     ['http://localhost:3000?token={order_token}&lang=en', `http://localhost:3000/?token=${token}&lang=en`],
   ])('takes %s, which leads to %s', (text, link) => {
     const template = parseCheckoutTemplate(text);

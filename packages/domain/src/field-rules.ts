@@ -117,16 +117,30 @@ export const fieldRules: Readonly<Record<OrderFieldName, FieldRule>> = {
 /** What is wrong with a text value, or `undefined`. The value is judged as it is: never trimmed, never normalised. */
 export function textFault(rule: TextRule, value: string): { code: FieldErrorCode; told: string } | undefined {
   if (value === '' && !rule.required) return undefined;
-  if (!value.isWellFormed()) return { code: 'bad_characters', told: 'must be well-formed Unicode' };
-  if (forbiddenControls(rule).test(value)) return { code: 'bad_characters', told: 'must not hold control characters' };
-  if (rule.required && !nonBlank.test(value))
-    return { code: 'blank', told: 'must hold at least one non-blank character' };
+  if (!isPlain(value)) {
+    if (!value.isWellFormed()) return { code: 'bad_characters', told: 'must be well-formed Unicode' };
+    if (forbiddenControls(rule).test(value))
+      return { code: 'bad_characters', told: 'must not hold control characters' };
+    if (rule.required && !nonBlank.test(value))
+      return { code: 'blank', told: 'must hold at least one non-blank character' };
+  }
   const length = codePointCount(value);
   if (length > rule.lengthMax) return { code: 'too_long', told: `must be at most ${rule.lengthMax} characters` };
   if (length < rule.lengthMin) return { code: 'too_short', told: `must be at least ${rule.lengthMin} characters` };
   if (rule.characters?.pattern.test(value) === false) return { code: 'bad_characters', told: rule.characters.told };
   if (rule.format?.fits(value) === false) return { code: 'bad_format', told: rule.format.told };
   return undefined;
+}
+
+/** Whether a text is printable ASCII and not all blanks, as most are: no rule about characters has to look at such a text. */
+function isPlain(value: string): boolean {
+  let isBlank = true;
+  for (let index = 0; index < value.length; index += 1) {
+    const unit = value.charCodeAt(index);
+    if (unit < 0x20 || unit > 0x7e) return false;
+    if (unit !== 0x20) isBlank = false;
+  }
+  return !isBlank;
 }
 
 /** The length in Unicode code points: UTF-16 units less one for each surrogate pair of a well-formed text. */

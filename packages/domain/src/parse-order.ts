@@ -1,12 +1,5 @@
 import { minorUnitOf } from './currency.ts';
-import {
-  type ChoiceRule,
-  type FieldError,
-  type FieldErrorCode,
-  fieldRules,
-  type TextRule,
-  textFault,
-} from './field-rules.ts';
+import { type ChoiceRule, type FieldError, fieldRules, type TextRule, textFault } from './field-rules.ts';
 import {
   type AmountFault,
   type AmountHundredths,
@@ -39,10 +32,7 @@ export function parseOrder(input: OrderInput): Result<OrderFields, readonly Fiel
   const errors: FieldError[] = [];
   const fields: Partial<Record<OrderFieldName, string | AmountHundredths | undefined>> = {};
   for (const field of orderFieldNames) {
-    const refuse = (code: FieldErrorCode, message: string) => {
-      errors.push({ field, code, message });
-    };
-    fields[field] = parseField(field, input[field], refuse);
+    fields[field] = parseField(field, input[field], errors);
   }
   // Every field without an error has its value by now: this is the one place where that is taken as proved.
   const parsed = fields as OrderFields;
@@ -55,49 +45,56 @@ export function parseOrder(input: OrderInput): Result<OrderFields, readonly Fiel
   return errors.length === 0 ? success(parsed) : failed(errors);
 }
 
-type Refuse = (code: FieldErrorCode, message: string) => void;
-
-function parseField(field: OrderFieldName, value: unknown, refuse: Refuse): string | AmountHundredths | undefined {
+function parseField(
+  field: OrderFieldName,
+  value: unknown,
+  errors: FieldError[],
+): string | AmountHundredths | undefined {
   const rule = fieldRules[field];
   const absent = value === undefined || value === null;
   if (absent && rule.kind === 'text' && !rule.required) return '';
   if (absent) {
-    refuse('missing', 'is required');
+    errors.push({ field, code: 'missing', message: 'is required' });
     return undefined;
   }
   switch (rule.kind) {
     case 'amount':
-      return parseAmountField(value, refuse);
+      return parseAmountField(field, value, errors);
     case 'choice':
-      return parseChoice(rule, value, refuse);
+      return parseChoice(field, rule, value, errors);
     case 'text':
-      return parseText(rule, value, refuse);
+      return parseText(field, rule, value, errors);
   }
 }
 
-function parseAmountField(value: unknown, refuse: Refuse): AmountHundredths | undefined {
+function parseAmountField(field: OrderFieldName, value: unknown, errors: FieldError[]): AmountHundredths | undefined {
   const digits = value instanceof NumberText ? value.text : typeof value === 'number' ? digitsOfDouble(value) : '';
   const amount = parseAmount(digits);
   if (amount.ok) return amount.value;
-  refuse(amount.failure, amountFaultsTold[amount.failure]);
+  errors.push({ field, code: amount.failure, message: amountFaultsTold[amount.failure] });
   return undefined;
 }
 
-function parseChoice(rule: ChoiceRule, value: unknown, refuse: Refuse): string | undefined {
-  if (typeof value !== 'string') refuse('wrong_type', 'must be a string');
-  else if (!rule.values.includes(value)) refuse('not_allowed', rule.told);
+function parseChoice(
+  field: OrderFieldName,
+  rule: ChoiceRule,
+  value: unknown,
+  errors: FieldError[],
+): string | undefined {
+  if (typeof value !== 'string') errors.push({ field, code: 'wrong_type', message: 'must be a string' });
+  else if (!rule.values.includes(value)) errors.push({ field, code: 'not_allowed', message: rule.told });
   else return value;
   return undefined;
 }
 
-function parseText(rule: TextRule, value: unknown, refuse: Refuse): string | undefined {
+function parseText(field: OrderFieldName, rule: TextRule, value: unknown, errors: FieldError[]): string | undefined {
   if (typeof value !== 'string') {
-    refuse('wrong_type', 'must be a string');
+    errors.push({ field, code: 'wrong_type', message: 'must be a string' });
     return undefined;
   }
   const fault = textFault(rule, value);
   if (fault === undefined) return value;
-  refuse(fault.code, fault.told);
+  errors.push({ field, code: fault.code, message: fault.told });
   return undefined;
 }
 

@@ -38,11 +38,19 @@ describe('wayBack', () => {
     ['a query of its own', 'https://shop.example.com/?cart=5&x', `https://shop.example.com/?cart=5&x&${added}`],
     ['a fragment', 'https://shop.example.com/#/thanks?a=b', `https://shop.example.com/?${added}#/thanks?a=b`],
     ['query and fragment', 'https://shop.example.com/?a=b#c?d', `https://shop.example.com/?a=b&${added}#c?d`],
-    ['odd spelling in its query', 'https://s.example/?a=%20+%2B&&b==&%zz', `https://s.example/?a=%20+%2B&&b==&%zz&${added}`],
+    [
+      'odd spelling in its query',
+      'https://s.example/?a=%20+%2B&&b==&%zz',
+      `https://s.example/?a=%20+%2B&&b==&%zz&${added}`,
+    ],
     ['one of our names', 'https://s.example/?order_status=PAID&a=1', `https://s.example/?a=1&${added}`],
     ['one of our names in disguise', 'https://s.example/?%6frder_%73tatus=PAID', `https://s.example/?${added}`],
     ['a name that only looks like ours', 'https://s.example/??order_id=1', `https://s.example/??order_id=1&${added}`],
-    ['letters beyond ASCII', 'https://bücher.example/ä?ö=ü', `https://xn--bcher-kva.example/%C3%A4?%C3%B6=%C3%BC&${added}`],
+    [
+      'letters beyond ASCII',
+      'https://bücher.example/ä?ö=ü',
+      `https://xn--bcher-kva.example/%C3%A4?%C3%B6=%C3%BC&${added}`,
+    ],
   ])('with %s keeps the rest of the address', (_, returnUrl, expected) => {
     expect(wayBack(orderWith({ order_id: 'A-1', return_url: returnUrl }))).toBe(expected);
   });

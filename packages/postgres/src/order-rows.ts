@@ -34,11 +34,13 @@ export const orderColumns: Readonly<
   returnUrl: { type: 'text', value: ({ fields }) => fields.return_url },
 };
 
+const columns = Object.entries(orderColumns);
+
 /** One array literal a column, under the column's name. */
 export function columnArrays(orders: readonly Order[]): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(orderColumns).map(([name, { value }]) => [name, arrayLiteral(orders.map(value))]),
-  );
+  const arrays: Record<string, string> = {};
+  for (const [name, { value }] of columns) arrays[name] = arrayLiteral(orders.map(value));
+  return arrays;
 }
 
 /** The order that a row keeps. A stored amount that is none is a broken row, and thrown. */

@@ -33,7 +33,7 @@ type Statements = ReturnType<typeof prepareStatements>;
  * one with the same order_id already: a single statement that does both misses rows that another session has just committed.
  */
 export function openOrderStore(options: PostgresOrderStoreOptions): PostgresOrderStore {
-  const { url, slots = 4, groupMax = 128, waitingMax = 4_096 } = options;
+  const { url, slots = 3, groupMax = 128, waitingMax = 4_096 } = options;
   const lanes = Array.from({ length: slots }, () =>
     openLane({ url, applicationName: 'order-gateway orders', connectionsMax: 1 }, prepareStatements),
   );

@@ -20,7 +20,7 @@ import { failed, type Result, success } from '@gateway/domain/result';
 import { findOrder, findPaymentLink, type OrderKey } from '../find-order.ts';
 import { parseOrderJson } from '../http/strict-json.ts';
 import { orderAnswer } from '../order-answer.ts';
-import { type Call, faulted, type GatewayDeps, refused } from './order-call.ts';
+import { type Call, faulted, type GatewayDeps, refused, tell } from './order-call.ts';
 
 type Init<Schema extends DescMessage> = Omit<MessageInitShape<Schema>, '$typeName' | '$unknown'>;
 
@@ -51,7 +51,7 @@ export async function answerGetOrder(
   const key = request.ok ? orderKeyOf(request.value) : request;
   if (!key.ok) throw refused(call, key.failure);
   const order = await settled(deps, call, findOrder(deps, id, key.value, timeoutMs));
-  call.code = 'ok';
+  tell(call, 'ok');
   const answer = orderAnswer(order, deps.baseUrl());
   return {
     serviceOrderId: BigInt(answer.service_order_id),
@@ -76,7 +76,7 @@ export async function answerResolvePaymentLink(
   const { order, merchantName } = link;
   if (order.merchantId !== id && !deps.checkoutClients.has(clientId ?? '')) throw refused(call, { kind: 'not_found' });
   const { fields } = order;
-  call.code = 'ok';
+  tell(call, 'ok');
   return {
     merchantName,
     serviceOrderId: BigInt(order.serviceOrderId),

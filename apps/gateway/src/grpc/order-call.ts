@@ -140,6 +140,7 @@ export function faulted(deps: GatewayDeps, call: Call, error: unknown): ConnectE
   return refused(call, { kind: 'internal' });
 }
 
-function tell(call: Call, code: CallRecord['code']): void {
+/** Notes what a call came to; the first thing that its caller was told counts. */
+export function tell(call: Call, code: CallRecord['code']): void {
   if (call.code === 'cancelled') call.code = code;
 }

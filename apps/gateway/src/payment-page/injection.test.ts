@@ -27,7 +27,7 @@ const texts: readonly string[] = [
     '-->',
     ']]>',
     '&#60;script&#62;',
-    '${1}',
+    '#{1}',
     '{{1}}',
   ],
   ...['\u202e\u2066\u2067\u2068', '\u2028\u2029', '\ufeff', '\r\nset-cookie: a=b\r\n\r\n<html>', 'javascript:alert(1)'],

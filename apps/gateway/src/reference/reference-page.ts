@@ -63,7 +63,15 @@ ${example === undefined ? '' : html`<h3>Body</h3><p>An <a href="#Order">Order</a
         .split('\n\n')
         .map((line) => html`<p>${withCode(line)}</p>`)}</dd>`,
   )}</dl>
+${answerExample(operation)}
 </section>`;
+}
+
+/** The answer of a success, where the document shows one. */
+function answerExample({ responses }: Operation): Html | string {
+  const shown = Object.values(responses).flatMap(({ content }) => content['application/json']?.example ?? []);
+  if (shown.length === 0) return '';
+  return html`<h3>Answer</h3><p>An <a href="#OrderAnswer">OrderAnswer</a>:</p><pre tabindex="0">${JSON.stringify(shown[0], null, 2)}</pre>`;
 }
 
 function schemaSection(name: string, { description, properties = {}, required = [] }: JsonSchema): Html {

@@ -1,4 +1,4 @@
-import { Pool } from 'undici';
+import { type Dispatcher, Pool } from 'undici';
 import { requestTimeoutMs } from '../../clients/client.ts';
 import type { LoadCall } from '../make-calls.ts';
 import { noReply, type Reply, type Sender } from './sender.ts';
@@ -35,9 +35,21 @@ function exchange(pool: Pool, base: string, { path, headers, body }: LoadCall): 
   let status = 0;
   let answered: HttpReply['headers'] = {};
   const pieces: Buffer[] = [];
+  let controller: Dispatcher.DispatchController | undefined;
+  let late: Error | undefined;
+  // The pool's own timeouts begin when a call gets its connection, and a call may wait long for one.
+  const timer = setTimeout(() => {
+    late = Object.assign(new Error('no answer in time'), { code: 'timeout' });
+    controller?.abort(late);
+    reject(late);
+  }, requestTimeoutMs);
   pool.dispatch(
     { path: `${base}${path}`, method: 'POST', headers, body },
     {
+      onRequestStart(started) {
+        controller = started;
+        if (late !== undefined) started.abort(late);
+      },
       onResponseStart(_controller, statusCode, responseHeaders) {
         status = statusCode;
         answered = responseHeaders;
@@ -46,11 +58,13 @@ function exchange(pool: Pool, base: string, { path, headers, body }: LoadCall): 
         pieces.push(piece);
       },
       onResponseEnd() {
+        clearTimeout(timer);
         const [only] = pieces;
         const whole = pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces);
         resolve({ status, headers: answered, body: whole });
       },
       onResponseError(_controller, error) {
+        clearTimeout(timer);
         reject(error);
       },
     },

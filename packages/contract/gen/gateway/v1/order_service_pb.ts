@@ -141,6 +141,8 @@ export const CreateOrderRequestSchema: GenMessage<CreateOrderRequest> = /*@__PUR
   messageDesc(file_gateway_v1_order_service, 0);
 
 /**
+ * What a kept order is known by. The same order sent again is answered the same.
+ *
  * @generated from message gateway.v1.CreateOrderResponse
  */
 export type CreateOrderResponse = Message<"gateway.v1.CreateOrderResponse"> & {
@@ -201,6 +203,8 @@ export const CreateOrderResponseSchema: GenMessage<CreateOrderResponse> = /*@__P
  */
 export type GetOrderRequest = Message<"gateway.v1.GetOrderRequest"> & {
   /**
+   * A request without either is refused.
+   *
    * @generated from oneof gateway.v1.GetOrderRequest.order
    */
   order: {
@@ -286,6 +290,8 @@ export const GetOrderResponseSchema: GenMessage<GetOrderResponse> = /*@__PURE__*
   messageDesc(file_gateway_v1_order_service, 3);
 
 /**
+ * Which payment link is asked about.
+ *
  * @generated from message gateway.v1.ResolvePaymentLinkRequest
  */
 export type ResolvePaymentLinkRequest = Message<"gateway.v1.ResolvePaymentLinkRequest"> & {
@@ -305,6 +311,8 @@ export const ResolvePaymentLinkRequestSchema: GenMessage<ResolvePaymentLinkReque
   messageDesc(file_gateway_v1_order_service, 4);
 
 /**
+ * What the customer is asked to pay, and to whom.
+ *
  * @generated from message gateway.v1.ResolvePaymentLinkResponse
  */
 export type ResolvePaymentLinkResponse = Message<"gateway.v1.ResolvePaymentLinkResponse"> & {
@@ -394,6 +402,8 @@ export const ResolvePaymentLinkResponseSchema: GenMessage<ResolvePaymentLinkResp
  */
 export const ServiceType = {
   /**
+   * Not set: the field is missing.
+   *
    * @generated from enum value: SERVICE_TYPE_UNSPECIFIED = 0;
    */
   SERVICE_TYPE_UNSPECIFIED: 0,
@@ -433,6 +443,8 @@ export const ServiceTypeSchema: GenEnum<ServiceType> = /*@__PURE__*/
  */
 export const OrderStatus = {
   /**
+   * Never answered.
+   *
    * @generated from enum value: ORDER_STATUS_UNSPECIFIED = 0;
    */
   ORDER_STATUS_UNSPECIFIED: 0,

@@ -1,0 +1,54 @@
+import { randomFillSync } from 'node:crypto';
+import { fromBinary } from '@bufbuild/protobuf';
+import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
+import { NumberText } from '@gateway/domain/money';
+import { checksumOf } from '@gateway/domain/order-checksum';
+import { createOrderToken } from '@gateway/domain/order-token';
+import { parseOrder } from '@gateway/domain/parse-order';
+import { validOrderFields, validOrderInput } from '@gateway/domain/testing/order-fields';
+import { orderMessage } from './grpc-sender.ts';
+import { median } from './load.ts';
+
+// What one order costs in each step, without the network and the database: medians of batches. `pnpm bench:micro`.
+
+const input = validOrderInput({ order_amount: new NumberText('1249.50') });
+const unicode = validOrderInput({
+  order_amount: new NumberText('1249.50'),
+  customer_name: 'Žofie Čapková 🛒',
+  order_note: 'ř'.repeat(200),
+});
+const text = JSON.stringify(validOrderInput());
+const fields = validOrderFields();
+const message = orderMessage('WEB-2026-000417');
+const pool = new Uint8Array(8_192);
+randomFillSync(pool);
+let used = 0;
+const randomBytes = (count: number) => {
+  used = used + count > pool.length ? 0 : used;
+  used += count;
+  return pool.subarray(used - count, used);
+};
+
+const steps: Readonly<Record<string, () => unknown>> = {
+  'parse: JSON.parse of an order': () => JSON.parse(text),
+  'parse: protobuf-es of an order': () => fromBinary(CreateOrderRequestSchema, message),
+  'validate: all rules of an order': () => parseOrder(input),
+  'validate: with letters beyond ASCII': () => parseOrder(unicode),
+  'token: 32 base62 characters': () => createOrderToken(randomBytes),
+  'checksum: HMAC over the canonical text': () => checksumOf(fields, `sk_${'0'.repeat(43)}`),
+};
+
+const batchesMax = 60;
+const callsInBatch = 5_000;
+/** What the engine needs to compile a step for good. */
+const warmUpBatches = 10;
+
+for (const [name, step] of Object.entries(steps)) {
+  const microseconds: number[] = [];
+  for (let batch = 0; batch < batchesMax; batch += 1) {
+    const startedAt = performance.now();
+    for (let call = 0; call < callsInBatch; call += 1) step();
+    microseconds.push(((performance.now() - startedAt) * 1_000) / callsInBatch);
+  }
+  process.stdout.write(`${name.padEnd(42)}${median(microseconds.slice(warmUpBatches)).toFixed(2).padStart(8)} µs\n`);
+}
