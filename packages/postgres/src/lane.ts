@@ -1,6 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
-import { StatementTimeout } from './statement-error.ts';
+import { isConnectionLost, StatementTimeout } from './statement-error.ts';
 
 /** How long a connection attempt may take. */
 const connectTimeoutSeconds = 5;
@@ -11,8 +12,8 @@ const serverStatementTimeoutMs = 4_000;
 /** After this long without an answer the connection is taken for dead: a query on a half-open one never settles. */
 const clientStatementTimeoutMs = 5_000;
 
-/** Wait before a lost connection is opened again: constant and short, as the driver's own back-off grows to 20 s. */
-const reconnectSeconds = 0.1;
+/** Wait before a lost connection is replaced, so that a database that is away is not asked in a tight loop. */
+const reconnectPauseMs = 100;
 
 export interface LaneOptions {
   readonly url: string;
@@ -26,14 +27,19 @@ export interface LaneOptions {
 /** A few connections to the database with the statements that run on them. */
 export interface Lane<Statements> {
   /**
-   * Runs a statement under a deadline. After a deadline the connections are replaced, since the answer may never come; what
-   * else was under way on them fails as a lost connection. Rejects with the driver's error or {@link StatementTimeout}.
+   * Runs a statement under a deadline. Where a connection was lost, or did not answer in time, all of the lane's are replaced;
+   * what else was under way on them fails as a lost connection. Rejects with the driver's error or {@link StatementTimeout}.
    */
   run<Answer>(statement: (statements: Statements) => Promise<Answer>): Promise<Answer>;
   close(): Promise<void>;
 }
 
-/** Opens a lane. Connections are made when the first statement runs; `prepare` says the statements, once per replacement. */
+/**
+ * Opens a lane. Connections are made when the first statement runs; `prepare` says the statements, once per replacement.
+ *
+ * A lost connection is replaced here and never opened again by the driver: postgres.js 3.4.9 keeps what it had not yet sent
+ * when a connection closes, so that the next one sends no greeting and hangs until the connect time limit.
+ */
 export function openLane<Statements>(
   options: LaneOptions,
   prepare: (db: PostgresJsDatabase) => Statements,
@@ -43,17 +49,24 @@ export function openLane<Statements>(
     return { client, statements: prepare(drizzle({ client })) };
   };
   let current = open();
+  let mayConnectAt = 0;
+
+  const replace = (used: typeof current) => {
+    if (used !== current) return;
+    current = open();
+    mayConnectAt = performance.now() + reconnectPauseMs;
+    void used.client.end({ timeout: 0 });
+  };
 
   return {
     async run(statement) {
+      const pauseMs = mayConnectAt - performance.now();
+      if (pauseMs > 0) await sleep(pauseMs);
       const used = current;
       try {
         return await withDeadline(statement(used.statements), clientStatementTimeoutMs);
       } catch (error) {
-        if (error instanceof StatementTimeout && used === current) {
-          current = open();
-          void used.client.end({ timeout: 0 });
-        }
+        if (isConnectionLost(error)) replace(used);
         throw error;
       }
     },
@@ -67,7 +80,7 @@ export function openClient(options: LaneOptions): postgres.Sql {
   return postgres(url, {
     max: connectionsMax,
     connect_timeout: connectTimeoutSeconds,
-    backoff: () => reconnectSeconds,
+    backoff: () => reconnectPauseMs / 1_000,
     // Arrays are sent as literals, so the driver need not ask the server for its array types at every connection.
     fetch_types: false,
     onnotice: () => {},

@@ -90,7 +90,8 @@ test('killed connections answer unavailable and are opened again', async () => {
   }
   expect(kinds.difference(new Set(['found', 'unavailable'])).size).toBe(0);
   await expect.poll(() => store.findByToken(kept.orderToken, enoughMs)).toStrictEqual(found);
-});
+  // A statement whose connection dies unseen is given up after 5 s.
+}, 60_000);
 
 test.each([
   ['order_id', 'orders_merchant_id_order_id_pk', "merchant_id = 1 and order_id = 'kept'"],

@@ -141,19 +141,21 @@ test('a caller gets its answer at its deadline while the database is busy, and t
   expect(again).toEqual({ kind: 'exists', order });
 });
 
-test('killed connections answer unavailable, lose nothing that was acknowledged, and are opened again', async () => {
+test('200 killed connections lose nothing that was acknowledged, hang nobody, and are opened again', async () => {
   const merchantId = await newMerchantId();
   const store = openStore();
   const acknowledged: string[] = [];
   const unknown: string[] = [];
-  let killing = true;
+  let killed = 0;
   const killer = (async () => {
-    while (killing) {
-      await sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'order-gateway orders'`;
+    while (killed < 200) {
+      const victims = await sql`
+        select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'order-gateway orders'`;
+      killed += victims.length;
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   })();
-  for (let round = 0; round < 40; round += 1) {
+  for (let round = 0; killed < 200; round += 1) {
     await Promise.all(
       Array.from({ length: 25 }, async (_, index) => {
         const orderId = `killed-${round}-${index}`;
@@ -163,7 +165,6 @@ test('killed connections answer unavailable, lose nothing that was acknowledged,
       }),
     );
   }
-  killing = false;
   await killer;
   const rows = await drizzle({ client: sql })
     .select({ id: orders.orderId })
@@ -171,9 +172,8 @@ test('killed connections answer unavailable, lose nothing that was acknowledged,
     .where(eq(orders.merchantId, merchantId));
   const kept = new Set(rows.map(({ id }) => id));
   expect(acknowledged.filter((orderId) => !kept.has(orderId))).toEqual([]);
-  expect(acknowledged.length + unknown.length).toBe(1_000);
   expect(unknown.length).toBeGreaterThan(0);
   const answers = await Promise.all(unknown.map((orderId) => store.create(newOrder(merchantId, orderId), enoughMs)));
   expect(new Set(answers.map(({ kind }) => kind)).difference(new Set(['created', 'exists'])).size).toBe(0);
-  expect(await countOrders(merchantId)).toBe(1_000);
+  expect(await countOrders(merchantId)).toBe(acknowledged.length + unknown.length);
 }, 60_000);

@@ -38,6 +38,9 @@ const lostConnection = new Set([
  */
 const passingState = /^(08...|53...|57...|25006|55P03|40001|40P01|58030)$/;
 
+/** SQLSTATEs with which the server ends a connection: connection exceptions and shutdowns. */
+const endedByServer = /^(08...|57P0[1-5])$/;
+
 const tooManyConnections = '53300';
 
 /** Sorts an error of the driver or of Drizzle; `undefined` for one that is a fault of ours, to be thrown on. */
@@ -46,6 +49,13 @@ export function statementFailure(error: unknown): StatementFailure | undefined {
   const code = codeOf(rootCause(error));
   if (code === tooManyConnections) return 'overloaded';
   return lostConnection.has(code) || passingState.test(code) ? 'unavailable' : undefined;
+}
+
+/** Whether a statement failed because its connection died, or because it may have. */
+export function isConnectionLost(error: unknown): boolean {
+  if (error instanceof StatementTimeout) return true;
+  const code = codeOf(rootCause(error));
+  return lostConnection.has(code) || endedByServer.test(code);
 }
 
 /** The same error without SQL and values: what may leave this package and reach a log. */
