@@ -143,7 +143,7 @@ test('a caller gets its answer at its deadline while the database is busy, and t
 
 test('200 killed connections lose nothing that was acknowledged, hang nobody, and are opened again', async () => {
   const merchantId = await newMerchantId();
-  const store = openStore();
+  const store = openStore({ slots: 8, groupMax: 4 });
   const acknowledged: string[] = [];
   const unknown: string[] = [];
   let killed = 0;
@@ -173,7 +173,16 @@ test('200 killed connections lose nothing that was acknowledged, hang nobody, an
   const kept = new Set(rows.map(({ id }) => id));
   expect(acknowledged.filter((orderId) => !kept.has(orderId))).toEqual([]);
   expect(unknown.length).toBeGreaterThan(0);
-  const answers = await Promise.all(unknown.map((orderId) => store.create(newOrder(merchantId, orderId), enoughMs)));
-  expect(new Set(answers.map(({ kind }) => kind)).difference(new Set(['created', 'exists'])).size).toBe(0);
+  // What a caller does: sends the same order_id again until it gets an answer. Once may not be enough, as the last connections
+  // were killed just now.
+  const again = async (orderId: string) => {
+    for (let attempt = 0; attempt < 10; attempt += 1) {
+      const { kind } = await store.create(newOrder(merchantId, orderId), enoughMs);
+      if (kind !== 'unavailable') return kind;
+    }
+    return 'unavailable';
+  };
+  const answers = new Set(await Promise.all(unknown.map(again)));
+  expect(answers.difference(new Set(['created', 'exists']))).toEqual(new Set());
   expect(await countOrders(merchantId)).toBe(acknowledged.length + unknown.length);
 }, 60_000);
