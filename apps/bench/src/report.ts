@@ -55,6 +55,7 @@ export function chartOf({ standings, date, machine, rounds, seconds }: Report): 
   });
   const height = top + standings.length * rowHeight + 10;
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="14" fill="#6b7280">
+  <title>Orders created a second, by service</title>
   <text x="16" y="22" font-size="16">Orders created a second, each committed to disk</text>
   <text x="16" y="42" font-size="12">${date}, ${machine}; medians of ${rounds} interleaved rounds of ${seconds} s</text>
   ${bars.join('\n  ')}

@@ -6,8 +6,9 @@ const enoughMs = 10_000;
 /** A queue whose groups are held until they are let go, so that what shares a group can be seen. */
 function heldQueue(options: { slots: number; groupMax: number; waitingMax: number }) {
   const groups: { items: readonly string[]; letGo: () => void }[] = [];
-  const queue = createGroupQueue<string, string>({
+  const queue = createGroupQueue<number, string, string>({
     ...options,
+    slots: Array.from({ length: options.slots }, (_, slot) => slot),
     run: (_slot, items) =>
       new Promise((resolve) => {
         groups.push({

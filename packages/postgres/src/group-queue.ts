@@ -1,12 +1,12 @@
-export interface GroupQueueOptions<Item, Outcome> {
-  /** Groups under way at the same time. */
-  readonly slots: number;
+export interface GroupQueueOptions<Slot, Item, Outcome> {
+  /** What carries a group out, one group at a time. */
+  readonly slots: readonly Slot[];
   /** Items in one group. */
   readonly groupMax: number;
   /** Items that may wait for a slot; over it an item is refused at once. */
   readonly waitingMax: number;
   /** Carries a group out: one outcome or error for each item, in the items' order. Must not reject. */
-  readonly run: (slot: number, items: readonly Item[]) => Promise<readonly (Outcome | Error)[]>;
+  readonly run: (slot: Slot, items: readonly Item[]) => Promise<readonly (Outcome | Error)[]>;
 }
 
 export interface GroupQueue<Item, Outcome> {
@@ -26,9 +26,11 @@ interface Entry<Item, Outcome> {
  * Lets concurrent callers share one statement and its commit. There is no timer: a group leaves as soon as a slot is free, at
  * the end of the event loop's current turn, so that a lone item goes at once and those that arrive together go together.
  */
-export function createGroupQueue<Item, Outcome>(options: GroupQueueOptions<Item, Outcome>): GroupQueue<Item, Outcome> {
+export function createGroupQueue<Slot, Item, Outcome>(
+  options: GroupQueueOptions<Slot, Item, Outcome>,
+): GroupQueue<Item, Outcome> {
   const { slots, groupMax, waitingMax, run } = options;
-  const freeSlots = Array.from({ length: slots }, (_, index) => slots - 1 - index);
+  const freeSlots = [...slots];
   const waiting: Entry<Item, Outcome>[] = [];
   let flushIsDue = false;
   const idleCallbacks: (() => void)[] = [];
@@ -40,7 +42,7 @@ export function createGroupQueue<Item, Outcome>(options: GroupQueueOptions<Item,
       if (slot === undefined) return;
       void carryOut(slot, waiting.splice(0, groupMax));
     }
-    if (freeSlots.length < slots) return;
+    if (freeSlots.length < slots.length) return;
     for (const callback of idleCallbacks.splice(0)) callback();
   };
 
@@ -49,7 +51,7 @@ export function createGroupQueue<Item, Outcome>(options: GroupQueueOptions<Item,
     flushIsDue = true;
   };
 
-  const carryOut = async (slot: number, group: readonly Entry<Item, Outcome>[]) => {
+  const carryOut = async (slot: Slot, group: readonly Entry<Item, Outcome>[]) => {
     const outcomes = await run(
       slot,
       group.map(({ item }) => item),

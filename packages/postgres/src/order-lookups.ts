@@ -54,12 +54,11 @@ export function openOrderLookups(url: string): OrderLookups {
   const lanes = Array.from({ length: connections }, () =>
     openLane({ url, applicationName: 'order-gateway lookups', connectionsMax: 1 }, prepareStatements),
   );
-  const queue = createGroupQueue<Lookup, LinkLookup>({
-    slots: connections,
+  const queue = createGroupQueue<Lane<Statements>, Lookup, LinkLookup>({
+    slots: lanes,
     groupMax,
     waitingMax,
-    // biome-ignore lint/style/noNonNullAssertion: there is a lane for every slot
-    run: (slot, group) => findGroup(lanes[slot]!, group),
+    run: findGroup,
   });
   const findLink = async (lookup: Lookup, timeoutMs: number): Promise<LinkLookup> => {
     const outcome = await queue.add(lookup, timeoutMs);

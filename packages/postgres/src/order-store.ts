@@ -37,12 +37,11 @@ export function openOrderStore(options: PostgresOrderStoreOptions): PostgresOrde
   const lanes = Array.from({ length: slots }, () =>
     openLane({ url, applicationName: 'order-gateway orders', connectionsMax: 1 }, prepareStatements),
   );
-  const queue = createGroupQueue<Order, CreateOutcome>({
-    slots,
+  const queue = createGroupQueue<Lane<Statements>, Order, CreateOutcome>({
+    slots: lanes,
     groupMax,
     waitingMax,
-    // biome-ignore lint/style/noNonNullAssertion: there is a lane for every slot
-    run: (slot, group) => createGroup(lanes[slot]!, group),
+    run: createGroup,
   });
   const { close: closeLookups, ...lookups } = openOrderLookups(url);
   return {

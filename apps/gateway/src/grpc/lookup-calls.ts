@@ -19,8 +19,8 @@ import { formatCreatedAt } from '@gateway/domain/order';
 import { failed, type Result, success } from '@gateway/domain/result';
 import { findOrder, findPaymentLink, type OrderKey } from '../find-order.ts';
 import { parseOrderJson } from '../http/strict-json.ts';
-import { orderAnswer } from '../order-answer.ts';
 import { type Call, faulted, type GatewayDeps, refused, tell } from './order-call.ts';
+import { orderMessage } from './order-message.ts';
 
 type Init<Schema extends DescMessage> = Omit<MessageInitShape<Schema>, '$typeName' | '$unknown'>;
 
@@ -52,15 +52,7 @@ export async function answerGetOrder(
   if (!key.ok) throw refused(call, key.failure);
   const order = await settled(deps, call, findOrder(deps, id, key.value, timeoutMs));
   tell(call, 'ok');
-  const answer = orderAnswer(order, deps.baseUrl());
-  return {
-    serviceOrderId: BigInt(answer.service_order_id),
-    createdAt: answer.created_at,
-    orderId: answer.order_id,
-    orderStatus: OrderStatus[answer.order_status],
-    orderToken: answer.order_token,
-    paymentLink: answer.payment_link,
-  };
+  return orderMessage(order, deps.baseUrl());
 }
 
 /** What a payment link stands for, to those who may ask; others get the answer of a link that does not exist. */

@@ -1,6 +1,6 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
-import { type CreateOrderResponseSchema, OrderStatus } from '@gateway/contract/gateway/v1/order_service_pb';
+import type { CreateOrderResponseSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import type { Credentials } from '@gateway/domain/credentials';
 import type { Failure } from '@gateway/domain/failure';
 import type { OrderInput } from '@gateway/domain/parse-order';
@@ -10,9 +10,9 @@ import type { Authenticate } from '../authenticate.ts';
 import { type Caller, type CreateOrderDeps, createOrder } from '../create-order.ts';
 import { callTimeoutMs } from '../limits.ts';
 import type { CallRecord, Door, Log } from '../log.ts';
-import { orderAnswer } from '../order-answer.ts';
 import { requestIdOf } from '../request-id.ts';
 import { connectErrorOf, errorInfoOf } from './connect-error.ts';
+import { orderMessage } from './order-message.ts';
 
 /** What both doors need. */
 export interface GatewayDeps extends CreateOrderDeps {
@@ -75,18 +75,7 @@ export async function answerCreateOrder(
   if (!created.ok) throw refused(call, created.failure);
   const { order, replayed } = created.value;
   tell(call, replayed ? 'replayed' : 'created');
-  const answer = orderAnswer(order, deps.baseUrl());
-  return {
-    replayed,
-    message: {
-      serviceOrderId: BigInt(answer.service_order_id),
-      createdAt: answer.created_at,
-      orderId: answer.order_id,
-      orderStatus: OrderStatus[answer.order_status],
-      orderToken: answer.order_token,
-      paymentLink: answer.payment_link,
-    },
-  };
+  return { replayed, message: orderMessage(order, deps.baseUrl()) };
 }
 
 /** The time that is left of a call: the caller's, and at most the gateway's own. */
