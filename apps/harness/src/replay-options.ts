@@ -9,6 +9,16 @@ export interface ReplayOptions {
   readonly fixturesFolder: string;
   /** Only fixtures whose file or name holds this text. */
   readonly only: string;
+  /** Recorded traffic to play in place of the fixtures. */
+  readonly recording: RecordingOptions | undefined;
+}
+
+export interface RecordingOptions {
+  readonly file: string;
+  /** 2 plays it in half its own time. */
+  readonly speed: number;
+  /** Whether orders get ids that no earlier replay used; equal ones stay equal. */
+  readonly freshOrderIds: boolean;
 }
 
 /** A gateway that runs already, with merchants that it knows. */
@@ -24,6 +34,10 @@ export interface GivenGateway {
 export const replayUsage = `Replays the fixtures at every door of a gateway.
 
 pnpm replay [--http URL --grpc HOST:PORT] [--fixtures DIR] [--only TEXT]
+pnpm replay [--http URL --grpc HOST:PORT] [--speed X] [--fresh-order-ids] FILE.ndjson
+
+With a FILE of recorded requests, one { "offset_ms", "headers", "body" } a line, these are sent to POST /order at X times their
+own pace, with the credentials of one merchant in place of the recorded ones.
 
 Without --http and --grpc a gateway is started for it, and stopped. With them, the credentials are read from CLIENT_ID and
 CLIENT_SECRET. Some fixtures need a second merchant (SECOND_CLIENT_ID, SECOND_CLIENT_SECRET) or one whose checksums are
@@ -32,9 +46,12 @@ required (STRICT_CLIENT_ID, STRICT_CLIENT_SECRET); they are left out when it is 
 
 /** Reads arguments and environment. Throws an Error with a sentence for the caller on what makes no sense. */
 export function readReplayOptions(args: readonly string[], env: NodeJS.ProcessEnv): ReplayOptions {
-  const { values } = parseArgs({
+  const { values, positionals } = parseArgs({
     args: [...args],
+    allowPositionals: true,
     options: {
+      speed: { type: 'string' },
+      'fresh-order-ids': { type: 'boolean' },
       http: { type: 'string' },
       grpc: { type: 'string' },
       fixtures: { type: 'string' },
@@ -45,7 +62,29 @@ export function readReplayOptions(args: readonly string[], env: NodeJS.ProcessEn
     gateway: givenGateway(values.http, values.grpc, env),
     fixturesFolder: values.fixtures === undefined ? fixturesFolder : resolve(values.fixtures),
     only: values.only ?? '',
+    recording: recordingOf(positionals, values.speed, values['fresh-order-ids'] === true),
   };
+}
+
+/** A thousandth keeps a typing error from lasting for years, a thousandfold is faster than any recording can be sent. */
+const speedRange = { least: 0.001, most: 1_000 } as const;
+
+function recordingOf(
+  files: readonly string[],
+  speedText: string | undefined,
+  freshOrderIds: boolean,
+): RecordingOptions | undefined {
+  const [file, second] = files;
+  if (second !== undefined) throw new Error('one recording at a time');
+  if (file === undefined) {
+    if (speedText !== undefined || freshOrderIds) throw new Error('--speed and --fresh-order-ids need a FILE.ndjson');
+    return undefined;
+  }
+  const speed = Number(speedText ?? 1);
+  if (!(speed >= speedRange.least && speed <= speedRange.most)) {
+    throw new Error(`--speed must be a number from ${speedRange.least} to ${speedRange.most}`);
+  }
+  return { file, speed, freshOrderIds };
 }
 
 function givenGateway(

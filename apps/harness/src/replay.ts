@@ -2,9 +2,18 @@ import { randomBytes } from 'node:crypto';
 import { openClients } from './clients/open-clients.ts';
 import { FixtureFault } from './fixtures/fixture.ts';
 import { type FixtureSet, loadFixtures } from './fixtures/load-fixtures.ts';
+import { reportTable } from './load/report-table.ts';
 import { startOwnGateway } from './own-gateway.ts';
+import { playRecording } from './recording/play-recording.ts';
+import { type RecordedRequest, readRecording } from './recording/read-recording.ts';
 import { replayFixtures } from './replay-fixtures.ts';
-import { type GivenGateway, type ReplayOptions, readReplayOptions, replayUsage } from './replay-options.ts';
+import {
+  type GivenGateway,
+  type RecordingOptions,
+  type ReplayOptions,
+  readReplayOptions,
+  replayUsage,
+} from './replay-options.ts';
 import { replayReport } from './replay-report.ts';
 
 /** How the command ends: all promises kept; one broken, or no gateway; nothing sent, as a fixture or argument is at fault. */
@@ -21,7 +30,7 @@ try {
 }
 
 async function replay(): Promise<number> {
-  let run: { options: ReplayOptions; set: FixtureSet };
+  let run: Prepared;
   try {
     run = await prepare();
   } catch (error) {
@@ -29,23 +38,48 @@ async function replay(): Promise<number> {
     process.stderr.write(`${messageOf(error)}\n${usage}`);
     return exitCodes.bad;
   }
-  const { options, set } = run;
-  if (options.gateway !== undefined) return replayAt(options.gateway, set);
+  const { options, set, recorded } = run;
+  const play = (gateway: GivenGateway) =>
+    recorded === undefined ? replayAt(gateway, set) : playAt(gateway, options.recording, recorded);
+  if (options.gateway !== undefined) return play(options.gateway);
   const own = await startOwnGateway(interrupted.signal);
   try {
-    return await replayAt(own, set);
+    return await play(own);
   } finally {
     await own.stop();
   }
 }
 
+interface Prepared {
+  readonly options: ReplayOptions;
+  readonly set: FixtureSet;
+  readonly recorded: readonly RecordedRequest[] | undefined;
+}
+
 /** Everything that can be at fault before anything is sent. */
-async function prepare(): Promise<{ options: ReplayOptions; set: FixtureSet }> {
+async function prepare(): Promise<Prepared> {
   const options = readReplayOptions(process.argv.slice(2), process.env);
   const set = await loadFixtures(options.fixturesFolder);
   const fixtures = set.fixtures.filter(({ file, name }) => file.includes(options.only) || name.includes(options.only));
   if (fixtures.length === 0) throw new Error(`--only: no fixture's file or name holds ${options.only}`);
-  return { options, set: { ...set, fixtures } };
+  const recorded = options.recording && (await readRecording(options.recording.file));
+  return { options, set: { ...set, fixtures }, recorded };
+}
+
+async function playAt(
+  { httpUrl, merchants }: GivenGateway,
+  options: RecordingOptions | undefined,
+  recorded: readonly RecordedRequest[],
+): Promise<number> {
+  if (options === undefined) throw new Error('there is no recording');
+  const runId = randomBytes(4).toString('hex');
+  const report = await playRecording(
+    recorded,
+    { ...options, httpUrl, runId, credentials: merchants.first },
+    interrupted.signal,
+  );
+  process.stdout.write(reportTable(report));
+  return report.verdict.passed && !report.interrupted ? exitCodes.ok : exitCodes.differs;
 }
 
 async function replayAt(gateway: GivenGateway, { fixtures, validOrder }: FixtureSet): Promise<number> {

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import type { JournalEntry, JournalHead } from '../load/journal.ts';
 
 /** A journal that cannot be held against anything: its file and line, and why. */
-export class JournalFault extends Error {
+class JournalFault extends Error {
   constructor(file: string, line: number, reason: string) {
     super(`${file}, line ${line}: ${reason}`);
   }
@@ -16,7 +16,7 @@ export interface ReadJournal {
   readonly cut: boolean;
 }
 
-/** Reads a journal. Rejects with a {@link JournalFault} for the first bad line. */
+/** Reads a journal. Rejects with a JournalFault for the first bad line. */
 export async function readJournal(file: string): Promise<ReadJournal> {
   const entries: JournalEntry[] = [];
   let head: JournalHead | undefined;

@@ -44,7 +44,7 @@ function outcomeRows({ outcomes, unanswered }: LoadReport): string[][] {
 }
 
 /** The thresholds, each with what it allows and what came. */
-export function verdictTold({ passed, judged }: Verdict): string {
+function verdictTold({ passed, judged }: Verdict): string {
   if (judged.length === 0) return 'no thresholds were set';
   const rows = judged.map(({ threshold, limit, actual, passed: met }) => [
     met ? 'ok' : 'MISSED',

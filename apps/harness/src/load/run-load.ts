@@ -38,10 +38,10 @@ export async function runLoad(run: LoadRun, signal: AbortSignal): Promise<LoadOu
   const { httpUrl, grpcAddress } = target;
   const task = { settings, httpUrl, grpcAddress, credentials, journalFile };
   const workers = await startWorkers(task, (part) => totals.add(part));
-  const startedAt = new Date();
-  const startMs = performance.now();
+  const startedAt = new Date(workers.startAtMs);
+  const elapsedMs = () => Math.max(0, Date.now() - workers.startAtMs);
   const progress = createProgress(run.progress, totals, arrivalsOf(settings.phases).seconds);
-  const ticking = setInterval(() => progress.update(performance.now() - startMs), progressEveryMs);
+  const ticking = setInterval(() => progress.update(elapsedMs()), progressEveryMs);
   const interrupt = () => void workers.stop();
   signal.addEventListener('abort', interrupt, { once: true });
   try {
@@ -50,7 +50,7 @@ export async function runLoad(run: LoadRun, signal: AbortSignal): Promise<LoadOu
       // Of a worker that had to be killed, what it told before counts.
       if (!signal.aborted) throw error;
     });
-    const seconds = (performance.now() - startMs) / 1_000;
+    const seconds = elapsedMs() / 1_000;
     return { totals, startedAt, seconds, interrupted: signal.aborted };
   } finally {
     clearInterval(ticking);

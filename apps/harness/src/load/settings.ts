@@ -9,7 +9,7 @@ export type Protocol = (typeof protocols)[number];
 /** `open`: calls come when they are due. `closed`: each caller sends its next call when the last is answered. */
 export const modes = ['open', 'closed'] as const;
 
-export type Mode = (typeof modes)[number];
+type Mode = (typeof modes)[number];
 
 /** What a run may come to at most; a limit that is absent is not judged. */
 export interface Thresholds {

@@ -7,6 +7,8 @@ import type { FromWorker, ToWorker, WorkerTask } from './worker-messages.ts';
 
 /** The sending processes of one run. */
 export interface Workers {
+  /** When the run begins, on the clock of `Date.now()`. */
+  readonly startAtMs: number;
   /** Resolves when all have ended; rejects when one fails. */
   readonly ended: Promise<void>;
   /** Asks all to give up what is under way, tell what they counted, and end. Those that do not are killed. */
@@ -44,7 +46,7 @@ export async function startWorkers(
     await withinReadyTime(Promise.race([Promise.all(runs.map((run) => run.ready)), ended]));
     const startAtMs = Date.now() + beginInMs;
     for (const child of children) say(child, { kind: 'begin', startAtMs });
-    return { ended: ended.finally(() => endAll(children)), stop };
+    return { startAtMs, ended: ended.finally(() => endAll(children)), stop };
   } catch (error) {
     await endAll(children);
     throw error;

@@ -147,11 +147,17 @@ function overTime(stretches: readonly Stretch[], value: (stretch: Stretch) => nu
   return stretches.map((stretch, index) => ({ x: (index + 0.5) / stretches.length, y: value(stretch) }));
 }
 
+/** Steps that people read times in, in seconds. */
+const timeSteps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400];
+const timeTicksMax = 6;
+
 function timeTicks(stretches: readonly Stretch[]): Tick[] {
   const seconds = stretches.reduce((sum, stretch) => sum + stretch.seconds, 0);
-  return roundTicks(seconds)
-    .filter((second) => second <= seconds && Number.isInteger(second))
-    .map((second) => ({ at: seconds === 0 ? 0 : second / seconds, label: secondsTold(second) }));
+  const step = timeSteps.find((some) => seconds / some <= timeTicksMax) ?? 14_400;
+  return Array.from({ length: seconds === 0 ? 0 : Math.floor(seconds / step) + 1 }, (_, index) => ({
+    at: (index * step) / seconds,
+    label: secondsTold(index * step),
+  }));
 }
 
 function bandTold(band: number): string {

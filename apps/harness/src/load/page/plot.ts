@@ -1,7 +1,7 @@
 import { escaped } from './escape.ts';
 
 /** The size of every drawing, in its own units, and the room around the area that data is drawn in. */
-export const drawing = { width: 960, height: 260, left: 64, right: 16, top: 12, bottom: 32 } as const;
+const drawing = { width: 960, height: 260, left: 64, right: 16, top: 12, bottom: 32 } as const;
 
 const innerWidth = drawing.width - drawing.left - drawing.right;
 const innerHeight = drawing.height - drawing.top - drawing.bottom;

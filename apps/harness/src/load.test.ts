@@ -1,0 +1,120 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
+
+const program = fileURLToPath(new URL('load.ts', import.meta.url));
+const limitMs = 60_000;
+
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'load-test-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+});
+
+/** Everything that a run makes lies in the test's folder, so that what it leaves behind can be seen. */
+function environment(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
+  return { PATH: process.env.PATH, HOME: process.env.HOME, TMPDIR: folder, ...more };
+}
+
+async function load(args: readonly string[], env = environment()) {
+  const ended = promisify(execFile)(process.execPath, [program, ...args], { env, timeout: limitMs });
+  return ended.then(
+    (told) => ({ code: 0, ...told }),
+    ({ code, stdout, stderr }) => ({ code: Number(code), stdout: String(stdout), stderr: String(stderr) }),
+  );
+}
+
+test('a short run at every door passes its thresholds, is audited, and writes its reports', {
+  timeout: limitMs,
+}, async () => {
+  const [jsonFile, htmlFile, journal] = ['run.json', 'run.html', 'run.ndjson'].map((name) => join(folder, name));
+  const files = ['--json', `${jsonFile}`, '--html', `${htmlFile}`, '--journal', `${journal}`];
+  const shares = ['--replay-share', '0.1', '--invalid-share', '0.1', '--merchants', '2', '--connections', '2'];
+  const rate = ['--protocol', 'mixed', '--rate', '60', '--duration', '2s', '--workers', '2', '--error-rate', '0'];
+  const { code, stdout, stderr } = await load([...rate, ...shares, ...files, '--audit', '--seed', '5']);
+  expect(`${stdout}${stderr}`).toContain('passed');
+  expect(code).toBe(0);
+  const report = JSON.parse(readFileSync(`${jsonFile}`, 'utf8'));
+  expect(report).toMatchObject({ due: 120, done: 120, errors: 0, audit: { lost: 0, duplicated: 0, changed: 0 } });
+  expect(report.outcomes.map(({ outcome }: { outcome: string }) => outcome)).toContain('replayed');
+  expect(readFileSync(`${htmlFile}`, 'utf8')).toContain('all thresholds held');
+  expect(stdout).toContain(`audit  ${report.audit.acknowledged} acknowledged: 0 lost, 0 duplicated, 0 changed`);
+  expect(existsSync(`${journal}`)).toBe(true);
+});
+
+test('Ctrl-C ends a run at once with the report of what was done', { timeout: limitMs }, async () => {
+  const child = spawn(process.execPath, [program, '--rate', '50', '--duration', '10m', '--audit'], {
+    env: environment(),
+  });
+  onTestFinished(() => {
+    child.kill('SIGKILL');
+  });
+  let told = '';
+  let stdout = '';
+  child.stdout.on('data', (piece) => {
+    stdout += piece;
+  });
+  child.stderr.on('data', (piece) => {
+    told += piece;
+  });
+  await expect.poll(() => told, { timeout: 30_000 }).toContain('under way');
+  const interruptedAt = performance.now();
+  child.kill('SIGINT');
+  const [code] = await once(child, 'exit');
+  expect(code).toBe(130);
+  expect(stdout).toContain('Interrupted: this is what was done until then.');
+  expect(stdout).toMatch(/done +\d{2,} /);
+  expect(stdout).toContain('0 lost, 0 duplicated, 0 changed');
+  // It would have gone on for ten minutes.
+  expect(performance.now() - interruptedAt).toBeLessThan(20_000);
+});
+
+test('what is at fault is told with exit code 2 before anything is sent', { timeout: limitMs }, async () => {
+  const profile = join(folder, 'mine.json');
+  writeFileSync(profile, '{ "phases": [{ "seconds": 1, "rate": -1 }] }');
+  const told = 'mine.json: phase 1.rate must be a number from 0 to 1000000\n';
+  expect(await load(['--profile', profile])).toEqual({ code: 2, stdout: '', stderr: told });
+  const given = ['--http', 'http://127.0.0.1:1', '--grpc', '127.0.0.1:1'];
+  const faults: [string, string[]][] = [
+    ['--rate must be a number', ['--rate', 'many']],
+    ['--duration must be a time', ['--duration', '1 hour']],
+    ['--burst must be RATE:LENGTH:EVERY', ['--burst', '100']],
+    ['--ramp-to and --burst exclude', ['--ramp-to', '5', '--burst', '9:1s:2s']],
+    ['must not exceed 1 together', ['--replay-share', '0.6', '--invalid-share', '0.6']],
+    ['set CLIENT_ID', given],
+  ];
+  for (const [reason, args] of faults) {
+    const { code, stdout, stderr } = await load(args);
+    expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: expect.stringContaining(reason) });
+  }
+  const missing = environment({ CLIENT_ID: 'app_1', CLIENT_SECRET: 'sk_1', DATA_DIR: folder });
+  const audited = await load([...given, '--audit'], missing);
+  expect(audited).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no database to audit') });
+});
+
+test('a threshold that is missed ends a run with 1', { timeout: limitMs }, async () => {
+  const { code, stdout } = await load(
+    [
+      '--http',
+      'http://127.0.0.1:1',
+      '--grpc',
+      '127.0.0.1:1',
+      '--rate',
+      '20',
+      '--duration',
+      '1s',
+      '--error-rate',
+      '0.5',
+    ],
+    environment({ CLIENT_ID: 'app_1', CLIENT_SECRET: 'sk_1' }),
+  );
+  expect(code).toBe(1);
+  expect(stdout).toContain('no answer: ECONNREFUSED');
+  expect(stdout).toMatch(/MISSED +error_rate +1 /);
+});
