@@ -1,8 +1,4 @@
 import { defineConfig } from 'vitest/config';
+import { sharedTestOptions } from '../../vitest.base.ts';
 
-export default defineConfig({
-  test: {
-    include: ['{src,testing}/**/*.test.ts'],
-    reporters: ['default', ['json', { outputFile: '.reports/vitest.json' }]],
-  },
-});
+export default defineConfig({ test: sharedTestOptions });

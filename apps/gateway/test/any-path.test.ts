@@ -26,7 +26,7 @@ test.each(['/order/', '/payment/'])(
         const address = new URL(gateway.url + start + path);
         // A path with dots in it can lead elsewhere before it is sent.
         fc.pre(address.pathname.startsWith(start));
-        const response = await fetch(address, { headers, signal: AbortSignal.timeout(10_000) });
+        const response = await fetch(address, { headers, signal: AbortSignal.timeout(30_000) });
         await response.text();
         expect(response.status, path).toBe(404);
         expect(gateway.faults, path).toEqual([]);

@@ -14,7 +14,7 @@ async function judge(path: string, body: Uint8Array | string): Promise<[status: 
     method: 'POST',
     headers: { 'content-type': 'application/json', ...credentialHeaders(gateway.credentials) },
     body: typeof body === 'string' ? body : Uint8Array.from(body),
-    signal: AbortSignal.timeout(10_000),
+    signal: AbortSignal.timeout(30_000),
   });
   const answer = (await response.json()) as { code?: string; details?: { debug?: { reason?: string } }[] };
   return [response.status, answer.details?.[0]?.debug?.reason ?? answer.code];

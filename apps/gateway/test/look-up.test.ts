@@ -18,7 +18,7 @@ afterAll(() => gateway?.close(), 60_000);
 const own = () => credentialHeaders(gateway.credentials);
 
 function getOrder(path: string, headers: Record<string, string> = own()): Promise<Response> {
-  return fetch(`${gateway.url}/order/${path}`, { headers, signal: AbortSignal.timeout(10_000) });
+  return fetch(`${gateway.url}/order/${path}`, { headers, signal: AbortSignal.timeout(30_000) });
 }
 
 async function createOrder(orderId: string, overrides: Record<string, unknown> = {}) {

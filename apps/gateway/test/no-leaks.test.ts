@@ -132,7 +132,7 @@ test('requests that break in other ways tell nothing either', async () => {
 
 test('no log line holds anything that was sent', async () => {
   const callsSent = doors.length * (textFields.length - 1) * delicate.length * 5;
-  await expect.poll(() => gateway.lines.length, { timeout: 10_000 }).toBeGreaterThan(callsSent);
+  await expect.poll(() => gateway.lines.length).toBeGreaterThan(callsSent);
   const log = gateway.lines.join('\n');
   for (const value of [...delicate, credentials.clientSecret, 'leak-', 'Noor', 'Lindengracht'])
     expect(log).not.toContain(value);

@@ -60,7 +60,7 @@ test('SIGTERM lets a request under way finish, stops PostgreSQL and ends with 0'
   // An answered request on another connection shows that the first one's headers have been read by now.
   await postOrder({ url: gateway.url, credentials }, '{}');
   gateway.child.kill('SIGTERM');
-  await expect.poll(() => gateway.lines.join('\n'), { timeout: 10_000 }).toContain('"stopping"');
+  await expect.poll(() => gateway.lines.join('\n')).toContain('"stopping"');
   sent.resolve();
   expect((await answer).status).toBe(201);
   expect(await gateway.exited).toBe(0);

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => gateway?.close(), 60_000);
 
 async function get(path: string): Promise<{ response: Response; text: string }> {
-  const response = await fetch(`${gateway.url}${path}`, { signal: AbortSignal.timeout(10_000) });
+  const response = await fetch(`${gateway.url}${path}`, { signal: AbortSignal.timeout(30_000) });
   expect(response.status).toBe(200);
   return { response, text: await response.text() };
 }

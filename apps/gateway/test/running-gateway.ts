@@ -101,7 +101,7 @@ export function postOrder(
     method: 'POST',
     headers: { 'content-type': 'application/json', ...credentialHeaders(gateway.credentials), ...headers },
     body: typeof body === 'string' ? body : JSON.stringify(body),
-    signal: AbortSignal.timeout(10_000),
+    signal: AbortSignal.timeout(30_000),
   });
 }
 

@@ -48,7 +48,7 @@ async function query(url: string, text: string) {
 
 /** The kernel's word, not the module's. */
 async function expectGone(pid: number): Promise<void> {
-  await expect.poll(() => isThere(pid), { timeout: 10_000 }).toBe(false);
+  await expect.poll(() => isThere(pid)).toBe(false);
 }
 
 function isThere(pid: number): boolean {
@@ -205,7 +205,7 @@ test('waits for what a killed server left running', { timeout: testLimitMs }, as
   const endless = query(first.url, `set statement_timeout = '3s'; do $$ begin loop end loop; end $$`);
   const failed = expect(endless).rejects.toThrow();
   const active = `select pid from pg_stat_activity where query like 'set statement_timeout%' and state = 'active'`;
-  await expect.poll(() => query(first.url, active), { timeout: 10_000 }).toHaveLength(1);
+  await expect.poll(() => query(first.url, active)).toHaveLength(1);
   process.kill(first.pid, 'SIGKILL');
 
   const second = await start();
@@ -244,7 +244,7 @@ test('counts a user as one again after a crash cut all connections', { timeout: 
     const now = await query(here.url, marks).catch(() => []); // The server restarts.
     return now.filter((row) => !pidsBefore.includes(row.pid)).length;
   };
-  await expect.poll(newMarks, { timeout: 20_000 }).toBe(2);
+  await expect.poll(newMarks).toBe(2);
 
   await here.stop();
   expect(await query(there.url, 'select 1 as one')).toEqual([{ one: 1 }]);

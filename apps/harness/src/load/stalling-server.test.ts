@@ -63,8 +63,9 @@ test('a second of standstill in five is in the p99 of the open loop, and hides i
   expect(openLoop.dropped).toBe(0);
   expect(openLoop.latencies.percentile(99)).toBeGreaterThan(0.8 * stallMs);
   expect(openLoop.latencies.percentile(90)).toBeGreaterThan(0.3 * stallMs);
-  // Its four callers met the stall with one call each, among thousands: too few for the p99, and the longest tells the length.
-  expect(closedLoop.latencies.count).toBeGreaterThan(1_000);
+  // Its four callers met the stall with one call each: less than 1 % of the calls, however slow the machine is, and so too few
+  // for the p99; the longest tells the length.
+  expect(4 / closedLoop.latencies.count).toBeLessThan(0.01);
   expect(closedLoop.latencies.percentile(99)).toBeLessThan(0.3 * stallMs);
   expect(closedLoop.latencies.max).toBeGreaterThan(0.8 * stallMs);
 });
