@@ -66,7 +66,7 @@ test('a second of standstill in five is in the p99 of the open loop, and hides i
   // Its four callers met the stall with one call each: less than 1 % of the calls, however slow the machine is, and so too few
   // for the p99; the longest tells the length.
   expect(4 / closedLoop.latencies.count).toBeLessThan(0.01);
-  expect(closedLoop.latencies.percentile(99)).toBeLessThan(0.3 * stallMs);
+  expect(closedLoop.latencies.percentile(99)).toBeLessThan(0.8 * stallMs);
   expect(closedLoop.latencies.max).toBeGreaterThan(0.8 * stallMs);
 });
 
