@@ -144,6 +144,11 @@ async function launch(places: ClusterPlaces): Promise<LaunchedServer> {
     max_connections: 100,
     fsync: 'on',
     synchronous_commit: 'on',
+    // Orders come with random tokens, so that every checkpoint is followed by a time in which pages are logged whole: few of
+    // them, and the indexes of some million orders in memory. Neither takes memory or disk before there are orders.
+    shared_buffers: '512MB',
+    max_wal_size: '4GB',
+    checkpoint_timeout: '15min',
     timezone: 'UTC',
     log_timezone: 'UTC',
     // Customers' data stays out of the log: neither the text of failed statements nor the values that break a key.

@@ -4,9 +4,10 @@ import { createGroupQueue } from './group-queue.ts';
 const enoughMs = 10_000;
 
 /** A queue whose groups are held until they are let go, so that what shares a group can be seen. */
-function heldQueue(options: { slots: number; groupMax: number; waitingMax: number }) {
+function heldQueue(options: { slots: number; groupMin?: number; groupMax: number; waitingMax: number }) {
   const groups: { items: readonly string[]; letGo: () => void }[] = [];
   const queue = createGroupQueue<number, string, string>({
+    groupMin: options.groupMax,
     ...options,
     slots: Array.from({ length: options.slots }, (_, slot) => slot),
     run: (_slot, items) =>
@@ -50,6 +51,20 @@ test('as many groups as slots are under way, none larger than the bound', async 
   expect(groups[2]?.items).toEqual(['e']);
   for (const { letGo } of groups) letGo();
   expect(await Promise.all(answers)).toEqual(['did a', 'did b', 'did c', 'did d', 'did e']);
+});
+
+test('enough items leave during the turn that brings them, as long as a slot is free', async () => {
+  const { queue, groups } = heldQueue({ slots: 2, groupMin: 2, groupMax: 4, waitingMax: 10 });
+  const answers = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((item) => queue.add(item, enoughMs));
+  expect(groups.map(({ items }) => items)).toEqual([
+    ['a', 'b'],
+    ['c', 'd'],
+  ]);
+  groups[0]?.letGo();
+  await endOfTurn();
+  expect(groups[2]?.items).toEqual(['e', 'f', 'g']);
+  for (const { letGo } of groups) letGo();
+  expect(await Promise.all(answers)).toHaveLength(7);
 });
 
 test('an item over the bound is refused, and one that waited too long is answered and never carried out', async () => {

@@ -1,6 +1,8 @@
 export interface GroupQueueOptions<Slot, Item, Outcome> {
-  /** What carries a group out, one group at a time. */
+  /** What carries groups out, each listed as often as it may have a group under way. */
   readonly slots: readonly Slot[];
+  /** Items that leave at once where a slot is free; fewer wait for the end of the event loop's turn. Measured in decision 013. */
+  readonly groupMin?: number;
   /** Items in one group. */
   readonly groupMax: number;
   /** Items that may wait for a slot; over it an item is refused at once. */
@@ -18,25 +20,27 @@ export interface GroupQueue<Item, Outcome> {
 
 interface Entry<Item, Outcome> {
   readonly item: Item;
-  /** Answers the caller; only the first answer counts. */
-  readonly settle: (outcome: Outcome | 'deadline_exceeded' | Error) => void;
+  /** The caller's; only the first answer counts. */
+  readonly resolve: (outcome: Outcome | 'deadline_exceeded') => void;
+  readonly reject: (error: Error) => void;
+  deadline: NodeJS.Timeout | undefined;
 }
 
 /**
  * Lets concurrent callers share one statement and its commit. There is no timer: a group leaves as soon as a slot is free, at
- * the end of the event loop's current turn, so that a lone item goes at once and those that arrive together go together.
+ * the end of the event loop's current turn, so that a lone item goes at once and those that arrive together go together. Where
+ * many arrive in one turn, a first part leaves during it: the database works on that part while the rest is still being read.
  */
 export function createGroupQueue<Slot, Item, Outcome>(
   options: GroupQueueOptions<Slot, Item, Outcome>,
 ): GroupQueue<Item, Outcome> {
-  const { slots, groupMax, waitingMax, run } = options;
+  const { slots, groupMin = 16, groupMax, waitingMax, run } = options;
   const freeSlots = [...slots];
   const waiting: Entry<Item, Outcome>[] = [];
   let flushIsDue = false;
   const idleCallbacks: (() => void)[] = [];
 
   const flush = () => {
-    flushIsDue = false;
     while (waiting.length > 0) {
       const slot = freeSlots.pop();
       if (slot === undefined) return;
@@ -47,8 +51,12 @@ export function createGroupQueue<Slot, Item, Outcome>(
   };
 
   const flushAtEndOfTurn = () => {
-    if (!flushIsDue) setImmediate(flush);
+    if (flushIsDue) return;
     flushIsDue = true;
+    setImmediate(() => {
+      flushIsDue = false;
+      flush();
+    });
   };
 
   const carryOut = async (slot: Slot, group: readonly Entry<Item, Outcome>[]) => {
@@ -56,32 +64,31 @@ export function createGroupQueue<Slot, Item, Outcome>(
       slot,
       group.map(({ item }) => item),
     );
-    group.forEach(({ settle }, index) => {
-      settle(outcomes[index] ?? new Error('the group gave no outcome for an item'));
+    group.forEach(({ resolve, reject, deadline }, index) => {
+      clearTimeout(deadline);
+      const outcome = outcomes[index] ?? new Error('the group gave no outcome for an item');
+      if (outcome instanceof Error) reject(outcome);
+      else resolve(outcome);
     });
     freeSlots.push(slot);
     flush();
+  };
+
+  const expire = (entry: Entry<Item, Outcome>) => {
+    const place = waiting.indexOf(entry);
+    if (place !== -1) waiting.splice(place, 1);
+    entry.resolve('deadline_exceeded');
   };
 
   return {
     add(item, timeoutMs) {
       if (waiting.length >= waitingMax) return Promise.resolve('overloaded');
       return new Promise((resolve, reject) => {
-        const timer = setTimeout(() => {
-          const place = waiting.indexOf(entry);
-          if (place !== -1) waiting.splice(place, 1);
-          resolve('deadline_exceeded');
-        }, timeoutMs);
-        const entry: Entry<Item, Outcome> = {
-          item,
-          settle(outcome) {
-            clearTimeout(timer);
-            if (outcome instanceof Error) reject(outcome);
-            else resolve(outcome);
-          },
-        };
+        const entry: Entry<Item, Outcome> = { item, resolve, reject, deadline: undefined };
+        entry.deadline = setTimeout(expire, timeoutMs, entry);
         waiting.push(entry);
-        flushAtEndOfTurn();
+        if (waiting.length >= groupMin) flush();
+        else flushAtEndOfTurn();
       });
     },
     idle() {

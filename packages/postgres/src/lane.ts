@@ -7,12 +7,12 @@ import { isConnectionLost, StatementTimeout } from './statement-error.ts';
 const connectTimeoutSeconds = 5;
 
 /** The server gives up on a statement after this long, so that only a dead connection reaches the client's own deadline. */
-const serverStatementTimeoutMs = 4_000;
+export const serverStatementTimeoutMs = 4_000;
 
 /** After this long without an answer the connection is taken for dead: a query on a half-open one never settles. */
 const clientStatementTimeoutMs = 5_000;
 
-/** Wait before a lost connection is replaced, so that a database that is away is not asked in a tight loop. */
+/** At least this long from one replacement to the next, so that a database that is away is not asked in a tight loop. */
 const reconnectPauseMs = 100;
 
 export interface LaneOptions {
@@ -54,7 +54,7 @@ export function openLane<Statements>(
   const replace = (used: typeof current) => {
     if (used !== current) return;
     current = open();
-    mayConnectAt = performance.now() + reconnectPauseMs;
+    mayConnectAt = Math.max(performance.now(), mayConnectAt + reconnectPauseMs);
     void used.client.end({ timeout: 0 });
   };
 

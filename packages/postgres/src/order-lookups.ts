@@ -48,7 +48,7 @@ interface Lookup {
 
 /**
  * Finds orders in PostgreSQL. Look-ups that arrive together share a prepared statement over one index; a connection has one
- * statement under way, as the driver loses answers of those that wait behind one when a connection dies.
+ * statement under way.
  */
 export function openOrderLookups(url: string): OrderLookups {
   const lanes = Array.from({ length: connections }, () =>
@@ -116,8 +116,8 @@ async function findBy(lane: Lane<Statements>, by: Key, lookups: readonly Lookup[
   try {
     const rows = await lane.run((statements) =>
       statements[by].execute({
-        merchantIds: arrayLiteral(lookups.map(({ merchantId }) => merchantId ?? 0)),
-        values: arrayLiteral(lookups.map(({ value }) => value)),
+        merchantIds: arrayLiteral(lookups, ({ merchantId }) => merchantId ?? 0),
+        values: arrayLiteral(lookups, ({ value }) => value),
       }),
     );
     const found = new Map(rows.map((row) => [keyOfRow(by, row.order), row]));

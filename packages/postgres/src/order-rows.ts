@@ -7,7 +7,7 @@ import type { orders } from './schema.ts';
 
 type OrderRow = typeof orders.$inferSelect;
 
-/** The SQL type and the value of every column, in the table's order: what the group insert sends as one array a column. */
+/** The SQL type and the value of every column, in the table's order: what the inserts send. */
 export const orderColumns: Readonly<
   Record<keyof OrderRow, { readonly type: string; readonly value: (order: Order) => string | number }>
 > = {
@@ -36,10 +36,17 @@ export const orderColumns: Readonly<
 
 const columns = Object.entries(orderColumns);
 
+/** One value a column, under the column's name. */
+export function columnValues(order: Order): Record<string, string | number> {
+  const values: Record<string, string | number> = {};
+  for (const [name, { value }] of columns) values[name] = value(order);
+  return values;
+}
+
 /** One array literal a column, under the column's name. */
 export function columnArrays(orders: readonly Order[]): Record<string, string> {
   const arrays: Record<string, string> = {};
-  for (const [name, { value }] of columns) arrays[name] = arrayLiteral(orders.map(value));
+  for (const [name, { value }] of columns) arrays[name] = arrayLiteral(orders, value);
   return arrays;
 }
 

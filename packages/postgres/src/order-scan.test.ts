@@ -22,7 +22,7 @@ beforeAll(async () => {
   const sql = postgres(server.url, { max: 1, onnotice: () => {} });
   await sql`insert into merchants (name, client_id) values ('Shop', 'app_1'), ('Neighbour', 'app_2')`;
   await sql.end({ timeout: 1 });
-  store = openOrderStore({ url: server.url, slots: 1 });
+  store = openOrderStore({ url: server.url, connections: 1 });
 }, 60_000);
 
 afterAll(async () => {

@@ -4,19 +4,21 @@ import { sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { arrayLiteral } from './array-literal.ts';
 import { createGroupQueue } from './group-queue.ts';
-import { type Lane, openLane } from './lane.ts';
+import { type Lane, openLane, serverStatementTimeoutMs } from './lane.ts';
 import { openOrderLookups } from './order-lookups.ts';
-import { columnArrays, orderColumns, orderOf } from './order-rows.ts';
+import { columnArrays, columnValues, orderColumns, orderOf } from './order-rows.ts';
 import { orders } from './schema.ts';
 import { statementFailure, withoutValues } from './statement-error.ts';
 
 export interface PostgresOrderStoreOptions {
   readonly url: string;
-  /** Connections that insert, each with one group under way. */
-  readonly slots?: number;
+  /** Connections that insert. */
+  readonly connections?: number;
+  /** Groups under way on a connection: while one is carried out, the next is there already, and none waits for the network. */
+  readonly groupsPerConnection?: number;
   /** Orders in one statement. */
   readonly groupMax?: number;
-  /** Orders that may wait for a slot; over it the answer is `overloaded` at once. */
+  /** Orders that may wait for their group to leave; over it the answer is `overloaded` at once. */
   readonly waitingMax?: number;
 }
 
@@ -33,12 +35,17 @@ type Statements = ReturnType<typeof prepareStatements>;
  * one with the same order_id already: a single statement that does both misses rows that another session has just committed.
  */
 export function openOrderStore(options: PostgresOrderStoreOptions): PostgresOrderStore {
-  const { url, slots = 3, groupMax = 128, waitingMax = 4_096 } = options;
-  const lanes = Array.from({ length: slots }, () =>
-    openLane({ url, applicationName: 'order-gateway orders', connectionsMax: 1 }, prepareStatements),
+  const { url, connections = 1, groupsPerConnection = 2, groupMax = 128, waitingMax = 4_096 } = options;
+  // A group that waits behind another on its connection has had its own time, too, before the client takes both for lost.
+  const statementTimeoutMs = Math.floor(serverStatementTimeoutMs / groupsPerConnection);
+  const lanes = Array.from({ length: connections }, () =>
+    openLane(
+      { url, applicationName: 'order-gateway orders', connectionsMax: 1, statementTimeoutMs },
+      prepareStatements,
+    ),
   );
   const queue = createGroupQueue<Lane<Statements>, Order, CreateOutcome>({
-    slots: lanes,
+    slots: Array.from({ length: groupsPerConnection }, () => lanes).flat(),
     groupMax,
     waitingMax,
     run: createGroup,
@@ -58,11 +65,18 @@ export function openOrderStore(options: PostgresOrderStoreOptions): PostgresOrde
 }
 
 function prepareStatements(db: PostgresJsDatabase) {
-  const arrays = Object.entries(orderColumns).map(
-    ([name, { type }]) => sql`${sql.placeholder(name)}::${sql.raw(type)}[]`,
-  );
+  const columns = Object.entries(orderColumns);
+  const values = columns.map(([name, { type }]) => sql`${sql.placeholder(name)}::${sql.raw(type)}`);
+  const arrays = columns.map(([name, { type }]) => sql`${sql.placeholder(name)}::${sql.raw(type)}[]`);
   const wanted = sql`unnest(${sql.placeholder('merchantIds')}::bigint[], ${sql.placeholder('orderIds')}::text[])`;
   return {
+    /** A lone order is spared the arrays, which take a tenth of the time of its insert. */
+    insertOne: db
+      .insert(orders)
+      .select(sql`select ${sql.join(values, sql`, `)}`)
+      .onConflictDoNothing()
+      .returning({ serviceOrderId: orders.serviceOrderId })
+      .prepare('insert_order'),
     insert: db
       .insert(orders)
       .select(sql`select * from unnest(${sql.join(arrays, sql`, `)})`)
@@ -92,9 +106,11 @@ async function createGroup(lane: Lane<Statements>, group: readonly Order[]): Pro
 }
 
 async function insertOrFind(lane: Lane<Statements>, group: readonly Order[]): Promise<CreateOutcome[]> {
-  // All sessions lock rows in the same order, so that two groups with the same order_ids can't wait for each other.
-  const sorted = group.length === 1 ? group : [...group].sort(byKey);
-  const inserted = await lane.run(({ insert }) => insert.execute(columnArrays(sorted)));
+  const [lone] = group.length === 1 ? group : [];
+  const inserted = await lane.run(({ insert, insertOne }) =>
+    // All sessions lock rows in the same order, so that two groups with the same order_ids can't wait for each other.
+    lone === undefined ? insert.execute(columnArrays([...group].sort(byKey))) : insertOne.execute(columnValues(lone)),
+  );
   if (inserted.length === group.length) return group.map(() => ({ kind: 'created' }));
   const created = new Set(inserted.map((row) => row.serviceOrderId));
   const losers = group.filter((order) => !created.has(order.serviceOrderId));
@@ -110,8 +126,8 @@ async function insertOrFind(lane: Lane<Statements>, group: readonly Order[]): Pr
 async function findKept(lane: Lane<Statements>, wanted: readonly Order[]): Promise<Order[]> {
   const rows = await lane.run(({ find }) =>
     find.execute({
-      merchantIds: arrayLiteral(wanted.map((order) => order.merchantId)),
-      orderIds: arrayLiteral(wanted.map((order) => order.fields.order_id)),
+      merchantIds: arrayLiteral(wanted, (order) => order.merchantId),
+      orderIds: arrayLiteral(wanted, (order) => order.fields.order_id),
     }),
   );
   return rows.map(orderOf);
