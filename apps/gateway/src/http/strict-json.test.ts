@@ -93,3 +93,25 @@ test('agrees with JSON.parse on every JSON object without duplicate keys, and fi
     { numRuns: 500 },
   );
 });
+
+const flatValue = fc.oneof(fc.integer(), fc.boolean(), fc.constant(null), fc.stringMatching(/^[ a-c:,{}[\]]{0,9}$/));
+
+test('reads a flat object as JSON.parse does, whatever its keys look like and wherever it has white space', () => {
+  fc.assert(
+    fc.property(
+      fc.dictionary(fc.stringMatching(/^[ a-c:,{}[\]]{0,3}$/), flatValue),
+      fc.constantFrom('', ' ', '\t', '\r\n '),
+      fc.stringMatching(/^[1-9][0-9]{0,6}\.[0-9]{2}$/),
+      (object, space, digits) => {
+        const members = Object.entries({ ...object, order_amount: 0 }).map(([key, value]) => {
+          return `${space}${JSON.stringify(key)}${space}:${space}${key === 'order_amount' ? digits : JSON.stringify(value)}${space}`;
+        });
+        const text = `{${members.join(',')}}`;
+        const value = { ...object, order_amount: new NumberText(digits) };
+        expect(parseOrderJson(encode(text))).toEqual({ ok: true, value });
+        expect(refusalOf(`{${[...members, members[0]].join(',')}}`)).toMatch(/duplicate key/);
+      },
+    ),
+    { numRuns: 500 },
+  );
+});

@@ -25,9 +25,10 @@ export function parseOrderJson(bytes: Uint8Array): Result<OrderInput, string> {
     return failed(`The body is not valid JSON${placeOf(error)}.`);
   }
   if (!isObject(value)) return failed('The body is not a JSON object.');
-  const { duplicateAt, amount } = scan(text);
+  const { duplicateAt, amount } = scanFlat(text, value) ?? scan(text);
   if (duplicateAt !== undefined) return failed(`The body has a duplicate key at position ${duplicateAt}.`);
-  return success(amount === undefined ? value : { ...value, order_amount: new NumberText(amount) });
+  if (amount !== undefined) value.order_amount = new NumberText(amount);
+  return success(value);
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
@@ -40,8 +41,10 @@ function placeOf(error: unknown): string {
   return position === undefined ? '' : ` at position ${position}`;
 }
 
+const blank = 0x20;
 const quote = 0x22;
 const comma = 0x2c;
+const colon = 0x3a;
 const backslash = 0x5c;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
@@ -55,9 +58,50 @@ interface Findings {
   readonly amount?: string;
 }
 
-const number = /\s*:\s*(-?[0-9][0-9.eE+-]*)/y;
+const amountKey = 'order_amount';
 
-/** Scans well-formed JSON text whose outermost value is an object. */
+const numberMember = /\s*:\s*(-?[0-9][0-9.eE+-]*)/y;
+
+/** The digits of the number whose key ends before `place`, if it is a number. */
+function digitsAfterKey(text: string, place: number): string | undefined {
+  numberMember.lastIndex = place;
+  return numberMember.exec(text)?.[1];
+}
+
+/**
+ * Scans the text of an object as most are: nothing nested, nothing escaped, no key twice. There a string is a key if a colon
+ * follows, and the keys of the text are as many as those of the value. `undefined` for any other object.
+ */
+function scanFlat(text: string, value: Record<string, unknown>): Findings | undefined {
+  if (text.includes('\\')) return undefined;
+  let membersLeft = 0;
+  for (const key in value) {
+    if (typeof value[key] === 'object' && value[key] !== null) return undefined;
+    membersLeft += 1;
+  }
+  let amount: string | undefined;
+  for (let start = text.indexOf('"'); start !== -1; ) {
+    const end = text.indexOf('"', start + 1);
+    if (isBeforeColon(text, end + 1)) {
+      membersLeft -= 1;
+      if (end - start - 1 === amountKey.length && text.startsWith(amountKey, start + 1)) {
+        amount = digitsAfterKey(text, end + 1);
+      }
+    }
+    start = text.indexOf('"', end + 1);
+  }
+  if (membersLeft !== 0) return undefined;
+  return amount === undefined ? {} : { amount };
+}
+
+function isBeforeColon(text: string, place: number): boolean {
+  let next = place;
+  // Between the tokens of well-formed JSON, what is no larger than a blank is white space.
+  while (text.charCodeAt(next) <= blank) next += 1;
+  return text.charCodeAt(next) === colon;
+}
+
+/** Scans any well-formed JSON text whose outermost value is an object. */
 function scan(text: string): Findings {
   /** The keys seen in each open object; `undefined` stands for an open array. */
   const open: (Set<string> | undefined)[] = [];
@@ -92,10 +136,7 @@ function scan(text: string): Findings {
           if (keys.has(key)) return { duplicateAt: index };
           keys.add(key);
           keyIsNext = false;
-          if (open.length === 1 && key === 'order_amount') {
-            number.lastIndex = end + 1;
-            amount = number.exec(text)?.[1];
-          }
+          if (open.length === 1 && key === amountKey) amount = digitsAfterKey(text, end + 1);
         }
         index = end;
         break;
