@@ -11,10 +11,11 @@ const alphabetCodes = Uint8Array.from(base62Alphabet, (letter) => letter.charCod
 
 /** Random text of that many base62 characters, each equally likely (5.95 bits a character). */
 export function randomBase62(length: number, randomBytes: RandomBytes): string {
-  const codes: number[] = [];
-  while (codes.length < length) {
-    for (const byte of randomBytes(length - codes.length)) {
-      if (byte < unbiasedByteEnd) codes.push(alphabetCodes[byte % alphabetCodes.length] ?? 0);
+  const codes = new Array<number>(length);
+  let filled = 0;
+  while (filled < length) {
+    for (const byte of randomBytes(length - filled)) {
+      if (byte < unbiasedByteEnd) codes[filled++] = alphabetCodes[byte % alphabetCodes.length] ?? 0;
     }
   }
   // One flat string: letter by letter it would be a chain of as many.

@@ -24,13 +24,19 @@ const amountFaultsTold: Readonly<Record<AmountFault, string>> = {
   out_of_range: 'must be greater than 0 and at most 9999999999999.99',
 };
 
+/** All fields, so that an order's object has room for them from the start. */
+const noFields = Object.fromEntries(orderFieldNames.map((field) => [field, undefined])) as Record<
+  OrderFieldName,
+  undefined
+>;
+
 /**
  * Checks every field and gives the order's fields, or all broken ones at once, in the interface's order, each with the first
  * rule that it breaks. Never throws, whatever the values under the names are.
  */
 export function parseOrder(input: OrderInput): Result<OrderFields, readonly FieldError[]> {
   const errors: FieldError[] = [];
-  const fields: Partial<Record<OrderFieldName, string | AmountHundredths | undefined>> = {};
+  const fields: Record<OrderFieldName, string | AmountHundredths | undefined> = { ...noFields };
   for (const field of orderFieldNames) {
     fields[field] = parseField(field, input[field], errors);
   }
