@@ -86,9 +86,9 @@ export function createAuthenticate({ directory, now }: AuthenticateDeps): Authen
 }
 
 function holds(client: Client | undefined, presented: Uint8Array, nowMs: number): boolean {
-  const live = client?.secrets.filter(({ endsAtMs }) => endsAtMs === null || endsAtMs > nowMs) ?? [];
-  return matchesSecret(
-    presented,
-    live.map(({ hash }) => hash),
-  );
+  const live: Uint8Array[] = [];
+  for (const { hash, endsAtMs } of client?.secrets ?? []) {
+    if (endsAtMs === null || endsAtMs > nowMs) live.push(hash);
+  }
+  return matchesSecret(presented, live);
 }

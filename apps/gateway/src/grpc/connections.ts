@@ -5,7 +5,8 @@ import * as limits from '../limits.ts';
 interface Connection {
   readonly session: ServerHttp2Session;
   readonly socket: Socket;
-  openStreams: number;
+  /** When each stream that is open was opened, the oldest first, on the clock of `performance.now()`. */
+  readonly streams: Map<ServerHttp2Stream, number>;
   /** Since when there is no stream, on the clock of `performance.now()`. */
   idleSince: number;
   /** Whether a call was ever completed on it. */
@@ -36,7 +37,7 @@ export function guardConnections(server: Http2Server): Connections {
   server.on('session', (session) => {
     const idleSince = performance.now();
     const connection: Connection = {
-      ...{ session, socket: accepted, openStreams: 0, idleSince, hasServed: false, endsAt: undefined },
+      ...{ session, socket: accepted, streams: new Map(), idleSince, hasServed: false, endsAt: undefined },
     };
     connections.add(connection);
     connection.socket.once('close', () => connections.delete(connection));
@@ -62,31 +63,38 @@ export function guardConnections(server: Http2Server): Connections {
   };
 }
 
-/** Ends a stream after an absolute time, however steadily it trickles, and its connection with it. */
 function watch(connection: Connection, stream: ServerHttp2Stream): void {
-  connection.openStreams += 1;
-  stream.on('error', () => {});
-  const tooSlow = setTimeout(() => {
-    stream.close(constants.NGHTTP2_CANCEL);
-    connection.session.close();
-  }, limits.requestTimeoutMs);
-  stream.once('close', () => {
-    clearTimeout(tooSlow);
-    connection.openStreams -= 1;
+  connection.streams.set(stream, performance.now());
+  stream.on('error', passOver);
+  stream.on('close', () => {
+    connection.streams.delete(stream);
     connection.idleSince = performance.now();
     if (stream.rstCode === constants.NGHTTP2_NO_ERROR) connection.hasServed = true;
   });
 }
 
+/** An error of a stream ends that stream; without a listener it would end the process. */
+function passOver(): void {}
+
 function check(connection: Connection, now: number): void {
-  const { session, socket, openStreams, idleSince, hasServed, endsAt } = connection;
+  const { session, socket, streams, idleSince, hasServed, endsAt } = connection;
   if (endsAt !== undefined) {
     if (now >= endsAt) socket.destroy();
     return;
   }
-  const idleMs = openStreams === 0 ? now - idleSince : 0;
+  endSlowStreams(connection, now);
+  const idleMs = streams.size === 0 ? now - idleSince : 0;
   if (idleMs >= (hasServed ? limits.http2IdleTimeoutMs : limits.headersTimeoutMs)) session.close();
   if (session.closed || session.destroyed) {
-    connection.endsAt = now + (openStreams === 0 ? lingerMs : limits.callTimeoutMs);
+    connection.endsAt = now + (streams.size === 0 ? lingerMs : limits.callTimeoutMs);
+  }
+}
+
+/** Ends a stream after an absolute time, however steadily it trickles, and its connection with it. */
+function endSlowStreams({ session, streams }: Connection, now: number): void {
+  for (const [stream, openedAt] of streams) {
+    if (now - openedAt < limits.requestTimeoutMs) return;
+    stream.close(constants.NGHTTP2_CANCEL);
+    session.close();
   }
 }

@@ -17,46 +17,78 @@ const headBytes = 5;
 
 /** Splits a body into messages of at most `bytesMax`, however it is cut into pieces, and refuses in Connect's words. */
 export function createEnvelopeReader(bytesMax: number): EnvelopeReader {
-  const head = new Uint8Array(headBytes);
-  let headFilled = 0;
-  let data: Uint8Array | undefined;
-  let dataFilled = 0;
-
-  /** Takes over what it can of the piece into `target`, and gives how many bytes that was. */
-  const fill = (target: Uint8Array, filled: number, chunk: Uint8Array, offset: number): number => {
-    const count = Math.min(target.length - filled, chunk.length - offset);
-    target.set(chunk.subarray(offset, offset + count), filled);
-    return count;
-  };
-
+  let partial: PartialEnvelope | undefined;
   return {
     push(chunk) {
       const envelopes: Envelope[] = [];
-      let offset = 0;
-      for (;;) {
-        if (data === undefined) {
-          const count = fill(head, headFilled, chunk, offset);
-          headFilled += count;
-          offset += count;
-          if (headFilled < headBytes) return envelopes;
-          data = new Uint8Array(lengthIn(head, bytesMax));
-          dataFilled = 0;
+      let rest = chunk;
+      while (rest.length > 0) {
+        // Most messages come in one piece, and are taken where they lie.
+        const whole = partial === undefined ? wholeEnvelope(rest, bytesMax) : undefined;
+        if (whole === undefined) {
+          partial ??= new PartialEnvelope(bytesMax);
+          rest = partial.take(rest);
+          if (!partial.isComplete()) continue;
+          envelopes.push(partial.envelope());
+          partial = undefined;
+        } else {
+          envelopes.push(whole);
+          rest = rest.subarray(headBytes + whole.data.length);
         }
-        const count = fill(data, dataFilled, chunk, offset);
-        dataFilled += count;
-        offset += count;
-        if (dataFilled < data.length) return envelopes;
-        envelopes.push({ flags: head[0] ?? 0, data });
-        data = undefined;
-        headFilled = 0;
       }
+      return envelopes;
     },
-    isCut: () => (data === undefined ? headFilled > 0 : dataFilled > 0),
+    isCut: () => partial?.isCut() === true,
   };
 }
 
-function lengthIn(head: Uint8Array, bytesMax: number): number {
-  const length = new DataView(head.buffer).getUint32(1);
+function wholeEnvelope(bytes: Uint8Array, bytesMax: number): Envelope | undefined {
+  if (bytes.length < headBytes) return undefined;
+  const end = headBytes + lengthIn(bytes, bytesMax);
+  return end <= bytes.length ? { flags: bytes[0] ?? 0, data: bytes.subarray(headBytes, end) } : undefined;
+}
+
+/** A message whose pieces are put together: room is made once its length is known, and no byte is copied twice. */
+class PartialEnvelope {
+  readonly #bytesMax: number;
+  readonly #head = new Uint8Array(headBytes);
+  #headFilled = 0;
+  #data: Uint8Array | undefined;
+  #dataFilled = 0;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** Takes over what belongs to this message and gives the rest. */
+  take(bytes: Uint8Array): Uint8Array {
+    const forHead = bytes.subarray(0, headBytes - this.#headFilled);
+    this.#head.set(forHead, this.#headFilled);
+    this.#headFilled += forHead.length;
+    if (this.#headFilled < headBytes) return bytes.subarray(forHead.length);
+    this.#data ??= new Uint8Array(lengthIn(this.#head, this.#bytesMax));
+    const forData = bytes.subarray(forHead.length, forHead.length + this.#data.length - this.#dataFilled);
+    this.#data.set(forData, this.#dataFilled);
+    this.#dataFilled += forData.length;
+    return bytes.subarray(forHead.length + forData.length);
+  }
+
+  isComplete(): boolean {
+    return this.#dataFilled === this.#data?.length;
+  }
+
+  isCut(): boolean {
+    return this.#data === undefined ? this.#headFilled > 0 : this.#dataFilled > 0;
+  }
+
+  envelope(): Envelope {
+    return { flags: this.#head[0] ?? 0, data: this.#data ?? new Uint8Array() };
+  }
+}
+
+/** The length in the head at the beginning of the bytes. */
+function lengthIn(bytes: Uint8Array, bytesMax: number): number {
+  const length = new DataView(bytes.buffer, bytes.byteOffset, headBytes).getUint32(1);
   if (length <= bytesMax) return length;
   throw new ConnectError(
     `message size ${length} is larger than configured readMaxBytes ${bytesMax}`,

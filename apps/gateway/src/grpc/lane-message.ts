@@ -39,6 +39,8 @@ export function readMessage<Schema extends DescMessage>(
       if (reader.isCut()) refuse(new ConnectError('protocol error: incomplete envelope', Code.InvalidArgument));
       else if (message === undefined) refuse(unimplemented('missing input message for unary method'));
       else resolve(message);
+      // Node.js keeps a stream and its listeners past the next small collections of garbage; the message need not stay with them.
+      message = undefined;
     };
     stream.on('data', take);
     stream.on('end', finish);

@@ -59,7 +59,7 @@ export async function serveLaneCall(
 ): Promise<void> {
   const call = openCall(deps, 'grpc', single(headers['x-request-id']));
   let deadline: NodeJS.Timeout | undefined;
-  stream.once('close', () => {
+  stream.on('close', () => {
     clearTimeout(deadline);
     logCall(deps.log, call);
   });
@@ -87,20 +87,20 @@ function single(value: string | string[] | undefined): string | undefined {
 }
 
 function succeed(stream: ServerHttp2Stream, call: Call, { message, replayed }: CreatedAnswer): void {
-  const headers: OutgoingHttpHeaders = {
-    ':status': 200,
-    'content-type': 'application/grpc+proto',
-    'x-request-id': call.requestId,
-  };
-  if (replayed) headers['idempotent-replayed'] = 'true';
+  const headers = headersOf(call);
+  if (replayed) headers.push('idempotent-replayed', 'true');
   const bytes = toBinary(CreateOrderResponseSchema, create(CreateOrderResponseSchema, message));
   write(stream, headers, okTrailers, encodeEnvelope(bytes));
 }
 
 function refuse(stream: ServerHttp2Stream, call: Call, error: ConnectError): void {
   completeRefusal(call, error);
-  const headers = { ':status': 200, 'content-type': 'application/grpc+proto', 'x-request-id': call.requestId };
-  write(stream, headers, Object.fromEntries(setTrailerStatus(new Headers(), error)));
+  write(stream, headersOf(call), Object.fromEntries(setTrailerStatus(new Headers(), error)));
+}
+
+/** Names and values in turn: the form that Node.js need not copy. */
+function headersOf({ requestId }: Call): string[] {
+  return [':status', '200', 'content-type', 'application/grpc+proto', 'x-request-id', requestId];
 }
 
 /** Answers a call whose time is over. A connection on which a message did not even come in our own time is ended. */
@@ -111,9 +111,9 @@ function endAtDeadline(stream: ServerHttp2Stream, call: Call, isCallers: boolean
 }
 
 /** Writes the one answer of a stream; a second one, or one to a caller that is gone, is dropped. */
-function write(stream: ServerHttp2Stream, headers: OutgoingHttpHeaders, trailers: OutgoingHttpHeaders, body?: Buffer) {
+function write(stream: ServerHttp2Stream, headers: string[], trailers: OutgoingHttpHeaders, body?: Buffer) {
   if (stream.headersSent || stream.destroyed || stream.closed) return;
-  stream.once('wantTrailers', () => {
+  stream.on('wantTrailers', () => {
     if (stream.destroyed || stream.closed) return;
     stream.sendTrailers(trailers);
     if (!stream.readableEnded) letGo(stream);

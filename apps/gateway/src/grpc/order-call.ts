@@ -45,9 +45,12 @@ export async function admitCall(
   call: Call,
   credentials: { readonly [Key in keyof Credentials]: string | undefined },
 ): Promise<void> {
-  const merchant = await deps.authenticate(credentials).catch((error: unknown) => {
+  let merchant: Awaited<ReturnType<Authenticate>>;
+  try {
+    merchant = await deps.authenticate(credentials);
+  } catch (error) {
     throw faulted(deps, call, error);
-  });
+  }
   if (!merchant.ok) throw refused(call, merchant.failure);
   call.caller = { merchant: merchant.value, clientSecret: credentials.clientSecret ?? '' };
 }
@@ -69,9 +72,12 @@ export async function answerCreateOrder(
   if (caller === undefined) throw new Error('a call came past its admission');
   if (timeoutMs <= 0) throw refused(call, { kind: 'deadline_exceeded' });
   if (!input.ok) throw refused(call, input.failure);
-  const created = await createOrder(deps, caller, input.value, timeoutMs).catch((error: unknown) => {
+  let created: Awaited<ReturnType<typeof createOrder>>;
+  try {
+    created = await createOrder(deps, caller, input.value, timeoutMs);
+  } catch (error) {
     throw faulted(deps, call, error);
-  });
+  }
   if (!created.ok) throw refused(call, created.failure);
   const { order, replayed } = created.value;
   tell(call, replayed ? 'replayed' : 'created');

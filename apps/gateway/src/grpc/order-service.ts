@@ -6,14 +6,13 @@ import {
 } from '@connectrpc/connect';
 import {
   type CreateOrderRequest,
-  CreateOrderRequestSchema,
   GetOrderRequestSchema,
   OrderService,
   ResolvePaymentLinkRequestSchema,
   ServiceType,
 } from '@gateway/contract/gateway/v1/order_service_pb';
 import type { Failure } from '@gateway/domain/failure';
-import { orderFieldNames, serviceTypes } from '@gateway/domain/order-fields';
+import { serviceTypes } from '@gateway/domain/order-fields';
 import type { OrderInput } from '@gateway/domain/parse-order';
 import { failed, type Result, success } from '@gateway/domain/result';
 import { parseOrderJson } from '../http/strict-json.ts';
@@ -104,19 +103,26 @@ function readInput(message: CreateOrderRequest, jsonBody: Uint8Array | undefined
   return input.ok ? input : failed({ kind: 'malformed_json', reason: input.failure });
 }
 
-/** The name of each order field in a message, beside its name on the wire. */
-const messageFields = orderFieldNames.map((name) => {
-  const field = CreateOrderRequestSchema.fields.find((field) => field.name === name);
-  if (field === undefined) throw new Error(`the proto has no field ${name}`);
-  return [name, field.localName as keyof CreateOrderRequest] as const;
-});
-
 /** A message as `parseOrder` takes it: fields that are not set stay undefined, the amount is a double without digits. */
-export function orderInputOf(message: CreateOrderRequest): OrderInput {
-  const input: Record<string, unknown> = {};
-  for (const [name, localName] of messageFields) input[name] = message[localName];
-  input.service_type = serviceTypeOf(message.serviceType);
-  return input;
+export function orderInputOf(message: CreateOrderRequest): Required<OrderInput> {
+  return {
+    order_id: message.orderId,
+    order_amount: message.orderAmount,
+    order_currency: message.orderCurrency,
+    order_note: message.orderNote,
+    service_type: serviceTypeOf(message.serviceType),
+    customer_name: message.customerName,
+    customer_email: message.customerEmail,
+    customer_phone: message.customerPhone,
+    customer_address_line1: message.customerAddressLine1,
+    customer_address_line2: message.customerAddressLine2,
+    customer_address_city: message.customerAddressCity,
+    customer_address_state: message.customerAddressState,
+    customer_address_country: message.customerAddressCountry,
+    customer_address_postal_code: message.customerAddressPostalCode,
+    order_checksum: message.orderChecksum,
+    return_url: message.returnUrl,
+  };
 }
 
 /** The enum's bare word. A number that this version of the service does not know is told as it is, and refused. */
