@@ -25,31 +25,42 @@ export interface Log {
   flush(): void;
 }
 
-/** Lines are written in pieces of this size, or after {@link flushEveryMs}: one write a line would cost more than the call. */
-const bufferBytes = 8_192;
+/** Lines of calls are written in pieces of this size, or after {@link writeEveryMs}: a write a line would cost more than a call. */
+const pieceLength = 8_192;
 
-const flushEveryMs = 100;
+const writeEveryMs = 100;
+
+/** What may wait for a reader of standard output that has stopped; lines beyond it are lost, and the gateway goes on. */
+const waitingBytesMax = 8_388_608;
 
 /** One JSON object a line, on standard output. */
 export function createLog(): Log {
-  const destination = pino.destination({ fd: 1, sync: false, minLength: bufferBytes });
+  const destination = pino.destination({ fd: 1, sync: false, maxLength: waitingBytesMax });
   const logger = pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
-  setInterval(() => destination.flush(), flushEveryMs).unref();
+  // Lines are gathered here and not in the destination, which measures all that it holds anew with every line.
+  let lines = '';
+  const writeLines = () => {
+    if (lines !== '') destination.write(lines);
+    lines = '';
+  };
+  setInterval(writeLines, writeEveryMs).unref();
   return {
     call(record) {
-      destination.write(callLine(record, new Date()));
+      lines += callLine(record, new Date());
+      if (lines.length >= pieceLength) writeLines();
     },
     info(message, facts = {}) {
+      writeLines();
       logger.info(facts, message);
-      destination.flush();
     },
     fault(message, error, facts = {}) {
+      writeLines();
       const { name, stack } = error instanceof Error ? error : { name: typeof error, stack: '' };
       const places = stack?.split('\n').filter((line) => /^\s+at /.test(line));
       logger.error({ ...facts, error: name, reason: reasonOf(error), places }, message);
-      destination.flush();
     },
     flush() {
+      writeLines();
       destination.flushSync();
     },
   };
