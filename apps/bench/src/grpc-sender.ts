@@ -1,7 +1,6 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema, ServiceType } from '@gateway/contract/gateway/v1/order_service_pb';
-import { type GrpcConnection, openGrpcConnection } from './grpc-connection.ts';
-import { headerBlock } from './http2-frames.ts';
+import { type GrpcConnection, type GrpcConnectionOptions, openGrpcConnection } from './grpc-connection.ts';
 import { type LoadOptions, type LoadResult, percentile } from './load.ts';
 
 export interface GrpcLoadOptions extends LoadOptions {
@@ -18,7 +17,7 @@ const tickMs = 1;
 /** Loads a gRPC door and tells what came of it. Run as a program, it takes its options as JSON in its first argument. */
 export async function sendGrpcLoad(options: GrpcLoadOptions): Promise<LoadResult> {
   const { concurrency, seconds, rate } = options;
-  const nextMessage = messages(options);
+  const message = messages(options);
   const latencies: number[] = [];
   let okTrailers: Buffer | undefined;
   let failed = 0;
@@ -27,8 +26,8 @@ export async function sendGrpcLoad(options: GrpcLoadOptions): Promise<LoadResult
   for (let index = 0; index < Math.min(connectionsMax, concurrency); index += 1) {
     const connection = openGrpcConnection({
       port: options.port,
-      headers: headerBlock(headersOf(options)),
-      nextMessage,
+      headers: headersOf(options),
+      ...message,
       onAnswer(trailers, latencyMs) {
         // The first answer is taken for a good one; the bench counts the rows that were stored.
         okTrailers ??= Buffer.from(trailers);
@@ -92,8 +91,8 @@ function headersOf({ port, credentials }: LoadOptions): Record<string, string> {
   };
 }
 
-/** Messages that differ in the number at the end of their order_id only, written over in one buffer. */
-function messages({ run, replays }: GrpcLoadOptions): () => Uint8Array {
+/** Messages that differ in the number at the end of their order_id only. */
+function messages({ run, replays }: GrpcLoadOptions): Pick<GrpcConnectionOptions, 'message' | 'renew'> {
   const digits = '0'.repeat(numberDigits);
   const data = orderMessage(`${run}-${digits}`);
   const bytes = Buffer.alloc(5 + data.length);
@@ -101,10 +100,12 @@ function messages({ run, replays }: GrpcLoadOptions): () => Uint8Array {
   bytes.set(data, 5);
   const place = bytes.indexOf(digits);
   let number = 0;
-  return () => {
-    if (replays !== true) number += 1;
-    bytes.write(String(number).padStart(numberDigits, '0'), place, 'latin1');
-    return bytes;
+  return {
+    message: bytes,
+    renew(copy, offset) {
+      if (replays !== true) number += 1;
+      copy.write(String(number).padStart(numberDigits, '0'), offset + place, 'latin1');
+    },
   };
 }
 

@@ -4,6 +4,8 @@ export const endStream = 0x1;
 export const endHeaders = 0x4;
 export const ack = 0x1;
 export const frameHeadBytes = 9;
+/** Where a frame's head names its stream. */
+export const streamIdPlace = 5;
 
 export const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
@@ -12,7 +14,7 @@ export function frame(type: number, flags: number, streamId: number, payload: Ui
   bytes.writeUIntBE(payload.length, 0, 3);
   bytes[3] = type;
   bytes[4] = flags;
-  bytes.writeUInt32BE(streamId, 5);
+  bytes.writeUInt32BE(streamId, streamIdPlace);
   bytes.set(payload, frameHeadBytes);
   return bytes;
 }
@@ -36,11 +38,19 @@ export function windowUpdateFrame(increment: number): Buffer {
   return frame(frameTypes.windowUpdate, 0, 0, payload);
 }
 
-/** Header fields as literals that neither side keeps (RFC 7541, 6.2.2): every request's block has the same bytes. */
-export function headerBlock(headers: Readonly<Record<string, string>>): Buffer {
-  return Buffer.concat(
-    Object.entries(headers).flatMap(([name, value]) => [Buffer.of(0), literal(name), literal(value)]),
-  );
+/** The first entry of a header table that is not fixed (RFC 7541, 2.3.3). */
+const firstDynamicIndex = 62;
+
+/**
+ * A request's header fields as gRPC clients send them: at first as literals that the other side keeps in its table (RFC 7541,
+ * 6.2.1), ever after by their places there (6.1). They have to fit into the table's usual 4 KiB.
+ */
+export function headerBlocks(headers: Readonly<Record<string, string>>): { first: Buffer; later: Buffer } {
+  const fields = Object.entries(headers);
+  const literals = fields.flatMap(([name, value]) => [Buffer.of(0x40), literal(name), literal(value)]);
+  // The newest entry has the lowest place.
+  const places = fields.map((_, at) => 0x80 | (firstDynamicIndex + fields.length - 1 - at));
+  return { first: Buffer.concat(literals), later: Buffer.from(places) };
 }
 
 function literal(text: string): Buffer {

@@ -28,10 +28,13 @@ export async function startServer(
   const ready = await new Promise<Record<string, unknown>>((resolve, reject) => {
     const patience = setTimeout(() => reject(new Error(`${args[0]} is not ready: ${errors}`)), readyLimitMs);
     child.once('exit', (code) => reject(new Error(`${args[0]} ended with ${code}: ${errors}`)));
-    createInterface(child.stdout).on('line', (line) => {
+    const lines = createInterface(child.stdout).on('line', (line) => {
       const said = line.startsWith('{') ? (JSON.parse(line) as Record<string, unknown>) : {};
       if (said.msg !== 'ready') return;
       clearTimeout(patience);
+      // From here on its lines are thrown away unread: reading them would be measured too.
+      lines.close();
+      child.stdout.resume();
       resolve(said);
     });
   });
