@@ -72,20 +72,20 @@ function inherited(): NodeJS.ProcessEnv {
   return Object.fromEntries(names.map((name) => [name, process.env[name]]));
 }
 
-/** Waits for the log line that tells the ports. The output is read to its end, so that the gateway never waits for us. */
+/** Waits for the log line that tells the ports. The output is taken to its end, so that the gateway never waits for us. */
 async function readAddresses(child: ChildProcess, signal: AbortSignal): Promise<GatewayAddresses> {
   const tail: string[] = [];
   const { promise, resolve, reject } = Promise.withResolvers<GatewayAddresses>();
   const fail = (told: string) => reject(new Error([told, ...tail].join('\n')));
-  for (const output of [child.stdout, child.stderr]) {
-    if (output === null) continue;
-    createInterface({ input: output }).on('line', (line) => {
+  const outputs = [child.stdout, child.stderr].filter((output) => output !== null);
+  const readers = outputs.map((input) =>
+    createInterface({ input }).on('line', (line) => {
       tail.push(line);
       if (tail.length > tailLinesMax) tail.shift();
       const addresses = addressesIn(line);
       if (addresses !== undefined) resolve(addresses);
-    });
-  }
+    }),
+  );
   child.once('error', (error) => fail(`the gateway did not start: ${error.message}`));
   child.once('close', (code) => fail(`the gateway ended with code ${code} before it was ready`));
   const tooLate = setTimeout(() => fail(`the gateway was not ready within ${readyTimeoutMs} ms`), readyTimeoutMs);
@@ -97,6 +97,9 @@ async function readAddresses(child: ChildProcess, signal: AbortSignal): Promise<
   } finally {
     clearTimeout(tooLate);
     signal.removeEventListener('abort', aborted);
+    // From here on it is thrown away unread: a line for every call would cost this process, which sends load, too much.
+    for (const reader of readers) reader.close();
+    for (const output of outputs) output.resume();
   }
 }
 

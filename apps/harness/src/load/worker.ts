@@ -4,6 +4,7 @@ import { runClosedLoop, runOpenLoop } from './executors.ts';
 import { openJournal } from './journal.ts';
 import { createCallMaker } from './make-calls.ts';
 import { createRecorder } from './recorder.ts';
+import { rehearse } from './rehearsal.ts';
 import { startClock } from './run-clock.ts';
 import { openSenders } from './senders/open-senders.ts';
 import type { FromWorker, ToWorker, WorkerTask } from './worker-messages.ts';
@@ -36,8 +37,7 @@ async function run(task: WorkerTask): Promise<void> {
   const { settings, credentials, place } = task;
   const set = await loadFixtures(fixturesFolder);
   const makeCall = createCallMaker({ settings, set, credentials });
-  // The first calls would otherwise wait for the code that makes them to be compiled.
-  for (let number = 0; number < warmUpCalls; number += 1) makeCall(number);
+  await rehearse(makeCall, stopped.signal);
   const journal = task.journalFile === undefined ? undefined : openJournal(task.journalFile);
   const recorder = createRecorder(journal);
   const sender = openSenders(task, settings.connections);
@@ -61,9 +61,6 @@ async function run(task: WorkerTask): Promise<void> {
   sender.close();
   journal?.close();
 }
-
-/** Enough for the compiler to have seen every kind of call. */
-const warmUpCalls = 300;
 
 /** How soon after its end a second is told. */
 const tickMs = 20;

@@ -1,0 +1,74 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import postgres from 'postgres';
+import { expect, onTestFinished, test } from 'vitest';
+import { auditJournal } from '../audit/audit-journal.ts';
+import { constantRate } from './arrivals.ts';
+import { type LoadGateway, startLoadGateway } from './load-gateway.ts';
+import { runLoad } from './run-load.ts';
+import type { LoadSettings } from './settings.ts';
+
+const kills = 200;
+const killEveryMs = 50;
+
+const settings: LoadSettings = {
+  ...{
+    profile: 'none',
+    mode: 'open',
+    protocol: 'mixed',
+    phases: constantRate(150, 24),
+    connections: 4,
+    underWayMax: 4_000,
+  },
+  ...{ merchants: 2, replayShare: 0.1, invalidShare: 0, seed: 20_261_121, workers: 1, thresholds: {} },
+};
+
+/** Ends the gateway's connections to the database, all that there are at a time: each is opened again 10 times a second at most. */
+async function killConnections(databaseUrl: string, isOver: () => boolean): Promise<number> {
+  const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} });
+  let killed = 0;
+  while (killed < kills && !isOver()) {
+    const victims = await sql`
+      select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'order-gateway%'`;
+    killed += victims.length;
+    await sleep(killEveryMs);
+  }
+  await sql.end();
+  return killed;
+}
+
+test('under load at all doors, 200 killed connections to the database leave every call answered and every order kept', {
+  timeout: 90_000,
+}, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'killed-'));
+  let gateway: LoadGateway | undefined;
+  onTestFinished(async () => {
+    await gateway?.stop();
+    rmSync(folder, { recursive: true });
+  }, 60_000);
+  const stopped = new AbortController();
+  gateway = await startLoadGateway(settings.merchants, stopped.signal);
+  const { credentials, databaseUrl, httpUrl } = gateway;
+  const journalFile = join(folder, 'journal.ndjson');
+  const progress = { write: () => true };
+  const running = runLoad({ settings, target: gateway, credentials, journalFile, progress }, stopped.signal);
+  let isOver = false;
+  const ended = running.finally(() => {
+    isOver = true;
+  });
+  const killed = await killConnections(databaseUrl, () => isOver);
+  const { totals } = await ended;
+  expect(killed).toBeGreaterThanOrEqual(kills);
+
+  expect(totals).toMatchObject({ unanswered: 0, dropped: 0, underWay: 0 });
+  expect(totals.done).toBe(totals.sent);
+  // The kills were felt.
+  expect(totals.errors).toBeGreaterThan(0);
+  const counts = await auditJournal(journalFile, databaseUrl);
+  expect(counts).toMatchObject({ lost: 0, duplicated: 0, changed: 0 });
+  expect(counts.acknowledged).toBeGreaterThan(totals.sent / 2);
+  // The same process, as no other was started.
+  expect((await fetch(`${httpUrl}/health/ready`)).status).toBe(200);
+});
