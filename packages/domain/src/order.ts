@@ -1,3 +1,4 @@
+import { isoTime } from './iso-time.ts';
 import type { MerchantId } from './merchant.ts';
 import type { AmountHundredths } from './money.ts';
 import type { ServiceType } from './order-fields.ts';
@@ -53,5 +54,5 @@ export function openOrder(
 
 /** A moment as the interface writes it: ISO 8601 with milliseconds and the UTC offset, `2026-11-20T21:01:42.172+00:00`. */
 export function formatCreatedAt(createdAtMs: number): string {
-  return `${new Date(createdAtMs).toISOString().slice(0, -1)}+00:00`;
+  return `${isoTime(createdAtMs).slice(0, -1)}+00:00`;
 }

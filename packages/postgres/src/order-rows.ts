@@ -1,3 +1,4 @@
+import { isoTime } from '@gateway/domain/iso-time';
 import type { MerchantId } from '@gateway/domain/merchant';
 import { formatAmount, parseAmount } from '@gateway/domain/money';
 import type { Order } from '@gateway/domain/order';
@@ -15,7 +16,7 @@ export const orderColumns: Readonly<
   serviceOrderId: { type: 'bigint', value: (order) => order.serviceOrderId },
   orderToken: { type: 'text', value: (order) => order.orderToken },
   orderStatus: { type: 'text', value: (order) => order.orderStatus },
-  createdAt: { type: 'timestamptz', value: (order) => new Date(order.createdAtMs).toISOString() },
+  createdAt: { type: 'timestamptz', value: (order) => isoTime(order.createdAtMs) },
   orderId: { type: 'text', value: ({ fields }) => fields.order_id },
   orderAmount: { type: 'numeric', value: ({ fields }) => formatAmount(fields.order_amount) },
   orderCurrency: { type: 'text', value: ({ fields }) => fields.order_currency },
