@@ -51,10 +51,11 @@ test('missing, malformed, unknown and wrong credentials get one answer', async (
 
 test('a wrong secret of a known client costs a look-up each time, as an unknown client does', async () => {
   const { authenticate, state } = setUp();
-  await authenticate({ clientId, clientSecret });
+  for (let call = 0; call < 3; call += 1) await authenticate({ clientId, clientSecret });
   for (let call = 0; call < 3; call += 1) {
-    await authenticate({ clientId, clientSecret: createClientSecret(randomBytes) });
-    await authenticate({ clientId: createClientId(randomBytes), clientSecret });
+    const wrong = createClientSecret(randomBytes);
+    expect(await authenticate({ clientId, clientSecret: wrong })).toEqual(refused);
+    expect(await authenticate({ clientId: createClientId(randomBytes), clientSecret })).toEqual(refused);
   }
   expect(state.lookups.length).toBe(1 + 6);
 });
@@ -74,7 +75,7 @@ test('a revoked secret stops within a second, and one that ends stops at its end
   expect(await authenticate({ clientId, clientSecret: ending })).toEqual(passed);
   pass(100);
   expect(await authenticate({ clientId, clientSecret: ending })).toEqual(refused);
-  expect(await authenticate({ clientId, clientSecret })).toEqual(passed);
+  for (let call = 0; call < 3; call += 1) expect(await authenticate({ clientId, clientSecret })).toEqual(passed);
   state.secrets = [];
   pass(999);
   expect(await authenticate({ clientId, clientSecret })).toEqual(refused);

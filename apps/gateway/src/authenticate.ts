@@ -30,6 +30,9 @@ const cachedClientsMax = 10_000;
 /** Look-ups under way for ids that are not in memory. A flood of unknown ids can't take more than this. */
 const strangerLookupsMax = 64;
 
+/** Secrets kept in memory with their hashes: only ones that fitted. */
+const hashedSecretsMax = 10_000;
+
 interface CachedClient {
   readonly client: Client;
   readonly readAtMs: number;
@@ -41,6 +44,7 @@ interface CachedClient {
  */
 export function createAuthenticate({ directory, now }: AuthenticateDeps): Authenticate {
   const cache = new Map<string, CachedClient>();
+  const hashes = new Map<string, Uint8Array>();
   const lookups = new Map<string, Promise<ClientLookup>>();
 
   const lookUp = (clientId: string): Promise<ClientLookup> => {
@@ -66,14 +70,23 @@ export function createAuthenticate({ directory, now }: AuthenticateDeps): Authen
     }
   };
 
+  const remember = (clientSecret: string, hash: Uint8Array) => {
+    if (hashes.size >= hashedSecretsMax) hashes.clear();
+    hashes.set(clientSecret, hash);
+  };
+
   return async ({ clientId, clientSecret }) => {
     if (clientId === undefined || clientSecret === undefined) return failed({ kind: 'unauthenticated' });
     if (!areWellFormed({ clientId, clientSecret })) return failed({ kind: 'unauthenticated' });
-    const presented = hashSecret(clientSecret);
+    // A secret that fitted before is not hashed anew. What is found is its hash, which is held against the live ones like any
+    // other; and the table finds nothing by a part of a secret, so that its time tells nothing of one.
+    const known = hashes.get(clientSecret);
+    const presented = known ?? hashSecret(clientSecret);
     const cached = cache.get(clientId);
     const ageMs = cached === undefined ? Number.POSITIVE_INFINITY : now() - cached.readAtMs;
     if (cached !== undefined && ageMs < cacheLifeMs && holds(cached.client, presented, now())) {
       if (ageMs >= refreshAgeMs) lookUp(clientId).catch(() => {});
+      if (known === undefined) remember(clientSecret, presented);
       return success(cached.client.merchant);
     }
     const found = await lookUp(clientId);
