@@ -1,58 +1,68 @@
-import type { ServerHttp2Stream } from 'node:http2';
-import { type DescMessage, fromBinary, type MessageShape } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { messageBytesMax } from '../limits.ts';
-import { createEnvelopeReader, type Envelope } from './lane-envelopes.ts';
+import { type Envelope, EnvelopeReader } from './lane-envelopes.ts';
 
 /** The lowest bit of an envelope's flags: the message is compressed. Connect passes over the other bits, and so do we. */
 const compressedFlag = 0b1;
 
-/**
- * Reads the one message of a unary call. Rejects with what Connect would answer: at the first byte that shows the fault, where
- * Connect does so too, else at the end of the body. Never settles when the stream is closed before that.
- */
-export function readMessage<Schema extends DescMessage>(
-  stream: ServerHttp2Stream,
-  schema: Schema,
-): Promise<MessageShape<Schema>> {
-  return new Promise((resolve, reject) => {
-    const reader = createEnvelopeReader(messageBytesMax);
-    let message: MessageShape<Schema> | undefined;
-    const refuse = (error: unknown) => {
-      stream.off('data', take);
-      stream.off('end', finish);
-      stream.pause();
-      reject(error);
-    };
-    const take = (chunk: Uint8Array) => {
-      try {
-        for (const envelope of reader.push(chunk)) {
-          const decoded = decode(schema, envelope);
-          if (message !== undefined) throw unimplemented('received extra input message for unary method');
-          message = decoded;
-        }
-      } catch (error) {
-        refuse(error);
+/** Reads the one message of a unary call out of the pieces of its body. */
+export class MessageReading<Message extends object> {
+  readonly #decode: (data: Buffer) => Message;
+  readonly #settling = Promise.withResolvers<Message>();
+  readonly #envelopes = new EnvelopeReader(messageBytesMax);
+  #decoded: Message | undefined;
+  #isRefused = false;
+
+  /** `decode` throws at what is no message. */
+  constructor(decode: (data: Buffer) => Message) {
+    this.#decode = decode;
+  }
+
+  /**
+   * Rejects with what Connect would answer: at the first byte that shows the fault, where Connect does so too, else at the end
+   * of the body. Never settles when the body does not come to its end.
+   */
+  message(): Promise<Message> {
+    return this.#settling.promise;
+  }
+
+  /** Takes a piece of the body; of one that was refused nothing more is read. */
+  take(chunk: Buffer): 'taken' | 'refused' {
+    if (this.#isRefused) return 'taken';
+    try {
+      for (const envelope of this.#envelopes.push(chunk)) {
+        const decoded = opened(this.#decode, envelope);
+        if (this.#decoded !== undefined) throw unimplemented('received extra input message for unary method');
+        this.#decoded = decoded;
       }
-    };
-    const finish = () => {
-      if (reader.isCut()) refuse(new ConnectError('protocol error: incomplete envelope', Code.InvalidArgument));
-      else if (message === undefined) refuse(unimplemented('missing input message for unary method'));
-      else resolve(message);
-      // Node.js keeps a stream and its listeners past the next small collections of garbage; the message need not stay with them.
-      message = undefined;
-    };
-    stream.on('data', take);
-    stream.on('end', finish);
-  });
+      return 'taken';
+    } catch (error) {
+      this.#refuse(error);
+      return 'refused';
+    }
+  }
+
+  /** The body is at its end. */
+  finish(): void {
+    if (this.#isRefused) return;
+    if (this.#envelopes.isCut()) {
+      this.#refuse(new ConnectError('protocol error: incomplete envelope', Code.InvalidArgument));
+    } else if (this.#decoded === undefined) this.#refuse(unimplemented('missing input message for unary method'));
+    else this.#settling.resolve(this.#decoded);
+  }
+
+  #refuse(error: unknown): void {
+    this.#isRefused = true;
+    this.#settling.reject(error);
+  }
 }
 
-function decode<Schema extends DescMessage>(schema: Schema, { flags, data }: Envelope): MessageShape<Schema> {
+function opened<Message>(decode: (data: Buffer) => Message, { flags, data }: Envelope): Message {
   if ((flags & compressedFlag) === compressedFlag) {
     throw new ConnectError('received compressed envelope, but do not know how to decompress', Code.Internal);
   }
   try {
-    return fromBinary(schema, data);
+    return decode(data);
   } catch (error) {
     throw new ConnectError(`parse binary: ${error instanceof Error ? error.message : String(error)}`, Code.Internal);
   }

@@ -1,5 +1,5 @@
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
-import { create, toBinary } from '@bufbuild/protobuf';
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { ConnectError } from '@connectrpc/connect';
 import { parseTimeout, setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import {
@@ -7,24 +7,27 @@ import {
   CreateOrderResponseSchema,
   OrderService,
 } from '@gateway/contract/gateway/v1/order_service_pb';
+import type { OrderInput } from '@gateway/domain/parse-order';
 import { success } from '@gateway/domain/result';
+import type { KeptOrder } from '../create-order.ts';
 import { callTimeoutMs } from '../limits.ts';
+import { orderAnswer } from '../order-answer.ts';
 import { encodeEnvelope } from './lane-envelopes.ts';
-import { readMessage } from './lane-message.ts';
+import { MessageReading } from './lane-message.ts';
 import {
   admitCall,
   answerCreateOrder,
   type Call,
-  type CreatedAnswer,
   completeRefusal,
   faulted,
   type GatewayDeps,
   logCall,
   openCall,
   refused,
-  timeLeftMs,
 } from './order-call.ts';
+import { answerMessage } from './order-message.ts';
 import { orderInputOf } from './order-service.ts';
+import { readOrderInput, writeOrderAnswer } from './order-wire.ts';
 
 const createOrderPath = `/${OrderService.typeName}/${OrderService.method.createOrder.name}`;
 
@@ -32,6 +35,26 @@ const createOrderPath = `/${OrderService.typeName}/${OrderService.method.createO
 const lingerMs = 1_000;
 
 const okTrailers = { 'grpc-status': '0' };
+
+/**
+ * Where a stream keeps its call; listeners are shared and find it here. Node.js holds a closed stream with its listeners in
+ * memory until the next full collection, so whatever hangs on one is let go when it closes (decision 014).
+ */
+const laneCall = Symbol('lane call');
+
+interface LaneStream extends ServerHttp2Stream {
+  [laneCall]?: LaneCall | undefined;
+}
+
+interface LaneCall {
+  readonly deps: GatewayDeps;
+  readonly call: Call;
+  /** Whether the caller's time is over before the gateway's own. */
+  readonly isCallers: boolean;
+  deadline: NodeJS.Timeout | undefined;
+  reading: MessageReading<OrderInput> | undefined;
+  trailers: OutgoingHttpHeaders | undefined;
+}
 
 /**
  * Whether a call is one that the lane answers: CreateOrder as an ordinary gRPC client sends it. Anything less ordinary, a query
@@ -54,31 +77,50 @@ export function isLaneCall(headers: IncomingHttpHeaders): boolean {
  */
 export async function serveLaneCall(
   deps: GatewayDeps,
-  stream: ServerHttp2Stream,
+  stream: LaneStream,
   headers: IncomingHttpHeaders,
 ): Promise<void> {
   const call = openCall(deps, 'grpc', single(headers['x-request-id']));
-  let deadline: NodeJS.Timeout | undefined;
-  stream.on('close', () => {
-    clearTimeout(deadline);
-    logCall(deps.log, call);
-  });
+  const { timeoutMs, error: timeoutError } = parseTimeout(
+    single(headers['grpc-timeout']) ?? null,
+    Number.MAX_SAFE_INTEGER,
+  );
+  const isCallers = timeoutMs !== undefined && timeoutMs < callTimeoutMs;
+  const endsAt = call.startedAt + (isCallers ? timeoutMs : callTimeoutMs);
+  const deadline = setTimeout(endAtDeadline, Math.max(0, endsAt - performance.now()), stream);
+  const lane: LaneCall = { deps, call, isCallers, deadline, reading: undefined, trailers: undefined };
+  stream[laneCall] = lane;
+  stream.on('close', onClose);
   try {
-    const timeout = parseTimeout(single(headers['grpc-timeout']) ?? null, Number.MAX_SAFE_INTEGER);
-    const callersEnd = timeout.timeoutMs === undefined ? undefined : call.startedAt + timeout.timeoutMs;
-    const leftMs = () => timeLeftMs(call, callersEnd === undefined ? undefined : callersEnd - performance.now());
-    const isCallers = timeout.timeoutMs !== undefined && timeout.timeoutMs < callTimeoutMs;
-    deadline = setTimeout(() => endAtDeadline(stream, call, isCallers), Math.max(0, leftMs()));
     await admitCall(deps, call, {
       clientId: single(headers['x-client-id']),
       clientSecret: single(headers['x-client-secret']),
     });
-    if (timeout.error !== undefined) throw timeout.error;
-    const request = await readMessage(stream, CreateOrderRequestSchema);
-    succeed(stream, call, await answerCreateOrder(deps, call, success(orderInputOf(request)), leftMs()));
+    if (timeoutError !== undefined) throw timeoutError;
+    lane.reading = new MessageReading(decodeOrderInput);
+    stream.on('data', onData);
+    stream.on('end', onEnd);
+    const input = success(await lane.reading.message());
+    succeed(stream, lane, await answerCreateOrder(deps, call, input, endsAt - performance.now()));
   } catch (error) {
     refuse(stream, call, error instanceof ConnectError ? error : faulted(deps, call, error));
   }
+}
+
+function onClose(this: LaneStream): void {
+  const lane = this[laneCall];
+  if (lane === undefined) return;
+  this[laneCall] = undefined;
+  clearTimeout(lane.deadline);
+  logCall(lane.deps.log, lane.call);
+}
+
+function onData(this: LaneStream, chunk: Buffer): void {
+  if (this[laneCall]?.reading?.take(chunk) === 'refused') this.pause();
+}
+
+function onEnd(this: LaneStream): void {
+  this[laneCall]?.reading?.finish();
 }
 
 /** Node.js joins repeated headers or takes the first; only set-cookie stays a list. */
@@ -86,14 +128,21 @@ function single(value: string | string[] | undefined): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-function succeed(stream: ServerHttp2Stream, call: Call, { message, replayed }: CreatedAnswer): void {
-  const headers = headersOf(call);
-  if (replayed) headers.push('idempotent-replayed', 'true');
-  const bytes = toBinary(CreateOrderResponseSchema, create(CreateOrderResponseSchema, message));
-  write(stream, headers, okTrailers, encodeEnvelope(bytes));
+function decodeOrderInput(data: Buffer): OrderInput {
+  return readOrderInput(data) ?? orderInputOf(fromBinary(CreateOrderRequestSchema, data));
 }
 
-function refuse(stream: ServerHttp2Stream, call: Call, error: ConnectError): void {
+function succeed(stream: LaneStream, { deps, call }: LaneCall, { order, replayed }: KeptOrder): void {
+  const headers = headersOf(call);
+  if (replayed) headers.push('idempotent-replayed', 'true');
+  const answer = orderAnswer(order, deps.baseUrl());
+  const data =
+    writeOrderAnswer(answer) ??
+    toBinary(CreateOrderResponseSchema, create(CreateOrderResponseSchema, answerMessage(answer)));
+  write(stream, headers, okTrailers, encodeEnvelope(data));
+}
+
+function refuse(stream: LaneStream, call: Call, error: ConnectError): void {
   completeRefusal(call, error);
   write(stream, headersOf(call), Object.fromEntries(setTrailerStatus(new Headers(), error)));
 }
@@ -104,22 +153,30 @@ function headersOf({ requestId }: Call): string[] {
 }
 
 /** Answers a call whose time is over. A connection on which a message did not even come in our own time is ended. */
-function endAtDeadline(stream: ServerHttp2Stream, call: Call, isCallers: boolean): void {
+function endAtDeadline(stream: LaneStream): void {
+  const lane = stream[laneCall];
+  if (lane === undefined) return;
+  const { call, isCallers } = lane;
   const trickles = !isCallers && call.caller !== undefined && !stream.readableEnded;
   if (call.code === 'cancelled') refuse(stream, call, refused(call, { kind: 'deadline_exceeded' }));
   if (trickles) stream.session?.close();
 }
 
 /** Writes the one answer of a stream; a second one, or one to a caller that is gone, is dropped. */
-function write(stream: ServerHttp2Stream, headers: string[], trailers: OutgoingHttpHeaders, body?: Buffer) {
-  if (stream.headersSent || stream.destroyed || stream.closed) return;
-  stream.on('wantTrailers', () => {
-    if (stream.destroyed || stream.closed) return;
-    stream.sendTrailers(trailers);
-    if (!stream.readableEnded) letGo(stream);
-  });
+function write(stream: LaneStream, headers: string[], trailers: OutgoingHttpHeaders, body?: Buffer) {
+  const lane = stream[laneCall];
+  if (lane === undefined || stream.headersSent || stream.destroyed || stream.closed) return;
+  lane.trailers = trailers;
+  stream.on('wantTrailers', onWantTrailers);
   stream.respond(headers, { waitForTrailers: true });
   stream.end(body);
+}
+
+function onWantTrailers(this: LaneStream): void {
+  const trailers = this[laneCall]?.trailers;
+  if (trailers === undefined || this.destroyed || this.closed) return;
+  this.sendTrailers(trailers);
+  if (!this.readableEnded) letGo(this);
 }
 
 /** Throws away what the caller still sends: the answer does not depend on it (RFC 9113, 8.1). */

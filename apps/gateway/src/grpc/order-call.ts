@@ -1,18 +1,15 @@
-import type { MessageInitShape } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
-import type { CreateOrderResponseSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import type { Credentials } from '@gateway/domain/credentials';
 import type { Failure } from '@gateway/domain/failure';
 import type { OrderInput } from '@gateway/domain/parse-order';
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import type { Result } from '@gateway/domain/result';
 import type { Authenticate } from '../authenticate.ts';
-import { type Caller, type CreateOrderDeps, createOrder } from '../create-order.ts';
+import { type Caller, type CreateOrderDeps, createOrder, type KeptOrder } from '../create-order.ts';
 import { callTimeoutMs } from '../limits.ts';
 import type { CallRecord, Door, Log } from '../log.ts';
 import { requestIdOf } from '../request-id.ts';
 import { connectErrorOf, errorInfoOf } from './connect-error.ts';
-import { orderMessage } from './order-message.ts';
 
 /** What both doors need. */
 export interface GatewayDeps extends CreateOrderDeps {
@@ -55,19 +52,13 @@ export async function admitCall(
   call.caller = { merchant: merchant.value, clientSecret: credentials.clientSecret ?? '' };
 }
 
-/** What a created or replayed order answers. */
-export interface CreatedAnswer {
-  readonly message: Omit<MessageInitShape<typeof CreateOrderResponseSchema>, '$typeName' | '$unknown'>;
-  readonly replayed: boolean;
-}
-
 /** Creates the order of an admitted call within the time that is left of it. Throws the refusal. */
 export async function answerCreateOrder(
   deps: GatewayDeps,
   call: Call,
   input: Result<OrderInput, Failure>,
   timeoutMs: number,
-): Promise<CreatedAnswer> {
+): Promise<KeptOrder> {
   const { caller } = call;
   if (caller === undefined) throw new Error('a call came past its admission');
   if (timeoutMs <= 0) throw refused(call, { kind: 'deadline_exceeded' });
@@ -79,9 +70,8 @@ export async function answerCreateOrder(
     throw faulted(deps, call, error);
   }
   if (!created.ok) throw refused(call, created.failure);
-  const { order, replayed } = created.value;
-  tell(call, replayed ? 'replayed' : 'created');
-  return { replayed, message: orderMessage(order, deps.baseUrl()) };
+  tell(call, created.value.replayed ? 'replayed' : 'created');
+  return created.value;
 }
 
 /** The time that is left of a call: the caller's, and at most the gateway's own. */

@@ -1,11 +1,14 @@
 import { OrderStatus } from '@gateway/contract/gateway/v1/order_service_pb';
 import type { Order } from '@gateway/domain/order';
 import type { BaseUrl } from '@gateway/domain/payment-link';
-import { orderAnswer } from '../order-answer.ts';
+import { type OrderAnswer, orderAnswer } from '../order-answer.ts';
 
 /** The six fields of the interface as the fields of a message. */
 export function orderMessage(order: Order, baseUrl: BaseUrl) {
-  const answer = orderAnswer(order, baseUrl);
+  return answerMessage(orderAnswer(order, baseUrl));
+}
+
+export function answerMessage(answer: OrderAnswer) {
   return {
     serviceOrderId: BigInt(answer.service_order_id),
     createdAt: answer.created_at,

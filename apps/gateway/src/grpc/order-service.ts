@@ -29,6 +29,7 @@ import {
   openCall,
   timeLeftMs,
 } from './order-call.ts';
+import { orderMessage } from './order-message.ts';
 
 export type { GatewayDeps } from './order-call.ts';
 
@@ -55,9 +56,9 @@ export function orderServiceRoutes(deps: GatewayDeps): (router: ConnectRouter) =
       async createOrder(request, context) {
         const call = admitted(context);
         const input = readInput(request, context.values.get(jsonBodyKey));
-        const { message, replayed } = await answerCreateOrder(deps, call, input, timeLeftMs(call, context.timeoutMs()));
+        const { order, replayed } = await answerCreateOrder(deps, call, input, timeLeftMs(call, context.timeoutMs()));
         if (replayed) context.responseHeader.set('idempotent-replayed', 'true');
-        return message;
+        return orderMessage(order, deps.baseUrl());
       },
       getOrder(request, context) {
         const call = admitted(context);
