@@ -4,7 +4,7 @@ import postgres from 'postgres';
 import type { Ground } from './bench.ts';
 import { type Contender, createMerchant, peersFolder, startContenders } from './contenders.ts';
 import type { LoadOptions, LoadResult } from './load.ts';
-import { loneInsertMs } from './lone-insert.ts';
+import { runLoneInserts } from './lone-insert.ts';
 import type { BenchOptions } from './options.ts';
 import { isInstalled, runProgram } from './programs.ts';
 import { chartOf, type Report, tableOf } from './report.ts';
@@ -15,6 +15,9 @@ import { runPgbench, sendGrpc, sendJsonByAutocannon, sendJsonByWrk, sendReplaysB
 const concurrency = 64;
 const warmUpSeconds = 3;
 const loneSeconds = 3;
+const loneInsert = 'a prepared insert by the driver';
+/** More than one caller alone can make in a round. */
+const loneOrdersMax = 1_000_000;
 const senderCheckSeconds = 3;
 
 /** Measures the gateway, its peers and pgbench side by side, and prints the table. */
@@ -23,7 +26,7 @@ export async function compare(ground: Ground, options: BenchOptions): Promise<Re
   const hasWrk = await isInstalled('wrk');
   const sendJson = hasWrk ? sendJsonByWrk : sendJsonByAutocannon;
   const contenders = await startContenders(ground.databaseUrl, options.peers);
-  if (await isInstalled('pgbench')) contenders.push(await pgbenchOn(ground.databaseUrl));
+  if (await isInstalled('pgbench')) contenders.push(await writerOn(ground.databaseUrl, 'pgbench'));
   const sql = postgres(ground.databaseUrl, { max: 1 });
   const run = async (contender: Contender, name: string, seconds: number, calls = concurrency) => {
     if (contender.door === 'sql') return runPgbench(ground.databaseUrl, contender, seconds);
@@ -38,14 +41,20 @@ export async function compare(ground: Ground, options: BenchOptions): Promise<Re
     ground.say(`round ${round + 1} of ${options.rounds}: ${contender.name}`);
     return run(contender, `round${round}`, options.seconds);
   });
+  const commit = await writerOn(ground.databaseUrl, loneInsert);
   const lone = await runRounds(
-    contenders.filter(({ name }) => name.startsWith('Gateway')),
-    3,
-    (contender, round) => run(contender, `lone${round}`, loneSeconds, 1),
+    [...contenders.filter(({ name }) => name.startsWith('Gateway')), commit],
+    options.rounds,
+    (contender, round) => {
+      if (contender !== commit) return run(contender, `lone${round}`, loneSeconds, 1);
+      const { databaseUrl } = ground;
+      const firstId = 2 ** 50 + round * loneOrdersMax;
+      return runLoneInserts({ databaseUrl, merchantId: commit.merchantId, seconds: loneSeconds, firstId });
+    },
   );
   const facts = {
-    ...loneFacts(lone, await loneInsertMs(ground.databaseUrl, contenders.at(-1)?.merchantId ?? 1)),
-    ...(await steadyFacts(contenders, standings, options.seconds)),
+    ...loneFacts(lone),
+    ...(await steadyFacts(contenders, standings, options)),
     ...(await senderFacts(ground, contenders)),
   };
   await sql.end();
@@ -69,16 +78,18 @@ async function stored(sql: postgres.Sql, contender: Contender, send: () => Promi
   return { ...result, answers: Math.min(result.answers, (await count()) - before) };
 }
 
-async function pgbenchOn(databaseUrl: string): Promise<Contender> {
-  const { id, credentials } = await createMerchant(databaseUrl, 'pgbench');
-  return { name: 'pgbench', door: 'sql', port: 0, credentials, merchantId: id, pid: 0 };
+/** A contender without a server: it writes to the database itself. */
+async function writerOn(databaseUrl: string, name: string): Promise<Contender> {
+  const { id, credentials } = await createMerchant(databaseUrl, name);
+  return { name, door: 'sql', port: 0, credentials, merchantId: id, pid: 0 };
 }
 
-function loneFacts(lone: readonly Standing[], insertMs: number): Record<string, number> {
-  const facts: Record<string, number> = { 'one caller alone, a prepared insert by the driver, median ms': insertMs };
+function loneFacts(lone: readonly Standing[]): Record<string, number> {
+  const insertMs = lone.find(({ name }) => name === loneInsert)?.p50Ms ?? Number.NaN;
+  const facts: Record<string, number> = {};
   for (const { name, p50Ms } of lone) {
     facts[`one caller alone, ${name}, median ms`] = p50Ms;
-    facts[`one caller alone, ${name}, x the insert`] = p50Ms / insertMs;
+    if (name !== loneInsert) facts[`one caller alone, ${name}, x the insert`] = p50Ms / insertMs;
   }
   return facts;
 }
@@ -87,18 +98,19 @@ function loneFacts(lone: readonly Standing[], insertMs: number): Record<string, 
 async function steadyFacts(
   contenders: readonly Contender[],
   standings: readonly Standing[],
-  seconds: number,
+  { rounds, seconds }: BenchOptions,
 ): Promise<Record<string, number>> {
   const peak = standings.find(({ name }) => name === 'Gateway, gRPC')?.ordersPerSecond ?? 0;
-  const facts: Record<string, number> = {};
-  for (const contender of contenders) {
-    if (contender.name !== 'Gateway, gRPC' && contender.name !== 'grpc-js + Drizzle, prepared') continue;
-    const { port, credentials, merchantId } = contender;
-    const run = `steady-${merchantId}`;
-    const { p99Ms } = await sendGrpc({ port, credentials, concurrency, seconds, run, rate: Math.round(peak / 2) });
-    facts[`at half of the gateway's gRPC peak, ${contender.name}, p99 ms`] = p99Ms;
-  }
-  return facts;
+  const rate = Math.round(peak / 2);
+  const steady = await runRounds(
+    contenders.filter(({ name }) => name === 'Gateway, gRPC' || name === 'grpc-js + Drizzle, prepared'),
+    rounds,
+    ({ port, credentials, merchantId }, round) =>
+      sendGrpc({ port, credentials, concurrency, seconds, run: `steady${round}-${merchantId}`, rate }),
+  );
+  return Object.fromEntries(
+    steady.map(({ name, p99Ms }) => [`at half of the gateway's gRPC peak, ${name}, p99 ms`, p99Ms]),
+  );
 }
 
 /** Whether the sender is what is measured: on replays, which h2load can send too, it must not be slower than h2load. */

@@ -20,13 +20,13 @@ export interface GrpcConnectionOptions {
   readonly message: Uint8Array;
   /** Makes the next call's message out of the copy that begins at `offset`. */
   readonly renew: (bytes: Buffer, offset: number) => void;
-  /** Told for every answer: the trailers as they came over the wire, and how long it took. */
+  /** Told for every answer: the trailers as they came over the wire, and how long it took since it was due. */
   readonly onAnswer: (trailers: Buffer, latencyMs: number) => void;
   readonly onBroken: (reason: string) => void;
 }
 
 export interface GrpcConnection {
-  /** Sends calls; they leave together at the end of the event loop's turn. */
+  /** Sends calls, due now; they leave together at the end of the event loop's turn, or as soon as the server takes them. */
   send(count: number): void;
   close(): void;
 }
@@ -34,7 +34,10 @@ export interface GrpcConnection {
 const largestWindow = 0x7fff_ffff;
 const defaultWindow = 65_535;
 
-/** Calls that may be under way at once; a power of two. */
+/** Calls that may be under way on a connection: no server should allow less (RFC 9113, 6.5.2). */
+const streamsMax = 100;
+
+/** Calls that may be under way or waiting; a power of two. */
 const callsMax = 65_536;
 
 /**
@@ -48,9 +51,11 @@ export function openGrpcConnection(options: GrpcConnectionOptions): GrpcConnecti
   const data = frame(frameTypes.data, endStream, 0, message);
   const firstCall = Buffer.concat([frame(frameTypes.headers, endHeaders, 0, headers.first), data]);
   const call = Buffer.concat([frame(frameTypes.headers, endHeaders, 0, headers.later), data]);
-  const sentAt = new Float64Array(callsMax);
+  const dueAt = new Float64Array(callsMax);
   let streamId = 1;
+  let nextDue = 0;
   let window = defaultWindow;
+  let underWay = 0;
   let waiting = 0;
   let received = 0;
   let rest: Buffer = Buffer.alloc(0);
@@ -58,22 +63,21 @@ export function openGrpcConnection(options: GrpcConnectionOptions): GrpcConnecti
 
   const flush = () => {
     isDue = false;
-    const count = Math.min(waiting, Math.floor(window / message.length));
-    if (count === 0) return;
+    const count = Math.min(waiting, Math.floor(window / message.length), streamsMax - underWay);
+    if (count <= 0) return;
     const template = streamId === 1 ? firstCall : call;
     // The first call goes out alone: the next ones lean on the table that its headers fill.
     const sent = template === firstCall ? 1 : count;
     const bytes = Buffer.allocUnsafe(sent * template.length);
-    const now = performance.now();
     for (let offset = 0; offset < bytes.length; offset += template.length) {
       template.copy(bytes, offset);
       bytes.writeUInt32BE(streamId, offset + streamIdPlace);
       bytes.writeUInt32BE(streamId, offset + template.length - data.length + streamIdPlace);
       renew(bytes, offset + template.length - message.length);
-      sentAt[placeOf(streamId)] = now;
       streamId += 2;
     }
     waiting -= sent;
+    underWay += sent;
     window -= sent * message.length;
     socket.write(bytes);
     if (sent < count) flushSoon();
@@ -85,7 +89,9 @@ export function openGrpcConnection(options: GrpcConnectionOptions): GrpcConnecti
 
   const take = (type: number, flags: number, id: number, payload: Buffer) => {
     if (type === frameTypes.headers && (flags & endStream) !== 0) {
-      onAnswer(payload, performance.now() - (sentAt[placeOf(id)] ?? 0));
+      underWay -= 1;
+      if (waiting > 0) flushSoon();
+      onAnswer(payload, performance.now() - (dueAt[placeOf(id)] ?? 0));
     } else if (type === frameTypes.data) received += payload.length;
     else if (type === frameTypes.windowUpdate && id === 0) {
       window += payload.readUInt32BE(0);
@@ -130,6 +136,11 @@ export function openGrpcConnection(options: GrpcConnectionOptions): GrpcConnecti
 
   return {
     send(count) {
+      const now = performance.now();
+      for (let call = 0; call < count; call += 1) {
+        dueAt[nextDue % callsMax] = now;
+        nextDue += 1;
+      }
       waiting += count;
       flushSoon();
     },
@@ -137,7 +148,7 @@ export function openGrpcConnection(options: GrpcConnectionOptions): GrpcConnecti
   };
 }
 
-/** Where the time of a call is kept: its streams have odd numbers. */
+/** Where the due time of a call is kept: calls leave in the order they are due, on streams with odd numbers. */
 function placeOf(streamId: number): number {
   return (streamId >> 1) % callsMax;
 }
