@@ -9,7 +9,14 @@ import type { BenchOptions } from './options.ts';
 import { isInstalled, runProgram } from './programs.ts';
 import { chartOf, type Report, tableOf } from './report.ts';
 import { runRounds, type Standing } from './rounds.ts';
-import { runPgbench, sendGrpc, sendJsonByAutocannon, sendJsonByWrk, sendReplaysByH2load } from './senders.ts';
+import {
+  runPgbench,
+  runSteadyPgbench,
+  sendGrpc,
+  sendJsonByAutocannon,
+  sendJsonByWrk,
+  sendReplaysByH2load,
+} from './senders.ts';
 
 /** Calls under way at every door but pgbench's, which has 32 clients. */
 const concurrency = 64;
@@ -54,7 +61,7 @@ export async function compare(ground: Ground, options: BenchOptions): Promise<Re
   );
   const facts = {
     ...loneFacts(lone),
-    ...(await steadyFacts(contenders, standings, options)),
+    ...(await steadyFacts(ground, contenders, standings, options)),
     ...(await senderFacts(ground, contenders)),
   };
   await sql.end();
@@ -94,8 +101,14 @@ function loneFacts(lone: readonly Standing[]): Record<string, number> {
   return facts;
 }
 
-/** The tail at half of the gateway's own peak, beside the peer that does one insert a call, at the same rate. */
+const steadyNames = ['Gateway, gRPC', 'grpc-js + Drizzle, prepared', 'pgbench'];
+
+/**
+ * The tail at half of the gateway's own peak, beside the peer that does one insert a call and pgbench, which tells how steady
+ * the database and the machine are by themselves, all at the same rate.
+ */
 async function steadyFacts(
+  { databaseUrl, folder }: Ground,
   contenders: readonly Contender[],
   standings: readonly Standing[],
   { rounds, seconds }: BenchOptions,
@@ -103,10 +116,13 @@ async function steadyFacts(
   const peak = standings.find(({ name }) => name === 'Gateway, gRPC')?.ordersPerSecond ?? 0;
   const rate = Math.round(peak / 2);
   const steady = await runRounds(
-    contenders.filter(({ name }) => name === 'Gateway, gRPC' || name === 'grpc-js + Drizzle, prepared'),
+    contenders.filter(({ name }) => steadyNames.includes(name)),
     rounds,
-    ({ port, credentials, merchantId }, round) =>
-      sendGrpc({ port, credentials, concurrency, seconds, run: `steady${round}-${merchantId}`, rate }),
+    (contender, round) => {
+      const { door, port, credentials, merchantId } = contender;
+      if (door === 'sql') return runSteadyPgbench(databaseUrl, contender, { rate, seconds, folder });
+      return sendGrpc({ port, credentials, concurrency, seconds, run: `steady${round}-${merchantId}`, rate });
+    },
   );
   return Object.fromEntries(
     steady.map(({ name, p99Ms }) => [`at half of the gateway's gRPC peak, ${name}, p99 ms`, p99Ms]),

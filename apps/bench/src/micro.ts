@@ -1,11 +1,17 @@
 import { randomFillSync } from 'node:crypto';
-import { fromBinary } from '@bufbuild/protobuf';
-import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import {
+  CreateOrderRequestSchema,
+  CreateOrderResponseSchema,
+  OrderStatus,
+} from '@gateway/contract/gateway/v1/order_service_pb';
 import { NumberText } from '@gateway/domain/money';
 import { checksumOf } from '@gateway/domain/order-checksum';
 import { createOrderToken } from '@gateway/domain/order-token';
 import { parseOrder } from '@gateway/domain/parse-order';
 import { validOrderFields, validOrderInput } from '@gateway/domain/testing/order-fields';
+import { readOrderInput, writeOrderAnswer } from '../../gateway/src/grpc/order-wire.ts';
+import { parseOrderJson } from '../../gateway/src/http/strict-json.ts';
 import { orderMessage } from './grpc-sender.ts';
 import { median } from './load.ts';
 
@@ -19,7 +25,25 @@ const unicode = validOrderInput({
 });
 const text = JSON.stringify(validOrderInput());
 const fields = validOrderFields();
-const message = orderMessage('WEB-2026-000417');
+const json = Buffer.from(text);
+const message = Buffer.from(orderMessage('WEB-2026-000417'));
+const answer = {
+  service_order_id: 42_778,
+  created_at: '2026-11-20T21:01:42.172+00:00',
+  order_id: 'WEB-2026-000417',
+  order_status: 'UN_PAID',
+  order_token: 'Kx7dQ2mZp0LrT9vYc4HsW8nBf3GjUe6A',
+  payment_link: 'http://localhost:8080/payment/Kx7dQ2mZp0LrT9vYc4HsW8nBf3GjUe6A',
+} as const;
+const answerMessage = () =>
+  create(CreateOrderResponseSchema, {
+    serviceOrderId: BigInt(answer.service_order_id),
+    createdAt: answer.created_at,
+    orderId: answer.order_id,
+    orderStatus: OrderStatus.UN_PAID,
+    orderToken: answer.order_token,
+    paymentLink: answer.payment_link,
+  });
 const pool = new Uint8Array(8_192);
 randomFillSync(pool);
 let used = 0;
@@ -31,7 +55,11 @@ const randomBytes = (count: number) => {
 
 const steps: Readonly<Record<string, () => unknown>> = {
   'parse: JSON.parse of an order': () => JSON.parse(text),
+  'parse: an order from JSON, strictly': () => parseOrderJson(json),
   'parse: protobuf-es of an order': () => fromBinary(CreateOrderRequestSchema, message),
+  'parse: an order from protobuf, by hand': () => readOrderInput(message),
+  'answer: protobuf-es': () => toBinary(CreateOrderResponseSchema, answerMessage()),
+  'answer: protobuf by hand': () => Buffer.from(writeOrderAnswer(answer) ?? '', 'latin1'),
   'validate: all rules of an order': () => parseOrder(input),
   'validate: with letters beyond ASCII': () => parseOrder(unicode),
   'token: 32 base62 characters': () => createOrderToken(randomBytes),

@@ -1,9 +1,9 @@
-import { writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import type { Contender } from './contenders.ts';
 import { type GrpcLoadOptions, orderMessage } from './grpc-sender.ts';
-import { type LoadOptions, type LoadResult, resultIn } from './load.ts';
+import { type LoadOptions, type LoadResult, percentile, resultIn } from './load.ts';
 import { runProgram } from './programs.ts';
 
 const wrkThreads = 2;
@@ -71,29 +71,48 @@ const pgbenchClients = 32;
 
 /** One order a transaction from C, with nothing in front of the database. */
 export async function runPgbench(databaseUrl: string, contender: Contender, seconds: number): Promise<LoadResult> {
-  const url = new URL(databaseUrl);
-  const output = await runProgram(
-    'pgbench',
-    [
-      ...[
-        '-n',
-        '-M',
-        'prepared',
-        '-c',
-        String(pgbenchClients),
-        '-j',
-        String(Math.min(2, cpus().length)),
-        '-T',
-        String(seconds),
-      ],
-      ...['-D', `merchant=${contender.merchantId}`, '-f', join(import.meta.dirname, 'order.sql')],
-      ...['-h', url.hostname, '-p', url.port, '-U', decodeURIComponent(url.username), url.pathname.slice(1)],
-    ],
-    { env: { ...process.env, PGPASSWORD: decodeURIComponent(url.password) } },
-  );
+  const output = await pgbench(databaseUrl, contender, seconds);
   const number = (pattern: RegExp) => Number(pattern.exec(output)?.[1] ?? Number.NaN);
   const answers = number(/actually processed: (\d+)/);
   const rate = number(/tps = ([\d.]+)/);
   const latency = number(/latency average = ([\d.]+)/);
   return { answers, failed: 0, durationMs: (answers / rate) * 1_000, p50Ms: latency, p99Ms: Number.NaN };
+}
+
+/** The same on a schedule: how steady the database and the machine are by themselves. Its log goes into `folder`. */
+export async function runSteadyPgbench(
+  databaseUrl: string,
+  contender: Contender,
+  { rate, seconds, folder }: { readonly rate: number; readonly seconds: number; readonly folder: string },
+): Promise<LoadResult> {
+  const log = await mkdtemp(join(folder, 'pgbench-'));
+  await pgbench(databaseUrl, contender, seconds, ['-R', String(rate), '-l', '--log-prefix', join(log, 'log')]);
+  const times: number[] = [];
+  for (const file of await readdir(log)) {
+    // A line a transaction; its third number is its time in microseconds, from when it was due (PostgreSQL manual, pgbench).
+    const lines = (await readFile(join(log, file), 'utf8')).trimEnd().split('\n');
+    for (const line of lines) times.push(Number(line.split(' ')[2]) / 1_000);
+  }
+  times.sort((a, b) => a - b);
+  const [p50Ms, p99Ms] = [percentile(times, 50), percentile(times, 99)];
+  return { answers: times.length, failed: 0, durationMs: seconds * 1_000, p50Ms, p99Ms };
+}
+
+function pgbench(
+  databaseUrl: string,
+  { merchantId }: Contender,
+  seconds: number,
+  options: readonly string[] = [],
+): Promise<string> {
+  const url = new URL(databaseUrl);
+  return runProgram(
+    'pgbench',
+    [
+      ...['-n', '-M', 'prepared', '-c', String(pgbenchClients), '-j', String(Math.min(2, cpus().length))],
+      ...['-T', String(seconds), '-D', `merchant=${merchantId}`, '-f', join(import.meta.dirname, 'order.sql')],
+      ...options,
+      ...['-h', url.hostname, '-p', url.port, '-U', decodeURIComponent(url.username), url.pathname.slice(1)],
+    ],
+    { env: { ...process.env, PGPASSWORD: decodeURIComponent(url.password) } },
+  );
 }
