@@ -5,13 +5,14 @@ import {
   CreateOrderResponseSchema,
   OrderStatus,
   ServiceType,
+  ServiceTypeSchema,
 } from '@gateway/contract/gateway/v1/order_service_pb';
 import { type OrderFieldName, serviceTypes } from '@gateway/domain/order-fields';
 import type { OrderInput } from '@gateway/domain/parse-order';
 import type { OrderAnswer } from '../order-answer.ts';
 
-// The two messages of CreateOrder without reflection, in a fraction of the library's time and garbage (decision 014). Read is
-// only what ordinary clients send and written is only ASCII: the rest, and every refusal, is left to the library.
+// The two messages of CreateOrder without reflection (decision 015). Read is only what ordinary clients send, written only what
+// is ASCII: the rest, and every refusal, is left to the library.
 
 // Wire types (protobuf.dev/programming-guides/encoding).
 const varint = 0;
@@ -23,11 +24,13 @@ interface WireField {
   readonly wireType: number;
 }
 
-/** The fields of a CreateOrderRequest at their numbers. */
+/** The fields of a CreateOrderRequest at their numbers; one of another type is not among them, and unknown here. */
 const requestFields: WireField[] = [];
-for (const { number, jsonName, scalar } of CreateOrderRequestSchema.fields) {
-  const wireType = scalar === ScalarType.STRING ? lengthDelimited : scalar === ScalarType.DOUBLE ? fixed64 : varint;
-  requestFields[number] = { name: jsonName as OrderFieldName, wireType };
+for (const { number, jsonName, scalar, enum: values } of CreateOrderRequestSchema.fields) {
+  const name = jsonName as OrderFieldName;
+  if (scalar === ScalarType.STRING) requestFields[number] = { name, wireType: lengthDelimited };
+  else if (scalar === ScalarType.DOUBLE) requestFields[number] = { name, wireType: fixed64 };
+  else if (values === ServiceTypeSchema) requestFields[number] = { name, wireType: varint };
 }
 
 /** The names of service types at their numbers; 0 stands for one that is not set. */
