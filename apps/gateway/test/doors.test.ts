@@ -33,7 +33,9 @@ function client(transport: Transport): Client<typeof OrderService> {
 }
 
 /** A client that is not Connect's own, with descriptors that it makes from the proto file by itself. */
-function grpcJsCall(orderId: string): Promise<{ answer: Record<string, unknown>; replayed: unknown[] }> {
+function grpcJsCall(
+  order: ReturnType<typeof validOrderInput>,
+): Promise<{ answer: Record<string, unknown>; replayed: unknown[] }> {
   const definition = loadSync('gateway/v1/order_service.proto', {
     includeDirs: [protoFolder],
     keepCase: true,
@@ -47,7 +49,7 @@ function grpcJsCall(orderId: string): Promise<{ answer: Record<string, unknown>;
   return new Promise((resolve, reject) => {
     let replayed: unknown[] = [];
     const call = stub.createOrder(
-      validOrderInput({ order_id: orderId }),
+      order,
       metadata,
       { deadline: Date.now() + 10_000 },
       (error: Error | null, answer: Record<string, unknown>) => {
@@ -164,7 +166,7 @@ describe('every door', () => {
       });
       expect(replayed).toBe('true');
     }
-    const stock = await grpcJsCall('every-door');
+    const stock = await grpcJsCall(validOrderInput({ order_id: 'every-door' }));
     expect(stock.answer).toEqual({ ...created, service_order_id: String(created.service_order_id) });
     expect(stock.replayed).toEqual(['true']);
   });
@@ -211,6 +213,16 @@ describe('every door', () => {
       ['order_amount', 'too_precise'],
       ['customer_phone', 'too_short'],
     ]);
+  });
+
+  test('tells a stock client a refusal in its own words', async () => {
+    const order = validOrderInput({ order_id: 'in-words' });
+    await grpcJsCall(order);
+    const refusal = grpcJsCall({ ...order, order_note: 'another' });
+    await expect(refusal).rejects.toMatchObject({
+      code: status.ALREADY_EXISTS,
+      details: 'An order with this order_id exists and differs in: order_note',
+    });
   });
 
   test('answers missing, unknown and wrong credentials alike', async () => {

@@ -165,11 +165,14 @@ function cutInto(bytes: Uint8Array, cuts: number): Uint8Array[] {
 /**
  * What must be equal. Left out are the date, and `grpc-encoding`: Connect announces a compression that the caller takes though
  * it compresses nothing that small, the lane announces none. The rest of a stream that a refusal left open is not awaited by
- * the lane, which closes it without an error, as Connect's ends when the caller's does.
+ * the lane, which closes it without an error, as Connect's ends when the caller's does. Messages are compared as they are read:
+ * Connect encodes more characters of them than it must.
  */
 function comparable({ headers, trailers, body, closed }: RawAnswer) {
   const { date: _date, 'grpc-encoding': _encoding, ...metadata } = headers;
-  return { metadata: { ...metadata }, trailers: { ...trailers }, body: readable(body), closed };
+  const message = trailers['grpc-message']?.toString() ?? '';
+  const read = { ...trailers, 'grpc-message': decodeURIComponent(message) };
+  return { metadata: { ...metadata }, trailers: read, body: readable(body), closed };
 }
 
 /** Ids differ: one of the two listeners may have given one to an order whose caller had gone by then. */

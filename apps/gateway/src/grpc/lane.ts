@@ -144,7 +144,16 @@ function succeed(stream: LaneStream, { deps, call }: LaneCall, { order, replayed
 
 function refuse(stream: LaneStream, call: Call, error: ConnectError): void {
   completeRefusal(call, error);
-  write(stream, headersOf(call), Object.fromEntries(setTrailerStatus(new Headers(), error)));
+  const trailers = Object.fromEntries(setTrailerStatus(new Headers(), error));
+  write(stream, headersOf(call), { ...trailers, 'grpc-message': percentEncoded(error.rawMessage) });
+}
+
+/**
+ * What the protocol wants encoded and nothing else (github.com/grpc/grpc, PROTOCOL-HTTP2, Percent-Encoded): grpc-js, for one, does
+ * not decode the `:` and `/` that Connect encodes too. A header value neither begins nor ends with a blank (RFC 9113, 8.2.1).
+ */
+function percentEncoded(message: string): string {
+  return message.toWellFormed().replace(/[^\x20-\x24\x26-\x7e]|^ | $/gu, encodeURIComponent);
 }
 
 /** Names and values in turn: the form that Node.js need not copy. */
