@@ -51,7 +51,7 @@ interface LaneCall {
   readonly call: Call;
   /** Whether the caller's time is over before the gateway's own. */
   readonly isCallers: boolean;
-  deadline: NodeJS.Timeout | undefined;
+  readonly deadline: NodeJS.Timeout;
   reading: MessageReading<OrderInput> | undefined;
   trailers: OutgoingHttpHeaders | undefined;
 }
