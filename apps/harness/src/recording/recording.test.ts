@@ -46,8 +46,8 @@ test('fresh order ids are new ones, and the same for a recorded retry', async ()
   expect(idsOf('2')).not.toEqual(idsOf('1'));
 });
 
-test('twice the speed takes half the time, and every answer is told', async () => {
-  writeFileSync(file, line(0, 'a') + line(300, 'b') + line(600, 'c'));
+test('half the speed takes twice the time, and every answer is told', async () => {
+  writeFileSync(file, line(0, 'a') + line(75, 'b') + line(150, 'c'));
   const arrivedMs: number[] = [];
   const server = createServer((request, response) => {
     arrivedMs.push(performance.now());
@@ -57,11 +57,13 @@ test('twice the speed takes half the time, and every answer is told', async () =
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void server.close());
   const httpUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const options = { file, speed: 2, freshOrderIds: false, httpUrl, credentials, runId: '1' };
+  const options = { file, speed: 0.5, freshOrderIds: false, httpUrl, credentials, runId: '1' };
+  const beganMs = performance.now();
   const report = await playRecording(await readRecording(file), options, new AbortController().signal);
   expect(report).toMatchObject({ sent: 3, done: 3, outcomes: [{ outcome: 'invalid_order', count: 3 }] });
-  const [first = 0, , third = 0] = arrivedMs;
-  expect(third - first).toBeGreaterThan(250);
+  const [, , third = 0] = arrivedMs;
+  // No call leaves before it is due; how late one arrives is the machine's.
+  expect(third - beganMs).toBeGreaterThan(295);
   expect(report.verdict.passed).toBe(true);
 });
 
