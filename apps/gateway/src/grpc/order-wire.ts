@@ -12,7 +12,7 @@ import type { OrderInput } from '@gateway/domain/parse-order';
 import type { OrderAnswer } from '../order-answer.ts';
 
 // The two messages of CreateOrder without reflection (decision 015). Read is only what ordinary clients send, written only what
-// is ASCII: the rest, and every refusal, is left to the library.
+// is printable ASCII: the rest, and every refusal, is left to the library.
 
 // Wire types (protobuf.dev/programming-guides/encoding).
 const varint = 0;
@@ -116,9 +116,9 @@ const statusTag = tagOf('order_status', varint);
 const tokenTag = tagOf('order_token', lengthDelimited);
 const linkTag = tagOf('payment_link', lengthDelimited);
 
-/** Writes a CreateOrderResponse, each byte as a character of that number. `undefined` where a text is not ASCII. */
+/** Writes a CreateOrderResponse, each byte as a character of that number. `undefined` where a text is not printable ASCII. */
 export function writeOrderAnswer(answer: OrderAnswer): string | undefined {
-  if (!asciiOnly.test(answer.order_id) || !asciiOnly.test(answer.payment_link)) return undefined;
+  if (!printableAscii.test(answer.order_id) || !printableAscii.test(answer.payment_link)) return undefined;
   const id = idTag + varintOf(answer.service_order_id);
   const status = statusTag + varintOf(OrderStatus[answer.order_status]);
   return (
@@ -131,8 +131,7 @@ export function writeOrderAnswer(answer: OrderAnswer): string | undefined {
   );
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are ASCII, too
-const asciiOnly = /^[\x00-\x7f]*$/;
+const printableAscii = /^[ -~]*$/;
 
 function textOf(tag: string, text: string): string {
   return text === '' ? '' : tag + varintOf(text.length) + text;
