@@ -4,12 +4,22 @@ import type { Credentials } from '@gateway/domain/credentials';
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import { openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
 import { createMerchant } from './new-merchant.ts';
+import { StartError } from './run.ts';
 
 /** Where the demo merchant's credentials are kept for the next start, readable by the owner alone. */
 const fileName = 'demo-merchant.json';
 
-/** The embedded database's one demo merchant: made at the first start, found again at the next. */
+/** The embedded database's one demo merchant: made at the first start, found again at the next. Rejects with {@link StartError}. */
 export async function keepDemoMerchant(databaseUrl: string, dataDir: string): Promise<Credentials> {
+  try {
+    return await findOrMake(databaseUrl, dataDir);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : 'unknown';
+    throw new StartError(`The demo merchant could not be made or found in ${dataDir}: ${reason}`);
+  }
+}
+
+async function findOrMake(databaseUrl: string, dataDir: string): Promise<Credentials> {
   const path = join(dataDir, fileName);
   const kept = await readCredentials(path);
   if (kept !== undefined && (await exists(databaseUrl, kept.clientId))) return kept;

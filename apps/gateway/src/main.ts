@@ -9,7 +9,12 @@ await run(async () => {
   const config = readConfig(process.env);
   const log = createLog();
   const database = await openDatabase(config);
-  const gateway = await openGateway({ ...config, databaseUrl: database.url }, log).catch(async (error: unknown) => {
+  const start = async () => {
+    // Before the doors open: from "ready" on nothing but a signal ends the process.
+    const demoMerchant = database.embedded ? await keepDemoMerchant(database.url, config.dataDir) : undefined;
+    return { demoMerchant, gateway: await openGateway({ ...config, databaseUrl: database.url }, log) };
+  };
+  const { demoMerchant, gateway } = await start().catch(async (error: unknown) => {
     await database.close();
     throw error;
   });
@@ -24,8 +29,5 @@ await run(async () => {
     grpc_address: `${config.host}:${gateway.grpcPort}`,
     base_url: gateway.baseUrl,
   });
-  if (database.embedded) {
-    const credentials = await keepDemoMerchant(database.url, config.dataDir);
-    process.stderr.write(demoBanner(credentials, gateway.baseUrl));
-  }
+  if (demoMerchant !== undefined) process.stderr.write(demoBanner(demoMerchant, gateway.baseUrl));
 });

@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import { mkdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { validOrderInput } from '@gateway/domain/testing/order-fields';
 import { afterEach, expect, test } from 'vitest';
 import {
@@ -110,4 +112,15 @@ test('a taken port, a database that is not there and a wrong configuration are t
     .split('\n')
     .map((line) => line.split(' ')[0]);
   expect(told).toEqual(Object.keys(variables));
+}, 120_000);
+
+test('a start that can not keep its demo merchant ends before the doors open, and stops PostgreSQL', async () => {
+  const dataDir = await newDataDir();
+  // A folder where the file should be.
+  await mkdir(join(dataDir, 'demo-merchant.json'));
+  const { code, stdout, stderr } = await runProgram('src/main.ts', [], environment(dataDir));
+  expect(code).toBe(1);
+  expect(stdout).toBe('');
+  expect(stderr).toMatch(/^The demo merchant could not be made or found in [^\n]+: EISDIR[^\n]+\n$/);
+  await expect(postgresPid(dataDir)).rejects.toThrow();
 }, 120_000);
