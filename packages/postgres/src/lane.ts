@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
-import { isConnectionLost, StatementTimeout } from './statement-error.ts';
+import { socketOpener } from './lane-sockets.ts';
+import { ConnectionCut, isConnectionLost, StatementTimeout } from './statement-error.ts';
 
 /** How long a connection attempt may take. */
 const connectTimeoutSeconds = 5;
@@ -11,6 +12,7 @@ export const serverStatementTimeoutMs = 4_000;
 
 /** After this long without an answer the connection is taken for dead: a query on a half-open one never settles. */
 const clientStatementTimeoutMs = 5_000;
+const timeoutMessage = `no answer from the database in ${clientStatementTimeoutMs} ms`;
 
 /** At least this long from one replacement to the next, so that a database that is away is not asked in a tight loop. */
 const reconnectPauseMs = 100;
@@ -34,28 +36,19 @@ export interface Lane<Statements> {
   close(): Promise<void>;
 }
 
-/**
- * Opens a lane. Connections are made when the first statement runs; `prepare` says the statements, once per replacement.
- *
- * A lost connection is replaced here and never opened again by the driver: postgres.js 3.4.9 keeps what it had not yet sent
- * when a connection closes, so that the next one sends no greeting and hangs until the connect time limit.
- */
+/** Opens a lane. Connections are made when the first statement runs; `prepare` says the statements, once per replacement. */
 export function openLane<Statements>(
   options: LaneOptions,
   prepare: (db: PostgresJsDatabase) => Statements,
 ): Lane<Statements> {
-  const open = () => {
-    const client = openClient(options);
-    return { client, statements: prepare(drizzle({ client })) };
-  };
-  let current = open();
+  let current = openLaneClient(options, prepare);
   let mayConnectAt = 0;
 
   const replace = (used: typeof current) => {
     if (used !== current) return;
-    current = open();
+    current = openLaneClient(options, prepare);
     mayConnectAt = Math.max(performance.now(), mayConnectAt + reconnectPauseMs);
-    void used.client.end({ timeout: 0 });
+    used.cut();
   };
 
   return {
@@ -64,38 +57,67 @@ export function openLane<Statements>(
       if (pauseMs > 0) await sleep(pauseMs);
       const used = current;
       try {
-        return await withDeadline(statement(used.statements), clientStatementTimeoutMs);
+        return await used.run(statement);
       } catch (error) {
         if (isConnectionLost(error)) replace(used);
         throw error;
       }
     },
-    close: () => current.client.end({ timeout: 1 }),
+    close: () => current.close(),
   };
 }
 
-/** A client of postgres.js with every bound stated. */
-export function openClient(options: LaneOptions): postgres.Sql {
+/**
+ * A client of postgres.js 3.4.9 for as long as none of its connections is lost under a statement. Left to itself the driver opens
+ * such a connection again, with what it had not yet sent, so that the new one sends no greeting and hangs until the connect time
+ * limit; and a client that is ended goes on connecting for what still waits, and keeps the connection. So a client that lost one
+ * is cut off: whatever is under way on it fails at once, and it gets no more sockets.
+ */
+function openLaneClient<Statements>(options: LaneOptions, prepare: (db: PostgresJsDatabase) => Statements) {
+  const over = new AbortController();
+  const client = openClient(options, { socket: socketOpener(over.signal) });
+  const statements = prepare(drizzle({ client }));
+  const underWay = new Set<(error: Error) => void>();
+  return {
+    async run<Answer>(statement: (statements: Statements) => Promise<Answer>): Promise<Answer> {
+      const { promise: failed, reject } = Promise.withResolvers<never>();
+      const timer = setTimeout(() => reject(new StatementTimeout(timeoutMessage)), clientStatementTimeoutMs);
+      underWay.add(reject);
+      try {
+        return await Promise.race([statement(statements), failed]);
+      } finally {
+        clearTimeout(timer);
+        underWay.delete(reject);
+      }
+    },
+    cut() {
+      over.abort();
+      for (const reject of underWay) reject(new ConnectionCut());
+      void client.end({ timeout: 0 });
+    },
+    async close(): Promise<void> {
+      await client.end({ timeout: 1 });
+      over.abort();
+    },
+  };
+}
+
+/** A client of postgres.js with every bound stated. Its types lack the `socket` option, which its manual describes. */
+export function openClient(
+  options: LaneOptions,
+  socketOption: { readonly socket?: ReturnType<typeof socketOpener> } = {},
+): postgres.Sql {
   const { url, applicationName, connectionsMax, statementTimeoutMs = serverStatementTimeoutMs } = options;
   return postgres(url, {
+    ...socketOption,
     max: connectionsMax,
     connect_timeout: connectTimeoutSeconds,
     backoff: () => reconnectPauseMs / 1_000,
+    // The driver's own is half an hour to an hour, after which a caller would wait for a new connection.
+    max_lifetime: null,
     // Arrays are sent as literals, so the driver need not ask the server for its array types at every connection.
     fetch_types: false,
     onnotice: () => {},
     connection: { application_name: applicationName, statement_timeout: statementTimeoutMs, TimeZone: 'UTC' },
   });
-}
-
-async function withDeadline<Answer>(answer: Promise<Answer>, timeoutMs: number): Promise<Answer> {
-  let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new StatementTimeout(`no answer from the database in ${timeoutMs} ms`)), timeoutMs);
-  });
-  try {
-    return await Promise.race([answer, deadline]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -3,6 +3,11 @@ export class StatementTimeout extends Error {
   override name = 'StatementTimeout';
 }
 
+/** The connection of a statement was given up, as it or another of its client was lost. Whether it was carried out is not known. */
+export class ConnectionCut extends Error {
+  override name = 'ConnectionCut';
+}
+
 /**
  * The database refused a statement for a reason that is a fault of ours. Holds no SQL and no values, which may be a customer's:
  * the SQLSTATE and the names of what was broken are enough to find it.
@@ -45,7 +50,7 @@ const tooManyConnections = '53300';
 
 /** Sorts an error of the driver or of Drizzle; `undefined` for one that is a fault of ours, to be thrown on. */
 export function statementFailure(error: unknown): StatementFailure | undefined {
-  if (error instanceof StatementTimeout) return 'unavailable';
+  if (isGivenUp(error)) return 'unavailable';
   const code = codeOf(rootCause(error));
   if (code === tooManyConnections) return 'overloaded';
   return lostConnection.has(code) || passingState.test(code) ? 'unavailable' : undefined;
@@ -53,14 +58,14 @@ export function statementFailure(error: unknown): StatementFailure | undefined {
 
 /** Whether a statement failed because its connection died, or because it may have. */
 export function isConnectionLost(error: unknown): boolean {
-  if (error instanceof StatementTimeout) return true;
+  if (isGivenUp(error)) return true;
   const code = codeOf(rootCause(error));
   return lostConnection.has(code) || endedByServer.test(code);
 }
 
 /** The same error without SQL and values: what may leave this package and reach a log. */
 export function withoutValues(error: unknown): Error {
-  if (error instanceof StatementTimeout || error instanceof StatementRefused) return error;
+  if (isGivenUp(error) || error instanceof StatementRefused) return error;
   const cause = rootCause(error);
   const names = ['constraint_name', 'table_name', 'column_name']
     .map((key) => Reflect.get(cause, key))
@@ -68,6 +73,11 @@ export function withoutValues(error: unknown): Error {
   return new StatementRefused(
     `the database refused a statement: ${[codeOf(cause) || cause.constructor.name, ...names].join(' ')}`,
   );
+}
+
+/** Whether we stopped waiting for a statement. */
+function isGivenUp(error: unknown): error is StatementTimeout | ConnectionCut {
+  return error instanceof StatementTimeout || error instanceof ConnectionCut;
 }
 
 /** Drizzle wraps the driver's error in one whose message carries the statement and its values. */
