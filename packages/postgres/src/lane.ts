@@ -39,7 +39,7 @@ export interface Lane<Statements> {
 /** Opens a lane. Connections are made when the first statement runs; `prepare` says the statements, once per replacement. */
 export function openLane<Statements>(
   options: LaneOptions,
-  prepare: (db: PostgresJsDatabase) => Statements,
+  prepare: (db: PostgresJsDatabase, client: postgres.Sql) => Statements,
 ): Lane<Statements> {
   let current = openLaneClient(options, prepare);
   let mayConnectAt = 0;
@@ -73,10 +73,13 @@ export function openLane<Statements>(
  * limit; and a client that is ended goes on connecting for what still waits, and keeps the connection. So a client that lost one
  * is cut off: whatever is under way on it fails at once, and it gets no more sockets.
  */
-function openLaneClient<Statements>(options: LaneOptions, prepare: (db: PostgresJsDatabase) => Statements) {
+function openLaneClient<Statements>(
+  options: LaneOptions,
+  prepare: (db: PostgresJsDatabase, client: postgres.Sql) => Statements,
+) {
   const over = new AbortController();
   const client = openClient(options, { socket: socketOpener(over.signal) });
-  const statements = prepare(drizzle({ client }));
+  const statements = prepare(drizzle({ client }), client);
   const underWay = new Set<(error: Error) => void>();
   return {
     async run<Answer>(statement: (statements: Statements) => Promise<Answer>): Promise<Answer> {

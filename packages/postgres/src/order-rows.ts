@@ -35,20 +35,16 @@ export const orderColumns: Readonly<
   returnUrl: { type: 'text', value: ({ fields }) => fields.return_url },
 };
 
-const columns = Object.entries(orderColumns);
+const columns = Object.values(orderColumns);
 
-/** One value a column, under the column's name. */
-export function columnValues(order: Order): Record<string, string | number> {
-  const values: Record<string, string | number> = {};
-  for (const [name, { value }] of columns) values[name] = value(order);
-  return values;
+/** One value a column, in the columns' order. */
+export function columnValues(order: Order): (string | number)[] {
+  return columns.map(({ value }) => value(order));
 }
 
-/** One array literal a column, under the column's name. */
-export function columnArrays(orders: readonly Order[]): Record<string, string> {
-  const arrays: Record<string, string> = {};
-  for (const [name, { value }] of columns) arrays[name] = arrayLiteral(orders, value);
-  return arrays;
+/** One array literal a column, in the columns' order. */
+export function columnArrays(orders: readonly Order[]): string[] {
+  return columns.map(({ value }) => arrayLiteral(orders, value));
 }
 
 /** The order that a row keeps. A stored amount that is none is a broken row, and thrown. */

@@ -2,6 +2,7 @@ import type { Order } from '@gateway/domain/order';
 import type { CreateOutcome, OrderStore } from '@gateway/domain/order-store';
 import { sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import type { Sql } from 'postgres';
 import { arrayLiteral } from './array-literal.ts';
 import { createGroupQueue } from './group-queue.ts';
 import { type Lane, openLane, serverStatementTimeoutMs } from './lane.ts';
@@ -28,6 +29,11 @@ export interface PostgresOrderStore extends OrderStore {
 }
 
 type Statements = ReturnType<typeof prepareStatements>;
+
+interface InsertedRow {
+  /** A bigint, which the driver gives as text. */
+  readonly service_order_id: string;
+}
 
 /**
  * Keeps orders in PostgreSQL. Orders that arrive together share one insert and its commit; every caller is answered after that
@@ -64,25 +70,26 @@ export function openOrderStore(options: PostgresOrderStoreOptions): PostgresOrde
   };
 }
 
-function prepareStatements(db: PostgresJsDatabase) {
-  const columns = Object.entries(orderColumns);
-  const values = columns.map(([name, { type }]) => sql`${sql.placeholder(name)}::${sql.raw(type)}`);
-  const arrays = columns.map(([name, { type }]) => sql`${sql.placeholder(name)}::${sql.raw(type)}[]`);
+function prepareStatements(db: PostgresJsDatabase, client: Sql) {
+  const types = Object.values(orderColumns).map(({ type }) => type);
+  const values = types.map((type, index) => `$${index + 1}::${type}`).join(', ');
+  const arrays = types.map((type, index) => `$${index + 1}::${type}[]`).join(', ');
   const wanted = sql`unnest(${sql.placeholder('merchantIds')}::bigint[], ${sql.placeholder('orderIds')}::text[])`;
+  /** Drizzle says the statement and the driver runs it: for a lone order, Drizzle's way of running takes a tenth of all its time. */
+  const insertFrom = (selected: string) => {
+    const query = db
+      .insert(orders)
+      .select(sql.raw(selected))
+      .onConflictDoNothing()
+      .returning({ serviceOrderId: orders.serviceOrderId })
+      .toSQL();
+    return (parameters: (string | number)[]) =>
+      client.unsafe<InsertedRow[]>(query.sql, parameters, { prepare: true }).execute();
+  };
   return {
     /** A lone order is spared the arrays, which take a tenth of the time of its insert. */
-    insertOne: db
-      .insert(orders)
-      .select(sql`select ${sql.join(values, sql`, `)}`)
-      .onConflictDoNothing()
-      .returning({ serviceOrderId: orders.serviceOrderId })
-      .prepare('insert_order'),
-    insert: db
-      .insert(orders)
-      .select(sql`select * from unnest(${sql.join(arrays, sql`, `)})`)
-      .onConflictDoNothing()
-      .returning({ serviceOrderId: orders.serviceOrderId })
-      .prepare('insert_orders'),
+    insertOne: insertFrom(`select ${values}`),
+    insert: insertFrom(`select * from unnest(${arrays})`),
     find: db
       .select()
       .from(orders)
@@ -109,10 +116,10 @@ async function insertOrFind(lane: Lane<Statements>, group: readonly Order[]): Pr
   const [lone] = group.length === 1 ? group : [];
   const inserted = await lane.run(({ insert, insertOne }) =>
     // All sessions lock rows in the same order, so that two groups with the same order_ids can't wait for each other.
-    lone === undefined ? insert.execute(columnArrays([...group].sort(byKey))) : insertOne.execute(columnValues(lone)),
+    lone === undefined ? insert(columnArrays([...group].sort(byKey))) : insertOne(columnValues(lone)),
   );
   if (inserted.length === group.length) return group.map(() => ({ kind: 'created' }));
-  const created = new Set(inserted.map((row) => row.serviceOrderId));
+  const created = new Set(inserted.map((row) => Number(row.service_order_id)));
   const losers = group.filter((order) => !created.has(order.serviceOrderId));
   const kept = new Map((await findKept(lane, losers)).map((order) => [keyOf(order), order]));
   return group.map((order) => {
