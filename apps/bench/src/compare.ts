@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import type { Ground } from './bench.ts';
-import { type Contender, createMerchant, peersFolder, startContenders } from './contenders.ts';
+import { type Contender, createMerchant, peersFolder, startBareServer, startContenders } from './contenders.ts';
 import type { LoadOptions, LoadResult } from './load.ts';
 import { runLoneInserts } from './lone-insert.ts';
 import type { BenchOptions } from './options.ts';
@@ -22,9 +22,12 @@ import {
 const concurrency = 64;
 const warmUpSeconds = 3;
 const loneSeconds = 3;
+const loneFirstId = 2 ** 50;
 const loneInsert = 'a prepared insert by the driver';
 /** More than one caller alone can make in a round. */
 const loneOrdersMax = 1_000_000;
+/** Beyond the ids of the lone inserts. */
+const bareFirstId = 2 ** 51;
 const senderCheckSeconds = 3;
 
 /** Measures the gateway, its peers and pgbench side by side, and prints the table. */
@@ -49,13 +52,15 @@ export async function compare(ground: Ground, options: BenchOptions): Promise<Re
     return run(contender, `round${round}`, options.seconds);
   });
   const commit = await writerOn(ground.databaseUrl, loneInsert);
+  const bare = await startBareServer(ground.databaseUrl, bareFirstId);
+  for (const contender of bare) await run(contender, 'warm', warmUpSeconds);
   const lone = await runRounds(
-    [...contenders.filter(({ name }) => name.startsWith('Gateway')), commit],
+    [...contenders.filter(({ name }) => name.startsWith('Gateway')), ...bare, commit],
     options.rounds,
     (contender, round) => {
       if (contender !== commit) return run(contender, `lone${round}`, loneSeconds, 1);
       const { databaseUrl } = ground;
-      const firstId = 2 ** 50 + round * loneOrdersMax;
+      const firstId = loneFirstId + round * loneOrdersMax;
       return runLoneInserts({ databaseUrl, merchantId: commit.merchantId, seconds: loneSeconds, firstId });
     },
   );

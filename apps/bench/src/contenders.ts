@@ -84,6 +84,22 @@ export async function startContenders(databaseUrl: string, withPeers: boolean): 
   return contenders;
 }
 
+/** Starts both doors of a server that does nothing but insert: what Node.js itself takes. */
+export async function startBareServer(databaseUrl: string, firstId: number): Promise<Contender[]> {
+  const { id: merchantId, credentials } = await createMerchant(databaseUrl, 'bare');
+  const { pid, ready } = await startServer(['apps/bench/src/bare-server.ts'], {
+    cwd: repository,
+    env: {
+      ...{ PATH: process.env.PATH, DATABASE_URL: databaseUrl },
+      ...{ MERCHANT_ID: String(merchantId), FIRST_ID: String(firstId) },
+    },
+  });
+  return [
+    { name: 'bare node:http', door: 'json', port: Number(ready.http), credentials, merchantId, pid },
+    { name: 'bare node:http2', door: 'grpc', port: Number(ready.http2), credentials, merchantId, pid },
+  ];
+}
+
 function freePort(): Promise<number> {
   return new Promise((resolve) => {
     const server = createServer().listen(0, '127.0.0.1', () => {

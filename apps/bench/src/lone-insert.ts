@@ -22,7 +22,7 @@ export async function runLoneInserts({
   try {
     for (let id = firstId; performance.now() - startedAt < seconds * 1_000; id += 1) {
       const sentAt = performance.now();
-      await insert(sql, merchantId, id);
+      await insertLone(sql, merchantId, id);
       times.push(performance.now() - sentAt);
     }
   } finally {
@@ -33,7 +33,8 @@ export async function runLoneInserts({
   return { answers: times.length, failed: 0, durationMs, p50Ms: percentile(times, 50), p99Ms: percentile(times, 99) };
 }
 
-function insert(sql: postgres.Sql, merchantId: number, id: number) {
+/** Inserts one order with a statement that the driver prepares. */
+export function insertLone(sql: postgres.Sql, merchantId: number, id: number) {
   return sql`insert into orders values (${merchantId}, ${id}, 'Kx7dQ2mZp0LrT9vYc4HsW8nBf3GjUe6A', 'UN_PAID',
     ${new Date()}, ${`lone-${id}`}, '1249.50', 'EUR', ${'Two walnut shelves and one reading lamp'}, 'PHYSICAL_GOODS',
     ${'Noor van der Linden'}, ${'noor.vanderlinden@example.com'}, ${'+31 20 555 0142'}, ${'Lindengracht 88'},
