@@ -18,20 +18,30 @@ const makeCall = createCallMaker({ settings, set, credentials: [{ clientId: 'app
 const stallMs = 1_000;
 const stallEveryMs = 5_000;
 
+interface StallingServer {
+  readonly url: string;
+  /** How long the call that met the most of a stall was held. */
+  readonly longestHoldMs: () => number;
+}
+
 /** A server that answers at once, but for the second from the third on in every five. Ends with the test. */
-async function stallingServer(startAtMs: number): Promise<string> {
+async function stallingServer(startAtMs: number): Promise<StallingServer> {
+  let longestHoldMs = 0;
   const server = createServer((request, response) => {
     request.resume();
     const inPeriod = (Date.now() - startAtMs) % stallEveryMs;
     const stalled = inPeriod >= 3_000 && inPeriod < 3_000 + stallMs;
-    setTimeout(() => response.end('{}'), stalled ? 3_000 + stallMs - inPeriod : 0);
+    const holdMs = stalled ? 3_000 + stallMs - inPeriod : 0;
+    longestHoldMs = Math.max(longestHoldMs, holdMs);
+    setTimeout(() => response.end('{}'), holdMs);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => {
     server.closeAllConnections();
     server.close();
   });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { url, longestHoldMs: () => longestHoldMs };
 }
 
 function execution(httpUrl: string, startAtMs: number, connections: number): Execution & { recorder: Recorder } {
@@ -51,9 +61,10 @@ test('a second of standstill in five is in the p99 of the open loop, and hides i
   timeout: 30_000,
 }, async () => {
   const startAtMs = Date.now() + 100;
-  const httpUrl = await stallingServer(startAtMs);
-  const open = execution(httpUrl, startAtMs, 4);
-  const closed = execution(httpUrl, startAtMs, 4);
+  // One for each loop, as what the closed loop's callers met is counted.
+  const [forOpen, forClosed] = await Promise.all([stallingServer(startAtMs), stallingServer(startAtMs)]);
+  const open = execution(forOpen.url, startAtMs, 4);
+  const closed = execution(forClosed.url, startAtMs, 4);
   await Promise.all([runOpenLoop(open, arrivalsOf(constantRate(100, 5)), 1_000), runClosedLoop(closed, 4, 5)]);
 
   const openLoop = measured(open.recorder);
@@ -67,13 +78,15 @@ test('a second of standstill in five is in the p99 of the open loop, and hides i
   // for the p99; the longest tells the length.
   expect(4 / closedLoop.latencies.count).toBeLessThan(0.01);
   expect(closedLoop.latencies.percentile(99)).toBeLessThan(0.8 * stallMs);
-  expect(closedLoop.latencies.max).toBeGreaterThan(0.8 * stallMs);
+  expect(forClosed.longestHoldMs()).toBeGreaterThan(0.3 * stallMs);
+  // A timer may fire a millisecond early.
+  expect(closedLoop.latencies.max).toBeGreaterThanOrEqual(forClosed.longestHoldMs() - 1);
 });
 
 test('what is due beyond the bound of calls under way is dropped and counted', { timeout: 30_000 }, async () => {
   const startAtMs = Date.now() - 3_000;
-  const httpUrl = await stallingServer(startAtMs);
-  const run = execution(httpUrl, Date.now(), 2);
+  const { url } = await stallingServer(startAtMs);
+  const run = execution(url, Date.now(), 2);
   await runOpenLoop(run, arrivalsOf(constantRate(100, 0.5)), 10);
   const { latencies, dropped } = measured(run.recorder);
   expect(latencies.count).toBe(10);

@@ -82,10 +82,10 @@ test.for([
 });
 
 test('the command plays a recording at a gateway of its own, and refuses a bad one before anything is started', {
-  timeout: 60_000,
+  timeout: 180_000,
 }, async () => {
   const program = fileURLToPath(new URL('../replay.ts', import.meta.url));
-  const run = (...args: string[]) => promisify(execFile)(process.execPath, [program, ...args], { timeout: 60_000 });
+  const run = (...args: string[]) => promisify(execFile)(process.execPath, [program, ...args], { timeout: 120_000 });
   writeFileSync(file, line(0, 'a') + line(40, 'b'));
   const { stdout } = await run('--speed', '2', '--fresh-order-ids', file);
   expect(stdout).toMatch(/invalid_order +2\n/);
