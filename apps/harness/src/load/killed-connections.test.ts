@@ -1,13 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { beginJournaledRun } from '../../testing/journaled-run.ts';
 import { auditJournal } from '../audit/audit-journal.ts';
 import { constantRate } from './arrivals.ts';
-import { type LoadGateway, startLoadGateway } from './load-gateway.ts';
-import { runLoad } from './run-load.ts';
 import type { LoadSettings } from './settings.ts';
 
 const kills = 200;
@@ -42,23 +38,9 @@ async function killConnections(databaseUrl: string, isOver: () => boolean): Prom
 test('under load at all doors, 200 killed connections to the database leave every call answered and every order kept', {
   timeout: 90_000,
 }, async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'killed-'));
-  let gateway: LoadGateway | undefined;
-  onTestFinished(async () => {
-    await gateway?.stop();
-    rmSync(folder, { recursive: true });
-  }, 60_000);
-  const stopped = new AbortController();
-  gateway = await startLoadGateway(settings.merchants, stopped.signal);
-  const { credentials, databaseUrl, httpUrl } = gateway;
-  const journalFile = join(folder, 'journal.ndjson');
-  const progress = { write: () => true };
-  const running = runLoad({ settings, target: gateway, credentials, journalFile, progress }, stopped.signal);
-  let isOver = false;
-  const ended = running.finally(() => {
-    isOver = true;
-  });
-  const killed = await killConnections(databaseUrl, () => isOver);
+  const { gateway, journalFile, isOver, ended } = await beginJournaledRun(settings);
+  const { databaseUrl, httpUrl } = gateway;
+  const killed = await killConnections(databaseUrl, isOver);
   const { totals } = await ended;
   expect(totals).toMatchObject({ unanswered: 0, dropped: 0, underWay: 0 });
   expect(totals.done).toBe(totals.sent);
