@@ -36,11 +36,11 @@ export interface Lane<Statements> {
   close(): Promise<void>;
 }
 
-/** Opens a lane. Connections are made when the first statement runs; `prepare` says the statements, once per replacement. */
-export function openLane<Statements>(
-  options: LaneOptions,
-  prepare: (db: PostgresJsDatabase, client: postgres.Sql) => Statements,
-): Lane<Statements> {
+/** Says the statements that run on a client: once for each client that a lane has. */
+type Prepare<Statements> = (db: PostgresJsDatabase, client: postgres.Sql) => Statements;
+
+/** Opens a lane. Connections are made when the first statement runs. */
+export function openLane<Statements>(options: LaneOptions, prepare: Prepare<Statements>): Lane<Statements> {
   let current = openLaneClient(options, prepare);
   let mayConnectAt = 0;
 
@@ -73,10 +73,7 @@ export function openLane<Statements>(
  * limit; and a client that is ended goes on connecting for what still waits, and keeps the connection. So a client that lost one
  * is cut off: whatever is under way on it fails at once, and it gets no more sockets.
  */
-function openLaneClient<Statements>(
-  options: LaneOptions,
-  prepare: (db: PostgresJsDatabase, client: postgres.Sql) => Statements,
-) {
+function openLaneClient<Statements>(options: LaneOptions, prepare: Prepare<Statements>) {
   const over = new AbortController();
   const client = openClient(options, { socket: socketOpener(over.signal) });
   const statements = prepare(drizzle({ client }), client);
