@@ -113,6 +113,17 @@ function onClose(this: LaneStream): void {
   this[laneCall] = undefined;
   clearTimeout(lane.deadline);
   logCall(lane.deps.log, lane.call);
+  // Only where both sides ended in order has Node.js nothing left to do with a stream that is closed.
+  if (this.readableEnded && this.writableFinished && this.rstCode === constants.NGHTTP2_NO_ERROR) {
+    setImmediate(emptyStream, this);
+  }
+}
+
+/** Takes from a closed stream all that it holds: its states, its headers, its listeners. */
+function emptyStream(stream: LaneStream): void {
+  for (const key of Reflect.ownKeys(stream)) {
+    if (typeof Reflect.get(stream, key) === 'object') Reflect.set(stream, key, undefined);
+  }
 }
 
 function onData(this: LaneStream, chunk: Buffer): void {
