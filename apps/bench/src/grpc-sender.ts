@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema, ServiceType } from '@gateway/contract/gateway/v1/order_service_pb';
 import { type GrpcConnection, type GrpcConnectionOptions, openGrpcConnection } from './grpc-connection.ts';
-import { type LoadOptions, type LoadResult, percentile } from './load.ts';
+import { type LoadOptions, type LoadResult, percentile, settlingSeconds } from './load.ts';
 
 export interface GrpcLoadOptions extends LoadOptions {
   /** Calls a second, on a schedule of its own; absent: as many as are answered. */
@@ -14,9 +14,6 @@ export interface GrpcLoadOptions extends LoadOptions {
 const connectionsMax = 4;
 const numberDigits = 10;
 const tickMs = 1;
-
-/** A sender on a schedule begins this long before it counts: its own start would be measured, and the calls that it held up. */
-const settlingSeconds = 1.5;
 
 /** Loads a gRPC door and tells what came of it. Run as a program, it takes its options as JSON in its first argument. */
 export async function sendGrpcLoad(options: GrpcLoadOptions): Promise<LoadResult> {

@@ -3,7 +3,7 @@ import { cpus } from 'node:os';
 import { join } from 'node:path';
 import type { Contender } from './contenders.ts';
 import { type GrpcLoadOptions, orderMessage } from './grpc-sender.ts';
-import { type LoadOptions, type LoadResult, percentile, resultIn } from './load.ts';
+import { type LoadOptions, type LoadResult, percentile, resultIn, settlingSeconds } from './load.ts';
 import { runProgram } from './programs.ts';
 
 const wrkThreads = 2;
@@ -86,16 +86,31 @@ export async function runSteadyPgbench(
   { rate, seconds, folder }: { readonly rate: number; readonly seconds: number; readonly folder: string },
 ): Promise<LoadResult> {
   const log = await mkdtemp(join(folder, 'pgbench-'));
-  await pgbench(databaseUrl, contender, seconds, ['-R', String(rate), '-l', '--log-prefix', join(log, 'log')]);
-  const times: number[] = [];
+  const options = ['-R', String(rate), '-l', '--log-prefix', join(log, 'log')];
+  await pgbench(databaseUrl, contender, settlingSeconds + seconds, options);
+  const transactions: Transaction[] = [];
   for (const file of await readdir(log)) {
-    // A line a transaction; its third number is its time in microseconds, from when it was due (PostgreSQL manual, pgbench).
-    const lines = (await readFile(join(log, file), 'utf8')).trimEnd().split('\n');
-    for (const line of lines) times.push(Number(line.split(' ')[2]) / 1_000);
+    for (const line of (await readFile(join(log, file), 'utf8')).trimEnd().split('\n')) transactions.push(logged(line));
   }
-  times.sort((a, b) => a - b);
+  const firstDueMs = transactions.reduce((first, { dueMs }) => Math.min(first, dueMs), Number.POSITIVE_INFINITY);
+  const countsFromMs = firstDueMs + settlingSeconds * 1_000;
+  const counted = transactions.filter(({ dueMs }) => dueMs >= countsFromMs);
+  const times = counted.map(({ tookMs }) => tookMs).sort((a, b) => a - b);
   const [p50Ms, p99Ms] = [percentile(times, 50), percentile(times, 99)];
   return { answers: times.length, failed: 0, durationMs: seconds * 1_000, p50Ms, p99Ms };
+}
+
+interface Transaction {
+  readonly dueMs: number;
+  /** From when it was due. */
+  readonly tookMs: number;
+}
+
+/** A line of pgbench's log: client, number, time in µs, script, and the second and µs at which it ended (PostgreSQL manual). */
+function logged(line: string): Transaction {
+  const [, , tookMicroseconds, , endSecond, endMicrosecond] = line.split(' ').map(Number);
+  const tookMs = Number(tookMicroseconds) / 1_000;
+  return { dueMs: Number(endSecond) * 1_000 + Number(endMicrosecond) / 1_000 - tookMs, tookMs };
 }
 
 function pgbench(
