@@ -1,9 +1,14 @@
+import { setFlagsFromString } from 'node:v8';
 import { readConfig } from './config.ts';
 import { openDatabase } from './database.ts';
 import { demoBanner, keepDemoMerchant } from './demo-merchant.ts';
 import { openGateway } from './gateway.ts';
 import { createLog } from './log.ts';
 import { onStopSignal, run } from './run.ts';
+
+// A full collection of garbage when the heap has doubled, in place of about four times as much: stops of 15 ms, not of 50, at
+// no cost that can be measured (decision 014).
+setFlagsFromString('--heap-growing-percent=100');
 
 await run(async () => {
   const config = readConfig(process.env);
