@@ -6,7 +6,7 @@ import { sendGrpcLoad } from './grpc-sender.ts';
 
 /** A server that Node.js made, so that the frames written by hand are read by someone else. */
 async function listen(
-  onOrder: (orderId: string, clientId: unknown) => string,
+  onOrder: (orderId: string, headers: IncomingHttpHeaders) => string,
 ): Promise<{ server: Http2Server; port: number }> {
   const server = createServer();
   server.on('session', (session) => session.on('error', () => {}).on('stream', answer));
@@ -16,7 +16,7 @@ async function listen(
     stream.on('data', (piece: Uint8Array) => pieces.push(piece));
     stream.on('end', () => {
       const { orderId } = fromBinary(CreateOrderRequestSchema, Buffer.concat(pieces).subarray(5));
-      const status = onOrder(orderId ?? '', headers['x-client-id']);
+      const status = onOrder(orderId ?? '', headers);
       stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': status }));
       stream.respond({ 'content-type': 'application/grpc' }, { waitForTrailers: true });
       stream.end(Buffer.alloc(5));
@@ -33,12 +33,27 @@ const options = { concurrency: 8, seconds: 1, run: 'run-1', credentials: { clien
 
 test('sends every call as a new order, with the credentials, and counts answers and failures', async () => {
   const seen: string[] = [];
-  const { server, port } = await listen((orderId, clientId) => {
+  const headersSeen = new Set<string>();
+  const { server, port } = await listen((orderId, headers) => {
     seen.push(orderId);
-    return clientId === 'app_1' && seen.length % 5 !== 0 ? '0' : '3';
+    headersSeen.add(JSON.stringify(headers));
+    return seen.length % 5 !== 0 ? '0' : '3';
   });
   const result = await sendGrpcLoad({ ...options, port });
   server.close();
+  // The same from the first call, whose headers fill the server's table, to the last, whose headers are places in it.
+  expect([...headersSeen].map((headers) => JSON.parse(headers))).toEqual([
+    {
+      ':method': 'POST',
+      ':scheme': 'http',
+      ':path': '/gateway.v1.OrderService/CreateOrder',
+      ':authority': `127.0.0.1:${port}`,
+      'content-type': 'application/grpc',
+      te: 'trailers',
+      'x-client-id': 'app_1',
+      'x-client-secret': 'sk_1',
+    },
+  ]);
   expect(result.answers).toBeGreaterThan(0);
   expect(result.failed).toBeGreaterThan(0);
   expect(new Set(seen).size).toBe(seen.length);

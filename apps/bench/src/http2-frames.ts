@@ -38,19 +38,37 @@ export function windowUpdateFrame(increment: number): Buffer {
   return frame(frameTypes.windowUpdate, 0, 0, payload);
 }
 
+/** Where the fixed header table (RFC 7541, Appendix A) has a field of gRPC requests, and where it has but the name of one. */
+const fixedFields: Readonly<Record<string, number>> = { ':method: POST': 3, ':scheme: http': 6 };
+const fixedNames: Readonly<Record<string, number>> = { ':authority': 1, ':path': 4, 'content-type': 31 };
+
 /** The first entry of a header table that is not fixed (RFC 7541, 2.3.3). */
 const firstDynamicIndex = 62;
 
 /**
- * A request's header fields as gRPC clients send them: at first as literals that the other side keeps in its table (RFC 7541,
- * 6.2.1), ever after by their places there (6.1). They have to fit into the table's usual 4 KiB.
+ * A request's header fields as gRPC clients send them: what the fixed table has by its place there (RFC 7541, 6.1), the rest at
+ * first as literals that the other side keeps in its own table (6.2.1), ever after by their places in that. Those have to fit
+ * into the table's usual 4 KiB.
  */
 export function headerBlocks(headers: Readonly<Record<string, string>>): { first: Buffer; later: Buffer } {
-  const fields = Object.entries(headers);
-  const literals = fields.flatMap(([name, value]) => [Buffer.of(0x40), literal(name), literal(value)]);
+  const fields = Object.entries(headers).map(([name, value]) => ({
+    name,
+    value,
+    at: fixedFields[`${name}: ${value}`],
+  }));
+  const kept = fields.filter(({ at }) => at === undefined);
   // The newest entry has the lowest place.
-  const places = fields.map((_, at) => 0x80 | (firstDynamicIndex + fields.length - 1 - at));
-  return { first: Buffer.concat(literals), later: Buffer.from(places) };
+  const placeOf = (field: (typeof fields)[number]) =>
+    Buffer.of(0x80 | (field.at ?? firstDynamicIndex + kept.length - 1 - kept.indexOf(field)));
+  const literalOf = ({ name, value }: (typeof fields)[number]) => {
+    const nameAt = fixedNames[name];
+    const nameBytes = nameAt === undefined ? [Buffer.of(0x40), literal(name)] : [Buffer.of(0x40 | nameAt)];
+    return Buffer.concat([...nameBytes, literal(value)]);
+  };
+  return {
+    first: Buffer.concat(fields.map((field) => (field.at === undefined ? literalOf(field) : placeOf(field)))),
+    later: Buffer.concat(fields.map(placeOf)),
+  };
 }
 
 function literal(text: string): Buffer {
