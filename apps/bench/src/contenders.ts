@@ -4,10 +4,14 @@ import { join } from 'node:path';
 import { type Credentials, createClientId, createClientSecret, hashSecret } from '@gateway/domain/credentials';
 import { openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
 import postgres from 'postgres';
+import manifest from '../../../package.json' with { type: 'json' };
 import { type RunningServer, startServer } from './programs.ts';
 
 const repository = join(import.meta.dirname, '../../..');
 export const peersFolder = join(import.meta.dirname, '../peers');
+
+/** What `pnpm start` gives to Node.js: its options, and the program as seen from the checkout's root. */
+const gatewayArguments = manifest.scripts.start.split(' ').slice(1);
 
 /** What is measured against each other. `pgbench` needs no server but the database. */
 export interface Contender {
@@ -49,7 +53,7 @@ export async function createMerchant(databaseUrl: string, name: string): Promise
 export async function startGateway(
   databaseUrl: string,
 ): Promise<{ server: RunningServer; http: number; grpc: number }> {
-  const server = await startServer(['apps/gateway/src/main.ts'], {
+  const server = await startServer(gatewayArguments, {
     cwd: repository,
     env: { PATH: process.env.PATH, DATABASE_URL: databaseUrl, HTTP_PORT: '0', GRPC_PORT: '0' },
   });

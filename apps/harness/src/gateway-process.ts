@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import manifest from '../../../package.json' with { type: 'json' };
 
 /** Where a gateway listens. */
 export interface GatewayAddresses {
@@ -24,6 +25,9 @@ export interface GatewayProcess extends GatewayAddresses {
 /** The gateway's programs. */
 export const gatewayFolder = fileURLToPath(new URL('../../gateway/src', import.meta.url));
 
+/** The options that `pnpm start` gives to Node.js for the gateway. */
+const nodeOptions = manifest.scripts.start.split(' ').slice(1, -1);
+
 /** The first start makes a database cluster, which takes a second here and several on a busy machine. */
 const readyTimeoutMs = 60_000;
 /** The gateway lets calls finish and shuts its database down; after this it is killed. */
@@ -39,7 +43,7 @@ export async function startGatewayProcess(
   { dataDir, httpPort = 0, grpcPort = 0 }: { dataDir: string; httpPort?: number; grpcPort?: number },
   signal: AbortSignal,
 ): Promise<GatewayProcess> {
-  const child = spawn(process.execPath, [join(gatewayFolder, 'main.ts')], {
+  const child = spawn(process.execPath, [...nodeOptions, join(gatewayFolder, 'main.ts')], {
     env: { ...gatewayEnvironment(dataDir), HTTP_PORT: String(httpPort), GRPC_PORT: String(grpcPort) },
     stdio: ['ignore', 'pipe', 'pipe'],
     // A group of its own, so that Ctrl-C reaches us alone, and we stop it in order.
