@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { ServerHttp2Stream } from 'node:http2';
-import { create, toBinary } from '@bufbuild/protobuf';
+import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import { expect, test } from 'vitest';
 import { frame, openSession, type RawCall, sendCall } from './grpc-call.ts';
@@ -9,8 +9,8 @@ import { credentialHeaders, orderMessage } from './running-gateway.ts';
 
 const headers = { 'content-type': 'application/grpc', ...credentialHeaders(credentials) };
 
-function call(more: Parameters<typeof create<typeof CreateOrderRequestSchema>>[1]): RawCall {
-  const data = toBinary(CreateOrderRequestSchema, create(CreateOrderRequestSchema, more));
+function call(order: MessageInitShape<typeof CreateOrderRequestSchema>): RawCall {
+  const data = toBinary(CreateOrderRequestSchema, create(CreateOrderRequestSchema, order));
   return { headers, pieces: [frame(data)], ends: true };
 }
 
