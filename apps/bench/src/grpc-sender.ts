@@ -81,6 +81,7 @@ function pace(connections: readonly GrpcConnection[], rate: number): NodeJS.Time
   }, tickMs);
 }
 
+/** What a gRPC request has at least. grpc-js sends four fields more, which cost the gateway more (docs/performance.md). */
 function headersOf({ port, credentials }: LoadOptions): Record<string, string> {
   return {
     ':method': 'POST',

@@ -46,9 +46,9 @@ const fixedNames: Readonly<Record<string, number>> = { ':authority': 1, ':path':
 const firstDynamicIndex = 62;
 
 /**
- * A request's header fields as gRPC clients send them: what the fixed table has by its place there (RFC 7541, 6.1), the rest at
- * first as literals that the other side keeps in its own table (6.2.1), ever after by their places in that. Those have to fit
- * into the table's usual 4 KiB.
+ * A request's header fields in the form that gRPC clients use: what the fixed table has by its place there (RFC 7541, 6.1),
+ * the rest at first as literals that the other side keeps in its own table (6.2.1), ever after by their places in that. Those
+ * have to fit into the table's usual 4 KiB.
  */
 export function headerBlocks(headers: Readonly<Record<string, string>>): { first: Buffer; later: Buffer } {
   const fields = Object.entries(headers).map(([name, value]) => ({
