@@ -44,14 +44,18 @@ test('sends every call as a new order, with the credentials, and counts answers 
   // The same from the first call, whose headers fill the server's table, to the last, whose headers are places in it.
   expect([...headersSeen].map((headers) => JSON.parse(headers))).toEqual([
     {
-      ':method': 'POST',
-      ':scheme': 'http',
-      ':path': '/gateway.v1.OrderService/CreateOrder',
       ':authority': `127.0.0.1:${port}`,
-      'content-type': 'application/grpc',
-      te: 'trailers',
+      ':method': 'POST',
+      ':path': '/gateway.v1.OrderService/CreateOrder',
+      ':scheme': 'http',
       'x-client-id': 'app_1',
       'x-client-secret': 'sk_1',
+      'grpc-accept-encoding': 'identity,deflate,gzip',
+      'accept-encoding': 'identity',
+      'grpc-timeout': '5000m',
+      'user-agent': 'grpc-node-js/1.14.7',
+      'content-type': 'application/grpc',
+      te: 'trailers',
     },
   ]);
   expect(result.answers).toBeGreaterThan(0);

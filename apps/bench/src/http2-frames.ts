@@ -40,7 +40,13 @@ export function windowUpdateFrame(increment: number): Buffer {
 
 /** Where the fixed header table (RFC 7541, Appendix A) has a field of gRPC requests, and where it has but the name of one. */
 const fixedFields: Readonly<Record<string, number>> = { ':method: POST': 3, ':scheme: http': 6 };
-const fixedNames: Readonly<Record<string, number>> = { ':authority': 1, ':path': 4, 'content-type': 31 };
+const fixedNames: Readonly<Record<string, number>> = {
+  ':authority': 1,
+  ':path': 4,
+  'accept-encoding': 16,
+  'content-type': 31,
+  'user-agent': 58,
+};
 
 /** The first entry of a header table that is not fixed (RFC 7541, 2.3.3). */
 const firstDynamicIndex = 62;

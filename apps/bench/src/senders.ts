@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import type { Contender } from './contenders.ts';
-import { type GrpcLoadOptions, orderMessage } from './grpc-sender.ts';
+import { callHeaders, createOrderPath, type GrpcLoadOptions, orderMessage } from './grpc-sender.ts';
 import { type LoadOptions, type LoadResult, percentile, resultIn, settlingSeconds } from './load.ts';
 import { runProgram } from './programs.ts';
 
@@ -57,12 +57,14 @@ export async function sendReplaysByH2load(options: LoadOptions, folder: string):
   head.writeUInt32BE(data.length, 1);
   const body = join(folder, 'message');
   await writeFile(body, Buffer.concat([head, data]));
-  const { clientId, clientSecret } = options.credentials;
+  const headers = Object.entries(callHeaders(options.credentials)).flatMap(([name, value]) => [
+    '-H',
+    `${name}: ${value}`,
+  ]);
   const output = await runProgram('h2load', [
     ...['-c4', `-m${options.concurrency / 4}`, `-D${options.seconds}`, '-t1', '-d', body],
-    ...['-H', 'content-type: application/grpc', '-H', 'te: trailers'],
-    ...['-H', `x-client-id: ${clientId}`, '-H', `x-client-secret: ${clientSecret}`],
-    `http://127.0.0.1:${options.port}/gateway.v1.OrderService/CreateOrder`,
+    ...headers,
+    `http://127.0.0.1:${options.port}${createOrderPath}`,
   ]);
   return Number(/, ([\d.]+) req\/s/.exec(output)?.[1] ?? Number.NaN);
 }
