@@ -35,9 +35,8 @@ const relaunchPauseMs = 250;
 const answerLimitMs = 5_000;
 // After a pool's end its server processes need milliseconds to go; after this they are somebody else's.
 const departureLimitMs = 2_000;
-// The postmaster restarts all its processes after a crash of one within a second or two.
+// The postmaster restarts all its processes after a crash of one within a second or two, on a busy disk in many.
 const retakePauseMs = 1_000;
-const retakesMax = 10;
 // Any fixed number does: nothing else takes advisory locks in the database `postgres`.
 const markLockKey = 5_432_001;
 
@@ -87,7 +86,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   while (performance.now() < giveUpAt) {
     const server = runningServer(places.cluster);
     if (server?.ready) {
-      const mark = await takeMark(server.port, password);
+      const mark = await takeMark(server.port, password, () => runsCluster(server.pid, places.cluster));
       if (mark.kind === 'taken') {
         const joined = server.pid !== launched?.pid;
         log(`${joined ? 'joined' : 'started'} PostgreSQL on 127.0.0.1:${server.port}, pid ${server.pid}`);
@@ -178,7 +177,11 @@ function freePort(): Promise<number> {
  */
 type Mark = { kind: 'taken'; session: postgres.Sql; beginLeaving(): void };
 
-async function takeMark(port: number, password: string): Promise<Mark | { kind: 'refused'; reason: string }> {
+async function takeMark(
+  port: number,
+  password: string,
+  isServerThere: () => boolean,
+): Promise<Mark | { kind: 'refused'; reason: string }> {
   let state: 'new' | 'kept' | 'retaking' | 'leaving' = 'new';
   const session = postgres({
     ...{ host: '127.0.0.1', port, user: superuser, password, database: 'postgres', ssl: false },
@@ -194,11 +197,11 @@ async function takeMark(port: number, password: string): Promise<Mark | { kind: 
     onclose: () => void retake(),
   });
 
-  /** After a crash of one server process the postmaster drops all connections: the mark comes back by itself. */
+  /** After a crash of one server process the postmaster drops all connections: the mark comes back when the server does. */
   async function retake(): Promise<void> {
     if (state !== 'kept') return;
     state = 'retaking';
-    for (let attempt = 0; attempt < retakesMax && state === 'retaking'; attempt += 1) {
+    while (state === 'retaking' && isServerThere()) {
       await sleep(retakePauseMs, undefined, { ref: false });
       if (state !== 'retaking') return;
       const taken = await session`select pg_advisory_lock_shared(${markLockKey})`.catch(() => undefined);
