@@ -52,10 +52,11 @@ export async function openGateway(config: GatewayConfig, log: Log): Promise<Gate
     await Promise.all([http.close(), grpc.close()]);
     await Promise.all([store.close(), directory.close(), blocks.close()]);
   };
+  const { host } = config;
   try {
-    const httpPort = await bound('HTTP_PORT', config.httpPort, http.listen(config.httpPort, config.host));
+    const httpPort = await bound('HTTP_PORT', { host, port: config.httpPort }, http.listen);
     baseUrl = config.baseUrl ?? localBaseUrl(httpPort);
-    const grpcPort = await bound('GRPC_PORT', config.grpcPort, grpc.listen(config.grpcPort, config.host));
+    const grpcPort = await bound('GRPC_PORT', { host, port: config.grpcPort }, grpc.listen);
     return { baseUrl, httpPort, grpcPort, close };
   } catch (error) {
     await close();
@@ -71,13 +72,25 @@ function localBaseUrl(httpPort: number): BaseUrl {
   return `http://localhost:${httpPort}` as BaseUrl;
 }
 
-/** Says in words which port can't be had, and why. */
-async function bound(variable: string, wanted: number, listening: Promise<number>): Promise<number> {
+/** What the system says where the fault is the address, not the port. */
+const addressFaults = new Set<unknown>(['EADDRNOTAVAIL', 'EAI_AGAIN', 'ENOTFOUND']);
+
+/** Says in words which port or address can't be had, and why. */
+async function bound(
+  variable: 'HTTP_PORT' | 'GRPC_PORT',
+  { host, port }: { readonly host: string; readonly port: number },
+  listen: (port: number, host: string) => Promise<number>,
+): Promise<number> {
   try {
-    return await listening;
+    return await listen(port, host);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : error;
+    if (addressFaults.has(code)) {
+      throw new StartError(
+        `HOST ${host} can't be listened on: the system says ${code}. Set HOST to an address of this machine.`,
+      );
+    }
     const reason = code === 'EADDRINUSE' ? 'it is taken' : `the system says ${code}`;
-    throw new StartError(`${variable} ${wanted} can't be listened on: ${reason}. Set ${variable} to another port.`);
+    throw new StartError(`${variable} ${port} can't be listened on: ${reason}. Set ${variable} to another port.`);
   }
 }

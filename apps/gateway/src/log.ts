@@ -1,3 +1,5 @@
+import { fstatSync, writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FailureCode } from '@gateway/domain/failure';
 import { isoTime } from '@gateway/domain/iso-time';
 import type { MerchantId } from '@gateway/domain/merchant';
@@ -23,7 +25,8 @@ export interface Log {
   info(message: string, facts?: Readonly<Record<string, string | number | boolean>>): void;
   /** A fault of ours. Of the error only the class, the message and the places in our code are told. */
   fault(message: string, error: unknown, facts?: Readonly<Record<string, string | number>>): void;
-  flush(): void;
+  /** Resolves when the system has every line, or after {@link flushTimeoutMs} where it does not take them. */
+  flush(): Promise<void>;
 }
 
 /** Lines of calls are written in pieces of this size, or after {@link writeEveryMs}: a write a line would cost more than a call. */
@@ -34,14 +37,16 @@ const writeEveryMs = 100;
 /** What may wait for a reader of standard output that has stopped; lines beyond it are lost, and the gateway goes on. */
 const waitingBytesMax = 8_388_608;
 
+/** How long the end of the process waits for a reader of standard output. */
+const flushTimeoutMs = 500;
+
 /** One JSON object a line, on standard output. */
 export function createLog(): Log {
-  const destination = pino.destination({ fd: 1, sync: false, maxLength: waitingBytesMax });
-  const logger = pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
-  // Lines are gathered here and not in the destination, which measures all that it holds anew with every line.
+  const write = openOutput();
+  const logger = pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, { write });
   let lines = '';
   const writeLines = () => {
-    if (lines !== '') destination.write(lines);
+    if (lines !== '') write(lines);
     lines = '';
   };
   setInterval(writeLines, writeEveryMs).unref();
@@ -60,10 +65,37 @@ export function createLog(): Log {
       const places = stack?.split('\n').filter((line) => /^\s+at /.test(line));
       logger.error({ ...facts, error: name, reason: reasonOf(error), places }, message);
     },
-    flush() {
+    async flush() {
       writeLines();
-      destination.flushSync();
+      const written = new Promise((resolve) => process.stdout.write('', resolve));
+      await Promise.race([written, sleep(flushTimeoutMs)]);
     },
+  };
+}
+
+/**
+ * Standard output, which neither stops the gateway nor ends it: lines that it does not take are lost. That is told on standard
+ * error, once. A file takes lines again when its disk has room; Node.js's stream of one would not.
+ */
+function openOutput(): (lines: string) => void {
+  let isTold = false;
+  const lose = (error: unknown) => {
+    if (!isTold) process.stderr.write(`log lines are lost: ${error instanceof Error ? error.message : error}\n`);
+    isTold = true;
+  };
+  if (fstatSync(1).isFile()) {
+    return (lines) => {
+      try {
+        writeFileSync(1, lines);
+      } catch (error) {
+        lose(error);
+      }
+    };
+  }
+  process.stdout.on('error', lose);
+  return (lines) => {
+    if (process.stdout.writableLength < waitingBytesMax) process.stdout.write(lines);
+    else lose('nobody reads them');
   };
 }
 
@@ -79,5 +111,5 @@ function callLine({ request_id, door, merchant_id, code, duration_ms }: CallReco
 
 /** Only messages that are known to hold no value of a request are told. */
 function reasonOf(error: unknown): string | undefined {
-  return error instanceof Error && error.name === 'StatementRefused' ? error.message : undefined;
+  return error instanceof Error && error.name === 'DatabaseFault' ? error.message : undefined;
 }

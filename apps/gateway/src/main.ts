@@ -27,7 +27,7 @@ await run(async () => {
     log.info('stopping');
     await gateway.close();
     await database.close();
-    log.flush();
+    await log.flush();
   });
   log.info('ready', {
     http_url: `http://${config.host}:${gateway.httpPort}`,

@@ -39,6 +39,11 @@ export async function endProcesses(): Promise<void> {
   }
 }
 
+/** Has {@link endProcesses} end a process. */
+export function keepTrackOf(child: ChildProcess): void {
+  children.push(child);
+}
+
 export async function newDataDir(): Promise<string> {
   const dataDir = await mkdtemp(join(tmpdir(), 'gateway-process-'));
   dataDirs.push(dataDir);

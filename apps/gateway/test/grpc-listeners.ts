@@ -44,7 +44,7 @@ export async function runGrpcListener(
       call: (record) => calls.push(record),
       info: () => {},
       fault: (_message, error) => faults.push(error),
-      flush: () => {},
+      flush: async () => {},
     },
     ...(options.authenticate === undefined ? {} : { authenticate: options.authenticate }),
   };

@@ -38,7 +38,7 @@ export async function runGateway(
     call: (record) => calls.push(record),
     info: () => {},
     fault: (_message, error) => faults.push(error),
-    flush: () => {},
+    flush: async () => {},
   };
   const baseUrl = options.baseUrl === undefined ? undefined : parseBaseUrl(options.baseUrl);
   const gateway = await openGateway(

@@ -9,11 +9,11 @@ export class ConnectionCut extends Error {
 }
 
 /**
- * The database refused a statement for a reason that is a fault of ours. Holds no SQL and no values, which may be a customer's:
- * the SQLSTATE and the names of what was broken are enough to find it.
+ * The database did not do what it was asked for, and no caller can help it. Holds no SQL and no values, which may be a
+ * customer's: the code and the names of what was broken are enough to find it.
  */
-export class StatementRefused extends Error {
-  override name = 'StatementRefused';
+export class DatabaseFault extends Error {
+  override name = 'DatabaseFault';
 }
 
 /** What a failed statement means to a caller. */
@@ -46,6 +46,9 @@ const passingState = /^(08...|53...|57...|25006|55P03|40001|40P01|58030)$/;
 /** SQLSTATEs with which the server ends a connection: connection exceptions and shutdowns. */
 const endedByServer = /^(08...|57P0[1-5])$/;
 
+/** SQLSTATEs with which the server turns a connection away: whose message names no more than its user and its database. */
+const turnedAway = /^(28...|3D000)$/;
+
 const tooManyConnections = '53300';
 
 /** Sorts an error of the driver or of Drizzle; `undefined` for one that is a fault of ours, to be thrown on. */
@@ -65,14 +68,15 @@ export function isConnectionLost(error: unknown): boolean {
 
 /** The same error without SQL and values: what may leave this package and reach a log. */
 export function withoutValues(error: unknown): Error {
-  if (isGivenUp(error) || error instanceof StatementRefused) return error;
+  if (isGivenUp(error) || error instanceof DatabaseFault) return error;
   const cause = rootCause(error);
+  const code = codeOf(cause);
+  if (lostConnection.has(code)) return new DatabaseFault(`there is no connection to the database: ${code}`);
+  if (turnedAway.test(code)) return new DatabaseFault(`the database turned the connection away: ${messageOf(cause)}`);
   const names = ['constraint_name', 'table_name', 'column_name']
     .map((key) => Reflect.get(cause, key))
     .filter((name) => typeof name === 'string');
-  return new StatementRefused(
-    `the database refused a statement: ${[codeOf(cause) || cause.constructor.name, ...names].join(' ')}`,
-  );
+  return new DatabaseFault(`the database refused a statement: ${[code || cause.constructor.name, ...names].join(' ')}`);
 }
 
 /** Whether we stopped waiting for a statement. */
@@ -90,4 +94,8 @@ function rootCause(error: unknown): object {
 function codeOf(cause: object): string {
   const code: unknown = Reflect.get(cause, 'code');
   return typeof code === 'string' ? code : '';
+}
+
+function messageOf(cause: object): string {
+  return cause instanceof Error ? cause.message : '';
 }
