@@ -12,6 +12,7 @@ const clientSecret = createClientSecret(randomBytes);
 /** A directory with one client whose secrets can be changed, a clock that is set by hand, and a count of the look-ups. */
 function setUp() {
   let nowMs = 1_000_000;
+  let setBackMs = 0;
   const state: { secrets: KeptSecret[]; lookups: string[]; answer: ClientLookup | undefined } = {
     secrets: [{ hash: hashSecret(clientSecret), endsAtMs: null }],
     lookups: [],
@@ -24,11 +25,14 @@ function setUp() {
       return id === clientId ? { kind: 'found', client: { merchant, secrets: state.secrets } } : { kind: 'unknown' };
     },
   };
-  const authenticate = createAuthenticate({ directory, now: () => nowMs });
+  const authenticate = createAuthenticate({ directory, now: () => nowMs - setBackMs, monotonicNow: () => nowMs });
   const pass = (ms: number) => {
     nowMs += ms;
   };
-  return { authenticate, state, pass };
+  const setClockBack = (ms: number) => {
+    setBackMs += ms;
+  };
+  return { authenticate, state, pass, setClockBack };
 }
 
 const refused = { ok: false, failure: { kind: 'unauthenticated' } };
@@ -117,4 +121,13 @@ test('a directory that is down is told apart from wrong credentials', async () =
   const { authenticate, state } = setUp();
   state.answer = { kind: 'unavailable' };
   expect(await authenticate({ clientId, clientSecret })).toEqual({ ok: false, failure: { kind: 'unavailable' } });
+});
+
+test('a revoked secret stops within the second although the clock of the machine was set back', async () => {
+  const { authenticate, state, pass, setClockBack } = setUp();
+  expect(await authenticate({ clientId, clientSecret })).toEqual(passed);
+  state.secrets = [];
+  setClockBack(3_600_000);
+  pass(1_000);
+  expect(await authenticate({ clientId, clientSecret })).toEqual(refused);
 });

@@ -6,8 +6,10 @@ import { failed, type Result, success } from '@gateway/domain/result';
 
 export interface AuthenticateDeps {
   readonly directory: ClientDirectory;
-  /** Milliseconds since 1970-01-01 UTC. */
+  /** Milliseconds since 1970-01-01 UTC: when secrets end. */
   readonly now: () => number;
+  /** Milliseconds since any fixed moment, by a clock that nobody sets: how old what is kept in memory is. */
+  readonly monotonicNow: () => number;
 }
 
 /** Checks the credentials of a request. Missing, unknown and wrong ones get one answer. */
@@ -42,7 +44,7 @@ interface CachedClient {
  * Makes the check. A pass may come from memory; a refusal never does: whatever does not match is looked up first, so that an
  * unknown id and a wrong secret cost the same work, and a new secret works at once.
  */
-export function createAuthenticate({ directory, now }: AuthenticateDeps): Authenticate {
+export function createAuthenticate({ directory, now, monotonicNow }: AuthenticateDeps): Authenticate {
   const cache = new Map<string, CachedClient>();
   const hashes = new Map<string, Uint8Array>();
   const lookups = new Map<string, Promise<ClientLookup>>();
@@ -51,7 +53,7 @@ export function createAuthenticate({ directory, now }: AuthenticateDeps): Authen
     const underWay = lookups.get(clientId);
     if (underWay !== undefined) return underWay;
     if (!cache.has(clientId) && lookups.size >= strangerLookupsMax) return Promise.resolve({ kind: 'overloaded' });
-    const readAtMs = now();
+    const readAtMs = monotonicNow();
     const lookup = directory.findClient(clientId).finally(() => lookups.delete(clientId));
     lookups.set(clientId, lookup);
     return lookup.then((found) => {
@@ -83,7 +85,7 @@ export function createAuthenticate({ directory, now }: AuthenticateDeps): Authen
     const known = hashes.get(clientSecret);
     const presented = known ?? hashSecret(clientSecret);
     const cached = cache.get(clientId);
-    const ageMs = cached === undefined ? Number.POSITIVE_INFINITY : now() - cached.readAtMs;
+    const ageMs = cached === undefined ? Number.POSITIVE_INFINITY : monotonicNow() - cached.readAtMs;
     if (cached !== undefined && ageMs < cacheLifeMs && holds(cached.client, presented, now())) {
       if (ageMs >= refreshAgeMs) lookUp(clientId).catch(() => {});
       if (known === undefined) remember(clientSecret, presented);

@@ -39,7 +39,7 @@ export async function openGateway(config: GatewayConfig, log: Log): Promise<Gate
     serviceOrderIds: createServiceOrderIds(blocks.reserve),
     randomBytes: createRandomBytes(),
     now: Date.now,
-    authenticate: limited(createAuthenticate({ directory, now: Date.now }), config.rateLimit),
+    authenticate: limited(createAuthenticate({ directory, now: Date.now, monotonicNow }), config.rateLimit),
     baseUrl: () => baseUrl,
     isReady: () => blocks.isReachable(),
     checkoutTemplate: config.checkoutTemplate,
@@ -64,8 +64,10 @@ export async function openGateway(config: GatewayConfig, log: Log): Promise<Gate
   }
 }
 
+const monotonicNow = () => performance.now();
+
 function limited(authenticate: Authenticate, callsPerSecond: number | undefined): Authenticate {
-  return callsPerSecond === undefined ? authenticate : withRateLimit(authenticate, { callsPerSecond, now: Date.now });
+  return callsPerSecond === undefined ? authenticate : withRateLimit(authenticate, { callsPerSecond, monotonicNow });
 }
 
 function localBaseUrl(httpPort: number): BaseUrl {

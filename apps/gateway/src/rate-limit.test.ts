@@ -12,7 +12,7 @@ function setUp(callsPerSecond: number) {
     async () => success<Merchant>({ id: merchantId as MerchantId, name: 'Shop', checksumMode: 'versioned' }),
     {
       callsPerSecond,
-      now: () => nowMs,
+      monotonicNow: () => nowMs,
     },
   );
   return {
@@ -55,7 +55,7 @@ test('one merchant does not use up the share of another', async () => {
 test('a call that the credentials refuse is not counted', async () => {
   const refusing = withRateLimit(async () => ({ ok: false, failure: { kind: 'unauthenticated' } }), {
     callsPerSecond: 1,
-    now: () => 0,
+    monotonicNow: () => 0,
   });
   for (let call = 0; call < 3; call += 1)
     expect(await refusing(nobody)).toEqual({ ok: false, failure: { kind: 'unauthenticated' } });

@@ -5,8 +5,8 @@ import type { Authenticate } from './authenticate.ts';
 export interface RateLimitOptions {
   /** Calls that a merchant may make a second, on average, in this process. */
   readonly callsPerSecond: number;
-  /** Milliseconds since any fixed moment. */
-  readonly now: () => number;
+  /** Milliseconds since any fixed moment, by a clock that nobody sets. */
+  readonly monotonicNow: () => number;
 }
 
 interface Bucket {
@@ -22,11 +22,11 @@ const bucketsMax = 10_000;
  * Gives every merchant its share: a token bucket that holds one second's worth of calls. Counted after the credentials were
  * checked, so that nobody can use up another's share.
  */
-export function withRateLimit(authenticate: Authenticate, { callsPerSecond, now }: RateLimitOptions): Authenticate {
+export function withRateLimit(authenticate: Authenticate, { callsPerSecond, monotonicNow }: RateLimitOptions): Authenticate {
   const buckets = new Map<MerchantId, Bucket>();
 
   const refill = (merchantId: MerchantId): Bucket => {
-    const nowMs = now();
+    const nowMs = monotonicNow();
     const bucket = buckets.get(merchantId) ?? { calls: callsPerSecond, filledAtMs: nowMs };
     const grown = ((nowMs - bucket.filledAtMs) * callsPerSecond) / 1_000;
     bucket.calls = Math.min(callsPerSecond, bucket.calls + grown);
