@@ -25,7 +25,8 @@ function setUp() {
       return id === clientId ? { kind: 'found', client: { merchant, secrets: state.secrets } } : { kind: 'unknown' };
     },
   };
-  const authenticate = createAuthenticate({ directory, now: () => nowMs - setBackMs, monotonicNow: () => nowMs });
+  const check = createAuthenticate({ directory, now: () => nowMs - setBackMs, monotonicNow: () => nowMs });
+  const authenticate = (credentials: Parameters<typeof check>[0], timeoutMs = 60_000) => check(credentials, timeoutMs);
   const pass = (ms: number) => {
     nowMs += ms;
   };
@@ -130,4 +131,15 @@ test('a revoked secret stops within the second although the clock of the machine
   setClockBack(3_600_000);
   pass(1_000);
   expect(await authenticate({ clientId, clientSecret })).toEqual(refused);
+});
+
+test('a look-up is waited for no longer than the time of the call', async () => {
+  const { authenticate, state } = setUp();
+  const { promise, resolve } = Promise.withResolvers<ClientLookup>();
+  state.answer = promise as never;
+  expect(await authenticate({ clientId, clientSecret }, 20)).toEqual({
+    ok: false,
+    failure: { kind: 'deadline_exceeded' },
+  });
+  resolve({ kind: 'unknown' });
 });

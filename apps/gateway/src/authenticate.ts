@@ -3,6 +3,8 @@ import { areWellFormed, type Credentials, hashSecret, matchesSecret } from '@gat
 import type { Failure } from '@gateway/domain/failure';
 import type { Client, Merchant } from '@gateway/domain/merchant';
 import { failed, type Result, success } from '@gateway/domain/result';
+import { settledWithin } from './deadline.ts';
+import { storageFailure } from './storage-failure.ts';
 
 export interface AuthenticateDeps {
   readonly directory: ClientDirectory;
@@ -12,9 +14,10 @@ export interface AuthenticateDeps {
   readonly monotonicNow: () => number;
 }
 
-/** Checks the credentials of a request. Missing, unknown and wrong ones get one answer. */
+/** Checks the credentials of a request within the time given. Missing, unknown and wrong ones get one answer. */
 export type Authenticate = (
   credentials: { readonly [Key in keyof Credentials]: Credentials[Key] | undefined },
+  timeoutMs: number,
 ) => Promise<Result<Merchant, Failure>>;
 
 /**
@@ -77,7 +80,7 @@ export function createAuthenticate({ directory, now, monotonicNow }: Authenticat
     hashes.set(clientSecret, hash);
   };
 
-  return async ({ clientId, clientSecret }) => {
+  return async ({ clientId, clientSecret }, timeoutMs) => {
     if (clientId === undefined || clientSecret === undefined) return failed({ kind: 'unauthenticated' });
     if (!areWellFormed({ clientId, clientSecret })) return failed({ kind: 'unauthenticated' });
     // A secret that fitted before is not hashed anew. What is found is its hash, which is held against the live ones like any
@@ -91,9 +94,9 @@ export function createAuthenticate({ directory, now, monotonicNow }: Authenticat
       if (known === undefined) remember(clientSecret, presented);
       return success(cached.client.merchant);
     }
-    const found = await lookUp(clientId);
-    if (found.kind === 'unavailable') return failed({ kind: 'unavailable' });
-    if (found.kind === 'overloaded') return failed({ kind: 'overloaded', retryAfterSeconds: 1 });
+    const found = await settledWithin(timeoutMs, lookUp(clientId));
+    if (found === 'deadline_exceeded') return failed(storageFailure(found));
+    if (found.kind === 'unavailable' || found.kind === 'overloaded') return failed(storageFailure(found.kind));
     const secrets = found.kind === 'found' ? found.client : undefined;
     if (!holds(secrets, presented, now()) || found.kind === 'unknown') return failed({ kind: 'unauthenticated' });
     return success(found.client.merchant);

@@ -9,6 +9,8 @@ import type { OrderStore } from '@gateway/domain/order-store';
 import { createOrderToken } from '@gateway/domain/order-token';
 import { type OrderInput, parseOrder } from '@gateway/domain/parse-order';
 import { failed, type Result, success } from '@gateway/domain/result';
+import { settledWithin } from './deadline.ts';
+import { storageFailure } from './storage-failure.ts';
 
 export interface CreateOrderDeps {
   readonly store: OrderStore;
@@ -30,9 +32,6 @@ export interface KeptOrder {
   readonly replayed: boolean;
 }
 
-/** How long a caller is asked to wait when the store is overloaded: its queue is worked off in a fraction of this. */
-export const overloadedRetryAfterSeconds = 1;
-
 /** Creates an order, or finds the one that was sent before: the one use case behind every door. */
 export async function createOrder(
   deps: CreateOrderDeps,
@@ -40,7 +39,8 @@ export async function createOrder(
   input: OrderInput,
   timeoutMs: number,
 ): Promise<Result<KeptOrder, Failure>> {
-  const startedAtMs = deps.now();
+  const startedAt = performance.now();
+  const timeLeftMs = () => timeoutMs - (performance.now() - startedAt);
   const parsed = parseOrder(input);
   if (!parsed.ok) return failed({ kind: 'invalid_order', errors: parsed.failure });
   const fields = parsed.value;
@@ -54,15 +54,15 @@ export async function createOrder(
       });
   }
   const taken = deps.serviceOrderIds.take();
-  const serviceOrderId = typeof taken === 'number' ? taken : await taken.catch(() => undefined);
-  if (serviceOrderId === undefined) return failed({ kind: 'unavailable' });
+  const serviceOrderId = typeof taken === 'number' ? taken : await settledWithin(timeLeftMs(), taken);
+  if (typeof serviceOrderId !== 'number') return failed(storageFailure(serviceOrderId));
   const order = openOrder(fields, {
     merchantId: caller.merchant.id,
     serviceOrderId,
     orderToken: createOrderToken(deps.randomBytes),
     createdAtMs: deps.now(),
   });
-  const outcome = await deps.store.create(order, timeoutMs - (order.createdAtMs - startedAtMs));
+  const outcome = await deps.store.create(order, timeLeftMs());
   switch (outcome.kind) {
     case 'created':
       return success({ order, replayed: false });
@@ -71,9 +71,7 @@ export async function createOrder(
       if (differing.length === 0) return success({ order: outcome.order, replayed: true });
       return failed({ kind: 'order_id_conflict', fields: differing });
     }
-    case 'overloaded':
-      return failed({ kind: 'overloaded', retryAfterSeconds: overloadedRetryAfterSeconds });
     default:
-      return failed(outcome);
+      return failed(storageFailure(outcome.kind));
   }
 }

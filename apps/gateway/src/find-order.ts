@@ -6,7 +6,7 @@ import { serviceOrderIdMax } from '@gateway/domain/order-id';
 import type { FindOutcome, OrderStore } from '@gateway/domain/order-store';
 import { parseOrderToken } from '@gateway/domain/order-token';
 import { failed, type Result, success } from '@gateway/domain/result';
-import { overloadedRetryAfterSeconds } from './create-order.ts';
+import { storageFailure } from './storage-failure.ts';
 
 /** Which of a merchant's orders is looked for. */
 export type OrderKey =
@@ -59,9 +59,7 @@ function resultOf<Found, Value>(outcome: FindOutcome<Found>, pick: (found: Found
       return success(pick(outcome));
     case 'unknown':
       return notFound;
-    case 'overloaded':
-      return failed({ kind: 'overloaded', retryAfterSeconds: overloadedRetryAfterSeconds });
     default:
-      return failed({ kind: outcome.kind });
+      return failed(storageFailure(outcome.kind));
   }
 }

@@ -17,7 +17,7 @@ function setUp(callsPerSecond: number) {
   );
   return {
     call: async () => {
-      const answer = await limited(nobody);
+      const answer = await limited(nobody, 1_000);
       return answer.ok ? 'passed' : answer.failure;
     },
     pass: (ms: number) => {
@@ -58,5 +58,5 @@ test('a call that the credentials refuse is not counted', async () => {
     monotonicNow: () => 0,
   });
   for (let call = 0; call < 3; call += 1)
-    expect(await refusing(nobody)).toEqual({ ok: false, failure: { kind: 'unauthenticated' } });
+    expect(await refusing(nobody, 1_000)).toEqual({ ok: false, failure: { kind: 'unauthenticated' } });
 });

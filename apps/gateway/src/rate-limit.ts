@@ -22,7 +22,10 @@ const bucketsMax = 10_000;
  * Gives every merchant its share: a token bucket that holds one second's worth of calls. Counted after the credentials were
  * checked, so that nobody can use up another's share.
  */
-export function withRateLimit(authenticate: Authenticate, { callsPerSecond, monotonicNow }: RateLimitOptions): Authenticate {
+export function withRateLimit(
+  authenticate: Authenticate,
+  { callsPerSecond, monotonicNow }: RateLimitOptions,
+): Authenticate {
   const buckets = new Map<MerchantId, Bucket>();
 
   const refill = (merchantId: MerchantId): Bucket => {
@@ -40,8 +43,8 @@ export function withRateLimit(authenticate: Authenticate, { callsPerSecond, mono
     for (const [merchantId, { filledAtMs }] of buckets) if (nowMs - filledAtMs >= 1_000) buckets.delete(merchantId);
   };
 
-  return async (credentials) => {
-    const merchant = await authenticate(credentials);
+  return async (credentials, timeoutMs) => {
+    const merchant = await authenticate(credentials, timeoutMs);
     if (!merchant.ok) return merchant;
     const bucket = refill(merchant.value.id);
     if (bucket.calls < 1)

@@ -98,6 +98,17 @@ test('a table that is gone answers internal at every door, tells no cause, and i
   );
 }, 60_000);
 
+test('ids that can not be reserved for a fault of ours answer internal at every door, and are loud in the log', async () => {
+  gateway = await runGateway();
+  const sql = postgres(gateway.databaseUrl, { max: 1, onnotice: () => {} });
+  await sql`alter sequence service_order_id_blocks rename to blocks_gone`;
+  await sql.end({ timeout: 1 });
+  expect(await refusalsAtEveryDoor(gateway)).toEqual(everywhere('internal', 500, 13));
+  expect(gateway.faults.map((fault) => (fault instanceof Error ? fault.message : ''))).toEqual(
+    Array.from({ length: 4 }, () => 'the database refused a statement: 42P01'),
+  );
+}, 60_000);
+
 test('a database that is away answers unavailable at every door, before and after the credentials are forgotten', async () => {
   gateway = await runGateway();
   await (await postOrder(gateway)).text();

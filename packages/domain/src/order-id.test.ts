@@ -66,14 +66,14 @@ describe('createServiceOrderIds', () => {
           return block;
         };
         const ids = createServiceOrderIds(reserveLate, blockSize);
-        const taken: Promise<number>[] = [];
+        const taken: Promise<unknown>[] = [];
         for (const size of sizes) {
           for (let call = 0; call < size; call += 1) taken.push(Promise.resolve(ids.take()));
           await Promise.resolve();
         }
         const given = await Promise.all(taken);
         expect(new Set(given).size).toBe(given.length);
-        expect(given.every((id) => Number.isSafeInteger(id) && id >= 1)).toBe(true);
+        expect(given.every((id) => Number.isSafeInteger(id) && Number(id) >= 1)).toBe(true);
         // What was used, and one block ahead.
         expect(sequence.reserved()).toBeLessThanOrEqual(Math.ceil(given.length / blockSize) + 1);
       }),
@@ -84,7 +84,7 @@ describe('createServiceOrderIds', () => {
   it('gives no id twice over several processes', async () => {
     const sequence = createBlockSequence();
     const processes = [7, 7, 7].map((blockSize) => createServiceOrderIds(sequence.reserve, blockSize));
-    const taken: number[] = [];
+    const taken: unknown[] = [];
     for (let round = 0; round < 40; round += 1) {
       taken.push(...(await Promise.all(processes.map((ids) => ids.take()))));
     }
@@ -126,6 +126,27 @@ describe('createServiceOrderIds', () => {
     await expect(ids.take()).rejects.toThrow('not reached');
     fails = false;
     expect(await ids.take()).toBe(1);
+  });
+
+  it('tells all who wait why there is no block, and asks again at the next try', async () => {
+    const answers = ['unavailable', 'overloaded', 1] as const;
+    let reservations = 0;
+    const ids = createServiceOrderIds(async () => answers[reservations++] ?? 2, 4);
+
+    expect(await Promise.all([ids.take(), ids.take()])).toStrictEqual(['unavailable', 'unavailable']);
+    expect(await ids.take()).toBe('overloaded');
+    expect(await ids.take()).toBe(1);
+  });
+
+  it('goes on with its block when the next one is refused, and asks again', async () => {
+    const answers = [1, 'unavailable', 2] as const;
+    let reservations = 0;
+    const ids = createServiceOrderIds(async () => answers[reservations++] ?? 'overloaded', 2);
+
+    expect(await ids.take()).toBe(1);
+    expect(ids.take()).toBe(2);
+    await settled();
+    expect(await ids.take()).toBe(3);
   });
 
   it('goes on with its block when the next one cannot be fetched ahead, and tries again', async () => {

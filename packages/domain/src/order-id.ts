@@ -4,12 +4,15 @@ export const serviceOrderIdMax = Number.MAX_SAFE_INTEGER;
 /** How many ids a process takes from the database at once: at 10,000 orders a second, one reservation a second. */
 export const idBlockSize = 10_000;
 
-/** Reserves the next block for this process alone and gives its number, counted from 1. Rejects when it cannot be reached. */
-export type ReserveIdBlock = () => Promise<number>;
+/** Why no block could be reserved: the storage could not be reached, or has no room for another connection. */
+export type NoIdBlock = 'unavailable' | 'overloaded';
+
+/** Reserves the next block for this process alone and gives its number, counted from 1. Rejects only for bugs. */
+export type ReserveIdBlock = () => Promise<number | NoIdBlock>;
 
 export interface ServiceOrderIds {
-  /** The next id: at once while the block lasts, else when the next block is there. Rejects when it cannot be reserved. */
-  take(): number | Promise<number>;
+  /** The next id: at once while the block lasts, else when the next block is there. Rejects only for bugs. */
+  take(): number | Promise<number | NoIdBlock>;
 }
 
 /**
@@ -19,11 +22,15 @@ export interface ServiceOrderIds {
 export function createServiceOrderIds(reserveBlock: ReserveIdBlock, blockSize = idBlockSize): ServiceOrderIds {
   let next = 1;
   let end = 1;
-  let following: Promise<number> | undefined;
+  let following: Promise<number | NoIdBlock> | undefined;
 
   const fetchFollowing = () => {
     following ??= reserveBlock()
-      .then((block) => firstIdOf(block, blockSize))
+      .then((block) => {
+        if (typeof block === 'number') return firstIdOf(block, blockSize);
+        following = undefined;
+        return block;
+      })
       .catch((error: unknown) => {
         following = undefined;
         throw error;
@@ -31,9 +38,10 @@ export function createServiceOrderIds(reserveBlock: ReserveIdBlock, blockSize = 
     return following;
   };
 
-  const takeFromFollowing = async (): Promise<number> => {
+  const takeFromFollowing = async (): Promise<number | NoIdBlock> => {
     const awaited = fetchFollowing();
     const first = await awaited;
+    if (typeof first !== 'number') return first;
     // Many may have waited for the same block: the first of them puts it in place, once; the others find it there, or used up.
     if (awaited === following) {
       next = first;
@@ -43,7 +51,7 @@ export function createServiceOrderIds(reserveBlock: ReserveIdBlock, blockSize = 
     return take();
   };
 
-  const take = (): number | Promise<number> => {
+  const take = (): number | Promise<number | NoIdBlock> => {
     if (next >= end) return takeFromFollowing();
     if (end - next <= blockSize / 2 && following === undefined) fetchFollowing().catch(() => {});
     return next++;

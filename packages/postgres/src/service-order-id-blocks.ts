@@ -2,7 +2,7 @@ import type { ReserveIdBlock } from '@gateway/domain/order-id';
 import { sql } from 'drizzle-orm';
 import { openLane } from './lane.ts';
 import { serviceOrderIdBlocks } from './schema.ts';
-import { withoutValues } from './statement-error.ts';
+import { statementFailure, withoutValues } from './statement-error.ts';
 
 export interface ServiceOrderIdBlocks {
   /** Reserves a block: a sequence never gives a number twice, also after a crash, and never waits for another session. */
@@ -21,7 +21,9 @@ export function openServiceOrderIdBlocks(url: string): ServiceOrderIdBlocks {
         const rows = await lane.run((db) => db.execute<{ block: string }>(sql`select nextval(${name}) as block`));
         return Number(rows[0]?.block);
       } catch (error) {
-        throw withoutValues(error);
+        const failure = statementFailure(error);
+        if (failure === undefined) throw withoutValues(error);
+        return failure;
       }
     },
     isReachable: () =>

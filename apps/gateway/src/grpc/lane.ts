@@ -92,10 +92,11 @@ export async function serveLaneCall(
   stream[laneCall] = lane;
   stream.on('close', onClose);
   try {
-    await admitCall(deps, call, {
+    const credentials = {
       clientId: single(headers['x-client-id']),
       clientSecret: single(headers['x-client-secret']),
-    });
+    };
+    await admitCall(deps, call, credentials, endsAt - performance.now());
     if (timeoutError !== undefined) throw timeoutError;
     lane.reading = new MessageReading(decodeOrderInput);
     stream.on('data', onData);

@@ -36,15 +36,16 @@ export function openCall(deps: GatewayDeps, door: Door, requestIdSent: string | 
   return { requestId, door, startedAt: performance.now(), caller: undefined, code: 'cancelled' };
 }
 
-/** Checks the credentials of a call, before its message is read. Throws the refusal. */
+/** Checks the credentials of a call within the time that is left of it, before its message is read. Throws the refusal. */
 export async function admitCall(
   deps: GatewayDeps,
   call: Call,
   credentials: { readonly [Key in keyof Credentials]: string | undefined },
+  timeoutMs: number,
 ): Promise<void> {
   let merchant: Awaited<ReturnType<Authenticate>>;
   try {
-    merchant = await deps.authenticate(credentials);
+    merchant = await deps.authenticate(credentials, timeoutMs);
   } catch (error) {
     throw faulted(deps, call, error);
   }

@@ -86,10 +86,11 @@ async function admit(deps: GatewayDeps, context: HandlerContext): Promise<void> 
     completeRefusal(call, context.signal.reason);
     logCall(deps.log, call);
   });
-  await admitCall(deps, call, {
+  const credentials = {
     clientId: context.requestHeader.get('x-client-id') ?? undefined,
     clientSecret: context.requestHeader.get('x-client-secret') ?? undefined,
-  });
+  };
+  await admitCall(deps, call, credentials, timeLeftMs(call, context.timeoutMs()));
 }
 
 function admitted(context: HandlerContext): Call {

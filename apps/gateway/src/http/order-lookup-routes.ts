@@ -16,10 +16,11 @@ export function orderLookupRoutes(app: FastifyInstance, deps: GatewayDeps): void
 
 async function answer(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { headers } = request;
-  const merchant = await deps.authenticate({
+  const credentials = {
     clientId: headers['x-client-id']?.toString(),
     clientSecret: headers['x-client-secret']?.toString(),
-  });
+  };
+  const merchant = await deps.authenticate(credentials, callTimeoutMs);
   if (!merchant.ok) return refuse(deps, request, reply, merchant.failure);
   request.merchantId = merchant.value.id;
   const found = await findOrder(

@@ -37,7 +37,8 @@ async function admit(
     return refuse(deps, request, reply, { kind: 'body_too_large' });
   if (!isPlainJson(headers)) return refuse(deps, request, reply, { kind: 'unsupported_media_type' });
   const clientSecret = headers['x-client-secret']?.toString();
-  const merchant = await deps.authenticate({ clientId: headers['x-client-id']?.toString(), clientSecret });
+  const clientId = headers['x-client-id']?.toString();
+  const merchant = await deps.authenticate({ clientId, clientSecret }, callTimeoutMs);
   if (!merchant.ok) return refuse(deps, request, reply, merchant.failure);
   request.merchantId = merchant.value.id;
   request.caller = { merchant: merchant.value, clientSecret: clientSecret ?? '' };
