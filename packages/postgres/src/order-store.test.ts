@@ -112,6 +112,36 @@ test('a row that the database refuses fails alone', async () => {
   ]);
 });
 
+test('a service order id that was given out before is a fault, told as one, and fails alone', async () => {
+  const merchantId = await newMerchantId();
+  const store = openStore({ connections: 1 });
+  const first = newOrder(merchantId, 'first');
+  expect((await store.create(first, enoughMs)).kind).toBe('created');
+  const outcomes = await Promise.allSettled([
+    store.create({ ...newOrder(merchantId, 'twice'), serviceOrderId: first.serviceOrderId }, enoughMs),
+    store.create(newOrder(merchantId, 'good'), enoughMs),
+  ]);
+  expect(
+    outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value.kind : outcome.reason.message)),
+  ).toEqual(['the database refused a statement: 23505 orders_merchant_id_service_order_id orders', 'created']);
+});
+
+test('an order is told as created although its neighbour, which was there before, could not be read', async () => {
+  const merchantId = await newMerchantId();
+  await sql`create role writer login password 'writer'`;
+  await sql`grant insert, select (merchant_id, order_id, service_order_id) on orders to writer`;
+  const url = Object.assign(new URL(server.url), { username: 'writer', password: 'writer' }).href;
+  const store = openStore({ url, connections: 1 });
+  expect((await store.create(newOrder(merchantId, 'there'), enoughMs)).kind).toBe('created');
+  const outcomes = await Promise.allSettled([
+    store.create(newOrder(merchantId, 'there'), enoughMs),
+    store.create(newOrder(merchantId, 'new'), enoughMs),
+  ]);
+  expect(
+    outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value.kind : outcome.reason.message)),
+  ).toEqual(['the database refused a statement: 42501', 'created']);
+});
+
 test('an order over the bound of the waiting line is refused at once', async () => {
   const merchantId = await newMerchantId();
   const store = openStore({ waitingMax: 3 });

@@ -80,7 +80,8 @@ function prepareStatements(db: PostgresJsDatabase, client: Sql) {
     const query = db
       .insert(orders)
       .select(sql.raw(selected))
-      .onConflictDoNothing()
+      // Any other conflict, of an id or a token, is a fault of ours and fails the statement.
+      .onConflictDoNothing({ target: [orders.merchantId, orders.orderId] })
       .returning({ serviceOrderId: orders.serviceOrderId })
       .toSQL();
     return (parameters: (string | number)[]) =>
@@ -123,7 +124,7 @@ async function createGroup(lane: Lane<Statements>, group: readonly Order[]): Pro
   }
 }
 
-async function insertOrFind(lane: Lane<Statements>, group: readonly Order[]): Promise<CreateOutcome[]> {
+async function insertOrFind(lane: Lane<Statements>, group: readonly Order[]): Promise<(CreateOutcome | Error)[]> {
   const [lone] = group.length === 1 ? group : [];
   const inserted = await lane.run(({ insert, insertOne }) =>
     // All sessions lock rows in the same order, so that two groups with the same order_ids can't wait for each other.
@@ -132,23 +133,32 @@ async function insertOrFind(lane: Lane<Statements>, group: readonly Order[]): Pr
   if (inserted.length === group.length) return group.map(() => ({ kind: 'created' }));
   const created = new Set(inserted.map((row) => Number(row.service_order_id)));
   const losers = group.filter((order) => !created.has(order.serviceOrderId));
-  const kept = new Map((await findKept(lane, losers)).map((order) => [keyOf(order), order]));
-  return group.map((order) => {
-    if (created.has(order.serviceOrderId)) return { kind: 'created' };
-    const first = kept.get(keyOf(order));
-    // Only a row that was deleted between the two statements is in neither; sent again, it will be created.
-    return first === undefined ? { kind: 'unavailable' } : { kind: 'exists', order: first };
-  });
+  const outcomeOf = await findKept(lane, losers);
+  return group.map((order) => (created.has(order.serviceOrderId) ? { kind: 'created' } : outcomeOf(order)));
 }
 
-async function findKept(lane: Lane<Statements>, wanted: readonly Order[]): Promise<Order[]> {
-  const rows = await lane.run(({ find }) =>
-    find.execute({
-      merchantIds: arrayLiteral(wanted, (order) => order.merchantId),
-      orderIds: arrayLiteral(wanted, (order) => order.fields.order_id),
-    }),
-  );
-  return rows.map(orderOf);
+/** What each order that was not inserted came to. That they can't be read changes nothing for those that were inserted. */
+async function findKept(
+  lane: Lane<Statements>,
+  wanted: readonly Order[],
+): Promise<(order: Order) => CreateOutcome | Error> {
+  try {
+    const rows = await lane.run(({ find }) =>
+      find.execute({
+        merchantIds: arrayLiteral(wanted, (order) => order.merchantId),
+        orderIds: arrayLiteral(wanted, (order) => order.fields.order_id),
+      }),
+    );
+    const kept = new Map(rows.map(orderOf).map((order) => [keyOf(order), order]));
+    return (order) => {
+      const first = kept.get(keyOf(order));
+      // Only a row that was deleted between the two statements is not there; sent again, it will be created.
+      return first === undefined ? { kind: 'unavailable' } : { kind: 'exists', order: first };
+    };
+  } catch (error) {
+    const outcome = statementFailure(error) === undefined ? withoutValues(error) : ({ kind: 'unavailable' } as const);
+    return () => outcome;
+  }
 }
 
 function keyOf(order: Order): string {
