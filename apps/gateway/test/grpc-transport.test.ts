@@ -230,3 +230,27 @@ test(
   },
   testTimeoutMs,
 );
+
+test(
+  'a refusal fits into the 8 KB of trailers that clients take, whatever the order holds',
+  async () => {
+    const listener = await runGrpcListener();
+    const session = openSession(listener.port);
+    const order = {
+      ...orderMessage('long'),
+      orderNote: '\u{1F4DA}'.repeat(1_000),
+      customerName: '\u{1F4DA}'.repeat(255),
+      orderChecksum: 'v1=bad',
+    };
+    const data = toBinary(CreateOrderRequestSchema, create(CreateOrderRequestSchema, order));
+    const { trailers } = await sendCall(session, { headers, pieces: [frame(data)], ends: true });
+    expect(trailers['grpc-status']).toBe('3');
+    const bytes = Object.entries(trailers).reduce((sum, [name, value]) => sum + name.length + String(value).length, 0);
+    expect(bytes).toBeLessThan(8_192);
+    const message = decodeURIComponent(String(trailers['grpc-message']));
+    expect(message).toMatch(/\u{1F4DA} \.\.\. \(cut, of \d+ bytes; POST \/order answers all of it\)$/u);
+    session.close();
+    await listener.close();
+  },
+  testTimeoutMs,
+);

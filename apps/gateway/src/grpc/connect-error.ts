@@ -17,10 +17,16 @@ const codes: Readonly<Record<string, Code>> = {
   UNAUTHENTICATED: Code.Unauthenticated,
 };
 
+/**
+ * The most of a status message, in bytes of UTF-8. It travels in the trailers twice, as text with up to three bytes for each and
+ * in base64, and clients take 8 KB of them (grpc.io, "Metadata"); an order's canonical text is mostly below 600.
+ */
+const messageBytesMax = 1_536;
+
 /** What a failure answers over gRPC, gRPC-Web and Connect: a status, with the machine code and the fields in its details. */
 export function connectErrorOf(failure: Failure, requestId: string): ConnectError {
   const code = codes[failures[failure.kind].grpcStatus ?? 'INVALID_ARGUMENT'] ?? Code.Unknown;
-  const error = new ConnectError(failureDetail(failure), code);
+  const error = new ConnectError(shortened(failureDetail(failure)), code);
   error.details = [errorInfoOf(failure.kind, requestId), ...detailsOf(failure)];
   return error;
 }
@@ -60,4 +66,12 @@ function badRequest(
   fieldViolations: { field: string; reason: string; description: string }[],
 ): ConnectError['details'][number] {
   return { desc: BadRequestSchema, value: { fieldViolations } };
+}
+
+/** A message, or its beginning up to the last character that fits. */
+function shortened(message: string): string {
+  const bytes = Buffer.from(message);
+  if (bytes.length <= messageBytesMax) return message;
+  const beginning = new TextDecoder().decode(bytes.subarray(0, messageBytesMax), { stream: true });
+  return `${beginning} ... (cut, of ${bytes.length} bytes; POST /order answers all of it)`;
 }
