@@ -18,6 +18,9 @@ Over JSON a refusal is an RFC 9457 problem document (\`application/problem+json\
 the same code, \`domain\` is \`order-gateway\`, \`metadata.request_id\` the same id. Decide on the code: titles and details are for
 people and may change. No answer holds a secret, a stored value or an internal cause.
 
+A status without \`ErrorInfo\` is the protocol's own: a message that is no protobuf (\`INTERNAL\`), an unknown method, a wrong
+timeout. In Connect's JSON \`malformed_json\` is \`invalid_argument\`.
+
 ${markdownTable([['code', 'HTTP', 'gRPC', 'when, and what to do'], ...rows])}
 
 \`rate_limited\` and \`overloaded\` carry \`Retry-After\` (gRPC: \`google.rpc.RetryInfo\`).
