@@ -44,10 +44,13 @@ async function carryOut(command: MerchantCommand, accounts: MerchantAccounts, da
     case 'secret list':
       return listSecrets(accounts, command);
     case 'secret revoke': {
-      const done = await accounts.endSecret(command.clientId, command.secretId, command.endsAt);
-      if (done === 'unknown_secret') throw new StartError(`${command.clientId} has no secret ${command.secretId}.`);
-      const when = command.endsAt?.toISOString() ?? 'now, within a second in every process';
-      return print(`Secret ${command.secretId} of ${command.clientId} ends ${when}.`);
+      const { clientId, secretId, endsAt } = command;
+      const ended = await accounts.endSecret(clientId, secretId, endsAt);
+      if (ended.kind === 'unknown_secret') throw new StartError(`${clientId} has no secret ${secretId}.`);
+      if (ended.kind === 'ended_already')
+        throw new StartError(`Secret ${secretId} of ${clientId} has ended already, and stays so.`);
+      const when = endsAt === null ? 'now, within a second in every process' : ended.at.toISOString();
+      return print(`Secret ${secretId} of ${clientId} ends ${when}.`);
     }
   }
 }

@@ -65,6 +65,17 @@ test('a secret with an end works until then', async () => {
   expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(ends));
 }, 60_000);
 
+test('a secret that has ended can not be brought back to life', async () => {
+  const { client_id: clientId } = JSON.parse((await merchant('create', '--name', 'Ended', '--json')).stdout);
+  const { number, client_secret: secret } = JSON.parse((await merchant('secret', 'add', clientId, '--json')).stdout);
+  expect((await merchant('secret', 'revoke', clientId, `${number}`)).code).toBe(0);
+  const again = await merchant('secret', 'revoke', clientId, `${number}`, '--ends', '2099-01-31T12:00:00Z');
+  const told = `Secret ${number} of ${clientId} has ended already, and stays so.\n`;
+  expect(again).toEqual({ code: 1, stdout: '', stderr: told });
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  expect(await statusWith(clientId, secret)).toBe(401);
+}, 60_000);
+
 test('a merchant that requires checksums has every other one refused', async () => {
   const { client_id: clientId, client_secret: clientSecret } = JSON.parse(
     (await merchant('create', '--name', 'Strict', '--json')).stdout,

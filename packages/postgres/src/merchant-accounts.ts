@@ -33,8 +33,15 @@ export interface MerchantAccounts {
     secret: { hash: Uint8Array; endsAt: Date | null },
   ): Promise<{ kind: 'added'; id: number } | { kind: 'unknown_client' | 'too_many' }>;
   listSecrets(clientId: string): Promise<SecretAccount[] | undefined>;
-  /** Lets a secret end now, or at the given time. */
-  endSecret(clientId: string, secretId: number, endsAt: Date | null): Promise<'done' | 'unknown_secret'>;
+  /**
+   * Lets a secret end now, or at the given time. An end is only ever brought forward: a secret that is to end sooner already
+   * keeps its end, and one that has ended stays as it is.
+   */
+  endSecret(
+    clientId: string,
+    secretId: number,
+    endsAt: Date | null,
+  ): Promise<{ kind: 'ends'; at: Date } | { kind: 'unknown_secret' } | { kind: 'ended_already' }>;
   close(): Promise<void>;
 }
 
@@ -145,12 +152,17 @@ async function endSecret(
   clientId: string,
   secretId: number,
   endsAt: Date | null,
-): Promise<'done' | 'unknown_secret'> {
+): ReturnType<MerchantAccounts['endSecret']> {
   const merchant = db.select({ id: merchants.id }).from(merchants).where(eq(merchants.clientId, clientId));
+  const isMeant = and(eq(clientSecrets.id, secretId), eq(clientSecrets.merchantId, sql`(${merchant})`));
+  const wanted = endsAt === null ? sql`now()` : sql`${endsAt.toISOString()}::timestamptz`;
   const ended = await db
     .update(clientSecrets)
-    .set({ endsAt: endsAt ?? sql`now()` })
-    .where(and(eq(clientSecrets.id, secretId), eq(clientSecrets.merchantId, sql`(${merchant})`)))
-    .returning({ id: clientSecrets.id });
-  return ended.length === 1 ? 'done' : 'unknown_secret';
+    // `least` passes over the null of a secret without an end.
+    .set({ endsAt: sql`least(${clientSecrets.endsAt}, ${wanted})` })
+    .where(and(isMeant, isLive))
+    .returning({ at: clientSecrets.endsAt });
+  const at = ended[0]?.at ?? undefined;
+  if (at !== undefined) return { kind: 'ends', at };
+  return { kind: (await db.$count(clientSecrets, isMeant)) === 0 ? 'unknown_secret' : 'ended_already' };
 }

@@ -1,0 +1,62 @@
+import { randomBytes } from 'node:crypto';
+import { liveSecretsMax } from '@gateway/domain/credentials';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
+import { type MerchantAccounts, openMerchantAccounts } from './merchant-accounts.ts';
+import { migrateDatabase } from './migrate.ts';
+
+let server: ThrowawayPostgres;
+let accounts: MerchantAccounts;
+let merchantsMade = 0;
+
+beforeAll(async () => {
+  server = await startThrowawayPostgres();
+  await migrateDatabase(server.url);
+  accounts = openMerchantAccounts(server.url);
+}, 60_000);
+
+afterAll(async () => {
+  await accounts?.close();
+  await server?.stop();
+}, 60_000);
+
+const [soon, later] = [new Date('2098-01-31T12:00:00.000Z'), new Date('2099-01-31T12:00:00.000Z')];
+
+/** A merchant with one secret that has no end. */
+async function newClient(): Promise<{ clientId: string; first: number }> {
+  merchantsMade += 1;
+  const clientId = `app_${String(merchantsMade).padStart(24, '0')}`;
+  await accounts.create({ name: 'Shop', clientId, secretHash: randomBytes(32) });
+  return { clientId, first: (await accounts.listSecrets(clientId))?.[0]?.id ?? 0 };
+}
+
+function addSecret(clientId: string) {
+  return accounts.addSecret(clientId, { hash: randomBytes(32), endsAt: null });
+}
+
+test('the end of a secret is brought forward and never put off', async () => {
+  const { clientId, first } = await newClient();
+  expect(await accounts.endSecret(clientId, first, later)).toEqual({ kind: 'ends', at: later });
+  expect(await accounts.endSecret(clientId, first, soon)).toEqual({ kind: 'ends', at: soon });
+  expect(await accounts.endSecret(clientId, first, later)).toEqual({ kind: 'ends', at: soon });
+  expect(await accounts.listSecrets(clientId)).toMatchObject([{ endsAt: soon }]);
+});
+
+test('a secret that has ended stays so, and makes no more secrets live than a client may have', async () => {
+  const { clientId, first } = await newClient();
+  expect(await accounts.endSecret(clientId, first, null)).toMatchObject({ kind: 'ends' });
+  const ended = await accounts.listSecrets(clientId);
+  for (let count = 0; count < liveSecretsMax; count += 1) {
+    expect(await addSecret(clientId)).toMatchObject({ kind: 'added' });
+  }
+  expect(await accounts.endSecret(clientId, first, later)).toEqual({ kind: 'ended_already' });
+  expect(await accounts.endSecret(clientId, first, null)).toEqual({ kind: 'ended_already' });
+  expect((await accounts.listSecrets(clientId))?.[0]).toEqual(ended?.[0]);
+  expect(await addSecret(clientId)).toEqual({ kind: 'too_many' });
+});
+
+test("another merchant's secret is unknown", async () => {
+  const [{ clientId }, other] = [await newClient(), await newClient()];
+  expect(await accounts.endSecret(clientId, other.first, null)).toEqual({ kind: 'unknown_secret' });
+  expect(await accounts.listSecrets(other.clientId)).toMatchObject([{ endsAt: null }]);
+});
