@@ -11,8 +11,8 @@ import { run, StartError } from './run.ts';
 const listPage = 500;
 
 await run(async () => {
-  const command = readMerchantCommand(process.argv.slice(2));
-  if (command === undefined) throw new StartError(merchantUsage);
+  const command = readMerchantCommand(process.argv.slice(2), Date.now());
+  if (command.kind === 'help') return print(merchantUsage);
   const database = await openDatabase(readConfig(process.env));
   const accounts = openMerchantAccounts(database.url);
   try {
@@ -23,7 +23,11 @@ await run(async () => {
   }
 });
 
-async function carryOut(command: MerchantCommand, accounts: MerchantAccounts, databaseUrl: string): Promise<void> {
+async function carryOut(
+  command: Exclude<MerchantCommand, { kind: 'help' }>,
+  accounts: MerchantAccounts,
+  databaseUrl: string,
+): Promise<void> {
   switch (command.kind) {
     case 'create': {
       const { clientId, clientSecret } = await createMerchant(databaseUrl, command.name);

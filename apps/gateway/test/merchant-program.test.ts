@@ -105,5 +105,13 @@ test('the list tells every merchant and no secret', async () => {
 test('an unknown client and a command that is none are told in words, with exit code 1', async () => {
   const unknown = await merchant('secret', 'list', 'app_000000000000000000000000');
   expect(unknown).toEqual({ code: 1, stdout: '', stderr: 'There is no client app_000000000000000000000000.\n' });
-  expect((await merchant('destroy')).stderr).toMatch(/^Usage: pnpm merchant COMMAND\n/);
+  const destroyed = await merchant('destroy');
+  expect(destroyed).toMatchObject({ code: 1, stdout: '' });
+  expect(destroyed.stderr).toMatch(/^There is no command destroy\.\n\nUsage: pnpm merchant COMMAND\n/);
+}, 60_000);
+
+test('the usage is there for who asks for it', async () => {
+  const helped = await merchant('--help');
+  expect(helped).toMatchObject({ code: 0, stderr: '' });
+  expect(helped.stdout).toMatch(/^Usage: pnpm merchant COMMAND\n/);
 }, 60_000);

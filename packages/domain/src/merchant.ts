@@ -1,3 +1,4 @@
+import type { TextRule } from './field-rules.ts';
 import type { ChecksumMode } from './order-checksum.ts';
 
 declare const merchantIdBrand: unique symbol;
@@ -26,5 +27,5 @@ export interface Client {
   readonly secrets: readonly KeptSecret[];
 }
 
-/** A merchant's name has 1 to 255 characters, as a customer's has. */
-export const merchantNameLengthMax = 255;
+/** The rule of a merchant's name: that of a customer's. */
+export const merchantNameRule: TextRule = { kind: 'text', required: true, lengthMin: 1, lengthMax: 255 };
