@@ -1,6 +1,8 @@
 import { parseArgs } from 'node:util';
 import { auditJournal, auditTold, isClean } from './audit/audit-journal.ts';
 import { openAuditDatabase } from './audit/open-audit-database.ts';
+import { asksForHelp } from './command-line.ts';
+import { messageOf } from './message-of.ts';
 
 /** How the command ends: everything is there; something is not; nothing could be held against anything. */
 const exitCodes = { clean: 0, faulty: 1, bad: 2 } as const;
@@ -15,12 +17,17 @@ The database is the gateway's: DATABASE_URL, or the embedded PostgreSQL in DATA_
 try {
   process.exitCode = await audit();
 } catch (error) {
-  process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
+  process.stderr.write(`${messageOf(error)}\n`);
   process.exitCode = exitCodes.bad;
 }
 
 async function audit(): Promise<number> {
-  const { journal } = parseArgs({ options: { journal: { type: 'string' } } }).values;
+  const args = process.argv.slice(2);
+  if (asksForHelp(args)) {
+    process.stdout.write(usage);
+    return exitCodes.clean;
+  }
+  const { journal } = parseArgs({ args, options: { journal: { type: 'string' } } }).values;
   if (journal === undefined) {
     process.stderr.write(usage);
     return exitCodes.bad;

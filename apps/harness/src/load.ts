@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { auditJournal, auditTold } from './audit/audit-journal.ts';
 import { openAuditDatabase } from './audit/open-audit-database.ts';
+import { asksForHelp } from './command-line.ts';
 import { givenCredentials, type LoadGateway, startLoadGateway } from './load/load-gateway.ts';
 import { type LoadOptions, loadUsage, readLoadOptions } from './load/load-options.ts';
 import { reportPage } from './load/page/report-page.ts';
@@ -10,6 +11,7 @@ import { ProfileFault } from './load/profile.ts';
 import { type LoadReport, reportOf } from './load/report.ts';
 import { reportTable } from './load/report-table.ts';
 import { type LoadRun, runLoad } from './load/run-load.ts';
+import { messageOf } from './message-of.ts';
 
 /** How the command ends: all thresholds held; one did not, or no gateway; an argument or file is at fault; Ctrl-C. */
 const exitCodes = { passed: 0, failed: 1, bad: 2, interrupted: 130 } as const;
@@ -31,10 +33,15 @@ try {
 }
 
 async function load(): Promise<number> {
+  const args = process.argv.slice(2);
+  if (asksForHelp(args)) {
+    process.stdout.write(loadUsage);
+    return exitCodes.passed;
+  }
   let options: LoadOptions;
   let given: Given | undefined;
   try {
-    options = await readLoadOptions(process.argv.slice(2));
+    options = await readLoadOptions(args);
     given = await giveGateway(options);
   } catch (error) {
     process.stderr.write(`${messageOf(error)}\n${error instanceof ProfileFault ? '' : `\n${loadUsage}`}`);
@@ -93,8 +100,4 @@ async function tell(report: LoadReport, { jsonFile, htmlFile }: LoadOptions): Pr
   process.stdout.write(reportTable(report));
   if (jsonFile !== undefined) await writeFile(jsonFile, `${JSON.stringify(report, undefined, 2)}\n`);
   if (htmlFile !== undefined) await writeFile(htmlFile, reportPage(report));
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

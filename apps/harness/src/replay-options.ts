@@ -1,7 +1,9 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { givenAddresses } from './command-line.ts';
 import type { Credentials, Merchants } from './fixtures/fill-call.ts';
 import { fixturesFolder } from './fixtures/load-fixtures.ts';
+import type { GatewayAddresses } from './gateway-process.ts';
 
 export interface ReplayOptions {
   /** A gateway that runs already, or `undefined` for one of our own. */
@@ -22,11 +24,7 @@ export interface RecordingOptions {
 }
 
 /** A gateway that runs already, with merchants that it knows. */
-export interface GivenGateway {
-  /** Without a trailing slash. */
-  readonly httpUrl: string;
-  /** `host:port`. */
-  readonly grpcAddress: string;
+export interface GivenGateway extends GatewayAddresses {
   readonly merchants: Merchants;
 }
 
@@ -92,16 +90,14 @@ function givenGateway(
   grpc: string | undefined,
   env: NodeJS.ProcessEnv,
 ): GivenGateway | undefined {
-  if (http === undefined && grpc === undefined) return undefined;
-  if (http === undefined || grpc === undefined) throw new Error('--http and --grpc must be given together');
-  if (!/^https?:\/\/[^/]/.test(http) || !URL.canParse(http)) throw new Error('--http must be an http or https URL');
-  if (!/^[^\s/]+:\d{1,5}$/.test(grpc)) throw new Error('--grpc must be HOST:PORT');
+  const addresses = givenAddresses(http, grpc);
+  if (addresses === undefined) return undefined;
   const first = credentialsOf(env, '');
   if (first === undefined) throw new Error('set CLIENT_ID and CLIENT_SECRET to the credentials of a merchant');
   const second = credentialsOf(env, 'SECOND_');
   const strict = credentialsOf(env, 'STRICT_');
   const merchants = { first, ...(second && { second }), ...(strict && { strict }) };
-  return { httpUrl: http.replace(/\/+$/, ''), grpcAddress: grpc, merchants };
+  return { ...addresses, merchants };
 }
 
 function credentialsOf(env: NodeJS.ProcessEnv, prefix: string): Credentials | undefined {

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { openClients } from './clients/open-clients.ts';
+import { asksForHelp } from './command-line.ts';
 import { FixtureFault } from './fixtures/fixture.ts';
 import { type FixtureSet, loadFixtures } from './fixtures/load-fixtures.ts';
 import { reportTable } from './load/report-table.ts';
+import { messageOf } from './message-of.ts';
 import { startOwnGateway } from './own-gateway.ts';
 import { playRecording } from './recording/play-recording.ts';
 import { type RecordedRequest, readRecording } from './recording/read-recording.ts';
@@ -30,9 +32,14 @@ try {
 }
 
 async function replay(): Promise<number> {
+  const args = process.argv.slice(2);
+  if (asksForHelp(args)) {
+    process.stdout.write(replayUsage);
+    return exitCodes.ok;
+  }
   let run: Prepared;
   try {
-    run = await prepare();
+    run = await prepare(args);
   } catch (error) {
     const usage = error instanceof FixtureFault ? '' : `\n${replayUsage}`;
     process.stderr.write(`${messageOf(error)}\n${usage}`);
@@ -57,8 +64,8 @@ interface Prepared {
 }
 
 /** Everything that can be at fault before anything is sent. */
-async function prepare(): Promise<Prepared> {
-  const options = readReplayOptions(process.argv.slice(2), process.env);
+async function prepare(args: readonly string[]): Promise<Prepared> {
+  const options = readReplayOptions(args, process.env);
   const set = await loadFixtures(options.fixturesFolder);
   const fixtures = set.fixtures.filter(({ file, name }) => file.includes(options.only) || name.includes(options.only));
   if (fixtures.length === 0) throw new Error(`--only: no fixture's file or name holds ${options.only}`);
@@ -93,8 +100,4 @@ async function replayAt(gateway: GivenGateway, { fixtures, validOrder }: Fixture
   } finally {
     for (const client of Object.values(clients)) client.close();
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,6 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
+import { givenAddresses } from '../command-line.ts';
+import type { GatewayAddresses } from '../gateway-process.ts';
 import { arrivalsOf, bursts, constantRate, type Phase } from './arrivals.ts';
 import { loadProfile, type Profile, usual } from './profile.ts';
 import { type LoadSettings, modes, protocols, type Thresholds } from './settings.ts';
@@ -8,7 +10,7 @@ import { type LoadSettings, modes, protocols, type Thresholds } from './settings
 export interface LoadOptions {
   readonly settings: LoadSettings;
   /** A gateway that runs already, or `undefined` for one of our own. */
-  readonly gateway: { readonly httpUrl: string; readonly grpcAddress: string } | undefined;
+  readonly gateway: GatewayAddresses | undefined;
   /** A file of credentials, one JSON object a line as `pnpm merchant create --json` prints them. */
   readonly credentialsFile: string | undefined;
   /** Whether the run is held against the database. */
@@ -81,7 +83,7 @@ export async function readLoadOptions(args: readonly string[]): Promise<LoadOpti
       seed: whole(values, 'seed', 0, 2 ** 32 - 1) ?? randomInt(2 ** 32),
       workers: whole(values, 'workers', 1, 64) ?? workersFor(profile),
     },
-    gateway: gatewayOf(values.http, values.grpc),
+    gateway: givenAddresses(values.http, values.grpc),
     credentialsFile: values.credentials,
     audit,
     journalFile: values.journal,
@@ -126,14 +128,6 @@ function thresholdsOf(values: Values, base: Thresholds): Thresholds {
     ...(errors === undefined ? {} : { error_rate: errors }),
     ...(dropped === undefined ? {} : { dropped_rate: dropped }),
   };
-}
-
-function gatewayOf(http: string | undefined, grpc: string | undefined): LoadOptions['gateway'] {
-  if (http === undefined && grpc === undefined) return undefined;
-  if (http === undefined || grpc === undefined) throw new Error('--http and --grpc must be given together');
-  if (!/^https?:\/\/[^/]/.test(http) || !URL.canParse(http)) throw new Error('--http must be an http or https URL');
-  if (!/^[^\s/]+:\d{1,5}$/.test(grpc)) throw new Error('--grpc must be HOST:PORT');
-  return { httpUrl: http.replace(/\/+$/, ''), grpcAddress: grpc };
 }
 
 /** `90`, `90s`, `2m` or `1h`, up to a day. */

@@ -1,4 +1,5 @@
 import { fixturesFolder, loadFixtures } from '../fixtures/load-fixtures.ts';
+import { messageOf } from '../message-of.ts';
 import { arrivalsOf } from './arrivals.ts';
 import { runClosedLoop, runOpenLoop } from './executors.ts';
 import { openJournal } from './journal.ts';
@@ -22,7 +23,7 @@ process.on('message', (message: ToWorker) => {
     case 'task':
       run(message).then(
         () => tell({ kind: 'ended' }),
-        (error: unknown) => tell({ kind: 'failed', reason: error instanceof Error ? error.message : String(error) }),
+        (error: unknown) => tell({ kind: 'failed', reason: messageOf(error) }),
       );
       return;
     case 'begin':

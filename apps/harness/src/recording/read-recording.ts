@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { FixtureFault } from '../fixtures/fixture.ts';
 import { JsonShape } from '../fixtures/json-shape.ts';
 import { readJson, WrittenNumber } from '../fixtures/written-number.ts';
+import { messageOf } from '../message-of.ts';
 
 /** One request as it was recorded. */
 export interface RecordedRequest {
@@ -33,7 +34,7 @@ export async function readRecording(file: string): Promise<RecordedRequest[]> {
         throw new Error('its offset_ms is less than the one before');
       requests.push(request);
     } catch (error) {
-      throw new FixtureFault(`${file}, line ${index + 1}`, error instanceof Error ? error.message : String(error));
+      throw new FixtureFault(`${file}, line ${index + 1}`, messageOf(error));
     }
   }
   if (requests.length === 0) throw new FixtureFault(file, 'there is no request in it');
