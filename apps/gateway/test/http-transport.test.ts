@@ -84,6 +84,32 @@ test.each([
 });
 
 test.each([
+  ['POST', '/nope', 404, null],
+  ['OPTIONS', '/order', 405, 'POST'],
+  ['PUT', '/order', 405, 'POST'],
+  ['DELETE', '/order', 405, 'POST'],
+  ['QUERY', '/order', 405, 'POST'],
+  ['QUERY', '/nope', 404, null],
+  ['POST', '/order/x', 405, 'GET, HEAD'],
+])('%s %s is refused in the same way whatever its body and media type are', async (method, path, status, allow) => {
+  for (const type of ['application/json', 'application/json; charset=utf-16', 'text/plain', 'no type', undefined]) {
+    for (const body of [undefined, '{', '{"__proto__":1}', 'x'.repeat(70_000)]) {
+      const headers = type === undefined ? {} : { 'content-type': type };
+      const response = await fetch(`${gateway.url}${path}`, { method, headers, body: body ?? null });
+      expect([response.status, response.headers.get('allow')], `${type} ${body}`).toEqual([status, allow]);
+      expect(await response.json()).toMatchObject({ status, request_id: response.headers.get('x-request-id') });
+    }
+  }
+  expect(gateway.faults).toEqual([]);
+});
+
+test('QUERY without a media type is no fault where a method of the service is', async () => {
+  const path = '/gateway.v1.OrderService/CreateOrder';
+  expect(await exchange(`QUERY ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`)).not.toMatch(/^HTTP\/1\.1 5/);
+  expect(gateway.faults).toEqual([]);
+});
+
+test.each([
   ['text/plain'],
   ['application/x-www-form-urlencoded'],
   ['application/jsonp'],

@@ -5,6 +5,7 @@ import type { Log } from '../log.ts';
 const fastifyFailures: Readonly<Record<string, Failure>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: { kind: 'body_too_large' },
   FST_ERR_CTP_INVALID_MEDIA_TYPE: { kind: 'unsupported_media_type' },
+  FST_ERR_ROUTE_MISSING_CONTENT_TYPE: { kind: 'unsupported_media_type' },
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
     kind: 'malformed_json',
     reason: 'The body is not as long as Content-Length says.',

@@ -52,8 +52,11 @@ export function createHttpListener(deps: HttpDeps, pathPrefix: string): HttpList
   app.server.maxConnections = limits.connectionsMax;
   logRequests(app, deps.log);
   app.addHook('onRequest', (request, reply, done) => {
-    if (request.headers.host !== undefined || request.raw.httpVersion === '1.0') done();
-    else refuse(deps, request, reply.header('connection', 'close'), noHost);
+    if (request.headers.host === undefined && request.raw.httpVersion !== '1.0')
+      refuse(deps, request, reply.header('connection', 'close'), noHost);
+    // Before the body: whatever it is, it can't make another failure of a wrong path or method.
+    else if (request.is404) refuse(deps, request, reply, wrongAddress(request.url, pathPrefix));
+    else done();
   });
   app.setErrorHandler((error, request, reply) => refuse(deps, request, reply, failureOf(deps, error, request.id)));
   app.register(
@@ -67,10 +70,6 @@ export function createHttpListener(deps: HttpDeps, pathPrefix: string): HttpList
     },
     { prefix: pathPrefix },
   );
-  app.setNotFoundHandler((request, reply) => {
-    const allow = methodsOf(request.url.split('?', 1)[0]?.slice(pathPrefix.length));
-    refuse(deps, request, reply, allow === undefined ? { kind: 'not_found' } : { kind: 'method_not_allowed', allow });
-  });
   return {
     async listen(port, host) {
       await app.listen({ port, host });
@@ -91,6 +90,12 @@ async function close(app: FastifyInstance): Promise<void> {
 }
 
 const readPaths = new Set(['/health/live', '/health/ready', '/openapi.json', '/docs', '/docs/errors']);
+
+/** No such path, or not with this method. */
+function wrongAddress(url: string, pathPrefix: string): Failure {
+  const allow = methodsOf(url.split('?', 1)[0]?.slice(pathPrefix.length));
+  return allow === undefined ? { kind: 'not_found' } : { kind: 'method_not_allowed', allow };
+}
 
 /** The methods of a path that exists. */
 function methodsOf(path: string | undefined): string | undefined {
