@@ -261,6 +261,11 @@ test('a base URL with a path keeps it in links, and the routes are mounted under
     expect(payment_link).toBe(`https://pay.example.com/gateway/payment/${order_token}`);
     const outside = await postOrder({ ...mounted, url: `http://127.0.0.1:${mounted.httpPort}` });
     expect(outside.status).toBe(404);
+    for (const path of ['/foo/order', '/another/order', '/GATEWAY/order', '/gatewayorder']) {
+      const elsewhere = await fetch(`http://127.0.0.1:${mounted.httpPort}${path}`);
+      expect([path, elsewhere.status]).toEqual([path, 404]);
+    }
+    expect((await fetch(`${mounted.url}/order?x=1`)).status).toBe(405);
     const transport = createConnectTransport({ baseUrl: mounted.url, httpVersion: '1.1' });
     const answer = await client(transport).createOrder(orderMessage('mounted'), {
       headers: credentialHeaders(mounted.credentials),

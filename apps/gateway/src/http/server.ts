@@ -93,7 +93,8 @@ const readPaths = new Set(['/health/live', '/health/ready', '/openapi.json', '/d
 
 /** No such path, or not with this method. */
 function wrongAddress(url: string, pathPrefix: string): Failure {
-  const allow = methodsOf(url.split('?', 1)[0]?.slice(pathPrefix.length));
+  const path = url.startsWith(pathPrefix) ? url.slice(pathPrefix.length).split('?', 1)[0] : undefined;
+  const allow = methodsOf(path);
   return allow === undefined ? { kind: 'not_found' } : { kind: 'method_not_allowed', allow };
 }
 
