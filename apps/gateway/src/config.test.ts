@@ -48,6 +48,8 @@ test.each([
   [{ HOST: 'not a host' }, 'HOST'],
   [{ BASE_URL: 'pay.example.com' }, 'BASE_URL'],
   [{ BASE_URL: 'https://pay.example.com/?a=b' }, 'BASE_URL'],
+  [{ BASE_URL: 'https://pay.example.com/a:b' }, 'BASE_URL must be an absolute http or https URL'],
+  [{ BASE_URL: 'https://pay.example.com/a*b' }, 'with only letters, digits and -._~/ in its path'],
   [{ DATABASE_URL: 'mysql://db/x' }, 'DATABASE_URL'],
   [{ CHECKOUT_URL: 'https://checkout.example.com/' }, 'CHECKOUT_URL'],
   [{ CHECKOUT_URL: 'https://{order_token}.example.com/' }, 'CHECKOUT_URL'],

@@ -54,7 +54,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       'BASE_URL',
       undefined,
       parseBaseUrl,
-      'must be an absolute http or https URL without query or fragment',
+      'must be an absolute http or https URL without query or fragment, with only letters, digits and -._~/ in its path',
     ),
     databaseUrl: read('DATABASE_URL', undefined, parseDatabaseUrl, 'must be a postgres:// URL'),
     dataDir: read('DATA_DIR', resolve(repository, '.data'), (text) => resolve(text), ''),

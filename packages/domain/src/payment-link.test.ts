@@ -62,6 +62,7 @@ describe('parseBaseUrl', () => {
     ['https://pay.example.com///', 'https://pay.example.com', ''],
     ['https://pay.example.com/gateway', 'https://pay.example.com/gateway', '/gateway'],
     ['https://pay.example.com/eu/gateway/', 'https://pay.example.com/eu/gateway', '/eu/gateway'],
+    ['https://pay.example.com/A-z_0.9~', 'https://pay.example.com/A-z_0.9~', '/A-z_0.9~'],
     ['http://localhost:8080', 'http://localhost:8080', ''],
     ['http://[::1]:8080/a', 'http://[::1]:8080/a', '/a'],
     ['HTTPS://Pay.Example.COM:443/Case', 'https://pay.example.com/Case', '/Case'],
@@ -92,6 +93,11 @@ describe('parseBaseUrl', () => {
     ['an empty query', 'https://pay.example.com?'],
     ['a fragment', 'https://pay.example.com/#a'],
     ['an empty fragment', 'https://pay.example.com#'],
+    ['an encoded character in its path', 'https://pay.example.com/p%C3%A4y'],
+    ['a letter that must be encoded in its path', 'https://pay.example.com/päy'],
+    ['a colon in its path, which a router reads as a parameter', 'https://pay.example.com/a:b'],
+    ['an asterisk in its path, which a router reads as a wildcard', 'https://pay.example.com/a*b'],
+    ['parentheses in its path', 'https://pay.example.com/(a)'],
   ])('refuses a URL with %s', (_, text) => {
     expect(parseBaseUrl(text)).toBeUndefined();
   });
