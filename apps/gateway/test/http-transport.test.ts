@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { validOrderInput } from '@gateway/domain/testing/order-fields';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { callTimeoutMs } from '../src/limits.ts';
 import { credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
 
 let gateway: RunningGateway;
@@ -13,12 +15,17 @@ afterAll(() => gateway?.close(), 60_000);
 /** Opens a connection, writes the text, and gives all that comes back until the gateway ends it. */
 async function exchange(text: string | Uint8Array): Promise<string> {
   const socket = connect(gateway.httpPort, '127.0.0.1');
+  socket.write(text);
+  return textOf(socket);
+}
+
+/** All that comes until the gateway ends the connection. */
+async function textOf(socket: Socket): Promise<string> {
   let received = '';
   socket.setEncoding('latin1').on('data', (piece) => {
     received += piece;
   });
   socket.on('error', () => {});
-  socket.write(text);
   await once(socket, 'close', { signal: AbortSignal.timeout(20_000) });
   return received;
 }
@@ -148,6 +155,18 @@ test('a body of 64 KiB is read, and one byte more is refused, with and without a
   expect(await exchange(chunked(65_536))).toMatch(/^HTTP\/1\.1 400 /);
   expect(await exchange(chunked(65_537))).toMatch(/^HTTP\/1\.1 413 /);
 });
+
+test('an order whose body takes longer than a call may is refused and not created', async () => {
+  const body = JSON.stringify(validOrderInput({ order_id: 'too-slow' }));
+  const socket = connect(gateway.httpPort, '127.0.0.1');
+  const answer = textOf(socket);
+  socket.write(`${orderHead(`content-length: ${body.length}`, 'connection: close')}${body.slice(0, 20)}`);
+  await sleep(callTimeoutMs + 100);
+  socket.write(body.slice(20));
+  expect(await answer).toMatch(/^HTTP\/1\.1 504 [\s\S]+"code":"deadline_exceeded"/);
+  const found = await fetch(`${gateway.url}/order/too-slow`, { headers: credentialHeaders(gateway.credentials) });
+  expect(found.status).toBe(404);
+}, 20_000);
 
 test('a body that ends early is no hang and no fault', async () => {
   const socket = connect(gateway.httpPort, '127.0.0.1');

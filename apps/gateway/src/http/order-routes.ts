@@ -57,9 +57,11 @@ function isPlainJson(headers: FastifyRequest['headers']): boolean {
 async function answer(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { caller, body } = request;
   if (caller === undefined) throw new Error('a request came past its admission');
+  const timeLeftMs = callTimeoutMs - reply.elapsedTime;
+  if (timeLeftMs <= 0) return refuse(deps, request, reply, { kind: 'deadline_exceeded' });
   const input = parseOrderJson(body instanceof Uint8Array ? body : new Uint8Array());
   if (!input.ok) return refuse(deps, request, reply, { kind: 'malformed_json', reason: input.failure });
-  const created = await createOrder(deps, caller, input.value, callTimeoutMs);
+  const created = await createOrder(deps, caller, input.value, timeLeftMs);
   if (!created.ok) return refuse(deps, request, reply, created.failure);
   return tell(deps, request, reply, created.value);
 }
