@@ -6,6 +6,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { callTimeoutMs } from '../src/limits.ts';
 import { credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
 
+const createOrderPath = '/gateway.v1.OrderService/CreateOrder';
+
 let gateway: RunningGateway;
 beforeAll(async () => {
   gateway = await runGateway();
@@ -111,8 +113,9 @@ test.each([
 });
 
 test('QUERY without a media type is no fault where a method of the service is', async () => {
-  const path = '/gateway.v1.OrderService/CreateOrder';
-  expect(await exchange(`QUERY ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`)).not.toMatch(/^HTTP\/1\.1 5/);
+  expect(await exchange(`QUERY ${createOrderPath} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`)).not.toMatch(
+    /^HTTP\/1\.1 5/,
+  );
   expect(gateway.faults).toEqual([]);
 });
 
@@ -154,6 +157,26 @@ test('a body of 64 KiB is read, and one byte more is refused, with and without a
     `${orderHead('transfer-encoding: chunked', 'connection: close')}${size.toString(16)}\r\n${padded(size)}\r\n0\r\n\r\n`;
   expect(await exchange(chunked(65_536))).toMatch(/^HTTP\/1\.1 400 /);
   expect(await exchange(chunked(65_537))).toMatch(/^HTTP\/1\.1 413 /);
+});
+
+test.each([
+  ['GET', '/health/live', {}, 200],
+  ['GET', '/health/ready', {}, 200],
+  ['GET', '/docs/errors', {}, 200],
+  ['GET', createOrderPath, {}, 405],
+  ['PUT', createOrderPath, { 'content-type': 'application/json' }, 405],
+  ['POST', createOrderPath, { 'content-type': 'text/plain' }, 415],
+  ['POST', createOrderPath, { 'content-type': 'application/json; charset=latin1' }, 415],
+  ['POST', createOrderPath, { 'content-type': 'no type' }, 400],
+  ['POST', createOrderPath, { 'content-type': 'application/json' }, 401],
+  ['POST', createOrderPath, { 'content-type': 'application/grpc-web+proto' }, 200],
+])('%s %s with %j carries x-request-id', async (method, path, headers: Record<string, string>, status) => {
+  const body = method === 'GET' ? null : '{}';
+  const made = await fetch(`${gateway.url}${path}`, { method, body, headers });
+  expect([made.status, made.headers.get('x-request-id')]).toEqual([status, expect.stringMatching(/^[0-9A-Za-z]{16}$/)]);
+  const named = { ...headers, 'x-request-id': 'shop-1' };
+  const echoed = await fetch(`${gateway.url}${path}`, { method, body, headers: named });
+  expect([echoed.status, echoed.headers.get('x-request-id')]).toEqual([status, 'shop-1']);
 });
 
 test('an order whose body takes longer than a call may is refused and not created', async () => {

@@ -26,6 +26,8 @@ export async function connectRoutes(app: FastifyInstance, deps: GatewayDeps): Pr
     scope.decorateRequest('jsonBody', undefined);
     scope.addHook('onRequest', async (request, reply) => {
       request.door = request.headers['content-type']?.startsWith('application/grpc-web') ? 'grpc-web' : 'connect';
+      // For Connect's own refusals before there is a call; the answer to a call brings the call's.
+      reply.header('x-request-id', request.id);
       drainAfterAnswer(request, reply);
     });
     scope.addHook('preParsing', async (request, _reply, payload) => {
@@ -42,7 +44,7 @@ export async function connectRoutes(app: FastifyInstance, deps: GatewayDeps): Pr
       const connectError = connectErrorOf(failure, request.id);
       return reply
         .code(codeToHttpStatus(connectError.code))
-        .headers({ 'content-type': 'application/json', 'x-request-id': request.id })
+        .header('content-type', 'application/json')
         .send(JSON.stringify(errorToJson(connectError, undefined)));
     });
     await scope.register(fastifyConnectPlugin, {

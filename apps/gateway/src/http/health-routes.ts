@@ -5,9 +5,12 @@ import type { FastifyInstance } from 'fastify';
  * orchestrators ask every few seconds.
  */
 export function healthRoutes(app: FastifyInstance, deps: { readonly isReady: () => Promise<boolean> }): void {
-  app.get('/health/live', async () => ({ status: 'ok' }));
-  app.get('/health/ready', async (_request, reply) => {
+  app.get('/health/live', async (request, reply) => reply.header('x-request-id', request.id).send({ status: 'ok' }));
+  app.get('/health/ready', async (request, reply) => {
     const ready = await deps.isReady();
-    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ok' : 'unavailable' });
+    return reply
+      .code(ready ? 200 : 503)
+      .header('x-request-id', request.id)
+      .send({ status: ready ? 'ok' : 'unavailable' });
   });
 }
