@@ -1,4 +1,5 @@
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Credentials } from '@gateway/domain/credentials';
 import type { BaseUrl } from '@gateway/domain/payment-link';
@@ -24,10 +25,22 @@ async function findOrMake(databaseUrl: string, dataDir: string): Promise<Credent
   const kept = await readCredentials(path);
   if (kept !== undefined && (await exists(databaseUrl, kept.clientId))) return kept;
   const credentials = await createMerchant(databaseUrl, 'Demo Shop');
-  const draft = `${path}.${process.pid}`;
+  const draft = `${path}.${randomUUID()}`;
   await writeFile(draft, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600 });
-  await rename(draft, path);
-  return credentials;
+  if (kept !== undefined) {
+    await rename(draft, path);
+    return credentials;
+  }
+  // Of two first starts at once, the first to get here decides; the other's merchant stays without a use.
+  const isFirst = await link(draft, path).then(() => true, isThere);
+  await rm(draft);
+  return isFirst ? credentials : ((await readCredentials(path)) ?? credentials);
+}
+
+/** False for a file that is there already. Throws any other error. */
+function isThere(error: NodeJS.ErrnoException): false {
+  if (error.code === 'EEXIST') return false;
+  throw error;
 }
 
 async function readCredentials(path: string): Promise<Credentials | undefined> {
