@@ -33,7 +33,10 @@ async function load(args: readonly string[], env = environment()) {
 test('a short run at every door passes its thresholds, is audited, and writes its reports', {
   timeout: limitMs,
 }, async () => {
-  const [jsonFile, htmlFile, journal] = ['run.json', 'run.html', 'run.ndjson'].map((name) => join(folder, name));
+  const [jsonFile, htmlFile, journal] = ['run.json', 'run.html', 'run.ndjson'].map((name) =>
+    // Folders that are not there yet are made.
+    join(folder, name.slice(4), name),
+  );
   const files = ['--json', `${jsonFile}`, '--html', `${htmlFile}`, '--journal', `${journal}`];
   const shares = ['--replay-share', '0.1', '--invalid-share', '0.1', '--merchants', '2', '--connections', '2'];
   const rate = ['--protocol', 'mixed', '--rate', '60', '--duration', '2s', '--workers', '2', '--error-rate', '0'];

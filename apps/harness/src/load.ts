@@ -1,6 +1,6 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { auditJournal, auditTold } from './audit/audit-journal.ts';
 import { openAuditDatabase } from './audit/open-audit-database.ts';
 import { asksForHelp } from './command-line.ts';
@@ -42,6 +42,7 @@ async function load(): Promise<number> {
   let given: Given | undefined;
   try {
     options = await readLoadOptions(args);
+    await makeFolders(options);
     given = await giveGateway(options);
   } catch (error) {
     process.stderr.write(`${messageOf(error)}\n${error instanceof ProfileFault ? '' : `\n${loadUsage}`}`);
@@ -62,6 +63,13 @@ async function load(): Promise<number> {
     await given?.close();
     await own?.stop();
     await rm(scratch, { recursive: true });
+  }
+}
+
+/** Makes the folders of the files that the run leaves, before anything is sent. */
+async function makeFolders({ journalFile, jsonFile, htmlFile }: LoadOptions): Promise<void> {
+  for (const file of [journalFile, jsonFile, htmlFile]) {
+    if (file !== undefined) await mkdir(dirname(file), { recursive: true });
   }
 }
 
