@@ -90,6 +90,10 @@ test('the command plays a recording at a gateway of its own, and refuses a bad o
   const { stdout } = await run('--speed', '2', '--fresh-order-ids', file);
   expect(stdout).toMatch(/invalid_order +2\n/);
   expect(stdout).toContain('passed');
+  const sample = fileURLToPath(new URL('../../recordings/sample.ndjson', import.meta.url));
+  const played = await run('--speed', '10', sample);
+  expect(played.stdout).toMatch(/created +6\n/);
+  expect(played.stdout).toMatch(/replayed +1\n/);
   writeFileSync(file, 'x');
   const bad = { code: 2, stdout: '', stderr: expect.stringContaining('traffic.ndjson, line 1: ') };
   await expect(run(file)).rejects.toMatchObject(bad);
