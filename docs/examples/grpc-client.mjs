@@ -1,5 +1,6 @@
 // Creates an order and finds it again with grpc-js, straight from the proto file. Packages: @grpc/grpc-js, @grpc/proto-loader.
-// Usage: PROTO_FOLDER=proto GRPC_ADDRESS=127.0.0.1:9090 CLIENT_ID=app_... CLIENT_SECRET=sk_... ORDER_ID=web-1001 node grpc-client.mjs
+// PROTO_FOLDER is the path of the repository's proto folder from where the program runs.
+// Usage: PROTO_FOLDER=../order-gateway/proto GRPC_ADDRESS=127.0.0.1:9090 CLIENT_ID=app_... CLIENT_SECRET=sk_... ORDER_ID=web-1001 node grpc-client.mjs
 import { credentials, loadPackageDefinition, Metadata } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 
