@@ -1,4 +1,4 @@
-// Every bound of the two listeners in one place, each with its reason. docs/decisions/ tells the libraries' own defaults.
+// Every bound of the two listeners in one place, each with its reason.
 
 /** The largest body or message, in bytes: an order with every field at its limit takes about 20 KiB as UTF-8. */
 export const messageBytesMax = 65_536;
