@@ -179,6 +179,35 @@ test.each([
   expect([echoed.status, echoed.headers.get('x-request-id')]).toEqual([status, 'shop-1']);
 });
 
+/** An order as it stands on the wire. */
+function orderRequest(orderId: string): string {
+  const body = JSON.stringify(validOrderInput({ order_id: orderId }));
+  return `${orderHead(`content-length: ${body.length}`)}${body}`;
+}
+
+/** The status of each answer that came, in their order. */
+function statusesOf(received: string): string[] {
+  return received.match(/(?<=HTTP\/1\.1 )\d{3}/g) ?? [];
+}
+
+test.each([
+  ['one order', () => orderRequest('before-1'), 'GARBAGE\r\n\r\n', ['201', '400']],
+  ['two orders', () => orderRequest('before-2') + orderRequest('before-3'), 'GARBAGE\r\n\r\n', ['201', '201', '400']],
+  ['an order and half a request', () => `${orderRequest('before-4')}GET /order/`, '\u0000', ['201', '400']],
+  [
+    'an order and a body that can not be read',
+    () => orderRequest('before-5') + orderHead('transfer-encoding: chunked'),
+    'x',
+    ['201', '400'],
+  ],
+  ['no request at all', () => '', 'GARBAGE\r\n\r\n', ['400']],
+])('what is no request does not overtake the answer to %s before it', async (_, before, unreadable, statuses) => {
+  for (const end of ['', 'MORE\r\n'.repeat(1_000)]) {
+    const received = await exchange(before() + unreadable + end);
+    expect(statusesOf(received).map((status) => status.replace('200', '201'))).toEqual(statuses);
+  }
+});
+
 test('an order whose body takes longer than a call may is refused and not created', async () => {
   const body = JSON.stringify(validOrderInput({ order_id: 'too-slow' }));
   const socket = connect(gateway.httpPort, '127.0.0.1');

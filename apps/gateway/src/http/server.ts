@@ -2,6 +2,7 @@ import type { Failure } from '@gateway/domain/failure';
 import { type FastifyInstance, fastify } from 'fastify';
 import * as limits from '../limits.ts';
 import { requestIdOf } from '../request-id.ts';
+import { watchAnswers } from './answers-under-way.ts';
 import { connectRoutes } from './connect-routes.ts';
 import { failureOf } from './failure-of-error.ts';
 import { healthRoutes } from './health-routes.ts';
@@ -46,9 +47,10 @@ export function createHttpListener(deps: HttpDeps, pathPrefix: string): HttpList
       connectionsCheckingInterval: limits.connectionsCheckEveryMs,
     },
     frameworkErrors: (error, request, reply) => refuse(deps, request, reply, failureOf(deps, error, request.id)),
-    clientErrorHandler: (error, socket) => answerUnreadable(error, socket, deps),
+    clientErrorHandler: (error, socket) => answerUnreadable(error, socket, deps, answers),
     genReqId: (request) => requestIdOf(request.headers['x-request-id']?.toString(), deps.randomBytes),
   });
+  const answers = watchAnswers(app.server);
   app.server.maxConnections = limits.connectionsMax;
   logRequests(app, deps.log);
   app.addHook('onRequest', (request, reply, done) => {

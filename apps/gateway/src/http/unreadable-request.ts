@@ -4,6 +4,7 @@ import type { Failure } from '@gateway/domain/failure';
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import type { Log } from '../log.ts';
 import { requestIdOf } from '../request-id.ts';
+import type { AnswersUnderWay } from './answers-under-way.ts';
 import { problemMediaType, problemOf } from './problem.ts';
 
 /** What Node.js's own refusals mean (nodejs.org, "Errors"). Whatever else llhttp can't read is no HTTP request. */
@@ -15,16 +16,29 @@ const nodeFailures: Readonly<Record<string, Failure>> = {
 
 const unreadable: Failure = { kind: 'malformed_json', reason: 'This is not a well-formed HTTP/1.1 request.' };
 
-/** Answers what the HTTP parser refuses before there is a request, in the same words as every other refusal. */
+interface UnreadableDeps {
+  readonly randomBytes: RandomBytes;
+  readonly baseUrl: () => BaseUrl;
+  readonly log: Log;
+}
+
+/**
+ * Answers what the HTTP parser refuses before there is a request, in the same words as every other refusal, once the requests
+ * that came before it on the connection have their answers.
+ */
 export function answerUnreadable(
   error: Error & { code?: string },
   socket: Socket,
-  deps: { readonly randomBytes: RandomBytes; readonly baseUrl: () => BaseUrl; readonly log: Log },
+  deps: UnreadableDeps,
+  answers: AnswersUnderWay,
 ): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
+  if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
+  else answers.after(socket, () => answerLast(error, socket, deps));
+}
+
+/** Writes the refusal and ends the connection, where the answer before has not done so. */
+function answerLast(error: Error & { code?: string }, socket: Socket, deps: UnreadableDeps): void {
+  if (!socket.writable) return;
   const requestId = requestIdOf(undefined, deps.randomBytes);
   const failure = nodeFailures[error.code ?? ''] ?? unreadable;
   const problem = problemOf(failure, requestId, deps.baseUrl());
