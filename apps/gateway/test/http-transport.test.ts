@@ -144,6 +144,12 @@ test.each([
   expect((await postOrder(gateway, '{}', { 'content-type': type })).status).toBe(400);
 });
 
+test('a body that is told to be as it is, in any case, is taken', async () => {
+  for (const coding of ['identity', 'Identity', 'IDENTITY']) {
+    expect((await postOrder(gateway, '{}', { 'content-encoding': coding })).status).toBe(400);
+  }
+});
+
 test('a compressed body is refused', async () => {
   const response = await postOrder(gateway, '{}', { 'content-encoding': 'gzip' });
   expect(response.status).toBe(415);

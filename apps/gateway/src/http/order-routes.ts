@@ -49,7 +49,7 @@ async function admit(
 function isPlainJson(headers: FastifyRequest['headers']): boolean {
   const encoding = headers['content-encoding'] ?? 'identity';
   return (
-    encoding === 'identity' &&
+    encoding.toLowerCase() === 'identity' &&
     /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?;?$/i.test(headers['content-type'] ?? '')
   );
 }
