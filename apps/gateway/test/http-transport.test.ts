@@ -33,9 +33,13 @@ async function textOf(socket: Socket): Promise<string> {
 }
 
 function orderHead(...more: string[]): string {
-  const { 'x-client-id': id, 'x-client-secret': secret } = credentialHeaders(gateway.credentials);
+  return postHead(gateway, '/order', ...more);
+}
+
+function postHead({ credentials }: RunningGateway, path: string, ...more: string[]): string {
+  const { 'x-client-id': id, 'x-client-secret': secret } = credentialHeaders(credentials);
   const lines = [
-    'POST /order HTTP/1.1',
+    `POST ${path} HTTP/1.1`,
     'host: x',
     `x-client-id: ${id}`,
     `x-client-secret: ${secret}`,
@@ -233,6 +237,31 @@ test('a body that ends early is no hang and no fault', async () => {
   await once(socket.resume(), 'close', { signal: AbortSignal.timeout(20_000) });
   expect(gateway.faults).toEqual([]);
 });
+
+test('answers that are given while the gateway closes say that the connection ends', async () => {
+  const closing = await runGateway();
+  const body = JSON.stringify(validOrderInput({ order_id: 'closing' }));
+  const length = `content-length: ${body.length}`;
+  const exchanges = [
+    { begin: postHead(closing, '/order', length), end: body, expected: '201' },
+    { begin: postHead(closing, createOrderPath, length), end: body, expected: '200' },
+    { begin: 'GET /health/live HTTP/1.1\r\nhost: x\r\n', end: '\r\n', expected: '200' },
+    { begin: 'GET /%zz HTTP/1.1\r\nhost: x\r\n', end: '\r\n', expected: '404' },
+  ].map((exchange) => {
+    const socket = connect(closing.httpPort, '127.0.0.1');
+    socket.write(exchange.begin);
+    return { ...exchange, socket, answer: textOf(socket) };
+  });
+  await sleep(300);
+  const closed = closing.close();
+  for (const { socket, end, expected, answer } of exchanges) {
+    socket.write(end);
+    const received = await answer;
+    expect(received).toMatch(/\r\nconnection: close\r\n/i);
+    expect(statusesOf(received)).toEqual([expected]);
+  }
+  await closed;
+}, 60_000);
 
 test('1,000 silent or slow sockets are closed within 15 s while ordinary requests go on', async () => {
   const openings = [

@@ -5,6 +5,8 @@ import type { Socket } from 'node:net';
 export interface AnswersUnderWay {
   /** Acts once no answer is left to go out on the connection: once, however often it is asked to wait for the same answer. */
   after(socket: Socket, act: () => void): void;
+  /** From now on the latest answer of every connection says that it is the last, where it has not begun. */
+  endConnections(): void;
 }
 
 /** The answer to the latest request of a connection, and the one before where that had not gone out yet. */
@@ -17,7 +19,9 @@ interface Latest {
 export function watchAnswers(server: Server): AnswersUnderWay {
   const latest = new Map<Socket, Latest>();
   const waitedFor = new WeakSet<ServerResponse>();
+  let ending = false;
   server.prependListener('request', ({ socket }, answer) => {
+    if (ending) answer.setHeader('connection', 'close');
     const before = latest.get(socket)?.answer;
     if (before === undefined) socket.once('close', () => latest.delete(socket));
     latest.set(socket, { answer, before: before?.writableFinished === false ? before : undefined });
@@ -30,6 +34,10 @@ export function watchAnswers(server: Server): AnswersUnderWay {
         waitedFor.add(answer);
         answer.once('finish', act);
       }
+    },
+    endConnections() {
+      ending = true;
+      for (const { answer } of latest.values()) if (!answer.headersSent) answer.setHeader('connection', 'close');
     },
   };
 }

@@ -78,7 +78,10 @@ export function createHttpListener(deps: HttpDeps, pathPrefix: string): HttpList
       const address = app.server.address();
       return typeof address === 'object' && address !== null ? address.port : port;
     },
-    close: () => close(app),
+    async close() {
+      answers.endConnections();
+      await close(app);
+    },
   };
 }
 
