@@ -35,6 +35,11 @@ async function newToken(at: RunningGateway, overrides: Record<string, unknown> =
 
 const unknownToken = 'A'.repeat(32);
 
+function withoutDate(headers: Headers | undefined): Record<string, string> {
+  const { date, ...others } = Object.fromEntries(headers ?? []);
+  return others;
+}
+
 describe('the payment link', () => {
   test('is the link that the creation answered, and shows who is paid what, for what, and the way back', async () => {
     const order = validOrderInput({ order_id: 'shown', return_url: 'https://shop.example.com/back?cart=5&x=%20#top' });
@@ -136,15 +141,24 @@ describe('an unknown link', () => {
     },
   );
 
-  test('is the same page whether the token has the form or not', async () => {
-    const answers = await Promise.all([unknownToken, 'x'].map((token) => getPage(gateway, token)));
-    expect(answers[0]?.text).toBe(answers[1]?.text);
-    expect(answers[0]?.text).toContain(pageTexts.en.unknownTitle);
+  test('is the same page whether the token has the form or not, and whether it can be decoded or not', async () => {
+    const browser = { accept: 'text/html', 'accept-language': 'de', 'x-request-id': 'same' };
+    for (const at of [gateway, withCheckout]) {
+      const tokens = [unknownToken, 'x', '%ff', '%zz', `${unknownToken}%`, 'x'.repeat(2_000)];
+      const [first, ...others] = await Promise.all(tokens.map((token) => getPage(at, token, browser)));
+      expect(first?.text).toContain(pageTexts.de.unknownTitle);
+      for (const { status, text, headers } of others) {
+        expect([status, text]).toEqual([404, first?.text]);
+        expect(withoutDate(headers)).toEqual(withoutDate(first?.headers));
+      }
+    }
+    expect(gateway.faults).toEqual([]);
   });
 
-  test('is a problem document for who asks for JSON', async () => {
-    const { status, headers, text } = await getPage(gateway, unknownToken, { accept: 'application/json' });
+  test.each([unknownToken, '%zz'])('such as %j is a problem document for who asks for JSON', async (token) => {
+    const { status, headers, text } = await getPage(gateway, token, { accept: 'application/json' });
     expect([status, headers.get('content-type')]).toEqual([404, expect.stringContaining('application/problem+json')]);
+    expect(headers.get('cache-control')).toBe('no-store');
     expect(JSON.parse(text)).toMatchObject({ code: 'not_found', request_id: headers.get('x-request-id') });
   });
 });

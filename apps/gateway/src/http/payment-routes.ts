@@ -45,6 +45,15 @@ export function paymentRoutes(app: FastifyInstance, deps: PaymentDeps): void {
   });
 }
 
+/** A link that can't be decoded reaches no route, and is answered as any other unknown one. */
+export function refuseUndecodableLink(
+  deps: PaymentDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  return tellFailure(deps, request, reply.headers(pageHeaders), negotiate(request.headers), { kind: 'not_found' });
+}
+
 /** A fault of ours gets a page too. */
 async function find(
   deps: PaymentDeps,

@@ -8,7 +8,7 @@ import { failureOf } from './failure-of-error.ts';
 import { healthRoutes } from './health-routes.ts';
 import { orderLookupRoutes } from './order-lookup-routes.ts';
 import { orderRoutes } from './order-routes.ts';
-import { type PaymentDeps, paymentRoutes } from './payment-routes.ts';
+import { type PaymentDeps, paymentRoutes, refuseUndecodableLink } from './payment-routes.ts';
 import { referenceRoutes } from './reference-routes.ts';
 import { refuse } from './refuse.ts';
 import { logRequests } from './request-log.ts';
@@ -46,7 +46,13 @@ export function createHttpListener(deps: HttpDeps, pathPrefix: string): HttpList
       headersTimeout: limits.headersTimeoutMs,
       connectionsCheckingInterval: limits.connectionsCheckEveryMs,
     },
-    frameworkErrors: (error, request, reply) => refuse(deps, request, reply, failureOf(deps, error, request.id)),
+    frameworkErrors: (error, request, reply) => {
+      const fail = (cause: unknown) => refuse(deps, request, reply, failureOf(deps, cause, request.id));
+      const isRead = request.method === 'GET' || request.method === 'HEAD';
+      if (isRead && request.url.startsWith(`${pathPrefix}/payment/`))
+        refuseUndecodableLink(deps, request, reply).catch(fail);
+      else fail(error);
+    },
     clientErrorHandler: (error, socket) => answerUnreadable(error, socket, deps, answers),
     genReqId: (request) => requestIdOf(request.headers['x-request-id']?.toString(), deps.randomBytes),
   });
