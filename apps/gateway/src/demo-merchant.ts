@@ -27,20 +27,19 @@ async function findOrMake(databaseUrl: string, dataDir: string): Promise<Credent
   const credentials = await createMerchant(databaseUrl, 'Demo Shop');
   const draft = `${path}.${randomUUID()}`;
   await writeFile(draft, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600 });
-  if (kept !== undefined) {
-    await rename(draft, path);
-    return credentials;
-  }
   // Of two first starts at once, the first to get here decides; the other's merchant stays without a use.
-  const isFirst = await link(draft, path).then(() => true, isThere);
-  await rm(draft);
-  return isFirst ? credentials : ((await readCredentials(path)) ?? credentials);
-}
-
-/** False for a file that is there already. Throws any other error. */
-function isThere(error: NodeJS.ErrnoException): false {
-  if (error.code === 'EEXIST') return false;
-  throw error;
+  const isFirst = await link(draft, path).then(
+    () => true,
+    () => false,
+  );
+  const theirs = isFirst || kept !== undefined ? undefined : await readCredentials(path);
+  if (isFirst || theirs !== undefined) {
+    await rm(draft);
+    return theirs ?? credentials;
+  }
+  // What is there holds no credentials, or those of a merchant that this database does not have.
+  await rename(draft, path);
+  return credentials;
 }
 
 async function readCredentials(path: string): Promise<Credentials | undefined> {
