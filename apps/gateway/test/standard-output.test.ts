@@ -1,19 +1,18 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { endProcesses, environment, keepTrackOf, newDataDir, processLimitMs } from './gateway-process.ts';
 
 afterEach(endProcesses, processLimitMs);
 
-/** Starts a gateway whose log goes to `stdout`, and waits until it answers, as its ready line may be lost. */
+/** Starts a gateway whose log goes to `stdout`. */
 async function startWith(stdout: 'pipe' | number) {
-  const port = await freePort();
   const child = spawn(process.execPath, ['src/main.ts'], {
     cwd: join(import.meta.dirname, '..'),
-    env: environment(await newDataDir(), { HTTP_PORT: port }),
+    env: environment(await newDataDir()),
     stdio: ['ignore', stdout, 'pipe'],
   });
   keepTrackOf(child);
@@ -21,31 +20,20 @@ async function startWith(stdout: 'pipe' | number) {
   child.stderr?.on('data', (piece) => {
     told += piece;
   });
-  const url = `http://127.0.0.1:${port}`;
-  const isLive = () =>
-    fetch(`${url}/health/live`).then(
-      ({ status }) => status,
-      () => 0,
-    );
-  await expect.poll(isLive).toBe(200);
+  // The banner on standard error comes once the gateway is ready; the line that says so may be lost.
+  const address = () => /The gateway serves (\S+)\. Demo merchant/.exec(told)?.[1] ?? '';
+  await expect.poll(address).not.toBe('');
+  const url = address();
   return {
     url,
     told: () => told,
-    isLive,
+    isLive: async () => (await fetch(`${url}/health/live`)).ok,
     async end() {
       const exit = once(child, 'exit');
       child.kill('SIGTERM');
       return (await exit)[0];
     },
   };
-}
-
-async function freePort(): Promise<string> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const address = probe.address();
-  probe.close();
-  return typeof address === 'object' && address !== null ? String(address.port) : '';
 }
 
 /** A call that is refused before any work, and makes a line of 200 characters at least. */
@@ -70,13 +58,17 @@ test('a file gets every line, the last ones too', async () => {
   expect(messages).toContain('stopping');
 }, 120_000);
 
-test.runIf(process.platform === 'linux')(
+const alwaysFull = '/dev/full';
+const hasAlwaysFull = existsSync(alwaysFull);
+if (!hasAlwaysFull) process.stderr.write(`\nLEFT OUT: a log on a full disk. This machine has no ${alwaysFull}.\n\n`);
+
+test.runIf(hasAlwaysFull)(
   'a full disk costs the lines and nothing else',
   async () => {
-    const full = await open('/dev/full', 'w');
+    const full = await open(alwaysFull, 'w');
     const gateway = await startWith(full.fd);
     for (let number = 0; number < 100; number += 1) expect(await callRefused(gateway.url, number)).toBe(415);
-    expect(await gateway.isLive()).toBe(200);
+    expect(await gateway.isLive()).toBe(true);
     await expect.poll(gateway.told).toMatch(/^log lines are lost: .*ENOSPC/m);
     expect(await gateway.end()).toBe(0);
     await full.close();
@@ -88,6 +80,6 @@ test('a reader that has stopped keeps the gateway neither from answering nor fro
   const gateway = await startWith('pipe');
   // Nobody reads the pipe, which holds 64 KiB on Linux.
   for (let number = 0; number < 2_000; number += 1) expect(await callRefused(gateway.url, number)).toBe(415);
-  expect(await gateway.isLive()).toBe(200);
+  expect(await gateway.isLive()).toBe(true);
   expect(await gateway.end()).toBe(0);
 }, 120_000);
