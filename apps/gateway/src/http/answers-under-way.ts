@@ -9,26 +9,40 @@ export interface AnswersUnderWay {
   endConnections(): void;
 }
 
-/** The answer to the latest request of a connection, and the one before where that had not gone out yet. */
-interface Latest {
-  readonly answer: ServerResponse;
-  readonly before: ServerResponse | undefined;
+/** The answer to the latest request of a connection until it has gone out, and the one before that. */
+interface Connection {
+  answer: ServerResponse | undefined;
+  before: ServerResponse | undefined;
 }
 
 /** Watches a listener from now on. A connection's answers go out in the order of its requests, so the latest one tells. */
 export function watchAnswers(server: Server): AnswersUnderWay {
-  const latest = new Map<Socket, Latest>();
+  const connections = new Map<Socket, Connection>();
   const waitedFor = new WeakSet<ServerResponse>();
   let ending = false;
+  const open = (socket: Socket): Connection => {
+    const connection: Connection = { answer: undefined, before: undefined };
+    connections.set(socket, connection);
+    socket.once('close', () => connections.delete(socket));
+    return connection;
+  };
+  /** An idle connection keeps no answer in memory. */
+  const letGo = function (this: ServerResponse) {
+    const connection = connections.get(this.req.socket);
+    if (connection?.answer !== this) return;
+    connection.answer = undefined;
+    connection.before = undefined;
+  };
   server.prependListener('request', ({ socket }, answer) => {
     if (ending) answer.setHeader('connection', 'close');
-    const before = latest.get(socket)?.answer;
-    if (before === undefined) socket.once('close', () => latest.delete(socket));
-    latest.set(socket, { answer, before: before?.writableFinished === false ? before : undefined });
+    const connection = connections.get(socket) ?? open(socket);
+    connection.before = connection.answer;
+    connection.answer = answer;
+    answer.once('finish', letGo);
   });
   return {
     after(socket, act) {
-      const answer = lastToCome(latest.get(socket));
+      const answer = lastToCome(connections.get(socket));
       if (answer === undefined || answer.writableFinished) act();
       else if (!waitedFor.has(answer)) {
         waitedFor.add(answer);
@@ -37,14 +51,15 @@ export function watchAnswers(server: Server): AnswersUnderWay {
     },
     endConnections() {
       ending = true;
-      for (const { answer } of latest.values()) if (!answer.headersSent) answer.setHeader('connection', 'close');
+      for (const { answer } of connections.values()) {
+        if (answer?.headersSent === false) answer.setHeader('connection', 'close');
+      }
     },
   };
 }
 
 /** A request that is not complete gets no answer any more, unless that has begun. */
-function lastToCome(latest: Latest | undefined): ServerResponse | undefined {
-  if (latest === undefined) return undefined;
-  const { answer, before } = latest;
-  return answer.req.complete || answer.headersSent ? answer : before;
+function lastToCome(connection: Connection | undefined): ServerResponse | undefined {
+  const answer = connection?.answer;
+  return answer === undefined || answer.req.complete || answer.headersSent ? answer : connection?.before;
 }
