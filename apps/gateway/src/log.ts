@@ -78,6 +78,8 @@ export function createLog(): Log {
  * error, once. A file takes lines again when its disk has room; Node.js's stream of one would not.
  */
 function openOutput(): (lines: string) => void {
+  // Where standard error is gone too, as with a closed terminal, there is nobody to tell.
+  process.stderr.on('error', () => {});
   let isTold = false;
   const lose = (error: unknown) => {
     if (!isTold) process.stderr.write(`log lines are lost: ${error instanceof Error ? error.message : error}\n`);

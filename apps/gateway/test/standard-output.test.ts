@@ -28,6 +28,10 @@ async function startWith(stdout: 'pipe' | number) {
     url,
     told: () => told,
     isLive: async () => (await fetch(`${url}/health/live`)).ok,
+    stopReading() {
+      child.stdout?.destroy();
+      child.stderr?.destroy();
+    },
     async end() {
       const exit = once(child, 'exit');
       child.kill('SIGTERM');
@@ -80,6 +84,14 @@ test('a reader that has stopped keeps the gateway neither from answering nor fro
   const gateway = await startWith('pipe');
   // Nobody reads the pipe, which holds 64 KiB on Linux.
   for (let number = 0; number < 2_000; number += 1) expect(await callRefused(gateway.url, number)).toBe(415);
+  expect(await gateway.isLive()).toBe(true);
+  expect(await gateway.end()).toBe(0);
+}, 120_000);
+
+test('readers of standard output and standard error that are gone cost the lines and nothing else', async () => {
+  const gateway = await startWith('pipe');
+  gateway.stopReading();
+  for (let number = 0; number < 100; number += 1) expect(await callRefused(gateway.url, number)).toBe(415);
   expect(await gateway.isLive()).toBe(true);
   expect(await gateway.end()).toBe(0);
 }, 120_000);
