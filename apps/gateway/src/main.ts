@@ -1,9 +1,9 @@
 import { setFlagsFromString } from 'node:v8';
-import { readConfig } from './config.ts';
+import { type Config, readConfig } from './config.ts';
 import { openDatabase } from './database.ts';
 import { demoBanner, keepDemoMerchant } from './demo-merchant.ts';
 import { openGateway } from './gateway.ts';
-import { createLog } from './log.ts';
+import { createLog, type Log } from './log.ts';
 import { onStopSignal, run } from './run.ts';
 
 // A full collection of garbage when the heap has doubled, in place of grown to five times: stops of 12 to 35 ms, not of 40 to
@@ -13,22 +13,19 @@ setFlagsFromString('--heap-growing-percent=100');
 await run(async () => {
   const config = readConfig(process.env);
   const log = createLog();
-  const database = await openDatabase(config);
-  const start = async () => {
-    // Before the doors open: from "ready" on nothing but a signal ends the process.
-    const demoMerchant = database.embedded ? await keepDemoMerchant(database.url, config.dataDir) : undefined;
-    return { demoMerchant, gateway: await openGateway({ ...config, databaseUrl: database.url }, log) };
-  };
-  const { demoMerchant, gateway } = await start().catch(async (error: unknown) => {
-    await database.close();
-    throw error;
-  });
+  const opening = open(config, log);
+  let isStopping = false;
+  // From here on, as what has started by then must not be left behind: a start is finished before it is undone.
   onStopSignal(async () => {
+    isStopping = true;
     log.info('stopping');
+    const { database, gateway } = await opening;
     await gateway.close();
     await database.close();
     await log.flush();
   });
+  const { gateway, demoMerchant } = await opening;
+  if (isStopping) return;
   log.info('ready', {
     http_url: `http://${config.host}:${gateway.httpPort}`,
     grpc_address: `${config.host}:${gateway.grpcPort}`,
@@ -36,3 +33,16 @@ await run(async () => {
   });
   if (demoMerchant !== undefined) process.stderr.write(demoBanner(demoMerchant, gateway.baseUrl));
 });
+
+async function open(config: Config, log: Log) {
+  const database = await openDatabase(config);
+  try {
+    // Before the doors open: from "ready" on nothing but a signal ends the process.
+    const demoMerchant = database.embedded ? await keepDemoMerchant(database.url, config.dataDir) : undefined;
+    const gateway = await openGateway({ ...config, databaseUrl: database.url }, log);
+    return { database, demoMerchant, gateway };
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}

@@ -5,7 +5,7 @@ import { openDatabase } from './database.ts';
 import { type MerchantCommand, merchantUsage, readMerchantCommand } from './merchant-command.ts';
 import { createMerchant } from './new-merchant.ts';
 import { createRandomBytes } from './random-bytes.ts';
-import { run, StartError } from './run.ts';
+import { onStopSignal, run, StartError } from './run.ts';
 
 /** Merchants read from the database at once. */
 const listPage = 500;
@@ -13,6 +13,15 @@ const listPage = 500;
 await run(async () => {
   const command = readMerchantCommand(process.argv.slice(2), Date.now());
   if (command.kind === 'help') return print(merchantUsage);
+  const work = openAndCarryOut(command);
+  // Brought to its end, which takes a moment: else its PostgreSQL would be left behind, or a secret made and not shown.
+  onStopSignal(() => work);
+  await work;
+});
+
+type WorkingCommand = Exclude<MerchantCommand, { kind: 'help' }>;
+
+async function openAndCarryOut(command: WorkingCommand): Promise<void> {
   const database = await openDatabase(readConfig(process.env));
   const accounts = openMerchantAccounts(database.url);
   try {
@@ -21,13 +30,9 @@ await run(async () => {
     await accounts.close();
     await database.close();
   }
-});
+}
 
-async function carryOut(
-  command: Exclude<MerchantCommand, { kind: 'help' }>,
-  accounts: MerchantAccounts,
-  databaseUrl: string,
-): Promise<void> {
+async function carryOut(command: WorkingCommand, accounts: MerchantAccounts, databaseUrl: string): Promise<void> {
   switch (command.kind) {
     case 'create': {
       const { clientId, clientSecret } = await createMerchant(databaseUrl, command.name);

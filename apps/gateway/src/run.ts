@@ -23,7 +23,7 @@ function told(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-/** Stops the program in an orderly way at SIGTERM or SIGINT, once; a second signal ends it at once. */
+/** Stops the program in an orderly way at a signal to end, once; a second one ends it at once. SIGHUP: the terminal was closed. */
 export function onStopSignal(stop: () => Promise<void>): void {
   let stopping = false;
   const handle = () => {
@@ -38,6 +38,5 @@ export function onStopSignal(stop: () => Promise<void>): void {
       },
     );
   };
-  process.on('SIGTERM', handle);
-  process.on('SIGINT', handle);
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, handle);
 }

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -8,6 +9,7 @@ import {
   endProcesses,
   environment,
   isAlive,
+  keepTrackOf,
   newDataDir,
   postgresPid,
   processLimitMs,
@@ -69,6 +71,38 @@ test('SIGTERM lets a request under way finish, stops PostgreSQL and ends with 0'
   // Polled, because the process stays listed until the system takes note of its end.
   await expect.poll(() => isAlive(pid)).toBe(false);
 }, 120_000);
+
+test('SIGHUP, as of a terminal that was closed, stops PostgreSQL too', async () => {
+  const dataDir = await newDataDir();
+  const gateway = await startProcess(dataDir);
+  gateway.child.kill('SIGHUP');
+  expect(await gateway.exited).toBe(0);
+  await expect(postgresPid(dataDir)).rejects.toThrow();
+}, 120_000);
+
+test.each([
+  ['the gateway', 'src/main.ts', []],
+  ['a merchant command', 'src/merchant.ts', ['list']],
+])(
+  '%s that is told to end while PostgreSQL starts leaves none behind',
+  async (_, script, args) => {
+    const dataDir = await newDataDir();
+    const child = spawn(process.execPath, [script, ...args], {
+      cwd: join(import.meta.dirname, '..'),
+      env: environment(dataDir),
+      stdio: 'ignore',
+    });
+    keepTrackOf(child);
+    const exit = once(child, 'exit');
+    await expect
+      .poll(() => postgresPid(dataDir).catch(() => 'none'), { interval: 5, timeout: 30_000 })
+      .not.toBe('none');
+    child.kill('SIGTERM');
+    expect(await exit).toEqual([0, null]);
+    await expect(postgresPid(dataDir)).rejects.toThrow();
+  },
+  120_000,
+);
 
 test('a merchant can be made while the gateway runs and while it does not, and works at once', async () => {
   const dataDir = await newDataDir();
