@@ -133,6 +133,30 @@ test(
 );
 
 test(
+  'answers a call as any other where its authority is no host, as that of Node.js clients on an IPv6 address',
+  async () => {
+    await whileCallsGoOn(async ({ port }) => {
+      const session = openSession(port);
+      for (const authority of ['::1:9090', '[']) {
+        for (const [mediaType, data] of [
+          ['application/grpc', Buffer.alloc(0)],
+          ['application/grpc+json', Buffer.from('{}')],
+        ] as const) {
+          const { trailers } = await sendCall(session, {
+            headers: { ...headers, ':authority': authority, 'content-type': mediaType },
+            pieces: [frame(data)],
+            ends: true,
+          });
+          expect([authority, mediaType, trailers['grpc-status']]).toEqual([authority, mediaType, '3']);
+        }
+      }
+      session.close();
+    });
+  },
+  testTimeoutMs,
+);
+
+test(
   'answers or closes every call that is cut short, announces too much or says nonsense',
   async () => {
     await whileCallsGoOn(async ({ port }) => {

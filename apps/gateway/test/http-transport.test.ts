@@ -124,6 +124,21 @@ test('QUERY without a media type is no fault where a method of the service is', 
 });
 
 test.each([
+  ['that is no host', '1.1', 'host: not a host\r\n'],
+  ['without the brackets of IPv6', '1.1', 'host: ::1:8080\r\n'],
+  ['that is empty', '1.1', 'host:\r\n'],
+  ['that HTTP/1.0 does not ask for', '1.0', ''],
+])('a Host %s makes no other answer, at the JSON door and over Connect', async (_, version, host) => {
+  for (const path of ['/order', createOrderPath]) {
+    const head = postHead(gateway, path, 'content-length: 2', 'connection: close');
+    const request = head.replace('HTTP/1.1', `HTTP/${version}`).replace('host: x\r\n', host);
+    const answer = await exchange(`${request}{}`);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    expect(answer).toContain('invalid_order');
+  }
+});
+
+test.each([
   ['text/plain'],
   ['application/x-www-form-urlencoded'],
   ['application/jsonp'],

@@ -1,4 +1,10 @@
-import { constants, createServer, type Http2Server, type ServerHttp2Stream } from 'node:http2';
+import {
+  constants,
+  createServer,
+  type Http2Server,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
+} from 'node:http2';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
 import * as limits from '../limits.ts';
 import { guardConnections } from './connections.ts';
@@ -56,10 +62,18 @@ export function createGrpcListener(deps: GatewayDeps, { lane = true }: GrpcListe
   };
 }
 
-/** Connect's adapter throws where it can't make a URL of what was sent; uncaught, that would end the process. */
-function handOver(connect: Http2Server, stream: ServerHttp2Stream, ...rest: readonly unknown[]): void {
+/**
+ * Connect's adapter makes a URL of authority and path, which nobody looks at, and throws where it can't; uncaught, that would end
+ * the process. A Node.js client on an IPv6 address sends one without brackets, so the authority is not told to Connect.
+ */
+function handOver(
+  connect: Http2Server,
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  ...rest: readonly unknown[]
+): void {
   try {
-    connect.emit('stream', stream, ...rest);
+    connect.emit('stream', stream, { ...headers, ':authority': 'gateway' }, ...rest);
   } catch {
     stream.close(constants.NGHTTP2_PROTOCOL_ERROR);
   }

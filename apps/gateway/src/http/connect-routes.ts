@@ -28,6 +28,8 @@ export async function connectRoutes(app: FastifyInstance, deps: GatewayDeps): Pr
       request.door = request.headers['content-type']?.startsWith('application/grpc-web') ? 'grpc-web' : 'connect';
       // For Connect's own refusals before there is a call; the answer to a call brings the call's.
       reply.header('x-request-id', request.id);
+      // Connect makes a URL of host and path that nobody looks at, and where it can't, answers 200 with an empty body.
+      request.raw.headers.host = 'gateway';
       drainAfterAnswer(request, reply);
     });
     scope.addHook('preParsing', async (request, _reply, payload) => {
