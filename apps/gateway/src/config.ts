@@ -5,12 +5,12 @@ import { isClientId } from '@gateway/domain/credentials';
 import { type BaseUrl, parseBaseUrl } from '@gateway/domain/payment-link';
 
 export interface Config {
-  /** The address that both listeners bind. */
+  /** The address that both listeners bind, or a name of it. */
   readonly host: string;
   /** 0 takes any free port. */
   readonly httpPort: number;
   readonly grpcPort: number;
-  /** Absent: `http://localhost:` and the port that the HTTP listener got. */
+  /** Absent: `http://localhost:`, or the address where that leads elsewhere, and the port that the HTTP listener got. */
   readonly baseUrl: BaseUrl | undefined;
   /** Absent: the embedded PostgreSQL, with its data in `dataDir`. */
   readonly databaseUrl: string | undefined;

@@ -27,8 +27,8 @@ await run(async () => {
   const { gateway, demoMerchant } = await opening;
   if (isStopping) return;
   log.info('ready', {
-    http_url: `http://${config.host}:${gateway.httpPort}`,
-    grpc_address: `${config.host}:${gateway.grpcPort}`,
+    http_url: `http://${gateway.host}:${gateway.httpPort}`,
+    grpc_address: `${gateway.host}:${gateway.grpcPort}`,
     base_url: gateway.baseUrl,
   });
   if (demoMerchant !== undefined) process.stderr.write(demoBanner(demoMerchant, gateway.baseUrl));

@@ -16,6 +16,7 @@ export interface GatewayProcess {
   readonly child: ChildProcess;
   readonly url: string;
   readonly grpcUrl: string;
+  readonly baseUrl: string;
   /** What it wrote to standard output so far, line by line. */
   readonly lines: readonly string[];
   readonly exited: Promise<number | null>;
@@ -55,8 +56,8 @@ export function environment(dataDir: string, more: Record<string, string> = {}):
 }
 
 /** Starts `main.ts` and waits for its ready line. */
-export async function startProcess(dataDir: string): Promise<GatewayProcess> {
-  const child = spawn(process.execPath, ['src/main.ts'], { cwd: folder, env: environment(dataDir) });
+export async function startProcess(dataDir: string, more: Record<string, string> = {}): Promise<GatewayProcess> {
+  const child = spawn(process.execPath, ['src/main.ts'], { cwd: folder, env: environment(dataDir, more) });
   children.push(child);
   const lines: string[] = [];
   let stderr = '';
@@ -64,7 +65,7 @@ export async function startProcess(dataDir: string): Promise<GatewayProcess> {
     stderr += piece;
   });
   const exited = once(child, 'exit').then(([code]) => code as number | null);
-  const ready = new Promise<{ http_url: string; grpc_address: string }>((resolve, reject) => {
+  const ready = new Promise<{ http_url: string; grpc_address: string; base_url: string }>((resolve, reject) => {
     createInterface({ input: child.stdout }).on('line', (line) => {
       lines.push(line);
       const facts = JSON.parse(line);
@@ -72,9 +73,9 @@ export async function startProcess(dataDir: string): Promise<GatewayProcess> {
     });
     exited.then((code) => reject(new Error(`the gateway ended with ${code}: ${stderr}`)));
   });
-  const { http_url, grpc_address } = await ready;
+  const { http_url, grpc_address, base_url } = await ready;
   return {
-    ...{ child, url: http_url, grpcUrl: `http://${grpc_address}`, lines, exited },
+    ...{ child, url: http_url, grpcUrl: `http://${grpc_address}`, baseUrl: base_url, lines, exited },
     async credentials() {
       await until(() => /x-client-secret: +\S+\n/.test(stderr), 'the demo merchant was not printed');
       const [clientId, clientSecret] = ['x-client-id', 'x-client-secret'].map(

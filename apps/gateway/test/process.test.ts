@@ -2,7 +2,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
+import { createClient } from '@connectrpc/connect';
+import { createGrpcTransport } from '@connectrpc/connect-node';
+import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@gateway/domain/testing/order-fields';
 import { afterEach, expect, test } from 'vitest';
 import {
@@ -120,6 +124,39 @@ test('a merchant can be made while the gateway runs and while it does not, and w
     expect(created.status).toBe(201);
   }
 }, 120_000);
+
+const hasIpv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1'));
+if (!hasIpv6) process.stderr.write('\nLEFT OUT: listening on ::1. This machine has no IPv6.\n\n');
+
+test.each([
+  ['localhost', '127.0.0.1', 'localhost'],
+  ['0.0.0.0', '0.0.0.0', 'localhost'],
+  ...(hasIpv6
+    ? [
+        ['::1', '[::1]', '[::1]'],
+        ['::', '[::]', 'localhost'],
+      ]
+    : []),
+])(
+  'with HOST=%s both doors are where the ready line says, and so is the base URL',
+  async (HOST, host, baseHost) => {
+    const gateway = await startProcess(await newDataDir(), { HOST });
+    const credentials = await gateway.credentials();
+    const { port } = new URL(gateway.url);
+    expect([gateway.url, gateway.baseUrl]).toEqual([`http://${host}:${port}`, `http://${baseHost}:${port}`]);
+    for (const url of [gateway.url, gateway.baseUrl]) {
+      expect((await postOrder({ url, credentials })).status).toBeLessThan(300);
+    }
+    const grpc = createClient(OrderService, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
+    const orderId = String(validOrderInput().order_id);
+    const found = await grpc.getOrder(
+      { order: { case: 'orderId', value: orderId } },
+      { headers: credentialHeaders(credentials) },
+    );
+    expect(found.paymentLink.startsWith(`${gateway.baseUrl}/payment/`)).toBe(true);
+  },
+  120_000,
+);
 
 test('a taken port, a database that is not there and a wrong configuration are told in plain lines', async () => {
   const dataDir = await newDataDir();
