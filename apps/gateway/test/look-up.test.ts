@@ -94,6 +94,21 @@ describe('GET /order/{order_id}', () => {
     }
   });
 
+  test('no cache keeps an answer, so that what is not there yet is found later, and by its own merchant alone', async () => {
+    await createOrder('kept-nowhere');
+    for (const [path, headers, status] of [
+      ['kept-nowhere', own(), 200],
+      ['not-yet', own(), 404],
+      ['kept-nowhere', other, 404],
+      ['kept-nowhere', {}, 401],
+    ] as const) {
+      for (const method of ['GET', 'HEAD']) {
+        const { status: answered, headers: told } = await fetch(`${gateway.url}/order/${path}`, { method, headers });
+        expect([answered, told.get('cache-control')]).toEqual([status, 'no-store']);
+      }
+    }
+  });
+
   test('answers HEAD without a body, and other methods with 405', async () => {
     await createOrder('methods');
     const head = await fetch(`${gateway.url}/order/methods`, { method: 'HEAD', headers: own() });

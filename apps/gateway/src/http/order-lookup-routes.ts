@@ -15,6 +15,8 @@ export function orderLookupRoutes(app: FastifyInstance, deps: GatewayDeps): void
 }
 
 async function answer(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  // A refusal too: what is not there yet may be there at the next look-up.
+  reply.header('cache-control', 'no-store');
   const { headers } = request;
   const credentials = {
     clientId: headers['x-client-id']?.toString(),
@@ -32,6 +34,6 @@ async function answer(deps: GatewayDeps, request: FastifyRequest, reply: Fastify
   if (!found.ok) return refuse(deps, request, reply, found.failure);
   request.outcome = 'ok';
   return reply
-    .headers({ 'content-type': 'application/json', 'cache-control': 'no-store', 'x-request-id': request.id })
+    .headers({ 'content-type': 'application/json', 'x-request-id': request.id })
     .send(JSON.stringify(orderAnswer(found.value, deps.baseUrl())));
 }
