@@ -59,6 +59,19 @@ describe('/openapi.json', () => {
   });
 });
 
+test('tells that a refusal of the payment page is a page too, and how long to wait where an answer tells it', () => {
+  const { paths } = openApi('https://pay.example.com');
+  const page = paths['/payment/{order_token}'].get.responses;
+  for (const status of ['404', '500', '503', '504']) {
+    expect(Object.keys(page[status]?.content ?? {})).toEqual(['text/html', 'application/problem+json']);
+  }
+  for (const { responses } of [paths['/order'].post, paths['/order/{order_id}'].get]) {
+    expect(Object.keys(responses['429']?.headers ?? {})).toEqual(['Retry-After']);
+    expect(Object.keys(responses['503']?.headers ?? {})).toEqual(['Retry-After']);
+    expect(responses['401']?.headers).toBeUndefined();
+  }
+});
+
 describe('/docs', () => {
   test('explains every operation, field and limit, and loads nothing', async () => {
     const { text, response } = await get('/docs');

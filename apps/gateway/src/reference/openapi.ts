@@ -137,6 +137,7 @@ function getOrder(baseUrl: string): Operation {
 }
 
 function getPaymentPage(): Operation {
+  const page = { 'text/html': { schema: { type: 'string' } } };
   return {
     operationId: 'getPaymentPage',
     tags: ['Payment page'],
@@ -156,12 +157,9 @@ function getPaymentPage(): Operation {
     responses: {
       '200': {
         description: 'The order behind the link.',
-        content: {
-          'text/html': { schema: { type: 'string' } },
-          'application/json': { schema: { $ref: '#/components/schemas/Payment' } },
-        },
+        content: { ...page, 'application/json': { schema: { $ref: '#/components/schemas/Payment' } } },
       },
-      ...refusalResponses(['not_found', 'internal', 'overloaded', 'unavailable', 'deadline_exceeded']),
+      ...refusalResponses(['not_found', 'internal', 'overloaded', 'unavailable', 'deadline_exceeded'], page),
     },
   };
 }

@@ -44,15 +44,26 @@ export interface ResponseObject {
   readonly content: Readonly<Record<string, { readonly schema: JsonSchema; readonly example?: unknown }>>;
 }
 
-/** The responses of some refusals, by their status. */
-export function refusalResponses(codes: readonly FailureCode[]): Record<string, ResponseObject> {
+const retryAfter: NonNullable<ResponseObject['headers']> = {
+  'Retry-After': {
+    description: 'With `rate_limited` and `overloaded`: the seconds to wait before the next try',
+    schema: { type: 'integer', minimum: 1 },
+  },
+};
+
+/** The responses of some refusals, by their status. A page is what a browser is told. */
+export function refusalResponses(
+  codes: readonly FailureCode[],
+  page: ResponseObject['content'] = {},
+): Record<string, ResponseObject> {
   const byStatus = Map.groupBy(codes, (code) => String(failures[code].httpStatus));
   return Object.fromEntries(
     [...byStatus].map(([status, ofStatus]) => [
       status,
       {
         description: ofStatus.map((code) => `\`${code}\`: ${failures[code].when}`).join('\n\n'),
-        content: { [problemMediaType]: { schema: { $ref: '#/components/schemas/Problem' } } },
+        ...(ofStatus.some((code) => code === 'rate_limited' || code === 'overloaded') ? { headers: retryAfter } : {}),
+        content: { ...page, [problemMediaType]: { schema: { $ref: '#/components/schemas/Problem' } } },
       },
     ]),
   );
