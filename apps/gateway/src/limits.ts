@@ -21,6 +21,12 @@ export const requestTimeoutMs = 10_000;
 /** How often HTTP/1.1 connections are held against the two time limits above. */
 export const connectionsCheckEveryMs = 1_000;
 
+/**
+ * An HTTP/1.1 connection whose caller takes nothing of an answer for this long, twice at the most, is cut off. Longer than the
+ * time limits above, as those are answered.
+ */
+export const answerTakenTimeoutMs = 15_000;
+
 /** An idle HTTP/1.1 connection is kept this long for the next request, longer than common load balancers' 60 s. */
 export const keepAliveTimeoutMs = 65_000;
 

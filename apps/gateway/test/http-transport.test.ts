@@ -278,6 +278,16 @@ test('answers that are given while the gateway closes say that the connection en
   await closed;
 }, 60_000);
 
+test('a caller that asks and asks and takes no answer is cut off', async () => {
+  const socket = connect(gateway.httpPort, '127.0.0.1');
+  socket.on('error', () => {});
+  const cutOff = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  // Nothing is read, so that the end is seen by a write alone.
+  const asking = setInterval(() => socket.write('GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(100)), 100);
+  await cutOff;
+  clearInterval(asking);
+}, 60_000);
+
 test('1,000 silent or slow sockets are closed within 15 s while ordinary requests go on', async () => {
   const openings = [
     () => '',

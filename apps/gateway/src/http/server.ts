@@ -37,6 +37,7 @@ export function createHttpListener(deps: HttpDeps, pathPrefix: string): HttpList
     routerOptions: { maxParamLength: limits.pathParameterMax },
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
+    connectionTimeout: limits.answerTakenTimeoutMs,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     http: {
