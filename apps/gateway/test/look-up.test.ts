@@ -190,6 +190,20 @@ describe('GetOrder', () => {
     expect(gateway.faults).toEqual([]);
   });
 
+  test('a caller that would wait for years is noted with the answer that it got', async () => {
+    // Each protocol reads its own.
+    const headers = { ...own(), 'connect-timeout-ms': '9999999999', 'grpc-timeout': '99999999H' };
+    const callsBefore = gateway.calls.length;
+    const calls = clients().flatMap(({ client }) =>
+      Array.from({ length: 20 }, () =>
+        refusalOf(client.getOrder({ order: { case: 'orderId', value: 'not-there' } }, { headers })),
+      ),
+    );
+    for (const refusal of await Promise.all(calls)) expect(refusal).toEqual(notFound);
+    await expect.poll(() => gateway.calls.length).toBe(callsBefore + calls.length);
+    expect(gateway.calls.slice(callsBefore).filter(({ code }) => code !== 'not_found')).toEqual([]);
+  });
+
   test('refuses a request that names no order, and one without credentials', async () => {
     for (const { name, client } of clients()) {
       expect(await refusalOf(client.getOrder({}, { headers: own() })), name).toEqual({

@@ -8,6 +8,7 @@ import {
 import { connectNodeAdapter } from '@connectrpc/connect-node';
 import * as limits from '../limits.ts';
 import { guardConnections } from './connections.ts';
+import { dropEndlessTimeout } from './endless-timeout.ts';
 import { isLaneCall, serveLaneCall } from './lane.ts';
 import { type GatewayDeps, orderServiceOptions, orderServiceRoutes } from './order-service.ts';
 
@@ -73,7 +74,9 @@ function handOver(
   ...rest: readonly unknown[]
 ): void {
   try {
-    connect.emit('stream', stream, { ...headers, ':authority': 'gateway' }, ...rest);
+    const told = { ...headers, ':authority': 'gateway' };
+    dropEndlessTimeout(told);
+    connect.emit('stream', stream, told, ...rest);
   } catch {
     stream.close(constants.NGHTTP2_PROTOCOL_ERROR);
   }

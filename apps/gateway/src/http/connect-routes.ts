@@ -4,6 +4,7 @@ import { codeToHttpStatus, errorToJson } from '@connectrpc/connect/protocol-conn
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { connectErrorOf } from '../grpc/connect-error.ts';
+import { dropEndlessTimeout } from '../grpc/endless-timeout.ts';
 import { type GatewayDeps, jsonBodyKey, orderServiceOptions, orderServiceRoutes } from '../grpc/order-service.ts';
 import { messageBytesMax } from '../limits.ts';
 import { failureOf } from './failure-of-error.ts';
@@ -30,6 +31,7 @@ export async function connectRoutes(app: FastifyInstance, deps: GatewayDeps): Pr
       reply.header('x-request-id', request.id);
       // Connect makes a URL of host and path that nobody looks at, and where it can't, answers 200 with an empty body.
       request.raw.headers.host = 'gateway';
+      dropEndlessTimeout(request.raw.headers);
       drainAfterAnswer(request, reply);
     });
     scope.addHook('preParsing', async (request, _reply, payload) => {
