@@ -113,3 +113,19 @@ test('the parts of several processes are one second together', () => {
   expect(totals.seconds()[0]?.max_ms).toBeCloseTo(30, 1);
   expect(totals.byDoor.get('json')?.percentile(50)).toBeCloseTo(10, 1);
 });
+
+test('a connection that was refused is no quick answer, and a call that nobody answered in time is a slow one', () => {
+  const recorder = createRecorder(undefined);
+  const totals = createTotals();
+  for (const [number, outcome] of ['created', 'no answer: ECONNREFUSED', 'no answer: timeout'].entries()) {
+    recorder.sent(0);
+    recorder.answered(call(number), { outcome, acknowledged: undefined }, number === 2 ? 10_000 : 5);
+  }
+  const part = recorder.closeSecond(0);
+  totals.add(part);
+  expect(totals).toMatchObject({ sent: 3, done: 1, right: 1, errors: 2 });
+  expect(totals.latencies.count).toBe(2);
+  expect(totals.latencies.percentile(99)).toBeGreaterThanOrEqual(10_000);
+  expect(part.bands.reduce((sum, count) => sum + count)).toBe(2);
+  expect(totals.seconds()).toMatchObject([{ done: 1, wrong: 2 }]);
+});

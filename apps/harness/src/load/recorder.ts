@@ -2,7 +2,7 @@ import type { Door } from '../clients/client.ts';
 import type { Journal } from './journal.ts';
 import { bandEndsMs, bandOf, createLatencies, type Latencies } from './latencies.ts';
 import type { LoadCall } from './make-calls.ts';
-import { type Reply, refusedReply } from './senders/sender.ts';
+import { isAnswer, type Reply, refusedReply, timedOut } from './senders/sender.ts';
 
 /** What one process saw in one second of a run; the parts of all processes are added up. */
 export interface SecondPart {
@@ -30,7 +30,7 @@ export interface Recorder {
   /** A call was sent, so long after it was due. */
   sent(lateMs: number): void;
   dropped(): void;
-  /** A call was answered. It is counted as soon as the journal holds its acknowledgement. */
+  /** A call came to its end. It is counted as soon as the journal holds its acknowledgement, if it got one. */
   answered(call: LoadCall, reply: Reply, latencyMs: number): void;
   /** All calls under way are given up. */
   giveUp(): void;
@@ -117,6 +117,8 @@ function count(second: OpenSecond, { call, reply, latencyMs }: Answered): void {
     outcome.count += 1;
     if (!call.expected.includes(reply.outcome)) outcome.wrong += 1;
   }
+  // A refused or broken connection would look like a quick answer; what nobody answered in time was slow, whatever it became.
+  if (!isAnswer(reply.outcome) && reply.outcome !== timedOut) return;
   const band = bandOf(latencyMs);
   second.bands[band] = (second.bands[band] ?? 0) + 1;
   let latencies = second.latencies.get(call.door);

@@ -79,6 +79,25 @@ test('a limit is met by what is equal to it, and lost counts duplicated and chan
   expect(judge({ p99_ms: 50 }, { ...actuals, p99_ms: undefined }).passed).toBe(false);
 });
 
+test('a run in which nothing went right passes no limit of latency, and an audit of nothing none of loss', () => {
+  const totals = createTotals();
+  const recorder = createRecorder(undefined);
+  const call = { path: '/order', headers: {}, body: new Uint8Array(), expected: ['created'], order: undefined };
+  recorder.sent(0);
+  recorder.answered({ ...call, number: 0, door: 'json' }, { outcome: 'unauthenticated', acknowledged: undefined }, 1);
+  totals.add(recorder.closeSecond(0));
+  const audit = { acknowledged: 0, kept: 0, unacknowledged: 0, lost: 0, duplicated: 0, changed: 0, examples: [] };
+  const limits = { ...settings, thresholds: { p99_ms: 50, lost: 0 } };
+  const facts = { settings: limits, target: '', startedAt: new Date(0), seconds: 1, interrupted: false, audit };
+  expect(reportOf(totals, facts).verdict).toEqual({
+    passed: false,
+    judged: [
+      { threshold: 'p99_ms', limit: 50, actual: undefined, passed: false },
+      { threshold: 'lost', limit: 0, actual: undefined, passed: false },
+    ],
+  });
+});
+
 test('the table tells latencies, outcomes and the verdict', () => {
   const table = reportTable(someReport({ interrupted: true }));
   for (const told of ['Interrupted', '10/s for 2 s', 'overloaded  1      1', 'MISSED  error_rate  0.05', 'failed']) {

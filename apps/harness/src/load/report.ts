@@ -91,10 +91,12 @@ export function reportOf(totals: Totals, facts: ReportFacts): LoadReport {
     by_second: totals.seconds(),
     audit,
     verdict: judge(settings.thresholds, {
-      p99_ms: latency.p99,
+      // How fast a run was in which nothing went right says nothing.
+      p99_ms: totals.right > 0 ? latency.p99 : undefined,
       error_rate: sent > 0 ? rates.error_rate : undefined,
       dropped_rate: due > 0 || arrivalsOf(settings.phases).count === 0 ? rates.dropped_rate : undefined,
-      lost: audit === undefined ? undefined : audit.lost + audit.duplicated + audit.changed,
+      // Nothing is lost where nothing was acknowledged.
+      lost: audit && audit.acknowledged > 0 ? audit.lost + audit.duplicated + audit.changed : undefined,
     }),
   };
 }

@@ -1,6 +1,7 @@
 import { type Door, doors } from '../clients/client.ts';
 import { bandEndsMs, createLatencies, decodeLatencies, type Latencies } from './latencies.ts';
 import type { SecondPart } from './recorder.ts';
+import { isAnswer } from './senders/sender.ts';
 
 /** One second of a run, of all processes. */
 export interface SecondTotals {
@@ -20,8 +21,11 @@ export interface SecondTotals {
 export interface Totals {
   add(part: SecondPart): void;
   readonly sent: number;
+  /** Calls that a gateway answered, rightly or not. */
   readonly done: number;
-  /** Answers that were wrong, and calls that were given up without one. */
+  /** Calls that got one of the answers that they must get. */
+  readonly right: number;
+  /** Answers that were wrong, and calls that came to none. */
   readonly errors: number;
   readonly dropped: number;
   readonly unanswered: number;
@@ -50,7 +54,7 @@ interface OpenSecond extends Omit<SecondTotals, 'p50_ms' | 'p99_ms' | 'max_ms' |
 const openSecondsMax = 30;
 
 export function createTotals(): Totals {
-  const sums = { sent: 0, done: 0, errors: 0, dropped: 0, unanswered: 0 };
+  const sums = { sent: 0, done: 0, right: 0, errors: 0, dropped: 0, unanswered: 0 };
   const outcomes = new Map<string, { count: number; wrong: number }>();
   const latencies = createLatencies();
   const lateness = createLatencies();
@@ -75,9 +79,11 @@ export function createTotals(): Totals {
       for (const [outcome, { count, wrong }] of Object.entries(part.outcomes)) {
         const before = outcomes.get(outcome) ?? { count: 0, wrong: 0 };
         outcomes.set(outcome, { count: before.count + count, wrong: before.wrong + wrong });
-        second.done += count;
+        const answers = isAnswer(outcome) ? count : 0;
+        second.done += answers;
         second.wrong += wrong;
-        sums.done += count;
+        sums.done += answers;
+        sums.right += count - wrong;
         sums.errors += wrong;
       }
       part.bands.forEach((count, band) => {
@@ -98,6 +104,9 @@ export function createTotals(): Totals {
     },
     get done() {
       return sums.done;
+    },
+    get right() {
+      return sums.right;
     },
     get errors() {
       return sums.errors;

@@ -26,9 +26,19 @@ export function refusedReply(outcome: string): Reply {
   return { outcome, acknowledged: undefined };
 }
 
+const noAnswer = 'no answer: ';
+
+/** What a call came to that nobody answered in time. */
+export const timedOut = `${noAnswer}timeout`;
+
 /** No answer arrived: why, in the fewest words that tell causes apart. */
 export function noReply(error: unknown): Reply {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   const told = typeof code === 'string' ? code : error instanceof Error ? error.name : 'unknown';
-  return refusedReply(`no answer: ${told}`);
+  return refusedReply(`${noAnswer}${told}`);
+}
+
+/** Whether a gateway said anything, right or wrong. */
+export function isAnswer(outcome: string): boolean {
+  return !outcome.startsWith(noAnswer);
 }
