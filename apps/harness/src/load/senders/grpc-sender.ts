@@ -2,13 +2,13 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } f
 import { requestTimeoutMs } from '../../clients/client.ts';
 import type { LoadCall } from '../make-calls.ts';
 import { asHeaders, readGrpc } from './read-replies.ts';
-import { noReply, type Reply, refusedReply, type Sender } from './sender.ts';
+import { noReply, type Reply, refusedReply, type Sender, timedOut } from './sender.ts';
 
 /**
  * gRPC over so many HTTP/2 connections, in turn. Written on Node's http2 and not on a gRPC client, whose own work for each call
  * would limit the rate (docs/load-testing.md has the figures). A connection that ended is opened again by the next call.
  */
-export function createGrpcSender(grpcAddress: string, connections: number): Sender {
+export function createGrpcSender(grpcAddress: string, connections: number, timeoutMs = requestTimeoutMs): Sender {
   const sessions: (ClientHttp2Session | undefined)[] = Array.from({ length: connections }, () => undefined);
   let turn = 0;
   const session = (): ClientHttp2Session => {
@@ -24,7 +24,7 @@ export function createGrpcSender(grpcAddress: string, connections: number): Send
   return {
     send(call) {
       try {
-        return settled(session().request({ ...call.headers, ':method': 'POST', ':path': call.path }), call);
+        return settled(session().request({ ...call.headers, ':method': 'POST', ':path': call.path }), call, timeoutMs);
       } catch (error) {
         return Promise.resolve(noReply(error));
       }
@@ -35,7 +35,7 @@ export function createGrpcSender(grpcAddress: string, connections: number): Send
   };
 }
 
-function settled(stream: ClientHttp2Stream, { body }: LoadCall): Promise<Reply> {
+function settled(stream: ClientHttp2Stream, { body }: LoadCall, timeoutMs: number): Promise<Reply> {
   const { promise, resolve } = Promise.withResolvers<Reply>();
   const fields: Record<string, unknown> = {};
   const pieces: Buffer[] = [];
@@ -49,7 +49,11 @@ function settled(stream: ClientHttp2Stream, { body }: LoadCall): Promise<Reply> 
   stream.on('error', (error) => {
     failure = error;
   });
-  const tooLate = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), requestTimeoutMs);
+  const tooLate = setTimeout(() => {
+    // Told before the stream is closed, which waits for the connection where there is none yet.
+    resolve(refusedReply(timedOut));
+    stream.close(constants.NGHTTP2_CANCEL);
+  }, timeoutMs);
   stream.on('close', () => {
     clearTimeout(tooLate);
     resolve(replyOf(stream, fields, pieces, failure));
