@@ -28,11 +28,16 @@ export interface PlayOptions {
 const connections = 64;
 const underWayMax = 2_000;
 
+/** The method, the path and the credentials are the replay's own: such an answer tells of a wrong address or secret. */
+const ownFaults = ['unauthenticated', 'not_found', 'method_not_allowed'];
+
 /** Recorded traffic may hold refusals; what it may not bring about is a failure of the gateway's own. */
 const answersExpected = [
   'created',
   'replayed',
-  ...Object.entries(failures).flatMap(([code, { httpStatus }]) => (httpStatus < 500 ? [code] : [])),
+  ...Object.entries(failures).flatMap(([code, { httpStatus }]) =>
+    httpStatus < 500 && !ownFaults.includes(code) ? [code] : [],
+  ),
 ];
 
 /** Headers that belong to the connection of then, or are made anew. */

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -46,17 +46,38 @@ test('fresh order ids are new ones, and the same for a recorded retry', async ()
   expect(idsOf('2')).not.toEqual(idsOf('1'));
 });
 
+async function listen(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test.for([
+  [401, 'unauthenticated', 'unauthenticated'],
+  [404, 'not_found', 'not_found'],
+  [503, 'invalid_order', 'HTTP 503 with invalid_order'],
+] as const)('a replay that is answered %i %s does not pass', async ([status, code, outcome]) => {
+  writeFileSync(file, line(0, 'a'));
+  const httpUrl = await listen(
+    createServer((request, response) => {
+      request.resume();
+      response.writeHead(status).end(JSON.stringify({ code }));
+    }),
+  );
+  const options = { file, speed: 1, freshOrderIds: false, httpUrl, credentials, runId: '1' };
+  const report = await playRecording(await readRecording(file), options, new AbortController().signal);
+  expect(report).toMatchObject({ outcomes: [{ outcome, wrong: 1 }], verdict: { passed: false } });
+});
+
 test('half the speed takes twice the time, and every answer is told', async () => {
   writeFileSync(file, line(0, 'a') + line(75, 'b') + line(150, 'c'));
   const arrivedMs: number[] = [];
   const server = createServer((request, response) => {
     arrivedMs.push(performance.now());
     request.resume();
-    response.writeHead(arrivedMs.length === 3 ? 503 : 400).end('{ "code": "invalid_order" }');
+    response.writeHead(400).end('{ "code": "invalid_order" }');
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.close());
-  const httpUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const httpUrl = await listen(server);
   const options = { file, speed: 0.5, freshOrderIds: false, httpUrl, credentials, runId: '1' };
   const beganMs = performance.now();
   const report = await playRecording(await readRecording(file), options, new AbortController().signal);

@@ -5,8 +5,14 @@ import { findTrailerError } from '@connectrpc/connect/protocol-grpc';
 import { trailerParse } from '@connectrpc/connect/protocol-grpc-web';
 import { CreateOrderResponseSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import { ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
+import { failures } from '@gateway/domain/failure';
 import type { HttpReply } from './http-pool.ts';
 import { type Acknowledged, type Reply, refusedReply } from './sender.ts';
+
+/** What a refusal of each code must come with. */
+const httpStatuses = new Map(
+  Object.entries(failures).map(([code, { httpStatus }]): [string, number] => [code, httpStatus]),
+);
 
 const unreadable = 'an answer that cannot be read';
 
@@ -15,7 +21,9 @@ export function readJsonReply({ status, headers, body }: HttpReply): Reply {
   const members = membersIn(body);
   if (members === undefined) return refusedReply(`HTTP ${status} without JSON`);
   if (status === 200 || status === 201) return kept(acknowledgedIn(members), headers['idempotent-replayed'] === 'true');
-  return refusedReply(typeof members.code === 'string' ? members.code : `HTTP ${status}`);
+  const { code } = members;
+  if (typeof code !== 'string') return refusedReply(`HTTP ${status}`);
+  return refusedReply((httpStatuses.get(code) ?? status) === status ? code : `HTTP ${status} with ${code}`);
 }
 
 /** An answer of Connect's unary protocol with JSON. */
