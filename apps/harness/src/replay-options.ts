@@ -40,6 +40,9 @@ own pace, with the credentials of one merchant in place of the recorded ones.
 Without --http and --grpc a gateway is started for it, and stopped. With them, the credentials are read from CLIENT_ID and
 CLIENT_SECRET. Some fixtures need a second merchant (SECOND_CLIENT_ID, SECOND_CLIENT_SECRET) or one whose checksums are
 required (STRICT_CLIENT_ID, STRICT_CLIENT_SECRET); they are left out when it is not given.
+
+Ends with 0 when all promises were kept, 1 when one was not or none was tried, 2 when nothing was sent as an argument or file is
+at fault.
 `;
 
 /** Reads arguments and environment. Throws an Error with a sentence for the caller on what makes no sense. */

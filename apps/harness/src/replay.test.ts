@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type Client, type Door, doors } from './clients/client.ts';
 import { openClients } from './clients/open-clients.ts';
 import { fixturesFolder, loadFixtures } from './fixtures/load-fixtures.ts';
@@ -69,5 +69,17 @@ describe('the command', () => {
       stderr: expect.stringContaining('pnpm replay [--http URL'),
     });
     await expect(run('--only', 'no such fixture')).rejects.toMatchObject({ code: 2, stdout: '' });
+  });
+
+  test('a run that leaves out all of its fixtures has shown nothing, and does not pass', async () => {
+    // The merchant that they need is not given.
+    vi.stubEnv('CLIENT_ID', 'app_1');
+    vi.stubEnv('CLIENT_SECRET', 'sk_1');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const gateway = ['--http', 'http://127.0.0.1:1', '--grpc', '127.0.0.1:1'];
+    await expect(run(...gateway, '--only', 'checksum-required')).rejects.toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('0 ok, 0 differ'),
+    });
   });
 });

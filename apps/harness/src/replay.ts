@@ -8,7 +8,7 @@ import { messageOf } from './message-of.ts';
 import { startOwnGateway } from './own-gateway.ts';
 import { playRecording } from './recording/play-recording.ts';
 import { type RecordedRequest, readRecording } from './recording/read-recording.ts';
-import { replayFixtures } from './replay-fixtures.ts';
+import { type Replay, replayFixtures } from './replay-fixtures.ts';
 import {
   type GivenGateway,
   type RecordingOptions,
@@ -18,7 +18,7 @@ import {
 } from './replay-options.ts';
 import { replayReport } from './replay-report.ts';
 
-/** How the command ends: all promises kept; one broken, or no gateway; nothing sent, as a fixture or argument is at fault. */
+/** How the command ends: all promises kept; one broken, or none tried; nothing sent, as a fixture or argument is at fault. */
 const exitCodes = { ok: 0, differs: 1, bad: 2 } as const;
 
 const interrupted = new AbortController();
@@ -96,7 +96,8 @@ async function replayAt(gateway: GivenGateway, { fixtures, validOrder }: Fixture
     const target = { clients, merchants: gateway.merchants, validOrder, runId };
     const replays = await replayFixtures(fixtures, target, interrupted.signal);
     process.stdout.write(replayReport(replays));
-    return replays.some(({ outcome }) => outcome === 'differs') ? exitCodes.differs : exitCodes.ok;
+    const came = (to: Replay['outcome']) => replays.some(({ outcome }) => outcome === to);
+    return came('ok') && !came('differs') ? exitCodes.ok : exitCodes.differs;
   } finally {
     for (const client of Object.values(clients)) client.close();
   }
