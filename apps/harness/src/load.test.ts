@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -76,6 +76,29 @@ test('Ctrl-C ends a run at once with the report of what was done', { timeout: li
   expect(stdout).toContain('0 lost, 0 duplicated, 0 changed');
   // It would have gone on for ten minutes.
   expect(performance.now() - interruptedAt).toBeLessThan(20_000);
+});
+
+test('a closed terminal, a second Ctrl-C and a reader who left leave no gateway behind', {
+  timeout: 2 * limitMs,
+}, async () => {
+  const start = (duration: string) =>
+    spawn(process.execPath, [program, '--rate', '50', '--duration', duration], { env: environment() });
+  const child = start('10m');
+  let told = '';
+  child.stderr.on('data', (piece) => {
+    told += piece;
+  });
+  await expect.poll(() => told, { timeout: 30_000 }).toContain('under way');
+  child.kill('SIGHUP');
+  child.kill('SIGINT');
+  expect((await once(child, 'exit'))[0]).toBe(130);
+  expect(readdirSync(folder)).toEqual([]);
+
+  const unread = start('1s');
+  unread.stdout.destroy();
+  unread.stderr.destroy();
+  expect((await once(unread, 'exit'))[0]).toBe(0);
+  expect(readdirSync(folder)).toEqual([]);
 });
 
 test('what is at fault is told with exit code 2 before anything is sent', { timeout: limitMs }, async () => {

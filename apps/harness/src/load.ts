@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { auditJournal, auditTold } from './audit/audit-journal.ts';
 import { openAuditDatabase } from './audit/open-audit-database.ts';
-import { asksForHelp } from './command-line.ts';
+import { asksForHelp, outliveReaders } from './command-line.ts';
 import { givenCredentials, type LoadGateway, startLoadGateway } from './load/load-gateway.ts';
 import { type LoadOptions, loadUsage, readLoadOptions } from './load/load-options.ts';
 import { reportPage } from './load/page/report-page.ts';
@@ -17,13 +17,17 @@ import { messageOf } from './message-of.ts';
 const exitCodes = { passed: 0, failed: 1, bad: 2, interrupted: 130 } as const;
 
 const interrupted = new AbortController();
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+/** Stops and removes what the run has started. */
+let cleanUp = async (): Promise<void> => {};
+// A terminal that is closed sends SIGHUP.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
     // The second time, the one who asks does not want to wait for the report either.
-    if (interrupted.signal.aborted) process.exit(exitCodes.interrupted);
+    if (interrupted.signal.aborted) void cleanUp().finally(() => process.exit(exitCodes.interrupted));
     interrupted.abort(new Error('interrupted before anything was sent'));
   });
 }
+outliveReaders();
 
 try {
   process.exitCode = await load();
@@ -49,10 +53,14 @@ async function load(): Promise<number> {
     return exitCodes.bad;
   }
   const scratch = await mkdtemp(join(tmpdir(), 'order-gateway-journal-'));
-  let own: LoadGateway | undefined;
+  const own = given === undefined ? startLoadGateway(options.settings.merchants, interrupted.signal) : undefined;
+  let cleaning: Promise<void> | undefined;
+  cleanUp = () => {
+    cleaning ??= leaveNothing(scratch, given, own);
+    return cleaning;
+  };
   try {
-    own = given === undefined ? await startLoadGateway(options.settings.merchants, interrupted.signal) : undefined;
-    const target = given ?? own;
+    const target = given ?? (await own);
     if (target === undefined) throw new Error('there is no gateway');
     const journalFile = options.journalFile ?? (options.audit ? join(scratch, 'journal.ndjson') : undefined);
     const report = await runAndAudit(options, { ...target, journalFile });
@@ -60,10 +68,15 @@ async function load(): Promise<number> {
     if (report.interrupted) return exitCodes.interrupted;
     return report.verdict.passed ? exitCodes.passed : exitCodes.failed;
   } finally {
-    await given?.close();
-    await own?.stop();
-    await rm(scratch, { recursive: true });
+    await cleanUp();
   }
+}
+
+async function leaveNothing(scratch: string, given: Given | undefined, own: Promise<LoadGateway> | undefined) {
+  await given?.close();
+  // One that did not start has stopped itself.
+  await (await own?.catch(() => undefined))?.stop();
+  await rm(scratch, { recursive: true });
 }
 
 /** Makes the folders of the files that the run leaves, before anything is sent. */

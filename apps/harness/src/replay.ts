@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { openClients } from './clients/open-clients.ts';
-import { asksForHelp } from './command-line.ts';
+import { asksForHelp, outliveReaders } from './command-line.ts';
 import { FixtureFault } from './fixtures/fixture.ts';
 import { type FixtureSet, loadFixtures } from './fixtures/load-fixtures.ts';
 import { reportTable } from './load/report-table.ts';
@@ -22,7 +22,11 @@ import { replayReport } from './replay-report.ts';
 const exitCodes = { ok: 0, differs: 1, bad: 2 } as const;
 
 const interrupted = new AbortController();
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupted.abort(new Error('stopped')));
+// A terminal that is closed sends SIGHUP.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => interrupted.abort(new Error('stopped')));
+}
+outliveReaders();
 
 try {
   process.exitCode = await replay();
