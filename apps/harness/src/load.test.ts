@@ -124,6 +124,18 @@ test('what is at fault is told with exit code 2 before anything is sent', { time
   expect(audited).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no database to audit') });
 });
 
+test('a run whose audit fails is reported all the same, and does not pass', { timeout: limitMs }, async () => {
+  const json = join(folder, 'run.json');
+  const given = ['--http', 'http://127.0.0.1:1', '--grpc', '127.0.0.1:1', '--json', json];
+  const credentials = { CLIENT_ID: 'app_1', CLIENT_SECRET: 'sk_1', DATABASE_URL: 'postgres://127.0.0.1:1/none' };
+  const { code, stderr } = await load([...given, '--duration', '1s', '--audit'], environment(credentials));
+  expect(code).toBe(1);
+  expect(stderr).toContain('the audit failed: ');
+  const { sent, verdict } = JSON.parse(readFileSync(json, 'utf8'));
+  expect(sent).toBe(100);
+  expect(verdict).toMatchObject({ passed: false, judged: [{ threshold: 'lost', limit: 0, passed: false }] });
+});
+
 test('a threshold that is missed ends a run with 1', { timeout: limitMs }, async () => {
   const { code, stdout } = await load(
     [

@@ -112,9 +112,14 @@ async function runAndAudit(
   const run: LoadRun = { settings, target, credentials, journalFile, progress: process.stderr };
   const { totals, ...facts } = await runLoad(run, interrupted.signal);
   const audited = audit && journalFile !== undefined && databaseUrl !== undefined;
-  const counts = audited ? await auditJournal(journalFile, databaseUrl) : undefined;
+  // What was measured is told all the same; what could not be audited does not pass.
+  const counts = audited ? await auditJournal(journalFile, databaseUrl).catch(tellNoAudit) : undefined;
   if (counts !== undefined) process.stdout.write(`${auditTold(counts)}\n`);
   return reportOf(totals, { settings, target: `${httpUrl}, ${grpcAddress}`, ...facts, audit: counts });
+}
+
+function tellNoAudit(error: unknown): undefined {
+  process.stderr.write(`the audit failed: ${messageOf(error)}\n`);
 }
 
 async function tell(report: LoadReport, { jsonFile, htmlFile }: LoadOptions): Promise<void> {
