@@ -114,6 +114,8 @@ test('what is at fault is told with exit code 2 before anything is sent', { time
     ['--ramp-to and --burst exclude', ['--ramp-to', '5', '--burst', '9:1s:2s']],
     ['must not exceed 1 together', ['--replay-share', '0.6', '--invalid-share', '0.6']],
     ['set CLIENT_ID', given],
+    ['mine.json is there already, and a journal is of one run', ['--journal', profile]],
+    ['EISDIR', ['--html', folder]],
   ];
   for (const [reason, args] of faults) {
     const { code, stdout, stderr } = await load(args);

@@ -1,4 +1,5 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, open, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { auditJournal, auditTold } from './audit/audit-journal.ts';
@@ -46,7 +47,7 @@ async function load(): Promise<number> {
   let given: Given | undefined;
   try {
     options = await readLoadOptions(args);
-    await makeFolders(options);
+    await prepareFiles(options);
     given = await giveGateway(options);
   } catch (error) {
     process.stderr.write(`${messageOf(error)}\n${error instanceof ProfileFault ? '' : `\n${loadUsage}`}`);
@@ -79,10 +80,13 @@ async function leaveNothing(scratch: string, given: Given | undefined, own: Prom
   await rm(scratch, { recursive: true });
 }
 
-/** Makes the folders of the files that the run leaves, before anything is sent. */
-async function makeFolders({ journalFile, jsonFile, htmlFile }: LoadOptions): Promise<void> {
+/** Makes the folders of the files that the run leaves, and sees that each can be written, before anything is sent. */
+async function prepareFiles({ journalFile, jsonFile, htmlFile }: LoadOptions): Promise<void> {
   for (const file of [journalFile, jsonFile, htmlFile]) {
-    if (file !== undefined) await mkdir(dirname(file), { recursive: true });
+    if (file === undefined) continue;
+    await mkdir(dirname(file), { recursive: true });
+    if (file !== journalFile) await (await open(file, 'a')).close();
+    else if (existsSync(file)) throw new Error(`${file} is there already, and a journal is of one run`);
   }
 }
 
