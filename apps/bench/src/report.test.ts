@@ -6,7 +6,7 @@ const report: Report = {
   ...{ date: '2026-11-20', machine: '2 x CPU', senders: ['wrk'], rounds: 3, seconds: 8, facts: {} },
   standings: [
     { name: 'Gateway, JSON', ordersPerSecond: 15_000, p50Ms: 4, p99Ms: 9.25, failed: 0 },
-    { name: 'pgbench', ordersPerSecond: 10_000, p50Ms: 3, p99Ms: Number.NaN, failed: 0 },
+    { name: 'pgbench', ordersPerSecond: 10_000, p50Ms: Number.NaN, p99Ms: Number.NaN, failed: 0 },
   ],
 };
 
@@ -15,7 +15,7 @@ test('tells every rate as a multiple of what pgbench does', () => {
     '|               | orders/s | x pgbench | median ms | p99 ms | failed |',
     '| ------------- | -------: | --------: | --------: | -----: | -----: |',
     '| Gateway, JSON |   15,000 |      1.50 |      4.00 |    9.3 |      0 |',
-    '| pgbench       |   10,000 |      1.00 |      3.00 |        |      0 |',
+    '| pgbench       |   10,000 |      1.00 |           |        |      0 |',
   ]);
 });
 

@@ -20,8 +20,8 @@ export function tableOf({ standings }: Report): string {
     name,
     Math.round(ordersPerSecond).toLocaleString('en-US'),
     (ordersPerSecond / (base?.ordersPerSecond ?? 1)).toFixed(2),
-    p50Ms.toFixed(2),
-    Number.isNaN(p99Ms) ? '' : p99Ms.toFixed(1),
+    ifKnown(p50Ms, 2),
+    ifKnown(p99Ms, 1),
     String(failed),
   ]);
   const head = ['', 'orders/s', `x ${base?.name}`, 'median ms', 'p99 ms', 'failed'];
@@ -32,6 +32,10 @@ export function tableOf({ standings }: Report): string {
     `| ${cells.map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0))).join(' | ')} |`;
   const rule = line(widths.map((width, column) => (column === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`)));
   return [line(head), rule, ...rows.map(line)].join('\n');
+}
+
+function ifKnown(ms: number, digits: number): string {
+  return Number.isNaN(ms) ? '' : ms.toFixed(digits);
 }
 
 const width = 760;
