@@ -1,12 +1,12 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { cpus, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { migrateDatabase } from '@gateway/postgres/migrate';
 import { startThrowawayPostgres } from '@gateway/postgres/testing/throwaway-postgres';
 import connect from 'postgres';
 import { compare } from './compare.ts';
 import { growth } from './growth.ts';
-import { type BenchOptions, readOptions } from './options.ts';
+import { type BenchOptions, benchUsage, readOptions } from './options.ts';
 import { stopServers } from './programs.ts';
 
 /** What every measurement runs on: a PostgreSQL of its own with the real one's settings, and a folder that is removed. */
@@ -24,6 +24,9 @@ export interface Ground {
 const logFiles = 190;
 
 async function bench(options: BenchOptions): Promise<void> {
+  for (const file of [options.json, options.chart]) {
+    if (file !== undefined) await mkdir(dirname(file), { recursive: true });
+  }
   const folder = await mkdtemp(join(tmpdir(), 'bench-'));
   const postgres = await startThrowawayPostgres();
   try {
@@ -74,7 +77,9 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 }
 
 try {
-  await bench(readOptions(process.argv.slice(2)));
+  const args = process.argv.slice(2);
+  if (args.includes('--help') || args.includes('-h')) process.stdout.write(benchUsage);
+  else await bench(readOptions(args));
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;

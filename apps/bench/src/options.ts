@@ -14,14 +14,16 @@ export interface BenchOptions {
   readonly memoryMinutes: number;
 }
 
-const usage = `Usage: pnpm bench [growth] [options]
+/** How to call it, for a caller who did not. */
+export const benchUsage = `Usage: pnpm bench [growth] [options]
   --rounds N          interleaved rounds (5)
   --seconds S         of load in each round and contender (8)
   --no-peers          the gateway and pgbench alone, with nothing to install
   --json FILE         writes the figures
   --chart FILE        writes an SVG
   --rows A,B,C        growth: orders in the table before (0,1000000,10000000)
-  --memory-minutes M  growth: how long memory is watched under load (10)`;
+  --memory-minutes M  growth: how long memory is watched under load (10)
+`;
 
 /** Throws a sentence where the arguments say nothing that can be done. */
 export function readOptions(args: readonly string[]): BenchOptions {
@@ -39,20 +41,22 @@ export function readOptions(args: readonly string[]): BenchOptions {
     },
   });
   const command = positionals[0] ?? 'compare';
-  if (command !== 'compare' && command !== 'growth') throw new Error(usage);
+  if (command !== 'compare' && command !== 'growth') throw new Error(`there is no ${command} to run`);
   return {
     command,
-    rounds: whole(values.rounds),
-    seconds: whole(values.seconds),
+    rounds: whole('rounds', values.rounds, 1),
+    seconds: whole('seconds', values.seconds, 1),
     json: values.json,
     chart: values.chart,
     peers: !values['no-peers'],
-    rows: values.rows.split(',').map(whole),
-    memoryMinutes: whole(values['memory-minutes']),
+    rows: values.rows.split(',').map((rows) => whole('rows', rows, 0)),
+    memoryMinutes: whole('memory-minutes', values['memory-minutes'], 0),
   };
 }
 
-function whole(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new Error(`${text} is not a whole number\n${usage}`);
+function whole(name: string, text: string, least: number): number {
+  if (!/^\d{1,9}$/.test(text) || Number(text) < least) {
+    throw new Error(`--${name} must be a whole number from ${least}, and ${text} is none`);
+  }
   return Number(text);
 }
