@@ -116,6 +116,15 @@ test('the page is whole, asks for nothing, and escapes every value that it shows
   expect(page).not.toMatch(/NaN|undefined|Infinity/);
 });
 
+test('a run of one second is drawn too, as dashes, and one that nothing was asked of is not told as good', () => {
+  const report = someReport();
+  const page = reportPage({ ...report, by_second: report.by_second.slice(0, 1), verdict: judge({}, noneKnown) });
+  expect(page.match(/class="line (?:sent|done|failed|p50|p99)" d="M[\d.]+ [\d.]+m-3 0h6"/g)).toHaveLength(5);
+  expect(page).toContain('<p class="verdict">No thresholds were set.</p>');
+});
+
+const noneKnown = { p99_ms: undefined, error_rate: undefined, dropped_rate: undefined, lost: undefined };
+
 test('a page of nothing, and one of a very long run, are drawn too', () => {
   const facts = { settings, target: '', startedAt: new Date(0), seconds: 0, interrupted: true, audit: undefined };
   expect(reportPage(reportOf(createTotals(), facts))).not.toMatch(/NaN|undefined|Infinity/);

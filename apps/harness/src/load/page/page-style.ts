@@ -17,9 +17,9 @@ p{margin:0 0 8px;color:var(--soft)}
 .facts div{background:var(--card);border:1px solid var(--rule);border-radius:8px;padding:10px 14px}
 .facts b{display:block;font-size:20px;font-weight:600;font-variant-numeric:tabular-nums}
 .facts span{color:var(--soft);font-size:13px}
-figure{margin:0;background:var(--card);border:1px solid var(--rule);border-radius:8px;padding:12px}
+figure{margin:0;background:var(--card);border:1px solid var(--rule);border-radius:8px;padding:12px;overflow-x:auto}
 figcaption{color:var(--soft);font-size:13px;padding:0 4px 8px}
-svg{display:block;width:100%;height:auto}
+svg{display:block;width:100%;min-width:680px;height:auto}
 svg text{fill:var(--soft);font:12px system-ui,sans-serif}
 .y{text-anchor:end}.x{text-anchor:middle}
 .grid{stroke:var(--rule);fill:none}
@@ -30,7 +30,7 @@ svg text{fill:var(--soft);font:12px system-ui,sans-serif}
 .cell{fill:var(--two)}
 .key{display:inline-block;width:14px;height:4px;border-radius:2px;margin:0 5px 3px 12px;vertical-align:middle}
 .key.one{background:var(--one)}.key.two{background:var(--two)}.key.three{background:var(--bad)}
-.wide{overflow-x:auto}
+.wide{overflow-x:auto;white-space:nowrap}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
 th,td{text-align:left;padding:6px 10px;border-bottom:1px solid var(--rule);font-weight:400}
 th{color:var(--soft);font-size:13px}

@@ -38,12 +38,13 @@ export function plot(
   return `<svg viewBox="${box}" role="img" aria-label="${escaped(told)}">${[...lines, marks, ...left, ...below].join('')}</svg>`;
 }
 
-/** A line through points; a point without a value breaks it. */
+/** A line through points; a point without a value breaks it, and one between two such is a dash. */
 export function line(kind: string, points: readonly { readonly x: number; readonly y: number | undefined }[]): string {
   let path = '';
   let drawn = false;
   for (const { x, y } of points) {
-    if (y !== undefined) path += `${drawn ? 'L' : 'M'}${across(x)} ${up(y)}`;
+    // It begins with a dash, as a point alone would not be seen.
+    if (y !== undefined) path += drawn ? `L${across(x)} ${up(y)}` : `M${across(x)} ${up(y)}m-3 0h6`;
     drawn = y !== undefined;
   }
   return path === '' ? '' : `<path class="line ${kind}" d="${path}"/>`;

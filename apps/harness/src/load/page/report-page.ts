@@ -24,7 +24,7 @@ export function reportPage(report: LoadReport): string {
 <h1>${escaped(title)}</h1>
 <p>${escaped(target)}</p>
 ${interrupted ? '<p class="verdict bad">Interrupted: this is what was done until then.</p>' : ''}
-<p class="verdict ${verdict.passed ? 'good' : 'bad'}">${escaped(verdictWord(report))}</p>
+${verdictLine(report)}
 ${facts(report)}
 ${verdict.judged.length === 0 ? '' : `<h2>Thresholds</h2>${thresholds(report)}`}
 <h2>Throughput</h2>
@@ -49,9 +49,10 @@ ${audit(report)}
 `;
 }
 
-function verdictWord({ verdict }: LoadReport): string {
-  if (verdict.judged.length === 0) return 'No thresholds were set.';
-  return verdict.passed ? 'Passed: all thresholds held.' : 'Failed: a threshold was missed.';
+function verdictLine({ verdict }: LoadReport): string {
+  if (verdict.judged.length === 0) return '<p class="verdict">No thresholds were set.</p>';
+  if (verdict.passed) return '<p class="verdict good">Passed: all thresholds held.</p>';
+  return '<p class="verdict bad">Failed: a threshold was missed.</p>';
 }
 
 function facts({ done, seconds, rate_done, latency, error_rate, dropped_rate, errors, dropped }: LoadReport): string {
