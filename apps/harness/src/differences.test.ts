@@ -121,6 +121,7 @@ describe('a broken promise is named', () => {
     ['errors', { errors: [...problem.errors, { field: 'order_id', code: 'missing', message: 'is required' }] }],
     ['error without a message', { errors: [{ field: 'order_note', code: 'blank' }] }],
     ['fields', { fields: ['order_note'] }],
+    ['problem.stack', { stack: 'at createOrder' }],
   ] as const)('in a problem: %s', ([what, change]) => {
     expect(whats(invalid, http(400, { ...problem, ...change }))).toEqual([what]);
   });
@@ -144,6 +145,15 @@ describe('a broken promise is named', () => {
   test('what must be told', () => {
     expect(whats({ ...invalid, told: ['a|b'] }, http(400, problem))).toEqual(['detail holds a|b']);
     expect(whats({ ...invalid, told: ['a|b'] }, refusal)).toEqual(['message holds a|b']);
+  });
+
+  test('a checksum’s problem without the text that was hashed, or with another', () => {
+    const mismatch = { ...invalid, outcome: 'checksum_mismatch', errors: [], told: ['a|b'] };
+    const { errors: _errors, ...plainProblem } = problem;
+    const told = { ...plainProblem, code: 'checksum_mismatch', detail: 'The gateway hashed a|b' };
+    expect(whats(mismatch, http(400, { ...told, canonical_text: 'a|b' }))).toEqual([]);
+    expect(whats(mismatch, http(400, told))).toEqual(['problem.canonical_text']);
+    expect(whats(mismatch, http(400, { ...told, canonical_text: 'a' }))).toEqual(['problem.canonical_text']);
   });
 
   test('a missing request id', () => {
