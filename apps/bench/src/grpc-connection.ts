@@ -28,6 +28,8 @@ export interface GrpcConnectionOptions {
 export interface GrpcConnection {
   /** Sends calls, due now; they leave together at the end of the event loop's turn, or as soon as the server takes them. */
   send(count: number): void;
+  /** Calls that are under way or wait for their turn. */
+  readonly unanswered: number;
   close(): void;
 }
 
@@ -143,6 +145,9 @@ export function openGrpcConnection(options: GrpcConnectionOptions): GrpcConnecti
       }
       waiting += count;
       flushSoon();
+    },
+    get unanswered() {
+      return waiting + underWay;
     },
     close: () => socket.destroy(),
   };

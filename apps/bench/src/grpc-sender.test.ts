@@ -7,6 +7,7 @@ import { sendGrpcLoad } from './grpc-sender.ts';
 /** A server that Node.js made, so that the frames written by hand are read by someone else. */
 async function listen(
   onOrder: (orderId: string, headers: IncomingHttpHeaders) => string,
+  delayMs = 0,
 ): Promise<{ server: Http2Server; port: number }> {
   const server = createServer();
   server.on('session', (session) => session.on('error', () => {}).on('stream', answer));
@@ -18,8 +19,11 @@ async function listen(
       const { orderId } = fromBinary(CreateOrderRequestSchema, Buffer.concat(pieces).subarray(5));
       const status = onOrder(orderId ?? '', headers);
       stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': status }));
-      stream.respond({ 'content-type': 'application/grpc' }, { waitForTrailers: true });
-      stream.end(Buffer.alloc(5));
+      setTimeout(() => {
+        if (stream.destroyed) return;
+        stream.respond({ 'content-type': 'application/grpc' }, { waitForTrailers: true });
+        stream.end(Buffer.alloc(5));
+      }, delayMs);
     });
   };
   await new Promise<void>((resolve) => {
@@ -79,4 +83,13 @@ test('sends one order over and over where replays are asked for, and no more cal
   // The calls before it counts are as many as in its first one and a half seconds.
   expect(seen.length).toBeGreaterThan(result.answers);
   expect(seen.length).toBeLessThanOrEqual(150);
+});
+
+test('on a schedule, counts the calls that are under way at its end too', async () => {
+  const { server, port } = await listen(() => '0', 600);
+  const result = await sendGrpcLoad({ ...options, port, rate: 50 });
+  server.close();
+  // More than half of the calls of its second are answered after it.
+  expect(result.answers).toBeGreaterThan(40);
+  expect(result.failed).toBe(0);
 });
