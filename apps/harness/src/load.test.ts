@@ -112,6 +112,7 @@ test('what is at fault is told with exit code 2 before anything is sent', { time
     ['--duration must be a time', ['--duration', '1 hour']],
     ['--burst must be RATE:LENGTH:EVERY', ['--burst', '100']],
     ['--ramp-to and --burst exclude', ['--ramp-to', '5', '--burst', '9:1s:2s']],
+    ['--rate must be given too', ['--profile', 'burst', '--duration', '20s']],
     ['must not exceed 1 together', ['--replay-share', '0.6', '--invalid-share', '0.6']],
     ['set CLIENT_ID', given],
     ['mine.json is there already, and a journal is of one run', ['--journal', profile]],

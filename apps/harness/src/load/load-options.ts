@@ -63,7 +63,7 @@ export async function readLoadOptions(args: readonly string[]): Promise<LoadOpti
     profile: base.profile,
     mode: chosen('mode', values.mode, modes) ?? base.mode,
     protocol: chosen('protocol', values.protocol, protocols) ?? base.protocol,
-    phases: phasesOf(values, base.phases),
+    phases: phasesOf(values, base),
     connections: whole(values, 'connections', 1, 5_000) ?? base.connections,
     underWayMax: whole(values, 'under-way-max', 1, 100_000) ?? base.underWayMax,
     merchants: whole(values, 'merchants', 1, 1_000) ?? base.merchants,
@@ -98,10 +98,11 @@ function workersFor({ mode, phases }: Profile): number {
   return Math.min(availableParallelism(), Math.max(1, Math.ceil(arrivalsOf(phases).peakRate / ratePerWorker)));
 }
 
-function phasesOf(values: Values, base: readonly Phase[]): readonly Phase[] {
+function phasesOf(values: Values, { mode, phases: base }: Profile): readonly Phase[] {
   if ([values.rate, values.duration, values['ramp-to'], values.burst].every((value) => value === undefined))
     return base;
-  const rate = number(values, 'rate', 0, 1_000_000) ?? base[0]?.rateFrom ?? 0;
+  const closed = (values.mode ?? mode) === 'closed';
+  const rate = number(values, 'rate', 0, 1_000_000) ?? (closed ? 0 : onlyRateOf(base));
   const seconds = secondsOf('--duration', values.duration) ?? base.reduce((sum, phase) => sum + phase.seconds, 0);
   const rampTo = number(values, 'ramp-to', 0, 1_000_000);
   if (rampTo !== undefined && values.burst !== undefined) throw new Error('--ramp-to and --burst exclude each other');
@@ -116,6 +117,13 @@ function phasesOf(values: Values, base: readonly Phase[]): readonly Phase[] {
     throw new Error('--burst must be RATE:LENGTH:EVERY, such as 2000:2s:10s');
   }
   return bursts({ rate, seconds, burstRate, burstSeconds, everySeconds });
+}
+
+/** A profile with phases of its own would be taken for the rate of its first moment. */
+function onlyRateOf(phases: readonly Phase[]): number {
+  const [rate = 0, ...others] = new Set(phases.flatMap(({ rateFrom, rateTo }) => [rateFrom, rateTo]));
+  if (others.length > 0) throw new Error('--rate must be given too, as the profile has more than one');
+  return rate;
 }
 
 function thresholdsOf(values: Values, base: Thresholds): Thresholds {
