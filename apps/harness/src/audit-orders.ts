@@ -11,7 +11,8 @@ const usage = `Holds the journal of a load run against the database: every ackno
 
 pnpm audit-orders --journal FILE
 
-The database is the gateway's: DATABASE_URL, or the embedded PostgreSQL in DATA_DIR (.data/ unless told).
+The database is the gateway's: DATABASE_URL, or the embedded PostgreSQL in DATA_DIR (.data/ unless told). Ends with 0 when all
+are, 1 when one is not, 2 when there was nothing to hold against the database, or no database.
 `;
 
 try {
@@ -36,6 +37,7 @@ async function audit(): Promise<number> {
   try {
     const counts = await auditJournal(journal, database.url);
     process.stdout.write(auditTold(counts));
+    if (counts.acknowledged === 0) throw new Error('the journal holds no acknowledgement to audit');
     return isClean(counts) ? exitCodes.clean : exitCodes.faulty;
   } finally {
     await database.close();

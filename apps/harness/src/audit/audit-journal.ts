@@ -7,8 +7,10 @@ import { readJournal } from './parse-journal.ts';
 
 /** Holds a journal against the database that its gateway wrote to. Rejects when either cannot be read. */
 export async function auditJournal(file: string, databaseUrl: string): Promise<AuditCounts> {
-  const { head, entries } = await readJournal(file);
-  return holdJournal(entries, keptOrders(head, databaseUrl));
+  const { head, entries, cut } = await readJournal(file);
+  const counts = await holdJournal(entries, keptOrders(head, databaseUrl));
+  const leftOut = cut ? ['the last line of the journal is cut short and was left out'] : [];
+  return { ...counts, examples: [...counts.examples, ...leftOut] };
 }
 
 async function* keptOrders({ clientIds, orderIdPrefix }: JournalHead, databaseUrl: string): AsyncGenerator<KeptOrder> {

@@ -17,7 +17,7 @@ export interface AuditCounts {
   readonly duplicated: number;
   /** Kept with another id, token or amount than some acknowledgement of theirs said. */
   readonly changed: number;
-  /** The first few orders at fault, and how. */
+  /** The first few orders at fault, and how; and what was left out of the audit. */
   readonly examples: readonly string[];
 }
 

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -51,12 +51,20 @@ test('a gateway that is killed in the middle of a run has lost, doubled and chan
   expect(counts.acknowledged).toBeGreaterThan(200);
 
   // The command comes to the same, and finds one that was acknowledged and is not there.
-  const audit = () =>
-    promisify(execFile)(process.execPath, [auditProgram, '--journal', journalFile], {
+  const audit = (file = journalFile) =>
+    promisify(execFile)(process.execPath, [auditProgram, '--journal', file], {
       env: { DATABASE_URL: databaseUrl },
     });
   const clean = `audit  ${counts.acknowledged} acknowledged: 0 lost, 0 duplicated, 0 changed`;
   expect((await audit()).stdout).toContain(clean);
   appendFileSync(journalFile, `[0,"load-${settings.seed}-none",99,"token","1.00"]\n`);
   await expect(audit()).rejects.toMatchObject({ code: 1, stdout: expect.stringContaining(': 1 lost, 0 duplicated') });
+
+  // What it could not hold against the database is told, and no part of a good result.
+  appendFileSync(journalFile, '[0,"load-');
+  await expect(audit()).rejects.toMatchObject({ stdout: expect.stringContaining('is cut short and was left out') });
+  const empty = `${journalFile}-empty`;
+  writeFileSync(empty, `${readFileSync(journalFile, 'utf8').split('\n')[0]}\n`);
+  const told = 'the journal holds no acknowledgement to audit\n';
+  await expect(audit(empty)).rejects.toMatchObject({ code: 2, stderr: told });
 });
