@@ -103,6 +103,8 @@ test('the table tells latencies, outcomes and the verdict', () => {
   for (const told of ['Interrupted', '10/s for 2 s', 'overloaded  1      1', 'MISSED  error_rate  0.05', 'failed']) {
     expect(table).toContain(told);
   }
+  const ofTwo = reportTable(someReport({ settings: { ...settings, workers: 2 } }));
+  expect(ofTwo).toMatch(/connections +4 to each door for each process\n/);
 });
 
 test('the page is whole, asks for nothing, and escapes every value that it shows', () => {

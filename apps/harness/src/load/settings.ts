@@ -30,7 +30,7 @@ export interface LoadSettings {
   readonly protocol: Protocol;
   /** In closed mode their rates mean nothing and their lengths add up to the run's. */
   readonly phases: readonly Phase[];
-  /** Connections to each door in use. In closed mode also the callers. */
+  /** Connections to each door in use, for each process. In closed mode those of all processes, and the callers. */
   readonly connections: number;
   /** Calls without an answer at one time; a call that is due beyond it is dropped. */
   readonly underWayMax: number;

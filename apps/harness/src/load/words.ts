@@ -22,6 +22,7 @@ export function partTold(part: number): string {
 /** The settings of a run, as names and words. */
 export function settingsTold(settings: LoadSettings): [string, string][] {
   const { profile, mode, protocol, phases, connections, underWayMax, merchants, replayShare, invalidShare } = settings;
+  const { workers } = settings;
   const open = mode === 'open';
   const seconds = phases.reduce((sum, phase) => sum + phase.seconds, 0);
   return [
@@ -29,13 +30,13 @@ export function settingsTold(settings: LoadSettings): [string, string][] {
     ['mode', open ? 'open: calls come when they are due' : 'closed: callers wait for their answers'],
     ['protocol', protocol],
     ['rate', open ? ratesTold(settings) : `as answers come, ${secondsTold(seconds)}`],
-    ['connections', `${connections} to each door`],
+    ['connections', `${connections} to each door${open && workers > 1 ? ' for each process' : ''}`],
     ...(open ? [['under way at most', `${underWayMax} for each process`] as [string, string]] : []),
     ['merchants', String(merchants)],
     ['repeated orders', partTold(replayShare)],
     ['calls to be refused', partTold(invalidShare)],
     ['seed', String(settings.seed)],
-    ['sending processes', String(settings.workers)],
+    ['sending processes', String(workers)],
   ];
 }
 
