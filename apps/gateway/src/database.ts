@@ -1,6 +1,7 @@
-import { startEmbeddedPostgres } from '@gateway/postgres/embedded-postgres';
+import { type Outage, startEmbeddedPostgres } from '@gateway/postgres/embedded-postgres';
 import { migrateDatabase } from '@gateway/postgres/migrate';
 import type { Config } from './config.ts';
+import type { Log } from './log.ts';
 import { StartError } from './run.ts';
 
 export interface Database {
@@ -11,9 +12,12 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** Opens the database of the configuration, with the schema that this code needs. */
-export async function openDatabase(config: Pick<Config, 'databaseUrl' | 'dataDir'>): Promise<Database> {
-  const database = config.databaseUrl === undefined ? await openEmbedded(config.dataDir) : external(config.databaseUrl);
+/** Opens the database of the configuration, with the schema that this code needs. Outages of the embedded one are logged. */
+export async function openDatabase(
+  { databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 'dataDir'>,
+  log?: Log,
+): Promise<Database> {
+  const database = databaseUrl === undefined ? await openEmbedded(dataDir, log) : external(databaseUrl);
   try {
     await migrateDatabase(database.url);
     return database;
@@ -25,15 +29,22 @@ export async function openDatabase(config: Pick<Config, 'databaseUrl' | 'dataDir
   }
 }
 
-async function openEmbedded(dataDir: string): Promise<Database> {
+async function openEmbedded(dataDir: string, log: Log | undefined): Promise<Database> {
+  const onOutage = (outage: Outage) => log && logOutage(log, outage);
   try {
-    const { url, stop } = await startEmbeddedPostgres({ dataDir });
+    const { url, stop } = await startEmbeddedPostgres({ dataDir, onOutage });
     return { url, embedded: true, close: stop };
   } catch (error) {
     throw new StartError(
       `The embedded PostgreSQL did not start: ${error instanceof Error ? error.message : 'unknown'}`,
     );
   }
+}
+
+function logOutage(log: Log, outage: Outage): void {
+  if (outage.kind === 'lost') log.info('the embedded PostgreSQL is gone, and is started again');
+  else if (outage.kind === 'restarted') log.info('the embedded PostgreSQL runs again', { pid: outage.pid });
+  else log.fault('the embedded PostgreSQL did not start again', outage.fault);
 }
 
 function external(url: string): Database {

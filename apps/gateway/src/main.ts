@@ -35,7 +35,7 @@ await run(async () => {
 });
 
 async function open(config: Config, log: Log) {
-  const database = await openDatabase(config);
+  const database = await openDatabase(config, log);
   try {
     // Before the doors open: from "ready" on nothing but a signal ends the process.
     const demoMerchant = database.embedded ? await keepDemoMerchant(database.url, config.dataDir) : undefined;

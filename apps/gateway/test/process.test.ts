@@ -4,6 +4,7 @@ import { mkdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
@@ -12,6 +13,7 @@ import { afterEach, expect, test } from 'vitest';
 import {
   endProcesses,
   environment,
+  type GatewayProcess,
   isAlive,
   keepTrackOf,
   newDataDir,
@@ -43,6 +45,53 @@ test('an order survives kill -9 of the gateway and of PostgreSQL right after its
   const { payment_link: _, ...kept } = await answerOf(replayed);
   expect(await created.json()).toMatchObject(kept);
 }, 120_000);
+
+test.each(['SIGKILL', 'SIGTERM'] as const)(
+  'gateways whose PostgreSQL somebody else ends by %s have it again, with all orders, and leave no process',
+  async (signal) => {
+    const dataDir = await newDataDir();
+    const starter = await startProcess(dataDir);
+    const joined = await startProcess(dataDir);
+    const credentials = await starter.credentials();
+    const killed = await postgresPid(dataDir);
+    let orders = 0;
+    const kept: { order: object; answer: object }[] = [];
+    const createOne = async ({ url }: GatewayProcess) => {
+      const order = validOrderInput({ order_id: `order-${orders++}` });
+      const response = await postOrder({ url, credentials }, order);
+      const answer = (await response.json()) as object;
+      if (response.status === 201) kept.push({ order, answer });
+      else expect(answer).toMatchObject({ status: 503, code: 'unavailable' });
+    };
+    const isBack = (gateway: GatewayProcess) => gateway.lines.some((line) => line.includes('PostgreSQL runs again'));
+    await createOne(starter);
+    await createOne(joined);
+    process.kill(killed, signal);
+    await expect.poll(() => isAlive(killed), { timeout: processLimitMs }).toBe(false);
+    while (!(isBack(starter) && isBack(joined))) await Promise.all([createOne(starter), createOne(joined), sleep(20)]);
+
+    const pid = await postgresPid(dataDir);
+    expect(pid).not.toBe(killed);
+    for (const gateway of [starter, joined]) {
+      const before = kept.length;
+      await expect.poll(() => createOne(gateway).then(() => kept.length)).toBeGreaterThan(before);
+    }
+    expect(orders).toBeGreaterThan(kept.length);
+    for (const { order, answer } of kept) {
+      const again = await postOrder({ url: starter.url, credentials }, order);
+      const { payment_link: _, ...facts } = await answerOf(again);
+      expect(again.status).toBe(200);
+      expect(answer).toMatchObject(facts);
+    }
+    starter.child.kill('SIGTERM');
+    expect(await starter.exited).toBe(0);
+    expect((await postOrder({ url: joined.url, credentials })).status).toBe(201);
+    joined.child.kill('SIGTERM');
+    expect(await joined.exited).toBe(0);
+    await expect.poll(() => isAlive(pid)).toBe(false);
+  },
+  120_000,
+);
 
 test('SIGTERM lets a request under way finish, stops PostgreSQL and ends with 0', async () => {
   const dataDir = await newDataDir();

@@ -145,7 +145,7 @@ export async function giveTo(user: ServerUser, folder: string): Promise<void> {
 }
 
 /** What `postmaster.pid` says. Nothing in it is true before `runsCluster` has confirmed the pid. */
-export type LockFile = { pid: number; port: number; ready: boolean };
+export type LockFile = { pid: number; port: number; ready: boolean; stopping: boolean };
 
 /** Reads `postmaster.pid`: line 1 is the pid, line 4 the port, line 8 the status. Undefined when there is none (yet). */
 export function readLockFile(cluster: string): LockFile | undefined {
@@ -158,7 +158,15 @@ export function readLockFile(cluster: string): LockFile | undefined {
   }
   const pid = Number(lines[0]);
   if (!Number.isInteger(pid) || pid <= 0) return undefined;
-  return { pid, port: Number(lines[3]), ready: lines[7]?.trim() === 'ready' };
+  const status = lines[7]?.trim();
+  return { pid, port: Number(lines[3]), ready: status === 'ready', stopping: status === 'stopping' };
+}
+
+/** The port of the last server that ran on a cluster, read from what Postgres keeps of its command line. */
+export async function lastPort(cluster: string): Promise<number | undefined> {
+  const commandLine = await readFile(join(cluster, 'postmaster.opts'), 'utf8').catch(() => '');
+  const port = /"port=(\d+)"/.exec(commandLine)?.[1];
+  return port === undefined ? undefined : Number(port);
 }
 
 /** Removes a lock file without content: Postgres refuses to start over it and cannot know that nobody is filling it. */

@@ -25,7 +25,7 @@ export type Mark = { kind: 'taken'; session: postgres.Sql; beginLeaving(): void 
 export async function takeMark(
   port: number,
   password: string,
-  isServerThere: () => boolean,
+  server: { isThere: () => boolean; onGone: () => void },
 ): Promise<Mark | { kind: 'refused'; reason: string }> {
   let state: 'new' | 'kept' | 'retaking' | 'leaving' = 'new';
   const session = postgres({
@@ -46,9 +46,11 @@ export async function takeMark(
   async function retake(): Promise<void> {
     if (state !== 'kept') return;
     state = 'retaking';
-    while (state === 'retaking' && isServerThere()) {
-      await sleep(retakePauseMs, undefined, { ref: false });
+    while (state === 'retaking') {
+      // All users lose their marks at the same moment, and should not all launch the server at the same one.
+      await sleep(retakePauseMs * (1 + Math.random()), undefined, { ref: false });
       if (state !== 'retaking') return;
+      if (!server.isThere()) return server.onGone();
       const taken = await session`select pg_advisory_lock_shared(${markLockKey})`.catch(() => undefined);
       if (taken !== undefined && state === 'retaking') state = 'kept';
     }

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type ClusterPlaces,
   giveTo,
+  lastPort,
   openCluster,
   openPlaces,
   readLockFile,
@@ -23,12 +24,18 @@ import {
   runsCluster,
   shutDown,
 } from './embedded-process.ts';
+import { DatabaseFault } from './statement-error.ts';
 
 // A start takes under a second, crash recovery of a busy server some seconds.
 const startLimitMs = 30_000;
 const pollMs = 50;
 // Postgres needs a moment to notice that a killed server's last processes are gone; there is no hurry to try again.
 const relaunchPauseMs = 250;
+
+// The last try follows about a minute after the first: a disk may be full for a moment, or memory short.
+const usualRestartPausesMs = [0, 1_000, 5_000, 15_000, 30_000];
+// How soon a server that was told to stop from outside is helped to do so.
+const watchEveryMs = 1_000;
 
 /** Failures to start that another starter, or the rest of a killed server, causes: they pass. */
 const passingFailure = /lock file|shared memory block|address already in use/i;
@@ -40,53 +47,128 @@ export type EmbeddedPostgresOptions = {
   log?: (line: string) => void;
   /** For data that nobody will miss: makes the cluster without waiting for the disk. The server itself is the same. */
   throwAway?: boolean;
+  /** Told when the server went away although nobody stopped it, and what came of it. Must not throw. */
+  onOutage?: (outage: Outage) => void;
+  /** How long to wait before each try to have a lost server again. */
+  restartPausesMs?: readonly number[];
 };
+
+/** `lost` comes first, and then one of the others. After `given_up` this user does not try any more. */
+export type Outage = { kind: 'lost' } | { kind: 'restarted'; pid: number } | { kind: 'given_up'; fault: DatabaseFault };
 
 export type EmbeddedPostgres = {
   /** A `postgres://` URL with host, port, user, password and database. */
   url: string;
   /** True when the server was already running, false when this call launched it. */
   joined: boolean;
-  /** The pid of the postmaster. */
-  pid: number;
+  /** The pid of the postmaster; another one after a restart. */
+  readonly pid: number;
   /**
    * Ends this use. The last user out stops the server: while anyone else is connected, be it another user of this
-   * module or any client, it stays up. `disconnectOthers` stops it all the same. Close your own pools first. Calling it
-   * again changes nothing. Rejects when the server does not stop within 15 s.
+   * module or any client, it stays up. `disconnectOthers` stops it all the same, and other users of this module start it
+   * again. Close your own pools first. Calling it again changes nothing. Rejects when the server does not stop within
+   * 15 s. A restart under way is waited for.
    */
   stop(options?: { disconnectOthers?: boolean }): Promise<void>;
 };
 
+/** A server that runs, with our mark on it. */
+type Server = { mark: Mark; pid: number; port: number; joined: boolean };
+
 /**
  * Starts the PostgreSQL that npm brought on the cluster in `dataDir`, or joins it when it already runs: for this, for
  * any other process. The cluster is made at the first start. The server listens on 127.0.0.1 on a free port, and lives
- * on when this process is killed; the next starter joins it.
+ * on when this process is killed; the next starter joins it. When it is killed itself, its users start it again on the
+ * same port: Postgres lets one of them do so, and the others join.
  *
  * Each user keeps one small connection open as its mark, so this process does not end by itself before `stop()`.
  * Rejects with one sentence, after 30 s at most (a minute more when the cluster has to be made).
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
-  const log = options.log ?? (() => {});
+  const { log = () => {}, onOutage = () => {}, restartPausesMs = usualRestartPausesMs } = options;
   const places = await openPlaces(options.dataDir);
   const password = await openCluster(places, options.throwAway !== true, log);
+  const leaving = new AbortController();
+  let restarting: Promise<void> | undefined;
+  let stopped: Promise<void> | undefined;
 
+  async function join(port?: number): Promise<Server> {
+    const onGone = () => {
+      restarting = restart();
+    };
+    const found = await startOrJoin({ places, password, port, leaving: leaving.signal, onGone });
+    log(`${found.joined ? 'joined' : 'started'} PostgreSQL on 127.0.0.1:${found.port}, pid ${found.pid}`);
+    return found;
+  }
+
+  async function restart(): Promise<void> {
+    onOutage({ kind: 'lost' });
+    await server.mark.session.end({ timeout: 0 });
+    let fault = new DatabaseFault();
+    for (const pauseMs of restartPausesMs) {
+      await sleep(pauseMs, undefined, { signal: leaving.signal }).catch(() => {});
+      const found = await join(server.port).catch((error: Error) => new DatabaseFault(error.message));
+      if (!(found instanceof DatabaseFault)) {
+        server = found;
+        return onOutage({ kind: 'restarted', pid: found.pid });
+      }
+      if (leaving.signal.aborted) return;
+      fault = found;
+    }
+    onOutage({ kind: 'given_up', fault });
+  }
+
+  async function stop(disconnectOthers: boolean): Promise<void> {
+    clearInterval(watch);
+    leaving.abort();
+    server.mark.beginLeaving();
+    await restarting;
+    await leave(server, places.cluster, disconnectOthers);
+  }
+
+  let server = await join();
+  const watch = setInterval(() => hastenShutdown(server.pid, places.cluster), watchEveryMs).unref();
+  return {
+    url: `postgres://${superuser}:${password}@127.0.0.1:${server.port}/${databaseName}`,
+    joined: server.joined,
+    get pid() {
+      return server.pid;
+    },
+    stop: (stopOptions) => {
+      stopped ??= stop(stopOptions?.disconnectOthers === true);
+      return stopped;
+    },
+  };
+}
+
+/** Rejects when there is no server after 30 s, none on the given port, or at once when `leaving` and it has launched none. */
+async function startOrJoin(wanted: {
+  places: ClusterPlaces;
+  password: string;
+  /** Undefined: any. */
+  port: number | undefined;
+  leaving: AbortSignal;
+  onGone: () => void;
+}): Promise<Server> {
+  const { places, password, port, leaving, onGone } = wanted;
   const giveUpAt = performance.now() + startLimitMs;
   let launched: LaunchedServer | undefined;
   let obstacle = '';
   while (performance.now() < giveUpAt) {
+    const mayLaunch = launched === undefined || launched.exitCode !== undefined;
+    if (mayLaunch) leaving.throwIfAborted();
     const server = runningServer(places.cluster);
     if (server?.ready) {
-      const mark = await takeMark(server.port, password, () => runsCluster(server.pid, places.cluster));
-      if (mark.kind === 'taken') {
-        const joined = server.pid !== launched?.pid;
-        log(`${joined ? 'joined' : 'started'} PostgreSQL on 127.0.0.1:${server.port}, pid ${server.pid}`);
-        const url = `postgres://${superuser}:${password}@127.0.0.1:${server.port}/${databaseName}`;
-        return { url, joined, pid: server.pid, stop: stopper(mark, server.pid, places.cluster) };
-      }
+      if (port !== undefined && server.port !== port)
+        throw new Error(`The embedded PostgreSQL runs on port ${server.port} now, as ${port} was taken.`);
+      const isThere = () => runsCluster(server.pid, places.cluster);
+      const mark = await takeMark(server.port, password, { isThere, onGone });
+      if (mark.kind === 'taken')
+        return { mark, pid: server.pid, port: server.port, joined: server.pid !== launched?.pid };
       obstacle = mark.reason; // Often it stops at this very moment: the next round finds out.
-    } else if (server === undefined && (launched === undefined || launched.exitCode !== undefined)) {
+    } else if (server === undefined && mayLaunch) {
       if (launched !== undefined) await pauseAfterPassingFailure(launched);
-      launched = await launch(places);
+      launched = await launch(places, port);
     }
     await sleep(pollMs);
   }
@@ -109,7 +191,7 @@ async function pauseAfterPassingFailure(launched: LaunchedServer): Promise<void>
   await sleep(relaunchPauseMs);
 }
 
-async function launch(places: ClusterPlaces): Promise<LaunchedServer> {
+async function launch(places: ClusterPlaces, port: number | undefined): Promise<LaunchedServer> {
   const binaries = await platformBinaries();
   const user = await chooseServerUser(places.folder);
   await giveTo(user, places.folder);
@@ -128,7 +210,8 @@ async function launch(places: ClusterPlaces): Promise<LaunchedServer> {
   const stalePid = left !== undefined && !runsCluster(left.pid, places.cluster) ? left.pid : undefined;
   const settings = {
     listen_addresses: '127.0.0.1',
-    port: await freePort(),
+    // The last one again where it can be had: users of a server that was killed have pools that look for it there.
+    port: port ?? (await freePort(await lastPort(places.cluster))),
     unix_socket_directories: '',
     max_connections: 100,
     fsync: 'on',
@@ -148,34 +231,37 @@ async function launch(places: ClusterPlaces): Promise<LaunchedServer> {
   return launchServer(user, binaries.postgres, ['-D', places.cluster, ...args], places.log, stalePid);
 }
 
-/** A port that is free now. Should another program take it first, Postgres says so and the launch is repeated. */
-function freePort(): Promise<number> {
+/** The preferred port, or any that is free now. Should another program take it first, Postgres says so and the launch is repeated. */
+function freePort(preferred = 0): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
+    probe.once('error', (error) => (preferred === 0 ? reject(error) : resolve(freePort())));
+    probe.listen(preferred, '127.0.0.1', () => {
       const address = probe.address();
       probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
     });
   });
 }
 
-function stopper(mark: Mark, pid: number, cluster: string): EmbeddedPostgres['stop'] {
-  let stopped: Promise<void> | undefined;
-  async function stop(disconnectOthers: boolean): Promise<void> {
-    mark.beginLeaving();
-    try {
-      if (!runsCluster(pid, cluster)) return;
-      if (disconnectOthers || (await isLastUser(mark.session))) await shutDown(pid, cluster);
-    } catch (error) {
-      // A server that went away by itself meanwhile is what was wanted.
-      if (runsCluster(pid, cluster)) throw error;
-    } finally {
-      await mark.session.end({ timeout: 0 });
-    }
+/** SIGTERM has a server turn new clients away and wait for the others to go. Its users stay, so it is told to cut them off. */
+function hastenShutdown(pid: number, cluster: string): void {
+  try {
+    const lockFile = readLockFile(cluster);
+    if (lockFile?.stopping && lockFile.pid === pid && runsCluster(pid, cluster)) process.kill(pid, 'SIGINT');
+  } catch {
+    // It is gone by now, which the mark tells, or is looked at again in a second.
   }
-  return (options) => {
-    stopped ??= stop(options?.disconnectOthers === true);
-    return stopped;
-  };
+}
+
+async function leave({ mark, pid }: Server, cluster: string, disconnectOthers: boolean): Promise<void> {
+  mark.beginLeaving();
+  try {
+    if (!runsCluster(pid, cluster)) return;
+    if (disconnectOthers || (await isLastUser(mark.session))) await shutDown(pid, cluster);
+  } catch (error) {
+    // A server that went away by itself meanwhile is what was wanted.
+    if (runsCluster(pid, cluster)) throw error;
+  } finally {
+    await mark.session.end({ timeout: 0 });
+  }
 }
