@@ -71,3 +71,12 @@ test('a database whose connections are cut at any moment leaves no statement han
   await Promise.all(lanes.map((lane) => lane.close()));
   await expect.poll(() => connectionsOf(applicationName)).toBe(0);
 });
+
+test('a statement that fails after its first rows leaves nothing in the answer of the next', async () => {
+  const lane = openLane({ url: server.url, applicationName: 'half way', connectionsMax: 1 }, (db) => db);
+  onTestFinished(() => lane.close());
+  const failsAtTheThirdRow = sql`select 1 / (3 - place) from generate_series(1, 5) place`;
+  await expect(lane.run((db) => db.execute(failsAtTheThirdRow))).rejects.toThrow();
+  const [first, ...others] = await lane.run((db) => db.execute(sql`select 1 as one`));
+  expect([first, others]).toEqual([{ one: 1 }, []]);
+});
