@@ -1,9 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { liveSecretsMax } from '@gateway/domain/credentials';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { MerchantId } from '@gateway/domain/merchant';
+import { openOrder } from '@gateway/domain/order';
+import { createOrderToken } from '@gateway/domain/order-token';
+import { validOrderFields } from '@gateway/domain/testing/order-fields';
+import postgres from 'postgres';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
 import { type MerchantAccounts, openMerchantAccounts } from './merchant-accounts.ts';
 import { migrateDatabase } from './migrate.ts';
+import { openOrderStore } from './order-store.ts';
 
 let server: ThrowawayPostgres;
 let accounts: MerchantAccounts;
@@ -59,4 +65,27 @@ test("another merchant's secret is unknown", async () => {
   const [{ clientId }, other] = [await newClient(), await newClient()];
   expect(await accounts.endSecret(clientId, other.first, null)).toEqual({ kind: 'unknown_secret' });
   expect(await accounts.listSecrets(other.clientId)).toMatchObject([{ endsAt: null }]);
+});
+
+test('orders are created while a secret is being added to their merchant', async () => {
+  const { clientId } = await newClient();
+  const store = openOrderStore({ url: server.url });
+  const sql = postgres(server.url, { max: 2 });
+  onTestFinished(() => Promise.all([store.close(), sql.end({ timeout: 1 })]).then(() => {}));
+  const [merchant] = await sql`select id::int from merchants where client_id = ${clientId}`;
+  const order = openOrder(validOrderFields({ order_id: 'meanwhile' }), {
+    merchantId: merchant?.id as MerchantId,
+    serviceOrderId: 1,
+    orderToken: createOrderToken(randomBytes),
+    createdAtMs: 1_795_000_000_000,
+  });
+  const adding = Promise.withResolvers<unknown>();
+  await sql.begin(async (session) => {
+    await session`lock table client_secrets in exclusive mode`;
+    adding.resolve(addSecret(clientId));
+    const waiting = () => sql`select 1 from pg_locks where not granted and relation = 'client_secrets'::regclass`;
+    await expect.poll(waiting).toHaveLength(1);
+    expect(await store.create(order, 20_000)).toEqual({ kind: 'created' });
+  });
+  expect(await adding.promise).toMatchObject({ kind: 'added' });
 });

@@ -116,12 +116,13 @@ function addSecret(
   { hash, endsAt }: Parameters<MerchantAccounts['addSecret']>[1],
 ): ReturnType<MerchantAccounts['addSecret']> {
   return db.transaction(async (transaction) => {
-    // The merchant's row is locked, so that two operators can't both add the last one.
+    // The merchant's row is locked, so that two operators can't both add the last one: in a way that does not hold up orders,
+    // which refer to the row, however long this takes.
     const found = await transaction
       .select({ id: merchants.id })
       .from(merchants)
       .where(eq(merchants.clientId, clientId))
-      .for('update');
+      .for('no key update');
     const merchantId = found[0]?.id;
     if (merchantId === undefined) return { kind: 'unknown_client' };
     const live = await transaction.$count(clientSecrets, and(eq(clientSecrets.merchantId, merchantId), isLive));
