@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { startCuttingProxy } from '../testing/cutting-proxy.ts';
 import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
 import { openLane } from './lane.ts';
@@ -70,6 +70,18 @@ test('a database whose connections are cut at any moment leaves no statement han
   await expect.poll(() => connectionsOf(applicationName)).toBeLessThanOrEqual(lanes.length * connectionsMax);
   await Promise.all(lanes.map((lane) => lane.close()));
   await expect.poll(() => connectionsOf(applicationName)).toBe(0);
+});
+
+test('a connection that the system can not make, for whatever reason, is unavailable and keeps nobody waiting', async () => {
+  // The folder of a Unix socket, which is not there while its server is not.
+  vi.stubEnv('PGHOST', '/no/such/folder');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const lane = openLane({ url: 'postgres:///gateway', applicationName: 'nowhere', connectionsMax: 1 }, (db) => db);
+  onTestFinished(() => lane.close());
+  for (let attempt = 0; attempt < 2; attempt += 1) {
+    const error = await lane.run((db) => db.execute(sql`select 1`)).catch((refusal: unknown) => refusal);
+    expect([statementFailure(error), error instanceof StatementTimeout]).toEqual(['unavailable', false]);
+  }
 });
 
 test('a statement that fails after its first rows leaves nothing in the answer of the next', async () => {

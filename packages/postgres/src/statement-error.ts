@@ -19,22 +19,21 @@ export class DatabaseFault extends Error {
 /** What a failed statement means to a caller. */
 export type StatementFailure = 'unavailable' | 'overloaded';
 
+/** Of postgres.js, and of Node.js where it tried several addresses of a host. */
 const lostConnection = new Set([
-  // postgres.js
   'CONNECTION_CLOSED',
   'CONNECTION_DESTROYED',
   'CONNECTION_ENDED',
   'CONNECT_TIMEOUT',
-  // Node.js sockets and name look-up
-  'EAI_AGAIN',
   'ECONNREFUSED',
   'ECONNRESET',
   'EHOSTUNREACH',
   'ENETUNREACH',
-  'ENOTFOUND',
-  'EPIPE',
   'ETIMEDOUT',
 ]);
+
+/** The system's own errors name the call: there may be no host, no route, no socket's file, no file descriptor left. */
+const socketCall = /^(connect|getaddrinfo|read|write|shutdown)$/;
 
 /**
  * SQLSTATEs after which the same order may be sent again (PostgreSQL 18, appendix A): connection exceptions, insufficient
@@ -54,16 +53,16 @@ const tooManyConnections = '53300';
 /** Sorts an error of the driver or of Drizzle; `undefined` for one that is a fault of ours, to be thrown on. */
 export function statementFailure(error: unknown): StatementFailure | undefined {
   if (isGivenUp(error)) return 'unavailable';
-  const code = codeOf(rootCause(error));
-  if (code === tooManyConnections) return 'overloaded';
-  return lostConnection.has(code) || passingState.test(code) ? 'unavailable' : undefined;
+  const cause = rootCause(error);
+  if (codeOf(cause) === tooManyConnections) return 'overloaded';
+  return hasNoConnection(cause) || passingState.test(codeOf(cause)) ? 'unavailable' : undefined;
 }
 
 /** Whether a statement failed because its connection died, or because it may have. */
 export function isConnectionLost(error: unknown): boolean {
   if (isGivenUp(error)) return true;
-  const code = codeOf(rootCause(error));
-  return lostConnection.has(code) || endedByServer.test(code);
+  const cause = rootCause(error);
+  return hasNoConnection(cause) || endedByServer.test(codeOf(cause));
 }
 
 /** The same error without SQL and values: what may leave this package and reach a log. */
@@ -71,7 +70,7 @@ export function withoutValues(error: unknown): Error {
   if (isGivenUp(error) || error instanceof DatabaseFault) return error;
   const cause = rootCause(error);
   const code = codeOf(cause);
-  if (lostConnection.has(code)) return new DatabaseFault(`there is no connection to the database: ${code}`);
+  if (hasNoConnection(cause)) return new DatabaseFault(`there is no connection to the database: ${code}`);
   if (turnedAway.test(code)) return new DatabaseFault(`the database turned the connection away: ${messageOf(cause)}`);
   const names = ['constraint_name', 'table_name', 'column_name']
     .map((key) => Reflect.get(cause, key))
@@ -82,6 +81,11 @@ export function withoutValues(error: unknown): Error {
 /** Whether we stopped waiting for a statement. */
 function isGivenUp(error: unknown): error is StatementTimeout | ConnectionCut {
   return error instanceof StatementTimeout || error instanceof ConnectionCut;
+}
+
+/** Whether there is no connection, or no longer. After each of these the driver leaves its next statement waiting for one. */
+function hasNoConnection(cause: object): boolean {
+  return lostConnection.has(codeOf(cause)) || socketCall.test(String(Reflect.get(cause, 'syscall')));
 }
 
 /** Drizzle wraps the driver's error in one whose message carries the statement and its values. */
