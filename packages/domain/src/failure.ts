@@ -99,28 +99,20 @@ export const failures = {
   },
 } as const satisfies Record<string, FailureFacts>;
 
+/** The machine code of a refusal: the same at every door. */
 export type FailureCode = keyof typeof failures;
 
-/** A refusal as a value. */
-export type Failure =
+/** A refusal that tells more than its code. */
+type TellingFailure =
   | { readonly kind: 'invalid_order'; readonly errors: readonly FieldError[] }
   | { readonly kind: 'checksum_mismatch'; readonly canonicalText: string }
   | { readonly kind: 'order_id_conflict'; readonly fields: readonly OrderFieldName[] }
   | { readonly kind: 'malformed_json'; readonly reason: string }
   | { readonly kind: 'method_not_allowed'; readonly allow: string }
-  | { readonly kind: 'rate_limited' | 'overloaded'; readonly retryAfterSeconds: number }
-  | {
-      readonly kind: Exclude<
-        FailureCode,
-        | 'invalid_order'
-        | 'checksum_mismatch'
-        | 'order_id_conflict'
-        | 'malformed_json'
-        | 'method_not_allowed'
-        | 'rate_limited'
-        | 'overloaded'
-      >;
-    };
+  | { readonly kind: 'rate_limited' | 'overloaded'; readonly retryAfterSeconds: number };
+
+/** A refusal as a value. */
+export type Failure = TellingFailure | { readonly kind: Exclude<FailureCode, TellingFailure['kind']> };
 
 /** What happened this time, in a sentence for the caller's developer. Holds nothing of the request but the canonical text. */
 export function failureDetail(failure: Failure): string {
