@@ -33,8 +33,7 @@ export async function findOrder(
   timeoutMs: number,
 ): Promise<Result<Order, Failure>> {
   if (key.by === 'order_id') {
-    const rule = fieldRules.order_id;
-    if (rule.kind !== 'text' || textFault(rule, key.orderId) !== undefined) return notFound;
+    if (textFault(fieldRules.order_id, key.orderId) !== undefined) return notFound;
     return resultOf(await store.findByOrderId(merchantId, key.orderId, timeoutMs), ({ order }) => order);
   }
   if (key.serviceOrderId < 1n || key.serviceOrderId > BigInt(serviceOrderIdMax)) return notFound;

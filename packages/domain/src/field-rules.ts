@@ -15,6 +15,7 @@ export const fieldErrorCodes = [
   'out_of_range',
 ] as const;
 
+/** What is wrong with a field, for a program to decide on. */
 export type FieldErrorCode = (typeof fieldErrorCodes)[number];
 
 /** One broken field. The message tells the rule and never repeats the value. */
@@ -51,6 +52,7 @@ export interface AmountRule {
   readonly kind: 'amount';
 }
 
+/** The rule of any field. */
 export type FieldRule = TextRule | ChoiceRule | AmountRule;
 
 function text(lengthMax: number, more: Partial<TextRule> = {}): TextRule {
@@ -76,7 +78,7 @@ export function forbiddenControls({ multiline }: TextRule): RegExp {
 }
 
 /** The rules of all fields: what validates, and what documentation is made from. */
-export const fieldRules: Readonly<Record<OrderFieldName, FieldRule>> = {
+export const fieldRules = {
   order_id: text(128),
   order_amount: { kind: 'amount' },
   order_currency: {
@@ -112,9 +114,9 @@ export const fieldRules: Readonly<Record<OrderFieldName, FieldRule>> = {
       told: 'must be an absolute http or https URL without user, password, backslash or white space',
     },
   }),
-};
+} as const satisfies Record<OrderFieldName, FieldRule>;
 
-/** What is wrong with a text value, or `undefined`. The value is judged as it is: never trimmed, never normalised. */
+/** The first rule that a text breaks, with a message that tells it, or `undefined`. The value is judged as it is: never trimmed, never normalised. */
 export function textFault(rule: TextRule, value: string): { code: FieldErrorCode; told: string } | undefined {
   if (value === '' && !rule.required) return undefined;
   if (!isPlain(value)) {

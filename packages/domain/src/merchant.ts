@@ -1,4 +1,4 @@
-import type { TextRule } from './field-rules.ts';
+import { fieldRules } from './field-rules.ts';
 import type { ChecksumMode } from './order-checksum.ts';
 
 declare const merchantIdBrand: unique symbol;
@@ -28,4 +28,4 @@ export interface Client {
 }
 
 /** The rule of a merchant's name: that of a customer's. */
-export const merchantNameRule: TextRule = { kind: 'text', required: true, lengthMin: 1, lengthMax: 255 };
+export const merchantNameRule = fieldRules.customer_name;

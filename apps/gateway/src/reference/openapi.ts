@@ -108,7 +108,7 @@ function createOrder(baseUrl: string): Operation {
 }
 
 function getOrder(baseUrl: string): Operation {
-  const rule = fieldRules.order_id;
+  const { lengthMin, lengthMax } = fieldRules.order_id;
   return {
     operationId: 'getOrder',
     tags: ['Orders'],
@@ -122,10 +122,7 @@ function getOrder(baseUrl: string): Operation {
         in: 'path',
         required: true,
         description: 'Your order_id, percent-encoded',
-        schema: {
-          type: 'string',
-          ...(rule.kind === 'text' ? { minLength: rule.lengthMin, maxLength: rule.lengthMax } : {}),
-        },
+        schema: { type: 'string', minLength: lengthMin, maxLength: lengthMax },
       },
       requestId,
     ],
