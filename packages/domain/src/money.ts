@@ -20,7 +20,8 @@ export const amountHundredthsMax = 999_999_999_999_999n as AmountHundredths;
 /** The interface sends amounts with two decimal places. */
 export const amountDecimals = 2;
 
-const integerDigitsMax = 13;
+/** Digits in front of the decimal point; the greatest amount is all nines, so that their number is the whole bound. */
+const integerDigitsMax = amountHundredthsMax.toString().length - amountDecimals;
 
 /** Why a number is not an amount. */
 export type AmountFault = 'wrong_type' | 'too_precise' | 'out_of_range';

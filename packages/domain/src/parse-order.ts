@@ -3,8 +3,11 @@ import { type ChoiceRule, type FieldError, fieldRules, type TextRule, textFault 
 import {
   type AmountFault,
   type AmountHundredths,
+  amountDecimals,
+  amountHundredthsMax,
   digitsOfDouble,
   fitsMinorUnit,
+  formatAmount,
   NumberText,
   parseAmount,
 } from './money.ts';
@@ -20,8 +23,8 @@ export type OrderInput = Readonly<Partial<Record<OrderFieldName, unknown>>>;
 
 const amountFaultsTold: Readonly<Record<AmountFault, string>> = {
   wrong_type: 'must be a number',
-  too_precise: 'must have at most 2 decimals',
-  out_of_range: 'must be greater than 0 and at most 9999999999999.99',
+  too_precise: `must have at most ${amountDecimals} decimals`,
+  out_of_range: `must be greater than 0 and at most ${formatAmount(amountHundredthsMax)}`,
 };
 
 /** All fields, so that an order's object has room for them from the start. */

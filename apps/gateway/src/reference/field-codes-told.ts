@@ -1,4 +1,5 @@
 import type { FieldErrorCode } from '@gateway/domain/field-rules';
+import { amountHundredthsMax, formatAmount } from '@gateway/domain/money';
 
 /** What each field code means: for the documentation. */
 export const fieldCodesTold: Readonly<Record<FieldErrorCode, string>> = {
@@ -11,5 +12,5 @@ export const fieldCodesTold: Readonly<Record<FieldErrorCode, string>> = {
   bad_format: 'the text does not have the form',
   bad_characters: 'the text holds a character that is not allowed there, or is not well-formed Unicode',
   too_precise: 'the amount has more decimals than two, or than the currency has',
-  out_of_range: 'the amount is not greater than 0 or is above 9999999999999.99',
+  out_of_range: `the amount is not greater than 0 or is above ${formatAmount(amountHundredthsMax)}`,
 };
