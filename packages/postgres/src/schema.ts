@@ -1,3 +1,6 @@
+import { orderStatuses } from '@gateway/domain/order';
+import { checksumModes } from '@gateway/domain/order-checksum';
+import { serviceTypes } from '@gateway/domain/order-fields';
 import { sql } from 'drizzle-orm';
 import {
   bigint,
@@ -24,9 +27,7 @@ export const merchants = pgTable('merchants', {
   id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
   name: text('name').notNull(),
   clientId: text('client_id').notNull().unique(),
-  checksumMode: text('checksum_mode', { enum: ['versioned', 'required'] })
-    .notNull()
-    .default('versioned'),
+  checksumMode: text('checksum_mode', { enum: checksumModes }).notNull().default('versioned'),
   createdAt: moment('created_at').notNull().defaultNow(),
 });
 
@@ -53,13 +54,13 @@ export const orders = pgTable(
       .references(() => merchants.id),
     serviceOrderId: bigint('service_order_id', { mode: 'number' }).notNull(),
     orderToken: text('order_token').notNull(),
-    orderStatus: text('order_status', { enum: ['UN_PAID'] }).notNull(),
+    orderStatus: text('order_status', { enum: orderStatuses }).notNull(),
     createdAt: moment('created_at').notNull(),
     orderId: text('order_id').notNull(),
     orderAmount: numeric('order_amount', { precision: 15, scale: 2 }).notNull(),
     orderCurrency: text('order_currency').notNull(),
     orderNote: text('order_note').notNull(),
-    serviceType: text('service_type', { enum: ['DIGITAL', 'PHYSICAL_GOODS'] }).notNull(),
+    serviceType: text('service_type', { enum: serviceTypes }).notNull(),
     customerName: text('customer_name').notNull(),
     customerEmail: text('customer_email').notNull(),
     customerPhone: text('customer_phone').notNull(),
