@@ -1,9 +1,9 @@
 import { liveSecretsMax } from '@gateway/domain/credentials';
 import type { ChecksumMode } from '@gateway/domain/order-checksum';
-import { and, asc, eq, gt, isNull, or, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { openClient } from './lane.ts';
-import { clientSecrets, merchants } from './schema.ts';
+import { clientSecrets, isLiveSecret, merchants } from './schema.ts';
 import { withoutValues } from './statement-error.ts';
 
 export interface MerchantAccount {
@@ -44,8 +44,6 @@ export interface MerchantAccounts {
   ): Promise<{ kind: 'ends'; at: Date } | { kind: 'unknown_secret' } | { kind: 'ended_already' }>;
   close(): Promise<void>;
 }
-
-const isLive = or(isNull(clientSecrets.endsAt), gt(clientSecrets.endsAt, sql`now()`));
 
 export function openMerchantAccounts(url: string): MerchantAccounts {
   const client = openClient({ url, applicationName: 'order-gateway accounts', connectionsMax: 1 });
@@ -103,7 +101,7 @@ function listMerchants(
       liveSecrets: sql<number>`count(${clientSecrets.id})::int`,
     })
     .from(merchants)
-    .leftJoin(clientSecrets, and(eq(clientSecrets.merchantId, merchants.id), isLive))
+    .leftJoin(clientSecrets, and(eq(clientSecrets.merchantId, merchants.id), isLiveSecret))
     .where(afterClientId === undefined ? undefined : gt(merchants.id, sql`(${after})`))
     .groupBy(merchants.id)
     .orderBy(asc(merchants.id))
@@ -125,7 +123,7 @@ function addSecret(
       .for('no key update');
     const merchantId = found[0]?.id;
     if (merchantId === undefined) return { kind: 'unknown_client' };
-    const live = await transaction.$count(clientSecrets, and(eq(clientSecrets.merchantId, merchantId), isLive));
+    const live = await transaction.$count(clientSecrets, and(eq(clientSecrets.merchantId, merchantId), isLiveSecret));
     if (live >= liveSecretsMax) return { kind: 'too_many' };
     const added = await transaction
       .insert(clientSecrets)
@@ -161,7 +159,7 @@ async function endSecret(
     .update(clientSecrets)
     // `least` passes over the null of a secret without an end.
     .set({ endsAt: sql`least(${clientSecrets.endsAt}, ${wanted})` })
-    .where(and(isMeant, isLive))
+    .where(and(isMeant, isLiveSecret))
     .returning({ at: clientSecrets.endsAt });
   const at = ended[0]?.at ?? undefined;
   if (at !== undefined) return { kind: 'ends', at };

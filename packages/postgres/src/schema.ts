@@ -1,7 +1,7 @@
 import { orderStatuses } from '@gateway/domain/order';
 import { checksumModes } from '@gateway/domain/order-checksum';
 import { serviceTypes } from '@gateway/domain/order-fields';
-import { sql } from 'drizzle-orm';
+import { gt, isNull, or, sql } from 'drizzle-orm';
 import {
   bigint,
   check,
@@ -45,6 +45,9 @@ export const clientSecrets = pgTable(
   },
   (table) => [primaryKey({ columns: [table.merchantId, table.id] })],
 );
+
+/** Whether a secret works now, by the clock of the database. */
+export const isLiveSecret = or(isNull(clientSecrets.endsAt), gt(clientSecrets.endsAt, sql`now()`));
 
 export const orders = pgTable(
   'orders',
