@@ -1,35 +1,23 @@
 import { isoTime } from './iso-time.ts';
 import type { MerchantId } from './merchant.ts';
 import type { AmountHundredths } from './money.ts';
-import type { ServiceType } from './order-fields.ts';
+import type { OrderFieldName, ServiceType } from './order-fields.ts';
 import type { OrderToken } from './order-token.ts';
 
 /**
  * What the merchant sent, checked: made by `parseOrder` alone, or read back from storage. The names are the interface's. Text
  * is kept exactly as it was sent; an absent second address line is the empty text.
  */
-export interface OrderFields {
-  readonly order_id: string;
+export interface OrderFields
+  extends Readonly<Record<Exclude<OrderFieldName, 'order_amount' | 'service_type'>, string>> {
   readonly order_amount: AmountHundredths;
-  readonly order_currency: string;
-  readonly order_note: string;
   readonly service_type: ServiceType;
-  readonly customer_name: string;
-  readonly customer_email: string;
-  readonly customer_phone: string;
-  readonly customer_address_line1: string;
-  readonly customer_address_line2: string;
-  readonly customer_address_city: string;
-  readonly customer_address_state: string;
-  readonly customer_address_country: string;
-  readonly customer_address_postal_code: string;
-  readonly order_checksum: string;
-  readonly return_url: string;
 }
 
 /** The states of an order. The interface knows one. */
 export const orderStatuses = ['UN_PAID'] as const;
 
+/** One of {@link orderStatuses}. */
 export type OrderStatus = (typeof orderStatuses)[number];
 
 /** An order as the gateway keeps it. */
