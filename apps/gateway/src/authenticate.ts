@@ -14,11 +14,11 @@ export interface AuthenticateDeps {
   readonly monotonicNow: () => number;
 }
 
+/** What a request brings in the two headers, or metadata, of a client's credentials. */
+export type PresentedCredentials = { readonly [Key in keyof Credentials]: Credentials[Key] | undefined };
+
 /** Checks the credentials of a request within the time given. Missing, unknown and wrong ones get one answer. */
-export type Authenticate = (
-  credentials: { readonly [Key in keyof Credentials]: Credentials[Key] | undefined },
-  timeoutMs: number,
-) => Promise<Result<Merchant, Failure>>;
+export type Authenticate = (credentials: PresentedCredentials, timeoutMs: number) => Promise<Result<Merchant, Failure>>;
 
 /**
  * A client is served from memory for this long after it was read. A revoked secret must stop within 1 s in every process, and

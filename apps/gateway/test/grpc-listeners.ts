@@ -3,7 +3,7 @@ import type { Merchant, MerchantId } from '@gateway/domain/merchant';
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import { success } from '@gateway/domain/result';
 import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
-import type { GatewayDeps } from '../src/grpc/order-service.ts';
+import type { GatewayDeps } from '../src/gateway-deps.ts';
 import { createGrpcListener, type GrpcListener, type GrpcListenerOptions } from '../src/grpc/server.ts';
 import type { CallRecord } from '../src/log.ts';
 

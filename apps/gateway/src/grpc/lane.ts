@@ -10,6 +10,7 @@ import {
 import type { OrderInput } from '@gateway/domain/parse-order';
 import { success } from '@gateway/domain/result';
 import type { KeptOrder } from '../create-order.ts';
+import type { GatewayDeps } from '../gateway-deps.ts';
 import { callTimeoutMs } from '../limits.ts';
 import { orderAnswer } from '../order-answer.ts';
 import { encodeEnvelope } from './lane-envelopes.ts';
@@ -20,7 +21,6 @@ import {
   type Call,
   completeRefusal,
   faulted,
-  type GatewayDeps,
   logCall,
   openCall,
   refused,

@@ -18,8 +18,9 @@ import { formatAmount } from '@gateway/domain/money';
 import { formatCreatedAt } from '@gateway/domain/order';
 import { failed, type Result, success } from '@gateway/domain/result';
 import { findOrder, findPaymentLink, type OrderKey } from '../find-order.ts';
+import type { GatewayDeps } from '../gateway-deps.ts';
 import { parseOrderJson } from '../http/strict-json.ts';
-import { type Call, faulted, type GatewayDeps, refused, tell } from './order-call.ts';
+import { type Call, faulted, refused, tell } from './order-call.ts';
 import { orderMessage } from './order-message.ts';
 
 type Init<Schema extends DescMessage> = Omit<MessageInitShape<Schema>, '$typeName' | '$unknown'>;

@@ -1,24 +1,14 @@
 import { Code, ConnectError } from '@connectrpc/connect';
-import type { Credentials } from '@gateway/domain/credentials';
 import type { Failure } from '@gateway/domain/failure';
 import type { OrderInput } from '@gateway/domain/parse-order';
-import type { BaseUrl } from '@gateway/domain/payment-link';
 import type { Result } from '@gateway/domain/result';
-import type { Authenticate } from '../authenticate.ts';
-import { type Caller, type CreateOrderDeps, createOrder, type KeptOrder } from '../create-order.ts';
+import type { Authenticate, PresentedCredentials } from '../authenticate.ts';
+import { type Caller, createOrder, type KeptOrder } from '../create-order.ts';
+import type { GatewayDeps } from '../gateway-deps.ts';
 import { callTimeoutMs } from '../limits.ts';
 import type { CallRecord, Door, Log } from '../log.ts';
 import { requestIdOf } from '../request-id.ts';
 import { connectErrorOf, errorInfoOf } from './connect-error.ts';
-
-/** What both doors need. */
-export interface GatewayDeps extends CreateOrderDeps {
-  readonly authenticate: Authenticate;
-  readonly baseUrl: () => BaseUrl;
-  /** The client ids of checkout services, which may resolve every merchant's payment links. */
-  readonly checkoutClients: ReadonlySet<string>;
-  readonly log: Log;
-}
 
 /** One call of the service, whatever carries it: Connect's router or the lane. */
 export interface Call {
@@ -40,7 +30,7 @@ export function openCall(deps: GatewayDeps, door: Door, requestIdSent: string | 
 export async function admitCall(
   deps: GatewayDeps,
   call: Call,
-  credentials: { readonly [Key in keyof Credentials]: string | undefined },
+  credentials: PresentedCredentials,
   timeoutMs: number,
 ): Promise<void> {
   let merchant: Awaited<ReturnType<Authenticate>>;

@@ -15,6 +15,7 @@ import type { Failure } from '@gateway/domain/failure';
 import { serviceTypes } from '@gateway/domain/order-fields';
 import type { OrderInput } from '@gateway/domain/parse-order';
 import { failed, type Result, success } from '@gateway/domain/result';
+import type { GatewayDeps } from '../gateway-deps.ts';
 import { parseOrderJson } from '../http/strict-json.ts';
 import { messageBytesMax } from '../limits.ts';
 import type { Door } from '../log.ts';
@@ -24,14 +25,11 @@ import {
   answerCreateOrder,
   type Call,
   completeRefusal,
-  type GatewayDeps,
   logCall,
   openCall,
   timeLeftMs,
 } from './order-call.ts';
 import { orderMessage } from './order-message.ts';
-
-export type { GatewayDeps } from './order-call.ts';
 
 /** The bytes of a message in JSON, where a door sets them aside to be read as strictly as on `POST /order`. */
 export const jsonBodyKey = createContextKey<Uint8Array | undefined>(undefined, { description: 'the JSON body' });

@@ -6,11 +6,12 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
+import type { GatewayDeps } from '../gateway-deps.ts';
 import * as limits from '../limits.ts';
 import { guardConnections } from './connections.ts';
 import { dropEndlessTimeout } from './endless-timeout.ts';
 import { isLaneCall, serveLaneCall } from './lane.ts';
-import { type GatewayDeps, orderServiceOptions, orderServiceRoutes } from './order-service.ts';
+import { orderServiceOptions, orderServiceRoutes } from './order-service.ts';
 
 export interface GrpcListener {
   listen(port: number, host: string): Promise<number>;

@@ -3,9 +3,10 @@ import { createContextValues } from '@connectrpc/connect';
 import { codeToHttpStatus, errorToJson } from '@connectrpc/connect/protocol-connect';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { GatewayDeps } from '../gateway-deps.ts';
 import { connectErrorOf } from '../grpc/connect-error.ts';
 import { dropEndlessTimeout } from '../grpc/endless-timeout.ts';
-import { type GatewayDeps, jsonBodyKey, orderServiceOptions, orderServiceRoutes } from '../grpc/order-service.ts';
+import { jsonBodyKey, orderServiceOptions, orderServiceRoutes } from '../grpc/order-service.ts';
 import { messageBytesMax } from '../limits.ts';
 import { failureOf } from './failure-of-error.ts';
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { findOrder } from '../find-order.ts';
-import type { GatewayDeps } from '../grpc/order-service.ts';
+import type { GatewayDeps } from '../gateway-deps.ts';
 import { callTimeoutMs } from '../limits.ts';
 import { orderAnswer } from '../order-answer.ts';
 import { refuse } from './refuse.ts';

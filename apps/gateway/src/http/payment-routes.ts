@@ -3,7 +3,7 @@ import { type Failure, failures } from '@gateway/domain/failure';
 import type { Result } from '@gateway/domain/result';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { findPaymentLink, type PaymentLinkFacts } from '../find-order.ts';
-import type { GatewayDeps } from '../grpc/order-service.ts';
+import type { GatewayDeps } from '../gateway-deps.ts';
 import { callTimeoutMs } from '../limits.ts';
 import { negotiate, type Wanted } from '../payment-page/negotiate.ts';
 import { pageStyleHash } from '../payment-page/page-style.ts';
