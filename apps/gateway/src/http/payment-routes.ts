@@ -6,9 +6,10 @@ import { findPaymentLink, type PaymentLinkFacts } from '../find-order.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { callTimeoutMs } from '../limits.ts';
 import { negotiate, type Wanted } from '../payment-page/negotiate.ts';
-import { pageStyleHash } from '../payment-page/page-style.ts';
+import { pageStyle } from '../payment-page/page-style.ts';
 import { paymentJson } from '../payment-page/payment-json.ts';
 import { paymentPage, troublePage, unknownLinkPage } from '../payment-page/payment-page.ts';
+import { contentSecurityPolicy } from './content-security-policy.ts';
 import { headersOfFailure } from './problem.ts';
 import { refuse } from './refuse.ts';
 import { wildcardOf } from './wildcard.ts';
@@ -23,7 +24,7 @@ export interface PaymentDeps extends GatewayDeps {
  */
 const pageHeaders = {
   'cache-control': 'no-store',
-  'content-security-policy': `default-src 'none'; style-src ${pageStyleHash}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  'content-security-policy': contentSecurityPolicy(pageStyle),
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'no-referrer',

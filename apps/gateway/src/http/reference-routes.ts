@@ -2,12 +2,13 @@ import type { BaseUrl } from '@gateway/domain/payment-link';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { openApi } from '../reference/openapi.ts';
 import { errorsReferencePage, referencePage } from '../reference/reference-page.ts';
-import { referenceStyleHash } from '../reference/reference-style.ts';
+import { referenceStyle } from '../reference/reference-style.ts';
+import { contentSecurityPolicy } from './content-security-policy.ts';
 
 const headers = {
   // Made anew with every release: held for a moment only.
   'cache-control': 'max-age=60',
-  'content-security-policy': `default-src 'none'; style-src ${referenceStyleHash}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  'content-security-policy': contentSecurityPolicy(referenceStyle),
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
 };

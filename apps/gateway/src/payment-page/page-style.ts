@@ -1,5 +1,3 @@
-import { hash } from 'node:crypto';
-
 /** The page's only style sheet. It is part of the page, and the Content-Security-Policy lets no other in. */
 export const pageStyle = `
 :root {
@@ -39,6 +37,3 @@ a:focus-visible { outline: 3px solid var(--accent); outline-offset: 3px; border-
 .host { text-align: center; font-size: 0.875rem; color: var(--soft); }
 .host bdi { color: var(--ink); }
 `;
-
-/** What the Content-Security-Policy names the style sheet by. */
-export const pageStyleHash = `'sha256-${hash('sha256', pageStyle, 'base64')}'`;

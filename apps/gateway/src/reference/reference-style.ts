@@ -1,5 +1,3 @@
-import { hash } from 'node:crypto';
-
 /** The style sheet of the reference, part of its pages. */
 export const referenceStyle = `
 :root { color-scheme: light dark; --ground: #ffffff; --ink: #171a21; --soft: #545b69; --line: #d8dce4; --panel: #f2f3f6; --accent: #1d4ed8; }
@@ -23,6 +21,3 @@ dd p { margin: 0.25rem 0; }
 .type { color: var(--soft); font-weight: 400; font-size: 0.875rem; }
 a:focus-visible, pre:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 `;
-
-/** What the Content-Security-Policy names the style sheet by. */
-export const referenceStyleHash = `'sha256-${hash('sha256', referenceStyle, 'base64')}'`;
