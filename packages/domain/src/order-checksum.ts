@@ -9,6 +9,7 @@ export const checksumPrefix = 'v1=';
 /** How a merchant's checksums are treated: see {@link checkChecksum}. */
 export const checksumModes = ['versioned', 'required'] as const;
 
+/** One of {@link checksumModes}. */
 export type ChecksumMode = (typeof checksumModes)[number];
 
 /**

@@ -21,8 +21,11 @@ export const orderFieldNames = [
   'return_url',
 ] as const;
 
+/** One of {@link orderFieldNames}. */
 export type OrderFieldName = (typeof orderFieldNames)[number];
 
+/** What an order may be for: digital services, or goods that are shipped. */
 export const serviceTypes = ['DIGITAL', 'PHYSICAL_GOODS'] as const;
 
+/** One of {@link serviceTypes}. */
 export type ServiceType = (typeof serviceTypes)[number];

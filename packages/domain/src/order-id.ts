@@ -10,6 +10,7 @@ export type NoIdBlock = 'unavailable' | 'overloaded';
 /** Reserves the next block for this process alone and gives its number, counted from 1. Rejects only for bugs. */
 export type ReserveIdBlock = () => Promise<number | NoIdBlock>;
 
+/** Where new orders get their ids. */
 export interface ServiceOrderIds {
   /** The next id: at once while the block lasts, else when the next block is there. Rejects only for bugs. */
   take(): number | Promise<number | NoIdBlock>;

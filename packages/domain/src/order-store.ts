@@ -26,6 +26,7 @@ export type FindOutcome<Found> =
   /** The time that the caller gave is over. */
   | { readonly kind: 'deadline_exceeded' };
 
+/** A merchant's order, found by one of its ids. */
 export type OrderLookup = FindOutcome<{ readonly order: Order }>;
 
 /** An order found by what its payment link holds, with the name of the merchant who is paid. */

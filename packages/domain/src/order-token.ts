@@ -5,8 +5,10 @@ declare const orderTokenBrand: unique symbol;
 /** What stands for an order in its payment link: 32 base62 characters, 190 bits, so that none can be guessed. */
 export type OrderToken = string & { readonly [orderTokenBrand]: true };
 
+/** In characters. */
 export const orderTokenLength = 32;
 
+/** A new token, made of random bytes. */
 export function createOrderToken(randomBytes: RandomBytes): OrderToken {
   return randomBase62(orderTokenLength, randomBytes) as OrderToken;
 }

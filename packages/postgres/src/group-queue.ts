@@ -1,3 +1,4 @@
+/** Bounds are counts of items. */
 export interface GroupQueueOptions<Slot, Item, Outcome> {
   /** What carries groups out, each listed as often as it may have a group under way. */
   readonly slots: readonly Slot[];
@@ -11,6 +12,7 @@ export interface GroupQueueOptions<Slot, Item, Outcome> {
   readonly run: (slot: Slot, items: readonly Item[]) => Promise<readonly (Outcome | Error)[]>;
 }
 
+/** A queue that hands its items on in groups. */
 export interface GroupQueue<Item, Outcome> {
   /** The item's outcome, or why there is none; settles within `timeoutMs`. Rejects with the error that `run` gave for it. */
   add(item: Item, timeoutMs: number): Promise<Outcome | 'overloaded' | 'deadline_exceeded'>;

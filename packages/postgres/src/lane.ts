@@ -17,12 +17,14 @@ const timeoutMessage = `no answer from the database in ${clientStatementTimeoutM
 /** At least this long from one replacement to the next, so that a database that is away is not asked in a tight loop. */
 const reconnectPauseMs = 100;
 
+/** How a client of the database is opened. */
 export interface LaneOptions {
   readonly url: string;
   /** Told to the server, and seen in pg_stat_activity. */
   readonly applicationName: string;
+  /** Connections that it may have at a time; each is made when it is needed. */
   readonly connectionsMax: number;
-  /** Where the server gives up on a statement; 0 for never. */
+  /** When the server gives up on a statement: {@link serverStatementTimeoutMs} unless given, 0 for never. */
   readonly statementTimeoutMs?: number;
 }
 
@@ -33,6 +35,7 @@ export interface Lane<Statements> {
    * what else was under way on them fails as a lost connection. Rejects with the driver's error or {@link StatementTimeout}.
    */
   run<Answer>(statement: (statements: Statements) => Promise<Answer>): Promise<Answer>;
+  /** Ends the connections; what is under way has a second to finish. */
   close(): Promise<void>;
 }
 

@@ -6,15 +6,19 @@ import { openClient } from './lane.ts';
 import { clientSecrets, isLiveSecret, merchants } from './schema.ts';
 import { withoutValues } from './statement-error.ts';
 
+/** A merchant as its operator sees it. */
 export interface MerchantAccount {
   readonly name: string;
   readonly clientId: string;
   readonly checksumMode: ChecksumMode;
   readonly createdAt: Date;
+  /** How many of its secrets work now. */
   readonly liveSecrets: number;
 }
 
+/** A client secret as its operator sees it: never the secret itself. */
 export interface SecretAccount {
+  /** The number that `secret revoke` takes. */
   readonly id: number;
   readonly createdAt: Date;
   /** `null` while no end is set. */
@@ -23,15 +27,18 @@ export interface SecretAccount {
 
 /** What operators do with merchants and their secrets. Not for the path of a request. Rejects with an error without values. */
 export interface MerchantAccounts {
+  /** Makes a merchant that has one secret without an end. */
   create(account: { name: string; clientId: string; secretHash: Uint8Array }): Promise<void>;
   /** In the order of their creation, at most `limit`, after the one with this client id. */
   list(page: { limit: number; afterClientId?: string }): Promise<MerchantAccount[]>;
+  /** From the next time that a process reads the merchant: within a second. */
   setChecksumMode(clientId: string, mode: ChecksumMode): Promise<'done' | 'unknown_client'>;
   /** Adds a secret unless the client has {@link liveSecretsMax} that work already. */
   addSecret(
     clientId: string,
     secret: { hash: Uint8Array; endsAt: Date | null },
   ): Promise<{ kind: 'added'; id: number } | { kind: 'unknown_client' | 'too_many' }>;
+  /** In the order of their creation; `undefined` where there is no such client. */
   listSecrets(clientId: string): Promise<SecretAccount[] | undefined>;
   /**
    * Lets a secret end now, or at the given time. An end is only ever brought forward: a secret that is to end sooner already
@@ -45,6 +52,7 @@ export interface MerchantAccounts {
   close(): Promise<void>;
 }
 
+/** Opens the accounts on one connection, made with the first call. */
 export function openMerchantAccounts(url: string): MerchantAccounts {
   const client = openClient({ url, applicationName: 'order-gateway accounts', connectionsMax: 1 });
   const db = drizzle({ client });

@@ -21,6 +21,7 @@ const groupMax = 128;
 /** Look-ups that may wait for a connection: a tenth of a second's work. Over it the answer is `overloaded` at once. */
 const waitingMax = 1_024;
 
+/** The part of an order store that only reads. */
 export interface OrderLookups extends Omit<OrderStore, 'create'> {
   /** Lets what is under way finish, then closes the connections. */
   close(): Promise<void>;

@@ -12,9 +12,8 @@ const pageOrders = 2_000;
 
 /**
  * Reads all orders of a merchant whose order_id begins with a text, in the order of their ids, page by page over the primary
- * key: for those who check what is kept, not for the path of a request. The text is compared byte by byte; a page has no time limit, as a merchant's
- * other orders may be many. Rejects with an
- * error without values.
+ * key: for those who check what is kept, not for the path of a request. The text is compared byte by byte. A page has no time
+ * limit, as a merchant's other orders may be many. Rejects with an error without values.
  */
 export async function* scanOrders(
   url: string,

@@ -11,6 +11,7 @@ import { columnArrays, columnValues, orderColumns, orderOf } from './order-rows.
 import { orders } from './schema.ts';
 import { statementFailure, withoutValues } from './statement-error.ts';
 
+/** The defaults are those of decisions 001 and 013. */
 export interface PostgresOrderStoreOptions {
   readonly url: string;
   /** Connections that insert. */
@@ -23,6 +24,7 @@ export interface PostgresOrderStoreOptions {
   readonly waitingMax?: number;
 }
 
+/** An order store with its connections. */
 export interface PostgresOrderStore extends OrderStore {
   /** Lets what is under way finish, then closes the connections. */
   close(): Promise<void>;

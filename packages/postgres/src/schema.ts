@@ -23,6 +23,7 @@ const bytea = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataTyp
 
 const moment = (name: string) => timestamp(name, { precision: 3, withTimezone: true, mode: 'date' });
 
+/** Merchants, each with one client id. */
 export const merchants = pgTable('merchants', {
   id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
   name: text('name').notNull(),
@@ -49,6 +50,7 @@ export const clientSecrets = pgTable(
 /** Whether a secret works now, by the clock of the database. */
 export const isLiveSecret = or(isNull(clientSecrets.endsAt), gt(clientSecrets.endsAt, sql`now()`));
 
+/** Orders, one row each. The gateway inserts them and changes none. */
 export const orders = pgTable(
   'orders',
   {

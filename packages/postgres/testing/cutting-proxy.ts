@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
+/** A proxy in front of a database, for one test. */
 export interface CuttingProxy {
   /** The database's URL, by way of the proxy. */
   readonly url: string;
