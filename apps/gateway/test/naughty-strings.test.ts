@@ -65,9 +65,8 @@ const overJson: Send = async (orderId, fields) => {
 };
 
 const overGrpc: Send = async (orderId, fields) => {
-  const overrides = Object.fromEntries(Object.entries(fields).map(([name, value]) => [camelCase(name), value]));
   try {
-    await grpcClient().createOrder(orderMessage(orderId, overrides), {
+    await grpcClient().createOrder(orderMessage(orderId, fields), {
       headers: credentialHeaders(gateway.credentials),
     });
     return [];
@@ -82,10 +81,6 @@ let client: ReturnType<typeof createClient<typeof OrderService>> | undefined;
 function grpcClient() {
   client ??= createClient(OrderService, createGrpcTransport({ baseUrl: `http://127.0.0.1:${gateway.grpcPort}` }));
   return client;
-}
-
-function camelCase(name: string): string {
-  return name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 test.each([

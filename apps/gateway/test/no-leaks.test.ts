@@ -34,13 +34,9 @@ const overJson: Send = async (orderId, fields) => {
 
 function overRpc(open: () => Transport): Send {
   return async (orderId, fields) => {
-    const named = Object.entries(fields).map(([name, value]) => [
-      name.replaceAll(/_([a-z])/g, (_, letter) => letter.toUpperCase()),
-      value,
-    ]);
     let seen = '';
     const answer = await createClient(OrderService, open())
-      .createOrder(orderMessage(orderId, Object.fromEntries(named)), {
+      .createOrder(orderMessage(orderId, fields), {
         headers: credentialHeaders(credentials),
         onHeader: (headers) => {
           seen += JSON.stringify([...headers]);

@@ -1,5 +1,5 @@
-import type { MessageInitShape } from '@bufbuild/protobuf';
-import { type CreateOrderRequestSchema, ServiceType } from '@gateway/contract/gateway/v1/order_service_pb';
+import { fromJson } from '@bufbuild/protobuf';
+import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import { parseCheckoutTemplate } from '@gateway/domain/checkout-link';
 import type { Credentials } from '@gateway/domain/credentials';
 import { parseBaseUrl } from '@gateway/domain/payment-link';
@@ -67,28 +67,9 @@ export async function runGateway(
   };
 }
 
-/** The valid order as the fields of a protobuf message. */
-export function orderMessage(orderId: string, overrides: MessageInitShape<typeof CreateOrderRequestSchema> = {}) {
-  const input = validOrderInput({ order_id: orderId });
-  return {
-    orderId,
-    orderAmount: input.order_amount,
-    orderCurrency: input.order_currency,
-    orderNote: input.order_note,
-    serviceType: ServiceType.PHYSICAL_GOODS,
-    customerName: input.customer_name,
-    customerEmail: input.customer_email,
-    customerPhone: input.customer_phone,
-    customerAddressLine1: input.customer_address_line1,
-    customerAddressLine2: input.customer_address_line2,
-    customerAddressCity: input.customer_address_city,
-    customerAddressState: input.customer_address_state,
-    customerAddressCountry: input.customer_address_country,
-    customerAddressPostalCode: input.customer_address_postal_code,
-    orderChecksum: input.order_checksum,
-    returnUrl: input.return_url,
-    ...overrides,
-  };
+/** The valid order as a protobuf message; `overrides` are under the interface's names, which are the message's in JSON. */
+export function orderMessage(orderId: string, overrides: Readonly<Record<string, string>> = {}) {
+  return fromJson(CreateOrderRequestSchema, { ...validOrderInput({ order_id: orderId }), ...overrides });
 }
 
 /** `POST /order` as a merchant's backend sends it. */
