@@ -1,6 +1,7 @@
 import { Agent, request } from 'node:http';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import type { Credentials } from '@gateway/domain/credentials';
+import { createOrderPath } from '../test/grpc-call.ts';
 import { mutatedBody, mutatedFrame } from './mutations.ts';
 
 export interface FuzzTarget {
@@ -98,7 +99,7 @@ function sendFrame({ credentials }: FuzzTarget, session: ClientHttp2Session, fra
     const stream = session.request({
       ...{
         ':method': 'POST',
-        ':path': '/gateway.v1.OrderService/CreateOrder',
+        ':path': createOrderPath,
         'content-type': 'application/grpc',
         te: 'trailers',
       },

@@ -24,12 +24,12 @@ export interface Gateway {
   close(): Promise<void>;
 }
 
-export type GatewayConfig = Pick<Config, 'host' | 'httpPort' | 'grpcPort' | 'baseUrl' | 'rateLimit'> &
-  Partial<Pick<Config, 'checkoutTemplate' | 'checkoutClients'>> & {
-    readonly databaseUrl: string;
-    /** Absent: the order store's own bound. */
-    readonly ordersWaitingMax?: number;
-  };
+/** The configuration, with a database that is there. */
+export type GatewayConfig = Omit<Config, 'dataDir'> & {
+  readonly databaseUrl: string;
+  /** Absent: the order store's own bound. */
+  readonly ordersWaitingMax?: number | undefined;
+};
 
 /** Opens the stores and both doors of a gateway on a database that has its schema already. */
 export async function openGateway(config: GatewayConfig, log: Log): Promise<Gateway> {
@@ -49,7 +49,7 @@ export async function openGateway(config: GatewayConfig, log: Log): Promise<Gate
     baseUrl: () => baseUrl,
     isReady: () => blocks.isReachable(),
     checkoutTemplate: config.checkoutTemplate,
-    checkoutClients: config.checkoutClients ?? new Set<string>(),
+    checkoutClients: config.checkoutClients,
     log,
   };
   const http = createHttpListener(deps, pathPrefixOf(baseUrl));

@@ -10,6 +10,7 @@ import { credentials as grpcCredentials, loadPackageDefinition, Metadata, status
 import { loadSync } from '@grpc/proto-loader';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createOrderPath } from './grpc-call.ts';
 import {
   answerOf,
   credentialHeaders,
@@ -138,8 +139,7 @@ describe('POST /order', () => {
 describe('every door', () => {
   test('gives the same order to whoever sends it, whatever the protocol and the client', async () => {
     const headers = credentialHeaders(gateway.credentials);
-    const http = `http://127.0.0.1:${gateway.httpPort}`;
-    const grpc = `http://127.0.0.1:${gateway.grpcPort}`;
+    const { url: http, grpcUrl: grpc } = gateway;
     const created = await answerOf(await postOrder(gateway, validOrderInput({ order_id: 'every-door' })));
     const transports = [
       createConnectTransport({ baseUrl: http, httpVersion: '1.1', useBinaryFormat: true }),
@@ -190,7 +190,7 @@ describe('every door', () => {
           `${name}: ${value}`,
         ]),
         ...['-d', JSON.stringify(validOrderInput({ order_id: 'buf-curl' }))],
-        `http://127.0.0.1:${port}/gateway.v1.OrderService/CreateOrder`,
+        `http://127.0.0.1:${port}${createOrderPath}`,
       ],
       { timeout: 20_000 },
     );
@@ -198,7 +198,7 @@ describe('every door', () => {
   });
 
   test('refuses with the machine code and one violation a field in details that a stock client decodes', async () => {
-    const transport = createGrpcTransport({ baseUrl: `http://127.0.0.1:${gateway.grpcPort}` });
+    const transport = createGrpcTransport({ baseUrl: gateway.grpcUrl });
     const refused = await client(transport)
       .createOrder(
         { ...orderMessage('refused'), orderAmount: 10.001, customerPhone: '12' },
@@ -242,7 +242,7 @@ describe('every door', () => {
     expect(answers[0]?.[0]).toBe(401);
     expect(answers[1]).toEqual(answers[0]);
     expect(answers[2]).toEqual(answers[0]);
-    const transport = createGrpcTransport({ baseUrl: `http://127.0.0.1:${gateway.grpcPort}` });
+    const transport = createGrpcTransport({ baseUrl: gateway.grpcUrl });
     for (const headers of cases) {
       const refused = await client(transport)
         .createOrder({}, { headers })

@@ -60,12 +60,11 @@ async function refusalOver(door: string, transport: Transport, running: RunningG
 
 /** One order at every door, at the same time: what each of them answers. */
 async function refusalsAtEveryDoor(running: RunningGateway): Promise<Refusal[]> {
-  const http = `http://127.0.0.1:${running.httpPort}`;
   return Promise.all([
     refusalInJson(running),
-    refusalOver('connect', createConnectTransport({ baseUrl: http, httpVersion: '1.1' }), running),
-    refusalOver('grpc-web', createGrpcWebTransport({ baseUrl: http, httpVersion: '1.1' }), running),
-    refusalOver('grpc', createGrpcTransport({ baseUrl: `http://127.0.0.1:${running.grpcPort}` }), running),
+    refusalOver('connect', createConnectTransport({ baseUrl: running.url, httpVersion: '1.1' }), running),
+    refusalOver('grpc-web', createGrpcWebTransport({ baseUrl: running.url, httpVersion: '1.1' }), running),
+    refusalOver('grpc', createGrpcTransport({ baseUrl: running.grpcUrl }), running),
   ]);
 }
 

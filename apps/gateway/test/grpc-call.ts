@@ -22,6 +22,7 @@ export interface RawAnswer {
 /** Long against any answer; a call that takes this long hangs. */
 const waitMs = 15_000;
 
+/** Where every protocol of the service but `POST /order` asks for a new order. */
 export const createOrderPath = '/gateway.v1.OrderService/CreateOrder';
 
 /** The frame of a message: flags, the length that is told, the bytes. */

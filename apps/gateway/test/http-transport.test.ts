@@ -4,9 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { validOrderInput } from '@gateway/domain/testing/order-fields';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { callTimeoutMs } from '../src/limits.ts';
+import { createOrderPath } from './grpc-call.ts';
 import { credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
-
-const createOrderPath = '/gateway.v1.OrderService/CreateOrder';
 
 let gateway: RunningGateway;
 beforeAll(async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createOrderPath } from './grpc-call.ts';
 import { acceptedValues, refusedDocuments, refusedValues } from './json-corpus.ts';
 import { credentialHeaders, type RunningGateway, runGateway } from './running-gateway.ts';
 
@@ -20,7 +21,7 @@ async function judge(path: string, body: Uint8Array | string): Promise<[status: 
   return [response.status, answer.details?.[0]?.debug?.reason ?? answer.code];
 }
 
-const doors = ['/order', '/gateway.v1.OrderService/CreateOrder'];
+const doors = ['/order', createOrderPath];
 
 test('the corpus has at least 300 documents, none twice', () => {
   const values = [...acceptedValues, ...refusedValues];

@@ -127,12 +127,11 @@ describe('GET /order/{order_id}', () => {
 
 /** A client for each protocol and encoding. */
 function clients() {
-  const http = `http://127.0.0.1:${gateway.httpPort}`;
   const transports = {
-    grpc: createGrpcTransport({ baseUrl: `http://127.0.0.1:${gateway.grpcPort}` }),
-    'grpc-web': createGrpcWebTransport({ baseUrl: http, httpVersion: '1.1' }),
-    'connect in JSON': createConnectTransport({ baseUrl: http, httpVersion: '1.1', useBinaryFormat: false }),
-    'connect in binary': createConnectTransport({ baseUrl: http, httpVersion: '1.1', useBinaryFormat: true }),
+    grpc: createGrpcTransport({ baseUrl: gateway.grpcUrl }),
+    'grpc-web': createGrpcWebTransport({ baseUrl: gateway.url, httpVersion: '1.1' }),
+    'connect in JSON': createConnectTransport({ baseUrl: gateway.url, httpVersion: '1.1', useBinaryFormat: false }),
+    'connect in binary': createConnectTransport({ baseUrl: gateway.url, httpVersion: '1.1', useBinaryFormat: true }),
   };
   return Object.entries(transports).map(([name, transport]) => ({
     name,

@@ -79,7 +79,7 @@ const overGrpc: Send = async (orderId, fields) => {
 
 let client: ReturnType<typeof createClient<typeof OrderService>> | undefined;
 function grpcClient() {
-  client ??= createClient(OrderService, createGrpcTransport({ baseUrl: `http://127.0.0.1:${gateway.grpcPort}` }));
+  client ??= createClient(OrderService, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
   return client;
 }
 

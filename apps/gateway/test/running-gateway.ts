@@ -21,6 +21,7 @@ export interface RunningGateway extends Gateway {
   readonly faults: readonly unknown[];
   /** `http://` and the real port, with the path that the routes are mounted under. */
   readonly url: string;
+  readonly grpcUrl: string;
   /** Takes the database away. */
   stopPostgres(): Promise<void>;
 }
@@ -44,7 +45,7 @@ export async function runGateway(
   const gateway = await openGateway(
     {
       ...{ host: '127.0.0.1', httpPort: 0, grpcPort: 0, baseUrl, databaseUrl: postgres.url },
-      ...{ rateLimit: options.rateLimit, ordersWaitingMax: options.ordersWaitingMax ?? 4_096 },
+      ...{ rateLimit: options.rateLimit, ordersWaitingMax: options.ordersWaitingMax },
       checkoutClients: new Set([checkoutCredentials.clientId]),
       checkoutTemplate: parseCheckoutTemplate(options.checkoutUrl ?? ''),
     },
@@ -59,6 +60,7 @@ export async function runGateway(
     calls,
     faults,
     url: `http://127.0.0.1:${gateway.httpPort}${path}`,
+    grpcUrl: `http://127.0.0.1:${gateway.grpcPort}`,
     stopPostgres: () => postgres.stop(),
     async close() {
       await gateway.close();
