@@ -9,17 +9,17 @@ export function errorsPage(): string {
     ...[`\`${code}\``, String(httpStatus), grpcStatus ?? '-', when],
   ]);
   const fieldRows = fieldErrorCodes.map((code) => [`\`${code}\``, fieldCodesTold[code]]);
-  return `<!-- Made by \`pnpm --filter gateway run docs\` from packages/domain/src/failure.ts. Change it there. -->
+  return `<!-- Made by \`pnpm --filter gateway run docs\` from apps/gateway/docs/errors-page.ts and the lists that it reads. Change it there. -->
 
 # Errors
 
 Over JSON a refusal is an RFC 9457 problem document (\`application/problem+json\`): \`type\`, \`title\`, \`status\`, \`detail\`,
 \`code\`, \`request_id\`. Over gRPC, gRPC-Web and Connect it is a status with \`google.rpc.ErrorInfo\` in its details: \`reason\` is
-the same code, \`domain\` is \`order-gateway\`, \`metadata.request_id\` the same id. Decide on the code: titles and details are for
+the same code, \`domain\` is \`order-gateway\`, \`metadata.request_id\` the same id. Decide by the code: titles and details are for
 people and may change. No answer holds a secret, a stored value or an internal cause.
 
-A status without \`ErrorInfo\` is the protocol's own: a message that is no protobuf (\`INTERNAL\`), an unknown method, a wrong
-timeout. In Connect's JSON \`malformed_json\` is \`invalid_argument\`.
+A status without \`ErrorInfo\` is the protocol's own: a message that is not protobuf (\`INTERNAL\`), an unknown method, a
+malformed timeout. For \`malformed_json\`, Connect's JSON has the status \`invalid_argument\`.
 
 ${markdownTable([['code', 'HTTP', 'gRPC', 'when, and what to do'], ...rows])}
 
@@ -27,8 +27,9 @@ ${markdownTable([['code', 'HTTP', 'gRPC', 'when, and what to do'], ...rows])}
 
 ## Fields
 
-\`invalid_order\` tells every broken field at once, in the order of the interface: the member \`errors\` holds
-\`{ "field", "code", "message" }\`; over gRPC \`google.rpc.BadRequest\` holds one violation a field, its \`reason\` being the code.
+\`invalid_order\` reports all broken fields at once, in the order of the interface: the member \`errors\` holds
+\`{ "field", "code", "message" }\` for each; over gRPC \`google.rpc.BadRequest\` holds one violation a field, with the code as its
+\`reason\`.
 
 ${markdownTable([['field code', 'meaning'], ...fieldRows])}
 

@@ -14,7 +14,8 @@ export type ChecksumMode = (typeof checksumModes)[number];
 
 /**
  * The text that is hashed: the fifteen fields other than the checksum in the interface's order, joined by `|`, with `\` and
- * `|` in a value escaped by `\`, the amount with exactly two decimals, and an absent second address line empty.
+ * `|` in a value escaped by `\`, the amount with exactly two decimals, and an absent second address line empty. A new field
+ * must not join them: merchants' checksums of today would no longer verify.
  */
 export function canonicalText(fields: OrderFields): string {
   return orderFieldNames

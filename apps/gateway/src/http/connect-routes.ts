@@ -36,7 +36,7 @@ export async function connectRoutes(app: FastifyInstance, deps: GatewayDeps): Pr
       drainAfterAnswer(request, reply);
     });
     scope.addHook('preParsing', async (request, _reply, payload) => {
-      if (!isPlainJson(request)) return payload;
+      if (!isJsonMessage(request)) return payload;
       request.jsonBody = await readBody(payload);
       return Readable.from([]);
     });
@@ -70,8 +70,8 @@ function drainAfterAnswer({ raw }: FastifyRequest, reply: FastifyReply): void {
   reply.raw.once('finish', () => raw.resume());
 }
 
-/** An uncompressed message in JSON; everything else is Connect's to read. */
-function isPlainJson({ headers }: FastifyRequest): boolean {
+/** An uncompressed message in JSON, whatever its charset, which Connect judges; everything else is Connect's to read. */
+function isJsonMessage({ headers }: FastifyRequest): boolean {
   const encoding = headers['content-encoding'] ?? 'identity';
   return encoding === 'identity' && /^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '');
 }
