@@ -5,8 +5,8 @@ import { credentialHeaders, type RunningGateway, runGateway } from './running-ga
 let gateway: RunningGateway;
 beforeAll(async () => {
   gateway = await runGateway();
-}, 60_000);
-afterAll(() => gateway?.close(), 60_000);
+});
+afterAll(() => gateway?.close());
 
 /** Characters, encoded characters, encoded bytes that are no text, and broken encodings. */
 const anyPiece = fc.oneof(

@@ -9,8 +9,8 @@ const docs = new URL('../../../docs/', import.meta.url);
 let gateway: RunningGateway;
 beforeAll(async () => {
   gateway = await runGateway();
-}, 60_000);
-afterAll(() => gateway?.close(), 60_000);
+});
+afterAll(() => gateway?.close());
 
 // Where one of these fails: `pnpm --filter gateway run docs`.
 test('docs/errors.md is what the list of failures makes it', async () => {

@@ -26,8 +26,8 @@ const bufCommand = join(import.meta.dirname, '../../../packages/contract/node_mo
 let gateway: RunningGateway;
 beforeAll(async () => {
   gateway = await runGateway();
-}, 60_000);
-afterAll(() => gateway?.close(), 60_000);
+});
+afterAll(() => gateway?.close());
 
 function client(transport: Transport): Client<typeof OrderService> {
   return createClient(OrderService, transport);

@@ -36,8 +36,8 @@ let gateway: RunningGateway;
 beforeAll(async () => {
   gateway = await runGateway();
   await mkdir(projectFolder, { recursive: true });
-}, 60_000);
-afterAll(() => gateway?.close(), 60_000);
+});
+afterAll(() => gateway?.close());
 
 /** Runs an example and gives what it printed last, as JSON. */
 async function run(file: string, runs: string, more: Record<string, string>): Promise<unknown> {

@@ -15,7 +15,7 @@ let gateway: RunningGateway | undefined;
 afterEach(async () => {
   await gateway?.close();
   gateway = undefined;
-}, 60_000);
+});
 
 let orders = 0;
 

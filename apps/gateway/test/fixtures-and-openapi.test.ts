@@ -28,8 +28,8 @@ beforeAll(async () => {
   await accounts.close();
   const second = await createMerchant(gateway.databaseUrl, 'Second Shop');
   merchants = { first: gateway.credentials, second, strict };
-}, 60_000);
-afterAll(() => gateway?.close(), 60_000);
+});
+afterAll(() => gateway?.close());
 
 function validator(...pointer: string[]): ValidateFunction {
   const places = pointer.map((part) => part.replaceAll('~', '~0').replaceAll('/', '~1')).map(encodeURIComponent);

@@ -9,7 +9,8 @@ import type { Credentials } from '@gateway/domain/credentials';
 
 const folder = join(import.meta.dirname, '..');
 
-export const processLimitMs = 60_000;
+/** How long a program may take, and whatever else is waited for. */
+const processLimitMs = 60_000;
 
 /** The gateway as a process of its own, on the embedded PostgreSQL. */
 export interface GatewayProcess {

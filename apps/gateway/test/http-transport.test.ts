@@ -10,8 +10,8 @@ import { credentialHeaders, postOrder, type RunningGateway, runGateway } from '.
 let gateway: RunningGateway;
 beforeAll(async () => {
   gateway = await runGateway();
-}, 60_000);
-afterAll(() => gateway?.close(), 60_000);
+});
+afterAll(() => gateway?.close());
 
 /** Opens a connection, writes the text, and gives all that comes back until the gateway ends it. */
 async function exchange(text: string | Uint8Array): Promise<string> {

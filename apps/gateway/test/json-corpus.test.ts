@@ -6,8 +6,8 @@ import { credentialHeaders, type RunningGateway, runGateway } from './running-ga
 let gateway: RunningGateway;
 beforeAll(async () => {
   gateway = await runGateway();
-}, 60_000);
-afterAll(() => gateway?.close(), 60_000);
+});
+afterAll(() => gateway?.close());
 
 /** The status and the machine code that a body gets at a door. */
 async function judge(path: string, body: Uint8Array | string): Promise<[status: number, code: string | undefined]> {

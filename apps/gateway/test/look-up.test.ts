@@ -12,8 +12,8 @@ let other: Record<string, string>;
 beforeAll(async () => {
   gateway = await runGateway();
   other = credentialHeaders(await createMerchant(gateway.databaseUrl, 'Other Shop'));
-}, 60_000);
-afterAll(() => gateway?.close(), 60_000);
+});
+afterAll(() => gateway?.close());
 
 const own = () => credentialHeaders(gateway.credentials);
 

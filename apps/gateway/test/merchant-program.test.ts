@@ -1,24 +1,17 @@
-import { execFile } from 'node:child_process';
-import { join } from 'node:path';
 import { validOrderInput } from '@gateway/domain/testing/order-fields';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runProgram } from './gateway-process.ts';
 import { postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
 
 let gateway: RunningGateway;
 beforeAll(async () => {
   gateway = await runGateway();
-}, 60_000);
-afterAll(() => gateway?.close(), 60_000);
+});
+afterAll(() => gateway?.close());
 
 /** `pnpm merchant` on the running gateway's database: its exit code and its lines. */
-function merchant(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const env = { PATH: process.env.PATH, DATABASE_URL: gateway.databaseUrl };
-  const cwd = join(import.meta.dirname, '..');
-  return new Promise((resolve) => {
-    execFile(process.execPath, ['src/merchant.ts', ...args], { cwd, env, timeout: 30_000 }, (error, stdout, stderr) => {
-      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
-    });
-  });
+function merchant(...args: string[]) {
+  return runProgram('src/merchant.ts', args, { PATH: process.env.PATH, DATABASE_URL: gateway.databaseUrl });
 }
 
 async function statusWith(clientId: string, clientSecret: string, order = validOrderInput()): Promise<number> {

@@ -48,11 +48,11 @@ let sql: postgres.Sql;
 beforeAll(async () => {
   gateway = await runGateway();
   sql = postgres(gateway.databaseUrl, { max: 1 });
-}, 60_000);
+});
 afterAll(async () => {
   await sql?.end({ timeout: 1 });
   await gateway?.close();
-}, 60_000);
+});
 
 type Send = (orderId: string, fields: Record<string, string>) => Promise<string[]>;
 

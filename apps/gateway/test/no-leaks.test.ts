@@ -5,7 +5,7 @@ import type { Credentials } from '@gateway/domain/credentials';
 import { orderFieldNames } from '@gateway/domain/order-fields';
 import { validOrderInput } from '@gateway/domain/testing/order-fields';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { endProcesses, type GatewayProcess, newDataDir, processLimitMs, startProcess } from './gateway-process.ts';
+import { endProcesses, type GatewayProcess, newDataDir, startProcess } from './gateway-process.ts';
 import { credentialHeaders, orderMessage, postOrder } from './running-gateway.ts';
 
 // What must never be told again: a card number, a secret, an e-mail address.
@@ -18,8 +18,8 @@ let credentials: Credentials;
 beforeAll(async () => {
   gateway = await startProcess(await newDataDir());
   credentials = await gateway.credentials();
-}, processLimitMs);
-afterAll(endProcesses, processLimitMs);
+});
+afterAll(endProcesses);
 
 type Send = (orderId: string, fields: Record<string, string>) => Promise<string>;
 

@@ -12,8 +12,8 @@ beforeAll(async () => {
     runGateway(),
     runGateway({ checkoutUrl, baseUrl: 'https://pay.gateway.test/eu' }),
   ]);
-}, 60_000);
-afterAll(() => Promise.all([gateway?.close(), withCheckout?.close()]), 60_000);
+});
+afterAll(() => Promise.all([gateway?.close(), withCheckout?.close()]));
 
 interface Page {
   readonly status: number;

@@ -18,13 +18,12 @@ import {
   keepTrackOf,
   newDataDir,
   postgresPid,
-  processLimitMs,
   runProgram,
   startProcess,
 } from './gateway-process.ts';
 import { answerOf, credentialHeaders, postOrder } from './running-gateway.ts';
 
-afterEach(endProcesses, processLimitMs);
+afterEach(endProcesses);
 
 test('an order survives kill -9 of the gateway and of PostgreSQL right after its 201', async () => {
   const dataDir = await newDataDir();

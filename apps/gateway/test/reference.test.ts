@@ -11,8 +11,8 @@ import { postOrder, type RunningGateway, runGateway } from './running-gateway.ts
 let gateway: RunningGateway;
 beforeAll(async () => {
   gateway = await runGateway({ baseUrl: 'https://pay.gateway.test/gateway' });
-}, 60_000);
-afterAll(() => gateway?.close(), 60_000);
+});
+afterAll(() => gateway?.close());
 
 async function get(path: string): Promise<{ response: Response; text: string }> {
   const response = await fetch(`${gateway.url}${path}`, { signal: AbortSignal.timeout(30_000) });

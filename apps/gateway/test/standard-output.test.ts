@@ -4,9 +4,9 @@ import { existsSync } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { endProcesses, environment, keepTrackOf, newDataDir, processLimitMs } from './gateway-process.ts';
+import { endProcesses, environment, keepTrackOf, newDataDir } from './gateway-process.ts';
 
-afterEach(endProcesses, processLimitMs);
+afterEach(endProcesses);
 
 /** Starts a gateway whose log goes to `stdout`. */
 async function startWith(stdout: 'pipe' | number) {

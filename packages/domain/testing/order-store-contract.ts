@@ -23,9 +23,6 @@ export interface OpenedOrderStore {
 /** Time that is plainly enough for one order, also on a busy machine. */
 const timeoutMs = 10_000;
 
-/** Time for a store to start or stop, a database process included. */
-const openTimeoutMs = 60_000;
-
 /** Time for one test: it must exceed `timeoutMs`, so that a store's own answer is what is judged. */
 const testTimeoutMs = 30_000;
 
@@ -35,8 +32,8 @@ export function describeOrderStore(name: string, open: () => Promise<OpenedOrder
     let opened: OpenedOrderStore;
     beforeAll(async () => {
       opened = await open();
-    }, openTimeoutMs);
-    afterAll(() => opened?.close(), openTimeoutMs);
+    });
+    afterAll(() => opened?.close());
 
     const create = (order: Order): Promise<CreateOutcome> => opened.store.create(order, timeoutMs);
 

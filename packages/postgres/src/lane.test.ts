@@ -16,12 +16,12 @@ let admin: postgres.Sql;
 beforeAll(async () => {
   server = await startThrowawayPostgres();
   admin = postgres(server.url, { max: 1 });
-}, 60_000);
+});
 
 afterAll(async () => {
   await admin?.end({ timeout: 1 });
   await server?.stop();
-}, 60_000);
+});
 
 async function connectionsOf(applicationName: string): Promise<number> {
   const [row] = await admin`

@@ -19,12 +19,12 @@ beforeAll(async () => {
   server = await startThrowawayPostgres();
   await migrateDatabase(server.url);
   accounts = openMerchantAccounts(server.url);
-}, 60_000);
+});
 
 afterAll(async () => {
   await accounts?.close();
   await server?.stop();
-}, 60_000);
+});
 
 const [soon, later] = [new Date('2098-01-31T12:00:00.000Z'), new Date('2099-01-31T12:00:00.000Z')];
 

@@ -12,8 +12,8 @@ const packageFolder = join(import.meta.dirname, '..');
 let server: ThrowawayPostgres;
 beforeAll(async () => {
   server = await startThrowawayPostgres();
-}, 60_000);
-afterAll(() => server?.stop(), 60_000);
+});
+afterAll(() => server?.stop());
 
 test('processes that start at the same time migrate an empty database once', async () => {
   const url = await server.createDatabase();

@@ -42,13 +42,13 @@ beforeAll(async () => {
     Array.from({ length: 500 }, (_, place) => store.create(newOrder(`${place}`, 100 + place), enoughMs)),
   );
   await sql`analyze orders`;
-}, 60_000);
+});
 
 afterAll(async () => {
   await store?.close();
   await sql?.end({ timeout: 1 });
   await server?.stop();
-}, 60_000);
+});
 
 /** Does something while nobody else can use the orders in a way that the lock forbids. */
 async function whileLocked(mode: 'exclusive' | 'access exclusive', work: () => Promise<void>): Promise<void> {

@@ -23,12 +23,12 @@ beforeAll(async () => {
   await sql`insert into merchants (name, client_id) values ('Shop', 'app_1'), ('Neighbour', 'app_2')`;
   await sql.end({ timeout: 1 });
   store = openOrderStore({ url: server.url, connections: 1 });
-}, 60_000);
+});
 
 afterAll(async () => {
   await store?.close();
   await server?.stop();
-}, 60_000);
+});
 
 async function keep(merchantId: MerchantId, orderId: string) {
   ordersMade += 1;

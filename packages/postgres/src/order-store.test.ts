@@ -24,13 +24,13 @@ beforeAll(async () => {
   server = await startThrowawayPostgres();
   await migrateDatabase(server.url);
   sql = postgres(server.url, { max: 2, onnotice: () => {} });
-}, 60_000);
+});
 
 afterAll(async () => {
   await Promise.all(stores.map((store) => store.close()));
   await sql?.end({ timeout: 1 });
   await server?.stop();
-}, 60_000);
+});
 
 function openStore(options: Partial<PostgresOrderStoreOptions> = {}): PostgresOrderStore {
   const store = openOrderStore({ url: server.url, ...options });

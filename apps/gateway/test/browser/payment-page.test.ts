@@ -42,8 +42,8 @@ function describePages(browser: Browser): void {
   let gateway: RunningGateway;
   beforeAll(async () => {
     gateway = await runGateway({ checkoutUrl: 'https://checkout.example.com/{order_token}' });
-  }, 60_000);
-  afterAll(() => Promise.all([gateway?.close(), browser.close()]), 60_000);
+  });
+  afterAll(() => Promise.all([gateway?.close(), browser.close()]));
 
   const newLink = async (overrides: Record<string, unknown> = {}) => {
     const order = validOrderInput({ order_id: `browser-${Math.random()}`, ...overrides });
