@@ -116,7 +116,10 @@ export const fieldRules = {
   }),
 } as const satisfies Record<OrderFieldName, FieldRule>;
 
-/** The first rule that a text breaks, with a message that tells it, or `undefined`. The value is judged as it is: never trimmed, never normalised. */
+/**
+ * The first rule that a text breaks, with a message that tells it, or `undefined`. The value is judged as it is: never trimmed,
+ * never normalised.
+ */
 export function textFault(rule: TextRule, value: string): { code: FieldErrorCode; told: string } | undefined {
   if (value === '' && !rule.required) return undefined;
   if (!isPlain(value)) {

@@ -2,12 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { MerchantId } from '../src/merchant.ts';
 import { NumberText } from '../src/money.ts';
-import { type Order, openOrder } from '../src/order.ts';
+import type { Order } from '../src/order.ts';
 import { serviceOrderIdMax } from '../src/order-id.ts';
 import type { CreateOutcome, OrderStore } from '../src/order-store.ts';
 import { createOrderToken } from '../src/order-token.ts';
-import type { OrderInput } from '../src/parse-order.ts';
-import { validOrderFields } from './order-fields.ts';
+import { newOrder } from './new-order.ts';
 
 /** A store under test, with what the suite needs beside it. */
 export interface OpenedOrderStore {
@@ -325,16 +324,3 @@ const naughtyTexts = {
   'JSON and markup': '{"a":"\\u0000"}<b>&amp;&#0;]]>',
   'one comma': ',',
 } as const;
-
-let ordersMade = 0;
-
-/** A new order as a use case makes it: no two have the same token, service order id or creation time. */
-function newOrder(merchantId: MerchantId, overrides?: OrderInput): Order {
-  ordersMade += 1;
-  return openOrder(validOrderFields(overrides), {
-    merchantId,
-    serviceOrderId: 1_000_000 + ordersMade,
-    orderToken: createOrderToken(randomBytes),
-    createdAtMs: 1_795_208_000_000 + ordersMade,
-  });
-}

@@ -1,8 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import type { MerchantId } from '@gateway/domain/merchant';
-import { openOrder } from '@gateway/domain/order';
-import { createOrderToken } from '@gateway/domain/order-token';
-import { validOrderFields } from '@gateway/domain/testing/order-fields';
+import { newOrder } from '@gateway/domain/testing/new-order';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
@@ -18,16 +15,7 @@ let sql: postgres.Sql;
 let store: PostgresOrderStore;
 const merchantId = 1 as MerchantId;
 
-function newOrder(orderId: string, serviceOrderId: number) {
-  return openOrder(validOrderFields({ order_id: orderId }), {
-    merchantId,
-    serviceOrderId,
-    orderToken: createOrderToken(randomBytes),
-    createdAtMs: 1_795_000_000_000,
-  });
-}
-
-const kept = newOrder('kept', 1);
+const kept = newOrder(merchantId, { order_id: 'kept' });
 const found = { kind: 'found', order: kept, merchantName: 'Shop' };
 
 beforeAll(async () => {
@@ -35,11 +23,11 @@ beforeAll(async () => {
   await migrateDatabase(server.url);
   sql = postgres(server.url, { max: 2, onnotice: () => {} });
   await sql`insert into merchants (name, client_id) values ('Shop', 'app_000000000000000000000001')`;
-  store = openOrderStore({ url: server.url, connections: 1 });
+  store = openOrderStore({ url: server.url });
   await store.create(kept, enoughMs);
   // Enough rows and statistics for the planner to tell one index from another.
   await Promise.all(
-    Array.from({ length: 500 }, (_, place) => store.create(newOrder(`${place}`, 100 + place), enoughMs)),
+    Array.from({ length: 500 }, (_, place) => store.create(newOrder(merchantId, { order_id: `${place}` }), enoughMs)),
   );
   await sql`analyze orders`;
 });
@@ -61,7 +49,7 @@ async function whileLocked(mode: 'exclusive' | 'access exclusive', work: () => P
 test('look-ups are answered while all inserting connections are busy', async () => {
   const created = Promise.withResolvers<unknown>();
   await whileLocked('exclusive', async () => {
-    created.resolve(store.create(newOrder('waits', 2), enoughMs));
+    created.resolve(store.create(newOrder(merchantId, { order_id: 'waits' }), enoughMs));
     expect(await store.findByToken(kept.orderToken, enoughMs)).toStrictEqual(found);
   });
   expect(await created.promise).toEqual({ kind: 'created' });

@@ -1,8 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import type { MerchantId } from '@gateway/domain/merchant';
-import { openOrder } from '@gateway/domain/order';
-import { createOrderToken } from '@gateway/domain/order-token';
-import { validOrderFields } from '@gateway/domain/testing/order-fields';
+import { newOrder } from '@gateway/domain/testing/new-order';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
@@ -14,7 +11,6 @@ const [shop, neighbour] = [1, 2] as [MerchantId, MerchantId];
 
 let server: ThrowawayPostgres;
 let store: PostgresOrderStore;
-let ordersMade = 0;
 
 beforeAll(async () => {
   server = await startThrowawayPostgres();
@@ -22,7 +18,7 @@ beforeAll(async () => {
   const sql = postgres(server.url, { max: 1, onnotice: () => {} });
   await sql`insert into merchants (name, client_id) values ('Shop', 'app_1'), ('Neighbour', 'app_2')`;
   await sql.end({ timeout: 1 });
-  store = openOrderStore({ url: server.url, connections: 1 });
+  store = openOrderStore({ url: server.url });
 });
 
 afterAll(async () => {
@@ -31,11 +27,7 @@ afterAll(async () => {
 });
 
 async function keep(merchantId: MerchantId, orderId: string) {
-  ordersMade += 1;
-  const order = openOrder(validOrderFields({ order_id: orderId }), {
-    ...{ merchantId, serviceOrderId: ordersMade, orderToken: createOrderToken(randomBytes) },
-    createdAtMs: 1_795_000_000_000,
-  });
+  const order = newOrder(merchantId, { order_id: orderId });
   expect(await store.create(order, 20_000)).toEqual({ kind: 'created' });
   return order;
 }

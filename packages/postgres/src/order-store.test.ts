@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { MerchantId } from '@gateway/domain/merchant';
-import { type Order, openOrder } from '@gateway/domain/order';
-import { createOrderToken } from '@gateway/domain/order-token';
-import { validOrderFields } from '@gateway/domain/testing/order-fields';
+import { newOrder } from '@gateway/domain/testing/new-order';
 import { describeOrderStore } from '@gateway/domain/testing/order-store-contract';
 import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
@@ -17,7 +15,6 @@ const enoughMs = 20_000;
 
 let server: ThrowawayPostgres;
 let sql: postgres.Sql;
-let lastServiceOrderId = 0;
 const stores: PostgresOrderStore[] = [];
 
 beforeAll(async () => {
@@ -49,16 +46,6 @@ function countOrders(merchantId: MerchantId): Promise<number> {
   return drizzle({ client: sql }).$count(orders, eq(orders.merchantId, merchantId));
 }
 
-function newOrder(merchantId: MerchantId, orderId: string): Order {
-  lastServiceOrderId += 1;
-  return openOrder(validOrderFields({ order_id: orderId }), {
-    merchantId,
-    serviceOrderId: 1_000_000 + lastServiceOrderId,
-    orderToken: createOrderToken(randomBytes),
-    createdAtMs: 1_795_000_000_000 + lastServiceOrderId,
-  });
-}
-
 describeOrderStore('the PostgreSQL order store', async () => {
   const store = openOrderStore({ url: server.url });
   const names = new Map<MerchantId, string>();
@@ -79,7 +66,7 @@ test('two stores that race for the same order_ids keep one order each and tell e
   const orderIds = Array.from({ length: 200 }, (_, index) => `race-${(index * 7919) % 200}`);
   const calls = racers.flatMap((store) =>
     orderIds.map(async (orderId) => {
-      const order = newOrder(merchantId, orderId);
+      const order = newOrder(merchantId, { order_id: orderId });
       return { orderId, order, outcome: await store.create(order, enoughMs) };
     }),
   );
@@ -99,9 +86,9 @@ test('a row that the database refuses fails alone', async () => {
   const store = openStore({ connections: 1 });
   const unknownMerchant = 9_000_000_000 as MerchantId;
   const outcomes = await Promise.allSettled([
-    store.create(newOrder(merchantId, 'good-1'), enoughMs),
-    store.create(newOrder(unknownMerchant, 'bad'), enoughMs),
-    store.create(newOrder(merchantId, 'good-2'), enoughMs),
+    store.create(newOrder(merchantId, { order_id: 'good-1' }), enoughMs),
+    store.create(newOrder(unknownMerchant, { order_id: 'bad' }), enoughMs),
+    store.create(newOrder(merchantId, { order_id: 'good-2' }), enoughMs),
   ]);
   expect(
     outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value.kind : outcome.reason.message)),
@@ -115,11 +102,11 @@ test('a row that the database refuses fails alone', async () => {
 test('a service order id that was given out before is a fault, told as one, and fails alone', async () => {
   const merchantId = await newMerchantId();
   const store = openStore({ connections: 1 });
-  const first = newOrder(merchantId, 'first');
+  const first = newOrder(merchantId, { order_id: 'first' });
   expect((await store.create(first, enoughMs)).kind).toBe('created');
   const outcomes = await Promise.allSettled([
-    store.create({ ...newOrder(merchantId, 'twice'), serviceOrderId: first.serviceOrderId }, enoughMs),
-    store.create(newOrder(merchantId, 'good'), enoughMs),
+    store.create({ ...newOrder(merchantId, { order_id: 'twice' }), serviceOrderId: first.serviceOrderId }, enoughMs),
+    store.create(newOrder(merchantId, { order_id: 'good' }), enoughMs),
   ]);
   expect(
     outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value.kind : outcome.reason.message)),
@@ -132,10 +119,10 @@ test('an order is told as created although its neighbour, which was there before
   await sql`grant insert, select (merchant_id, order_id, service_order_id) on orders to writer`;
   const url = Object.assign(new URL(server.url), { username: 'writer', password: 'writer' }).href;
   const store = openStore({ url, connections: 1 });
-  expect((await store.create(newOrder(merchantId, 'there'), enoughMs)).kind).toBe('created');
+  expect((await store.create(newOrder(merchantId, { order_id: 'there' }), enoughMs)).kind).toBe('created');
   const outcomes = await Promise.allSettled([
-    store.create(newOrder(merchantId, 'there'), enoughMs),
-    store.create(newOrder(merchantId, 'new'), enoughMs),
+    store.create(newOrder(merchantId, { order_id: 'there' }), enoughMs),
+    store.create(newOrder(merchantId, { order_id: 'new' }), enoughMs),
   ]);
   expect(
     outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value.kind : outcome.reason.message)),
@@ -146,7 +133,9 @@ test('an order over the bound of the waiting line is refused at once', async () 
   const merchantId = await newMerchantId();
   const store = openStore({ waitingMax: 3 });
   const kinds = await Promise.all(
-    Array.from({ length: 5 }, (_, index) => store.create(newOrder(merchantId, `line-${index}`), enoughMs)),
+    Array.from({ length: 5 }, (_, index) =>
+      store.create(newOrder(merchantId, { order_id: `line-${index}` }), enoughMs),
+    ),
   );
   expect(kinds.map(({ kind }) => kind)).toEqual(['created', 'created', 'created', 'overloaded', 'overloaded']);
   expect(await countOrders(merchantId)).toBe(3);
@@ -155,7 +144,7 @@ test('an order over the bound of the waiting line is refused at once', async () 
 test('a caller gets its answer at its deadline while the database is busy, and the same order can be sent again', async () => {
   const merchantId = await newMerchantId();
   const store = openStore({ connections: 1 });
-  const order = newOrder(merchantId, 'slow');
+  const order = newOrder(merchantId, { order_id: 'slow' });
   const lockTaken = Promise.withResolvers<void>();
   const lockFreed = Promise.withResolvers<void>();
   const locking = sql.begin(async (session) => {
@@ -167,7 +156,7 @@ test('a caller gets its answer at its deadline while the database is busy, and t
   expect(await store.create(order, 50)).toEqual({ kind: 'deadline_exceeded' });
   lockFreed.resolve();
   await locking;
-  const again = await store.create(newOrder(merchantId, 'slow'), enoughMs);
+  const again = await store.create(newOrder(merchantId, { order_id: 'slow' }), enoughMs);
   expect(again).toEqual({ kind: 'exists', order });
 });
 
@@ -194,7 +183,7 @@ test.each([
       await Promise.all(
         Array.from({ length: 25 }, async (_, index) => {
           const orderId = `killed-${round}-${index}`;
-          const { kind } = await store.create(newOrder(merchantId, orderId), enoughMs);
+          const { kind } = await store.create(newOrder(merchantId, { order_id: orderId }), enoughMs);
           (kind === 'created' ? acknowledged : unknown).push(orderId);
           if (kind !== 'created') expect(kind).toBe('unavailable');
         }),
@@ -212,7 +201,7 @@ test.each([
     // were killed just now.
     const again = async (orderId: string) => {
       for (let attempt = 0; attempt < 10; attempt += 1) {
-        const { kind } = await store.create(newOrder(merchantId, orderId), enoughMs);
+        const { kind } = await store.create(newOrder(merchantId, { order_id: orderId }), enoughMs);
         if (kind !== 'unavailable') return kind;
       }
       return 'unavailable';
