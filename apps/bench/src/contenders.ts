@@ -1,10 +1,9 @@
-import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { type Credentials, createClientId, createClientSecret, hashSecret } from '@gateway/domain/credentials';
-import { openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
+import type { Credentials } from '@gateway/domain/credentials';
 import postgres from 'postgres';
 import manifest from '../../../package.json' with { type: 'json' };
+import { createMerchant as createAccount } from '../../gateway/src/new-merchant.ts';
 import { type RunningServer, startServer } from './programs.ts';
 
 const repository = join(import.meta.dirname, '../../..');
@@ -39,10 +38,7 @@ const peers = [
 
 /** A merchant of its own, so that the rows of each contender can be counted. */
 export async function createMerchant(databaseUrl: string, name: string): Promise<Merchant> {
-  const credentials = { clientId: createClientId(randomBytes), clientSecret: createClientSecret(randomBytes) };
-  const accounts = openMerchantAccounts(databaseUrl);
-  await accounts.create({ name, clientId: credentials.clientId, secretHash: hashSecret(credentials.clientSecret) });
-  await accounts.close();
+  const credentials = await createAccount(databaseUrl, name);
   const sql = postgres(databaseUrl, { max: 1 });
   const [row] = await sql`select id from merchants where client_id = ${credentials.clientId}`;
   await sql.end();
