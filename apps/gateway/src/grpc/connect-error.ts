@@ -6,7 +6,7 @@ import { type Failure, type FailureCode, failureDetail, failures } from '@gatewa
 const errorDomain = 'order-gateway';
 
 /** The numbers behind the canonical names in the table of failures (grpc.io, "Status codes and their use in gRPC"). */
-const codes: Readonly<Record<string, Code>> = {
+const codes: Readonly<Record<NonNullable<(typeof failures)[FailureCode]['grpcStatus']>, Code>> = {
   INVALID_ARGUMENT: Code.InvalidArgument,
   DEADLINE_EXCEEDED: Code.DeadlineExceeded,
   NOT_FOUND: Code.NotFound,
@@ -25,7 +25,7 @@ const messageBytesMax = 1_536;
 
 /** What a failure answers over gRPC, gRPC-Web and Connect: a status, with the machine code and the fields in its details. */
 export function connectErrorOf(failure: Failure, requestId: string): ConnectError {
-  const code = codes[failures[failure.kind].grpcStatus ?? 'INVALID_ARGUMENT'] ?? Code.Unknown;
+  const code = codes[failures[failure.kind].grpcStatus ?? 'INVALID_ARGUMENT'];
   const error = new ConnectError(shortened(failureDetail(failure)), code);
   error.details = [errorInfoOf(failure.kind, requestId), ...detailsOf(failure)];
   return error;
