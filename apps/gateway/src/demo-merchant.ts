@@ -5,7 +5,7 @@ import type { Credentials } from '@gateway/domain/credentials';
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import { openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
 import { createMerchant } from './new-merchant.ts';
-import { StartError } from './run.ts';
+import { reasonOf, StartError } from './run.ts';
 
 /** Where the demo merchant's credentials are kept for the next start, readable by the owner alone. */
 const fileName = 'demo-merchant.json';
@@ -15,8 +15,7 @@ export async function keepDemoMerchant(databaseUrl: string, dataDir: string): Pr
   try {
     return await findOrMake(databaseUrl, dataDir);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : 'unknown';
-    throw new StartError(`The demo merchant could not be made or found in ${dataDir}: ${reason}`);
+    throw new StartError(`The demo merchant could not be made or found in ${dataDir}: ${reasonOf(error)}`);
   }
 }
 

@@ -5,6 +5,11 @@ export class StartError extends Error {
   override name = 'StartError';
 }
 
+/** What an error says, for the sentence of a {@link StartError}. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : 'unknown';
+}
+
 /** The longest that an orderly stop may take before the process ends anyway. */
 const stopTimeoutMs = 4_800;
 
