@@ -5,7 +5,7 @@ export async function settledWithin<Value>(
 ): Promise<Value | 'deadline_exceeded'> {
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<'deadline_exceeded'>((resolve) => {
-    timer = setTimeout(resolve, timeoutMs, 'deadline_exceeded');
+    timer = setTimeout(resolve, Math.max(0, timeoutMs), 'deadline_exceeded');
   });
   try {
     return await Promise.race([promise, tooLate]);

@@ -33,7 +33,7 @@ test('a merchant may make a second of its calls at once, and then one for each t
   const { call, pass } = setUp(10);
   const first = await Promise.all(Array.from({ length: 11 }, call));
   expect(first.filter((answer) => answer === 'passed').length).toBe(10);
-  expect(first.at(-1)).toEqual({ kind: 'rate_limited', retryAfterSeconds: 1 });
+  expect(first.at(-1)).toEqual({ kind: 'rate_limited', retryAfterSeconds: 1, merchantId: 1 });
   pass(99);
   expect(await call()).not.toBe('passed');
   pass(1);

@@ -46,9 +46,10 @@ export function withRateLimit(
   return async (credentials, timeoutMs) => {
     const merchant = await authenticate(credentials, timeoutMs);
     if (!merchant.ok) return merchant;
-    const bucket = refill(merchant.value.id);
+    const merchantId = merchant.value.id;
+    const bucket = refill(merchantId);
     if (bucket.calls < 1)
-      return failed({ kind: 'rate_limited', retryAfterSeconds: retryAfterSeconds(bucket, callsPerSecond) });
+      return failed({ kind: 'rate_limited', retryAfterSeconds: retryAfterSeconds(bucket, callsPerSecond), merchantId });
     bucket.calls -= 1;
     return merchant;
   };

@@ -1,4 +1,6 @@
 import { readFile } from 'node:fs/promises';
+import { fieldRules } from '@gateway/domain/field-rules';
+import { orderFieldNames } from '@gateway/domain/order-fields';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { collection } from '../docs/collection.ts';
 import { errorsPage } from '../docs/errors-page.ts';
@@ -19,6 +21,23 @@ test('docs/errors.md is what the list of failures makes it', async () => {
 
 test('docs/postman-collection.json is what the fixtures make it', async () => {
   expect(await readFile(new URL('postman-collection.json', docs), 'utf8')).toBe(await collection());
+});
+
+test('docs/creating-orders.md names every field once, with the length that its rule allows', async () => {
+  const page = await readFile(new URL('creating-orders.md', docs), 'utf8');
+  const section = page.split(/^## /m).find((text) => text.startsWith('Fields\n')) ?? '';
+  const told = new Map<string, string>();
+  for (const [, names = '', rule = ''] of section.matchAll(/^\| (`\w+`(?:, `\w+`)*) +\| (.+?) +\|$/gm)) {
+    const [first = '', ...others] = names.replaceAll('`', '').split(', ');
+    // The first name stands in full, of others that differ in the last word only that: `_state`.
+    for (const name of [first, ...others.map((end) => first.replace(/_[a-z]+$/, end))]) told.set(name, rule);
+  }
+  expect([...told.keys()]).toEqual([...orderFieldNames]);
+  for (const [name, rule] of Object.entries(fieldRules)) {
+    if (rule.kind !== 'text') continue;
+    const lengths = told.get(name)?.match(/(?:up to|\d to) (\d[\d,]*)\b/)?.[1];
+    expect([name, Number(lengths?.replace(',', ''))]).toEqual([name, rule.lengthMax]);
+  }
 });
 
 interface Item {

@@ -73,10 +73,22 @@ function everywhere(code: string, httpStatus: number, grpcStatus: number, retryA
   return doors.map((door) => ({ door, code, retryAfterSeconds }));
 }
 
-test('a merchant over its share is rate limited at every door, with the time to wait', async () => {
+test('a merchant over its share is rate limited at every door, with the time to wait, and the log says who it was', async () => {
   gateway = await runGateway({ rateLimit: 1 });
+  const { calls } = gateway;
   await (await postOrder(gateway)).text();
   expect(await refusalsAtEveryDoor(gateway)).toEqual(everywhere('rate_limited', 429, 8, 1));
+  const limited = () => calls.filter(({ code }) => code === 'rate_limited');
+  await expect
+    .poll(() =>
+      limited()
+        .map(({ door }) => door)
+        .sort(),
+    )
+    .toEqual(['connect', 'grpc', 'grpc-web', 'json']);
+  const created = calls.find(({ code }) => code === 'created');
+  expect(created?.merchant_id).toBeGreaterThan(0);
+  expect(new Set(limited().map(({ merchant_id }) => merchant_id))).toEqual(new Set([created?.merchant_id]));
 }, 60_000);
 
 test('a full waiting line answers overloaded at every door, with the time to wait', async () => {

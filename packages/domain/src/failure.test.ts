@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Failure, type FailureCode, failureDetail, failures } from './failure.ts';
+import type { MerchantId } from './merchant.ts';
 
 /** The public table of refusals: code, HTTP status, gRPC status. */
 const told: readonly (readonly [FailureCode, number, string | null])[] = [
@@ -97,7 +98,7 @@ describe('failureDetail', () => {
     { kind: 'not_found' },
     { kind: 'body_too_large' },
     { kind: 'unsupported_media_type' },
-    { kind: 'rate_limited', retryAfterSeconds: 1 },
+    { kind: 'rate_limited', retryAfterSeconds: 1, merchantId: 1 as MerchantId },
     { kind: 'overloaded', retryAfterSeconds: 1 },
     { kind: 'unavailable' },
     { kind: 'deadline_exceeded' },

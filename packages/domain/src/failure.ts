@@ -1,4 +1,5 @@
 import type { FieldError } from './field-rules.ts';
+import type { MerchantId } from './merchant.ts';
 import type { OrderFieldName } from './order-fields.ts';
 
 interface FailureFacts {
@@ -109,7 +110,9 @@ type TellingFailure =
   | { readonly kind: 'order_id_conflict'; readonly fields: readonly OrderFieldName[] }
   | { readonly kind: 'malformed_json'; readonly reason: string }
   | { readonly kind: 'method_not_allowed'; readonly allow: string }
-  | { readonly kind: 'rate_limited' | 'overloaded'; readonly retryAfterSeconds: number };
+  /** Whose share is used up is told to the log alone. */
+  | { readonly kind: 'rate_limited'; readonly retryAfterSeconds: number; readonly merchantId: MerchantId }
+  | { readonly kind: 'overloaded'; readonly retryAfterSeconds: number };
 
 /** A refusal as a value. */
 export type Failure = TellingFailure | { readonly kind: Exclude<FailureCode, TellingFailure['kind']> };

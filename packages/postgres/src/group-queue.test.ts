@@ -67,6 +67,16 @@ test('enough items leave during the turn that brings them, as long as a slot is 
   expect(await Promise.all(answers)).toHaveLength(7);
 });
 
+test('an item whose time is over is answered so and never carried out', async () => {
+  const { queue, groups } = heldQueue({ slots: 1, groupMax: 1, waitingMax: 1 });
+  expect(await Promise.all([queue.add('a', 0), queue.add('b', -1)])).toEqual([
+    'deadline_exceeded',
+    'deadline_exceeded',
+  ]);
+  await endOfTurn();
+  expect(groups).toEqual([]);
+});
+
 test('an item over the bound is refused, and one that waited too long is answered and never carried out', async () => {
   const { queue, groups } = heldQueue({ slots: 1, groupMax: 1, waitingMax: 1 });
   const first = queue.add('a', enoughMs);

@@ -84,6 +84,7 @@ export function createGroupQueue<Slot, Item, Outcome>(
 
   return {
     add(item, timeoutMs) {
+      if (timeoutMs <= 0) return Promise.resolve('deadline_exceeded');
       if (waiting.length >= waitingMax) return Promise.resolve('overloaded');
       return new Promise((resolve, reject) => {
         const entry: Entry<Item, Outcome> = { item, resolve, reject, deadline: undefined };

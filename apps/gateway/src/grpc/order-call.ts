@@ -1,5 +1,6 @@
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { Failure } from '@gateway/domain/failure';
+import type { MerchantId } from '@gateway/domain/merchant';
 import type { OrderInput } from '@gateway/domain/parse-order';
 import type { Result } from '@gateway/domain/result';
 import type { Authenticate, PresentedCredentials } from '../authenticate.ts';
@@ -17,13 +18,15 @@ export interface Call {
   /** On the clock of `performance.now()`. */
   readonly startedAt: number;
   caller: Caller | undefined;
+  /** Whose call it is, also where it was refused for making too many. */
+  merchantId: MerchantId | undefined;
   /** What the caller was told first, or `cancelled` as long as it was told nothing. */
   code: CallRecord['code'];
 }
 
 export function openCall(deps: GatewayDeps, door: Door, requestIdSent: string | null | undefined): Call {
   const requestId = requestIdOf(requestIdSent, deps.randomBytes);
-  return { requestId, door, startedAt: performance.now(), caller: undefined, code: 'cancelled' };
+  return { requestId, door, startedAt: performance.now(), caller: undefined, merchantId: undefined, code: 'cancelled' };
 }
 
 /** Checks the credentials of a call within the time that is left of it, before its message is read. Throws the refusal. */
@@ -41,6 +44,7 @@ export async function admitCall(
   }
   if (!merchant.ok) throw refused(call, merchant.failure);
   call.caller = { merchant: merchant.value, clientSecret: credentials.clientSecret ?? '' };
+  call.merchantId = merchant.value.id;
 }
 
 /** Creates the order of an admitted call within the time that is left of it. Throws the refusal. */
@@ -74,6 +78,7 @@ export function timeLeftMs(call: Call, callersTimeLeftMs: number | undefined): n
 /** A refusal of the gateway, noted as what the call came to. */
 export function refused(call: Call, failure: Failure): ConnectError {
   tell(call, failure.kind);
+  if (failure.kind === 'rate_limited') call.merchantId = failure.merchantId;
   return connectErrorOf(failure, call.requestId);
 }
 
@@ -104,7 +109,7 @@ export function logCall(log: Log, call: Call): void {
   log.call({
     request_id: call.requestId,
     door: call.door,
-    merchant_id: call.caller?.merchant.id,
+    merchant_id: call.merchantId,
     code: call.code,
     duration_ms: performance.now() - call.startedAt,
   });

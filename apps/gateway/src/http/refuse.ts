@@ -11,6 +11,7 @@ export function refuse(
   failure: Failure,
 ): FastifyReply {
   request.outcome = failure.kind;
+  if (failure.kind === 'rate_limited') request.merchantId = failure.merchantId;
   const { status, headers, body } = problemOf(failure, request.id, deps.baseUrl());
   return reply
     .code(status)
