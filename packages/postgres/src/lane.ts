@@ -26,6 +26,11 @@ export interface LaneOptions {
   readonly connectionsMax: number;
   /** When the server gives up on a statement: {@link serverStatementTimeoutMs} unless given, 0 for never. */
   readonly statementTimeoutMs?: number;
+  /**
+   * Whether a prepared statement is planned whenever it runs. A plan that was made while a table was nearly empty reads all of it
+   * for as long as PostgreSQL has not analyzed it anew, a minute or so: an index is found only by who looks at the size of now.
+   */
+  readonly plansEveryRun?: boolean;
 }
 
 /** A few connections to the database with the statements that run on them. */
@@ -119,7 +124,13 @@ export function openClient(
   options: LaneOptions,
   socketOption: { readonly socket?: ReturnType<typeof socketOpener> } = {},
 ): postgres.Sql {
-  const { url, applicationName, connectionsMax, statementTimeoutMs = serverStatementTimeoutMs } = options;
+  const {
+    url,
+    applicationName,
+    connectionsMax,
+    statementTimeoutMs = serverStatementTimeoutMs,
+    plansEveryRun = false,
+  } = options;
   return postgres(url, {
     ...socketOption,
     max: connectionsMax,
@@ -130,6 +141,11 @@ export function openClient(
     // Arrays are sent as literals, so the driver need not ask the server for its array types at every connection.
     fetch_types: false,
     onnotice: () => {},
-    connection: { application_name: applicationName, statement_timeout: statementTimeoutMs, TimeZone: 'UTC' },
+    connection: {
+      application_name: applicationName,
+      statement_timeout: statementTimeoutMs,
+      TimeZone: 'UTC',
+      ...(plansEveryRun ? { plan_cache_mode: 'force_custom_plan' } : {}),
+    },
   });
 }

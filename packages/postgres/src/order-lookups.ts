@@ -53,7 +53,10 @@ interface Lookup {
  */
 export function openOrderLookups(url: string): OrderLookups {
   const lanes = Array.from({ length: connections }, () =>
-    openLane({ url, applicationName: 'order-gateway lookups', connectionsMax: 1 }, prepareStatements),
+    openLane(
+      { url, applicationName: 'order-gateway lookups', connectionsMax: 1, plansEveryRun: true },
+      prepareStatements,
+    ),
   );
   const queue = createGroupQueue<Lane<Statements>, Lookup, LinkLookup>({
     slots: lanes,

@@ -30,7 +30,11 @@ export interface PostgresOrderStore extends OrderStore {
   close(): Promise<void>;
 }
 
-type Statements = ReturnType<typeof prepareStatements>;
+/** What inserts, and what reads the orders that were there first. */
+interface Lanes {
+  readonly inserts: Lane<ReturnType<typeof prepareInserts>>;
+  readonly replays: Lane<ReturnType<typeof prepareFind>>;
+}
 
 interface InsertedRow {
   /** A bigint, which the driver gives as text. */
@@ -46,13 +50,19 @@ export function openOrderStore(options: PostgresOrderStoreOptions): PostgresOrde
   const { url, connections = 1, groupsPerConnection = 2, groupMax = 128, waitingMax = 4_096 } = options;
   // A group that waits behind another on its connection has had its own time, too, before the client takes both for lost.
   const statementTimeoutMs = Math.floor(serverStatementTimeoutMs / groupsPerConnection);
-  const lanes = Array.from({ length: connections }, () =>
-    openLane(
-      { url, applicationName: 'order-gateway orders', connectionsMax: 1, statementTimeoutMs },
-      prepareStatements,
-    ),
+  // Of its own, as the plans of the inserts are kept, and as no insert shall wait for what is read.
+  const replays = openLane(
+    { url, applicationName: 'order-gateway replays', connectionsMax: 1, statementTimeoutMs, plansEveryRun: true },
+    prepareFind,
   );
-  const queue = createGroupQueue<Lane<Statements>, Order, CreateOutcome>({
+  const lanes = Array.from({ length: connections }, () => ({
+    inserts: openLane(
+      { url, applicationName: 'order-gateway orders', connectionsMax: 1, statementTimeoutMs },
+      prepareInserts,
+    ),
+    replays,
+  }));
+  const queue = createGroupQueue<Lanes, Order, CreateOutcome>({
     slots: Array.from({ length: groupsPerConnection }, () => lanes).flat(),
     groupMax,
     waitingMax,
@@ -67,16 +77,15 @@ export function openOrderStore(options: PostgresOrderStoreOptions): PostgresOrde
     },
     async close() {
       await queue.idle();
-      await Promise.all([closeLookups(), ...lanes.map((lane) => lane.close())]);
+      await Promise.all([closeLookups(), replays.close(), ...lanes.map(({ inserts }) => inserts.close())]);
     },
   };
 }
 
-function prepareStatements(db: PostgresJsDatabase, client: Sql) {
+function prepareInserts(db: PostgresJsDatabase, client: Sql) {
   const types = Object.values(orderColumns).map(({ type }) => type);
   const values = types.map((type, index) => `$${index + 1}::${type}`).join(', ');
   const arrays = types.map((type, index) => `$${index + 1}::${type}[]`).join(', ');
-  const wanted = sql`unnest(${sql.placeholder('merchantIds')}::bigint[], ${sql.placeholder('orderIds')}::text[])`;
   /** Drizzle says the statement and the driver runs it: for a lone order, Drizzle's way of running takes a tenth of all its time. */
   const insertFrom = (selected: string) => {
     const query = db
@@ -93,12 +102,16 @@ function prepareStatements(db: PostgresJsDatabase, client: Sql) {
     /** A lone order is spared the arrays, which take a tenth of the time of its insert. */
     insertOne: insertFrom(`select ${values}`),
     insert: insertFrom(`select * from unnest(${arrays})`),
-    find: db
-      .select()
-      .from(orders)
-      .where(sql`(${orders.merchantId}, ${orders.orderId}) in (select * from ${wanted})`)
-      .prepare('find_orders'),
   };
+}
+
+function prepareFind(db: PostgresJsDatabase) {
+  const wanted = sql`unnest(${sql.placeholder('merchantIds')}::bigint[], ${sql.placeholder('orderIds')}::text[])`;
+  return db
+    .select()
+    .from(orders)
+    .where(sql`(${orders.merchantId}, ${orders.orderId}) in (select * from ${wanted})`)
+    .prepare('find_orders');
 }
 
 /**
@@ -113,39 +126,39 @@ async function rowsOf<Rows>(query: Promise<Rows>): Promise<Rows> {
 }
 
 /** Inserts a group; where the database refuses one of its rows, inserts each alone, so that no row fails its neighbours. */
-async function createGroup(lane: Lane<Statements>, group: readonly Order[]): Promise<(CreateOutcome | Error)[]> {
+async function createGroup(lanes: Lanes, group: readonly Order[]): Promise<(CreateOutcome | Error)[]> {
   try {
-    return await insertOrFind(lane, group);
+    return await insertOrFind(lanes, group);
   } catch (error) {
     const failure = statementFailure(error);
     if (failure !== undefined) return group.map(() => ({ kind: failure }));
     if (group.length === 1) return [withoutValues(error)];
     const outcomes: (CreateOutcome | Error)[] = [];
-    for (const order of group) outcomes.push(...(await createGroup(lane, [order])));
+    for (const order of group) outcomes.push(...(await createGroup(lanes, [order])));
     return outcomes;
   }
 }
 
-async function insertOrFind(lane: Lane<Statements>, group: readonly Order[]): Promise<(CreateOutcome | Error)[]> {
+async function insertOrFind(lanes: Lanes, group: readonly Order[]): Promise<(CreateOutcome | Error)[]> {
   const [lone] = group.length === 1 ? group : [];
-  const inserted = await lane.run(({ insert, insertOne }) =>
+  const inserted = await lanes.inserts.run(({ insert, insertOne }) =>
     // All sessions lock rows in the same order, so that two groups with the same order_ids can't wait for each other.
     lone === undefined ? insert(columnArrays([...group].sort(byKey))) : insertOne(columnValues(lone)),
   );
   if (inserted.length === group.length) return group.map(() => ({ kind: 'created' }));
   const created = new Set(inserted.map((row) => Number(row.service_order_id)));
   const losers = group.filter((order) => !created.has(order.serviceOrderId));
-  const outcomeOf = await findKept(lane, losers);
+  const outcomeOf = await findKept(lanes.replays, losers);
   return group.map((order) => (created.has(order.serviceOrderId) ? { kind: 'created' } : outcomeOf(order)));
 }
 
 /** What each order that was not inserted came to. That they can't be read changes nothing for those that were inserted. */
 async function findKept(
-  lane: Lane<Statements>,
+  replays: Lanes['replays'],
   wanted: readonly Order[],
 ): Promise<(order: Order) => CreateOutcome | Error> {
   try {
-    const rows = await lane.run(({ find }) =>
+    const rows = await replays.run((find) =>
       find.execute({
         merchantIds: arrayLiteral(wanted, (order) => order.merchantId),
         orderIds: arrayLiteral(wanted, (order) => order.fields.order_id),
