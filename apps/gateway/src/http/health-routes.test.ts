@@ -19,3 +19,11 @@ test('however many ask at once, the database is asked once, and anew by who come
   asked[1]?.(true);
   expect(await later).toBe(200);
 });
+
+test('no cache keeps an answer', async () => {
+  const app = fastify();
+  healthRoutes(app, { isReady: async () => false });
+  for (const path of ['/health/live', '/health/ready']) {
+    expect((await app.inject(path)).headers).toMatchObject({ 'cache-control': 'no-store' });
+  }
+});

@@ -3,6 +3,7 @@ import { findOrder } from '../find-order.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { callTimeoutMs } from '../limits.ts';
 import { orderAnswer } from '../order-answer.ts';
+import { credentialsOf } from './credentials.ts';
 import { refuse } from './refuse.ts';
 import { wildcardOf } from './wildcard.ts';
 
@@ -17,12 +18,7 @@ export function orderLookupRoutes(app: FastifyInstance, deps: GatewayDeps): void
 async function answer(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   // A refusal too: what is not there yet may be there at the next look-up.
   reply.header('cache-control', 'no-store');
-  const { headers } = request;
-  const credentials = {
-    clientId: headers['x-client-id']?.toString(),
-    clientSecret: headers['x-client-secret']?.toString(),
-  };
-  const merchant = await deps.authenticate(credentials, callTimeoutMs);
+  const merchant = await deps.authenticate(credentialsOf(request), callTimeoutMs);
   if (!merchant.ok) return refuse(deps, request, reply, merchant.failure);
   request.merchantId = merchant.value.id;
   const found = await findOrder(

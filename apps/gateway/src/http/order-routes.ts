@@ -3,6 +3,7 @@ import { type Caller, createOrder, type KeptOrder } from '../create-order.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { callTimeoutMs, messageBytesMax } from '../limits.ts';
 import { orderAnswer } from '../order-answer.ts';
+import { credentialsOf } from './credentials.ts';
 import { refuse } from './refuse.ts';
 import { parseOrderJson } from './strict-json.ts';
 
@@ -36,12 +37,11 @@ async function admit(
   if (Number(headers['content-length']) > messageBytesMax)
     return refuse(deps, request, reply, { kind: 'body_too_large' });
   if (!isPlainJson(headers)) return refuse(deps, request, reply, { kind: 'unsupported_media_type' });
-  const clientSecret = headers['x-client-secret']?.toString();
-  const clientId = headers['x-client-id']?.toString();
-  const merchant = await deps.authenticate({ clientId, clientSecret }, callTimeoutMs);
+  const credentials = credentialsOf(request);
+  const merchant = await deps.authenticate(credentials, callTimeoutMs);
   if (!merchant.ok) return refuse(deps, request, reply, merchant.failure);
   request.merchantId = merchant.value.id;
-  request.caller = { merchant: merchant.value, clientSecret: clientSecret ?? '' };
+  request.caller = { merchant: merchant.value, clientSecret: credentials.clientSecret ?? '' };
   return undefined;
 }
 
