@@ -88,6 +88,7 @@ test.each([
   ['PROPFIND', 'PROPFIND', '/order', 405, 'method_not_allowed', 'POST'],
   ['a query after a known path', 'PUT', '/order?x=1', 405, 'method_not_allowed', 'POST'],
   ['POST to health', 'POST', '/health/live', 405, 'method_not_allowed', 'GET, HEAD'],
+  ['GET where a method of the service is', 'GET', createOrderPath, 405, 'method_not_allowed', 'POST'],
 ])('%s is refused with a problem document', async (_, method, path, status, code, allow) => {
   const response = await fetch(`${gateway.url}${path}`, { method });
   expect([response.status, response.headers.get('allow')]).toEqual([status, allow]);
@@ -102,6 +103,8 @@ test.each([
   ['DELETE', '/order', 405, 'POST'],
   ['QUERY', '/order', 405, 'POST'],
   ['QUERY', '/nope', 404, null],
+  ['PUT', createOrderPath, 405, 'POST'],
+  ['QUERY', createOrderPath, 405, 'POST'],
   ['POST', '/order/x', 405, 'GET, HEAD'],
 ])('%s %s is refused in the same way whatever its body and media type are', async (method, path, status, allow) => {
   for (const type of ['application/json', 'application/json; charset=utf-16', 'text/plain', 'no type', undefined]) {

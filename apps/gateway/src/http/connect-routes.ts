@@ -9,6 +9,7 @@ import { dropEndlessTimeout } from '../grpc/endless-timeout.ts';
 import { jsonBodyKey, orderServiceOptions, orderServiceRoutes } from '../grpc/order-service.ts';
 import { messageBytesMax } from '../limits.ts';
 import { failureOf } from './failure-of-error.ts';
+import { refuse } from './refuse.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -28,6 +29,8 @@ export async function connectRoutes(app: FastifyInstance, deps: GatewayDeps): Pr
     scope.decorateRequest('jsonBody', undefined);
     scope.addHook('onRequest', async (request, reply) => {
       request.door = request.headers['content-type']?.startsWith('application/grpc-web') ? 'grpc-web' : 'connect';
+      // Connect would say so without the header Allow, and none of the methods is one that GET may call.
+      if (request.method !== 'POST') return refuse(deps, request, reply, { kind: 'method_not_allowed', allow: 'POST' });
       // For Connect's own refusals before there is a call; the answer to a call brings the call's.
       reply.header('x-request-id', request.id);
       // Connect makes a URL of host and path that nobody looks at, and where it can't, answers 200 with an empty body.
