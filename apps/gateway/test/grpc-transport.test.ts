@@ -278,3 +278,26 @@ test(
   },
   testTimeoutMs,
 );
+
+test(
+  'an answer carries x-request-id also where there is no call',
+  async () => {
+    const listener = await runGrpcListener();
+    const session = openSession(listener.port);
+    const refusals: [Record<string, string>, number][] = [
+      [{ ':path': '/gateway.v1.OrderService/Nothing', 'content-type': 'application/grpc' }, 404],
+      [{ 'content-type': 'text/plain' }, 415],
+      [{ ':method': 'PUT', 'content-type': 'application/grpc' }, 405],
+    ];
+    for (const [asked, status] of refusals) {
+      const made = await sendCall(session, { headers: asked, pieces: [], ends: true });
+      expect([made.headers[':status'], made.headers['x-request-id']]).toEqual([status, '7'.repeat(16)]);
+      const named = { ...asked, 'x-request-id': 'shop-1' };
+      const echoed = await sendCall(session, { headers: named, pieces: [], ends: true });
+      expect(echoed.headers['x-request-id']).toBe('shop-1');
+    }
+    session.close();
+    await listener.close();
+  },
+  testTimeoutMs,
+);

@@ -8,6 +8,7 @@ import {
 import { connectNodeAdapter } from '@connectrpc/connect-node';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import * as limits from '../limits.ts';
+import { requestIdOf } from '../request-id.ts';
 import { guardConnections } from './connections.ts';
 import { dropEndlessTimeout } from './endless-timeout.ts';
 import { isLaneCall, serveLaneCall } from './lane.ts';
@@ -43,7 +44,12 @@ export function createGrpcListener(deps: GatewayDeps, { lane = true }: GrpcListe
       enablePush: false,
     },
   });
-  const connect = createServer(connectNodeAdapter({ ...orderServiceOptions(deps), routes: orderServiceRoutes(deps) }));
+  const answer = connectNodeAdapter({ ...orderServiceOptions(deps), routes: orderServiceRoutes(deps) });
+  const connect = createServer((request, response) => {
+    // For Connect's own refusals before there is a call; the answer to a call brings the call's.
+    response.setHeader('x-request-id', requestIdOf(request.headers['x-request-id']?.toString(), deps.randomBytes));
+    answer(request, response);
+  });
   server.maxConnections = limits.connectionsMax;
   const connections = guardConnections(server);
   server.on('session', (session) => {
