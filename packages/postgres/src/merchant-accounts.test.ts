@@ -61,6 +61,22 @@ test('a secret that has ended stays so, and makes no more secrets live than a cl
   expect(await addSecret(clientId)).toEqual({ kind: 'too_many' });
 });
 
+test('operators who add a secret at the same time make no more live than a client may have', async () => {
+  const { clientId } = await newClient();
+  for (let live = 1; live < liveSecretsMax - 1; live += 1) await addSecret(clientId);
+  const another = openMerchantAccounts(server.url);
+  const sql = postgres(server.url, { max: 2 });
+  onTestFinished(() => Promise.all([another.close(), sql.end({ timeout: 1 })]).then(() => {}));
+  const adding: ReturnType<MerchantAccounts['addSecret']>[] = [];
+  await sql.begin(async (session) => {
+    // Nothing can be written to the secrets, so that both operators have come as far as they can before either has added one.
+    await session`lock table client_secrets in exclusive mode`;
+    adding.push(addSecret(clientId), another.addSecret(clientId, { hash: randomBytes(32), endsAt: null }));
+    await expect.poll(() => sql`select 1 from pg_locks where not granted`).toHaveLength(2);
+  });
+  expect((await Promise.all(adding)).map(({ kind }) => kind).sort()).toEqual(['added', 'too_many']);
+});
+
 test("another merchant's secret is unknown", async () => {
   const [{ clientId }, other] = [await newClient(), await newClient()];
   expect(await accounts.endSecret(clientId, other.first, null)).toEqual({ kind: 'unknown_secret' });
