@@ -81,6 +81,16 @@ test('two stores that race for the same order_ids keep one order each and tell e
   expect(await countOrders(merchantId)).toBe(200);
 });
 
+test('amounts are exact decimals in the database too, so that sums are exact', async () => {
+  const merchantId = await newMerchantId();
+  const store = openStore();
+  for (const amount of [0.1, 0.2, 9_999_999_999_999.99]) {
+    await store.create(newOrder(merchantId, { order_id: `${amount}`, order_amount: amount }), enoughMs);
+  }
+  const [row] = await sql`select sum(order_amount)::text as sum from orders where merchant_id = ${merchantId}`;
+  expect(row?.sum).toBe('10000000000000.29');
+});
+
 test('a row that the database refuses fails alone', async () => {
   const merchantId = await newMerchantId();
   const store = openStore({ connections: 1 });
