@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto';
 import { validOrderInput } from '@gateway/domain/testing/order-fields';
+import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runProgram } from './gateway-process.ts';
 import { postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
@@ -81,6 +83,24 @@ test('a merchant that requires checksums has every other one refused', async () 
   });
   expect((await merchant('checksum', 'versioned', clientId)).code).toBe(0);
   await expect.poll(() => statusWith(clientId, clientSecret)).toBe(201);
+}, 60_000);
+
+test('the database keeps nothing of a secret but its SHA-256', async () => {
+  const { client_id: clientId, client_secret: first } = JSON.parse(
+    (await merchant('create', '--name', 'Kept', '--json')).stdout,
+  );
+  const { client_secret: second } = JSON.parse((await merchant('secret', 'add', clientId, '--json')).stdout);
+  expect(await statusWith(clientId, second)).toBe(201);
+  const sql = postgres(gateway.databaseUrl, { max: 1 });
+  const tables = await sql`select table_name as name from information_schema.tables where table_schema = 'public'`;
+  const rows = await Promise.all(tables.map(({ name }) => sql`select kept::text as text from ${sql(name)} kept`));
+  await sql.end({ timeout: 1 });
+  const kept = JSON.stringify(rows);
+  for (const secret of [first, second]) {
+    expect(kept).not.toContain(secret);
+    expect(kept).not.toContain(Buffer.from(secret).toString('hex'));
+    expect(kept).toContain(createHash('sha256').update(secret).digest('hex'));
+  }
 }, 60_000);
 
 test('the list tells every merchant and no secret', async () => {
