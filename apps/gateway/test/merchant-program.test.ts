@@ -1,9 +1,14 @@
 import { createHash } from 'node:crypto';
-import { validOrderInput } from '@gateway/domain/testing/order-fields';
+import { ConnectError, createClient } from '@connectrpc/connect';
+import { createGrpcTransport } from '@connectrpc/connect-node';
+import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
+import { ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
+import { checksumOf } from '@gateway/domain/order-checksum';
+import { validOrderFields, validOrderInput } from '@gateway/domain/testing/order-fields';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runProgram } from './gateway-process.ts';
-import { postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+import { credentialHeaders, orderMessage, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
 
 let gateway: RunningGateway;
 beforeAll(async () => {
@@ -83,6 +88,29 @@ test('a merchant that requires checksums has every other one refused', async () 
   });
   expect((await merchant('checksum', 'versioned', clientId)).code).toBe(0);
   await expect.poll(() => statusWith(clientId, clientSecret)).toBe(201);
+}, 60_000);
+
+test('a checksum verifies with the secret of its own request, whichever other ones work too', async () => {
+  const { client_id: clientId, client_secret: first } = JSON.parse(
+    (await merchant('create', '--name', 'Two Secrets', '--json')).stdout,
+  );
+  const { client_secret: second } = JSON.parse((await merchant('secret', 'add', clientId, '--json')).stdout);
+  const order = (checksumSecret: string) =>
+    validOrderInput({ order_checksum: checksumOf(validOrderFields(), checksumSecret) });
+  const service = createClient(OrderService, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
+  const grpcCodeWith = (clientSecret: string, input: ReturnType<typeof order>) =>
+    service
+      .createOrder(orderMessage(input.order_id, { order_checksum: input.order_checksum }), {
+        headers: credentialHeaders({ clientId, clientSecret }),
+      })
+      .then(() => 'OK')
+      .catch((error: unknown) => ConnectError.from(error).findDetails(ErrorInfoSchema)[0]?.reason);
+  for (const [own, other] of [[second, first] as const, [first, second] as const]) {
+    expect(await statusWith(clientId, own, order(other))).toBe(400);
+    expect(await grpcCodeWith(own, order(other))).toBe('checksum_mismatch');
+    expect(await statusWith(clientId, own, order(own))).toBe(own === second ? 201 : 200);
+    expect(await grpcCodeWith(own, order(own))).toBe('OK');
+  }
 }, 60_000);
 
 test('the database keeps nothing of a secret but its SHA-256', async () => {
