@@ -50,12 +50,17 @@ function wholeEnvelope(bytes: Buffer, bytesMax: number): Envelope | undefined {
   return end <= bytes.length ? { flags: bytes[0] ?? 0, data: bytes.subarray(headBytes, end) } : undefined;
 }
 
-/** A message whose pieces are put together: room is made once its length is known, and no byte is copied twice. */
+/**
+ * A message whose pieces are put together. Room is made for what has come and not for what is announced: five bytes on each of
+ * many streams would otherwise hold 64 KiB each. It is doubled when it is too small, so that few bytes are copied twice.
+ */
 class PartialEnvelope {
   readonly #bytesMax: number;
   readonly #head = Buffer.alloc(headBytes);
   #headFilled = 0;
-  #data: Buffer | undefined;
+  /** Undefined until the head has come. */
+  #length: number | undefined;
+  #data = Buffer.alloc(0);
   #dataFilled = 0;
 
   constructor(bytesMax: number) {
@@ -68,23 +73,32 @@ class PartialEnvelope {
     this.#head.set(forHead, this.#headFilled);
     this.#headFilled += forHead.length;
     if (this.#headFilled < headBytes) return bytes.subarray(forHead.length);
-    this.#data ??= Buffer.alloc(lengthIn(this.#head, this.#bytesMax));
-    const forData = bytes.subarray(forHead.length, forHead.length + this.#data.length - this.#dataFilled);
+    this.#length ??= lengthIn(this.#head, this.#bytesMax);
+    const forData = bytes.subarray(forHead.length, forHead.length + this.#length - this.#dataFilled);
+    this.#makeRoom(this.#dataFilled + forData.length, this.#length);
     this.#data.set(forData, this.#dataFilled);
     this.#dataFilled += forData.length;
     return bytes.subarray(forHead.length + forData.length);
   }
 
   isComplete(): boolean {
-    return this.#dataFilled === this.#data?.length;
+    return this.#dataFilled === this.#length;
   }
 
   isCut(): boolean {
-    return this.#data === undefined ? this.#headFilled > 0 : this.#dataFilled > 0;
+    return this.#length === undefined ? this.#headFilled > 0 : this.#dataFilled > 0;
   }
 
   envelope(): Envelope {
-    return { flags: this.#head[0] ?? 0, data: this.#data ?? Buffer.alloc(0) };
+    return { flags: this.#head[0] ?? 0, data: this.#data };
+  }
+
+  /** At the end of the message the room is exactly as long as it. */
+  #makeRoom(bytes: number, length: number): void {
+    if (bytes <= this.#data.length) return;
+    const grown = Buffer.alloc(Math.min(length, Math.max(bytes, 2 * this.#data.length)));
+    grown.set(this.#data);
+    this.#data = grown;
   }
 }
 
