@@ -186,6 +186,18 @@ test('a body of 64 KiB is read, and one byte more is refused, with and without a
   expect(await exchange(chunked(65_537))).toMatch(/^HTTP\/1\.1 413 /);
 });
 
+test('messages that are sent byte by byte are answered, and keep no others from it', async () => {
+  const head = postHead(gateway, createOrderPath, 'transfer-encoding: chunked', 'connection: close').replace(
+    'application/json',
+    'application/grpc-web+proto',
+  );
+  // Flags and length of a message of 64 KiB, and its bytes, of which each is a chunk.
+  const message = `${head}5\r\n\u0000\u0000\u0001\u0000\u0000\r\n${'1\r\n\u0001\r\n'.repeat(65_536)}0\r\n\r\n`;
+  const answers = Array.from({ length: 6 }, () => exchange(Buffer.from(message, 'latin1')));
+  expect((await postOrder(gateway, validOrderInput({ order_id: 'beside-bytes' }))).status).toBe(201);
+  for (const answer of await Promise.all(answers)) expect(answer).toMatch(/^HTTP\/1\.1 200 [\s\S]+grpc-status: 13/);
+}, 20_000);
+
 test.each([
   ['GET', '/health/live', {}, 200],
   ['GET', '/health/ready', {}, 200],

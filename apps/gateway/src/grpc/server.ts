@@ -11,6 +11,7 @@ import * as limits from '../limits.ts';
 import { requestIdOf } from '../request-id.ts';
 import { guardConnections } from './connections.ts';
 import { dropEndlessTimeout } from './endless-timeout.ts';
+import { inGrowingPieces } from './growing-pieces.ts';
 import { isLaneCall, serveLaneCall } from './lane.ts';
 import { orderServiceOptions, orderServiceRoutes } from './order-service.ts';
 
@@ -48,6 +49,7 @@ export function createGrpcListener(deps: GatewayDeps, { lane = true }: GrpcListe
   const connect = createServer((request, response) => {
     // For Connect's own refusals before there is a call; the answer to a call brings the call's.
     response.setHeader('x-request-id', requestIdOf(request.headers['x-request-id']?.toString(), deps.randomBytes));
+    request[Symbol.asyncIterator] = () => inGrowingPieces(request.iterator());
     answer(request, response);
   });
   server.maxConnections = limits.connectionsMax;

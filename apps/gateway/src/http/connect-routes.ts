@@ -6,6 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { connectErrorOf } from '../grpc/connect-error.ts';
 import { dropEndlessTimeout } from '../grpc/endless-timeout.ts';
+import { inGrowingPieces } from '../grpc/growing-pieces.ts';
 import { jsonBodyKey, orderServiceOptions, orderServiceRoutes } from '../grpc/order-service.ts';
 import { messageBytesMax } from '../limits.ts';
 import { failureOf } from './failure-of-error.ts';
@@ -69,7 +70,7 @@ export async function connectRoutes(app: FastifyInstance, deps: GatewayDeps): Pr
  * read and thrown away after the answer; the time limit for requests bounds that.
  */
 function drainAfterAnswer({ raw }: FastifyRequest, reply: FastifyReply): void {
-  raw[Symbol.asyncIterator] = () => raw.iterator({ destroyOnReturn: false });
+  raw[Symbol.asyncIterator] = () => inGrowingPieces(raw.iterator({ destroyOnReturn: false }));
   reply.raw.once('finish', () => raw.resume());
 }
 
