@@ -82,6 +82,16 @@ describe('negotiate', () => {
   ])('for Accept-Language: %s speaks %s', (acceptLanguage, language) => {
     expect(negotiate({ 'accept-language': acceptLanguage }).language).toBe(language);
   });
+
+  test('reads no more of a header than a browser would send, and no entry in part', () => {
+    const filler = 'xx,'.repeat(1_000);
+    expect(negotiate({ 'accept-language': `de,${filler}` }).language).toBe('de');
+    expect(negotiate({ 'accept-language': `${filler}de` }).language).toBe('en');
+    expect(negotiate({ accept: `${filler}application/json` }).format).toBe('html');
+    // A cut would leave `de` of the one and `application/json` of the other.
+    expect(negotiate({ 'accept-language': `de${'-x'.repeat(1_000)}` }).language).toBe('en');
+    expect(negotiate({ accept: `application/json${'x'.repeat(1_100)}` }).format).toBe('html');
+  });
 });
 
 test('every language has its own words for everything, and Arabic runs from right to left', () => {
