@@ -1,11 +1,13 @@
 import { connect as connectHttp2, constants } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { Code, ConnectError, createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import { CreateOrderRequestSchema, OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
+import type { MerchantId } from '@gateway/domain/merchant';
 import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
 import { expect, test } from 'vitest';
 import { createOrderPath, frame, openSession, type RawCall, sendCall } from './grpc-call.ts';
@@ -298,6 +300,36 @@ test(
     }
     session.close();
     await listener.close();
+  },
+  testTimeoutMs,
+);
+
+test(
+  'a message that is only announced takes no room, also where Connect reads it',
+  async () => {
+    let admitted = 0;
+    const listener = await runGrpcListener({
+      async authenticate() {
+        admitted += 1;
+        return { ok: true, value: { id: 7 as MerchantId, name: 'Shop', checksumMode: 'versioned' } };
+      },
+    });
+    const session = openSession(listener.port);
+    try {
+      const before = process.memoryUsage().arrayBuffers;
+      const announced = { ...headers, 'content-type': 'application/proto', 'content-length': '65536' };
+      const calls = Array.from({ length: 200 }, () =>
+        sendCall(session, { headers: announced, pieces: [], ends: false }),
+      );
+      await expect.poll(() => admitted).toBe(200);
+      await promisify(session.ping.bind(session))();
+      // A quarter of what was announced is far more than 200 calls need.
+      expect(process.memoryUsage().arrayBuffers - before).toBeLessThan((200 * 65_536) / 4);
+      session.destroy();
+      await Promise.all(calls);
+    } finally {
+      await listener.close();
+    }
   },
   testTimeoutMs,
 );

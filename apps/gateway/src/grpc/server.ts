@@ -74,7 +74,8 @@ export function createGrpcListener(deps: GatewayDeps, { lane = true }: GrpcListe
 
 /**
  * Connect's adapter makes a URL of authority and path, which nobody looks at, and throws where it can't; uncaught, that would end
- * the process. A Node.js client on an IPv6 address sends one without brackets, so the authority is not told to Connect.
+ * the process. A Node.js client on an IPv6 address sends one without brackets, so the authority is not told to Connect. Nor is the
+ * length, for which it would make room before a byte has come; Node.js holds the body to it.
  */
 function handOver(
   connect: Http2Server,
@@ -83,8 +84,9 @@ function handOver(
   ...rest: readonly unknown[]
 ): void {
   try {
-    const told = { ...headers, ':authority': 'gateway' };
+    const told: IncomingHttpHeaders = { ...headers, ':authority': 'gateway' };
     dropEndlessTimeout(told);
+    delete told['content-length'];
     connect.emit('stream', stream, told, ...rest);
   } catch {
     stream.close(constants.NGHTTP2_PROTOCOL_ERROR);
