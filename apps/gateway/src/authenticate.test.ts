@@ -104,6 +104,22 @@ test('concurrent calls of one client share one look-up', async () => {
   expect(state.lookups.length).toBe(1);
 });
 
+test('a call passes by no look-up that began long before it, as the secret may have been revoked since', async () => {
+  const { authenticate, state, pass } = setUp();
+  const { promise, resolve } = Promise.withResolvers<ClientLookup>();
+  state.answer = promise as never;
+  const before = authenticate({ clientId, clientSecret });
+  const found: ClientLookup = { kind: 'found', client: { merchant, secrets: state.secrets } };
+  state.secrets = [];
+  state.answer = undefined;
+  pass(1_000);
+  const after = authenticate({ clientId, clientSecret });
+  resolve(found);
+  expect(await after).toEqual(refused);
+  expect(await before).toEqual(passed);
+  expect(await authenticate({ clientId, clientSecret })).toEqual(refused);
+});
+
 test('a flood of unknown clients is bounded and keeps nobody else out', async () => {
   const { authenticate, pass } = setUp();
   await authenticate({ clientId, clientSecret });

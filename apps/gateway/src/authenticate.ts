@@ -43,6 +43,13 @@ interface CachedClient {
   readonly readAtMs: number;
 }
 
+/** A look-up under way. */
+interface Lookup {
+  readonly found: Promise<ClientLookup>;
+  /** When it began, by the monotonic clock: what it finds is at least as new. */
+  readonly readAtMs: number;
+}
+
 /**
  * Makes the check. A pass may come from memory; a refusal never does: whatever does not match is looked up first, so that an
  * unknown id and a wrong secret cost the same work, and a new secret works at once.
@@ -50,20 +57,27 @@ interface CachedClient {
 export function createAuthenticate({ directory, now, monotonicNow }: AuthenticateDeps): Authenticate {
   const cache = new Map<string, CachedClient>();
   const hashes = new Map<string, Uint8Array>();
-  const lookups = new Map<string, Promise<ClientLookup>>();
+  const lookups = new Map<string, Lookup>();
 
   const lookUp = (clientId: string): Promise<ClientLookup> => {
-    const underWay = lookups.get(clientId);
-    if (underWay !== undefined) return underWay;
-    if (!cache.has(clientId) && lookups.size >= strangerLookupsMax) return Promise.resolve({ kind: 'overloaded' });
     const readAtMs = monotonicNow();
-    const lookup = directory.findClient(clientId).finally(() => lookups.delete(clientId));
+    const underWay = lookups.get(clientId);
+    // What a slow one read may have been revoked since: it is shared for no longer than a client is served from memory.
+    if (underWay !== undefined && readAtMs - underWay.readAtMs < cacheLifeMs) return underWay.found;
+    if (!cache.has(clientId) && lookups.size >= strangerLookupsMax) return Promise.resolve({ kind: 'overloaded' });
+    const lookup: Lookup = { found: directory.findClient(clientId), readAtMs };
     lookups.set(clientId, lookup);
-    return lookup.then((found) => {
-      if (found.kind === 'found') keep(clientId, { client: found.client, readAtMs });
-      if (found.kind === 'unknown') cache.delete(clientId);
-      return found;
-    });
+    return lookup.found
+      .finally(() => forget(clientId, lookup))
+      .then((found) => {
+        if (found.kind === 'found') keep(clientId, { client: found.client, readAtMs });
+        if (found.kind === 'unknown') cache.delete(clientId);
+        return found;
+      });
+  };
+
+  const forget = (clientId: string, lookup: Lookup) => {
+    if (lookups.get(clientId) === lookup) lookups.delete(clientId);
   };
 
   const keep = (clientId: string, cached: CachedClient) => {
