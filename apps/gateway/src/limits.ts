@@ -27,6 +27,12 @@ export const connectionsCheckEveryMs = 1_000;
  */
 export const answerTakenTimeoutMs = 15_000;
 
+/**
+ * Requests of one HTTP/1.1 connection whose answers have not gone out; with more it is cut off. Node.js would take some thousand
+ * from a caller that reads no answer, 20 MB of them, and no client in use sends ahead more than a few.
+ */
+export const pipelinedRequestsMax = 250;
+
 /** An idle HTTP/1.1 connection is kept this long for the next request, longer than common load balancers' 60 s. */
 export const keepAliveTimeoutMs = 65_000;
 

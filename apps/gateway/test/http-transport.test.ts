@@ -292,6 +292,16 @@ test('answers that are given while the gateway closes say that the connection en
   await closed;
 }, 60_000);
 
+test('requests that are sent ahead are answered, and a caller that sends thousands ahead is cut off', async () => {
+  const ask = 'GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n';
+  const last = ask.replace('\r\n\r\n', '\r\nconnection: close\r\n\r\n');
+  expect(statusesOf(await exchange(ask.repeat(99) + last))).toEqual(Array(100).fill('200'));
+  const received = await exchange(ask.repeat(4_000) + last).catch(
+    (error: Error & { code?: string }) => error.code ?? '',
+  );
+  expect(statusesOf(received).length).toBeLessThan(4_000);
+});
+
 test('a caller that asks and asks and takes no answer is cut off', async () => {
   const socket = connect(gateway.httpPort, '127.0.0.1');
   socket.on('error', () => {});

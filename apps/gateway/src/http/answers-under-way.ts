@@ -1,5 +1,6 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { pipelinedRequestsMax } from '../limits.ts';
 
 /** The answers that a listener's connections wait for. */
 export interface AnswersUnderWay {
@@ -13,6 +14,8 @@ export interface AnswersUnderWay {
 interface Connection {
   answer: ServerResponse | undefined;
   before: ServerResponse | undefined;
+  /** Requests whose answers have not gone out. */
+  underWay: number;
 }
 
 /** Watches a listener from now on. A connection's answers go out in the order of its requests, so the latest one tells. */
@@ -21,7 +24,7 @@ export function watchAnswers(server: Server): AnswersUnderWay {
   const waitedFor = new WeakSet<ServerResponse>();
   let ending = false;
   const open = (socket: Socket): Connection => {
-    const connection: Connection = { answer: undefined, before: undefined };
+    const connection: Connection = { answer: undefined, before: undefined, underWay: 0 };
     connections.set(socket, connection);
     socket.once('close', () => connections.delete(socket));
     return connection;
@@ -29,7 +32,9 @@ export function watchAnswers(server: Server): AnswersUnderWay {
   /** An idle connection keeps no answer in memory. */
   const letGo = function (this: ServerResponse) {
     const connection = connections.get(this.req.socket);
-    if (connection?.answer !== this) return;
+    if (connection === undefined) return;
+    connection.underWay -= 1;
+    if (connection.answer !== this) return;
     connection.answer = undefined;
     connection.before = undefined;
   };
@@ -39,6 +44,8 @@ export function watchAnswers(server: Server): AnswersUnderWay {
     connection.before = connection.answer;
     connection.answer = answer;
     answer.once('finish', letGo);
+    connection.underWay += 1;
+    if (connection.underWay > pipelinedRequestsMax) socket.destroy();
   });
   return {
     after(socket, act) {
