@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
-import { auditJournal, auditTold, isClean } from './audit/audit-journal.ts';
+import { auditJournal, auditTold } from './audit/audit-journal.ts';
+import { faultsIn } from './audit/hold-journal.ts';
 import { openAuditDatabase } from './audit/open-audit-database.ts';
 import { asksForHelp } from './command-line.ts';
 import { messageOf } from './message-of.ts';
@@ -12,7 +13,8 @@ const usage = `Holds the journal of a load run against the database: every ackno
 pnpm audit-orders --journal FILE
 
 The database is the gateway's: DATABASE_URL, or the embedded PostgreSQL in DATA_DIR (.data/ unless told). Ends with 0 when all
-are, 1 when one is not, 2 when there was nothing to hold against the database, or no database.
+are, 1 when one is not or a line of the journal cannot be read, 2 when there was nothing to hold against the database, or no
+database.
 `;
 
 try {
@@ -38,7 +40,7 @@ async function audit(): Promise<number> {
     const counts = await auditJournal(journal, database.url);
     process.stdout.write(auditTold(counts));
     if (counts.acknowledged === 0) throw new Error('the journal holds no acknowledgement to audit');
-    return isClean(counts) ? exitCodes.clean : exitCodes.faulty;
+    return faultsIn(counts) === 0 ? exitCodes.clean : exitCodes.faulty;
   } finally {
     await database.close();
   }

@@ -2,15 +2,16 @@ import { formatAmount } from '@gateway/domain/money';
 import { openClientDirectory } from '@gateway/postgres/client-directory';
 import { scanOrders } from '@gateway/postgres/order-scan';
 import type { JournalHead } from '../load/journal.ts';
-import { type AuditCounts, holdJournal, type KeptOrder } from './hold-journal.ts';
+import { holdJournal, type JournalAudit, type KeptOrder } from './hold-journal.ts';
 import { readJournal } from './parse-journal.ts';
 
 /** Holds a journal against the database that its gateway wrote to. Rejects when either cannot be read. */
-export async function auditJournal(file: string, databaseUrl: string): Promise<AuditCounts> {
-  const { head, entries, cut } = await readJournal(file);
+export async function auditJournal(file: string, databaseUrl: string): Promise<JournalAudit> {
+  const { head, entries, unreadable } = await readJournal(file);
   const counts = await holdJournal(entries, keptOrders(head, databaseUrl));
-  const leftOut = cut ? ['the last line of the journal is cut short and was left out'] : [];
-  return { ...counts, examples: [...counts.examples, ...leftOut] };
+  const [first] = unreadable;
+  const leftOut = first === undefined ? [] : [`line ${first} of the journal is no acknowledgement and was left out`];
+  return { ...counts, unreadable: unreadable.length, examples: [...counts.examples, ...leftOut] };
 }
 
 async function* keptOrders({ clientIds, orderIdPrefix }: JournalHead, databaseUrl: string): AsyncGenerator<KeptOrder> {
@@ -31,15 +32,11 @@ async function* keptOrders({ clientIds, orderIdPrefix }: JournalHead, databaseUr
   }
 }
 
-/** Whether everything acknowledged is there, once and unchanged. */
-export function isClean({ lost, duplicated, changed }: AuditCounts): boolean {
-  return lost + duplicated + changed === 0;
-}
-
 /** What an audit found, in lines for a terminal. */
-export function auditTold(counts: AuditCounts): string {
-  const { acknowledged, kept, unacknowledged, lost, duplicated, changed, examples } = counts;
+export function auditTold(counts: JournalAudit): string {
+  const { acknowledged, kept, unacknowledged, lost, duplicated, changed, unreadable, examples } = counts;
   const verdict = `audit  ${acknowledged} acknowledged: ${lost} lost, ${duplicated} duplicated, ${changed} changed`;
   const context = `       ${kept} kept, ${unacknowledged} of them without an acknowledgement`;
-  return [verdict, context, ...examples.map((example) => `       ${example}`), ''].join('\n');
+  const leftOut = unreadable === 0 ? [] : [`       ${unreadable} unreadable in the journal`];
+  return [verdict, context, ...leftOut, ...examples.map((example) => `       ${example}`), ''].join('\n');
 }

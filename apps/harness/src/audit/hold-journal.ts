@@ -21,6 +21,17 @@ export interface AuditCounts {
   readonly examples: readonly string[];
 }
 
+/** What was found of a whole journal. */
+export interface JournalAudit extends AuditCounts {
+  /** Lines of the journal that are no acknowledgement: it is not known whether what they told of is kept. */
+  readonly unreadable: number;
+}
+
+/** How much keeps an audit from being clean. */
+export function faultsIn({ lost, duplicated, changed, unreadable }: JournalAudit): number {
+  return lost + duplicated + changed + unreadable;
+}
+
 const examplesMax = 20;
 
 /**

@@ -2,44 +2,35 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { JournalEntry, JournalHead } from '../load/journal.ts';
 
-/** A journal that cannot be held against anything: its file and line, and why. */
-class JournalFault extends Error {
-  constructor(file: string, line: number, reason: string) {
-    super(`${file}, line ${line}: ${reason}`);
-  }
-}
-
 export interface ReadJournal {
   readonly head: JournalHead;
   readonly entries: readonly JournalEntry[];
-  /** Whether the last line is cut short, as a machine that lost power leaves it. It is left out. */
-  readonly cut: boolean;
+  /** The numbers of the lines that were left out, such as one that was cut short as its process was killed. */
+  readonly unreadable: readonly number[];
 }
 
-/** Reads a journal. Rejects with a JournalFault for the first bad line. */
+/** Reads a journal. Rejects with an Error where the first line does not tell what the others are about. */
 export async function readJournal(file: string): Promise<ReadJournal> {
   const entries: JournalEntry[] = [];
   let head: JournalHead | undefined;
-  let bad: JournalFault | undefined;
+  const unreadable: number[] = [];
   let number = 0;
   for await (const line of createInterface({
     input: createReadStream(file, 'utf8'),
     crlfDelay: Number.POSITIVE_INFINITY,
   })) {
     number += 1;
-    // Only the last line may be cut.
-    if (bad !== undefined) throw bad;
     if (head === undefined) {
       head = headIn(line);
-      if (head === undefined) throw new JournalFault(file, number, 'is not the first line of a journal');
+      if (head === undefined) throw new Error(`${file}, line 1: is not the first line of a journal`);
       continue;
     }
     const entry = entryIn(line, head);
-    if (entry === undefined) bad = new JournalFault(file, number, 'is not an acknowledgement of one of its merchants');
+    if (entry === undefined) unreadable.push(number);
     else entries.push(entry);
   }
-  if (head === undefined) throw new JournalFault(file, 1, 'the file is empty');
-  return { head, entries, cut: bad !== undefined };
+  if (head === undefined) throw new Error(`${file}, line 1: the file is empty`);
+  return { head, entries, unreadable };
 }
 
 function headIn(line: string): JournalHead | undefined {

@@ -57,12 +57,18 @@ test('a gateway that is killed in the middle of a run has lost, doubled and chan
     });
   const clean = `audit  ${counts.acknowledged} acknowledged: 0 lost, 0 duplicated, 0 changed`;
   expect((await audit()).stdout).toContain(clean);
-  appendFileSync(journalFile, `[0,"load-${settings.seed}-none",99,"token","1.00"]\n`);
+  appendFileSync(journalFile, `\n[0,"load-${settings.seed}-none",99,"token","1.00"]`);
   await expect(audit()).rejects.toMatchObject({ code: 1, stdout: expect.stringContaining(': 1 lost, 0 duplicated') });
 
   // What it could not hold against the database is told, and no part of a good result.
-  appendFileSync(journalFile, '[0,"load-');
-  await expect(audit()).rejects.toMatchObject({ stdout: expect.stringContaining('is cut short and was left out') });
+  appendFileSync(journalFile, '\n[0,"load-');
+  await expect(audit()).rejects.toMatchObject({ stdout: expect.stringContaining('1 unreadable in the journal') });
+  const cut = `${journalFile}-cut`;
+  writeFileSync(cut, readFileSync(journalFile, 'utf8').replace(/\n.*-none.*\n/, '\n'));
+  await expect(audit(cut)).rejects.toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining(': 0 lost, 0 duplicated'),
+  });
   const empty = `${journalFile}-empty`;
   writeFileSync(empty, `${readFileSync(journalFile, 'utf8').split('\n')[0]}\n`);
   const told = 'the journal holds no acknowledgement to audit\n';

@@ -19,11 +19,15 @@ export interface JournalHead {
   readonly clientIds: readonly string[];
 }
 
-/** Keeps acknowledgements in a file of one JSON array a line, which more than one process may append to. */
+/**
+ * Keeps acknowledgements in a file of one JSON array a line, which more than one process may append to: every line brings the
+ * line break before it, so that what a killed process left of its last line spoils no line of another's.
+ */
 export interface Journal {
   /**
    * Hands entries to the operating system before it returns: a process that is killed afterwards has lost none of them. They
-   * are on the disk after {@link close}; a machine that loses power before that may lose the last seconds.
+   * are on the disk after {@link close}; a machine that loses power before that may lose the last seconds. Throws where not all
+   * of it fits on the disk.
    */
   write(entries: readonly JournalEntry[]): void;
   /** Waits for the disk. */
@@ -33,7 +37,7 @@ export interface Journal {
 /** Starts a journal. Rejects a file that is there already: an audit of two runs in one file would be of neither. */
 export function startJournal(file: string, head: JournalHead): void {
   const descriptor = openSync(file, 'wx');
-  writeAll(descriptor, `${JSON.stringify({ order_id_prefix: head.orderIdPrefix, client_ids: head.clientIds })}\n`);
+  append(descriptor, JSON.stringify({ order_id_prefix: head.orderIdPrefix, client_ids: head.clientIds }));
   closeSync(descriptor);
 }
 
@@ -42,7 +46,7 @@ export function openJournal(file: string): Journal {
   const descriptor = openSync(file, 'a');
   return {
     write(entries) {
-      if (entries.length > 0) writeAll(descriptor, entries.map(lineOf).join(''));
+      if (entries.length > 0) append(descriptor, entries.map(lineOf).join(''));
     },
     close() {
       fsyncSync(descriptor);
@@ -53,10 +57,13 @@ export function openJournal(file: string): Journal {
 
 /** Arrays and short, as a soak run writes millions. `parseJournal` is the other side. */
 function lineOf({ merchant, orderId, amount, serviceOrderId, orderToken }: JournalEntry): string {
-  return `${JSON.stringify([merchant, orderId, serviceOrderId, orderToken, amount])}\n`;
+  return `\n${JSON.stringify([merchant, orderId, serviceOrderId, orderToken, amount])}`;
 }
 
-function writeAll(descriptor: number, text: string): void {
+/** In one piece: the rest of a line that was written later could stand behind another process's. */
+function append(descriptor: number, text: string): void {
   const bytes = Buffer.from(text);
-  for (let written = 0; written < bytes.length; ) written += writeSync(descriptor, bytes, written);
+  const written = writeSync(descriptor, bytes);
+  if (written < bytes.length)
+    throw new Error(`the journal took ${written} of ${bytes.length} bytes: is the disk full?`);
 }

@@ -1,4 +1,4 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -50,7 +50,7 @@ test('an acknowledgement that the journal did not take is not counted', () => {
   expect(totals).toMatchObject({ sent: 3, done: 2, errors: 0 });
 });
 
-test('a journal is read back as it was written, by more writers than one, and a cut last line is told', async () => {
+test('a journal is read back as it was written, by more writers than one, and lines that are none are told', async () => {
   const file = scratchFile();
   startJournal(file, { orderIdPrefix: 'load-1-', clientIds: ['app_1'] });
   const [one, other] = [openJournal(file), openJournal(file)];
@@ -66,21 +66,30 @@ test('a journal is read back as it was written, by more writers than one, and a 
   one.write([entry(4)]);
   for (const journal of [one, other]) journal.close();
   const head = { orderIdPrefix: 'load-1-', clientIds: ['app_1'] };
-  expect(await readJournal(file)).toEqual({ head, entries: [1, 2, 3, 4].map(entry), cut: false });
+  expect(await readJournal(file)).toEqual({ head, entries: [1, 2, 3, 4].map(entry), unreadable: [] });
   expect(() => startJournal(file, head)).toThrow('EEXIST');
 
   const lines = readFileSync(file, 'utf8');
-  const cut = scratchFile();
-  startJournal(cut, head);
-  const journal = openJournal(cut);
-  journal.write([entry(1)]);
-  journal.close();
-  appendFileSync(cut, '[0,"load-1-');
-  expect(await readJournal(cut)).toEqual({ head, entries: [entry(1)], cut: true });
-  writeFileSync(cut, lines.replace('"load-1-2"', '"other-2"'));
-  await expect(readJournal(cut)).rejects.toThrow('journal.ndjson, line 3: is not an acknowledgement');
-  writeFileSync(cut, '');
-  await expect(readJournal(cut)).rejects.toThrow('the file is empty');
+  const spoilt = scratchFile();
+  writeFileSync(spoilt, lines.replace('"load-1-2"', '"other-2"'));
+  expect(await readJournal(spoilt)).toEqual({ head, entries: [1, 3, 4].map(entry), unreadable: [3] });
+  writeFileSync(spoilt, '');
+  await expect(readJournal(spoilt)).rejects.toThrow('the file is empty');
+});
+
+test('a line that a killed process left half written spoils no line of the process that writes on', async () => {
+  const file = scratchFile();
+  const head = { orderIdPrefix: 'load-1-', clientIds: ['app_1'] };
+  const entry = (number: number) => ({
+    ...{ merchant: 0, orderId: `load-1-${number}`, amount: '1.00', serviceOrderId: number, orderToken: 't' },
+  });
+  startJournal(file, head);
+  const [killed, other] = [openJournal(file), openJournal(file)];
+  killed.write([entry(1), entry(2)]);
+  truncateSync(file, statSync(file).size - 9);
+  other.write([entry(3)]);
+  for (const journal of [killed, other]) journal.close();
+  expect(await readJournal(file)).toEqual({ head, entries: [entry(1), entry(3)], unreadable: [3] });
 });
 
 test('wrong outcomes, other orders’ answers and calls that were given up are errors', () => {

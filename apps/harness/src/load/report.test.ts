@@ -66,7 +66,16 @@ test('the report counts, and an audit that was not made does not pass', () => {
 });
 
 test('a limit is met by what is equal to it, and lost counts duplicated and changed orders too', () => {
-  const audit = { acknowledged: 9, kept: 9, unacknowledged: 0, lost: 0, duplicated: 0, changed: 1, examples: [] };
+  const audit = {
+    acknowledged: 9,
+    kept: 9,
+    unacknowledged: 0,
+    lost: 0,
+    duplicated: 0,
+    changed: 1,
+    unreadable: 0,
+    examples: [],
+  };
   expect(someReport({ audit }).verdict.judged.at(-1)).toEqual({
     threshold: 'lost',
     limit: 0,
@@ -86,7 +95,16 @@ test('a run in which nothing went right passes no limit of latency, and an audit
   recorder.sent(0);
   recorder.answered({ ...call, number: 0, door: 'json' }, { outcome: 'unauthenticated', acknowledged: undefined }, 1);
   totals.add(recorder.closeSecond(0));
-  const audit = { acknowledged: 0, kept: 0, unacknowledged: 0, lost: 0, duplicated: 0, changed: 0, examples: [] };
+  const audit = {
+    acknowledged: 0,
+    kept: 0,
+    unacknowledged: 0,
+    lost: 0,
+    duplicated: 0,
+    changed: 0,
+    unreadable: 0,
+    examples: [],
+  };
   const limits = { ...settings, thresholds: { p99_ms: 50, lost: 0 } };
   const facts = { settings: limits, target: '', startedAt: new Date(0), seconds: 1, interrupted: false, audit };
   expect(reportOf(totals, facts).verdict).toEqual({

@@ -1,4 +1,4 @@
-import type { AuditCounts } from '../audit/hold-journal.ts';
+import { faultsIn, type JournalAudit } from '../audit/hold-journal.ts';
 import type { Door } from '../clients/client.ts';
 import { arrivalsOf } from './arrivals.ts';
 import type { Latencies } from './latencies.ts';
@@ -32,7 +32,7 @@ export interface LoadReport {
   readonly percentiles: readonly (readonly [number, number])[];
   readonly outcomes: readonly { readonly outcome: string; readonly count: number; readonly wrong: number }[];
   readonly by_second: readonly SecondTotals[];
-  readonly audit: AuditCounts | undefined;
+  readonly audit: JournalAudit | undefined;
   readonly verdict: Verdict;
 }
 
@@ -65,7 +65,7 @@ export interface ReportFacts {
   readonly startedAt: Date;
   readonly seconds: number;
   readonly interrupted: boolean;
-  readonly audit: AuditCounts | undefined;
+  readonly audit: JournalAudit | undefined;
 }
 
 /** Puts a run's report together. */
@@ -96,7 +96,7 @@ export function reportOf(totals: Totals, facts: ReportFacts): LoadReport {
       error_rate: sent > 0 ? rates.error_rate : undefined,
       dropped_rate: due > 0 || arrivalsOf(settings.phases).count === 0 ? rates.dropped_rate : undefined,
       // Nothing is lost where nothing was acknowledged.
-      lost: audit && audit.acknowledged > 0 ? audit.lost + audit.duplicated + audit.changed : undefined,
+      lost: audit && audit.acknowledged > 0 ? faultsIn(audit) : undefined,
     }),
   };
 }

@@ -18,7 +18,7 @@ export interface Thresholds {
   readonly error_rate?: number;
   /** The part of the calls due that could not be sent. */
   readonly dropped_rate?: number;
-  /** Acknowledged orders that the audit finds lost, duplicated or changed. */
+  /** Acknowledged orders that the audit finds lost, duplicated or changed, and lines of the journal that it cannot read. */
   readonly lost?: number;
 }
 

@@ -93,9 +93,9 @@ function answers({ outcomes, unanswered }: LoadReport): string {
 
 function audit({ audit: counts }: LoadReport): string {
   if (counts === undefined) return '';
-  const { acknowledged, lost, duplicated, changed, kept, unacknowledged } = counts;
-  const row = [acknowledged, lost, duplicated, changed, kept, unacknowledged].map(String);
-  const head = ['acknowledged', 'lost', 'duplicated', 'changed', 'kept', 'kept unacknowledged'];
+  const { acknowledged, lost, duplicated, changed, unreadable, kept, unacknowledged } = counts;
+  const row = [acknowledged, lost, duplicated, changed, unreadable, kept, unacknowledged].map(String);
+  const head = ['acknowledged', 'lost', 'duplicated', 'changed', 'unreadable', 'kept', 'kept unacknowledged'];
   return `<h2>Audit</h2>${table(head, [cells('td', row)])}`;
 }
 
