@@ -1,8 +1,10 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { json, text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
@@ -137,6 +139,45 @@ test('a run whose audit fails is reported all the same, and does not pass', { ti
   const { sent, verdict } = JSON.parse(readFileSync(json, 'utf8'));
   expect(sent).toBe(100);
   expect(verdict).toMatchObject({ passed: false, judged: [{ threshold: 'lost', limit: 0, passed: false }] });
+});
+
+test('a sending process that dies ends the run with the report of what was done, and it does not pass', {
+  timeout: limitMs,
+}, async () => {
+  let calls = 0;
+  const server = createServer(async (request, response) => {
+    const { order_id } = Object(await json(request));
+    calls += 1;
+    // The first ones never get an answer.
+    if (calls > 5) response.writeHead(201).end(JSON.stringify({ service_order_id: calls, order_id, order_token: 't' }));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const given = [
+    '--http',
+    `http://127.0.0.1:${Object(server.address()).port}`,
+    '--grpc',
+    '127.0.0.1:1',
+    '--workers',
+    '2',
+  ];
+  const args = [...given, '--rate', '100', '--duration', '10m', '--journal', join(folder, 'run.ndjson')];
+  // No file may grow beyond 16 of the shell's blocks: the journal is full after some seconds.
+  const limited = spawn('sh', ['-c', 'ulimit -f 16; exec "$@"', 'sh', process.execPath, program, ...args], {
+    env: environment({ CLIENT_ID: 'app_1', CLIENT_SECRET: 'sk_1' }),
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  onTestFinished(() => {
+    limited.kill('SIGKILL');
+  });
+  const [stdout] = await Promise.all([text(limited.stdout), once(limited, 'exit')]);
+  expect(stdout).toMatch(/^A sending process died: (?:the journal took \d+ of \d+ bytes|EFBIG)/);
+  expect(stdout).toMatch(/done +\d{2,} /);
+  expect(Number(/given up +(\d+)/.exec(stdout)?.[1])).toBeGreaterThanOrEqual(5);
+  expect(limited.exitCode).toBe(1);
 });
 
 test('a threshold that is missed ends a run with 1', { timeout: limitMs }, async () => {

@@ -34,8 +34,8 @@ pnpm load [--profile NAME|FILE] [--mode open|closed] [--protocol ${protocols.joi
 
 Without --http and --grpc a gateway is started for it, and stopped. With them, the credentials are read from CLIENT_ID and
 CLIENT_SECRET, or from a file with one line a merchant as \`pnpm merchant create --json\` prints it. What is given here goes
-before what the profile says. Ends with 0 when all thresholds held, 1 when one did not, 2 when nothing was sent as an argument
-or file is at fault, 130 when it was interrupted.
+before what the profile says. Ends with 0 when all thresholds held, 1 when one did not or a sending process died, 2 when nothing
+was sent as an argument or file is at fault, 130 when it was interrupted.
 `;
 
 const text = { type: 'string' } as const;

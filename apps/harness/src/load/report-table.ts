@@ -4,11 +4,12 @@ import { msTold, partTold, secondsTold, settingsTold } from './words.ts';
 
 /** The whole report as a text for a terminal. */
 export function reportTable(report: LoadReport): string {
-  const { settings, latency, latency_by_door: byDoor, lateness, interrupted } = report;
+  const { settings, latency, latency_by_door: byDoor, lateness, interrupted, deaths } = report;
   const rows = doors.flatMap((door) => (byDoor[door] === undefined ? [] : [latencyRow(door, byDoor[door])]));
   const all = rows.length === 1 ? [] : [latencyRow('all', latency)];
   return [
     ...(interrupted ? ['Interrupted: this is what was done until then.', ''] : []),
+    ...deaths.flatMap((reason) => [`A sending process died: ${reason}. This is what was done until then.`, '']),
     columns([['target', report.target], ...settingsTold(settings)]),
     '',
     columns(countRows(report)),
@@ -45,7 +46,7 @@ function outcomeRows({ outcomes, unanswered }: LoadReport): string[][] {
 
 /** The thresholds, each with what it allows and what came. */
 function verdictTold({ passed, judged }: Verdict): string {
-  if (judged.length === 0) return 'no thresholds were set';
+  if (judged.length === 0) return passed ? 'no thresholds were set' : 'failed';
   const rows = judged.map(({ threshold, limit, actual, passed: met }) => [
     met ? 'ok' : 'MISSED',
     threshold,

@@ -46,6 +46,7 @@ function someReport(more: Partial<ReportFacts> = {}, outcome?: string): LoadRepo
       startedAt: new Date(0),
       seconds: 2,
       interrupted: false,
+      deaths: [],
       audit: undefined,
     },
     ...more,
@@ -106,7 +107,15 @@ test('a run in which nothing went right passes no limit of latency, and an audit
     examples: [],
   };
   const limits = { ...settings, thresholds: { p99_ms: 50, lost: 0 } };
-  const facts = { settings: limits, target: '', startedAt: new Date(0), seconds: 1, interrupted: false, audit };
+  const facts = {
+    settings: limits,
+    target: '',
+    startedAt: new Date(0),
+    seconds: 1,
+    interrupted: false,
+    deaths: [],
+    audit,
+  };
   expect(reportOf(totals, facts).verdict).toEqual({
     passed: false,
     judged: [
@@ -123,6 +132,13 @@ test('the table tells latencies, outcomes and the verdict', () => {
   }
   const ofTwo = reportTable(someReport({ settings: { ...settings, workers: 2 } }));
   expect(ofTwo).toMatch(/connections +4 to each door for each process\n/);
+});
+
+test('a run whose sending process died does not pass, and both reports tell why', () => {
+  const report = someReport({ settings: { ...settings, thresholds: {} }, deaths: ['the disk is full'] });
+  expect(report.verdict.passed).toBe(false);
+  expect(reportTable(report)).toMatch(/^A sending process died: the disk is full\..*\nfailed\n$/s);
+  expect(reportPage(report)).toContain('Failed: a sending process died: the disk is full.');
 });
 
 test('the page is whole, asks for nothing, and escapes every value that it shows', () => {
@@ -146,7 +162,15 @@ test('a run of one second is drawn too, as dashes, and one that nothing was aske
 const noneKnown = { p99_ms: undefined, error_rate: undefined, dropped_rate: undefined, lost: undefined };
 
 test('a page of nothing, and one of a very long run, are drawn too', () => {
-  const facts = { settings, target: '', startedAt: new Date(0), seconds: 0, interrupted: true, audit: undefined };
+  const facts = {
+    settings,
+    target: '',
+    startedAt: new Date(0),
+    seconds: 0,
+    interrupted: true,
+    deaths: [],
+    audit: undefined,
+  };
   expect(reportPage(reportOf(createTotals(), facts))).not.toMatch(/NaN|undefined|Infinity/);
   const report = someReport();
   const [second] = report.by_second;

@@ -14,6 +14,8 @@ export interface LoadReport {
   /** From the first call due to the last answer. */
   readonly seconds: number;
   readonly interrupted: boolean;
+  /** Why sending processes died, which ended the run; none usually. */
+  readonly deaths: readonly string[];
   /** Calls that were due by the end. */
   readonly due: number;
   readonly sent: number;
@@ -65,12 +67,13 @@ export interface ReportFacts {
   readonly startedAt: Date;
   readonly seconds: number;
   readonly interrupted: boolean;
+  readonly deaths: readonly string[];
   readonly audit: JournalAudit | undefined;
 }
 
 /** Puts a run's report together. */
 export function reportOf(totals: Totals, facts: ReportFacts): LoadReport {
-  const { settings, target, startedAt, seconds, interrupted, audit } = facts;
+  const { settings, target, startedAt, seconds, interrupted, deaths, audit } = facts;
   const { sent, done, errors, dropped, unanswered } = totals;
   const due = sent + dropped;
   const rates = {
@@ -79,8 +82,16 @@ export function reportOf(totals: Totals, facts: ReportFacts): LoadReport {
     dropped_rate: due > 0 ? dropped / due : 0,
   };
   const latency = summaryOf(totals.latencies);
+  const verdict = judge(settings.thresholds, {
+    // How fast a run was in which nothing went right says nothing.
+    p99_ms: totals.right > 0 ? latency.p99 : undefined,
+    error_rate: sent > 0 ? rates.error_rate : undefined,
+    dropped_rate: due > 0 || arrivalsOf(settings.phases).count === 0 ? rates.dropped_rate : undefined,
+    // Nothing is lost where nothing was acknowledged.
+    lost: audit && audit.acknowledged > 0 ? faultsIn(audit) : undefined,
+  });
   return {
-    ...{ settings, target, started_at: startedAt.toISOString(), seconds, interrupted },
+    ...{ settings, target, started_at: startedAt.toISOString(), seconds, interrupted, deaths },
     ...{ due, sent, done, errors, dropped, unanswered, ...rates, latency },
     latency_by_door: Object.fromEntries([...totals.byDoor].map(([door, latencies]) => [door, summaryOf(latencies)])),
     lateness: summaryOf(totals.lateness),
@@ -90,14 +101,8 @@ export function reportOf(totals: Totals, facts: ReportFacts): LoadReport {
       .sort((a, b) => b.count - a.count),
     by_second: totals.seconds(),
     audit,
-    verdict: judge(settings.thresholds, {
-      // How fast a run was in which nothing went right says nothing.
-      p99_ms: totals.right > 0 ? latency.p99 : undefined,
-      error_rate: sent > 0 ? rates.error_rate : undefined,
-      dropped_rate: due > 0 || arrivalsOf(settings.phases).count === 0 ? rates.dropped_rate : undefined,
-      // Nothing is lost where nothing was acknowledged.
-      lost: audit && audit.acknowledged > 0 ? faultsIn(audit) : undefined,
-    }),
+    // A run that ended before its time is not the one whose limits these are.
+    verdict: { ...verdict, passed: verdict.passed && deaths.length === 0 },
   };
 }
 

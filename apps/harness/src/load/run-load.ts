@@ -22,6 +22,8 @@ export interface LoadOutcome {
   readonly startedAt: Date;
   readonly seconds: number;
   readonly interrupted: boolean;
+  /** Why sending processes died, each with a sentence; none usually. */
+  readonly deaths: readonly string[];
 }
 
 /** How often the progress line is told anew. */
@@ -46,12 +48,11 @@ export async function runLoad(run: LoadRun, signal: AbortSignal): Promise<LoadOu
   signal.addEventListener('abort', interrupt, { once: true });
   try {
     if (signal.aborted) interrupt();
-    await workers.ended.catch((error: unknown) => {
-      // Of a worker that had to be killed, what it told before counts.
-      if (!signal.aborted) throw error;
-    });
+    const died = await workers.ended;
+    // What they told before counts.
+    for (const { underWay } of died) totals.giveUp(underWay);
     const seconds = elapsedMs() / 1_000;
-    return { totals, startedAt, seconds, interrupted: signal.aborted };
+    return { totals, startedAt, seconds, interrupted: signal.aborted, deaths: died.map(({ reason }) => reason) };
   } finally {
     clearInterval(ticking);
     progress.end();

@@ -9,10 +9,17 @@ import type { FromWorker, ToWorker, WorkerTask } from './worker-messages.ts';
 export interface Workers {
   /** When the run begins, on the clock of `Date.now()`. */
   readonly startAtMs: number;
-  /** Resolves when all have ended; rejects when one fails. */
-  readonly ended: Promise<void>;
+  /** Resolves when all have ended, with those that died. One that dies ends the run of all: the rest would be another run. */
+  readonly ended: Promise<readonly Death[]>;
   /** Asks all to give up what is under way, tell what they counted, and end. Those that do not are killed. */
   stop(): Promise<void>;
+}
+
+/** A sending process that came to no orderly end. */
+interface Death {
+  readonly reason: string;
+  /** Calls without an answer when it last told. */
+  readonly underWay: number;
 }
 
 const workerFile = fileURLToPath(new URL('worker.ts', import.meta.url));
@@ -30,20 +37,21 @@ export async function startWorkers(
 ): Promise<Workers> {
   const children = Array.from({ length: task.settings.workers }, () => fork(workerFile, { execArgv: [] }));
   const runs = children.map((child) => follow(child, onPart));
-  const ended = Promise.all(runs.map((run) => run.ended)).then(() => undefined);
+  const ended = Promise.all(runs.map((run) => run.ended)).then((deaths) =>
+    deaths.filter((death) => death !== undefined),
+  );
   const stop = async () => {
     for (const child of children) say(child, { kind: 'stop' });
     const patience = new AbortController();
     const tooLong = sleep(stopTimeoutMs, undefined, { signal: patience.signal }).catch(() => {});
-    await Promise.race([Promise.allSettled(runs.map((run) => run.ended)), tooLong]);
+    await Promise.race([ended, tooLong]);
     patience.abort();
     await endAll(children);
   };
-  // Without a listener of its own, a failure before anyone waits for the end would be unhandled.
-  ended.catch(() => {});
+  for (const run of runs) void run.ended.then((death) => death && stop());
   try {
     for (const [place, child] of children.entries()) say(child, { ...task, kind: 'task', place });
-    await withinReadyTime(Promise.race([Promise.all(runs.map((run) => run.ready)), ended]));
+    await withinReadyTime(Promise.all(runs.map((run) => run.ready)));
     const startAtMs = Date.now() + beginInMs;
     for (const child of children) say(child, { kind: 'begin', startAtMs });
     return { startAtMs, ended: ended.finally(() => endAll(children)), stop };
@@ -59,21 +67,33 @@ function say(child: ChildProcess, message: ToWorker): void {
 
 function follow(child: ChildProcess, onPart: (part: SecondPart) => void) {
   const ready = Promise.withResolvers<void>();
-  const ended = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<Death | undefined>();
+  let underWay = 0;
+  let isDead = false;
+  const die = (reason: string) => {
+    isDead = true;
+    ready.reject(new Error(`a sending process died: ${reason}`));
+    ended.resolve({ reason, underWay });
+  };
   child.on('message', (message: FromWorker) => {
     switch (message.kind) {
       case 'ready':
         return ready.resolve();
       case 'second':
+        // What was under way at its death is counted already.
+        if (isDead) return;
+        underWay = message.part.underWay;
         return onPart(message.part);
       case 'ended':
-        return ended.resolve();
+        return ended.resolve(undefined);
       case 'failed':
-        return ended.reject(new Error(`a sending process failed: ${message.reason}`));
+        return die(message.reason);
     }
   });
-  child.once('exit', (code) => ended.reject(new Error(`a sending process ended with code ${code}`)));
-  child.once('error', (error) => ended.reject(error));
+  child.once('exit', (code, signal) =>
+    die(signal === null ? `it ended with code ${code}` : `it was ended by ${signal}`),
+  );
+  child.once('error', (error) => die(error.message));
   return { ready: ready.promise, ended: ended.promise };
 }
 

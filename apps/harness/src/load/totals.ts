@@ -20,6 +20,8 @@ export interface SecondTotals {
 /** What a run came to so far. */
 export interface Totals {
   add(part: SecondPart): void;
+  /** Calls that are known to be under way come to no answer any more. */
+  giveUp(calls: number): void;
   readonly sent: number;
   /** Calls that a gateway answered, rightly or not. */
   readonly done: number;
@@ -98,6 +100,12 @@ export function createTotals(): Totals {
       sums.unanswered += part.unanswered;
       sums.errors += part.unanswered;
       closeOld(seconds.get(newest - openSecondsMax));
+    },
+    giveUp(calls) {
+      sums.unanswered += calls;
+      sums.errors += calls;
+      const second = seconds.get(newest);
+      if (second !== undefined) second.wrong += calls;
     },
     get sent() {
       return sums.sent;

@@ -18,6 +18,8 @@ const { promise: begun, resolve: begin } = Promise.withResolvers<number>();
 // Ctrl-C reaches all processes of the terminal; the one that started this one says when to stop.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
 process.once('disconnect', () => process.exit(1));
+// Such as a journal that found no room on the disk. The one that started this process ends the run.
+process.on('uncaughtException', (error) => tell({ kind: 'failed', reason: messageOf(error) }));
 process.on('message', (message: ToWorker) => {
   switch (message.kind) {
     case 'task':

@@ -70,7 +70,7 @@ export async function playRecording(
   sender.close();
   const totals = createTotals();
   totals.add(recorder.closeSecond(0));
-  const facts = { startedAt, seconds: clock.now() / 1_000, interrupted: signal.aborted, audit: undefined };
+  const facts = { startedAt, seconds: clock.now() / 1_000, interrupted: signal.aborted, deaths: [], audit: undefined };
   return reportOf(totals, { settings: settingsOf(file, calls.length, seconds), target: httpUrl, ...facts });
 }
 

@@ -49,7 +49,9 @@ ${audit(report)}
 `;
 }
 
-function verdictLine({ verdict }: LoadReport): string {
+function verdictLine({ verdict, deaths }: LoadReport): string {
+  const [death] = deaths;
+  if (death !== undefined) return `<p class="verdict bad">Failed: a sending process died: ${escaped(death)}.</p>`;
   if (verdict.judged.length === 0) return '<p class="verdict">No thresholds were set.</p>';
   if (verdict.passed) return '<p class="verdict good">Passed: all thresholds held.</p>';
   return '<p class="verdict bad">Failed: a threshold was missed.</p>';
