@@ -13,9 +13,11 @@ const body = {
   payment_link: `https://pay.example.com/payment/${token}`,
 };
 const sent = { order_id: 'A-1' };
-const context = { sent, first: undefined, secrets: ['sk_secret'] };
+const baseUrl = 'https://pay.example.com';
+const nowMs = Date.parse('2026-11-20T21:01:43Z');
+const context = { sent, first: undefined, secrets: ['sk_secret'], baseUrl, nowMs };
 
-const plain = { errors: [], fields: [], told: [], untold: [], sameAsFirst: false };
+const plain = { title: undefined, errors: [], fields: [], told: [], untold: [], sameAsFirst: false };
 const created: Expectation = {
   ...plain,
   outcome: 'created',
@@ -38,6 +40,7 @@ const replayed: Expectation = {
 const invalid: Expectation = {
   ...plain,
   outcome: 'invalid_order',
+  title: 'The order has invalid fields',
   json: { status: 400, headers: {} },
   rpc: { code: 'INVALID_ARGUMENT', metadata: {} },
   body: undefined,
@@ -91,9 +94,12 @@ describe('a broken promise is named', () => {
     ['service_order_id', { service_order_id: 2 ** 53 }],
     ['created_at', { created_at: '2026-11-20T21:01:42.172Z' }],
     ['created_at', { created_at: '2026-13-20T21:01:42.172+00:00' }],
+    ['created_at', { created_at: '2026-11-20T22:01:42.172+00:00' }],
     ['order_id', { order_id: 'a-1' }],
     ['order_status', { order_status: 'PAID' }],
     ['payment_link', { payment_link: 'https://pay.example.com/payment/other' }],
+    ['payment_link', { payment_link: `https://elsewhere.example.com/payment/${token}` }],
+    ['payment_link', { payment_link: `https://pay.example.com/v1/payment/${token}` }],
     ['customer_email', { customer_email: 'ada@example.com' }],
     ['order_id', { order_id: undefined }],
   ] as const)('in a success: %s', ([what, change]) => {
@@ -116,7 +122,10 @@ describe('a broken promise is named', () => {
     ['code', { code: 'invalid' }],
     ['problem.status', { status: 422 }],
     ['problem.request_id', { request_id: 'r2' }],
-    ['problem.title', { title: '' }],
+    ['problem.title', { title: 'The fields of the order are invalid' }],
+    ['problem.type', { type: 'https://pay.example.com/docs/errors#internal' }],
+    ['problem.type', { type: 'https://elsewhere.example.com/docs/errors#invalid_order' }],
+    ['problem.detail', { detail: '' }],
     ['errors', { errors: [] }],
     ['errors', { errors: [...problem.errors, { field: 'order_id', code: 'missing', message: 'is required' }] }],
     ['error without a message', { errors: [{ field: 'order_note', code: 'blank' }] }],
@@ -137,6 +146,23 @@ describe('a broken promise is named', () => {
     expect(whats(invalid, { ...refusal, ...change } as Answer)).toEqual([what]);
   });
 
+  test('a refusal that says it replays an order', () => {
+    const replayed = { 'idempotent-replayed': 'true' };
+    expect(whats(invalid, http(400, problem, replayed))).toEqual(['idempotent-replayed']);
+    const metadata = { 'x-request-id': 'r1', ...replayed };
+    expect(whats(invalid, { ...refusal, metadata } as Answer)).toEqual(['idempotent-replayed']);
+  });
+
+  test('where the base URL is not known, the end of a link', () => {
+    const elsewhere = { baseUrl: undefined };
+    expect(whats(created, http(201, body), elsewhere)).toEqual([]);
+    expect(whats(created, http(201, { ...body, payment_link: 'https://pay.example.com/payment/' }), elsewhere)).toEqual(
+      ['payment_link'],
+    );
+    expect(whats(invalid, http(400, problem), elsewhere)).toEqual([]);
+    expect(whats(invalid, http(400, { ...problem, type: 'about:blank' }), elsewhere)).toEqual(['problem.type']);
+  });
+
   test('a secret, and whatever must not be told', () => {
     const leaky = http(400, { ...problem, detail: 'not sk_secret, not Ada' });
     expect(whats({ ...invalid, untold: ['Ada'] }, leaky)).toEqual(['Ada in the answer', 'a secret in the answer']);
@@ -148,9 +174,17 @@ describe('a broken promise is named', () => {
   });
 
   test('a checksum’s problem without the text that was hashed, or with another', () => {
-    const mismatch = { ...invalid, outcome: 'checksum_mismatch', errors: [], told: ['a|b'] };
+    const mismatch = {
+      ...invalid,
+      outcome: 'checksum_mismatch',
+      title: 'The order checksum does not verify',
+      errors: [],
+      told: ['a|b'],
+    };
     const { errors: _errors, ...plainProblem } = problem;
-    const told = { ...plainProblem, code: 'checksum_mismatch', detail: 'The gateway hashed a|b' };
+    const type = 'https://pay.example.com/docs/errors#checksum_mismatch';
+    const about = { type, title: mismatch.title, code: 'checksum_mismatch' };
+    const told = { ...plainProblem, ...about, detail: 'The gateway hashed a|b' };
     expect(whats(mismatch, http(400, { ...told, canonical_text: 'a|b' }))).toEqual([]);
     expect(whats(mismatch, http(400, told))).toEqual(['problem.canonical_text']);
     expect(whats(mismatch, http(400, { ...told, canonical_text: 'a' }))).toEqual(['problem.canonical_text']);

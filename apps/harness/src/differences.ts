@@ -1,6 +1,6 @@
 import type { Answer, HttpAnswer, RpcAnswer } from './clients/client.ts';
 import type { Expectation, HeaderExpectations } from './fixtures/fixture.ts';
-import { expectedValue, matches } from './matchers.ts';
+import { expectedValue, isLink, type MatchContext, matches } from './matchers.ts';
 
 /** One way in which an answer is not what was promised. */
 export interface Difference {
@@ -10,9 +10,7 @@ export interface Difference {
 }
 
 /** What the answer is held against besides the fixture. */
-export interface DifferenceContext {
-  /** The order as it was sent. */
-  readonly sent: Readonly<Record<string, unknown>> | undefined;
+export interface DifferenceContext extends Pick<MatchContext, 'sent' | 'baseUrl' | 'nowMs'> {
   /** The answer to the fixture's first call at the same door; `undefined` while that one is judged. */
   readonly first: Answer | undefined;
   /** Texts that no answer may hold: the secrets of all merchants. */
@@ -41,7 +39,7 @@ export function differences(expect: Expectation, answer: Answer, context: Differ
     compare('answer', 'an answer', `none: ${answer.cause}`);
     return found;
   }
-  if (answer.kind === 'http') compareHttp(expect, answer, compare);
+  if (answer.kind === 'http') compareHttp(expect, answer, context.baseUrl, compare);
   else compareRpc(expect, answer, compare);
   compareBody(expect, answer, context, compare);
   const text = answer.text;
@@ -53,7 +51,7 @@ export function differences(expect: Expectation, answer: Answer, context: Differ
 
 type Compare = (what: string, expected: unknown, actual: unknown) => void;
 
-function compareHttp(expect: Expectation, answer: HttpAnswer, compare: Compare): void {
+function compareHttp(expect: Expectation, answer: HttpAnswer, baseUrl: string | undefined, compare: Compare): void {
   compare('status', expect.json?.status, answer.status);
   compareHeaders('header', expect.json?.headers ?? {}, answer.headers, compare);
   compareRequestId(answer.headers['x-request-id'], compare);
@@ -63,13 +61,16 @@ function compareHttp(expect: Expectation, answer: HttpAnswer, compare: Compare):
     return;
   }
   compare('media type', 'application/problem+json', mediaType);
+  compareReplayed(answer.headers, compare);
   const problem = recordOf(answer.body);
   compare('code', expect.outcome, problem.code);
   compare('problem.status', answer.status, problem.status);
   compare('problem.request_id', answer.headers['x-request-id'], problem.request_id);
-  for (const member of ['type', 'title', 'detail']) {
-    compare(`problem.${member}`, 'a text', isText(problem[member]) ? 'a text' : problem[member]);
-  }
+  const page = `/docs/errors#${expect.outcome}`;
+  const type = `${baseUrl ?? ''}${page}`;
+  compare('problem.type', type, isLink(problem.type, page, baseUrl) ? type : problem.type);
+  compare('problem.title', expect.title, problem.title);
+  compare('problem.detail', 'a text', isText(problem.detail) ? 'a text' : problem.detail);
   const errors = Array.isArray(problem.errors) ? problem.errors.map(recordOf) : [];
   compare('errors', pairs(expect.errors), pairs(errors.map(({ field, code }) => [String(field), String(code)])));
   compare('error without a message', undefined, errors.find(({ message }) => !isText(message))?.field);
@@ -98,6 +99,7 @@ function compareRpc(expect: Expectation, answer: RpcAnswer, compare: Compare): v
     if (answer.code !== 'OK') compare('message', '', answer.message);
     return;
   }
+  compareReplayed(answer.metadata, compare);
   compare('reason', expect.outcome, answer.info?.reason);
   compare('ErrorInfo.domain', errorDomain, answer.info?.domain);
   compare('ErrorInfo request_id', answer.metadata['x-request-id'], answer.info?.requestId);
@@ -120,7 +122,7 @@ function compareBody(
   const body = recordOf(answer.body);
   const first = context.first === undefined || context.first.kind === 'none' ? undefined : recordOf(context.first.body);
   for (const [name, expected] of Object.entries(expect.body)) {
-    const match = { name, body, sent: context.sent, first };
+    const match = { ...context, name, body, first };
     if (!matches(expected, body[name], match)) compare(name, expectedValue(expected, match), body[name]);
   }
   for (const name of Object.keys(body)) {
@@ -135,6 +137,11 @@ function compareHeaders(
   compare: Compare,
 ): void {
   for (const [name, value] of Object.entries(expected)) compare(`${what} ${name}`, value ?? undefined, actual[name]);
+}
+
+/** A refusal is never an order that was there already. */
+function compareReplayed(fields: Readonly<Record<string, string>>, compare: Compare): void {
+  compare('idempotent-replayed', undefined, fields['idempotent-replayed']);
 }
 
 function compareRequestId(actual: string | undefined, compare: Compare): void {

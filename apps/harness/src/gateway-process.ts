@@ -15,11 +15,17 @@ export interface GatewayAddresses {
 }
 
 /** A gateway that this process started. */
-export interface GatewayProcess extends GatewayAddresses {
+export interface GatewayProcess extends ReadyLine {
   /** Stops it in an orderly way. The second call waits for the first one's end. */
   stop(): Promise<void>;
   /** Ends it as a crash does, and waits until it is gone. Its PostgreSQL runs on. */
   kill(): Promise<void>;
+}
+
+/** What a gateway says when it is ready. */
+interface ReadyLine extends GatewayAddresses {
+  /** What its links begin with. */
+  readonly baseUrl: string;
 }
 
 /** The gateway's programs. */
@@ -77,9 +83,9 @@ function inherited(): NodeJS.ProcessEnv {
 }
 
 /** Waits for the log line that tells the ports. The output is taken to its end, so that the gateway never waits for us. */
-async function readAddresses(child: ChildProcess, signal: AbortSignal): Promise<GatewayAddresses> {
+async function readAddresses(child: ChildProcess, signal: AbortSignal): Promise<ReadyLine> {
   const tail: string[] = [];
-  const { promise, resolve, reject } = Promise.withResolvers<GatewayAddresses>();
+  const { promise, resolve, reject } = Promise.withResolvers<ReadyLine>();
   const fail = (told: string) => reject(new Error([told, ...tail].join('\n')));
   const outputs = [child.stdout, child.stderr].filter((output) => output !== null);
   const readers = outputs.map((input) =>
@@ -107,11 +113,11 @@ async function readAddresses(child: ChildProcess, signal: AbortSignal): Promise<
   }
 }
 
-function addressesIn(line: string): GatewayAddresses | undefined {
+function addressesIn(line: string): ReadyLine | undefined {
   // Whatever else is printed, such as the warning of a library, is no log line.
   if (!line.startsWith('{') || !line.endsWith('}') || !line.includes('"msg":"ready"')) return undefined;
-  const { http_url: httpUrl, grpc_address: grpcAddress } = JSON.parse(line);
-  return { httpUrl, grpcAddress };
+  const { http_url: httpUrl, grpc_address: grpcAddress, base_url: baseUrl } = JSON.parse(line);
+  return { httpUrl, grpcAddress, baseUrl };
 }
 
 async function stopGateway(child: ChildProcess): Promise<void> {

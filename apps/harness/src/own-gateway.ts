@@ -9,6 +9,7 @@ import type { GivenGateway } from './replay-options.ts';
 
 /** A gateway that was started for one run. */
 export interface OwnGateway extends GivenGateway {
+  readonly baseUrl: string;
   /** Stops the gateway and removes its data. The second call waits for the first one's end. */
   stop(): Promise<void>;
 }
@@ -40,7 +41,8 @@ export async function startOwnGateway(signal: AbortSignal): Promise<OwnGateway> 
       strict: await createMerchant('Fixture replay, checksums required', command),
     };
     await command('checksum', 'required', merchants.strict.clientId);
-    return { httpUrl: gateway.httpUrl, grpcAddress: gateway.grpcAddress, merchants, stop };
+    const { httpUrl, grpcAddress, baseUrl } = gateway;
+    return { httpUrl, grpcAddress, baseUrl, merchants, stop };
   } catch (error) {
     await stop();
     throw error;

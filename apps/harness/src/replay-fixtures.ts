@@ -20,6 +20,8 @@ interface CallDifference extends Difference {
 /** A gateway to replay at. */
 export interface ReplayTarget {
   readonly clients: Readonly<Record<Door, Client>>;
+  /** What the gateway's links begin with; `undefined` where that is not known. */
+  readonly baseUrl: string | undefined;
   readonly merchants: Merchants;
   readonly validOrder: Readonly<Record<string, unknown>>;
   /** Apart from those of every other run, so that a gateway that keeps its orders can be replayed at twice. */
@@ -63,7 +65,7 @@ export async function replayFixture(fixture: Fixture, door: Door, target: Replay
     if (!call.doors.includes(door)) continue;
     const { outgoing, sent, expect } = fillCall(call, { ...target, orderId });
     const answer = await target.clients[call.via ?? door].send(outgoing);
-    const context = { sent, first, secrets };
+    const context = { sent, first, secrets, baseUrl: target.baseUrl, nowMs: Date.now() };
     found.push(...differences(expect, answer, context).map((difference) => ({ call: index + 1, ...difference })));
     first ??= answer;
   }

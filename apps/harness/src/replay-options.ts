@@ -25,6 +25,8 @@ export interface RecordingOptions {
 
 /** A gateway that runs already, with merchants that it knows. */
 export interface GivenGateway extends GatewayAddresses {
+  /** What its links begin with, where that is known. */
+  readonly baseUrl?: string;
   readonly merchants: Merchants;
 }
 

@@ -33,7 +33,8 @@ describe('at a gateway of our own', () => {
   }, 60_000);
 
   test.for(fixtures)('$file: $name', { timeout: fixtureTimeoutMs }, async (fixture) => {
-    const target = { clients, merchants: gateway.merchants, validOrder, runId: 'test' };
+    const { merchants, baseUrl } = gateway;
+    const target = { clients, baseUrl, merchants, validOrder, runId: 'test' };
     const replays = await Promise.all(doors.map((door) => replayFixture(fixture, door, target)));
     expect(
       replays

@@ -97,7 +97,8 @@ async function replayAt(gateway: GivenGateway, { fixtures, validOrder }: Fixture
   const clients = openClients(gateway);
   const runId = randomBytes(4).toString('hex');
   try {
-    const target = { clients, merchants: gateway.merchants, validOrder, runId };
+    const { merchants, baseUrl } = gateway;
+    const target = { clients, baseUrl, merchants, validOrder, runId };
     const replays = await replayFixtures(fixtures, target, interrupted.signal);
     process.stdout.write(replayReport(replays));
     const came = (to: Replay['outcome']) => replays.some(({ outcome }) => outcome === to);
