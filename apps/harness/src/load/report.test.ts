@@ -141,6 +141,16 @@ test('a run whose sending process died does not pass, and both reports tell why'
   expect(reportPage(report)).toContain('Failed: a sending process died: the disk is full.');
 });
 
+test('a closed loop, which sends nothing late, tells no lateness, and a short run tells its fraction of a second', () => {
+  const open = someReport({ seconds: 0.352 });
+  expect(reportTable(open)).toContain('sent late by');
+  expect(reportTable(open)).toMatch(/due +20 +in 0.35 s\n/);
+  expect(reportPage(open)).toContain('20 answered in 0.35 s');
+  const closed = someReport({ settings: { ...settings, mode: 'closed' } });
+  expect(reportTable(closed)).not.toContain('sent late by');
+  expect(reportPage(closed)).not.toContain('sent late by');
+});
+
 test('the page is whole, asks for nothing, and escapes every value that it shows', () => {
   const hostile = `<script>alert("x")</script>&'`;
   const page = reportPage(someReport({ target: hostile, settings: { ...settings, profile: hostile } }, hostile));

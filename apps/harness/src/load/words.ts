@@ -7,7 +7,9 @@ export function msTold(ms: number | undefined): string {
   return `${ms >= 100 ? ms.toFixed(0) : ms >= 10 ? ms.toFixed(1) : ms.toFixed(2)} ms`;
 }
 
+/** A time for people; of one below ten seconds two digits. */
 export function secondsTold(seconds: number): string {
+  if (seconds < 10) return `${Number(seconds.toPrecision(2))} s`;
   const whole = Math.round(seconds);
   if (whole < 60) return `${whole} s`;
   return `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, '0')} s`;

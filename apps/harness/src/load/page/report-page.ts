@@ -59,7 +59,7 @@ function verdictLine({ verdict, deaths }: LoadReport): string {
 
 function facts({ done, seconds, rate_done, latency, error_rate, dropped_rate, errors, dropped }: LoadReport): string {
   const shown = [
-    [`${rate_done.toFixed(1)}/s`, `${done} answers in ${secondsTold(seconds)}`],
+    [`${rate_done.toFixed(1)}/s`, `${done} answered in ${secondsTold(seconds)}`],
     [msTold(latency.p50), 'median'],
     [msTold(latency.p99), '99th percentile'],
     [msTold(latency.max), 'slowest'],
@@ -79,12 +79,13 @@ function thresholds({ verdict }: LoadReport): string {
   return table(['threshold', 'measured', 'allowed', 'verdict'], rows);
 }
 
-function latencyTable({ latency, latency_by_door: byDoor, lateness }: LoadReport): string {
+function latencyTable({ settings, latency, latency_by_door: byDoor, lateness }: LoadReport): string {
   const row = (name: string, { count, mean, p50, p90, p99, p99_9, max }: LatencySummary) =>
     cells('td', [name, String(count), ...[mean, p50, p90, p99, p99_9, max].map(msTold)]);
   const rows = doors.flatMap((door) => (byDoor[door] === undefined ? [] : [row(door, byDoor[door])]));
   const head = ['', 'calls', 'mean', 'p50', 'p90', 'p99', 'p99.9', 'max'];
-  return table(head, [...rows, row('all doors', latency), row('sent late by', lateness)]);
+  const late = settings.mode === 'open' ? [row('sent late by', lateness)] : [];
+  return table(head, [...rows, row('all doors', latency), ...late]);
 }
 
 function answers({ outcomes, unanswered }: LoadReport): string {
