@@ -117,6 +117,7 @@ test('what is at fault is told with exit code 2 before anything is sent', { time
     ['--rate must be given too', ['--profile', 'burst', '--duration', '20s']],
     ['must not exceed 1 together', ['--replay-share', '0.6', '--invalid-share', '0.6']],
     ['set CLIENT_ID', given],
+    ['--credentials needs --http and --grpc', ['--credentials', profile, '--duration', '1s']],
     ['mine.json is there already, and a journal is of one run', ['--journal', profile]],
     ['EISDIR', ['--html', folder]],
   ];

@@ -74,6 +74,10 @@ export async function readLoadOptions(args: readonly string[]): Promise<LoadOpti
   if (profile.replayShare + profile.invalidShare > 1) {
     throw new Error('--replay-share and --invalid-share must not exceed 1 together');
   }
+  const gateway = givenAddresses(values.http, values.grpc);
+  if (gateway === undefined && values.credentials !== undefined) {
+    throw new Error('--credentials needs --http and --grpc: a gateway of its own gets merchants of its own');
+  }
   const audit = values.audit === true || profile.thresholds.lost !== undefined;
   return {
     settings: {
@@ -83,7 +87,7 @@ export async function readLoadOptions(args: readonly string[]): Promise<LoadOpti
       seed: whole(values, 'seed', 0, 2 ** 32 - 1) ?? randomInt(2 ** 32),
       workers: whole(values, 'workers', 1, 64) ?? workersFor(profile),
     },
-    gateway: givenAddresses(values.http, values.grpc),
+    gateway,
     credentialsFile: values.credentials,
     audit,
     journalFile: values.journal,
