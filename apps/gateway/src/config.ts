@@ -23,6 +23,18 @@ export interface Config {
   readonly checkoutClients: ReadonlySet<string>;
 }
 
+/** What is told to who asks how to start the gateway. The README says more. */
+export const startUsage = `Usage: pnpm start, with the configuration in environment variables:
+  HOST                  the address to listen on (127.0.0.1)
+  HTTP_PORT, GRPC_PORT  0 takes a free port (8080, 9090)
+  BASE_URL              where others reach the gateway (http://localhost: and the HTTP port)
+  DATABASE_URL          postgres://... (an embedded PostgreSQL)
+  DATA_DIR              the embedded PostgreSQL's data (.data/)
+  CHECKOUT_URL          where the payment page's Pay button leads, with {order_token} (no button)
+  RATE_LIMIT            calls a second that each merchant may make in one process (no limit)
+  CHECKOUT_CLIENTS      client ids that may resolve every merchant's payment links (none)
+`;
+
 /** The folder of the repository, where `.data/` lies unless DATA_DIR says otherwise. */
 const repository = fileURLToPath(new URL('../../..', import.meta.url));
 

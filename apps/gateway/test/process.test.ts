@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
@@ -235,6 +235,25 @@ test('a taken port, a database that is not there and a wrong configuration are t
     .split('\n')
     .map((line) => line.split(' ')[0]);
   expect(told).toEqual(Object.keys(variables));
+}, 120_000);
+
+test('help is told, and an argument that is none, before anything is started', async () => {
+  const dataDir = await newDataDir();
+  const helped = await runProgram('src/main.ts', ['--help'], environment(dataDir));
+  expect(helped).toMatchObject({ code: 0, stderr: '' });
+  const readme = await readFile(join(import.meta.dirname, '../../../README.md'), 'utf8');
+  const [, variables = ''] = readme.split('| Variable ');
+  const names = [...variables.matchAll(/^\| (`[A-Z_]+`(?:, `[A-Z_]+`)*)/gm)].map(([, cell = '']) =>
+    cell.replaceAll('`', ''),
+  );
+  expect([...helped.stdout.matchAll(/^ {2}([A-Z_]+(?:, [A-Z_]+)*) /gm)].map(([, name]) => name)).toEqual(names);
+  const stderr = 'There is no argument --port. See pnpm start --help.\n';
+  expect(await runProgram('src/main.ts', ['--port', '80'], environment(dataDir))).toEqual({
+    code: 1,
+    stdout: '',
+    stderr,
+  });
+  expect(await readdir(dataDir)).toEqual([]);
 }, 120_000);
 
 test('a start that can not keep its demo merchant ends before the doors open, and stops PostgreSQL', async () => {
