@@ -7,7 +7,7 @@ import connect from 'postgres';
 import { compare } from './compare.ts';
 import { growth } from './growth.ts';
 import { type BenchOptions, benchUsage, readOptions } from './options.ts';
-import { stopServers } from './programs.ts';
+import { isInstalled, stopServers } from './programs.ts';
 
 /** What every measurement runs on: a PostgreSQL of its own with the real one's settings, and a folder that is removed. */
 export interface Ground {
@@ -24,6 +24,11 @@ export interface Ground {
 const logFiles = 190;
 
 async function bench(options: BenchOptions): Promise<void> {
+  if (options.command === 'compare' && !options.peers && !(await isInstalled('wrk'))) {
+    throw new Error(
+      '--no-peers needs wrk: autocannon, which sends the JSON load without it, is installed with the peers',
+    );
+  }
   for (const file of [options.json, options.chart]) {
     if (file !== undefined) await mkdir(dirname(file), { recursive: true });
   }

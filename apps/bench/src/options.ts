@@ -18,7 +18,7 @@ export interface BenchOptions {
 export const benchUsage = `Usage: pnpm bench [growth] [options]
   --rounds N          interleaved rounds (5)
   --seconds S         of load in each round and contender (8)
-  --no-peers          the gateway and pgbench alone, with nothing to install
+  --no-peers          the gateway and pgbench alone, with nothing to install but wrk
   --json FILE         writes the figures
   --chart FILE        writes an SVG
   --rows A,B,C        growth: orders in the table before (0,1000000,10000000)
