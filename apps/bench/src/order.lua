@@ -35,9 +35,10 @@ function request()
   return before .. string.format("%09d", count) .. after
 end
 
+-- wrk counts what it got an answer to, late ones among them, and no connection that broke.
 function done(summary, latency)
   local failed = summary.errors.status + summary.errors.connect + summary.errors.read
     + summary.errors.write + summary.errors.timeout
   io.write(string.format('\n{"answers":%d,"failed":%d,"durationMs":%.3f,"p50Ms":%.3f,"p99Ms":%.3f}\n',
-    summary.requests, failed, summary.duration / 1000, latency:percentile(50) / 1000, latency:percentile(99) / 1000))
+    summary.requests - summary.errors.status, failed, summary.duration / 1000, latency:percentile(50) / 1000, latency:percentile(99) / 1000))
 end
