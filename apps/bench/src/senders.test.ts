@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
 import { isInstalled } from './programs.ts';
-import { sendJsonByWrk } from './senders.ts';
+import { countedIn, sendJsonByWrk } from './senders.ts';
 
 const hasWrk = await isInstalled('wrk');
 if (!hasWrk) process.stderr.write('\nLEFT OUT: what the bench makes of wrk. wrk is not installed.\n\n');
@@ -36,3 +36,15 @@ test.runIf(hasWrk)(
   },
   30_000,
 );
+
+test('on a schedule, pgbench is judged by all that was due in the counted time, also what ended after it or never began', () => {
+  // Due every 100 ms from second 10 on: two seconds settle, three count, and the rest is sent on.
+  const dueUntil = (endMs: number) =>
+    Array.from({ length: (endMs - 10_000) / 100 }, (_, at) => ({ dueMs: 10_000 + at * 100, tookMs: 5 }));
+  const late = { dueMs: 14_900, tookMs: 4_000 };
+  const all = [...dueUntil(14_900), late, ...dueUntil(18_000).filter(({ dueMs }) => dueMs > 14_900)];
+  expect(countedIn(all, { rate: 10, seconds: 3 })).toEqual({
+    ...{ answers: 30, failed: 0, durationMs: 3_000, p50Ms: 5, p99Ms: 4_000 },
+  });
+  expect(countedIn(dueUntil(14_000), { rate: 10, seconds: 3 })).toMatchObject({ answers: 20, failed: 10 });
+});

@@ -88,17 +88,32 @@ export async function runSteadyPgbench(
 ): Promise<LoadResult> {
   const log = await mkdtemp(join(folder, 'pgbench-'));
   const options = ['-R', String(rate), '-l', '--log-prefix', join(log, 'log')];
-  await pgbench(databaseUrl, contender, settlingSeconds + seconds, options);
+  await pgbench(databaseUrl, contender, settlingSeconds + seconds + lateSeconds, options);
   const transactions: Transaction[] = [];
   for (const file of await readdir(log)) {
     for (const line of (await readFile(join(log, file), 'utf8')).trimEnd().split('\n')) transactions.push(logged(line));
   }
-  const firstDueMs = transactions.reduce((first, { dueMs }) => Math.min(first, dueMs), Number.POSITIVE_INFINITY);
-  const countsFromMs = firstDueMs + settlingSeconds * 1_000;
-  const counted = transactions.filter(({ dueMs }) => dueMs >= countsFromMs);
+  return countedIn(transactions, { rate, seconds });
+}
+
+/** At its end pgbench forgets what is due and has not begun; so it runs on for as long as the other senders wait for answers. */
+const lateSeconds = 6;
+
+/** What was due in the time that counts, whenever it ended; what had not begun by the end of all failed. */
+export function countedIn(
+  transactions: readonly Transaction[],
+  { rate, seconds }: { readonly rate: number; readonly seconds: number },
+): LoadResult {
+  const dues = transactions.map(({ dueMs }) => dueMs).sort((a, b) => a - b);
+  const countsFromMs = (dues[0] ?? 0) + settlingSeconds * 1_000;
+  const countsToMs = countsFromMs + seconds * 1_000;
+  const counted = transactions.filter(({ dueMs }) => dueMs >= countsFromMs && dueMs < countsToMs);
   const times = counted.map(({ tookMs }) => tookMs).sort((a, b) => a - b);
+  // It begins its transactions in the order of their times.
+  const forgottenMs = Math.max(0, countsToMs - (dues.at(-1) ?? 0) - 1_000 / rate);
+  const failed = Math.round((forgottenMs * rate) / 1_000);
   const [p50Ms, p99Ms] = [percentile(times, 50), percentile(times, 99)];
-  return { answers: times.length, failed: 0, durationMs: seconds * 1_000, p50Ms, p99Ms };
+  return { answers: times.length, failed, durationMs: seconds * 1_000, p50Ms, p99Ms };
 }
 
 interface Transaction {
