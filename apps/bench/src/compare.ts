@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import type { Ground } from './bench.ts';
 import { type Contender, createMerchant, peersFolder, startBareServer, startContenders } from './contenders.ts';
-import type { LoadOptions, LoadResult } from './load.ts';
+import type { LoadOptions } from './load.ts';
 import { runLoneInserts } from './lone-insert.ts';
 import type { BenchOptions } from './options.ts';
 import { isInstalled, runProgram } from './programs.ts';
@@ -17,6 +17,7 @@ import {
   sendJsonByWrk,
   sendReplaysByH2load,
 } from './senders.ts';
+import { stored } from './stored.ts';
 
 /** Calls under way at every door but pgbench's, which has 32 clients. */
 const concurrency = 64;
@@ -44,7 +45,7 @@ export async function compare(ground: Ground, options: BenchOptions): Promise<Re
       ...{ port: contender.port, credentials: contender.credentials },
       ...{ concurrency: calls, seconds, run: `${name}-${contender.merchantId}` },
     };
-    return stored(sql, contender, () => (contender.door === 'json' ? sendJson(load) : sendGrpc(load)));
+    return stored(sql, contender.merchantId, () => (contender.door === 'json' ? sendJson(load) : sendGrpc(load)));
   };
   for (const contender of contenders) await run(contender, 'warm', warmUpSeconds);
   const standings = await runRounds(contenders, options.rounds, (contender, round) => {
@@ -77,17 +78,6 @@ export async function compare(ground: Ground, options: BenchOptions): Promise<Re
   for (const [fact, figure] of Object.entries(facts)) ground.say(`${fact}: ${figure.toFixed(2)}`);
   if (options.chart !== undefined) await writeFile(options.chart, chartOf(report));
   return report;
-}
-
-/** Counts what was stored: only that is taken for an answer. Answers on their way when the sender stops are stored unseen. */
-async function stored(sql: postgres.Sql, contender: Contender, send: () => Promise<LoadResult>): Promise<LoadResult> {
-  const count = async () => {
-    const [row] = await sql`select count(*)::int as count from orders where merchant_id = ${contender.merchantId}`;
-    return Number(row?.count);
-  };
-  const before = await count();
-  const result = await send();
-  return { ...result, answers: Math.min(result.answers, (await count()) - before) };
 }
 
 /** A contender without a server: it writes to the database itself. */

@@ -3,9 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import type { Ground } from './bench.ts';
 import { createMerchant, type Merchant, startGateway } from './contenders.ts';
+import type { LoadResult } from './load.ts';
 import type { BenchOptions } from './options.ts';
 import { runRounds, type Standing } from './rounds.ts';
 import { sendGrpc } from './senders.ts';
+import { stored } from './stored.ts';
 
 const concurrency = 64;
 /** Rows in one bulk statement. */
@@ -23,11 +25,15 @@ export interface GrowthReport {
   readonly memoryMib: readonly number[];
 }
 
-/** A gateway on a database of its own that had some orders before. */
-interface Grown {
-  readonly name: string;
+/** Whose orders are sent, and where they are kept. */
+interface Shop {
   readonly databaseUrl: string;
   readonly merchant: Merchant;
+}
+
+/** A gateway on a database of its own that had some orders before. */
+interface Grown extends Shop {
+  readonly name: string;
   readonly port: number;
   readonly pid: number;
 }
@@ -37,9 +43,10 @@ export async function growth(ground: Ground, options: BenchOptions): Promise<Gro
   const { say } = ground;
   const grown: Grown[] = [];
   for (const rows of options.rows) grown.push(await grow(ground, rows));
-  const byRows = await runRounds(grown, options.rounds, async ({ name, port, merchant }, round) => {
+  const byRows = await runRounds(grown, options.rounds, async (shop, round) => {
+    const { name, port } = shop;
     say(`round ${round + 1} of ${options.rounds}: ${name}`);
-    return sendToAll([port], merchant, options.seconds, `${name}-${round}`);
+    return sendToAll([port], shop, options.seconds, `${name}-${round}`);
   });
   const [first] = grown;
   if (first === undefined) throw new Error('--rows names no number of orders');
@@ -49,12 +56,12 @@ export async function growth(ground: Ground, options: BenchOptions): Promise<Gro
     { name: '2 processes', ports: [first.port, second.grpc] },
   ];
   const byProcesses = await runRounds(processes, options.rounds, ({ name, ports }, round) =>
-    sendToAll(ports, first.merchant, options.seconds, `${name}-${round}`),
+    sendToAll(ports, first, options.seconds, `${name}-${round}`),
   );
   for (const { name, ordersPerSecond, p99Ms } of [...byRows, ...byProcesses]) {
     say(`${name}: ${Math.round(ordersPerSecond)} orders/s, p99 ${p99Ms.toFixed(1)} ms`);
   }
-  const memoryMib = await watchMemory(ground, options, first.pid, first.port, first.merchant);
+  const memoryMib = await watchMemory(ground, options, first);
   return { date: ground.date, machine: ground.machine, byRows, byProcesses, memoryMib };
 }
 
@@ -64,16 +71,30 @@ async function grow({ createDatabase, say }: Ground, rows: number): Promise<Grow
   say(`filling a table with ${rows} orders`);
   await loadRows(databaseUrl, rows);
   const { server, grpc } = await startGateway(databaseUrl);
-  await sendToAll([grpc], merchant, warmUpSeconds, 'warm');
+  await sendToAll([grpc], { databaseUrl, merchant }, warmUpSeconds, 'warm');
   return { name: `${rows} orders before`, databaseUrl, merchant, port: grpc, pid: server.pid };
 }
 
-/** The same calls under way in all, shared by the processes. */
-async function sendToAll(ports: readonly (number | undefined)[], merchant: Merchant, seconds: number, run: string) {
+/** The same calls under way in all, shared by the processes. Exported for its own test: what counts is found in the database. */
+export async function sendToAll(
+  ports: readonly number[],
+  { databaseUrl, merchant }: Shop,
+  seconds: number,
+  run: string,
+): Promise<LoadResult> {
+  const sql = postgres(databaseUrl, { max: 1 });
+  try {
+    return await stored(sql, merchant.id, () => sendToEach(ports, merchant, seconds, run));
+  } finally {
+    await sql.end();
+  }
+}
+
+async function sendToEach(ports: readonly number[], merchant: Merchant, seconds: number, run: string) {
   const results = await Promise.all(
     ports.map((port, index) =>
       sendGrpc({
-        ...{ port: port ?? 0, credentials: merchant.credentials, seconds },
+        ...{ port, credentials: merchant.credentials, seconds },
         ...{ concurrency: concurrency / ports.length, run: `${run}-${index}` },
       }),
     ),
@@ -111,23 +132,17 @@ async function loadRows(databaseUrl: string, rows: number): Promise<void> {
   await sql.end();
 }
 
-async function watchMemory(
-  { say }: Ground,
-  { memoryMinutes }: BenchOptions,
-  pid: number,
-  port: number | undefined,
-  merchant: Merchant,
-): Promise<number[]> {
+async function watchMemory({ say }: Ground, { memoryMinutes }: BenchOptions, shop: Grown): Promise<number[]> {
   const memoryMib: number[] = [];
   const seconds = memoryMinutes * 60;
   if (seconds === 0) return memoryMib;
   let isOver = false;
-  const load = sendToAll([port], merchant, seconds, 'memory').finally(() => {
+  const load = sendToAll([shop.port], shop, seconds, 'memory').finally(() => {
     isOver = true;
   });
   while (!isOver) {
     await sleep(memoryEveryMs);
-    memoryMib.push(await residentMib(pid));
+    memoryMib.push(await residentMib(shop.pid));
     say(`memory after ${(memoryMib.length * memoryEveryMs) / 1_000} s: ${memoryMib.at(-1)?.toFixed(0)} MiB`);
   }
   await load;
