@@ -29,6 +29,7 @@ test.for([
   ['--http must be', ['--http', 'localhost', '--grpc', 'localhost:1'], credentials],
   ['--grpc must be', ['--http', 'http://localhost', '--grpc', 'http://localhost'], credentials],
   ['CLIENT_SECRET', ['--http', 'http://localhost', '--grpc', 'localhost:1'], { CLIENT_ID: 'app_1' }],
+  ['--only and --fixtures choose fixtures', ['--only', 'amount', 'traffic.ndjson'], {}],
   ['--client-secret', ['--client-secret', 'sk_1'], credentials],
 ] as const)('%s is asked for when it is needed', ([told, args, env]) => {
   expect(() => readReplayOptions(args, env)).toThrow(told);

@@ -61,6 +61,9 @@ export function readReplayOptions(args: readonly string[], env: NodeJS.ProcessEn
       only: { type: 'string' },
     },
   });
+  if (positionals.length > 0 && (values.only ?? values.fixtures) !== undefined) {
+    throw new Error('--only and --fixtures choose fixtures, and a FILE.ndjson is played in their place');
+  }
   return {
     gateway: givenGateway(values.http, values.grpc, env),
     fixturesFolder: values.fixtures === undefined ? fixturesFolder : resolve(values.fixtures),
