@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { runQuery } from '../testing/run-query.ts';
 import { startThrowawayPostgres } from '../testing/throwaway-postgres.ts';
 import { openPlaces, readLockFile } from './embedded-cluster.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.ts';
@@ -35,16 +36,6 @@ afterEach(async () => {
   if (pid !== undefined && runsCluster(pid, cluster)) await shutDown(pid, cluster);
   await rm(join(dataDir, '..'), { recursive: true, force: true });
 }, testLimitMs);
-
-async function query(url: string, text: string) {
-  // Without the look-up of array types: where the server is in recovery, the driver leaves its rejection to nobody.
-  const session = postgres(url, { max: 1, fetch_types: false, connect_timeout: 5, onnotice: () => {} });
-  try {
-    return [...(await session.unsafe(text))];
-  } finally {
-    await session.end({ timeout: 5 });
-  }
-}
 
 /** The kernel's word, not the module's. */
 async function expectGone(pid: number): Promise<void> {
@@ -90,15 +81,15 @@ function start(): Promise<EmbeddedPostgres> {
 test('keeps the data from one start to the next and leaves no process behind', { timeout: testLimitMs }, async () => {
   const first = await start();
   expect(first.joined).toBe(false);
-  await query(first.url, 'create table kept (word text)');
-  await query(first.url, `insert into kept values ('größer')`);
+  await runQuery(first.url, 'create table kept (word text)');
+  await runQuery(first.url, `insert into kept values ('größer')`);
   await first.stop();
   await first.stop();
   await expectGone(first.pid);
 
   const second = await start();
   expect(second.joined).toBe(false);
-  expect(await query(second.url, 'select word from kept')).toEqual([{ word: 'größer' }]);
+  expect(await runQuery(second.url, 'select word from kept')).toEqual([{ word: 'größer' }]);
   await second.stop();
   await expectGone(second.pid);
   expect((await readdir(dataDir)).sort()).toEqual(['postgres', 'postgres.log']);
@@ -106,7 +97,7 @@ test('keeps the data from one start to the next and leaves no process behind', {
 
 test('runs with durable and stated settings, closed to other users', { timeout: testLimitMs }, async () => {
   const server = await start();
-  const [settings] = await query(
+  const [settings] = await runQuery(
     server.url,
     `select current_database() as database, current_setting('fsync') as fsync,
        current_setting('synchronous_commit') as synchronous_commit, current_setting('timezone') as timezone,
@@ -125,7 +116,7 @@ test('runs with durable and stated settings, closed to other users', { timeout: 
 
   const wrong = new URL(server.url);
   wrong.password = 'wrong';
-  await expect(query(wrong.href, 'select 1')).rejects.toThrow('password authentication failed');
+  await expect(runQuery(wrong.href, 'select 1')).rejects.toThrow('password authentication failed');
   const password = new URL(server.url).password;
   expect(await readFile(places.log, 'utf8')).not.toContain(password);
   await server.stop();
@@ -137,7 +128,7 @@ test('joins a running server from another process; the last one out stops it', {
   expect(there).toMatchObject({ joined: true, url: here.url, pid: here.pid });
 
   await here.stop();
-  expect(await query(there.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+  expect(await runQuery(there.url, 'select 1 as one')).toEqual([{ one: 1 }]);
   await leaveElsewhere(there.child);
   await expectGone(here.pid);
 });
@@ -176,7 +167,7 @@ test('gives a starter a live server although the last user leaves at that moment
   let current = await start();
   for (let round = 0; round < 5; round += 1) {
     const [next] = await Promise.all([sleep(round * 4).then(start), current.stop()]);
-    expect(await query(next.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+    expect(await runQuery(next.url, 'select 1 as one')).toEqual([{ one: 1 }]);
     current = next;
   }
   await current.stop();
@@ -185,17 +176,17 @@ test('gives a starter a live server although the last user leaves at that moment
 
 test('keeps committed rows when the server is killed', { timeout: testLimitMs }, async () => {
   const first = await start();
-  await query(first.url, 'create table kept (id int)');
-  await query(first.url, 'insert into kept values (1), (2)');
+  await runQuery(first.url, 'create table kept (id int)');
+  await runQuery(first.url, 'insert into kept values (1), (2)');
   const killed = first.pid;
   process.kill(killed, 'SIGKILL');
   await expectGone(killed);
 
   const second = await start();
   expect(second.pid).not.toBe(killed);
-  expect(await query(second.url, 'select id from kept order by id')).toEqual([{ id: 1 }, { id: 2 }]);
+  expect(await runQuery(second.url, 'select id from kept order by id')).toEqual([{ id: 1 }, { id: 2 }]);
   await first.stop();
-  expect(await query(second.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+  expect(await runQuery(second.url, 'select 1 as one')).toEqual([{ one: 1 }]);
   await second.stop();
   await expectGone(second.pid);
 });
@@ -203,10 +194,10 @@ test('keeps committed rows when the server is killed', { timeout: testLimitMs },
 test('waits for what a killed server left running', { timeout: testLimitMs }, async () => {
   const first = await start();
   // A process that computes does not see that its postmaster died, and Postgres refuses to start beside it.
-  const endless = query(first.url, `set statement_timeout = '3s'; do $$ begin loop end loop; end $$`);
+  const endless = runQuery(first.url, `set statement_timeout = '3s'; do $$ begin loop end loop; end $$`);
   const failed = expect(endless).rejects.toThrow();
   const active = `select pid from pg_stat_activity where query like 'set statement_timeout%' and state = 'active'`;
-  await expect.poll(() => query(first.url, active)).toHaveLength(1);
+  await expect.poll(() => runQuery(first.url, active)).toHaveLength(1);
   process.kill(first.pid, 'SIGKILL');
   await first.stop();
 
@@ -221,14 +212,14 @@ test('takes over the server of a starter that was killed with its whole process 
   timeout: testLimitMs,
 }, async () => {
   const there = await startElsewhere();
-  await query(there.url, 'create table kept (id int)');
+  await runQuery(there.url, 'create table kept (id int)');
   const exit = once(there.child, 'exit');
   process.kill(-(there.child.pid ?? Number.NaN), 'SIGKILL');
   await exit;
 
   const here = await start();
   expect(here).toMatchObject({ joined: true, url: there.url, pid: there.pid });
-  expect(await query(here.url, 'select count(*)::int as rows from kept')).toEqual([{ rows: 0 }]);
+  expect(await runQuery(here.url, 'select count(*)::int as rows from kept')).toEqual([{ rows: 0 }]);
   await here.stop();
   await expectGone(there.pid);
 });
@@ -238,21 +229,21 @@ test('counts a user as one again after a crash cut all connections', { timeout: 
   const there = await startElsewhere();
   // Any server process that dies by a signal makes the postmaster cut and restart all others.
   const marks = `select pid from pg_stat_activity where application_name like 'gateway: mark%' order by pid`;
-  const before = await query(here.url, marks);
+  const before = await runQuery(here.url, marks);
   expect(before).toHaveLength(2);
   // A process that stands still holds the restart up for 5 s, until the postmaster kills it too.
-  const [walWriter] = await query(here.url, `select pid from pg_stat_activity where backend_type = 'walwriter'`);
+  const [walWriter] = await runQuery(here.url, `select pid from pg_stat_activity where backend_type = 'walwriter'`);
   process.kill(walWriter?.pid, 'SIGSTOP');
   process.kill(before[0]?.pid, 'SIGKILL');
   const pidsBefore = before.map((row) => row.pid);
   const newMarks = async () => {
-    const now = await query(here.url, marks).catch(() => []); // The server restarts.
+    const now = await runQuery(here.url, marks).catch(() => []); // The server restarts.
     return now.filter((row) => !pidsBefore.includes(row.pid)).length;
   };
   await expect.poll(newMarks).toBe(2);
 
   await here.stop();
-  expect(await query(there.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+  expect(await runQuery(there.url, 'select 1 as one')).toEqual([{ one: 1 }]);
   await leaveElsewhere(there.child);
   await expectGone(here.pid);
 });
@@ -290,12 +281,12 @@ test('makes throw-away servers that do not meet, with fresh databases', { timeou
   const [one, other] = await Promise.all([startThrowawayPostgres(), startThrowawayPostgres()]);
   expect(one.url).not.toBe(other.url);
   const [fresh, second] = await Promise.all([one.createDatabase(), one.createDatabase()]);
-  await query(fresh, 'create table mine (id int)');
-  expect(await query(second, `select to_regclass('mine') as mine`)).toEqual([{ mine: null }]);
-  const [place] = await query(one.url, `select current_setting('data_directory') as cluster`);
+  await runQuery(fresh, 'create table mine (id int)');
+  expect(await runQuery(second, `select to_regclass('mine') as mine`)).toEqual([{ mine: null }]);
+  const [place] = await runQuery(one.url, `select current_setting('data_directory') as cluster`);
   await Promise.all([one.stop(), other.stop()]);
   expect(existsSync(String(place?.cluster))).toBe(false);
-  await expect(query(one.url, 'select 1')).rejects.toThrow('ECONNREFUSED');
+  await expect(runQuery(one.url, 'select 1')).rejects.toThrow('ECONNREFUSED');
 });
 
 test('leaves no throw-away server behind when its process ends without stopping it', {
@@ -310,9 +301,9 @@ test('leaves no throw-away server behind when its process ends without stopping 
   children.push(child);
   const exit = once(child, 'exit');
   const [url] = await once(createInterface({ input: child.stdout }), 'line');
-  const [place] = await query(url, `select current_setting('data_directory') as cluster`);
+  const [place] = await runQuery(url, `select current_setting('data_directory') as cluster`);
   child.stdin.end();
   expect(await exit).toEqual([3, null]);
   expect(existsSync(String(place?.cluster))).toBe(false);
-  await expect(query(url, 'select 1')).rejects.toThrow('ECONNREFUSED');
+  await expect(runQuery(url, 'select 1')).rejects.toThrow('ECONNREFUSED');
 });

@@ -1,12 +1,13 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import postgres from 'postgres';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { runQuery } from '../testing/run-query.ts';
 import { placesIn } from './embedded-cluster.ts';
 import { type EmbeddedPostgres, type Outage, startEmbeddedPostgres } from './embedded-postgres.ts';
 
@@ -32,11 +33,22 @@ afterEach(async () => {
   await rm(dataDir, { recursive: true, force: true });
 }, testLimitMs);
 
-/** Command lines of servers on our cluster, as the system lists them. */
+/** Processes on our cluster, as the system lists them. */
 function serverProcesses(): string[] {
   const { cluster } = placesIn(dataDir);
-  const listed = execFileSync('ps', ['-ww', '-eo', 'command='], { encoding: 'utf8' }).split('\n');
-  return listed.filter((line) => line.includes(` ${cluster} `));
+  return commandLines().filter((line) => line.split(/[\0 ]/).includes(cluster));
+}
+
+function commandLines(): string[] {
+  if (process.platform !== 'linux')
+    return execFileSync('ps', ['-ww', '-axo', 'command='], { encoding: 'utf8' }).split('\n');
+  return readdirSync('/proc').map((entry) => {
+    try {
+      return readFileSync(`/proc/${entry}/cmdline`, 'utf8');
+    } catch {
+      return ''; // It is no process, or none any more.
+    }
+  });
 }
 
 async function newUser(restartPausesMs?: number[]): Promise<User> {
@@ -50,15 +62,6 @@ async function newUser(restartPausesMs?: number[]): Promise<User> {
   return user;
 }
 
-async function query(url: string, text: string) {
-  const session = postgres(url, { max: 1, fetch_types: false, connect_timeout: 5, onnotice: () => {} });
-  try {
-    return [...(await session.unsafe(text))];
-  } finally {
-    await session.end({ timeout: 5 });
-  }
-}
-
 const expectOutages = (user: User, kinds: Outage['kind'][]) =>
   expect.poll(() => user.outages.map(({ kind }) => kind), { timeout: testLimitMs }).toEqual(kinds);
 
@@ -67,8 +70,8 @@ test.each(['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGQUIT'] as const)(
   async (signal) => {
     const all = [await newUser(), await newUser(), await newUser()];
     const [{ server: first }] = all as [User];
-    await query(first.url, 'create table kept (id int)');
-    await query(first.url, 'insert into kept values (1), (2)');
+    await runQuery(first.url, 'create table kept (id int)');
+    await runQuery(first.url, 'insert into kept values (1), (2)');
     const killed = first.pid;
     process.kill(killed, signal);
 
@@ -79,10 +82,10 @@ test.each(['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGQUIT'] as const)(
     expect(pids.size).toBe(1);
     expect(pids).not.toContain(killed);
     for (const { server } of all) {
-      expect(await query(server.url, 'select id from kept order by id')).toEqual([{ id: 1 }, { id: 2 }]);
+      expect(await runQuery(server.url, 'select id from kept order by id')).toEqual([{ id: 1 }, { id: 2 }]);
     }
     await Promise.all(all.slice(1).map(({ server }) => server.stop()));
-    expect(await query(first.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+    expect(await runQuery(first.url, 'select 1 as one')).toEqual([{ one: 1 }]);
   },
   testLimitMs,
 );
@@ -94,7 +97,7 @@ test(
     for (let kills = 1; kills <= 3; kills += 1) {
       process.kill(server.pid, 'SIGKILL');
       await expect.poll(() => outages.length, { timeout: testLimitMs }).toBe(2 * kills);
-      expect(await query(server.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+      expect(await runQuery(server.url, 'select 1 as one')).toEqual([{ one: 1 }]);
     }
   },
   testLimitMs,
@@ -116,7 +119,7 @@ test(
     starter.kill('SIGKILL');
     process.kill(Number(pid), 'SIGKILL');
     await expectOutages(user, ['lost', 'restarted']);
-    expect(await query(user.server.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+    expect(await runQuery(user.server.url, 'select 1 as one')).toEqual([{ one: 1 }]);
   },
   testLimitMs,
 );
@@ -179,7 +182,7 @@ test(
     await once(thief, 'listening');
     const next = await newUser();
     expect(next.server.url).not.toBe(server.url);
-    expect(await query(next.server.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+    expect(await runQuery(next.server.url, 'select 1 as one')).toEqual([{ one: 1 }]);
   },
   testLimitMs,
 );
