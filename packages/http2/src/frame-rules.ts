@@ -1,0 +1,41 @@
+import type { Frame } from './frame-reader.ts';
+import { ConnectionFault, errorCodes, flags, frameTypes } from './frames.ts';
+
+interface FrameRule {
+  /** Whether it belongs to a stream or to the connection. Undefined: to either. */
+  readonly isOfStream?: boolean;
+  /** The only length that it can have. */
+  readonly length?: number;
+}
+
+/** RFC 9113, 6.1 to 6.10. Other types mean nothing, and have no form (4.1). */
+const rules: ReadonlyMap<number, FrameRule> = new Map([
+  [frameTypes.data, { isOfStream: true }],
+  [frameTypes.headers, { isOfStream: true }],
+  [frameTypes.priority, { isOfStream: true, length: 5 }],
+  [frameTypes.resetStream, { isOfStream: true, length: 4 }],
+  [frameTypes.settings, { isOfStream: false }],
+  [frameTypes.ping, { isOfStream: false, length: 8 }],
+  [frameTypes.goAway, { isOfStream: false }],
+  [frameTypes.windowUpdate, { length: 4 }],
+  [frameTypes.continuation, { isOfStream: true }],
+]);
+
+/** Throws at a frame that can't stand where it stands, or can't be as long as it is. */
+export function checkForm({ type, streamId, payload }: Frame): void {
+  const rule = rules.get(type);
+  if (rule?.isOfStream !== undefined && rule.isOfStream !== streamId > 0) {
+    throw new ConnectionFault(errorCodes.protocolError, `a frame of type ${type} on stream ${streamId}`);
+  }
+  if (rule?.length !== undefined && rule.length !== payload.length) {
+    throw new ConnectionFault(errorCodes.frameSizeError, `a frame of type ${type} with ${payload.length} bytes`);
+  }
+}
+
+/** The payload without what only hides its length (RFC 9113, 6.1 and 6.2). */
+export function withoutPadding({ flags: set, payload }: Frame): Buffer {
+  if ((set & flags.padded) === 0) return payload;
+  const [length = 0] = payload;
+  if (length >= payload.length) throw new ConnectionFault(errorCodes.protocolError, 'more padding than bytes');
+  return payload.subarray(1, payload.length - length);
+}

@@ -1,0 +1,83 @@
+import type { Connection } from './connection.ts';
+import type { AnswerFields } from './header-encoder.ts';
+import { ReceiveWindow } from './receive-window.ts';
+import { contentLengthOf, type RequestFields } from './request-fields.ts';
+
+/** A whole answer. */
+export interface Answer {
+  /** Begins with `:status`. */
+  readonly headers: AnswerFields;
+  readonly body?: Buffer | undefined;
+  readonly trailers?: AnswerFields | undefined;
+}
+
+/** Who takes the request of a stream; told in this order, `onClose` exactly once and last. */
+export interface StreamListener {
+  /** A piece of the body. It has to be given back by `release`, once it takes no room or is not needed any more. */
+  onData(bytes: Buffer): void;
+  /** The body is at its end. Not told where that comes after the answer. */
+  onEnd(): void;
+  /** The stream is over: with 0 answered and read to its end, else given up by either side (RFC 9113, 7). */
+  onClose(code: number): void;
+}
+
+/** What a stream begins with. */
+interface Beginning {
+  readonly id: number;
+  readonly fields: RequestFields;
+  /** On the clock of `performance.now()`. */
+  readonly openedAt: number;
+  readonly sendWindow: number;
+  readonly receiveWindow: number;
+}
+
+/** One request and its answer. What can be written here is kept by the connection. */
+export class ServerStream {
+  readonly id: number;
+  readonly fields: RequestFields;
+  readonly openedAt: number;
+  readonly received: ReceiveWindow;
+  readonly #connection: Connection;
+  listener: StreamListener | undefined;
+  sendWindow: number;
+  /** What is still to come by `content-length`. */
+  lengthLeft: number | undefined;
+  /** Whether the request is at its end. */
+  isReceived = false;
+  /** Whether an answer was given, and what of it waits for the client's windows. */
+  hasAnswer = false;
+  unsent: { readonly body: Buffer; readonly trailers: AnswerFields | undefined } | undefined;
+  /** When all of the answer was sent. */
+  answeredAt: number | undefined;
+  isClosed = false;
+
+  constructor(connection: Connection, { id, fields, openedAt, sendWindow, receiveWindow }: Beginning) {
+    this.#connection = connection;
+    this.id = id;
+    this.fields = fields;
+    this.openedAt = openedAt;
+    this.sendWindow = sendWindow;
+    this.received = new ReceiveWindow(receiveWindow);
+    this.lengthLeft = contentLengthOf(fields);
+  }
+
+  /** Gives bytes of the body back: the client may send as many more. */
+  release(bytes: number): void {
+    this.#connection.release(this, bytes);
+  }
+
+  /** Sends the answer. A second one, or one to a stream that is over, is dropped. */
+  respond(answer: Answer): void {
+    this.#connection.respond(this, answer);
+  }
+
+  /** Gives the stream up. */
+  reset(code: number): void {
+    this.#connection.reset(this, code);
+  }
+
+  /** Takes no new requests on the stream's connection, and ends it when those under way are done. */
+  closeConnection(): void {
+    this.#connection.close();
+  }
+}
