@@ -1,3 +1,5 @@
+import type { Http2Limits } from '@gateway/http2/limits';
+
 // Every bound of the two listeners in one place, each with its reason.
 
 /** The largest body or message, in bytes: an order with every field at its limit takes about 20 KiB as UTF-8. */
@@ -39,27 +41,37 @@ export const keepAliveTimeoutMs = 65_000;
 /** Sockets on each listener: far above what a process can serve, below its file descriptors. */
 export const connectionsMax = 10_000;
 
-/** Calls under way on one HTTP/2 connection; RFC 9113 advises at least 100. */
-export const http2StreamsMax = 250;
-
-/** An HTTP/2 connection without any call for this long is ended; gRPC clients connect again by themselves. */
-export const http2IdleTimeoutMs = 300_000;
-
-/** Cancelled streams that one HTTP/2 connection may have at once and a second after (rapid reset, CVE-2023-44487). */
-export const http2ResetBurst = 100;
-export const http2ResetRate = 20;
-
-/** Header fields of one request; ours has eight, clients' and proxies' tracing adds some. */
-export const http2HeaderPairsMax = 100;
-
-/** What one HTTP/2 connection may hold in memory (Node.js counts frames and headers that wait): its default, stated. */
-export const http2SessionMegabytesMax = 10;
-
-/** Entries of one SETTINGS frame; RFC 9113 names six. Node.js's default, stated. */
-export const http2SettingsMax = 32;
-
-/** Frames against the protocol that one HTTP/2 connection may send before it is ended. */
-export const http2InvalidFramesMax = 100;
-
 /** How long calls under way may take when the process is asked to end; what is left then is cut off. */
 export const drainTimeoutMs = 3_000;
+
+/** The gRPC listener. */
+export const http2Limits: Http2Limits = {
+  connectionsMax,
+  // RFC 9113 advises at least 100.
+  streamsMax: 250,
+  // A message at its limit comes without a wait.
+  streamWindow: messageBytesMax,
+  // Orders of the usual size for all streams at once, and far below what 250 messages at the limit would take.
+  connectionWindow: 1_048_576,
+  headerBytesMax,
+  // A call of ours has eight; clients' and proxies' tracing adds some.
+  headerPairsMax: 100,
+  // What is larger than is allowed is still told so, and not cut off, up to here.
+  headerBlockBytesMax: 65_536,
+  // Rapid reset, CVE-2023-44487. Clients whose deadlines pass cancel calls too, but not at this rate.
+  resetBurst: 100,
+  resetRate: 20,
+  // Some clients send a ping and two window updates for every answer.
+  idleFrameBurst: 1_000,
+  idleFrameRate: 100,
+  idleFramesPerStream: 16,
+  headersTimeoutMs,
+  // gRPC clients connect again by themselves.
+  idleTimeoutMs: 300_000,
+  requestTimeoutMs,
+  blockedTimeoutMs: answerTakenTimeoutMs,
+  lingerMs: 1_000,
+  closingTimeoutMs: callTimeoutMs,
+  drainTimeoutMs,
+  checkEveryMs: connectionsCheckEveryMs,
+};

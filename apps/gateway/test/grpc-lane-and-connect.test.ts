@@ -28,7 +28,7 @@ function renewSessions(): void {
 
 beforeAll(async () => {
   lane = await runGrpcListener();
-  connect = await runGrpcListener({ lane: false });
+  connect = await runGrpcListener({ isStock: true });
 });
 afterAll(async () => {
   for (const session of sessions) session.close();

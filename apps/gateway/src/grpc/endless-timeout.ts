@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { parseTimeout as parseConnectTimeout } from '@connectrpc/connect/protocol-connect';
 import { parseTimeout as parseGrpcTimeout } from '@connectrpc/connect/protocol-grpc';
 
@@ -8,14 +7,12 @@ const timerMsMax = 2 ** 31 - 1;
 const parsers = { 'connect-timeout-ms': parseConnectTimeout, 'grpc-timeout': parseGrpcTimeout };
 
 /**
- * Takes a time limit that no timer holds out of a call's headers: Connect would set one, and the call be noted as over a
- * millisecond after its start. The gateway's own limit is far shorter.
+ * The header fields of a call with a time limit that no timer holds. They are not told to Connect, which would set a timer, and
+ * the call be noted as over a millisecond after its start. The gateway's own limit is far shorter.
  */
-export function dropEndlessTimeout(headers: IncomingHttpHeaders): void {
-  for (const [name, parse] of Object.entries(parsers)) {
-    const sent = headers[name]?.toString();
-    if (sent === undefined) continue;
-    const { timeoutMs } = parse(sent, Number.MAX_SAFE_INTEGER);
-    if (timeoutMs !== undefined && timeoutMs > timerMsMax) delete headers[name];
-  }
+export function endlessTimeouts(told: (name: string) => string | null | undefined): string[] {
+  return Object.entries(parsers).flatMap(([name, parse]) => {
+    const { timeoutMs } = parse(told(name) ?? null, Number.MAX_SAFE_INTEGER);
+    return timeoutMs !== undefined && timeoutMs > timerMsMax ? [name] : [];
+  });
 }

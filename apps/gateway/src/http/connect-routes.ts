@@ -5,7 +5,7 @@ import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { connectErrorOf } from '../grpc/connect-error.ts';
-import { dropEndlessTimeout } from '../grpc/endless-timeout.ts';
+import { endlessTimeouts } from '../grpc/endless-timeout.ts';
 import { inGrowingPieces } from '../grpc/growing-pieces.ts';
 import { jsonBodyKey, orderServiceOptions, orderServiceRoutes } from '../grpc/order-service.ts';
 import { messageBytesMax } from '../limits.ts';
@@ -35,8 +35,9 @@ export async function connectRoutes(app: FastifyInstance, deps: GatewayDeps): Pr
       // For Connect's own refusals before there is a call; the answer to a call brings the call's.
       reply.header('x-request-id', request.id);
       // Connect makes a URL of host and path that nobody looks at, and where it can't, answers 200 with an empty body.
-      request.raw.headers.host = 'gateway';
-      dropEndlessTimeout(request.raw.headers);
+      const { headers } = request.raw;
+      headers.host = 'gateway';
+      for (const name of endlessTimeouts((name) => headers[name]?.toString())) delete headers[name];
       drainAfterAnswer(request, reply);
     });
     scope.addHook('preParsing', async (request, _reply, payload) => {
