@@ -13,6 +13,7 @@ import { referenceRoutes } from './reference-routes.ts';
 import { refuse } from './refuse.ts';
 import { logRequests } from './request-log.ts';
 import { answerUnreadable } from './unreadable-request.ts';
+import { watchRoutes } from './wrong-address.ts';
 
 export interface HttpDeps extends PaymentDeps {
   /** Whether the database answers. */
@@ -60,11 +61,12 @@ export function createHttpListener(deps: HttpDeps, pathPrefix: string): HttpList
   const answers = watchAnswers(app.server);
   app.server.maxConnections = limits.connectionsMax;
   logRequests(app, deps.log);
+  const wrongAddress = watchRoutes(app);
   app.addHook('onRequest', (request, reply, done) => {
     if (request.headers.host === undefined && request.raw.httpVersion !== '1.0')
       refuse(deps, request, reply.header('connection', 'close'), noHost);
     // Before the body: whatever it is, it can't make another failure of a wrong path or method.
-    else if (request.is404) refuse(deps, request, reply, wrongAddress(request.url, pathPrefix));
+    else if (request.is404) refuse(deps, request, reply, wrongAddress(request.url));
     else done();
   });
   app.setErrorHandler((error, request, reply) => refuse(deps, request, reply, failureOf(deps, error, request.id)));
@@ -99,21 +101,4 @@ async function close(app: FastifyInstance): Promise<void> {
   await app.close();
   clearInterval(endIdle);
   clearTimeout(cutOff);
-}
-
-const readPaths = new Set(['/health/live', '/health/ready', '/openapi.json', '/docs', '/docs/errors']);
-
-/** No such path, or not with this method. */
-function wrongAddress(url: string, pathPrefix: string): Failure {
-  const path = url.startsWith(pathPrefix) ? url.slice(pathPrefix.length).split('?', 1)[0] : undefined;
-  const allow = methodsOf(path);
-  return allow === undefined ? { kind: 'not_found' } : { kind: 'method_not_allowed', allow };
-}
-
-/** The methods of a path that exists. */
-function methodsOf(path: string | undefined): string | undefined {
-  if (path === '/order') return 'POST';
-  if (path?.startsWith('/order/') || path?.startsWith('/payment/')) return 'GET, HEAD';
-  if (path !== undefined && readPaths.has(path)) return 'GET, HEAD';
-  return undefined;
 }
