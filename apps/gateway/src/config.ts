@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { type CheckoutTemplate, parseCheckoutTemplate } from '@gateway/domain/checkout-link';
 import { isClientId } from '@gateway/domain/credentials';
 import { type BaseUrl, parseBaseUrl } from '@gateway/domain/payment-link';
+import { usualDataDir } from '@gateway/postgres/embedded-cluster';
 
 export interface Config {
   /** The address that both listeners bind, or a name of it. */
@@ -35,9 +35,6 @@ export const startUsage = `Usage: pnpm start, with the configuration in environm
   CHECKOUT_CLIENTS      client ids that may resolve every merchant's payment links (none)
 `;
 
-/** The folder of the repository, where `.data/` lies unless DATA_DIR says otherwise. */
-const repository = fileURLToPath(new URL('../../..', import.meta.url));
-
 /** Reads the configuration from environment variables. Throws one error that tells all problems, one a line. */
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const problems: string[] = [];
@@ -69,7 +66,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       'must be an absolute http or https URL without query or fragment, with only letters, digits and -._~/ in its path',
     ),
     databaseUrl: read('DATABASE_URL', undefined, parseDatabaseUrl, 'must be a postgres:// URL'),
-    dataDir: read('DATA_DIR', resolve(repository, '.data'), (text) => resolve(text), ''),
+    dataDir: read('DATA_DIR', usualDataDir, (text) => resolve(text), ''),
     rateLimit: read('RATE_LIMIT', undefined, parseRate, 'must be a whole number from 1 to 1000000'),
     checkoutTemplate: read(
       'CHECKOUT_URL',

@@ -15,7 +15,11 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { chooseServerUser, expectReachable, platformBinaries, runToEnd, type ServerUser } from './embedded-process.ts';
+
+/** The data folder of this checkout, for everyone who is not told another. */
+export const usualDataDir = fileURLToPath(new URL('../../../.data', import.meta.url));
 
 /** The one superuser that `initdb` makes. */
 export const superuser = 'postgres';

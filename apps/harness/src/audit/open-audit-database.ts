@@ -1,15 +1,12 @@
 import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { resolve } from 'node:path';
+import { placesIn, usualDataDir } from '@gateway/postgres/embedded-cluster';
 import { startEmbeddedPostgres } from '@gateway/postgres/embedded-postgres';
 
 export interface AuditDatabase {
   readonly url: string;
   close(): Promise<void>;
 }
-
-/** Where the gateway keeps its data unless DATA_DIR says otherwise. */
-const usualDataDir = fileURLToPath(new URL('../../../../.data', import.meta.url));
 
 /**
  * The database of a gateway that was started in the same environment: DATABASE_URL, or the embedded PostgreSQL in DATA_DIR.
@@ -18,7 +15,7 @@ const usualDataDir = fileURLToPath(new URL('../../../../.data', import.meta.url)
 export async function openAuditDatabase(env: NodeJS.ProcessEnv): Promise<AuditDatabase> {
   if (env.DATABASE_URL) return { url: env.DATABASE_URL, close: async () => {} };
   const dataDir = env.DATA_DIR ? resolve(env.DATA_DIR) : usualDataDir;
-  if (!existsSync(join(dataDir, 'postgres'))) {
+  if (!existsSync(placesIn(dataDir).folder)) {
     throw new Error(`there is no database to audit in ${dataDir}; set DATABASE_URL or DATA_DIR as the gateway has it`);
   }
   const { url, stop } = await startEmbeddedPostgres({ dataDir });
