@@ -1,9 +1,9 @@
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Credentials } from '@gateway/domain/credentials';
+import { createMerchant as createAccount } from '@gateway/postgres/merchant-accounts';
 import postgres from 'postgres';
 import manifest from '../../../package.json' with { type: 'json' };
-import { createMerchant as createAccount } from '../../gateway/src/new-merchant.ts';
 import { type RunningServer, startServer } from './programs.ts';
 
 const repository = join(import.meta.dirname, '../../..');

@@ -3,8 +3,7 @@ import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Credentials } from '@gateway/domain/credentials';
 import type { BaseUrl } from '@gateway/domain/payment-link';
-import { openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
-import { createMerchant } from './new-merchant.ts';
+import { createMerchant, openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
 import { reasonOf, StartError } from './run.ts';
 
 /** Where the demo merchant's credentials are kept for the next start, readable by the owner alone. */

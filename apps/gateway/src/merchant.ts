@@ -1,10 +1,8 @@
-import { createClientSecret, hashSecret, liveSecretsMax } from '@gateway/domain/credentials';
+import { liveSecretsMax } from '@gateway/domain/credentials';
 import { type MerchantAccounts, openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
 import { readConfig } from './config.ts';
 import { openDatabase } from './database.ts';
 import { type MerchantCommand, merchantUsage, readMerchantCommand } from './merchant-command.ts';
-import { createMerchant } from './new-merchant.ts';
-import { createRandomBytes } from './random-bytes.ts';
 import { onStopSignal, run, StartError } from './run.ts';
 
 /** Merchants read from the database at once. */
@@ -25,17 +23,17 @@ async function openAndCarryOut(command: WorkingCommand): Promise<void> {
   const database = await openDatabase(readConfig(process.env));
   const accounts = openMerchantAccounts(database.url);
   try {
-    await carryOut(command, accounts, database.url);
+    await carryOut(command, accounts);
   } finally {
     await accounts.close();
     await database.close();
   }
 }
 
-async function carryOut(command: WorkingCommand, accounts: MerchantAccounts, databaseUrl: string): Promise<void> {
+async function carryOut(command: WorkingCommand, accounts: MerchantAccounts): Promise<void> {
   switch (command.kind) {
     case 'create': {
-      const { clientId, clientSecret } = await createMerchant(databaseUrl, command.name);
+      const { clientId, clientSecret } = await accounts.create(command.name);
       const made = { name: command.name, client_id: clientId, client_secret: clientSecret };
       return print(
         command.json ? made : `Merchant ${command.name}\n  client id:     ${clientId}\n${secretTold(clientSecret)}`,
@@ -91,13 +89,12 @@ async function addSecret(
   accounts: MerchantAccounts,
   { clientId, endsAt, json }: MerchantCommand & { kind: 'secret add' },
 ): Promise<void> {
-  const clientSecret = createClientSecret(createRandomBytes());
-  const added = await accounts.addSecret(clientId, { hash: hashSecret(clientSecret), endsAt });
+  const added = await accounts.addSecret(clientId, endsAt);
   if (added.kind !== 'added') throw added.kind === 'too_many' ? tooManySecrets(clientId) : unknownClient(clientId);
   print(
     json
-      ? { client_id: clientId, number: added.id, client_secret: clientSecret }
-      : `Secret ${added.id} of ${clientId}\n${secretTold(clientSecret)}`,
+      ? { client_id: clientId, number: added.id, client_secret: added.clientSecret }
+      : `Secret ${added.id} of ${clientId}\n${secretTold(added.clientSecret)}`,
   );
 }
 

@@ -3,8 +3,8 @@ import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } f
 import { OrderService, OrderStatus, ServiceType } from '@gateway/contract/gateway/v1/order_service_pb';
 import { ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
 import { validOrderInput } from '@gateway/domain/testing/order-fields';
+import { createMerchant } from '@gateway/postgres/merchant-accounts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createMerchant } from '../src/new-merchant.ts';
 import { answerOf, credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
 
 let gateway: RunningGateway;

@@ -4,11 +4,11 @@ import { parseCheckoutTemplate } from '@gateway/domain/checkout-link';
 import type { Credentials } from '@gateway/domain/credentials';
 import { parseBaseUrl } from '@gateway/domain/payment-link';
 import { validOrderInput } from '@gateway/domain/testing/order-fields';
+import { createMerchant } from '@gateway/postgres/merchant-accounts';
 import { migrateDatabase } from '@gateway/postgres/migrate';
 import { startThrowawayPostgres } from '@gateway/postgres/testing/throwaway-postgres';
 import { type Gateway, openGateway } from '../src/gateway.ts';
 import type { CallRecord, Log } from '../src/log.ts';
-import { createMerchant } from '../src/new-merchant.ts';
 import type { OrderAnswer } from '../src/order-answer.ts';
 
 /** A gateway on free ports and a database of its own, with one merchant. */

@@ -1,4 +1,11 @@
-import { liveSecretsMax } from '@gateway/domain/credentials';
+import { randomBytes } from 'node:crypto';
+import {
+  type Credentials,
+  createClientId,
+  createClientSecret,
+  hashSecret,
+  liveSecretsMax,
+} from '@gateway/domain/credentials';
 import type { ChecksumMode } from '@gateway/domain/order-checksum';
 import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
@@ -25,10 +32,13 @@ export interface SecretAccount {
   readonly endsAt: Date | null;
 }
 
-/** What operators do with merchants and their secrets. Not for the path of a request. Rejects with an error without values. */
+/**
+ * What operators do with merchants and their secrets. A new secret is in the answer that made it, and nowhere else. Not for the
+ * path of a request. Rejects with an error without values.
+ */
 export interface MerchantAccounts {
   /** Makes a merchant that has one secret without an end. */
-  create(account: { name: string; clientId: string; secretHash: Uint8Array }): Promise<void>;
+  create(name: string): Promise<Credentials>;
   /** In the order of their creation, at most `limit`, after the one with this client id. */
   list(page: { limit: number; afterClientId?: string }): Promise<MerchantAccount[]>;
   /** From the next time that a process reads the merchant: within a second. */
@@ -36,8 +46,8 @@ export interface MerchantAccounts {
   /** Adds a secret unless the client has {@link liveSecretsMax} that work already. */
   addSecret(
     clientId: string,
-    secret: { hash: Uint8Array; endsAt: Date | null },
-  ): Promise<{ kind: 'added'; id: number } | { kind: 'unknown_client' | 'too_many' }>;
+    endsAt: Date | null,
+  ): Promise<{ kind: 'added'; id: number; clientSecret: string } | { kind: 'unknown_client' | 'too_many' }>;
   /** In the order of their creation; `undefined` where there is no such client. */
   listSecrets(clientId: string): Promise<SecretAccount[] | undefined>;
   /**
@@ -64,7 +74,7 @@ export function openMerchantAccounts(url: string): MerchantAccounts {
     }
   };
   return {
-    create: (account) => guarded(() => createMerchant(db, account)),
+    create: (name) => guarded(() => insertMerchant(db, name)),
     list: (page) => guarded(() => listMerchants(db, page)),
     setChecksumMode: (clientId, checksumMode) =>
       guarded(async () => {
@@ -75,21 +85,32 @@ export function openMerchantAccounts(url: string): MerchantAccounts {
           .returning({ id: merchants.id });
         return changed.length === 1 ? 'done' : 'unknown_client';
       }),
-    addSecret: (clientId, secret) => guarded(() => addSecret(db, clientId, secret)),
+    addSecret: (clientId, endsAt) => guarded(() => addSecret(db, clientId, endsAt)),
     listSecrets: (clientId) => guarded(() => listSecrets(db, clientId)),
     endSecret: (clientId, secretId, endsAt) => guarded(() => endSecret(db, clientId, secretId, endsAt)),
     close: () => client.end({ timeout: 1 }),
   };
 }
 
-async function createMerchant(
-  db: PostgresJsDatabase,
-  { name, clientId, secretHash }: Parameters<MerchantAccounts['create']>[0],
-): Promise<void> {
+/** Makes one merchant as {@link MerchantAccounts.create} does, on a connection of its own. */
+export async function createMerchant(url: string, name: string): Promise<Credentials> {
+  const accounts = openMerchantAccounts(url);
+  try {
+    return await accounts.create(name);
+  } finally {
+    await accounts.close();
+  }
+}
+
+async function insertMerchant(db: PostgresJsDatabase, name: string): Promise<Credentials> {
+  const clientId = createClientId(randomBytes);
+  const clientSecret = createClientSecret(randomBytes);
+  const secretHash = hashSecret(clientSecret);
   await db.transaction(async (transaction) => {
     const created = await transaction.insert(merchants).values({ name, clientId }).returning({ id: merchants.id });
     await transaction.insert(clientSecrets).values(created.map(({ id }) => ({ merchantId: id, secretHash })));
   });
+  return { clientId, clientSecret };
 }
 
 function listMerchants(
@@ -119,7 +140,7 @@ function listMerchants(
 function addSecret(
   db: PostgresJsDatabase,
   clientId: string,
-  { hash, endsAt }: Parameters<MerchantAccounts['addSecret']>[1],
+  endsAt: Date | null,
 ): ReturnType<MerchantAccounts['addSecret']> {
   return db.transaction(async (transaction) => {
     // The merchant's row is locked, so that two operators can't both add the last one: in a way that does not hold up orders,
@@ -133,11 +154,12 @@ function addSecret(
     if (merchantId === undefined) return { kind: 'unknown_client' };
     const live = await transaction.$count(clientSecrets, and(eq(clientSecrets.merchantId, merchantId), isLiveSecret));
     if (live >= liveSecretsMax) return { kind: 'too_many' };
+    const clientSecret = createClientSecret(randomBytes);
     const added = await transaction
       .insert(clientSecrets)
-      .values({ merchantId, secretHash: hash, endsAt })
+      .values({ merchantId, secretHash: hashSecret(clientSecret), endsAt })
       .returning({ id: clientSecrets.id });
-    return { kind: 'added', id: added[0]?.id ?? 0 };
+    return { kind: 'added', id: added[0]?.id ?? 0, clientSecret };
   });
 }
 

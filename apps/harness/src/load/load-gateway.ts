@@ -1,8 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createClientId, createClientSecret, hashSecret } from '@gateway/domain/credentials';
 import { startEmbeddedPostgres } from '@gateway/postgres/embedded-postgres';
 import { openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
 import type { Credentials } from '../fixtures/fill-call.ts';
@@ -64,10 +62,7 @@ async function createMerchants(databaseUrl: string, count: number): Promise<Cred
   try {
     const made: Credentials[] = [];
     for (let number = 1; number <= count; number += 1) {
-      const clientId = createClientId(randomBytes);
-      const clientSecret = createClientSecret(randomBytes);
-      await accounts.create({ name: `Load ${number}`, clientId, secretHash: hashSecret(clientSecret) });
-      made.push({ clientId, clientSecret });
+      made.push(await accounts.create(`Load ${number}`));
     }
     return made;
   } finally {
