@@ -2,7 +2,7 @@ import { type Outage, startEmbeddedPostgres } from '@gateway/postgres/embedded-p
 import { migrateDatabase } from '@gateway/postgres/migrate';
 import type { Config } from './config.ts';
 import type { Log } from './log.ts';
-import { reasonOf, StartError } from './run.ts';
+import { messageOf, StartError } from './run.ts';
 
 export interface Database {
   readonly url: string;
@@ -24,7 +24,7 @@ export async function openDatabase(
   } catch (error) {
     await database.close();
     const { hostname, port, pathname } = new URL(database.url);
-    throw new StartError(`The database ${hostname}:${port || '5432'}${pathname} can't be used: ${reasonOf(error)}`);
+    throw new StartError(`The database ${hostname}:${port || '5432'}${pathname} can't be used: ${messageOf(error)}`);
   }
 }
 
@@ -34,7 +34,7 @@ async function openEmbedded(dataDir: string, log: Log | undefined): Promise<Data
     const { url, stop } = await startEmbeddedPostgres({ dataDir, onOutage });
     return { url, embedded: true, close: stop };
   } catch (error) {
-    throw new StartError(`The embedded PostgreSQL did not start: ${reasonOf(error)}`);
+    throw new StartError(`The embedded PostgreSQL did not start: ${messageOf(error)}`);
   }
 }
 

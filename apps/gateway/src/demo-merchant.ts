@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Credentials } from '@gateway/domain/credentials';
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import { createMerchant, openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
-import { reasonOf, StartError } from './run.ts';
+import { messageOf, StartError } from './run.ts';
 
 /** Where the demo merchant's credentials are kept for the next start, readable by the owner alone. */
 const fileName = 'demo-merchant.json';
@@ -14,7 +14,7 @@ export async function keepDemoMerchant(databaseUrl: string, dataDir: string): Pr
   try {
     return await findOrMake(databaseUrl, dataDir);
   } catch (error) {
-    throw new StartError(`The demo merchant could not be made or found in ${dataDir}: ${reasonOf(error)}`);
+    throw new StartError(`The demo merchant could not be made or found in ${dataDir}: ${messageOf(error)}`);
   }
 }
 

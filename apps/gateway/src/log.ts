@@ -63,7 +63,7 @@ export function createLog(): Log {
       writeLines();
       const { name, stack } = error instanceof Error ? error : { name: typeof error, stack: '' };
       const places = stack?.split('\n').filter((line) => /^\s+at /.test(line));
-      logger.error({ ...facts, error: name, reason: reasonOf(error), places }, message);
+      logger.error({ ...facts, error: name, reason: tellableReason(error), places }, message);
     },
     async flush() {
       writeLines();
@@ -112,6 +112,6 @@ function callLine({ request_id, door, merchant_id, code, duration_ms }: CallReco
 }
 
 /** Only messages that are known to hold no value of a request are told. */
-function reasonOf(error: unknown): string | undefined {
+function tellableReason(error: unknown): string | undefined {
   return error instanceof Error && error.name === 'DatabaseFault' ? error.message : undefined;
 }

@@ -6,7 +6,7 @@ export class StartError extends Error {
 }
 
 /** What an error says, for the sentence of a {@link StartError}. */
-export function reasonOf(error: unknown): string {
+export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : 'unknown';
 }
 
