@@ -5,7 +5,7 @@ import { givenAddresses } from '../command-line.ts';
 import type { GatewayAddresses } from '../gateway-process.ts';
 import { arrivalsOf, bursts, constantRate, type Phase } from './arrivals.ts';
 import { loadProfile, type Profile, usual } from './profile.ts';
-import { type LoadSettings, modes, protocols, type Thresholds } from './settings.ts';
+import { type LoadSettings, modes, protocols, settingsMax, type Thresholds } from './settings.ts';
 
 export interface LoadOptions {
   readonly settings: LoadSettings;
@@ -64,9 +64,9 @@ export async function readLoadOptions(args: readonly string[]): Promise<LoadOpti
     mode: chosen('mode', values.mode, modes) ?? base.mode,
     protocol: chosen('protocol', values.protocol, protocols) ?? base.protocol,
     phases: phasesOf(values, base),
-    connections: whole(values, 'connections', 1, 5_000) ?? base.connections,
-    underWayMax: whole(values, 'under-way-max', 1, 100_000) ?? base.underWayMax,
-    merchants: whole(values, 'merchants', 1, 1_000) ?? base.merchants,
+    connections: whole(values, 'connections', 1, settingsMax.connections) ?? base.connections,
+    underWayMax: whole(values, 'under-way-max', 1, settingsMax.underWay) ?? base.underWayMax,
+    merchants: whole(values, 'merchants', 1, settingsMax.merchants) ?? base.merchants,
     replayShare: number(values, 'replay-share', 0, 1) ?? base.replayShare,
     invalidShare: number(values, 'invalid-share', 0, 1) ?? base.invalidShare,
     thresholds: thresholdsOf(values, base.thresholds),
@@ -106,9 +106,9 @@ function phasesOf(values: Values, { mode, phases: base }: Profile): readonly Pha
   if ([values.rate, values.duration, values['ramp-to'], values.burst].every((value) => value === undefined))
     return base;
   const closed = (values.mode ?? mode) === 'closed';
-  const rate = number(values, 'rate', 0, 1_000_000) ?? (closed ? 0 : onlyRateOf(base));
+  const rate = number(values, 'rate', 0, settingsMax.rate) ?? (closed ? 0 : onlyRateOf(base));
   const seconds = secondsOf('--duration', values.duration) ?? base.reduce((sum, phase) => sum + phase.seconds, 0);
-  const rampTo = number(values, 'ramp-to', 0, 1_000_000);
+  const rampTo = number(values, 'ramp-to', 0, settingsMax.rate);
   if (rampTo !== undefined && values.burst !== undefined) throw new Error('--ramp-to and --burst exclude each other');
   if (rampTo !== undefined) return [{ seconds, rateFrom: rate, rateTo: rampTo }];
   if (values.burst === undefined) return constantRate(rate, seconds);
@@ -117,7 +117,7 @@ function phasesOf(values: Values, { mode, phases: base }: Profile): readonly Pha
   const burstSeconds = secondsOf('the length of --burst', length);
   const everySeconds = secondsOf('the period of --burst', every);
   const complete = burstSeconds !== undefined && everySeconds !== undefined && rest.length === 0;
-  if (!complete || !(burstRate > 0 && burstRate <= 1_000_000) || burstSeconds > everySeconds) {
+  if (!complete || !(burstRate > 0 && burstRate <= settingsMax.rate) || burstSeconds > everySeconds) {
     throw new Error('--burst must be RATE:LENGTH:EVERY, such as 2000:2s:10s');
   }
   return bursts({ rate, seconds, burstRate, burstSeconds, everySeconds });
@@ -131,7 +131,7 @@ function onlyRateOf(phases: readonly Phase[]): number {
 }
 
 function thresholdsOf(values: Values, base: Thresholds): Thresholds {
-  const p99 = number(values, 'p99-ms', 0, 600_000);
+  const p99 = number(values, 'p99-ms', 0, settingsMax.p99Ms);
   const errors = number(values, 'error-rate', 0, 1);
   const dropped = number(values, 'dropped-rate', 0, 1);
   return {
@@ -147,7 +147,8 @@ function secondsOf(what: string, written: string | undefined): number | undefine
   if (written === undefined) return undefined;
   const [, amount, unit = 's'] = /^(\d+(?:\.\d+)?)(s|m|h)?$/.exec(written) ?? [];
   const seconds = Number(amount) * ({ s: 1, m: 60, h: 3_600 }[unit] ?? 1);
-  if (!(seconds > 0 && seconds <= 86_400)) throw new Error(`${what} must be a time up to a day, such as 30s or 2m`);
+  if (!(seconds > 0 && seconds <= settingsMax.seconds))
+    throw new Error(`${what} must be a time up to a day, such as 30s or 2m`);
   return seconds;
 }
 

@@ -3,8 +3,9 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { JsonShape } from '../fixtures/json-shape.ts';
 import { readJson } from '../fixtures/written-number.ts';
+import { messageOf } from '../message-of.ts';
 import type { Phase } from './arrivals.ts';
-import { type LoadSettings, modes, protocols, type Thresholds } from './settings.ts';
+import { type LoadSettings, modes, protocols, settingsMax, type Thresholds } from './settings.ts';
 
 /** The profiles of this room. */
 export const profilesFolder = fileURLToPath(new URL('../../profiles', import.meta.url));
@@ -18,12 +19,7 @@ export class ProfileFault extends Error {
 
 export type Profile = Omit<LoadSettings, 'seed' | 'workers'>;
 
-/** Bounds of what makes sense: a day, a rate that no single machine sends, and sockets below its file descriptors. */
-const secondsMax = 86_400;
-const rateMax = 1_000_000;
-const connectionsMax = 5_000;
-const underWayMaxMax = 100_000;
-const merchantsMax = 1_000;
+/** The phases are kept as often as they are repeated. */
 const repeatMax = 10_000;
 
 const members = [
@@ -46,7 +42,7 @@ export async function loadProfile(nameOrFile: string): Promise<Profile> {
     return parseProfile(file.replace(/\.json$/, ''), await readFile(path, 'utf8'));
   } catch (error) {
     const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-    throw new ProfileFault(file, missing ? 'there is no such file' : error instanceof Error ? error.message : 'unread');
+    throw new ProfileFault(file, missing ? 'there is no such file' : messageOf(error));
   }
 }
 
@@ -56,15 +52,15 @@ export function parseProfile(name: string, text: string): Profile {
   const replayShare = shape.numberIfAny('replay_share', 0, 1) ?? usual.replayShare;
   const invalidShare = shape.numberIfAny('invalid_share', 0, 1) ?? usual.invalidShare;
   if (replayShare + invalidShare > 1) throw shape.fault('replay_share', 'and invalid_share must not exceed 1 together');
-  const connections = integer(shape, 'connections', connectionsMax) ?? usual.connections;
+  const connections = integer(shape, 'connections', settingsMax.connections) ?? usual.connections;
   return {
     profile: name,
     mode: chosen(shape, 'mode', modes) ?? 'open',
     protocol: chosen(shape, 'protocol', protocols) ?? 'json',
     phases: parsePhases(shape),
     connections,
-    underWayMax: integer(shape, 'under_way_max', underWayMaxMax) ?? usual.underWayMax,
-    merchants: integer(shape, 'merchants', merchantsMax) ?? usual.merchants,
+    underWayMax: integer(shape, 'under_way_max', settingsMax.underWay) ?? usual.underWayMax,
+    merchants: integer(shape, 'merchants', settingsMax.merchants) ?? usual.merchants,
     replayShare,
     invalidShare,
     thresholds: shape.has('thresholds') ? parseThresholds(shape.object('thresholds')) : {},
@@ -74,23 +70,24 @@ export function parseProfile(name: string, text: string): Profile {
 function parsePhases(shape: JsonShape): Phase[] {
   const once = shape.list('phases').map((value, index): Phase => {
     const phase = new JsonShape(`phase ${index + 1}`, value, ['seconds', 'rate', 'to']);
-    const seconds = phase.numberIfAny('seconds', 0.001, secondsMax);
-    const rateFrom = phase.numberIfAny('rate', 0, rateMax);
+    const seconds = phase.numberIfAny('seconds', 0.001, settingsMax.seconds);
+    const rateFrom = phase.numberIfAny('rate', 0, settingsMax.rate);
     if (seconds === undefined) throw phase.fault('seconds', 'is missing');
     if (rateFrom === undefined) throw phase.fault('rate', 'is missing');
-    return { seconds, rateFrom, rateTo: phase.numberIfAny('to', 0, rateMax) ?? rateFrom };
+    return { seconds, rateFrom, rateTo: phase.numberIfAny('to', 0, settingsMax.rate) ?? rateFrom };
   });
   if (once.length === 0) throw shape.fault('phases', 'must hold a phase');
   const repeat = integer(shape, 'repeat', repeatMax) ?? 1;
   const seconds = repeat * once.reduce((sum, phase) => sum + phase.seconds, 0);
-  if (seconds > secondsMax) throw shape.fault('phases', `must not last longer than ${secondsMax} s in all`);
+  if (seconds > settingsMax.seconds)
+    throw shape.fault('phases', `must not last longer than ${settingsMax.seconds} s in all`);
   return Array.from({ length: repeat }, () => once).flat();
 }
 
 function parseThresholds(value: unknown): Thresholds {
   const shape = new JsonShape('thresholds', value, ['p99_ms', 'error_rate', 'dropped_rate', 'lost']);
   const limits: Thresholds = {
-    ...limit(shape, 'p99_ms', 600_000),
+    ...limit(shape, 'p99_ms', settingsMax.p99Ms),
     ...limit(shape, 'error_rate', 1),
     ...limit(shape, 'dropped_rate', 1),
     ...limit(shape, 'lost', Number.MAX_SAFE_INTEGER),

@@ -44,6 +44,11 @@ export interface LoadSettings {
   readonly thresholds: Thresholds;
 }
 
+/** Bounds of what makes sense: a day, a rate that no single machine sends, and sockets below its file descriptors. */
+export const settingsMax = {
+  ...{ seconds: 86_400, rate: 1_000_000, connections: 5_000, underWay: 100_000, merchants: 1_000, p99Ms: 600_000 },
+} as const;
+
 /** The doors that a protocol uses. */
 export function doorsOf(protocol: Protocol): readonly [Door, ...Door[]] {
   return protocol === 'mixed' ? doors : [protocol];
