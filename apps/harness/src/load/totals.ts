@@ -56,81 +56,88 @@ interface OpenSecond extends Omit<SecondTotals, 'p50_ms' | 'p99_ms' | 'max_ms' |
 const openSecondsMax = 30;
 
 export function createTotals(): Totals {
-  const sums = { sent: 0, done: 0, right: 0, errors: 0, dropped: 0, unanswered: 0 };
-  const outcomes = new Map<string, { count: number; wrong: number }>();
-  const latencies = createLatencies();
-  const lateness = createLatencies();
-  const byDoor = new Map<Door, Latencies>();
   const seconds = new Map<number, OpenSecond>();
   let newest = 0;
-
-  return {
-    add(part) {
+  const totals = {
+    ...{ sent: 0, done: 0, right: 0, errors: 0, dropped: 0, unanswered: 0 },
+    outcomes: new Map<string, { count: number; wrong: number }>(),
+    latencies: createLatencies(),
+    lateness: createLatencies(),
+    byDoor: new Map<Door, Latencies>(),
+    add(part: SecondPart) {
       const second = seconds.get(part.second) ?? emptySecond(part.second);
       seconds.set(part.second, second);
       newest = Math.max(newest, part.second);
-      for (const door of doors) {
-        const encoded = part.latencies[door];
-        if (encoded === undefined) continue;
-        const decoded = decodeLatencies(encoded);
-        const kept = byDoor.get(door) ?? createLatencies();
-        byDoor.set(door, kept);
-        for (const into of [latencies, kept, second.latencies]) into?.add(decoded);
-      }
-      lateness.add(decodeLatencies(part.lateness));
-      for (const [outcome, { count, wrong }] of Object.entries(part.outcomes)) {
-        const before = outcomes.get(outcome) ?? { count: 0, wrong: 0 };
-        outcomes.set(outcome, { count: before.count + count, wrong: before.wrong + wrong });
-        const answers = isAnswer(outcome) ? count : 0;
-        second.done += answers;
-        second.wrong += wrong;
-        sums.done += answers;
-        sums.right += count - wrong;
-        sums.errors += wrong;
-      }
-      part.bands.forEach((count, band) => {
-        second.bands[band] = (second.bands[band] ?? 0) + count;
-      });
-      second.sent += part.sent;
-      second.dropped += part.dropped;
-      second.wrong += part.unanswered;
-      second.underWay += part.underWay;
-      sums.sent += part.sent;
-      sums.dropped += part.dropped;
-      sums.unanswered += part.unanswered;
-      sums.errors += part.unanswered;
+      addCounts(part, totals, second);
+      addOutcomes(part, totals, second);
+      addLatencies(part, totals, second);
       closeOld(seconds.get(newest - openSecondsMax));
     },
-    giveUp(calls) {
-      sums.unanswered += calls;
-      sums.errors += calls;
+    giveUp(calls: number) {
+      totals.unanswered += calls;
+      totals.errors += calls;
       const second = seconds.get(newest);
       if (second !== undefined) second.wrong += calls;
-    },
-    get sent() {
-      return sums.sent;
-    },
-    get done() {
-      return sums.done;
-    },
-    get right() {
-      return sums.right;
-    },
-    get errors() {
-      return sums.errors;
-    },
-    get dropped() {
-      return sums.dropped;
-    },
-    get unanswered() {
-      return sums.unanswered;
     },
     get underWay() {
       return seconds.get(newest)?.underWay ?? 0;
     },
-    ...{ outcomes, latencies, lateness, byDoor },
     seconds: () => Array.from({ length: seconds.size === 0 ? 0 : newest + 1 }, (_, at) => told(seconds.get(at), at)),
   };
+  return totals;
+}
+
+/** What grows with each part, for the run as a whole. */
+interface Sums {
+  sent: number;
+  done: number;
+  right: number;
+  errors: number;
+  dropped: number;
+  unanswered: number;
+  readonly outcomes: Map<string, { count: number; wrong: number }>;
+  readonly latencies: Latencies;
+  readonly lateness: Latencies;
+  readonly byDoor: Map<Door, Latencies>;
+}
+
+function addCounts(part: SecondPart, sums: Sums, second: OpenSecond): void {
+  second.sent += part.sent;
+  second.dropped += part.dropped;
+  second.wrong += part.unanswered;
+  second.underWay += part.underWay;
+  sums.sent += part.sent;
+  sums.dropped += part.dropped;
+  sums.unanswered += part.unanswered;
+  sums.errors += part.unanswered;
+}
+
+function addOutcomes(part: SecondPart, sums: Sums, second: OpenSecond): void {
+  for (const [outcome, { count, wrong }] of Object.entries(part.outcomes)) {
+    const before = sums.outcomes.get(outcome) ?? { count: 0, wrong: 0 };
+    sums.outcomes.set(outcome, { count: before.count + count, wrong: before.wrong + wrong });
+    const answers = isAnswer(outcome) ? count : 0;
+    second.done += answers;
+    second.wrong += wrong;
+    sums.done += answers;
+    sums.right += count - wrong;
+    sums.errors += wrong;
+  }
+}
+
+function addLatencies(part: SecondPart, sums: Sums, second: OpenSecond): void {
+  for (const door of doors) {
+    const encoded = part.latencies[door];
+    if (encoded === undefined) continue;
+    const decoded = decodeLatencies(encoded);
+    const kept = sums.byDoor.get(door) ?? createLatencies();
+    sums.byDoor.set(door, kept);
+    for (const into of [sums.latencies, kept, second.latencies]) into?.add(decoded);
+  }
+  sums.lateness.add(decodeLatencies(part.lateness));
+  part.bands.forEach((count, band) => {
+    second.bands[band] = (second.bands[band] ?? 0) + count;
+  });
 }
 
 function emptySecond(second: number): OpenSecond {
