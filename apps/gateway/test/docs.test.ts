@@ -1,9 +1,15 @@
 import { readFile } from 'node:fs/promises';
+import { liveSecretsMax } from '@gateway/domain/credentials';
+import { orderCurrencyCodes } from '@gateway/domain/currency';
+import { failures } from '@gateway/domain/failure';
 import { fieldRules } from '@gateway/domain/field-rules';
+import { amountHundredthsMax, formatAmount } from '@gateway/domain/money';
 import { orderFieldNames } from '@gateway/domain/order-fields';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import manifest from '../../../package.json' with { type: 'json' };
 import { collection } from '../docs/collection.ts';
 import { errorsPage } from '../docs/errors-page.ts';
+import { callTimeoutMs, drainTimeoutMs, messageBytesMax } from '../src/limits.ts';
 import { type RunningGateway, runGateway } from './running-gateway.ts';
 
 const docs = new URL('../../../docs/', import.meta.url);
@@ -32,12 +38,38 @@ test('docs/creating-orders.md names every field once, with the length that its r
     // The first name stands in full, of others that differ in the last word only that: `_state`.
     for (const name of [first, ...others.map((end) => first.replace(/_[a-z]+$/, end))]) told.set(name, rule);
   }
+  expectLengths(told);
+});
+
+test('the contract names every field once, with the length that its rule allows', async () => {
+  const text = await readFile(new URL('../proto/gateway/v1/order_service.proto', docs), 'utf8');
+  const fields = text.matchAll(/((?: +\/\/ .+\n)+) +optional \w+ (\w+) =/g);
+  expectLengths(new Map([...fields].map(([, comment = '', name = '']) => [name, comment])));
+});
+
+function expectLengths(told: ReadonlyMap<string, string>): void {
   expect([...told.keys()]).toEqual([...orderFieldNames]);
   for (const [name, rule] of Object.entries(fieldRules)) {
     if (rule.kind !== 'text') continue;
     const lengths = told.get(name)?.match(/(?:up to|\d to) (\d[\d,]*)\b/)?.[1];
     expect([name, Number(lengths?.replace(',', ''))]).toEqual([name, rule.lengthMax]);
   }
+}
+
+test('the numbers that are told in sentences are those that hold', async () => {
+  const [orders = '', operations = ''] = await Promise.all(
+    ['creating-orders.md', 'operations.md'].map(async (file) =>
+      (await readFile(new URL(file, docs), 'utf8')).replace(/\s+/g, ' '),
+    ),
+  );
+  const amountMax = Number(formatAmount(amountHundredthsMax)).toLocaleString('en');
+  expect(orders).toContain(`at most ${amountMax}, `);
+  expect(orders).toContain(`: ${orderCurrencyCodes.length} codes`);
+  expect(operations).toContain(`a client has up to ${liveSecretsMax} that work`);
+  expect(operations).toContain(`A call has ${callTimeoutMs / 1_000} seconds in all`);
+  expect(operations).toContain(`calls under way get ${drainTimeoutMs / 1_000} seconds to finish`);
+  expect(operations).toContain(`run the gateway itself: \`${manifest.scripts.start}\``);
+  expect(failures.body_too_large.when).toContain(`larger than ${messageBytesMax / 1_024} KiB`);
 });
 
 interface Item {
