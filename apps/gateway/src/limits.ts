@@ -2,6 +2,8 @@ import type { Http2Limits } from '@gateway/http2/limits';
 
 // Every bound of the two listeners in one place, each with its reason.
 
+import { fieldRules } from '@gateway/domain/field-rules';
+
 /** The largest body or message, in bytes: an order with every field at its limit takes about 20 KiB as UTF-8. */
 export const messageBytesMax = 65_536;
 
@@ -11,8 +13,8 @@ export const callTimeoutMs = 5_000;
 /** HTTP/1.1 and HTTP/2: the headers of a request. Ours take a few hundred bytes; proxies add some. */
 export const headerBytesMax = 16_384;
 
-/** A value in a path: an order_id of 128 code points of four bytes each, percent-encoded. */
-export const pathParameterMax = 1_536;
+/** A value in a path: the longest order_id, of code points of four bytes each, percent-encoded. */
+export const pathParameterMax = fieldRules.order_id.lengthMax * '%F0%9F%98%80'.length;
 
 /** A connection that has not sent a request's headers after this long is ended. */
 export const headersTimeoutMs = 5_000;
