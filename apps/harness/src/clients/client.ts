@@ -8,6 +8,9 @@ export function isBinary(door: Door): boolean {
   return door === 'grpc' || door === 'grpc-web';
 }
 
+/** The path of `CreateOrder` below the base URL. */
+export const createOrderPath = '/gateway.v1.OrderService/CreateOrder';
+
 /** No request waits longer for its answer. The gateway's own budget is 5 s, so a healthy one always answers first. */
 export const requestTimeoutMs = 10_000;
 

@@ -1,7 +1,7 @@
 import type { JsonValue } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { errorFromJson } from '@connectrpc/connect/protocol-connect';
-import type { Client } from './client.ts';
+import { type Client, createOrderPath } from './client.ts';
 import { causeOf, createHttpExchange } from './http-exchange.ts';
 import { rpcRefusal, rpcSuccess } from './rpc-answer.ts';
 
@@ -16,7 +16,7 @@ export function createConnectClient(httpUrl: string): Client {
     async send(call) {
       try {
         const headers = { ...call.headers, 'connect-protocol-version': '1' };
-        const answer = await exchange.send('/gateway.v1.OrderService/CreateOrder', { ...call, headers });
+        const answer = await exchange.send(createOrderPath, { ...call, headers });
         const json: JsonValue = JSON.parse(answer.bodyText);
         const answerHeaders = new Headers(answer.headers);
         if (answer.status === 200) return rpcSuccess(json, answerHeaders);

@@ -5,7 +5,7 @@ import {
   ServiceType,
 } from '@gateway/contract/gateway/v1/order_service_pb';
 import { binaryOrder } from '../clients/binary-order.ts';
-import { type Door, isBinary } from '../clients/client.ts';
+import { createOrderPath, type Door, isBinary } from '../clients/client.ts';
 import { type Credentials, fillCall } from '../fixtures/fill-call.ts';
 import type { FixtureCall } from '../fixtures/fixture.ts';
 import type { FixtureSet } from '../fixtures/load-fixtures.ts';
@@ -36,7 +36,6 @@ export interface CallMakerOptions {
   readonly credentials: readonly Credentials[];
 }
 
-const rpcPath = '/gateway.v1.OrderService/CreateOrder';
 const kept = ['created', 'replayed'] as const;
 
 /**
@@ -83,7 +82,7 @@ export function framed(message: Uint8Array): Uint8Array {
 }
 
 function pathAt(door: Door): string {
-  return door === 'json' ? '/order' : rpcPath;
+  return door === 'json' ? '/order' : createOrderPath;
 }
 
 function headersAt(door: Door, { clientId, clientSecret }: Credentials): Record<string, string> {
