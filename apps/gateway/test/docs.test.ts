@@ -5,11 +5,14 @@ import { failures } from '@gateway/domain/failure';
 import { fieldRules } from '@gateway/domain/field-rules';
 import { amountHundredthsMax, formatAmount } from '@gateway/domain/money';
 import { orderFieldNames } from '@gateway/domain/order-fields';
+import { parseBaseUrl } from '@gateway/domain/payment-link';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import manifest from '../../../package.json' with { type: 'json' };
 import { collection } from '../docs/collection.ts';
 import { errorsPage } from '../docs/errors-page.ts';
+import { demoBanner } from '../src/demo-merchant.ts';
 import { callTimeoutMs, drainTimeoutMs, messageBytesMax } from '../src/limits.ts';
+import { pageLanguages } from '../src/payment-page/page-texts.ts';
 import { type RunningGateway, runGateway } from './running-gateway.ts';
 
 const docs = new URL('../../../docs/', import.meta.url);
@@ -56,9 +59,18 @@ function expectLengths(told: ReadonlyMap<string, string>): void {
   }
 }
 
-test('the numbers that are told in sentences are those that hold', async () => {
-  const [orders = '', operations = ''] = await Promise.all(
-    ['creating-orders.md', 'operations.md'].map(async (file) =>
+test('the README shows the request that a first start prints', async () => {
+  const readme = await readFile(new URL('../README.md', docs), 'utf8');
+  const baseUrl = parseBaseUrl('http://localhost:8080');
+  if (baseUrl === undefined) throw new Error('no base URL');
+  const banner = demoBanner({ clientId: '<APP_ID>', clientSecret: '<SECRET_KEY>' }, baseUrl);
+  const request = /^curl .+/ms.exec(banner)?.[0] ?? 'no request';
+  expect(readme).toContain(request.trimEnd());
+});
+
+test('the numbers and lists that are told in sentences are those that hold', async () => {
+  const [orders = '', operations = '', paymentPage = ''] = await Promise.all(
+    ['creating-orders.md', 'operations.md', 'payment-page.md'].map(async (file) =>
       (await readFile(new URL(file, docs), 'utf8')).replace(/\s+/g, ' '),
     ),
   );
@@ -69,6 +81,9 @@ test('the numbers that are told in sentences are those that hold', async () => {
   expect(operations).toContain(`A call has ${callTimeoutMs / 1_000} seconds in all`);
   expect(operations).toContain(`calls under way get ${drainTimeoutMs / 1_000} seconds to finish`);
   expect(operations).toContain(`run the gateway itself: \`${manifest.scripts.start}\``);
+  const languages = new Intl.DisplayNames('en', { type: 'language' });
+  const spoken = pageLanguages.map((language) => languages.of(language) ?? language);
+  expect(paymentPage).toContain(`speaks ${new Intl.ListFormat('en-GB').format(spoken)}, `);
   expect(failures.body_too_large.when).toContain(`larger than ${messageBytesMax / 1_024} KiB`);
 });
 
