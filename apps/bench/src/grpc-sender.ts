@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { create, toBinary } from '@bufbuild/protobuf';
-import { CreateOrderRequestSchema, ServiceType } from '@gateway/contract/gateway/v1/order_service_pb';
+import { fromJson, toBinary } from '@bufbuild/protobuf';
+import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
+import { validOrderInput } from '@gateway/domain/testing/order-fields';
 import { type GrpcConnection, type GrpcConnectionOptions, openGrpcConnection } from './grpc-connection.ts';
 import { type LoadOptions, type LoadResult, percentile, settlingSeconds } from './load.ts';
 
@@ -133,26 +134,9 @@ function messages({ run, replays }: GrpcLoadOptions): Pick<GrpcConnectionOptions
   };
 }
 
-/** The same order that `order.lua` sends. */
+/** The order that all senders send. */
 export function orderMessage(orderId: string): Uint8Array {
-  const order = create(CreateOrderRequestSchema, {
-    orderId,
-    orderAmount: 1249.5,
-    orderCurrency: 'EUR',
-    orderNote: 'Two walnut shelves and one reading lamp',
-    serviceType: ServiceType.PHYSICAL_GOODS,
-    customerName: 'Noor van der Linden',
-    customerEmail: 'noor.vanderlinden@example.com',
-    customerPhone: '+31 20 555 0142',
-    customerAddressLine1: 'Lindengracht 88',
-    customerAddressLine2: 'Second floor',
-    customerAddressCity: 'Amsterdam',
-    customerAddressState: 'Noord-Holland',
-    customerAddressCountry: 'Netherlands',
-    customerAddressPostalCode: '1015 KK',
-    orderChecksum: 'made-by-the-shop-7d1c',
-    returnUrl: 'https://shop.example.com/checkout/return?cart=5521',
-  });
+  const order = fromJson(CreateOrderRequestSchema, validOrderInput({ order_id: orderId }));
   return toBinary(CreateOrderRequestSchema, order);
 }
 

@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import { validOrderInput } from '@gateway/domain/testing/order-fields';
 import { expect, onTestFinished, test } from 'vitest';
 import { isInstalled } from './programs.ts';
 import { countedIn, sendJsonByWrk } from './senders.ts';
@@ -35,6 +37,15 @@ test.runIf(hasWrk)(
     expect(answers).toBeLessThanOrEqual(came.answers);
   },
   30_000,
+);
+
+test.each(['order.lua', 'order.sql', 'lone-insert.ts', 'growth.ts'])(
+  '%s has the order that all senders send',
+  async (file) => {
+    const text = await readFile(new URL(file, import.meta.url), 'utf8');
+    const { order_id: _, ...values } = validOrderInput();
+    for (const value of Object.values(values)) expect(text).toContain(String(value));
+  },
 );
 
 test('on a schedule, pgbench is judged by all that was due in the counted time, also what ended after it or never began', () => {
