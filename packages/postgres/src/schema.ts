@@ -1,3 +1,4 @@
+import { amountDecimals, amountHundredthsMax } from '@gateway/domain/money';
 import { orderStatuses } from '@gateway/domain/order';
 import { checksumModes } from '@gateway/domain/order-checksum';
 import { serviceTypes } from '@gateway/domain/order-fields';
@@ -20,6 +21,9 @@ import {
 // merchants, so that the tables can be sharded by merchant_id unchanged.
 
 const bytea = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => 'bytea' });
+
+/** Of the largest amount, whose last {@link amountDecimals} are decimals. */
+const amountDigits = amountHundredthsMax.toString().length;
 
 const moment = (name: string) => timestamp(name, { precision: 3, withTimezone: true, mode: 'date' });
 
@@ -62,7 +66,7 @@ export const orders = pgTable(
     orderStatus: text('order_status', { enum: orderStatuses }).notNull(),
     createdAt: moment('created_at').notNull(),
     orderId: text('order_id').notNull(),
-    orderAmount: numeric('order_amount', { precision: 15, scale: 2 }).notNull(),
+    orderAmount: numeric('order_amount', { precision: amountDigits, scale: amountDecimals }).notNull(),
     orderCurrency: text('order_currency').notNull(),
     orderNote: text('order_note').notNull(),
     serviceType: text('service_type', { enum: serviceTypes }).notNull(),
