@@ -2,7 +2,7 @@ import { fromJson } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import { parseCheckoutTemplate } from '@gateway/domain/checkout-link';
 import type { Credentials } from '@gateway/domain/credentials';
-import { parseBaseUrl } from '@gateway/domain/payment-link';
+import { parseBaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
 import { validOrderInput } from '@gateway/domain/testing/order-fields';
 import { createMerchant } from '@gateway/postgres/merchant-accounts';
 import { migrateDatabase } from '@gateway/postgres/migrate';
@@ -51,7 +51,6 @@ export async function runGateway(
     },
     log,
   );
-  const path = new URL(gateway.baseUrl).pathname.replace(/\/$/, '');
   return {
     ...gateway,
     databaseUrl: postgres.url,
@@ -59,7 +58,7 @@ export async function runGateway(
     checkoutCredentials,
     calls,
     faults,
-    url: `http://127.0.0.1:${gateway.httpPort}${path}`,
+    url: `http://127.0.0.1:${gateway.httpPort}${pathPrefixOf(gateway.baseUrl)}`,
     grpcUrl: `http://127.0.0.1:${gateway.grpcPort}`,
     stopPostgres: () => postgres.stop(),
     async close() {
