@@ -10,6 +10,7 @@ import { ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
 import type { MerchantId } from '@gateway/domain/merchant';
 import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
 import { expect, test } from 'vitest';
+import { messageBytesMax } from '../src/limits.ts';
 import { createOrderPath, frame, openSession, type RawCall, sendCall } from './grpc-call.ts';
 import { credentials, type RunningListener, runGrpcListener } from './grpc-listeners.ts';
 import { credentialHeaders, orderMessage } from './running-gateway.ts';
@@ -20,6 +21,9 @@ const testTimeoutMs = 60_000;
 const goneAfterMs = 15_000;
 
 const headers = { 'content-type': 'application/grpc', ...credentialHeaders(credentials) };
+
+/** The head of the largest message, and nothing of it. */
+const announcement = [frame(Buffer.alloc(0), { length: messageBytesMax })];
 
 function ordinary(orderId: string): RawCall {
   const data = toBinary(CreateOrderRequestSchema, create(CreateOrderRequestSchema, orderMessage(orderId)));
@@ -304,9 +308,15 @@ test(
   testTimeoutMs,
 );
 
-test(
-  'a message that is only announced takes no room, also where Connect reads it',
-  async () => {
+test.each([
+  ['of the lane', { 'content-type': 'application/grpc' }, announcement],
+  ['in compressed gRPC', { 'content-type': 'application/grpc', 'grpc-encoding': 'gzip' }, announcement],
+  ['in gRPC with JSON', { 'content-type': 'application/grpc+json' }, announcement],
+  ['in gRPC-Web', { 'content-type': 'application/grpc-web+proto' }, announcement],
+  ['in Connect', { 'content-type': 'application/proto', 'content-length': String(messageBytesMax) }, []],
+])(
+  'a message %s that is only announced takes no room',
+  async (_, mediaType, pieces) => {
     let admitted = 0;
     const listener = await runGrpcListener({
       async authenticate() {
@@ -317,14 +327,12 @@ test(
     const session = openSession(listener.port);
     try {
       const before = process.memoryUsage().arrayBuffers;
-      const announced = { ...headers, 'content-type': 'application/proto', 'content-length': '65536' };
-      const calls = Array.from({ length: 200 }, () =>
-        sendCall(session, { headers: announced, pieces: [], ends: false }),
-      );
+      const announced = { headers: { ...headers, ...mediaType }, pieces, ends: false };
+      const calls = Array.from({ length: 200 }, () => sendCall(session, announced));
       await expect.poll(() => admitted).toBe(200);
       await promisify(session.ping.bind(session))();
       // A quarter of what was announced is far more than 200 calls need.
-      expect(process.memoryUsage().arrayBuffers - before).toBeLessThan((200 * 65_536) / 4);
+      expect(process.memoryUsage().arrayBuffers - before).toBeLessThan((200 * messageBytesMax) / 4);
       session.destroy();
       await Promise.all(calls);
     } finally {

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { validOrderInput } from '@gateway/domain/testing/order-fields';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { callTimeoutMs } from '../src/limits.ts';
+import { callTimeoutMs, messageBytesMax } from '../src/limits.ts';
 import { createOrderPath } from './grpc-call.ts';
 import { credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
 
@@ -197,6 +197,31 @@ test('messages that are sent byte by byte are answered, and keep no others from 
   expect((await postOrder(gateway, validOrderInput({ order_id: 'beside-bytes' }))).status).toBe(201);
   for (const answer of await Promise.all(answers)) expect(answer).toMatch(/^HTTP\/1\.1 200 [\s\S]+grpc-status: 13/);
 }, 20_000);
+
+test.each([
+  [
+    'in gRPC-Web',
+    'application/grpc-web+proto',
+    'transfer-encoding: chunked',
+    '5\r\n\u0000\u0000\u0001\u0000\u0000\r\n',
+  ],
+])('a message %s that is only announced takes no room', async (_, mediaType, length, head) => {
+  const text = postHead(gateway, createOrderPath, length, 'expect: 100-continue') + head;
+  const bytes = Buffer.from(text.replace('application/json', mediaType), 'latin1');
+  expect((await postOrder(gateway, '{}')).status).toBe(400);
+  const before = process.memoryUsage().arrayBuffers;
+  const sockets = Array.from({ length: 200 }, () => connect(gateway.httpPort, '127.0.0.1'));
+  try {
+    for (const socket of sockets) socket.write(bytes);
+    // The gateway asks for the body of each, and what it reads of them comes before an order that is sent then.
+    await Promise.all(sockets.map((socket) => once(socket, 'data')));
+    expect((await postOrder(gateway, validOrderInput({ order_id: `beside-${mediaType}` }))).status).toBe(201);
+    // A quarter of what was announced is far more than 200 requests need.
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan((200 * messageBytesMax) / 4);
+  } finally {
+    for (const socket of sockets) socket.destroy();
+  }
+});
 
 test.each([
   ['GET', '/health/live', {}, 200],

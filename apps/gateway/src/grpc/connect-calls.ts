@@ -7,8 +7,8 @@ import type { Answer, ServerStream, StreamListener } from '@gateway/http2/server
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { requestIdOf } from '../request-id.ts';
 import { endlessTimeouts } from './endless-timeout.ts';
-import { inGrowingPieces } from './growing-pieces.ts';
 import { orderServiceOptions, orderServiceRoutes } from './order-service.ts';
+import { inWholeMessages } from './whole-messages.ts';
 
 /** Calls that Connect's own handlers answer, each on its stream. All methods of the service are unary: one answer, as a whole. */
 export function createConnectCalls(deps: GatewayDeps): (stream: ServerStream) => StreamListener {
@@ -71,7 +71,7 @@ class ConnectCall implements StreamListener {
       // Nobody looks at the host; with the caller's, it might be no URL.
       url: `http://gateway${fieldOf(fields, ':path')}`,
       header: headersOf(fields),
-      body: inGrowingPieces(this.#body),
+      body: inWholeMessages(this.#body, fieldOf(fields, 'content-type')),
       signal: this.#gone.signal,
     };
   }

@@ -6,8 +6,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { connectErrorOf } from '../grpc/connect-error.ts';
 import { endlessTimeouts } from '../grpc/endless-timeout.ts';
-import { inGrowingPieces } from '../grpc/growing-pieces.ts';
 import { jsonBodyKey, orderServiceOptions, orderServiceRoutes } from '../grpc/order-service.ts';
+import { inWholeMessages } from '../grpc/whole-messages.ts';
 import { messageBytesMax } from '../limits.ts';
 import { failureOf } from './failure-of-error.ts';
 import { refuse } from './refuse.ts';
@@ -71,7 +71,8 @@ export async function connectRoutes(app: FastifyInstance, deps: GatewayDeps): Pr
  * read and thrown away after the answer; the time limit for requests bounds that.
  */
 function drainAfterAnswer({ raw }: FastifyRequest, reply: FastifyReply): void {
-  raw[Symbol.asyncIterator] = () => inGrowingPieces(raw.iterator({ destroyOnReturn: false }));
+  raw[Symbol.asyncIterator] = () =>
+    inWholeMessages(raw.iterator({ destroyOnReturn: false }), raw.headers['content-type']);
   reply.raw.once('finish', () => raw.resume());
 }
 

@@ -1,0 +1,75 @@
+import { contentTypeUnaryRegExp } from '@connectrpc/connect/protocol-connect';
+import { messageBytesMax } from '../limits.ts';
+
+/** The head of a message in an envelope: one byte of flags, four of length. */
+const headBytes = 5;
+
+/**
+ * The same bytes in pieces that begin and end with messages. Connect makes room for a message as soon as its head announces it, so
+ * that five bytes on each of many calls would hold 64 KiB each, and takes a time that grows with the square of the number of
+ * pieces. What it refuses is not held back: a message over the limit is given at once, one that is cut when the body ends.
+ */
+export async function* inWholeMessages(
+  body: AsyncIterable<Uint8Array>,
+  mediaType: string | undefined,
+): AsyncGenerator<Uint8Array, undefined> {
+  const endOfWhole = contentTypeUnaryRegExp.test(mediaType ?? '') ? endOfBareMessage : endOfEnvelopes;
+  const held = new HeldBytes();
+  for await (const piece of body) {
+    held.add(piece);
+    const end = endOfWhole(held.bytes());
+    if (end > 0) yield held.take(end);
+  }
+  const rest = held.bytes();
+  if (rest.length > 0) yield rest;
+}
+
+/** Where the last envelope ends that is all there; with one that is too large, the end of all bytes. */
+function endOfEnvelopes(bytes: Buffer): number {
+  let end = 0;
+  while (end + headBytes <= bytes.length) {
+    const length = bytes.readUInt32BE(end + 1);
+    if (length > messageBytesMax) return bytes.length;
+    if (end + headBytes + length > bytes.length) return end;
+    end += headBytes + length;
+  }
+  return end;
+}
+
+/** Unary Connect has no envelopes: the message is all there when the body ends, and until then only found too large. */
+function endOfBareMessage(bytes: Buffer): number {
+  return bytes.length > messageBytesMax ? bytes.length : 0;
+}
+
+/**
+ * Bytes that are put together, in room for what has come, which is doubled when it is too small. They are copied, as a piece of few
+ * bytes can be a part of all that was read from its socket, and would keep it.
+ */
+class HeldBytes {
+  #room = Buffer.alloc(0);
+  #length = 0;
+
+  add(piece: Uint8Array): void {
+    const length = this.#length + piece.length;
+    if (length > this.#room.length) {
+      const grown = Buffer.alloc(Math.max(length, 2 * this.#room.length));
+      grown.set(this.bytes());
+      this.#room = grown;
+    }
+    this.#room.set(piece, this.#length);
+    this.#length = length;
+  }
+
+  bytes(): Buffer {
+    return this.#room.subarray(0, this.#length);
+  }
+
+  /** Gives the bytes before `end` away and holds the rest. */
+  take(end: number): Buffer {
+    const bytes = this.bytes();
+    this.#room = Buffer.alloc(0);
+    this.#length = 0;
+    this.add(bytes.subarray(end));
+    return bytes.subarray(0, end);
+  }
+}
