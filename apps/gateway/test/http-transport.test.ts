@@ -205,6 +205,7 @@ test.each([
     'transfer-encoding: chunked',
     '5\r\n\u0000\u0000\u0001\u0000\u0000\r\n',
   ],
+  ['in Connect', 'application/proto', `content-length: ${messageBytesMax}`, ''],
 ])('a message %s that is only announced takes no room', async (_, mediaType, length, head) => {
   const text = postHead(gateway, createOrderPath, length, 'expect: 100-continue') + head;
   const bytes = Buffer.from(text.replace('application/json', mediaType), 'latin1');
@@ -221,6 +222,15 @@ test.each([
   } finally {
     for (const socket of sockets) socket.destroy();
   }
+});
+
+test('a Connect message whose length is over the limit is refused before it comes', async () => {
+  const length = `content-length: ${messageBytesMax + 1}`;
+  const socket = connect(gateway.httpPort, '127.0.0.1');
+  socket.write(postHead(gateway, createOrderPath, length).replace('application/json', 'application/proto'));
+  const [answer] = await once(socket, 'data', { signal: AbortSignal.timeout(callTimeoutMs) });
+  expect(String(answer)).toMatch(/^HTTP\/1\.1 429 [\s\S]+"reason":"body_too_large"/);
+  socket.destroy();
 });
 
 test.each([
