@@ -121,17 +121,29 @@ test('a call passes by no look-up that began long before it, as the secret may h
 });
 
 test('a flood of unknown clients is bounded and keeps nobody else out', async () => {
-  const { authenticate, pass } = setUp();
+  const { authenticate, state, pass } = setUp();
   await authenticate({ clientId, clientSecret });
   pass(900);
-  const flood = Array.from({ length: 500 }, () =>
+  const flood = Array.from({ length: 5_000 }, () =>
     authenticate({ clientId: createClientId(randomBytes), clientSecret }),
   );
   const known = authenticate({ clientId, clientSecret });
   const kinds = (await Promise.all(flood)).map((answer) => (answer.ok ? 'passed' : answer.failure.kind));
-  expect(kinds.filter((kind) => kind === 'overloaded').length).toBeGreaterThan(400);
+  expect(kinds.filter((kind) => kind === 'overloaded').length).toBe(5_000 - 4_096);
   expect(kinds).not.toContain('passed');
   expect(await known).toEqual(passed);
+  expect(state.lookups.length).toBe(4_096 + 2);
+});
+
+test("a merchant's first call passes in the middle of a flood of unknown clients", async () => {
+  const { authenticate, state } = setUp();
+  // As many as a flood of 8,000 a second brings while the process is at something else for an eighth of one.
+  const flood = Array.from({ length: 1_000 }, () =>
+    authenticate({ clientId: createClientId(randomBytes), clientSecret }),
+  );
+  expect(await authenticate({ clientId, clientSecret })).toEqual(passed);
+  await Promise.all(flood);
+  expect(state.lookups.length).toBe(1_001);
 });
 
 test('a directory that is down is told apart from wrong credentials', async () => {

@@ -32,8 +32,12 @@ const refreshAgeMs = 400;
 /** Clients kept in memory, the longest unread are dropped first. About 1 KB each. Only clients that exist are kept. */
 const cachedClientsMax = 10_000;
 
-/** Look-ups under way for ids that are not in memory. A flood of unknown ids can't take more than this. */
-const strangerLookupsMax = 64;
+/**
+ * Look-ups under way for ids that are not in memory, half a second's worth of a flood of unknown ids, among which is a merchant's
+ * first call. A flood can't take more than this: over it the answer is `overloaded` at once. Look-ups share statements, so that
+ * these take a handful of them.
+ */
+const strangerLookupsMax = 4_096;
 
 /** Secrets kept in memory with their hashes: only ones that fitted. */
 const hashedSecretsMax = 10_000;

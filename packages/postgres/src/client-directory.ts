@@ -2,50 +2,99 @@ import type { ClientDirectory, ClientLookup } from '@gateway/domain/client-direc
 import type { MerchantId } from '@gateway/domain/merchant';
 import { and, eq, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { openLane } from './lane.ts';
+import { arrayLiteral } from './array-literal.ts';
+import { createGroupQueue } from './group-queue.ts';
+import { type Lane, openLane } from './lane.ts';
 import { clientSecrets, isLiveSecret, merchants } from './schema.ts';
 import { statementFailure, withoutValues } from './statement-error.ts';
 
 /** Connections for look-ups: a look-up takes a fraction of a millisecond, and most are answered from the caller's cache. */
-const connectionsMax = 2;
+const connections = 2;
 
-/** The directory with its connections, {@link connectionsMax} at most. */
+/**
+ * Look-ups in one group: they share a statement of a millisecond or two. A flood of ids that nobody has keeps a process so busy
+ * that an answer of the database waits for it ten times as long; with groups of 128, what waited was never worked off.
+ */
+const groupMax = 1_024;
+
+/**
+ * Look-ups that may wait for a connection, over which the answer is `overloaded` at once: more than the clients that a gateway
+ * keeps in memory and the strangers that it lets in together, so that strangers take no merchant's place.
+ */
+const waitingMax = 16_384;
+
+/** The longest that a call may take: nobody waits for a look-up that has no answer by then. */
+const lookupTimeoutMs = 5_000;
+
+/** The directory with its connections, {@link connections} at most. */
 export interface PostgresClientDirectory extends ClientDirectory {
-  /** Ends the connections; look-ups under way get a second. */
+  /** Lets what is under way finish, then closes the connections. */
   close(): Promise<void>;
 }
 
-/** Reads merchants and their live secrets, one prepared statement a look-up. Connects when the first is made. */
+type FindClients = ReturnType<typeof prepareFindClients>;
+
+/**
+ * Reads merchants and their live secrets. Look-ups that arrive together share a prepared statement; a connection has one
+ * statement under way. Connects when the first is made.
+ */
 export function openClientDirectory(url: string): PostgresClientDirectory {
-  const lane = openLane({ url, applicationName: 'order-gateway clients', connectionsMax }, prepareFindClient);
+  const lanes = Array.from({ length: connections }, () =>
+    openLane({ url, applicationName: 'order-gateway clients', connectionsMax: 1 }, prepareFindClients),
+  );
+  const queue = createGroupQueue<Lane<FindClients>, string, ClientLookup>({
+    slots: lanes,
+    groupMax,
+    waitingMax,
+    run: findGroup,
+  });
   return {
     async findClient(clientId): Promise<ClientLookup> {
-      try {
-        const rows = await lane.run((findClient) => findClient.execute({ clientId }));
-        const merchant = rows[0]?.merchant;
-        if (merchant === undefined) return { kind: 'unknown' };
-        const secrets = rows.flatMap(({ secret }) =>
-          secret === null ? [] : [{ hash: secret.hash, endsAtMs: secret.endsAt?.getTime() ?? null }],
-        );
-        return { kind: 'found', client: { merchant: { ...merchant, id: merchant.id as MerchantId }, secrets } };
-      } catch (error) {
-        const failure = statementFailure(error);
-        if (failure === undefined) throw withoutValues(error);
-        return { kind: failure };
-      }
+      const outcome = await queue.add(clientId, lookupTimeoutMs);
+      if (outcome === 'deadline_exceeded') return { kind: 'unavailable' };
+      return outcome === 'overloaded' ? { kind: outcome } : outcome;
     },
-    close: () => lane.close(),
+    async close() {
+      await queue.idle();
+      await Promise.all(lanes.map((lane) => lane.close()));
+    },
   };
 }
 
-function prepareFindClient(db: PostgresJsDatabase) {
+function prepareFindClients(db: PostgresJsDatabase) {
   return db
     .select({
+      clientId: merchants.clientId,
       merchant: { id: merchants.id, name: merchants.name, checksumMode: merchants.checksumMode },
       secret: { hash: clientSecrets.secretHash, endsAt: clientSecrets.endsAt },
     })
     .from(merchants)
     .leftJoin(clientSecrets, and(eq(clientSecrets.merchantId, merchants.id), isLiveSecret))
-    .where(eq(merchants.clientId, sql.placeholder('clientId')))
-    .prepare('find_client');
+    .where(sql`${merchants.clientId} = any(${sql.placeholder('clientIds')}::text[])`)
+    .prepare('find_clients');
+}
+
+async function findGroup(
+  lane: Lane<FindClients>,
+  clientIds: readonly string[],
+): Promise<readonly (ClientLookup | Error)[]> {
+  try {
+    const rows = await lane.run((find) => find.execute({ clientIds: arrayLiteral(clientIds, (id) => id) }));
+    const rowsOf = Map.groupBy(rows, ({ clientId }) => clientId);
+    return clientIds.map((clientId) => {
+      const [first, ...others] = rowsOf.get(clientId) ?? [];
+      if (first === undefined) return { kind: 'unknown' };
+      const secrets = [first, ...others].flatMap(({ secret }) =>
+        secret === null ? [] : [{ hash: secret.hash, endsAtMs: secret.endsAt?.getTime() ?? null }],
+      );
+      return {
+        kind: 'found',
+        client: { merchant: { ...first.merchant, id: first.merchant.id as MerchantId }, secrets },
+      };
+    });
+  } catch (error) {
+    const failure = statementFailure(error);
+    const outcome = failure === undefined ? withoutValues(error) : { kind: failure };
+    return clientIds.map(() => outcome);
+  }
 }
