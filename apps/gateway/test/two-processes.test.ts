@@ -1,0 +1,94 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createClient } from '@connectrpc/connect';
+import { createGrpcTransport } from '@connectrpc/connect-node';
+import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
+import type { Credentials } from '@gateway/domain/credentials';
+import { validOrderInput } from '@gateway/domain/testing/order-fields';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  endProcesses,
+  environment,
+  type GatewayProcess,
+  newDataDir,
+  runProgram,
+  startProcess,
+} from './gateway-process.ts';
+import { answerOf, credentialHeaders, orderMessage, postOrder } from './running-gateway.ts';
+
+// What holds over any number of processes, shown with two on one database.
+
+let dataDir: string;
+let gateways: readonly [GatewayProcess, GatewayProcess];
+let credentials: Credentials;
+beforeAll(async () => {
+  dataDir = await newDataDir();
+  const starts = [0, 1].map(() => startProcess(dataDir, { BASE_URL: 'https://pay.example.com' }));
+  gateways = (await Promise.all(starts)) as [GatewayProcess, GatewayProcess];
+  credentials = await gateways[0].credentials();
+});
+afterAll(endProcesses);
+
+/** What a merchant's order comes to at each process. */
+function statusesWith(clientSecret: string): Promise<number[]> {
+  const calls = gateways.map(({ url }) => postOrder({ url, credentials: { ...credentials, clientSecret } }));
+  return Promise.all(calls.map(async (call) => (await call).status));
+}
+
+async function merchant(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await runProgram('src/merchant.ts', args, environment(dataDir));
+  expect([code, stderr]).toEqual([0, '']);
+  return stdout;
+}
+
+test('a secret works at once in every process when it is added, and in none a second after it was revoked', async () => {
+  expect((await statusesWith(credentials.clientSecret)).sort()).toEqual([200, 201]);
+  const { number, client_secret: added } = JSON.parse(await merchant('secret', 'add', credentials.clientId, '--json'));
+  expect(await statusesWith(added)).toEqual([200, 200]);
+
+  // Kept in use, as an idle merchant would have left the processes' memory by then.
+  let revoking = true;
+  const inUse = (async () => {
+    while (revoking) await Promise.all([statusesWith(added), sleep(50)]);
+  })();
+  await merchant('secret', 'revoke', credentials.clientId, `${number}`);
+  await sleep(1_000);
+  expect(await statusesWith(added)).toEqual([401, 401]);
+  revoking = false;
+  await inUse;
+  expect(await statusesWith(credentials.clientSecret)).toEqual([200, 200]);
+});
+
+test('the same order sent to two processes at once, in JSON and over gRPC, is created by one and replayed by the other', async () => {
+  const headers = credentialHeaders(credentials);
+  const services = gateways.map(({ grpcUrl }) => createClient(OrderService, createGrpcTransport({ baseUrl: grpcUrl })));
+  const viaJson = async ({ url }: GatewayProcess, orderId: string) => {
+    const response = await postOrder({ url, credentials }, validOrderInput({ order_id: orderId }));
+    const { service_order_id, created_at, order_token, payment_link } = await answerOf(response);
+    const replayed = response.headers.get('idempotent-replayed');
+    expect(response.status).toBe(replayed === null ? 201 : 200);
+    return { replayed, facts: [`${service_order_id}`, created_at, order_token, payment_link] };
+  };
+  const viaGrpc = async (service: (typeof services)[number] | undefined, orderId: string) => {
+    let replayed: string | null = null;
+    const onHeader = (received: Headers) => {
+      replayed = received.get('idempotent-replayed');
+    };
+    const answer = await service?.createOrder(orderMessage(orderId), { headers, onHeader });
+    return {
+      replayed,
+      facts: [`${answer?.serviceOrderId}`, answer?.createdAt, answer?.orderToken, answer?.paymentLink],
+    };
+  };
+  for (let round = 0; round < 40; round += 1) {
+    const orderId = `raced-${round}`;
+    // Each process and each door is the first to be sent to as often as the other.
+    const calls = [
+      () => viaJson(gateways[round % 2 === 0 ? 0 : 1], orderId),
+      () => viaGrpc(services[round % 2 === 0 ? 1 : 0], orderId),
+    ];
+    if (round % 4 > 1) calls.reverse();
+    const [one, other] = await Promise.all(calls.map((call) => call()));
+    expect(new Set([one?.replayed, other?.replayed])).toEqual(new Set([null, 'true']));
+    expect(one?.facts).toEqual(other?.facts);
+  }
+});
