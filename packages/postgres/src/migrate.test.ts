@@ -2,10 +2,14 @@ import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { drizzle } from 'drizzle-orm/postgres-js';
+import { migrate } from 'drizzle-orm/postgres-js/migrator';
 import postgres from 'postgres';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { runQuery } from '../testing/run-query.ts';
 import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
 import { migrateDatabase } from './migrate.ts';
+import { DatabaseFault } from './statement-error.ts';
 
 const packageFolder = join(import.meta.dirname, '..');
 
@@ -15,13 +19,66 @@ beforeAll(async () => {
 });
 afterAll(() => server?.stop());
 
+async function tablesOf(sql: postgres.Sql): Promise<string[]> {
+  const tables = await sql`select table_name as name from information_schema.tables where table_schema = 'public'`;
+  return tables.map(({ name }) => name).sort();
+}
+
 test('processes that start at the same time migrate an empty database once', async () => {
   const url = await server.createDatabase();
   await Promise.all([migrateDatabase(url), migrateDatabase(url), migrateDatabase(url)]);
   const sql = postgres(url, { max: 1 });
-  const tables = await sql`select table_name as name from information_schema.tables where table_schema = 'public'`;
-  expect(tables.map(({ name }) => name).sort()).toEqual(['client_secrets', 'merchants', 'orders']);
-  await sql.end({ timeout: 1 });
+  onTestFinished(() => sql.end({ timeout: 1 }));
+  expect(await tablesOf(sql)).toEqual(['client_secrets', 'merchants', 'orders']);
+});
+
+test('a migration whose connection is lost fails in words, changes nothing, and is done by the next one', async () => {
+  const url = await server.createDatabase();
+  const sql = postgres(url, { max: 2, onnotice: () => {} });
+  onTestFinished(() => sql.end({ timeout: 1 }));
+  const waiting = () => sql`
+    select pid from pg_stat_activity where application_name = 'order-gateway migration' and datname = current_database()
+    and wait_event_type = 'Lock'`;
+  const outcome = sql.begin(async (session) => {
+    // The last of the tables: the migration has made the others when it waits for the name.
+    await session`create table orders (id int)`;
+    const migrating = migrateDatabase(url).catch((error: unknown) => error);
+    await expect.poll(waiting).toHaveLength(1);
+    await sql`select pg_terminate_backend(pid) from (${waiting()}) session`;
+    expect(await migrating).toEqual(new DatabaseFault('there is no connection to the database: CONNECTION_CLOSED'));
+    throw new Error('undone');
+  });
+  await expect(outcome).rejects.toThrow('undone');
+  expect(await tablesOf(sql)).toEqual([]);
+  await migrateDatabase(url);
+  expect(await tablesOf(sql)).toEqual(['client_secrets', 'merchants', 'orders']);
+});
+
+test('a migration waits for that of another process, and not for ever', async () => {
+  const url = await server.createDatabase();
+  const sql = postgres(url, { max: 1 });
+  onTestFinished(() => sql.end({ timeout: 1 }));
+  // The number that migrations lock.
+  await sql`select pg_advisory_lock(${0x6f72646572})`;
+  await expect(migrateDatabase(url, 50)).rejects.toThrow('another session of the database kept a lock for too long');
+  expect(await tablesOf(sql)).toEqual([]);
+  await sql`select pg_advisory_unlock(${0x6f72646572})`;
+  await migrateDatabase(url, 50);
+  expect(await tablesOf(sql)).toEqual(['client_secrets', 'merchants', 'orders']);
+});
+
+test("a database that Drizzle's own migrator brought up to date is left as it is", async () => {
+  const url = await server.createDatabase();
+  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  onTestFinished(() => sql.end({ timeout: 1 }));
+  await migrate(drizzle({ client: sql }), { migrationsFolder: join(packageFolder, 'migrations') });
+  const done = await sql`select * from drizzle.__drizzle_migrations`;
+  await migrateDatabase(url);
+  expect(await sql`select * from drizzle.__drizzle_migrations`).toEqual(done);
+
+  const another = await server.createDatabase();
+  await migrateDatabase(another);
+  expect(await runQuery(another, 'select * from drizzle.__drizzle_migrations')).toEqual([...done]);
 });
 
 test('the committed migrations lead to the schema in the code', async () => {

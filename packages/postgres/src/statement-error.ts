@@ -49,6 +49,7 @@ const endedByServer = /^(08...|57P0[1-5])$/;
 const turnedAway = /^(28...|3D000)$/;
 
 const tooManyConnections = '53300';
+const lockNotAvailable = '55P03';
 
 /** Sorts an error of the driver or of Drizzle; `undefined` for one that is a fault of ours, to be thrown on. */
 export function statementFailure(error: unknown): StatementFailure | undefined {
@@ -72,6 +73,7 @@ export function withoutValues(error: unknown): Error {
   const code = codeOf(cause);
   if (hasNoConnection(cause)) return new DatabaseFault(`there is no connection to the database: ${code}`);
   if (turnedAway.test(code)) return new DatabaseFault(`the database turned the connection away: ${messageOf(cause)}`);
+  if (code === lockNotAvailable) return new DatabaseFault('another session of the database kept a lock for too long');
   const names = ['constraint_name', 'table_name', 'column_name']
     .map((key) => Reflect.get(cause, key))
     .filter((name) => typeof name === 'string');
