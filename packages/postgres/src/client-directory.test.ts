@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { createClientId, hashSecret } from '@gateway/domain/credentials';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
 import { openClientDirectory, type PostgresClientDirectory } from './client-directory.ts';
@@ -19,24 +20,32 @@ afterAll(async () => {
   await server?.stop();
 });
 
-const clientIdOf = (number: number) => `app_${String(number).padStart(24, '0')}`;
 const later = new Date(Date.now() + 3_600_000);
 
-test('look-ups made together each find their own client, with all secrets of it that work and no other', async () => {
-  const hashes = Array.from({ length: 4 }, () => randomBytes(32));
-  const [one, kept, ending, ended] = hashes as [Buffer, Buffer, Buffer, Buffer];
-  await accounts.create({ name: 'One Secret', clientId: clientIdOf(1), secretHash: one });
-  await accounts.create({ name: 'Three Secrets', clientId: clientIdOf(2), secretHash: ended });
-  await accounts.addSecret(clientIdOf(2), { hash: kept, endsAt: null });
-  await accounts.addSecret(clientIdOf(2), { hash: ending, endsAt: later });
-  const [first] = (await accounts.listSecrets(clientIdOf(2))) ?? [];
-  await accounts.endSecret(clientIdOf(2), first?.id ?? 0, null);
-  await accounts.create({ name: 'No Secret', clientId: clientIdOf(3), secretHash: ended });
-  const [last] = (await accounts.listSecrets(clientIdOf(3))) ?? [];
-  await accounts.endSecret(clientIdOf(3), last?.id ?? 0, null);
+const hashOf = (clientSecret: string) => Buffer.from(hashSecret(clientSecret)).toString('hex');
 
-  const strangers = Array.from({ length: 3_000 }, (_, place) => clientIdOf(1_000 + place));
-  const wanted = [...strangers, clientIdOf(2), clientIdOf(1), clientIdOf(3), clientIdOf(1)];
+async function addSecret(clientId: string, endsAt: Date | null): Promise<string> {
+  const added = await accounts.addSecret(clientId, endsAt);
+  if (added.kind !== 'added') throw new Error(`no secret was added: ${added.kind}`);
+  return hashOf(added.clientSecret);
+}
+
+async function endFirstSecret(clientId: string): Promise<void> {
+  const [first] = (await accounts.listSecrets(clientId)) ?? [];
+  await accounts.endSecret(clientId, first?.id ?? 0, null);
+}
+
+test('look-ups made together each find their own client, with all secrets of it that work and no other', async () => {
+  const one = await accounts.create('One Secret');
+  const two = await accounts.create('Two Secrets');
+  const kept = await addSecret(two.clientId, null);
+  const ending = await addSecret(two.clientId, later);
+  await endFirstSecret(two.clientId);
+  const none = await accounts.create('No Secret');
+  await endFirstSecret(none.clientId);
+
+  const strangers = Array.from({ length: 3_000 }, () => createClientId(randomBytes));
+  const wanted = [...strangers, ...[two, one, none, one].map(({ clientId }) => clientId)];
   const found = await Promise.all(wanted.map((clientId) => directory.findClient(clientId)));
   expect(new Set(found.slice(0, strangers.length).map(({ kind }) => kind))).toEqual(new Set(['unknown']));
   const told = found.slice(strangers.length).map((lookup) => {
@@ -44,10 +53,10 @@ test('look-ups made together each find their own client, with all secrets of it 
     const { merchant, secrets } = lookup.client;
     return [merchant.name, new Map(secrets.map(({ hash, endsAtMs }) => [Buffer.from(hash).toString('hex'), endsAtMs]))];
   });
-  const oneSecret = ['One Secret', new Map([[one.toString('hex'), null]])];
+  const oneSecret = ['One Secret', new Map([[hashOf(one.clientSecret), null]])];
   const twoSecrets = new Map([
-    [kept.toString('hex'), null],
-    [ending.toString('hex'), later.getTime()],
+    [kept, null],
+    [ending, later.getTime()],
   ]);
-  expect(told).toEqual([['Three Secrets', twoSecrets], oneSecret, ['No Secret', new Map()], oneSecret]);
+  expect(told).toEqual([['Two Secrets', twoSecrets], oneSecret, ['No Secret', new Map()], oneSecret]);
 });
