@@ -15,11 +15,8 @@ export class Budget {
 
   /** Gives false where it has happened too often. */
   spend(now: number): boolean {
-    if (this.#left < 1) {
-      this.#left = Math.min(this.#burst, this.#left + ((now - this.#countedAt) / 1_000) * this.#perSecond);
-      this.#countedAt = now;
-    }
-    this.#left -= 1;
+    this.#left = Math.min(this.#burst, this.#left + ((now - this.#countedAt) / 1_000) * this.#perSecond) - 1;
+    this.#countedAt = now;
     return this.#left >= 0;
   }
 

@@ -1,6 +1,5 @@
 /** What the other side may send, of a stream or of a connection (RFC 9113, 5.2). */
 export class ReceiveWindow {
-  readonly #size: number;
   #left: number;
   /** Taken, and not yet given back. */
   #held = 0;
@@ -8,7 +7,6 @@ export class ReceiveWindow {
   #untold = 0;
 
   constructor(size: number) {
-    this.#size = size;
     this.#left = size;
   }
 
@@ -24,13 +22,14 @@ export class ReceiveWindow {
   }
 
   /**
-   * Gives bytes back, and gives how much the other side has to be told now: nothing until half of the room has been given back,
-   * as each time costs a frame.
+   * Gives bytes back, and gives how much the other side has to be told now. As each time costs a frame, that is nothing until as
+   * much was given back as the other side still has: half of the room where all is given back at once, and sooner where the rest
+   * is held, so that the other side never waits for what is there.
    */
   release(bytes: number): number {
     this.#held -= bytes;
     this.#untold += bytes;
-    if (this.#untold < this.#size / 2) return 0;
+    if (this.#untold < this.#left) return 0;
     const told = this.#untold;
     this.#left += told;
     this.#untold = 0;
