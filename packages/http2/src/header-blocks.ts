@@ -33,9 +33,13 @@ export class HeaderBlocks {
     if (block.bytes.length > this.#bytesMax) {
       throw new ConnectionFault(errorCodes.enhanceYourCalm, 'too long a header block');
     }
-    const isComplete = (one.flags & flags.endHeaders) !== 0;
-    this.#begun = isComplete ? undefined : block;
-    return isComplete ? block : undefined;
+    if ((one.flags & flags.endHeaders) === 0) {
+      // A copy of the first part: the piece in which it came may be many times as long.
+      this.#begun = begun === undefined ? { ...block, bytes: Buffer.from(block.bytes) } : block;
+      return undefined;
+    }
+    this.#begun = undefined;
+    return block;
   }
 }
 
@@ -46,7 +50,10 @@ function isNext({ streamId }: HeaderBlock, type: number, ofStream: number): bool
 function firstPart(one: Frame): HeaderBlock {
   let bytes = withoutPadding(one);
   if ((one.flags & flags.priority) !== 0) {
-    if (bytes.length < priorityBytes) throw new ConnectionFault(errorCodes.frameSizeError, 'a cut priority');
+    if (bytes.length < priorityBytes) {
+      const isPadded = (one.flags & flags.padded) !== 0;
+      throw new ConnectionFault(isPadded ? errorCodes.protocolError : errorCodes.frameSizeError, 'a cut priority');
+    }
     bytes = bytes.subarray(priorityBytes);
   }
   return { streamId: one.streamId, endsStream: (one.flags & flags.endStream) !== 0, bytes };

@@ -28,6 +28,8 @@ const forms = {
 const huffmanBit = 0x80;
 const lengthMask = 0x7f;
 
+const noBytes = Buffer.alloc(0);
+
 /** Three bytes after the first: far above what a block can hold, and far below what a number can. */
 const shiftMax = 14;
 
@@ -35,7 +37,7 @@ const shiftMax = 14;
 export class HeaderDecoder {
   readonly #limits: HeaderLimits;
   readonly #table = new HeaderTable();
-  #block: Buffer = Buffer.alloc(0);
+  #block: Buffer = noBytes;
   #at = 0;
 
   constructor(limits: HeaderLimits) {
@@ -61,6 +63,8 @@ export class HeaderDecoder {
       isTooLarge ||= bytes > this.#limits.headerBytesMax || fields.length >= 2 * this.#limits.headerPairsMax;
       if (!isTooLarge) fields.push(entry.name, entry.value);
     }
+    // It may be a small part of a large piece, and the next one may be long in coming.
+    this.#block = noBytes;
     return { fields, isValid, isTooLarge };
   }
 

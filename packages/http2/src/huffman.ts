@@ -101,8 +101,8 @@ export function decodeHuffman(coded: Uint8Array): string | undefined {
   let length = 0;
   let state = 0;
   for (const byte of coded) {
-    for (const nibble of [byte >> 4, byte & 0xf]) {
-      const place = state * 16 + nibble;
+    for (let shift = 4; shift >= 0; shift -= 4) {
+      const place = state * 16 + ((byte >> shift) & 0xf);
       const symbol = completed[place] ?? nothing;
       if (symbol !== nothing) {
         decoded[length] = symbol;
