@@ -6,6 +6,8 @@ interface FrameRule {
   readonly isOfStream?: boolean;
   /** The only length that it can have. */
   readonly length?: number;
+  /** The least that it can have. */
+  readonly lengthMin?: number;
 }
 
 /** RFC 9113, 6.1 to 6.10. Other types mean nothing, and have no form (4.1). */
@@ -16,7 +18,7 @@ const rules: ReadonlyMap<number, FrameRule> = new Map([
   [frameTypes.resetStream, { isOfStream: true, length: 4 }],
   [frameTypes.settings, { isOfStream: false }],
   [frameTypes.ping, { isOfStream: false, length: 8 }],
-  [frameTypes.goAway, { isOfStream: false }],
+  [frameTypes.goAway, { isOfStream: false, lengthMin: 8 }],
   [frameTypes.windowUpdate, { length: 4 }],
   [frameTypes.continuation, { isOfStream: true }],
 ]);
@@ -27,7 +29,7 @@ export function checkForm({ type, streamId, payload }: Frame): void {
   if (rule?.isOfStream !== undefined && rule.isOfStream !== streamId > 0) {
     throw new ConnectionFault(errorCodes.protocolError, `a frame of type ${type} on stream ${streamId}`);
   }
-  if (rule?.length !== undefined && rule.length !== payload.length) {
+  if (payload.length !== (rule?.length ?? payload.length) || payload.length < (rule?.lengthMin ?? 0)) {
     throw new ConnectionFault(errorCodes.frameSizeError, `a frame of type ${type} with ${payload.length} bytes`);
   }
 }

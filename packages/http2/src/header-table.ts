@@ -23,13 +23,25 @@ const namePattern = /^:?[!#$%&'*+\-.^_`|~0-9a-z]+$/;
  */
 const valuePattern = /^[\t -~\x80-\xff]*$/;
 
+/** The protocol's own fields have no blanks, and what each is made of (RFC 9113, 8.3.1, and RFC 9110, 4.2 and 9.1). */
+const pseudoPatterns: ReadonlyMap<string, RegExp> = new Map([
+  [':method', /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/],
+  [':scheme', /^[A-Za-z][A-Za-z0-9+.-]*$/],
+  [':path', /^(\/[!-~\x80-\xff]*|\*)$/],
+  [':authority', /^[!-~\x80-\xff]+$/],
+]);
+
 export function entryOf(name: string, value: string): TableEntry {
-  return { name, value, isValid: namePattern.test(name) && valuePattern.test(value) };
+  const pattern = name.startsWith(':') ? (pseudoPatterns.get(name) ?? valuePattern) : valuePattern;
+  return { name, value, isValid: namePattern.test(name) && pattern.test(value) };
 }
 
 export function sizeOf({ name, value }: TableEntry): number {
   return name.length + value.length + entryOverhead;
 }
+
+/** In the place of an entry that does not count any more, so that its text is not kept. */
+const evicted: TableEntry = { name: '', value: '', isValid: false };
 
 const staticEntries: readonly TableEntry[] = staticTable.map(([name, value]) => entryOf(name, value));
 
@@ -68,6 +80,7 @@ export class HeaderTable {
       const oldest = this.#entries[this.#first];
       if (oldest === undefined) return;
       this.#bytes -= sizeOf(oldest);
+      this.#entries[this.#first] = evicted;
       this.#first += 1;
     }
     // Not at each one: moving the rest would cost a walk over all of them.

@@ -21,29 +21,40 @@ const pseudoFields: readonly string[] = [...required, ':authority'];
 /** What belongs to HTTP/1.1's connections (RFC 9113, 8.2.2). */
 const forbidden: readonly string[] = ['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade'];
 
-/** Whether the fields make a request: the protocol's own first, each once, and none that has no meaning here (RFC 9113, 8.3). */
+/**
+ * Whether the fields make a request: the protocol's own first, each once, and none that has no meaning here (RFC 9113, 8.3).
+ * Those of a CONNECT make none: nothing can be reached through here.
+ */
 export function isRequest({ fields, isValid }: DecodedHeaders): boolean {
   if (!isValid) return false;
   const seen: string[] = [];
+  let hasHost = false;
+  let method = '';
+  let path = '';
   let isInHead = true;
   for (let at = 0; at < fields.length; at += 2) {
     const name = fields[at] ?? '';
     const value = fields[at + 1] ?? '';
     if (name.startsWith(':')) {
       if (!isInHead || !pseudoFields.includes(name) || seen.includes(name)) return false;
-      if (value === '' && name !== ':authority') return false;
       seen.push(name);
+      if (name === ':method') method = value;
+      else if (name === ':path') path = value;
     } else {
       isInHead = false;
       if (forbidden.includes(name) || (name === 'te' && value.toLowerCase() !== 'trailers')) return false;
+      if (name === 'host' && value !== '') hasHost = true;
     }
   }
-  return required.every((name) => seen.includes(name));
+  if (method === 'CONNECT' || (path === '*' && method !== 'OPTIONS')) return false;
+  return required.every((name) => seen.includes(name)) && (hasHost || seen.includes(':authority'));
 }
 
 /** Whether these may follow a body. */
 export function areTrailers({ fields, isValid }: DecodedHeaders): boolean {
-  return isValid && fields.every((text, index) => index % 2 === 1 || !text.startsWith(':'));
+  return (
+    isValid && fields.every((text, index) => index % 2 === 1 || !(text.startsWith(':') || forbidden.includes(text)))
+  );
 }
 
 /** How long the body is told to be; `undefined` where that is not told, NaN where it is told wrongly. */
