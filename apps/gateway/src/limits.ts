@@ -60,9 +60,10 @@ export const http2Limits: Http2Limits = {
   headerPairsMax: 100,
   // What is larger than is allowed is still told so, and not cut off, up to here.
   headerBlockBytesMax: 65_536,
-  // Rapid reset, CVE-2023-44487. Clients whose deadlines pass cancel calls too, but not at this rate.
+  // Rapid reset, CVE-2023-44487. Clients whose deadlines pass cancel calls too, at any rate while we are slow, but hardly sooner.
   resetBurst: 100,
   resetRate: 20,
+  quickResetMs: 500,
   // Some clients send a ping and two window updates for every answer.
   idleFrameBurst: 1_000,
   idleFrameRate: 100,

@@ -7,6 +7,8 @@ const entriesMax = 32;
 
 export interface ClientSettings {
   readonly initialWindowSize: number | undefined;
+  /** The least that was set. */
+  readonly headerTableSize: number | undefined;
 }
 
 /** Reads a frame of settings. Throws at values that there are not; of those that are set twice the last counts (RFC 9113, 6.5). */
@@ -16,6 +18,7 @@ export function readSettings(payload: Buffer): ClientSettings {
     throw new ConnectionFault(errorCodes.enhanceYourCalm, 'too many settings');
   }
   let initialWindowSize: number | undefined;
+  let headerTableSize: number | undefined;
   for (let at = 0; at < payload.length; at += entryBytes) {
     const id = payload.readUInt16BE(at);
     const value = payload.readUInt32BE(at + 2);
@@ -23,12 +26,13 @@ export function readSettings(payload: Buffer): ClientSettings {
     if (id === settingIds.maxFrameSize && (value < frameBytesMax || value > frameBytesLimit)) {
       throw wrong(id, errorCodes.protocolError);
     }
+    if (id === settingIds.headerTableSize) headerTableSize = Math.min(value, headerTableSize ?? value);
     if (id === settingIds.initialWindowSize) {
       if (value > largestWindow) throw wrong(id, errorCodes.flowControlError);
       initialWindowSize = value;
     }
   }
-  return { initialWindowSize };
+  return { initialWindowSize, headerTableSize };
 }
 
 function wrong(id: number, code: number): ConnectionFault {

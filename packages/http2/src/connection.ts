@@ -9,6 +9,7 @@ import {
   errorCodes,
   flags,
   frame,
+  frameBytesMax,
   frameTypes,
   goAwayFrame,
   largestWindow,
@@ -20,11 +21,14 @@ import {
 } from './frames.ts';
 import { type HeaderBlock, HeaderBlocks } from './header-blocks.ts';
 import { type DecodedHeaders, HeaderDecoder } from './header-decoder.ts';
+import { tableBytesMax } from './header-table.ts';
 import type { Http2Limits } from './limits.ts';
 import { Outgoing } from './outgoing.ts';
 import { ReceiveWindow } from './receive-window.ts';
-import { areTrailers, isRequest } from './request-fields.ts';
+import { areTrailers, contentLengthOf, isRequest } from './request-fields.ts';
 import { type Answer, ServerStream, type StreamListener } from './server-stream.ts';
+
+const noBytes = Buffer.alloc(0);
 
 export interface ConnectionOptions {
   readonly limits: Http2Limits;
@@ -51,7 +55,7 @@ export class Connection {
   #lastStreamId = 0;
   #isEnding = false;
   #idleSince = performance.now();
-  /** Whether a request was ever answered in order. */
+  /** Whether a request was ever answered. */
   #hasServed = false;
   /** When the socket is cut off, whatever the other side does. */
   #endsAt = Number.POSITIVE_INFINITY;
@@ -119,13 +123,13 @@ export class Connection {
   respond(stream: ServerStream, { headers, body, trailers }: Answer): void {
     if (stream.isClosed || stream.hasAnswer) return;
     stream.hasAnswer = true;
-    const isWhole = body === undefined && trailers === undefined;
+    const isWhole = (body === undefined || body.length === 0) && trailers === undefined;
     this.#outgoing.sendHeaders(stream.id, headers, isWhole);
     if (isWhole) {
       this.#answered(stream);
       return;
     }
-    stream.unsent = { body: body ?? Buffer.alloc(0), trailers };
+    stream.unsent = { body: body ?? noBytes, trailers };
     this.#goOn(stream);
   }
 
@@ -217,7 +221,13 @@ export class Connection {
       this.#resetForFault(stream, errorCodes.flowControlError);
       return;
     }
-    if (stream.lengthLeft !== undefined) stream.lengthLeft -= data.length;
+    if (stream.lengthLeft !== undefined) {
+      stream.lengthLeft -= data.length;
+      if (stream.lengthLeft < 0) {
+        this.#resetForFault(stream, errorCodes.protocolError);
+        return;
+      }
+    }
     this.release(stream, stream.hasAnswer ? bytes : bytes - data.length);
     if (data.length > 0 && !stream.hasAnswer) stream.listener?.onData(data);
     if (isSet(one, flags.endStream)) this.#end(stream);
@@ -248,17 +258,21 @@ export class Connection {
       this.#refuse(id, errorCodes.enhanceYourCalm);
       return;
     }
-    if (!isRequest(decoded)) {
+    const { fields } = decoded;
+    const contentLength = contentLengthOf(fields);
+    const isWrongLength = Number.isNaN(contentLength) || (endsStream && (contentLength ?? 0) > 0);
+    if (isWrongLength || !isRequest(decoded)) {
       this.#refuse(id, errorCodes.protocolError);
       return;
     }
     const { streamWindow: sendWindow } = this.#outgoing;
     const windows = { sendWindow, receiveWindow: limits.streamWindow };
-    const stream = new ServerStream(this, { id, fields: decoded.fields, openedAt: performance.now(), ...windows });
+    const stream = new ServerStream(this, { id, fields, contentLength, openedAt: performance.now(), ...windows });
     this.#streams.set(id, stream);
     this.#idleFrames.earn(limits.idleFramesPerStream);
     stream.listener = onStream(stream);
-    if (endsStream) this.#end(stream);
+    if (stream.isClosed) this.#tellClose(stream);
+    else if (endsStream) this.#end(stream);
   }
 
   #takeTrailers(stream: ServerStream, { endsStream }: HeaderBlock, decoded: DecodedHeaders): void {
@@ -291,8 +305,11 @@ export class Connection {
       this.#countIdleFrame();
       return;
     }
+    const isQuick = performance.now() - stream.openedAt < this.#options.limits.quickResetMs;
+    // One that was answered cost no more than any other, and is given up by clients that see no sense in sending the rest.
+    const counts = stream.answeredAt === undefined && isQuick;
     this.#closeStream(stream, payload.readUInt32BE(0));
-    this.#countReset();
+    if (counts) this.#countReset();
   }
 
   #takeSettings(one: Frame): void {
@@ -304,13 +321,13 @@ export class Connection {
       return;
     }
     this.#hasSettings = true;
-    // Of the settings only this one changes what is sent: frames are as short as all take them, and no header table is used.
-    const { initialWindowSize } = readSettings(payload);
-    if (initialWindowSize !== undefined) {
-      this.#outgoing.setStreamWindow(initialWindowSize, this.#streams.values());
-      for (const stream of this.#streams.values()) this.#goOn(stream);
-    }
-    this.#outgoing.send(frame(frameTypes.settings, flags.ack, 0, Buffer.alloc(0)));
+    // Of the settings only these change what is sent: frames are as short as all take them.
+    const { initialWindowSize, headerTableSize } = readSettings(payload);
+    if (headerTableSize !== undefined && headerTableSize < tableBytesMax) this.#outgoing.oweResize();
+    if (initialWindowSize !== undefined) this.#outgoing.setStreamWindow(initialWindowSize, this.#streams.values());
+    this.#outgoing.send(frame(frameTypes.settings, flags.ack, 0, noBytes));
+    if (initialWindowSize === undefined) return;
+    for (const stream of this.#streams.values()) this.#goOn(stream);
   }
 
   #takeWindowUpdate({ streamId, payload }: Frame): void {
@@ -343,7 +360,12 @@ export class Connection {
   }
 
   #goOn(stream: ServerStream): void {
-    if (this.#outgoing.sendBody(stream)) this.#answered(stream);
+    const length = unsentBytes(stream);
+    const isAll = this.#outgoing.sendBody(stream);
+    const sent = length - unsentBytes(stream);
+    // Clients tell of the room again, some after each frame.
+    if (sent > 0) this.#idleFrames.earn(Math.ceil(sent / frameBytesMax) * this.#options.limits.idleFramesPerStream);
+    if (isAll) this.#answered(stream);
   }
 
   #answered(stream: ServerStream): void {
@@ -354,14 +376,24 @@ export class Connection {
 
   #closeStream(stream: ServerStream, code: number): void {
     if (stream.isClosed) return;
-    stream.isClosed = true;
+    const isServed = stream.answeredAt !== undefined;
+    stream.closeCode = isServed ? errorCodes.noError : code === errorCodes.noError ? errorCodes.cancel : code;
     stream.unsent = undefined;
     this.#streams.delete(stream.id);
     this.release(stream, stream.received.held);
     this.#idleSince = performance.now();
-    if (code === errorCodes.noError) this.#hasServed = true;
-    stream.listener?.onClose(code);
+    if (isServed) this.#hasServed = true;
+    this.#tellClose(stream);
     if (this.#isEnding) this.#endIfDone();
+  }
+
+  /** An error of a listener here, where there may be nobody to catch it, would end the process. */
+  #tellClose({ listener, closeCode = errorCodes.cancel }: ServerStream): void {
+    try {
+      listener?.onClose(closeCode);
+    } catch (error) {
+      this.#options.onFault(error);
+    }
   }
 
   #closeStreams(): void {
@@ -398,6 +430,10 @@ export class Connection {
     this.#outgoing.write();
     this.#socket.end();
   }
+}
+
+function unsentBytes({ unsent }: ServerStream): number {
+  return unsent?.body.length ?? 0;
 }
 
 function isSet({ flags: set }: Frame, flag: number): boolean {

@@ -20,9 +20,9 @@ const lengthMax = 0x7f;
  * nothing that has to be the same on both sides. Of the table only `:status` is used as a whole.
  */
 export function encodeHeaders(fields: AnswerFields): Buffer {
-  // A name's index or length, and a value's length, take up to four bytes each.
+  // A length takes up to five bytes, and a name that is not in the table one more.
   let room = 0;
-  for (const text of fields) room += text.length + 4;
+  for (const text of fields) room += text.length + 6;
   const bytes = Buffer.allocUnsafe(room);
   let at = 0;
   for (let place = 0; place < fields.length; place += 2) {

@@ -6,7 +6,10 @@ export interface Http2Limits extends HeaderLimits {
   readonly connectionsMax: number;
   /** Requests under way on a connection; RFC 9113 advises at least 100. */
   readonly streamsMax: number;
-  /** Bytes of a body that a stream holds until they are released, and of all bodies of a connection. */
+  /**
+   * Bytes of a body that a stream holds until they are released, and of all bodies of a connection. Not below 65,535 and above it:
+   * a client may send so much before it knows of another bound (RFC 9113, 6.9.2).
+   */
   readonly streamWindow: number;
   readonly connectionWindow: number;
   /** A header block in all its frames. Above `headerBytesMax` the stream is refused, above this the connection ends. */
@@ -14,7 +17,12 @@ export interface Http2Limits extends HeaderLimits {
   /** Streams that may be given up at once, by either side, and a second after that. */
   readonly resetBurst: number;
   readonly resetRate: number;
-  /** Frames that bring no request further (pings, settings, priorities, window updates): the same, and what a stream earns. */
+  /** A client that gives up a stream after this long is not counted: it waited, and can't do so often. */
+  readonly quickResetMs: number;
+  /**
+   * Frames that bring no request further (pings, settings, priorities, window updates): the same, and what a stream earns at its
+   * beginning and for every frame of an answer's body.
+   */
   readonly idleFrameBurst: number;
   readonly idleFrameRate: number;
   readonly idleFramesPerStream: number;

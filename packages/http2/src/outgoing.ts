@@ -12,6 +12,9 @@ import {
 import { type AnswerFields, encodeHeaders } from './header-encoder.ts';
 import type { ServerStream } from './server-stream.ts';
 
+/** A change of the header table to no bytes (RFC 7541, 6.3). */
+const unusedTable = Buffer.from([0x20]);
+
 /** What a connection sends: frames, and of answers as much as the client's windows let (RFC 9113, 5.2). */
 export class Outgoing {
   readonly #socket: Socket;
@@ -19,6 +22,8 @@ export class Outgoing {
   #window = defaultWindow;
   #streamWindow = defaultWindow;
   #blockedSince: number | undefined;
+  /** Whether the client still has to be told that its header table is not used. */
+  #owesResize = false;
 
   constructor(socket: Socket) {
     this.#socket = socket;
@@ -44,10 +49,20 @@ export class Outgoing {
     this.#unwritten.push(bytes);
   }
 
+  /** In one frame, and those that continue it where the fields are long. */
   sendHeaders(streamId: number, fields: AnswerFields, endsStream: boolean): void {
-    const block = encodeHeaders(fields);
-    if (block.length > frameBytesMax) throw new RangeError('the fields of an answer do not fit into a frame');
-    this.send(frame(frameTypes.headers, flags.endHeaders | (endsStream ? flags.endStream : 0), streamId, block));
+    let type: number = frameTypes.headers;
+    let set: number = endsStream ? flags.endStream : 0;
+    let block = encodeHeaders(fields);
+    if (this.#owesResize) block = Buffer.concat([unusedTable, block]);
+    this.#owesResize = false;
+    while (block.length > frameBytesMax) {
+      this.send(frame(type, set, streamId, block.subarray(0, frameBytesMax)));
+      block = block.subarray(frameBytesMax);
+      type = frameTypes.continuation;
+      set = 0;
+    }
+    this.send(frame(type, set | flags.endHeaders, streamId, block));
   }
 
   /** Sends what the windows let of a stream's body, and after it what ends the stream. Gives whether that was all. */
@@ -83,12 +98,19 @@ export class Outgoing {
     for (const stream of streams) stream.sendWindow = widened(stream.sendWindow, change);
   }
 
+  /** The client's table has become smaller than it was at first: the next block has to begin with it (RFC 9113, 4.3.1). */
+  oweResize(): void {
+    this.#owesResize = true;
+  }
+
   /** Writes what has gathered. While the client takes nothing, nothing more is read from it. */
   write(): void {
-    const [first, ...others] = this.#unwritten;
-    if (first === undefined || !this.#socket.writable) return;
+    const unwritten = this.#unwritten;
+    const [first] = unwritten;
+    if (first === undefined) return;
     this.#unwritten = [];
-    if (this.#socket.write(others.length === 0 ? first : Buffer.concat([first, ...others]))) return;
+    if (!this.#socket.writable) return;
+    if (this.#socket.write(unwritten.length === 1 ? first : Buffer.concat(unwritten))) return;
     this.#blockedSince ??= performance.now();
     this.#socket.pause();
   }

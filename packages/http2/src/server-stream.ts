@@ -1,7 +1,7 @@
 import type { Connection } from './connection.ts';
 import type { AnswerFields } from './header-encoder.ts';
 import { ReceiveWindow } from './receive-window.ts';
-import { contentLengthOf, type RequestFields } from './request-fields.ts';
+import type { RequestFields } from './request-fields.ts';
 
 /** A whole answer. */
 export interface Answer {
@@ -13,11 +13,11 @@ export interface Answer {
 
 /** Who takes the request of a stream; told in this order, `onClose` exactly once and last. */
 export interface StreamListener {
-  /** A piece of the body. It has to be given back by `release`, once it takes no room or is not needed any more. */
+  /** A piece of the body, part of a larger one that lasts as long as it. It has to be given back by `release`, once it takes no room or is not needed any more. */
   onData(bytes: Buffer): void;
   /** The body is at its end. Not told where that comes after the answer. */
   onEnd(): void;
-  /** The stream is over: with 0 answered and read to its end, else given up by either side (RFC 9113, 7). */
+  /** The stream is over: with 0 after all of the answer was sent, else given up by either side (RFC 9113, 7). */
   onClose(code: number): void;
 }
 
@@ -25,6 +25,7 @@ export interface StreamListener {
 interface Beginning {
   readonly id: number;
   readonly fields: RequestFields;
+  readonly contentLength: number | undefined;
   /** On the clock of `performance.now()`. */
   readonly openedAt: number;
   readonly sendWindow: number;
@@ -49,16 +50,21 @@ export class ServerStream {
   unsent: { readonly body: Buffer; readonly trailers: AnswerFields | undefined } | undefined;
   /** When all of the answer was sent. */
   answeredAt: number | undefined;
-  isClosed = false;
+  /** Undefined while it is open. */
+  closeCode: number | undefined;
 
-  constructor(connection: Connection, { id, fields, openedAt, sendWindow, receiveWindow }: Beginning) {
+  constructor(connection: Connection, { id, fields, contentLength, openedAt, sendWindow, receiveWindow }: Beginning) {
     this.#connection = connection;
     this.id = id;
     this.fields = fields;
     this.openedAt = openedAt;
     this.sendWindow = sendWindow;
     this.received = new ReceiveWindow(receiveWindow);
-    this.lengthLeft = contentLengthOf(fields);
+    this.lengthLeft = contentLength;
+  }
+
+  get isClosed(): boolean {
+    return this.closeCode !== undefined;
   }
 
   /** Gives bytes of the body back: the client may send as many more. */
