@@ -50,6 +50,8 @@ export interface ServerOptions {
   readonly answer?: (request: SeenRequest) => Answer | undefined;
   /** Told at once, before anything of the body. */
   readonly onOpen?: (stream: ServerStream) => void;
+  /** Told at the end of every stream. */
+  readonly onClose?: (code: number, stream: ServerStream) => void;
 }
 
 const plainAnswer: Answer = {
@@ -62,6 +64,7 @@ export async function runServer({
   limits: own,
   answer = () => plainAnswer,
   onOpen,
+  onClose,
 }: ServerOptions = {}): Promise<RunningServer> {
   const requests: SeenRequest[] = [];
   const closes: number[] = [];
@@ -85,7 +88,10 @@ export async function runServer({
           const given = answer(request);
           if (given !== undefined) stream.respond(given);
         },
-        onClose: (code) => closes.push(code),
+        onClose: (code) => {
+          closes.push(code);
+          onClose?.(code, stream);
+        },
       };
     },
   });
