@@ -4,7 +4,10 @@ import { Connection, type ConnectionOptions } from './connection.ts';
 export interface Http2Server {
   /** Resolves with the port, which the system chooses for 0. */
   listen(port: number, host: string): Promise<number>;
-  /** Takes no new requests and lets those under way finish; what is left after the drain time is cut off. */
+  /**
+   * Takes no new requests and lets those under way finish; what is left after the drain time is cut off. Resolves when every
+   * stream has been told of its end.
+   */
   close(): Promise<void>;
 }
 
@@ -15,10 +18,15 @@ export interface Http2Server {
 export function createHttp2Server(options: ConnectionOptions): Http2Server {
   const { limits, onFault } = options;
   const connections = new Set<Connection>();
+  let onLastGone = () => {};
+  let closed: Promise<void> | undefined;
   const server = createServer((socket) => {
     const connection = new Connection(socket, options);
     connections.add(connection);
-    socket.once('close', () => connections.delete(connection));
+    socket.once('close', () => {
+      connections.delete(connection);
+      if (connections.size === 0) onLastGone();
+    });
   });
   server.maxConnections = limits.connectionsMax;
   const sweep = setInterval(() => {
@@ -26,6 +34,23 @@ export function createHttp2Server(options: ConnectionOptions): Http2Server {
     for (const connection of connections) connection.check(now);
   }, limits.checkEveryMs).unref();
   server.once('close', () => clearInterval(sweep));
+  const close = () =>
+    new Promise<void>((resolve) => {
+      const endsAt = performance.now() + limits.drainTimeoutMs;
+      const cutOff = setTimeout(() => {
+        for (const connection of connections) connection.destroy();
+      }, limits.drainTimeoutMs).unref();
+      server.close(() => {
+        clearTimeout(cutOff);
+        // The server is done with the last socket before its streams are told of their end.
+        onLastGone = resolve;
+        if (connections.size === 0) resolve();
+      });
+      for (const connection of connections) {
+        connection.close();
+        connection.endBy(endsAt);
+      }
+    });
   return {
     listen: (port, host) =>
       new Promise((resolve, reject) => {
@@ -38,17 +63,6 @@ export function createHttp2Server(options: ConnectionOptions): Http2Server {
           resolve(typeof address === 'object' && address !== null ? address.port : port);
         });
       }),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        const endsAt = performance.now() + limits.drainTimeoutMs;
-        for (const connection of connections) {
-          connection.close();
-          connection.endBy(endsAt);
-        }
-        setTimeout(() => {
-          for (const connection of connections) connection.destroy();
-        }, limits.drainTimeoutMs).unref();
-      }),
+    close: () => (closed ??= close()),
   };
 }
