@@ -9,7 +9,6 @@ import {
   errorCodes,
   flags,
   frame,
-  frameBytesMax,
   frameTypes,
   goAwayFrame,
   largestWindow,
@@ -23,10 +22,11 @@ import { type HeaderBlock, HeaderBlocks } from './header-blocks.ts';
 import { type DecodedHeaders, HeaderDecoder } from './header-decoder.ts';
 import { tableBytesMax } from './header-table.ts';
 import type { Http2Limits } from './limits.ts';
+import { OpenStreams } from './open-streams.ts';
 import { Outgoing } from './outgoing.ts';
 import { ReceiveWindow } from './receive-window.ts';
 import { areTrailers, contentLengthOf, isRequest } from './request-fields.ts';
-import { type Answer, ServerStream, type StreamListener } from './server-stream.ts';
+import { ServerStream, type StreamListener } from './server-stream.ts';
 
 const noBytes = Buffer.alloc(0);
 
@@ -47,7 +47,7 @@ export class Connection {
   readonly #decoder: HeaderDecoder;
   readonly #outgoing: Outgoing;
   readonly #received: ReceiveWindow;
-  readonly #streams = new Map<number, ServerStream>();
+  readonly #streams: OpenStreams;
   readonly #resets: Budget;
   readonly #idleFrames: Budget;
   #prefaceLeft = preface;
@@ -68,12 +68,19 @@ export class Connection {
     this.#decoder = new HeaderDecoder(limits);
     this.#outgoing = new Outgoing(socket);
     this.#received = new ReceiveWindow(limits.connectionWindow);
+    this.#streams = new OpenStreams(this.#outgoing, this.#received, {
+      // Clients tell of the room again, some after each frame.
+      onSent: (frames) => this.#idleFrames.earn(frames * limits.idleFramesPerStream),
+      onClose: (isServed) => this.#noteClose(isServed),
+      onLeave: () => this.close(),
+      onFault: options.onFault,
+    });
     this.#resets = new Budget(limits.resetBurst, limits.resetRate, this.#idleSince);
     this.#idleFrames = new Budget(limits.idleFrameBurst, limits.idleFrameRate, this.#idleSince);
     socket.setNoDelay(true);
     socket.on('data', (bytes: Buffer) => this.#take(bytes));
     socket.on('error', () => socket.destroy());
-    socket.on('close', () => this.#closeStreams());
+    socket.on('close', () => this.#streams.closeAll());
     this.#outgoing.send(
       settingsFrame([
         [settingIds.maxConcurrentStreams, limits.streamsMax],
@@ -107,43 +114,17 @@ export class Connection {
       this.destroy();
       return;
     }
-    for (const stream of this.#streams.values()) {
+    for (const stream of this.#streams.all()) {
       if (stream.answeredAt !== undefined) {
-        if (now - stream.answeredAt >= limits.lingerMs) this.reset(stream, errorCodes.noError);
+        if (now - stream.answeredAt >= limits.lingerMs) this.#streams.reset(stream, errorCodes.noError);
       } else if (now - stream.openedAt >= limits.requestTimeoutMs) {
-        this.reset(stream, errorCodes.cancel);
+        this.#streams.reset(stream, errorCodes.cancel);
         this.close();
       }
     }
     const idleMs = this.#streams.size === 0 ? now - this.#idleSince : 0;
     if (idleMs >= (this.#hasServed ? limits.idleTimeoutMs : limits.headersTimeoutMs)) this.close();
     if (this.#isEnding) this.endBy(now + (this.#streams.size === 0 ? limits.lingerMs : limits.closingTimeoutMs));
-  }
-
-  respond(stream: ServerStream, { headers, body, trailers }: Answer): void {
-    if (stream.isClosed || stream.hasAnswer) return;
-    stream.hasAnswer = true;
-    const isWhole = (body === undefined || body.length === 0) && trailers === undefined;
-    this.#outgoing.sendHeaders(stream.id, headers, isWhole);
-    if (isWhole) {
-      this.#answered(stream);
-      return;
-    }
-    stream.unsent = { body: body ?? noBytes, trailers };
-    this.#goOn(stream);
-  }
-
-  release(stream: ServerStream, bytes: number): void {
-    const released = Math.min(bytes, stream.received.held);
-    this.#release(released);
-    const told = stream.received.release(released);
-    if (told > 0 && !stream.isClosed && !stream.isReceived) this.#outgoing.send(windowUpdateFrame(stream.id, told));
-  }
-
-  reset(stream: ServerStream, code: number): void {
-    if (stream.isClosed) return;
-    this.#outgoing.send(resetStreamFrame(stream.id, code));
-    this.#closeStream(stream, code);
   }
 
   #take(bytes: Buffer): void {
@@ -155,7 +136,7 @@ export class Connection {
     } catch (error) {
       if (!(error instanceof ConnectionFault)) this.#options.onFault(error);
       this.#sayFarewell(error instanceof ConnectionFault ? error.code : errorCodes.internalError);
-      this.#closeStreams();
+      this.#streams.closeAll();
       this.#endIfDone();
     }
   }
@@ -212,7 +193,7 @@ export class Connection {
     const bytes = one.payload.length;
     if (!this.#received.take(bytes)) throw new ConnectionFault(errorCodes.flowControlError, 'more than the window');
     if (stream === undefined || stream.isReceived) {
-      this.#release(bytes);
+      this.#streams.releaseUnread(bytes);
       this.#countIdleFrame();
       if (stream !== undefined) this.#resetForFault(stream, errorCodes.streamClosed);
       return;
@@ -228,7 +209,7 @@ export class Connection {
         return;
       }
     }
-    this.release(stream, stream.hasAnswer ? bytes : bytes - data.length);
+    this.#streams.release(stream, stream.hasAnswer ? bytes : bytes - data.length);
     if (data.length > 0 && !stream.hasAnswer) stream.listener?.onData(data);
     if (isSet(one, flags.endStream)) this.#end(stream);
     else if (data.length === 0) this.#countIdleFrame();
@@ -267,11 +248,17 @@ export class Connection {
     }
     const { streamWindow: sendWindow } = this.#outgoing;
     const windows = { sendWindow, receiveWindow: limits.streamWindow };
-    const stream = new ServerStream(this, { id, fields, contentLength, openedAt: performance.now(), ...windows });
-    this.#streams.set(id, stream);
+    const stream = new ServerStream(this.#streams, {
+      id,
+      fields,
+      contentLength,
+      openedAt: performance.now(),
+      ...windows,
+    });
+    this.#streams.add(stream);
     this.#idleFrames.earn(limits.idleFramesPerStream);
     stream.listener = onStream(stream);
-    if (stream.isClosed) this.#tellClose(stream);
+    if (stream.isClosed) this.#streams.tellClose(stream);
     else if (endsStream) this.#end(stream);
   }
 
@@ -295,7 +282,7 @@ export class Connection {
       return;
     }
     stream.isReceived = true;
-    if (stream.answeredAt !== undefined) this.#closeStream(stream, errorCodes.noError);
+    if (stream.answeredAt !== undefined) this.#streams.close(stream, errorCodes.noError);
     else if (!stream.hasAnswer) stream.listener?.onEnd();
   }
 
@@ -308,7 +295,7 @@ export class Connection {
     const isQuick = performance.now() - stream.openedAt < this.#options.limits.quickResetMs;
     // One that was answered cost no more than any other, and is given up by clients that see no sense in sending the rest.
     const counts = stream.answeredAt === undefined && isQuick;
-    this.#closeStream(stream, payload.readUInt32BE(0));
+    this.#streams.close(stream, payload.readUInt32BE(0));
     if (counts) this.#countReset();
   }
 
@@ -324,10 +311,10 @@ export class Connection {
     // Of the settings only these change what is sent: frames are as short as all take them.
     const { initialWindowSize, headerTableSize } = readSettings(payload);
     if (headerTableSize !== undefined && headerTableSize < tableBytesMax) this.#outgoing.oweResize();
-    if (initialWindowSize !== undefined) this.#outgoing.setStreamWindow(initialWindowSize, this.#streams.values());
+    if (initialWindowSize !== undefined) this.#outgoing.setStreamWindow(initialWindowSize, this.#streams.all());
     this.#outgoing.send(frame(frameTypes.settings, flags.ack, 0, noBytes));
     if (initialWindowSize === undefined) return;
-    for (const stream of this.#streams.values()) this.#goOn(stream);
+    for (const stream of this.#streams.all()) this.#streams.goOn(stream);
   }
 
   #takeWindowUpdate({ streamId, payload }: Frame): void {
@@ -336,7 +323,7 @@ export class Connection {
     if (streamId === 0) {
       if (bytes === 0) throw protocolFault('a window update of nothing');
       this.#outgoing.widen(bytes);
-      for (const stream of this.#streams.values()) this.#goOn(stream);
+      for (const stream of this.#streams.all()) this.#streams.goOn(stream);
       return;
     }
     const stream = this.#streamOf(streamId);
@@ -344,7 +331,7 @@ export class Connection {
     stream.sendWindow += bytes;
     if (bytes === 0) this.#resetForFault(stream, errorCodes.protocolError);
     else if (stream.sendWindow > largestWindow) this.#resetForFault(stream, errorCodes.flowControlError);
-    else this.#goOn(stream);
+    else this.#streams.goOn(stream);
   }
 
   /** The stream of this number, if it is still open. Throws where there was none yet (RFC 9113, 5.1). */
@@ -354,50 +341,10 @@ export class Connection {
     return this.#streams.get(streamId);
   }
 
-  #release(bytes: number): void {
-    const told = this.#received.release(bytes);
-    if (told > 0) this.#outgoing.send(windowUpdateFrame(0, told));
-  }
-
-  #goOn(stream: ServerStream): void {
-    const length = unsentBytes(stream);
-    const isAll = this.#outgoing.sendBody(stream);
-    const sent = length - unsentBytes(stream);
-    // Clients tell of the room again, some after each frame.
-    if (sent > 0) this.#idleFrames.earn(Math.ceil(sent / frameBytesMax) * this.#options.limits.idleFramesPerStream);
-    if (isAll) this.#answered(stream);
-  }
-
-  #answered(stream: ServerStream): void {
-    stream.answeredAt = performance.now();
-    if (stream.isReceived) this.#closeStream(stream, errorCodes.noError);
-    else this.release(stream, stream.received.held);
-  }
-
-  #closeStream(stream: ServerStream, code: number): void {
-    if (stream.isClosed) return;
-    const isServed = stream.answeredAt !== undefined;
-    stream.closeCode = isServed ? errorCodes.noError : code === errorCodes.noError ? errorCodes.cancel : code;
-    stream.unsent = undefined;
-    this.#streams.delete(stream.id);
-    this.release(stream, stream.received.held);
+  #noteClose(isServed: boolean): void {
     this.#idleSince = performance.now();
     if (isServed) this.#hasServed = true;
-    this.#tellClose(stream);
     if (this.#isEnding) this.#endIfDone();
-  }
-
-  /** An error of a listener here, where there may be nobody to catch it, would end the process. */
-  #tellClose({ listener, closeCode = errorCodes.cancel }: ServerStream): void {
-    try {
-      listener?.onClose(closeCode);
-    } catch (error) {
-      this.#options.onFault(error);
-    }
-  }
-
-  #closeStreams(): void {
-    for (const stream of this.#streams.values()) this.#closeStream(stream, errorCodes.cancel);
   }
 
   #refuse(streamId: number, code: number): void {
@@ -406,7 +353,7 @@ export class Connection {
   }
 
   #resetForFault(stream: ServerStream, code: number): void {
-    this.reset(stream, code);
+    this.#streams.reset(stream, code);
     this.#countReset();
   }
 
@@ -430,10 +377,6 @@ export class Connection {
     this.#outgoing.write();
     this.#socket.end();
   }
-}
-
-function unsentBytes({ unsent }: ServerStream): number {
-  return unsent?.body.length ?? 0;
 }
 
 function isSet({ flags: set }: Frame, flag: number): boolean {

@@ -1,5 +1,5 @@
-import type { Connection } from './connection.ts';
 import type { AnswerFields } from './header-encoder.ts';
+import type { OpenStreams } from './open-streams.ts';
 import { ReceiveWindow } from './receive-window.ts';
 import type { RequestFields } from './request-fields.ts';
 
@@ -38,7 +38,7 @@ export class ServerStream {
   readonly fields: RequestFields;
   readonly openedAt: number;
   readonly received: ReceiveWindow;
-  readonly #connection: Connection;
+  readonly #streams: OpenStreams;
   listener: StreamListener | undefined;
   sendWindow: number;
   /** What is still to come by `content-length`. */
@@ -53,8 +53,8 @@ export class ServerStream {
   /** Undefined while it is open. */
   closeCode: number | undefined;
 
-  constructor(connection: Connection, { id, fields, contentLength, openedAt, sendWindow, receiveWindow }: Beginning) {
-    this.#connection = connection;
+  constructor(streams: OpenStreams, { id, fields, contentLength, openedAt, sendWindow, receiveWindow }: Beginning) {
+    this.#streams = streams;
     this.id = id;
     this.fields = fields;
     this.openedAt = openedAt;
@@ -69,21 +69,21 @@ export class ServerStream {
 
   /** Gives bytes of the body back: the client may send as many more. */
   release(bytes: number): void {
-    this.#connection.release(this, bytes);
+    this.#streams.release(this, bytes);
   }
 
   /** Sends the answer. A second one, or one to a stream that is over, is dropped. */
   respond(answer: Answer): void {
-    this.#connection.respond(this, answer);
+    this.#streams.respond(this, answer);
   }
 
   /** Gives the stream up. */
   reset(code: number): void {
-    this.#connection.reset(this, code);
+    this.#streams.reset(this, code);
   }
 
   /** Takes no new requests on the stream's connection, and ends it when those under way are done. */
   closeConnection(): void {
-    this.#connection.close();
+    this.#streams.closeConnection();
   }
 }
