@@ -223,3 +223,12 @@ test('refuses a stream whose few bytes stand for many large fields, and goes on'
   expect(nameOf(payload.readUInt32BE(0))).toBe('enhanceYourCalm');
   client.socket.destroy();
 });
+
+test('ends a connection at a header block that is longer than it may be, before its end', async () => {
+  const client = await openRawClient(server.port);
+  const more = frame(frameTypes.continuation, 0, 1, Buffer.alloc(16_384));
+  client.send(hello, frame(frameTypes.headers, end, 1, bytes()), more, more, more, more);
+  client.send(frame(frameTypes.continuation, 0, 1, bytes(0)));
+  expect(farewellCode(await client.frame(isFarewell))).toBe('enhanceYourCalm');
+  await client.closed;
+});

@@ -81,6 +81,7 @@ test('sends what has no body at once, with windows of nothing or less', async ()
     await client.frame(isTrailersOf(3));
     await settled(client);
     expect(bodyOf(client, 1).length).toBe(defaultWindow);
+    client.socket.destroy();
   } finally {
     await server.close();
   }
@@ -101,6 +102,7 @@ test('shares the window of a connection between streams, and lets none wait that
     client.send(frame(frameTypes.resetStream, 0, 1, Buffer.alloc(4)), windowUpdate(0, body.length));
     await settled(client);
     expect(bodyOf(client, 3).equals(body)).toBe(true);
+    client.socket.destroy();
   } finally {
     await server.close();
   }
@@ -129,6 +131,7 @@ test.each([0, 255])(
       }
       await client.frame(isAnswerOf(1));
       expect(server.requests[0]?.body.length).toBe(count * piece.length);
+      client.socket.destroy();
     } finally {
       await server.close();
     }

@@ -87,6 +87,7 @@ test('gives up a request that trickles, and ends its connection when the others 
     expect(nameOf(payload.readUInt32BE(0))).toBe('cancel');
     await client.closed;
     clearInterval(trickle);
+    expect(farewellCode(await client.frame(isFarewell))).toBe('noError');
     expect(server.closes).toEqual([errorCodes.cancel]);
   });
 });
@@ -138,7 +139,7 @@ test('says farewell when it is closed, answers what is under way, and passes ove
 });
 
 test('cuts off what is not done when the time to drain is over, and twice is no more than once', async () => {
-  const server = await runServer({ limits: patient, answer });
+  const server = await runServer({ limits: { ...patient, checkEveryMs: never }, answer });
   const clients = await Promise.all([1, 2, 3].map(() => openRawClient(server.port)));
   for (const client of clients) client.send(hello, headersFrame(1, held));
   await expect.poll(() => server.opened.length).toBe(3);
