@@ -1,4 +1,6 @@
 import { connect, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http2';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { HeaderDecoder } from '../src/header-decoder.ts';
@@ -77,6 +79,22 @@ test('forgets the oldest entries of the table, and all of them at one that does 
   expect(decoder.decode(Buffer.from([0xbe, 0xbf])).fields.filter((_, at) => at % 2 === 0)).toEqual(['three', 'two']);
   decoder.decode(kept('large', tableBytesMax));
   expect(() => decoder.decode(Buffer.from([0xbe]))).toThrow('an index that stands for nothing');
+});
+
+test('keeps nothing of the entries that were driven out, nor of the blocks that were read', () => {
+  setFlagsFromString('--expose-gc');
+  const collect: () => void = runInNewContext('gc');
+  const keptBytes = () => {
+    collect();
+    const { heapUsed, arrayBuffers } = process.memoryUsage();
+    return heapUsed + arrayBuffers;
+  };
+  const large = () => Buffer.concat([Buffer.from([0x40, 1, 97]), lengthOf(4_000), Buffer.alloc(4_000, 'v')]);
+  const before = keptBytes();
+  const decoders = Array.from({ length: 50 }, () => new HeaderDecoder(limits));
+  for (let time = 0; time < 120; time += 1) for (const decoder of decoders) decoder.decode(large());
+  expect((keptBytes() - before) / decoders.length).toBeLessThan(60_000);
+  expect(decoders.map((decoder) => decoder.decode(Buffer.from([0xbe])).fields[0])).toEqual(decoders.map(() => 'a'));
 });
 
 test('reads a block to its end where its fields are too many or too large, and keeps none beyond the bound', () => {
