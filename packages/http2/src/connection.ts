@@ -57,6 +57,8 @@ export class Connection {
   #idleSince = performance.now();
   /** Whether a request was ever answered. */
   #hasServed = false;
+  /** Since when the other side owes the rest of a frame or of a header block. */
+  #cutSince: number | undefined;
   /** When the socket is cut off, whatever the other side does. */
   #endsAt = Number.POSITIVE_INFINITY;
 
@@ -122,6 +124,7 @@ export class Connection {
         this.close();
       }
     }
+    if (now - (this.#cutSince ?? now) >= limits.requestTimeoutMs) this.close();
     const idleMs = this.#streams.size === 0 ? now - this.#idleSince : 0;
     if (idleMs >= (this.#hasServed ? limits.idleTimeoutMs : limits.headersTimeoutMs)) this.close();
     if (this.#isEnding) this.endBy(now + (this.#streams.size === 0 ? limits.lingerMs : limits.closingTimeoutMs));
@@ -133,6 +136,7 @@ export class Connection {
     try {
       const rest = this.#takePreface(bytes);
       if (rest.length > 0) this.#frames.take(rest, this.#onFrame);
+      if (this.#frames.isCut || this.#blocks.isCut) this.#cutSince ??= performance.now();
     } catch (error) {
       if (!(error instanceof ConnectionFault)) this.#options.onFault(error);
       this.#sayFarewell(error instanceof ConnectionFault ? error.code : errorCodes.internalError);
@@ -153,6 +157,7 @@ export class Connection {
   #takeFrame(one: Frame): void {
     checkForm(one);
     this.#blocks.check(one);
+    if (one.type !== frameTypes.continuation) this.#cutSince = undefined;
     if (!this.#hasSettings && one.type !== frameTypes.settings) throw protocolFault('no settings first');
     switch (one.type) {
       case frameTypes.data:

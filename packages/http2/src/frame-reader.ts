@@ -18,6 +18,11 @@ export class FrameReader {
   /** How many bytes have to be there before there is more to know. */
   #needed = frameHeadBytes;
 
+  /** Whether bytes are held of a frame that is not whole. */
+  get isCut(): boolean {
+    return this.#length > 0;
+  }
+
   /** Gives on every frame that this piece completes. Throws at one that is too long, as soon as its head is there. */
   take(piece: Buffer, onFrame: (frame: Frame) => void): void {
     let bytes = piece;

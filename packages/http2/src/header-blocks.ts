@@ -20,6 +20,11 @@ export class HeaderBlocks {
     this.#bytesMax = bytesMax;
   }
 
+  /** Whether a block is held that is not complete. */
+  get isCut(): boolean {
+    return this.#begun !== undefined;
+  }
+
   /** Throws at whatever comes while a block is not complete, but for what completes it. */
   check({ type, streamId }: Frame): void {
     const isDue = this.#begun === undefined ? type !== frameTypes.continuation : isNext(this.#begun, type, streamId);

@@ -30,7 +30,10 @@ export interface Http2Limits extends HeaderLimits {
   readonly headersTimeoutMs: number;
   /** ... and one that had. */
   readonly idleTimeoutMs: number;
-  /** A stream that is not answered after this long is given up, and its connection ended, however steadily it trickles. */
+  /**
+   * A stream that is not answered after this long is given up, and its connection ended, however steadily it trickles; ended too
+   * is one that owes the rest of a frame or of a header block for so long.
+   */
   readonly requestTimeoutMs: number;
   /** How long a client may take nothing of what is written. */
   readonly blockedTimeoutMs: number;

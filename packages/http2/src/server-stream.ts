@@ -13,7 +13,10 @@ export interface Answer {
 
 /** Who takes the request of a stream; told in this order, `onClose` exactly once and last. */
 export interface StreamListener {
-  /** A piece of the body, part of a larger one that lasts as long as it. It has to be given back by `release`, once it takes no room or is not needed any more. */
+  /**
+   * A piece of the body, part of a larger one that lasts as long as it. It has to be given back by `release`, once it takes no room
+   * or is not needed any more.
+   */
   onData(bytes: Buffer): void;
   /** The body is at its end. Not told where that comes after the answer. */
   onEnd(): void;

@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { errorCodes, frame, frameTypes, largestWindow, preface } from '../src/frames.ts';
 import type { Http2Limits } from '../src/limits.ts';
@@ -75,6 +76,36 @@ test('ends a connection that had a request answered and sends no more, whatever 
     clearInterval(pings);
     expect([payload.readUInt32BE(0), payload.readUInt32BE(4)]).toEqual([1, errorCodes.noError]);
     await client.closed;
+  });
+});
+
+test.each([
+  ['a frame', [headersFrame(3, get).subarray(0, 20)], []],
+  ['a header block', [frame(frameTypes.headers, end, 3, block)], [frame(frameTypes.continuation, 0, 3, bytes(0))]],
+])('ends a connection that owes the rest of %s, though it had a request answered', async (_name, cut, trickled) => {
+  await withServer({ requestTimeoutMs: 200 }, async ({ port }) => {
+    const client = await openRawClient(port);
+    client.send(hello, headersFrame(1, get));
+    await client.frame(isAnswerOf(1));
+    client.send(...cut);
+    const trickle = setInterval(() => client.send(...trickled), 40);
+    expect(farewellCode(await client.frame(isFarewell))).toBe('noError');
+    await client.closed;
+    clearInterval(trickle);
+  });
+});
+
+test('keeps a connection on which every piece ends within a frame, as long as frames come', async () => {
+  await withServer({ requestTimeoutMs: 800 }, async ({ port }) => {
+    const client = await openRawClient(port);
+    client.send(hello, ping().subarray(0, 4));
+    for (let count = 1; count <= 25; count += 1) {
+      client.send(ping().subarray(4), ping().subarray(0, 4));
+      await sleep(40);
+    }
+    client.send(ping().subarray(4), headersFrame(1, get));
+    await client.frame(isAnswerOf(1));
+    client.socket.destroy();
   });
 });
 
