@@ -10,6 +10,9 @@ import { endlessTimeouts } from './endless-timeout.ts';
 import { orderServiceOptions, orderServiceRoutes } from './order-service.ts';
 import { inWholeMessages } from './whole-messages.ts';
 
+/** Connect says so without the methods that are (RFC 9110, 15.5.6); all of the service's are asked for by POST. */
+const methodNotAllowed = 405;
+
 /** Calls that Connect's own handlers answer, each on its stream. All methods of the service are unary: one answer, as a whole. */
 export function createConnectCalls(deps: GatewayDeps): (stream: ServerStream) => StreamListener {
   const acceptCompression = [compressionGzip, compressionBrotli];
@@ -139,6 +142,7 @@ async function wholeAnswer(
   // Read after the body: what makes the body may set them.
   const told = new Headers(header);
   if (!told.has('x-request-id')) told.set('x-request-id', requestId);
+  if (status === methodNotAllowed) told.set('allow', 'POST');
   const trailers = trailer === undefined ? [] : [...trailer].flat();
   return {
     headers: [':status', String(status), ...[...told].flat()],
