@@ -1,14 +1,9 @@
-import { setFlagsFromString } from 'node:v8';
 import { type Config, readConfig, startUsage } from './config.ts';
 import { openDatabase } from './database.ts';
 import { demoBanner, keepDemoMerchant } from './demo-merchant.ts';
 import { openGateway } from './gateway.ts';
 import { createLog, type Log } from './log.ts';
 import { onStopSignal, run, StartError } from './run.ts';
-
-// A full collection of garbage when the heap has doubled, in place of grown to five times: stops of 12 to 35 ms, not of 40 to
-// 58 and more (decision 014).
-setFlagsFromString('--heap-growing-percent=100');
 
 await run(async () => {
   const [argument] = process.argv.slice(2);
