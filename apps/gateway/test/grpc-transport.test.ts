@@ -245,6 +245,29 @@ test(
 );
 
 test(
+  'logs a call to Connect that has no time at all, once and as that',
+  async () => {
+    const listener = await runGrpcListener();
+    const session = openSession(listener.port);
+    try {
+      const timed = { ...headers, 'content-type': 'application/grpc+json', 'grpc-timeout': '0S' };
+      const { trailers } = await sendCall(session, { headers: timed, pieces: [frame(Buffer.from('{}'))], ends: true });
+      expect(trailers['grpc-status']).toBe(String(Code.DeadlineExceeded));
+      const unary = { ...headers, 'content-type': 'application/json', 'connect-timeout-ms': '0' };
+      const answer = await sendCall(session, { headers: unary, pieces: [Buffer.from('{}')], ends: true });
+      expect(answer.headers[':status']).toBe(504);
+      await expect
+        .poll(() => listener.calls.map(({ door, code }) => `${door} ${code}`))
+        .toEqual(['grpc deadline_exceeded', 'connect deadline_exceeded']);
+    } finally {
+      session.close();
+      await listener.close();
+    }
+  },
+  testTimeoutMs,
+);
+
+test(
   'logs a call that its caller cancels as that, and answers the next one',
   async () => {
     const listener = await runGrpcListener();

@@ -80,10 +80,13 @@ async function admit(deps: GatewayDeps, context: HandlerContext): Promise<void> 
   context.responseHeader.set('x-request-id', call.requestId);
   // Connect aborts the signal when a call ends, however it ends, and before it writes the refusal: the one place that sees
   // every call once.
-  context.signal.addEventListener('abort', () => {
+  const noteEnd = () => {
     completeRefusal(call, context.signal.reason);
     logCall(deps.log, call);
-  });
+  };
+  // A caller that gave no time at all is refused before there is anything to listen to.
+  if (context.signal.aborted) noteEnd();
+  else context.signal.addEventListener('abort', noteEnd);
   const credentials = {
     clientId: context.requestHeader.get('x-client-id') ?? undefined,
     clientSecret: context.requestHeader.get('x-client-secret') ?? undefined,
