@@ -2,6 +2,8 @@ import { connect as connectHttp2, constants } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { Code, ConnectError, createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
@@ -9,6 +11,8 @@ import { CreateOrderRequestSchema, OrderService } from '@gateway/contract/gatewa
 import { ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
 import type { MerchantId } from '@gateway/domain/merchant';
 import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
+import { flags, frameTypes, frame as http2Frame } from '@gateway/http2/frames';
+import { encodeHeaders } from '@gateway/http2/header-encoder';
 import { expect, test } from 'vitest';
 import { messageBytesMax } from '../src/limits.ts';
 import { createOrderPath, frame, openSession, type RawCall, sendCall } from './grpc-call.ts';
@@ -59,6 +63,11 @@ async function whileCallsGoOn(body: (listener: RunningListener) => Promise<void>
 
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 const emptySettings = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
+
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+}
 
 /** A socket that says this and no more, and does not go by itself. Resolves when the server has ended it. */
 function silentSocket(
@@ -238,6 +247,37 @@ test(
         .toEqual(['deadline_exceeded', 'deadline_exceeded']);
     } finally {
       session.close();
+      await listener.close();
+    }
+  },
+  testTimeoutMs,
+);
+
+test.each(['application/grpc', 'application/grpc+json'])(
+  'holds of an %s message no more than its bytes where each comes in a frame of its own before the credentials are checked',
+  async (mediaType) => {
+    const never = new Promise<never>(() => {});
+    const listener = await runGrpcListener({ authenticate: () => never });
+    const socket = connect({ port: listener.port, host: '127.0.0.1' });
+    socket.on('error', () => {});
+    socket.resume();
+    try {
+      const fields = [':method', 'POST', ':scheme', 'http', ':path', createOrderPath, ':authority', 'localhost'];
+      const block = encodeHeaders([...fields, 'content-type', mediaType]);
+      // Padding takes nothing of the window for long, and is kept with the byte where that is kept as it came.
+      const padded = http2Frame(frameTypes.data, flags.padded, 1, Buffer.from([10, ...Buffer.alloc(11)]));
+      const opening = http2Frame(frameTypes.headers, flags.endHeaders, 1, block);
+      collectGarbage();
+      const before = process.memoryUsage();
+      socket.write(Buffer.concat([preface, emptySettings, opening]));
+      const frames = 60_000;
+      await new Promise((resolve) => socket.write(Buffer.concat(Array(frames).fill(padded)), resolve));
+      await sleep(500);
+      collectGarbage();
+      const after = process.memoryUsage();
+      expect((after.heapUsed + after.arrayBuffers - before.heapUsed - before.arrayBuffers) / frames).toBeLessThan(20);
+    } finally {
+      socket.destroy();
       await listener.close();
     }
   },

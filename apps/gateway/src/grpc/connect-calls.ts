@@ -7,6 +7,7 @@ import type { Answer, ServerStream, StreamListener } from '@gateway/http2/server
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { requestIdOf } from '../request-id.ts';
 import { endlessTimeouts } from './endless-timeout.ts';
+import { WaitingBytes } from './held-bytes.ts';
 import { orderServiceOptions, orderServiceRoutes } from './order-service.ts';
 import { inWholeMessages } from './whole-messages.ts';
 
@@ -83,7 +84,7 @@ class ConnectCall implements StreamListener {
 /** The body of a stream as it is asked for. */
 class StreamBody implements AsyncIterable<Uint8Array> {
   readonly #stream: ServerStream;
-  #pieces: Buffer[] = [];
+  readonly #waiting = new WaitingBytes();
   #end: { readonly error: Error | undefined } | undefined;
   #wake = Promise.withResolvers<void>();
 
@@ -92,7 +93,7 @@ class StreamBody implements AsyncIterable<Uint8Array> {
   }
 
   push(bytes: Buffer): void {
-    this.#pieces.push(bytes);
+    this.#waiting.add(bytes);
     this.#wake.resolve();
   }
 
@@ -105,15 +106,16 @@ class StreamBody implements AsyncIterable<Uint8Array> {
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, undefined> {
     for (;;) {
       await this.#wake.promise;
-      const pieces = this.#pieces;
-      this.#pieces = [];
-      if (this.#end === undefined) this.#wake = Promise.withResolvers();
-      for (const piece of pieces) {
-        this.#stream.release(piece.length);
-        yield piece;
+      const end = this.#end;
+      if (end === undefined) this.#wake = Promise.withResolvers();
+      const bytes = this.#waiting.take();
+      if (bytes.length > 0) {
+        this.#stream.release(bytes.length);
+        yield bytes;
       }
       if (this.#end?.error !== undefined) throw this.#end.error;
-      if (this.#end !== undefined && this.#pieces.length === 0) return;
+      // Whatever comes, comes before the end.
+      if (end !== undefined) return;
     }
   }
 }

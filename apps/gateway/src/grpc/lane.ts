@@ -14,6 +14,7 @@ import type { KeptOrder } from '../create-order.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { callTimeoutMs } from '../limits.ts';
 import { orderAnswer } from '../order-answer.ts';
+import { WaitingBytes } from './held-bytes.ts';
 import { encodeEnvelope } from './lane-envelopes.ts';
 import { MessageReading } from './lane-message.ts';
 import {
@@ -65,7 +66,7 @@ export class LaneCall implements StreamListener {
   readonly #deadline: NodeJS.Timeout;
   readonly #reading = new MessageReading(decodeOrderInput);
   /** What came before the credentials were checked; read after that. */
-  #early: Buffer[] | undefined = [];
+  #early: WaitingBytes | undefined = new WaitingBytes();
   #isReceived = false;
 
   constructor(deps: GatewayDeps, stream: ServerStream) {
@@ -84,7 +85,7 @@ export class LaneCall implements StreamListener {
 
   onData(bytes: Buffer): void {
     if (this.#early === undefined) this.#take(bytes);
-    else this.#early.push(bytes);
+    else this.#early.add(bytes);
   }
 
   onEnd(): void {
@@ -126,9 +127,9 @@ export class LaneCall implements StreamListener {
   }
 
   #startReading(): void {
-    const early = this.#early ?? [];
+    const early = this.#early?.take();
     this.#early = undefined;
-    for (const bytes of early) this.#take(bytes);
+    if (early !== undefined) this.#take(early);
     if (this.#isReceived) this.#reading.finish();
   }
 

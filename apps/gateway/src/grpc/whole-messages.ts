@@ -1,5 +1,6 @@
 import { contentTypeUnaryRegExp } from '@connectrpc/connect/protocol-connect';
 import { messageBytesMax } from '../limits.ts';
+import { HeldBytes } from './held-bytes.ts';
 
 /** The head of a message in an envelope: one byte of flags, four of length. */
 const headBytes = 5;
@@ -39,37 +40,4 @@ function endOfEnvelopes(bytes: Buffer): number {
 /** Unary Connect has no envelopes: the message is all there when the body ends, and until then only found too large. */
 function endOfBareMessage(bytes: Buffer): number {
   return bytes.length > messageBytesMax ? bytes.length : 0;
-}
-
-/**
- * Bytes that are put together, in room for what has come, which is doubled when it is too small. They are copied, as a piece of few
- * bytes can be a part of all that was read from its socket, and would keep it.
- */
-class HeldBytes {
-  #room = Buffer.alloc(0);
-  #length = 0;
-
-  add(piece: Uint8Array): void {
-    const length = this.#length + piece.length;
-    if (length > this.#room.length) {
-      const grown = Buffer.alloc(Math.max(length, 2 * this.#room.length));
-      grown.set(this.bytes());
-      this.#room = grown;
-    }
-    this.#room.set(piece, this.#length);
-    this.#length = length;
-  }
-
-  bytes(): Buffer {
-    return this.#room.subarray(0, this.#length);
-  }
-
-  /** Gives the bytes before `end` away and holds the rest. */
-  take(end: number): Buffer {
-    const bytes = this.bytes();
-    this.#room = Buffer.alloc(0);
-    this.#length = 0;
-    this.add(bytes.subarray(end));
-    return bytes.subarray(0, end);
-  }
 }
