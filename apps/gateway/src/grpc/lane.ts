@@ -74,11 +74,10 @@ export class LaneCall implements StreamListener {
     this.#stream = stream;
     this.#call = openCall(deps, 'grpc', fieldOf(stream.fields, 'x-request-id'));
     const timeout = fieldOf(stream.fields, 'grpc-timeout') ?? null;
-    const { timeoutMs, error } = parseTimeout(timeout, Number.MAX_SAFE_INTEGER);
+    const { timeoutMs = callTimeoutMs, error } = parseTimeout(timeout, Number.MAX_SAFE_INTEGER);
     this.#timeoutError = error;
-    this.#isCallers = timeoutMs !== undefined && timeoutMs < callTimeoutMs;
-    const ownTimeoutMs = timeoutMs !== undefined && timeoutMs < callTimeoutMs ? timeoutMs : callTimeoutMs;
-    this.#endsAt = this.#call.startedAt + ownTimeoutMs;
+    this.#isCallers = timeoutMs < callTimeoutMs;
+    this.#endsAt = this.#call.startedAt + Math.min(timeoutMs, callTimeoutMs);
     this.#deadline = setTimeout(endAtDeadline, this.#timeLeftMs(), this);
     void this.#serve();
   }
