@@ -379,6 +379,17 @@ test(
   testTimeoutMs,
 );
 
+test('an order in JSON that is sent to the gRPC port is told where it is', async () => {
+  const listener = await runGrpcListener();
+  try {
+    const answer = await fetch(`http://127.0.0.1:${listener.port}/order`, { method: 'POST', body: '{}' });
+    expect(answer.status).toBe(505);
+    expect(await answer.text()).toMatch(/gRPC port.*JSON is taken on the HTTP port/);
+  } finally {
+    await listener.close();
+  }
+});
+
 test.each([
   ['of the lane', { 'content-type': 'application/grpc' }, announcement],
   ['in compressed gRPC', { 'content-type': 'application/grpc', 'grpc-encoding': 'gzip' }, announcement],

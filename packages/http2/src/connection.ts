@@ -12,6 +12,7 @@ import {
   frameTypes,
   goAwayFrame,
   largestWindow,
+  noBytes,
   preface,
   resetStreamFrame,
   settingIds,
@@ -28,11 +29,11 @@ import { ReceiveWindow } from './receive-window.ts';
 import { areTrailers, contentLengthOf, isRequest } from './request-fields.ts';
 import { ServerStream, type StreamListener } from './server-stream.ts';
 
-const noBytes = Buffer.alloc(0);
-
 export interface ConnectionOptions {
   readonly limits: Http2Limits;
   readonly onStream: (stream: ServerStream) => StreamListener;
+  /** Tells people whose client speaks HTTP/1.1 where they are: a line of text. */
+  readonly hint: string;
   /** Told of an error of ours, which ends the connection. */
   readonly onFault: (error: unknown) => void;
 }
@@ -83,14 +84,6 @@ export class Connection {
     socket.on('data', (bytes: Buffer) => this.#take(bytes));
     socket.on('error', () => socket.destroy());
     socket.on('close', () => this.#streams.closeAll());
-    this.#outgoing.send(
-      settingsFrame([
-        [settingIds.maxConcurrentStreams, limits.streamsMax],
-        [settingIds.initialWindowSize, limits.streamWindow],
-        [settingIds.maxHeaderListSize, limits.headerBytesMax],
-      ]),
-    );
-    this.#outgoing.send(windowUpdateFrame(0, limits.connectionWindow - defaultWindow));
   }
 
   /** Takes no new requests, and ends the connection when those under way are done. */
@@ -135,7 +128,8 @@ export class Connection {
     if (this.#isEnding && this.#streams.size === 0) return;
     try {
       const rest = this.#takePreface(bytes);
-      if (rest.length > 0) this.#frames.take(rest, this.#onFrame);
+      if (rest === undefined) this.#refuseProtocol();
+      else if (rest.length > 0) this.#frames.take(rest, this.#onFrame);
       if (this.#frames.isCut || this.#blocks.isCut) this.#cutSince ??= performance.now();
     } catch (error) {
       if (!(error instanceof ConnectionFault)) this.#options.onFault(error);
@@ -145,13 +139,33 @@ export class Connection {
     }
   }
 
-  /** Gives what comes after the preface. */
-  #takePreface(bytes: Buffer): Buffer {
+  /** Gives what comes after the preface; undefined where that is none. */
+  #takePreface(bytes: Buffer): Buffer | undefined {
     if (this.#prefaceLeft.length === 0) return bytes;
     const come = bytes.subarray(0, this.#prefaceLeft.length);
-    if (!come.equals(this.#prefaceLeft.subarray(0, come.length))) throw protocolFault('no HTTP/2');
+    if (!come.equals(this.#prefaceLeft.subarray(0, come.length))) return undefined;
     this.#prefaceLeft = this.#prefaceLeft.subarray(come.length);
+    if (this.#prefaceLeft.length === 0) this.#greet();
     return bytes.subarray(come.length);
+  }
+
+  /** Not before the client has said that it speaks HTTP/2: another one would show its user bytes that mean nothing. */
+  #greet(): void {
+    const { limits } = this.#options;
+    this.#outgoing.send(
+      settingsFrame([
+        [settingIds.maxConcurrentStreams, limits.streamsMax],
+        [settingIds.initialWindowSize, limits.streamWindow],
+        [settingIds.maxHeaderListSize, limits.headerBytesMax],
+      ]),
+    );
+    this.#outgoing.send(windowUpdateFrame(0, limits.connectionWindow - defaultWindow));
+  }
+
+  #refuseProtocol(): void {
+    this.#isEnding = true;
+    this.#outgoing.send(versionNotSupported(this.#options.hint));
+    this.#endIfDone();
   }
 
   #takeFrame(one: Frame): void {
@@ -374,6 +388,7 @@ export class Connection {
 
   #sayFarewell(code: number): void {
     this.#isEnding = true;
+    if (this.#prefaceLeft.length > 0) return;
     this.#outgoing.send(goAwayFrame(this.#lastStreamId, code));
   }
 
@@ -382,6 +397,14 @@ export class Connection {
     this.#outgoing.write();
     this.#socket.end();
   }
+}
+
+/** To a client of HTTP/1.1 (RFC 9110, 15.6.6). */
+function versionNotSupported(hint: string): Buffer {
+  const text = `${hint}\n`;
+  const head = ['HTTP/1.1 505 HTTP Version Not Supported', 'content-type: text/plain; charset=utf-8'];
+  head.push(`content-length: ${Buffer.byteLength(text)}`, 'connection: close', '', text);
+  return Buffer.from(head.join('\r\n'));
 }
 
 function isSet({ flags: set }: Frame, flag: number): boolean {

@@ -53,6 +53,8 @@ export const frameBytesLimit = 0xff_ffff;
 export const defaultWindow = 65_535;
 export const largestWindow = 0x7fff_ffff;
 
+export const noBytes: Buffer = Buffer.alloc(0);
+
 /** A fault that ends the connection (RFC 9113, 5.4.1). */
 export class ConnectionFault extends Error {
   readonly code: number;

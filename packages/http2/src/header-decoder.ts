@@ -1,4 +1,4 @@
-import { ConnectionFault, errorCodes } from './frames.ts';
+import { ConnectionFault, errorCodes, noBytes } from './frames.ts';
 import { entryOf, HeaderTable, sizeOf, type TableEntry, tableBytesMax } from './header-table.ts';
 import { decodeHuffman } from './huffman.ts';
 
@@ -27,8 +27,6 @@ const forms = {
 
 const huffmanBit = 0x80;
 const lengthMask = 0x7f;
-
-const noBytes = Buffer.alloc(0);
 
 /** Three bytes after the first: far above what a block can hold, and far below what a number can. */
 const shiftMax = 14;

@@ -18,8 +18,8 @@ export const entryOverhead = 32;
 const namePattern = /^:?[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 
 /**
- * No control characters but tabs (RFC 9113, 8.2.1). Blanks around a value are let pass, as Node.js's server does: some clients
- * send what their users gave them, and nothing is forwarded from here.
+ * No control characters but tabs (RFC 9113, 8.2.1). Blanks around a value are let pass and are none of it (`fieldOf`), as over
+ * HTTP/1.1: some clients send what their users gave them. Node.js's server would leave the field out without a word.
  */
 const valuePattern = /^[\t -~\x80-\xff]*$/;
 

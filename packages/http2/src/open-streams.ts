@@ -1,9 +1,7 @@
-import { errorCodes, frameBytesMax, resetStreamFrame, windowUpdateFrame } from './frames.ts';
+import { errorCodes, frameBytesMax, noBytes, resetStreamFrame, windowUpdateFrame } from './frames.ts';
 import type { Outgoing } from './outgoing.ts';
 import type { ReceiveWindow } from './receive-window.ts';
 import type { Answer, ServerStream } from './server-stream.ts';
-
-const noBytes = Buffer.alloc(0);
 
 interface StreamEvents {
   /** Frames of a body have been sent, so many. */

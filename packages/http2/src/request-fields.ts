@@ -3,15 +3,28 @@ import type { DecodedHeaders } from './header-decoder.ts';
 /** The header fields of a request: names and values in turn, names in lower case, the protocol's own with their colon. */
 export type RequestFields = readonly string[];
 
-/** The value of a field, those of several of one name joined as one (RFC 9110, 5.3). */
+/** The value of a field without the blanks around it (RFC 9110, 5.5), those of several of one name joined as one (5.3). */
 export function fieldOf(fields: RequestFields, name: string): string | undefined {
   let joined: string | undefined;
   for (let at = 0; at < fields.length; at += 2) {
     if (fields[at] !== name) continue;
-    const value = fields[at + 1] ?? '';
+    const value = stripped(fields[at + 1] ?? '');
     joined = joined === undefined ? value : `${joined}, ${value}`;
   }
   return joined;
+}
+
+/** Not by a pattern, whose time may grow with the square of the number of blanks. */
+function stripped(value: string): string {
+  let from = 0;
+  let to = value.length;
+  while (from < to && isBlank(value[from])) from += 1;
+  while (to > from && isBlank(value[to - 1])) to -= 1;
+  return value.slice(from, to);
+}
+
+function isBlank(character: string | undefined): boolean {
+  return character === ' ' || character === '\t';
 }
 
 /** What a request must have once (RFC 9113, 8.3.1). */

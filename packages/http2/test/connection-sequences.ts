@@ -1,4 +1,4 @@
-import { flags, frame, frameTypes, preface, settingsFrame } from '../src/frames.ts';
+import { flags, frame, frameTypes, preface } from '../src/frames.ts';
 import { dataFrame, headersFrame, hello } from './raw-client.ts';
 import {
   block,
@@ -23,16 +23,6 @@ import {
 export const connectionSequences: readonly Sequence[] = [
   // RFC 9113, 3.4
   row('nothing', 'a preface and settings', [hello]),
-  row(
-    differs('goaway protocolError', 'goaway internalError', 'Node.js tells of an error of its own'),
-    'a wrong preface',
-    [Buffer.from('PRI * HTTP/2.1\r\n\r\nSM\r\n\r\n'), settingsFrame([])],
-  ),
-  row(
-    differs('goaway protocolError', 'goaway internalError', 'Node.js tells of an error of its own'),
-    'a request of HTTP/1.1',
-    [Buffer.from('GET / HTTP/1.1\r\nhost: localhost\r\n\r\n')],
-  ),
   row('goaway protocolError', 'no settings first', [preface, ping()]),
   row('goaway protocolError', 'a request before the settings', [preface, headersFrame(1, get)]),
   row('goaway protocolError', 'an acknowledgment first', [preface, frame(frameTypes.settings, flags.ack, 0, bytes())]),

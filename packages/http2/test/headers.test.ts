@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { HeaderDecoder } from '../src/header-decoder.ts';
 import { tableBytesMax } from '../src/header-table.ts';
 import { decodeHuffman } from '../src/huffman.ts';
+import { fieldOf } from '../src/request-fields.ts';
 import { limits, runServer } from './running-server.ts';
 
 const seed = 20_261_122;
@@ -202,4 +203,15 @@ test("writes the header fields of 200 answers as Node.js's client reads them", a
   } finally {
     await server.close();
   }
+});
+
+test('finds a field without the blanks around its value, and several of one name as one', () => {
+  const fields = ['a', ' one ', 'b', '\t two  three\t', 'a', 'four ', 'c', ' \t ', 'd', ''];
+  expect(['a', 'b', 'c', 'd', 'e'].map((name) => fieldOf(fields, name))).toEqual([
+    'one, four',
+    'two  three',
+    '',
+    '',
+    undefined,
+  ]);
 });

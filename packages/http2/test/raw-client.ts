@@ -25,9 +25,12 @@ export async function openRawClient(port: number): Promise<RawClient> {
   const frames: Frame[] = [];
   const reader = new FrameReader();
   let wake = Promise.withResolvers<void>();
+  let isText = false;
   let isClosed = false;
   socket.on('data', (bytes: Buffer) => {
-    reader.take(bytes, (one) => frames.push(one));
+    // To what is no preface of HTTP/2 the server answers in words.
+    isText ||= bytes.subarray(0, 5).toString() === 'HTTP/';
+    if (!isText) reader.take(bytes, (one) => frames.push(one));
     wake.resolve();
     wake = Promise.withResolvers();
   });

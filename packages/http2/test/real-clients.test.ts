@@ -1,6 +1,9 @@
 import { type ClientHttp2Session, connect, type IncomingHttpHeaders, type Settings } from 'node:http2';
+import { connect as connectSocket } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { runServer, type ServerOptions } from './running-server.ts';
+import { preface } from '../src/frames.ts';
+import { hint, runServer, type ServerOptions } from './running-server.ts';
 
 interface Taken {
   readonly status: number | undefined;
@@ -93,4 +96,36 @@ test.each([16_000, 16_400, 40_000])('sends fields of %i bytes', async (length) =
     const { headers, trailers } = await ask(session, Buffer.from('a'));
     expect([headers['x-long'], trailers['x-long']]).toEqual([long, long]);
   });
+});
+
+test('tells a client of HTTP/1.1 where it is', async () => {
+  const server = await runServer();
+  try {
+    const request = { method: 'POST', body: 'x'.repeat(100_000) };
+    const answer = await fetch(`http://127.0.0.1:${server.port}/order`, request);
+    expect([answer.status, answer.headers.get('connection'), await answer.text()]).toEqual([505, 'close', `${hint}\n`]);
+    expect([server.requests, server.faults]).toEqual([[], []]);
+  } finally {
+    await server.close();
+  }
+});
+
+test.each([
+  ['another version', preface.toString().replace('2.0', '2.1')],
+  ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01'],
+])('ends a connection that begins with %s, however it is cut', async (_name, bytes) => {
+  const server = await runServer();
+  try {
+    const socket = connectSocket({ port: server.port, host: '127.0.0.1', noDelay: true });
+    const said = text(socket);
+    for (const byte of Buffer.from(bytes, 'latin1')) {
+      socket.write(Uint8Array.of(byte));
+      await new Promise(setImmediate);
+    }
+    expect(await said).toMatch(/^HTTP\/1\.1 505 .*HTTP\/2 only\n$/s);
+    socket.destroy();
+    expect(server.faults).toEqual([]);
+  } finally {
+    await server.close();
+  }
 });

@@ -27,6 +27,8 @@ export const limits: Http2Limits = {
   checkEveryMs: 50,
 };
 
+export const hint = 'HTTP/2 only';
+
 interface SeenRequest {
   readonly fields: RequestFields;
   readonly body: Buffer;
@@ -72,6 +74,7 @@ export async function runServer({
   const opened: ServerStream[] = [];
   const server = createHttp2Server({
     limits: { ...limits, ...own },
+    hint,
     onFault: (error) => faults.push(error),
     onStream: (stream) => {
       const pieces: Buffer[] = [];

@@ -55,6 +55,16 @@ async function withServer(
 test.each([
   ['says nothing', []],
   ['begins the preface', [preface.subarray(0, 10)]],
+])('ends a connection that %s, and says nothing on it', async (_name, sent) => {
+  await withServer({ headersTimeoutMs: 100 }, async ({ port }) => {
+    const client = await openRawClient(port);
+    client.send(...sent);
+    await client.closed;
+    expect(client.frames).toEqual([]);
+  });
+});
+
+test.each([
   ['sends no request', [hello, ping()]],
   ['begins a frame', [hello, headersFrame(1, get).subarray(0, 20)]],
   ['begins a header block', [hello, frame(frameTypes.headers, end, 1, block)]],

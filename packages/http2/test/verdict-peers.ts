@@ -1,7 +1,7 @@
 import { createServer, type ServerHttp2Stream, type Settings } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { createHttp2Server } from '../src/http2-server.ts';
-import { limits } from './running-server.ts';
+import { hint, limits } from './running-server.ts';
 
 /** Few streams, and windows that a sequence can overrun; a client that knows of no settings has 65,535 bytes (RFC 9113, 6.9.2). */
 const streamsMax = 3;
@@ -22,6 +22,7 @@ export async function runOurs(): Promise<Peer> {
   const faults: unknown[] = [];
   const server = createHttp2Server({
     limits: { ...limits, streamsMax, streamWindow, connectionWindow, drainTimeoutMs: 0, connectionsMax: 1_000 },
+    hint,
     onFault: (error) => faults.push(error),
     onStream: (stream) => {
       const isHeld = stream.fields.includes(heldPath);

@@ -12,6 +12,7 @@ export function createGrpcListener(deps: GatewayDeps): Http2Server {
   const serveConnectCall = createConnectCalls(deps);
   return createHttp2Server({
     limits: http2Limits,
+    hint: 'This is the gRPC port: HTTP/2 without TLS. JSON is taken on the HTTP port.',
     onStream: (stream) => (isLaneCall(stream.fields) ? new LaneCall(deps, stream) : serveConnectCall(stream)),
     onFault: (error) => deps.log.fault('the gRPC listener failed', error),
   });
