@@ -1,8 +1,7 @@
+import { fieldRules } from '@gateway/domain/field-rules';
 import type { Http2Limits } from '@gateway/http2/limits';
 
 // Every bound of the two listeners in one place, each with its reason.
-
-import { fieldRules } from '@gateway/domain/field-rules';
 
 /** The largest body or message, in bytes: an order with every field at its limit takes about 20 KiB as UTF-8. */
 export const messageBytesMax = 65_536;

@@ -5,6 +5,7 @@ import { errorCodes } from '@gateway/http2/frames';
 import { fieldOf, type RequestFields } from '@gateway/http2/request-fields';
 import type { Answer, ServerStream, StreamListener } from '@gateway/http2/server-stream';
 import type { GatewayDeps } from '../gateway-deps.ts';
+import { http2Limits } from '../limits.ts';
 import { requestIdOf } from '../request-id.ts';
 import { endlessTimeouts } from './endless-timeout.ts';
 import { WaitingBytes } from './held-bytes.ts';
@@ -84,7 +85,7 @@ class ConnectCall implements StreamListener {
 /** The body of a stream as it is asked for. */
 class StreamBody implements AsyncIterable<Uint8Array> {
   readonly #stream: ServerStream;
-  readonly #waiting = new WaitingBytes();
+  readonly #waiting = new WaitingBytes(http2Limits.streamWindow);
   #end: { readonly error: Error | undefined } | undefined;
   #wake = Promise.withResolvers<void>();
 
@@ -109,7 +110,7 @@ class StreamBody implements AsyncIterable<Uint8Array> {
       const end = this.#end;
       if (end === undefined) this.#wake = Promise.withResolvers();
       const bytes = this.#waiting.take();
-      if (bytes.length > 0) {
+      if (bytes !== undefined) {
         this.#stream.release(bytes.length);
         yield bytes;
       }

@@ -12,7 +12,7 @@ import { fieldOf, type RequestFields } from '@gateway/http2/request-fields';
 import type { ServerStream, StreamListener } from '@gateway/http2/server-stream';
 import type { KeptOrder } from '../create-order.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
-import { callTimeoutMs } from '../limits.ts';
+import { callTimeoutMs, http2Limits } from '../limits.ts';
 import { orderAnswer } from '../order-answer.ts';
 import { WaitingBytes } from './held-bytes.ts';
 import { encodeEnvelope } from './lane-envelopes.ts';
@@ -66,7 +66,7 @@ export class LaneCall implements StreamListener {
   readonly #deadline: NodeJS.Timeout;
   readonly #reading = new MessageReading(decodeOrderInput);
   /** What came before the credentials were checked; read after that. */
-  #early: WaitingBytes | undefined = new WaitingBytes();
+  #early: WaitingBytes | undefined = new WaitingBytes(http2Limits.streamWindow);
   #isReceived = false;
 
   constructor(deps: GatewayDeps, stream: ServerStream) {

@@ -1,9 +1,7 @@
 import { contentTypeUnaryRegExp } from '@connectrpc/connect/protocol-connect';
 import { messageBytesMax } from '../limits.ts';
 import { HeldBytes } from './held-bytes.ts';
-
-/** The head of a message in an envelope: one byte of flags, four of length. */
-const headBytes = 5;
+import { envelopeHeadBytes } from './lane-envelopes.ts';
 
 /**
  * The same bytes in pieces that begin and end with messages. Connect makes room for a message as soon as its head announces it, so
@@ -15,7 +13,7 @@ export async function* inWholeMessages(
   mediaType: string | undefined,
 ): AsyncGenerator<Uint8Array, undefined> {
   const endOfWhole = contentTypeUnaryRegExp.test(mediaType ?? '') ? endOfBareMessage : endOfEnvelopes;
-  const held = new HeldBytes();
+  const held = new HeldBytes(envelopeHeadBytes + messageBytesMax);
   for await (const piece of body) {
     held.add(piece);
     const end = endOfWhole(held.bytes());
@@ -28,11 +26,11 @@ export async function* inWholeMessages(
 /** Where the last envelope ends that is all there; with one that is too large, the end of all bytes. */
 function endOfEnvelopes(bytes: Buffer): number {
   let end = 0;
-  while (end + headBytes <= bytes.length) {
+  while (end + envelopeHeadBytes <= bytes.length) {
     const length = bytes.readUInt32BE(end + 1);
     if (length > messageBytesMax) return bytes.length;
-    if (end + headBytes + length > bytes.length) return end;
-    end += headBytes + length;
+    if (end + envelopeHeadBytes + length > bytes.length) return end;
+    end += envelopeHeadBytes + length;
   }
   return end;
 }

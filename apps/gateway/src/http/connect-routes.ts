@@ -6,6 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { connectErrorOf } from '../grpc/connect-error.ts';
 import { endlessTimeouts } from '../grpc/endless-timeout.ts';
+import { HeldBytes } from '../grpc/held-bytes.ts';
 import { jsonBodyKey, orderServiceOptions, orderServiceRoutes } from '../grpc/order-service.ts';
 import { inWholeMessages } from '../grpc/whole-messages.ts';
 import { messageBytesMax } from '../limits.ts';
@@ -86,12 +87,10 @@ function isJsonMessage({ headers }: FastifyRequest): boolean {
 }
 
 async function readBody(payload: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = [];
-  let length = 0;
+  const held = new HeldBytes(messageBytesMax);
   for await (const piece of payload) {
-    length += piece.byteLength;
-    if (length > messageBytesMax) throw Object.assign(new Error(), { code: 'FST_ERR_CTP_BODY_TOO_LARGE' });
-    pieces.push(piece);
+    held.add(piece);
+    if (held.length > messageBytesMax) throw Object.assign(new Error(), { code: 'FST_ERR_CTP_BODY_TOO_LARGE' });
   }
-  return Buffer.concat(pieces);
+  return held.bytes();
 }
