@@ -1,17 +1,18 @@
 import { connect, type Socket } from 'node:net';
+import { type Frame, FrameReader } from '@gateway/http2/frame-reader';
 import {
-  ack,
-  endHeaders,
-  endStream,
+  defaultWindow,
+  flags,
   frame,
-  frameHeadBytes,
   frameTypes,
-  headerBlocks,
+  largestWindow,
+  noBytes,
   preface,
+  settingIds,
   settingsFrame,
-  streamIdPlace,
   windowUpdateFrame,
-} from './http2-frames.ts';
+} from '@gateway/http2/frames';
+import { headerBlocks } from './call-headers.ts';
 
 export interface GrpcConnectionOptions {
   readonly port: number;
@@ -33,8 +34,8 @@ export interface GrpcConnection {
   close(): void;
 }
 
-const largestWindow = 0x7fff_ffff;
-const defaultWindow = 65_535;
+/** Where a frame's head names its stream. */
+const streamIdPlace = 5;
 
 /** Calls that may be under way on a connection: no server should allow less (RFC 9113, 6.5.2). */
 const streamsMax = 100;
@@ -50,9 +51,10 @@ export function openGrpcConnection(options: GrpcConnectionOptions): GrpcConnecti
   const { port, message, renew, onAnswer, onBroken } = options;
   const socket: Socket = connect({ port, host: '127.0.0.1', noDelay: true });
   const headers = headerBlocks(options.headers);
-  const data = frame(frameTypes.data, endStream, 0, message);
-  const firstCall = Buffer.concat([frame(frameTypes.headers, endHeaders, 0, headers.first), data]);
-  const call = Buffer.concat([frame(frameTypes.headers, endHeaders, 0, headers.later), data]);
+  const data = frame(frameTypes.data, flags.endStream, 0, message);
+  const firstCall = Buffer.concat([frame(frameTypes.headers, flags.endHeaders, 0, headers.first), data]);
+  const call = Buffer.concat([frame(frameTypes.headers, flags.endHeaders, 0, headers.later), data]);
+  const frames = new FrameReader();
   const dueAt = new Float64Array(callsMax);
   let streamId = 1;
   let nextDue = 0;
@@ -60,7 +62,6 @@ export function openGrpcConnection(options: GrpcConnectionOptions): GrpcConnecti
   let underWay = 0;
   let waiting = 0;
   let received = 0;
-  let rest: Buffer = Buffer.alloc(0);
   let isDue = false;
 
   const flush = () => {
@@ -89,8 +90,8 @@ export function openGrpcConnection(options: GrpcConnectionOptions): GrpcConnecti
     isDue = true;
   };
 
-  const take = (type: number, flags: number, id: number, payload: Buffer) => {
-    if (type === frameTypes.headers && (flags & endStream) !== 0) {
+  const take = ({ type, flags: set, streamId: id, payload }: Frame) => {
+    if (type === frameTypes.headers && (set & flags.endStream) !== 0) {
       underWay -= 1;
       if (waiting > 0) flushSoon();
       onAnswer(payload, performance.now() - (dueAt[placeOf(id)] ?? 0));
@@ -98,41 +99,30 @@ export function openGrpcConnection(options: GrpcConnectionOptions): GrpcConnecti
     else if (type === frameTypes.windowUpdate && id === 0) {
       window += payload.readUInt32BE(0);
       if (waiting > 0) flushSoon();
-    } else if (type === frameTypes.settings && flags !== ack)
-      socket.write(frame(frameTypes.settings, ack, 0, Buffer.alloc(0)));
-    else if (type === frameTypes.ping && flags !== ack) socket.write(frame(frameTypes.ping, ack, 0, payload));
+    } else if (type === frameTypes.settings && set !== flags.ack)
+      socket.write(frame(frameTypes.settings, flags.ack, 0, noBytes));
+    else if (type === frameTypes.ping && set !== flags.ack) socket.write(frame(frameTypes.ping, flags.ack, 0, payload));
     else if (type === frameTypes.goAway || type === frameTypes.resetStream)
       onBroken(`frame ${type}: ${payload.toString('hex')}`);
   };
 
-  socket.on('data', (chunk) => {
-    if (typeof chunk === 'string') return;
-    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
-    let offset = 0;
-    while (bytes.length - offset >= frameHeadBytes) {
-      const end = offset + frameHeadBytes + bytes.readUIntBE(offset, 3);
-      if (end > bytes.length) break;
-      take(
-        bytes[offset + 3] ?? 0,
-        bytes[offset + 4] ?? 0,
-        bytes.readUInt32BE(offset + 5),
-        bytes.subarray(offset + frameHeadBytes, end),
-      );
-      offset = end;
-    }
-    rest = bytes.subarray(offset);
+  socket.on('data', (bytes: Buffer) => {
+    frames.take(bytes, take);
     if (received > largestWindow / 4) {
-      socket.write(windowUpdateFrame(received));
+      socket.write(windowUpdateFrame(0, received));
       received = 0;
     }
   });
   socket.on('error', (error) => onBroken(error.message));
-  // 1: no header table; 2: no push; 4: the window of a stream.
   socket.write(
     Buffer.concat([
       preface,
-      settingsFrame({ 1: 0, 2: 0, 4: largestWindow }),
-      windowUpdateFrame(largestWindow - defaultWindow),
+      settingsFrame([
+        [settingIds.headerTableSize, 0],
+        [settingIds.enablePush, 0],
+        [settingIds.initialWindowSize, largestWindow],
+      ]),
+      windowUpdateFrame(0, largestWindow - defaultWindow),
     ]),
   );
 

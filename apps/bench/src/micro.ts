@@ -10,8 +10,8 @@ import { checksumOf } from '@gateway/domain/order-checksum';
 import { createOrderToken } from '@gateway/domain/order-token';
 import { parseOrder } from '@gateway/domain/parse-order';
 import { validOrderFields, validOrderInput } from '@gateway/domain/testing/order-fields';
-import { readOrderInput, writeOrderAnswer } from '../../gateway/src/grpc/order-wire.ts';
-import { parseOrderJson } from '../../gateway/src/http/strict-json.ts';
+import { readOrderInput, writeOrderAnswer } from 'gateway/grpc/order-wire';
+import { parseOrderJson } from 'gateway/http/strict-json';
 import { orderMessage } from './grpc-sender.ts';
 import { median } from './load.ts';
 

@@ -1,7 +1,7 @@
 import { failures } from '@gateway/domain/failure';
-import { type FilledCall, fillCall } from '../../harness/src/fixtures/fill-call.ts';
-import type { Fixture, FixtureCall } from '../../harness/src/fixtures/fixture.ts';
-import { fixturesFolder, loadFixtures } from '../../harness/src/fixtures/load-fixtures.ts';
+import { type FilledCall, fillCall } from 'harness/fixtures/fill-call';
+import type { Fixture, FixtureCall } from 'harness/fixtures/fixture';
+import { fixturesFolder, loadFixtures } from 'harness/fixtures/load-fixtures';
 
 // The format is Postman's Collection 2.1, which Bruno, Insomnia and Hoppscotch import too.
 const schema = 'https://schema.getpostman.com/json/collection/v2.1.0/collection.json';

@@ -1,10 +1,10 @@
 import { createMerchant, openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { createJsonClient } from 'harness/clients/json-client';
+import { fillCall, type Merchants } from 'harness/fixtures/fill-call';
+import type { FixtureCall } from 'harness/fixtures/fixture';
+import { fixturesFolder, loadFixtures } from 'harness/fixtures/load-fixtures';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createJsonClient } from '../../harness/src/clients/json-client.ts';
-import { fillCall, type Merchants } from '../../harness/src/fixtures/fill-call.ts';
-import type { FixtureCall } from '../../harness/src/fixtures/fixture.ts';
-import { fixturesFolder, loadFixtures } from '../../harness/src/fixtures/load-fixtures.ts';
 import { exampleOrder } from '../src/reference/example-order.ts';
 import { openApi } from '../src/reference/openapi.ts';
 import { type RunningGateway, runGateway } from './running-gateway.ts';
