@@ -67,6 +67,23 @@ test('enough items leave during the turn that brings them, as long as a slot is 
   expect(await Promise.all(answers)).toHaveLength(7);
 });
 
+test('a caller who has been alone for a while does not wait for the end of the turn, until somebody comes along', async () => {
+  const { queue, groups } = heldQueue({ slots: 2, groupMax: 4, waitingMax: 10 });
+  const carryOut = async (...items: readonly string[]) => {
+    const answers = items.map((item) => queue.add(item, enoughMs));
+    const leftAtOnce = groups.length;
+    await endOfTurn();
+    for (const { letGo } of groups.splice(0)) letGo();
+    await Promise.all(answers);
+    return leftAtOnce;
+  };
+  const left: number[] = [];
+  for (let count = 0; count < 10; count += 1) left.push(await carryOut('a'));
+  expect(left).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 1, 1]);
+  // The first of two leaves at once, the second one with whoever comes next; then nobody is taken to be alone.
+  expect([await carryOut('a', 'b'), await carryOut('a')]).toEqual([1, 0]);
+});
+
 test('an item whose time is over is answered so and never carried out', async () => {
   const { queue, groups } = heldQueue({ slots: 1, groupMax: 1, waitingMax: 1 });
   expect(await Promise.all([queue.add('a', 0), queue.add('b', -1)])).toEqual([

@@ -12,6 +12,9 @@ export interface GroupQueueOptions<Slot, Item, Outcome> {
   readonly run: (slot: Slot, items: readonly Item[]) => Promise<readonly (Outcome | Error)[]>;
 }
 
+/** After so many groups of one item, each with nothing else under way, a caller is taken to be alone. */
+const loneGroupsMin = 8;
+
 /** A queue that hands its items on in groups. */
 export interface GroupQueue<Item, Outcome> {
   /** The item's outcome, or why there is none; settles within `timeoutMs`. Rejects with the error that `run` gave for it. */
@@ -32,6 +35,7 @@ interface Entry<Item, Outcome> {
  * Lets concurrent callers share one statement and its commit. There is no timer: a group leaves as soon as a slot is free, at
  * the end of the event loop's current turn, so that a lone item goes at once and those that arrive together go together. Where
  * many arrive in one turn, a first part leaves during it: the database works on that part while the rest is still being read.
+ * Nor does the item of a caller who has been alone for a while wait for the end of the turn, as nobody comes along.
  */
 export function createGroupQueue<Slot, Item, Outcome>(
   options: GroupQueueOptions<Slot, Item, Outcome>,
@@ -40,13 +44,16 @@ export function createGroupQueue<Slot, Item, Outcome>(
   const freeSlots = [...slots];
   const waiting: Entry<Item, Outcome>[] = [];
   let flushIsDue = false;
+  let loneGroups = 0;
   const idleCallbacks: (() => void)[] = [];
 
   const flush = () => {
     while (waiting.length > 0) {
       const slot = freeSlots.pop();
       if (slot === undefined) return;
-      void carryOut(slot, waiting.splice(0, groupMax));
+      const group = waiting.splice(0, groupMax);
+      loneGroups = group.length === 1 && freeSlots.length === slots.length - 1 ? loneGroups + 1 : 0;
+      void carryOut(slot, group);
     }
     if (freeSlots.length < slots.length) return;
     for (const callback of idleCallbacks.splice(0)) callback();
@@ -90,7 +97,8 @@ export function createGroupQueue<Slot, Item, Outcome>(
         const entry: Entry<Item, Outcome> = { item, resolve, reject, deadline: undefined };
         entry.deadline = setTimeout(expire, timeoutMs, entry);
         waiting.push(entry);
-        if (waiting.length >= groupMin) flush();
+        const isAlone = loneGroups >= loneGroupsMin && freeSlots.length === slots.length;
+        if (isAlone || waiting.length >= groupMin) flush();
         else flushAtEndOfTurn();
       });
     },

@@ -1,5 +1,7 @@
 import { once } from 'node:events';
-import { connect, type NetConnectOpts, type Socket } from 'node:net';
+import { connect, isIP, type NetConnectOpts, type Socket } from 'node:net';
+import { type ConnectionOptions, connect as connectSecurely } from 'node:tls';
+import postgres from 'postgres';
 
 /** Where postgres.js connects to, as it tells its `socket` option: one of some hosts, or the path of a Unix socket. */
 export interface SocketTarget {
@@ -8,33 +10,82 @@ export interface SocketTarget {
   readonly path: string | false;
 }
 
+/** How a URL wants connections to be secured, as the driver reads it. */
+interface Security {
+  /** `require`, `allow`, `prefer`, `verify-full`, or false. */
+  readonly ssl: unknown;
+  /** `direct`, or nothing. */
+  readonly sslnegotiation?: unknown;
+}
+
+/** Asks whether the server speaks TLS (PostgreSQL 18, 54.2.11), which answers with one byte. */
+const sslRequest = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]);
+const yes = Buffer.from('S');
+
+/** What the driver makes of a URL's `sslmode` and the like. It is asked by a client that never connects. */
+export function securityOf(url: string): Security {
+  return postgres(url).options;
+}
+
 /**
- * Gives the `socket` option of postgres.js: connects to the first host that lets it. Once `over` aborts it opens no more, and
- * rejects what is still connecting.
+ * Gives the `socket` option of postgres.js: connects to the first host that lets it, and secures the connection as the driver
+ * does. Once `over` aborts it opens no more, and rejects what is still connecting.
  */
-export function socketOpener(over: AbortSignal): (target: SocketTarget) => Promise<Socket> {
-  const open = async (address: NetConnectOpts): Promise<Socket> => {
+export function socketOpener(over: AbortSignal, security: Security): (target: SocketTarget) => Promise<Socket> {
+  const open = async (address: NetConnectOpts, host: string): Promise<Socket> => {
     over.throwIfAborted();
     const socket = connect({ ...address, noDelay: true });
     try {
       await once(socket, 'connect', { signal: over });
-      return socket;
+      return await secured(socket, host, security, over);
     } catch (error) {
       socket.destroy();
       throw error;
     }
   };
   return async ({ host: hosts, port: ports, path }) => {
-    if (path !== false) return open({ path });
+    if (path !== false) return open({ path }, 'localhost');
     let refusal: unknown;
     for (const [index, host] of hosts.entries()) {
       try {
-        // The driver reads from the socket which name the certificate has to be for.
-        return Object.assign(await open({ host, port: ports[index] ?? 0 }), { host });
+        return await open({ host, port: ports[index] ?? 0 }, host);
       } catch (error) {
         refusal = error;
       }
     }
     throw refusal;
   };
+}
+
+async function secured(socket: Socket, host: string, { ssl, sslnegotiation }: Security, over: AbortSignal) {
+  if (ssl === false) return socket;
+  const isDirect = sslnegotiation === 'direct';
+  const gone = new AbortController();
+  socket.once('close', () => gone.abort(Object.assign(new Error('the database hung up'), { code: 'ECONNRESET' })));
+  const signal = AbortSignal.any([over, gone.signal]);
+  if (!isDirect && !(await speaksTls(socket, signal))) {
+    if (ssl === 'prefer') return socket;
+    throw Object.assign(new Error('the database speaks no TLS'), { code: 'ECONNREFUSED' });
+  }
+  const options: ConnectionOptions = {
+    socket,
+    host,
+    rejectUnauthorized: ssl !== 'require' && ssl !== 'allow' && ssl !== 'prefer',
+  };
+  // A name may be asked for, and no address (RFC 6066, 3).
+  if (isIP(host) === 0) options.servername = host;
+  if (isDirect) options.ALPNProtocols = ['postgresql'];
+  const secure = connectSecurely(options);
+  // One that was given up tells of it later, when nobody waits any more.
+  secure.on('error', () => {});
+  await once(secure, 'secureConnect', { signal });
+  return secure;
+}
+
+async function speaksTls(socket: Socket, signal: AbortSignal): Promise<boolean> {
+  socket.write(sslRequest);
+  const [answer]: Buffer[] = await once(socket, 'data', { signal });
+  // More than one byte was put in by somebody who wants it to be taken for a part of what is secured (CVE-2021-23222).
+  if (answer?.length !== 1) throw Object.assign(new Error('no answer about TLS'), { code: 'ECONNREFUSED' });
+  return answer.equals(yes);
 }

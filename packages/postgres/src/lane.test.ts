@@ -3,12 +3,12 @@ import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { startCuttingProxy } from '../testing/cutting-proxy.ts';
 import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
-import { openLane } from './lane.ts';
+import { openLane, type Prepare } from './lane.ts';
 import { StatementTimeout, statementFailure } from './statement-error.ts';
+import { statementsOnWire } from './wire-connection.ts';
 
 const cutsMin = 150;
 const callersPerLane = 6;
-const connectionsMax = 2;
 
 let server: ThrowawayPostgres;
 let admin: postgres.Sql;
@@ -29,48 +29,67 @@ async function connectionsOf(applicationName: string): Promise<number> {
   return Number(row?.count);
 }
 
-test('a database whose connections are cut at any moment leaves no statement hanging and no connection behind', async () => {
-  const proxy = await startCuttingProxy(server.url);
-  onTestFinished(() => proxy.close());
-  const applicationName = 'flapping';
-  const lanes = Array.from({ length: 6 }, () =>
-    openLane({ url: proxy.url, applicationName, connectionsMax }, (db) => db),
-  );
-  const unexpected: unknown[] = [];
-  let failed = 0;
-  const call = async (lane: (typeof lanes)[number], note: string) => {
-    try {
-      await lane.run((db) => db.execute(sql`select ${note}::text`));
-    } catch (error) {
-      failed += 1;
-      // One that had to be given up after its time had hung.
-      if (statementFailure(error) !== 'unavailable' || error instanceof StatementTimeout) unexpected.push(error);
-    }
-  };
-  const callers = lanes.flatMap((lane) =>
-    Array.from({ length: callersPerLane }, async (_, place) => {
-      // Some statements are longer than what the driver gathers before it writes.
-      const note = 'x'.repeat(place % 2 === 0 ? 10 : 3_000);
-      while (proxy.cuts() < cutsMin) await call(lane, note);
-    }),
-  );
-  await Promise.all(callers);
-  expect(unexpected).toEqual([]);
-  expect(failed).toBeGreaterThan(cutsMin);
+type Echo = (text: string) => Promise<string[]>;
 
-  proxy.relent();
-  // The last cut may still be on its way to some of them.
-  for (const lane of lanes)
-    await expect
-      .poll(() => lane.run(async (db) => [...(await db.execute(sql`select 1 as one`))]))
-      .toEqual([{ one: 1 }]);
-  failed = 0;
-  await Promise.all(lanes.flatMap((lane) => Array.from({ length: callersPerLane }, () => call(lane, 'calm'))));
-  expect(failed).toBe(0);
-  await expect.poll(() => connectionsOf(applicationName)).toBeLessThanOrEqual(lanes.length * connectionsMax);
-  await Promise.all(lanes.map((lane) => lane.close()));
-  await expect.poll(() => connectionsOf(applicationName)).toBe(0);
-});
+/** What the driver runs on its connections, and what runs on one that it has given away. */
+const ways: readonly (readonly [name: string, connectionsMax: number, prepare: Prepare<Echo>])[] = [
+  [
+    'by the driver',
+    2,
+    (db) => async (text) => [...(await db.execute<{ text: string }>(sql`select ${text}::text`))].map((row) => row.text),
+  ],
+  [
+    'on the wire',
+    1,
+    (_db, connect) => {
+      const run = statementsOnWire(connect, { echo: 'select $1::text' });
+      return (text) => run('echo', [text]);
+    },
+  ],
+];
+
+test.each(ways)(
+  'a database whose connections are cut at any moment leaves no statement %s hanging and no connection behind',
+  async (way, connectionsMax, prepare) => {
+    const proxy = await startCuttingProxy(server.url);
+    onTestFinished(() => proxy.close());
+    const applicationName = `flapping ${way}`;
+    const lanes = Array.from({ length: 6 }, () =>
+      openLane({ url: proxy.url, applicationName, connectionsMax }, prepare),
+    );
+    const unexpected: unknown[] = [];
+    let failed = 0;
+    const call = async (lane: (typeof lanes)[number], note: string) => {
+      try {
+        await lane.run((echo) => echo(note));
+      } catch (error) {
+        failed += 1;
+        // One that had to be given up after its time had hung.
+        if (statementFailure(error) !== 'unavailable' || error instanceof StatementTimeout) unexpected.push(error);
+      }
+    };
+    const callers = lanes.flatMap((lane) =>
+      Array.from({ length: callersPerLane }, async (_, place) => {
+        // Some statements are longer than what the driver gathers before it writes.
+        const note = 'x'.repeat(place % 2 === 0 ? 10 : 3_000);
+        while (proxy.cuts() < cutsMin) await call(lane, note);
+      }),
+    );
+    await Promise.all(callers);
+    expect(unexpected).toEqual([]);
+    expect(failed).toBeGreaterThan(cutsMin);
+
+    proxy.relent();
+    // The last cut may still be on its way to some of them.
+    for (const lane of lanes) await expect.poll(() => lane.run((echo) => echo('one'))).toEqual(['one']);
+    failed = 0;
+    await Promise.all(lanes.flatMap((lane) => Array.from({ length: callersPerLane }, () => call(lane, 'calm'))));
+    expect(failed).toBe(0);
+    await expect.poll(() => connectionsOf(applicationName)).toBeLessThanOrEqual(lanes.length * connectionsMax);
+    await Promise.all(lanes.map((lane) => lane.close()));
+    await expect.poll(() => connectionsOf(applicationName)).toBe(0);
+  },
+);
 
 test('a connection that the system can not make, for whatever reason, is unavailable and keeps nobody waiting', async () => {
   // The folder of a Unix socket, which is not there while its server is not.

@@ -1,7 +1,8 @@
+import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
-import { socketOpener } from './lane-sockets.ts';
+import { type SocketTarget, securityOf, socketOpener } from './lane-sockets.ts';
 import { ConnectionCut, isConnectionLost, StatementTimeout } from './statement-error.ts';
 
 /** How long a connection attempt may take. */
@@ -44,8 +45,11 @@ export interface Lane<Statements> {
   close(): Promise<void>;
 }
 
-/** Says the statements that run on a client: once for each client that a lane has. */
-type Prepare<Statements> = (db: PostgresJsDatabase, client: postgres.Sql) => Statements;
+/**
+ * Says the statements that run on a client: once for each client that a lane has. `connect` has the driver connect, and gives the
+ * socket to those who run their statements themselves, on a lane with one connection.
+ */
+export type Prepare<Statements> = (db: PostgresJsDatabase, connect: () => Promise<Socket>) => Statements;
 
 /** Opens a lane. Connections are made when the first statement runs. */
 export function openLane<Statements>(options: LaneOptions, prepare: Prepare<Statements>): Lane<Statements> {
@@ -83,8 +87,20 @@ export function openLane<Statements>(options: LaneOptions, prepare: Prepare<Stat
  */
 function openLaneClient<Statements>(options: LaneOptions, prepare: Prepare<Statements>) {
   const over = new AbortController();
-  const client = openClient(options, { socket: socketOpener(over.signal) });
-  const statements = prepare(drizzle({ client }), client);
+  const open = socketOpener(over.signal, securityOf(options.url));
+  let socket: Socket | undefined;
+  const openSocket = async (target: SocketTarget) => {
+    socket = await open(target);
+    return socket;
+  };
+  // The sockets are secured by whoever opens them.
+  const client = openClient(options, { socket: openSocket, ssl: false });
+  const connect = async () => {
+    await client`select 1`;
+    if (socket === undefined) throw new ConnectionCut();
+    return socket;
+  };
+  const statements = prepare(drizzle({ client }), connect);
   const underWay = new Set<(error: Error) => void>();
   return {
     async run<Answer>(statement: (statements: Statements) => Promise<Answer>): Promise<Answer> {
@@ -122,7 +138,7 @@ function withoutHoles<Answer>(answer: Answer): Answer {
 /** A client of postgres.js with every bound stated. Its types lack the `socket` option, which its manual describes. */
 export function openClient(
   options: LaneOptions,
-  socketOption: { readonly socket?: ReturnType<typeof socketOpener> } = {},
+  socketOptions: { readonly socket?: ReturnType<typeof socketOpener>; readonly ssl?: false } = {},
 ): postgres.Sql {
   const {
     url,
@@ -132,7 +148,7 @@ export function openClient(
     plansEveryRun = false,
   } = options;
   return postgres(url, {
-    ...socketOption,
+    ...socketOptions,
     max: connectionsMax,
     connect_timeout: connectTimeoutSeconds,
     backoff: () => reconnectPauseMs / 1_000,

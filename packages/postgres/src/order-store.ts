@@ -1,8 +1,8 @@
+import type { Socket } from 'node:net';
 import type { Order } from '@gateway/domain/order';
 import type { CreateOutcome, OrderStore } from '@gateway/domain/order-store';
 import { sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import type { Sql } from 'postgres';
 import { arrayLiteral } from './array-literal.ts';
 import { createGroupQueue } from './group-queue.ts';
 import { type Lane, openLane, serverStatementTimeoutMs } from './lane.ts';
@@ -10,6 +10,7 @@ import { openOrderLookups } from './order-lookups.ts';
 import { columnArrays, columnValues, orderColumns, orderOf } from './order-rows.ts';
 import { orders } from './schema.ts';
 import { statementFailure, withoutValues } from './statement-error.ts';
+import { statementsOnWire } from './wire-connection.ts';
 
 /** The defaults are those of decisions 001 and 013. */
 export interface PostgresOrderStoreOptions {
@@ -34,11 +35,6 @@ export interface PostgresOrderStore extends OrderStore {
 interface Lanes {
   readonly inserts: Lane<ReturnType<typeof prepareInserts>>;
   readonly replays: Lane<ReturnType<typeof prepareFind>>;
-}
-
-interface InsertedRow {
-  /** A bigint, which the driver gives as text. */
-  readonly service_order_id: string;
 }
 
 /**
@@ -82,27 +78,24 @@ export function openOrderStore(options: PostgresOrderStoreOptions): PostgresOrde
   };
 }
 
-function prepareInserts(db: PostgresJsDatabase, client: Sql) {
+/** What both inserts give are the service order ids of the orders that were not there before. */
+function prepareInserts(db: PostgresJsDatabase, connect: () => Promise<Socket>) {
   const types = Object.values(orderColumns).map(({ type }) => type);
   const values = types.map((type, index) => `$${index + 1}::${type}`).join(', ');
   const arrays = types.map((type, index) => `$${index + 1}::${type}[]`).join(', ');
-  /** Drizzle says the statement and the driver runs it: for a lone order, Drizzle's way of running takes a tenth of all its time. */
-  const insertFrom = (selected: string) => {
-    const query = db
+  const insertFrom = (selected: string) =>
+    db
       .insert(orders)
       .select(sql.raw(selected))
       // Any other conflict, of an id or a token, is a fault of ours and fails the statement.
       .onConflictDoNothing({ target: [orders.merchantId, orders.orderId] })
       .returning({ serviceOrderId: orders.serviceOrderId })
-      .toSQL();
-    return (parameters: (string | number)[]) =>
-      rowsOf(client.unsafe<InsertedRow[]>(query.sql, parameters, { prepare: true }).execute());
-  };
-  return {
+      .toSQL().sql;
+  return statementsOnWire(connect, {
     /** A lone order is spared the arrays, which take a tenth of the time of its insert. */
-    insertOne: insertFrom(`select ${values}`),
-    insert: insertFrom(`select * from unnest(${arrays})`),
-  };
+    insert_order: insertFrom(`select ${values}`),
+    insert_orders: insertFrom(`select * from unnest(${arrays})`),
+  });
 }
 
 function prepareFind(db: PostgresJsDatabase) {
@@ -112,17 +105,6 @@ function prepareFind(db: PostgresJsDatabase) {
     .from(orders)
     .where(sql`(${orders.merchantId}, ${orders.orderId}) in (select * from ${wanted})`)
     .prepare('find_orders');
-}
-
-/**
- * The rows of a query, from which it then takes all that it holds: its values, its SQL. The driver (3.4.9) stores functions in
- * each query, which keeps it in memory until the next full collection (decision 014). One that failed stays as it is: the
- * driver may come back to it when its connection ends.
- */
-async function rowsOf<Rows>(query: Promise<Rows>): Promise<Rows> {
-  const rows = await query;
-  for (const key of Object.keys(query)) Reflect.set(query, key, undefined);
-  return rows;
 }
 
 /** Inserts a group; where the database refuses one of its rows, inserts each alone, so that no row fails its neighbours. */
@@ -141,12 +123,14 @@ async function createGroup(lanes: Lanes, group: readonly Order[]): Promise<(Crea
 
 async function insertOrFind(lanes: Lanes, group: readonly Order[]): Promise<(CreateOutcome | Error)[]> {
   const [lone] = group.length === 1 ? group : [];
-  const inserted = await lanes.inserts.run(({ insert, insertOne }) =>
+  const inserted = await lanes.inserts.run((insert) =>
     // All sessions lock rows in the same order, so that two groups with the same order_ids can't wait for each other.
-    lone === undefined ? insert(columnArrays([...group].sort(byKey))) : insertOne(columnValues(lone)),
+    lone === undefined
+      ? insert('insert_orders', columnArrays([...group].sort(byKey)))
+      : insert('insert_order', columnValues(lone)),
   );
   if (inserted.length === group.length) return group.map(() => ({ kind: 'created' }));
-  const created = new Set(inserted.map((row) => Number(row.service_order_id)));
+  const created = new Set(inserted.map(Number));
   const losers = group.filter((order) => !created.has(order.serviceOrderId));
   const outcomeOf = await findKept(lanes.replays, losers);
   return group.map((order) => (created.has(order.serviceOrderId) ? { kind: 'created' } : outcomeOf(order)));

@@ -8,6 +8,31 @@ export class ConnectionCut extends Error {
   override name = 'ConnectionCut';
 }
 
+/** What the driver's errors have, too: the SQLSTATE, and the names of what was broken. */
+interface ServerErrorFields {
+  readonly code: string;
+  readonly constraint_name: string | undefined;
+  readonly table_name: string | undefined;
+  readonly column_name: string | undefined;
+}
+
+/** An error that the database told. Its message may hold values. */
+export class ServerError extends Error implements ServerErrorFields {
+  override name = 'ServerError';
+  readonly code: string;
+  readonly constraint_name: string | undefined;
+  readonly table_name: string | undefined;
+  readonly column_name: string | undefined;
+
+  constructor(message: string, { code, constraint_name, table_name, column_name }: ServerErrorFields) {
+    super(message);
+    this.code = code;
+    this.constraint_name = constraint_name;
+    this.table_name = table_name;
+    this.column_name = column_name;
+  }
+}
+
 /**
  * The database did not do what it was asked for, and no caller can help it. Holds no SQL and no values, which may be a
  * customer's: the code and the names of what was broken are enough to find it.

@@ -1,0 +1,136 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { sql } from 'drizzle-orm';
+import postgres from 'postgres';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { startRelay } from '../testing/relay.ts';
+import { selfSigned } from '../testing/self-signed.ts';
+import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
+import { openLane } from './lane.ts';
+import { StatementTimeout, withoutValues } from './statement-error.ts';
+import { statementsOnWire } from './wire-connection.ts';
+
+const host = 'localhost';
+const certificate = selfSigned(host);
+
+let plain: ThrowawayPostgres;
+let secure: ThrowawayPostgres;
+
+beforeAll(async () => {
+  [plain, secure] = await Promise.all([startThrowawayPostgres(), startThrowawayPostgres()]);
+  const admin = postgres(secure.url, { max: 1 });
+  const [row] = await admin`show data_directory`;
+  const folder = String(row?.data_directory);
+  await writeFile(join(folder, 'server.crt'), certificate.cert);
+  await writeFile(join(folder, 'server.key'), certificate.key, { mode: 0o600 });
+  await admin`alter system set ssl = on`;
+  await admin`select pg_reload_conf()`;
+  await vi.waitFor(async () => expect(await admin`show ssl`).toMatchObject([{ ssl: 'on' }]));
+  await admin.end();
+});
+
+afterAll(async () => {
+  await Promise.all([plain?.stop(), secure?.stop()]);
+});
+
+function urlWith(url: string, query: string): string {
+  const own = new URL(url);
+  own.hostname = host;
+  own.search = query;
+  return own.href;
+}
+
+/** Whether a connection over this URL is secured, as the database sees it; asked by the driver and on the wire. */
+async function isSecured(url: string): Promise<unknown[]> {
+  const text = 'select ssl::text from pg_stat_ssl where pid = pg_backend_pid()';
+  const options = { url, applicationName: 'secured', connectionsMax: 1 };
+  const byDriver = openLane(options, (db) => db);
+  const onWire = openLane(options, (_db, connect) => statementsOnWire(connect, { ask: text }));
+  try {
+    const [row] = await byDriver.run((db) => db.execute(sql.raw(text)));
+    return [row?.ssl, ...(await onWire.run((ask) => ask('ask', [])))];
+  } finally {
+    await Promise.all([byDriver.close(), onWire.close()]);
+  }
+}
+
+const failureOf = (running: Promise<unknown>) => running.then(() => undefined).catch((error: unknown) => error);
+
+const reasonOf = async (running: Promise<unknown>) => withoutValues(await failureOf(running)).message;
+
+test.each([
+  'sslmode=require',
+  'sslmode=allow',
+  'sslmode=prefer',
+  'ssl=require',
+  'sslmode=require&sslnegotiation=direct',
+])('with %s what is said to the database is secured, whoever signed its certificate', async (query) => {
+  expect(await isSecured(urlWith(secure.url, query))).toEqual(['true', 'true']);
+});
+
+test.each(['', 'sslmode=disable'])('with "%s" it is not', async (query) => {
+  expect(await isSecured(urlWith(secure.url, query))).toEqual(['false', 'false']);
+});
+
+test('a certificate has to be signed by somebody known where the URL asks for that', async () => {
+  expect(await reasonOf(isSecured(urlWith(secure.url, 'sslmode=verify-full')))).toContain(
+    'DEPTH_ZERO_SELF_SIGNED_CERT',
+  );
+});
+
+test('a certificate that is trusted has to be for the host', async () => {
+  const usual = getCACertificates('default');
+  onTestFinished(() => setDefaultCACertificates(usual));
+  setDefaultCACertificates([certificate.cert]);
+  const url = urlWith(secure.url, 'sslmode=verify-full');
+  expect(await isSecured(url)).toEqual(['true', 'true']);
+  expect(await reasonOf(isSecured(url.replace(host, '127.0.0.1')))).toContain('ERR_TLS_CERT_ALTNAME_INVALID');
+});
+
+test('a database that speaks no TLS is done without where the URL lets it, and refused where it does not', async () => {
+  expect(await isSecured(urlWith(plain.url, 'sslmode=prefer'))).toEqual(['false', 'false']);
+  expect(await reasonOf(isSecured(urlWith(plain.url, 'sslmode=require')))).toContain('ECONNREFUSED');
+});
+
+test('bytes that somebody put after the answer about TLS are refused', async () => {
+  let isFirst = true;
+  const relay = await startRelay(secure.url, (piece) => {
+    const changed = isFirst ? Buffer.concat([piece, Buffer.from('more')]) : piece;
+    isFirst = false;
+    return [changed];
+  });
+  onTestFinished(() => relay.close());
+  for (const mode of ['require', 'prefer']) {
+    isFirst = true;
+    expect(await reasonOf(isSecured(urlWith(relay.url, `sslmode=${mode}`)))).toContain('ECONNREFUSED');
+  }
+});
+
+test.each([
+  [0, 'end'],
+  [0, 'reset'],
+  [1, 'end'],
+  [1, 'reset'],
+] as const)('a server that hangs up after %i bytes of its answers, by %s, keeps nobody waiting', async (count, how) => {
+  const relay = await startRelay(secure.url, (piece) => [piece.subarray(0, count)]);
+  onTestFinished(() => relay.close());
+  const pending = failureOf(isSecured(urlWith(relay.url, 'sslmode=require')));
+  await vi.waitFor(() => expect(relay.passed()).toBeGreaterThan(0));
+  relay.hangUp(how);
+  const error = await pending;
+  expect(error).toBeInstanceOf(Error);
+  expect(error).not.toBeInstanceOf(StatementTimeout);
+});
+
+test('a lane that is closed while it secures a connection leaves nothing behind', async () => {
+  const relay = await startRelay(secure.url, (piece) => (piece.length === 1 ? [piece] : []));
+  onTestFinished(() => relay.close());
+  const url = urlWith(relay.url, 'sslmode=require');
+  const lane = openLane({ url, applicationName: 'closed early', connectionsMax: 1 }, (db) => db);
+  const pending = failureOf(lane.run((db) => db.execute(sql`select 1`)));
+  await vi.waitFor(() => expect(relay.passed()).toBeGreaterThan(1));
+  await lane.close();
+  expect(await pending).toBeInstanceOf(Error);
+  await vi.waitFor(() => expect(relay.open()).toBe(0));
+});
