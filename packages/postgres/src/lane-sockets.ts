@@ -12,7 +12,7 @@ export interface SocketTarget {
 
 /** How a URL wants connections to be secured, as the driver reads it. */
 interface Security {
-  /** `require`, `allow`, `prefer`, `verify-full`, or false. */
+  /** `require`, `allow`, `prefer`, `verify-full`, or nothing. */
   readonly ssl: unknown;
   /** `direct`, or nothing. */
   readonly sslnegotiation?: unknown;
@@ -58,7 +58,7 @@ export function socketOpener(over: AbortSignal, security: Security): (target: So
 }
 
 async function secured(socket: Socket, host: string, { ssl, sslnegotiation }: Security, over: AbortSignal) {
-  if (ssl === false) return socket;
+  if (!ssl) return socket;
   const isDirect = sslnegotiation === 'direct';
   const gone = new AbortController();
   socket.once('close', () => gone.abort(Object.assign(new Error('the database hung up'), { code: 'ECONNRESET' })));

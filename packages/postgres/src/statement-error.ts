@@ -8,9 +8,10 @@ export class ConnectionCut extends Error {
   override name = 'ConnectionCut';
 }
 
-/** What the driver's errors have, too: the SQLSTATE, and the names of what was broken. */
+/** What the driver's errors have, too: the SQLSTATE, where in the server it came up, and the names of what was broken. */
 interface ServerErrorFields {
   readonly code: string;
+  readonly routine: string;
   readonly constraint_name: string | undefined;
   readonly table_name: string | undefined;
   readonly column_name: string | undefined;
@@ -20,13 +21,15 @@ interface ServerErrorFields {
 export class ServerError extends Error implements ServerErrorFields {
   override name = 'ServerError';
   readonly code: string;
+  readonly routine: string;
   readonly constraint_name: string | undefined;
   readonly table_name: string | undefined;
   readonly column_name: string | undefined;
 
-  constructor(message: string, { code, constraint_name, table_name, column_name }: ServerErrorFields) {
+  constructor(message: string, { code, routine, constraint_name, table_name, column_name }: ServerErrorFields) {
     super(message);
     this.code = code;
+    this.routine = routine;
     this.constraint_name = constraint_name;
     this.table_name = table_name;
     this.column_name = column_name;

@@ -182,12 +182,15 @@ test('a statement that the database knows no more, or whose columns have changed
   expect(await run('keep', 11, 'after')).toEqual(['11']);
 });
 
-test('a statement that can not be prepared is an error each time, and hangs nobody', async () => {
+test.each([
+  ['names what is not there', 'select nothing from nowhere', '42P01'],
+  ['asks for what there is not', 'select count(*) from kept for update', '0A000'],
+])('a statement that %s is an error each time, and hangs nobody', async (_, broken, code) => {
   const lane = openLane({ url: server.url, applicationName: 'broken', connectionsMax: 1 }, (_db, connect) =>
-    statementsOnWire(connect, { broken: 'select nothing from nowhere' }),
+    statementsOnWire(connect, { broken }),
   );
   onTestFinished(() => lane.close());
   for (let attempt = 0; attempt < 3; attempt += 1) {
-    expect(await failureOf(lane.run((statement) => statement('broken', [])))).toMatchObject({ code: '42P01' });
+    expect(await failureOf(lane.run((statement) => statement('broken', [])))).toMatchObject({ code });
   }
 });

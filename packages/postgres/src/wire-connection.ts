@@ -15,10 +15,11 @@ const answerBytesMax = 1_048_576;
 const headBytes = 5;
 
 /**
- * SQLSTATEs of a prepared statement that is not there any more, or gives other columns since the table was changed. Such a connection
- * is as good as lost: on another one the statement is prepared anew.
+ * Where PostgreSQL finds that a prepared statement is not there any more, or gives other columns since the table was changed
+ * (commands/prepare.c, utils/cache/plancache.c); the driver goes by these too. Such a connection is as good as lost: on another
+ * one the statement is prepared anew.
  */
-const staleStatement = new Set(['26000', '0A000']);
+const staleRoutines = new Set(['FetchPreparedStatement', 'RevalidateCachedQuery']);
 
 interface Pending {
   readonly resolve: (firstColumn: string[]) => void;
@@ -59,8 +60,8 @@ export class WireConnection {
   }
 
   /**
-   * Runs a statement with its parameters as texts, and gives the first column of its rows. Rejects with {@link ServerError}, or with
-   * {@link ConnectionCut} where the connection was lost and nobody knows whether it was carried out.
+   * Runs a statement with its parameters as texts, and gives the first column of its rows, which must not be null. Rejects with
+   * {@link ServerError}, or with {@link ConnectionCut} where the connection was lost and nobody knows whether it was carried out.
    */
   run(name: string, parameters: readonly (string | number)[]): Promise<string[]> {
     return this.#send(bound(name, parameters));
@@ -182,7 +183,7 @@ function firstColumnOf(row: Buffer): string {
 
 function settle({ resolve, reject, firstColumn, error }: Pending): void {
   if (error === undefined) resolve(firstColumn);
-  else if (staleStatement.has(error.code)) reject(new ConnectionCut());
+  else if (staleRoutines.has(error.routine)) reject(new ConnectionCut());
   else reject(error);
 }
 
@@ -192,6 +193,7 @@ function errorOf(body: Buffer): ServerError {
   for (const field of body.toString().split('\0')) fields.set(field.slice(0, 1), field.slice(1));
   return new ServerError(fields.get('M') ?? '', {
     code: fields.get('C') ?? '',
+    routine: fields.get('R') ?? '',
     constraint_name: fields.get('n'),
     table_name: fields.get('t'),
     column_name: fields.get('c'),
