@@ -194,3 +194,29 @@ test.each([
     expect(await failureOf(lane.run((statement) => statement('broken', [])))).toMatchObject({ code });
   }
 });
+
+test('a call in the moment in which a connection ends that was not fit for use shares the next one with those after it', async () => {
+  let opened = 0;
+  const late: Promise<unknown>[] = [];
+  const lane = openLane({ url: server.url, applicationName: 'moment', connectionsMax: 1 }, (_db, connect) => {
+    const run = statementsOnWire(
+      async () => {
+        const socket = await connect();
+        opened += 1;
+        if (opened === 1) socket.once('close', () => process.nextTick(callTwice));
+        return socket;
+      },
+      { broken: 'select nothing from nowhere' },
+    );
+    const callTwice = () => {
+      late.push(failureOf(run('broken', [])));
+      setImmediate(() => late.push(failureOf(run('broken', []))));
+    };
+    return run;
+  });
+  onTestFinished(() => lane.close());
+  expect(await failureOf(lane.run((run) => run('broken', [])))).toMatchObject({ code: '42P01' });
+  await expect.poll(() => late.length).toBe(2);
+  expect(await Promise.all(late)).toMatchObject([{ code: '42P01' }, { code: '42P01' }]);
+  expect(opened).toBe(2);
+});

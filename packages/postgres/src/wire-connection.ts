@@ -126,10 +126,16 @@ export function statementsOnWire<Name extends string>(
   let current: Promise<WireConnection> | undefined;
   const open = async () => {
     const closed = Promise.withResolvers<void>();
-    const wire = new WireConnection(await connect(), () => {
+    // Forgotten once: what may be there a moment later is another one, which has to have its socket to itself.
+    const forget = () => {
       current = undefined;
       closed.resolve();
+    };
+    const socket = await connect().catch((error: unknown) => {
+      forget();
+      throw error;
     });
+    const wire = new WireConnection(socket, forget);
     try {
       await Promise.all(Object.entries<string>(texts).map(([name, text]) => wire.prepare(name, text)));
       return wire;
@@ -141,10 +147,7 @@ export function statementsOnWire<Name extends string>(
     }
   };
   const opened = () => {
-    current ??= open().catch((error: unknown) => {
-      current = undefined;
-      throw error;
-    });
+    current ??= open();
     return current;
   };
   return async (name, parameters) => (await opened()).run(name, parameters);
