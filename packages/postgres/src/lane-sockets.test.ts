@@ -69,7 +69,7 @@ test.each([
   expect(await isSecured(urlWith(secure.url, query))).toEqual(['true', 'true']);
 });
 
-test.each(['', 'sslmode=disable', 'ssl='])('with "%s" it is not', async (query) => {
+test.each(['', 'ssl=', 'sslmode=', 'sslmode=disable'])('with "%s" it is not', async (query) => {
   expect(await isSecured(urlWith(secure.url, query))).toEqual(['false', 'false']);
 });
 

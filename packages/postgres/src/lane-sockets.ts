@@ -12,7 +12,7 @@ export interface SocketTarget {
 
 /** How a URL wants connections to be secured, as the driver reads it. */
 interface Security {
-  /** `require`, `allow`, `prefer`, `verify-full`, or nothing. */
+  /** `require`, `allow`, `prefer`, `verify-full`; false or empty for none. */
   readonly ssl: unknown;
   /** `direct`, or nothing. */
   readonly sslnegotiation?: unknown;
