@@ -3,15 +3,12 @@ import { connect, isIP, type NetConnectOpts, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectSecurely } from 'node:tls';
 import postgres from 'postgres';
 
-/** Where postgres.js connects to, as it tells its `socket` option: one of some hosts, or the path of a Unix socket. */
+/** Where a URL wants connections to go, one of some hosts or a Unix socket, and how to be secured, as the driver reads it. */
 export interface SocketTarget {
   readonly host: readonly string[];
   readonly port: readonly number[];
-  readonly path: string | false;
-}
-
-/** How a URL wants connections to be secured, as the driver reads it. */
-interface Security {
+  /** Of the Unix socket; false or empty for none. */
+  readonly path: unknown;
   /** `require`, `allow`, `prefer`, `verify-full`; false or empty for none. */
   readonly ssl: unknown;
   /** `direct`, or nothing. */
@@ -22,8 +19,8 @@ interface Security {
 const sslRequest = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]);
 const yes = Buffer.from('S');
 
-/** What the driver makes of a URL's `sslmode` and the like. It is asked by a client that never connects. */
-export function securityOf(url: string): Security {
+/** What the driver makes of a URL. It is asked by a client that never connects. */
+export function targetOf(url: string): SocketTarget {
   return postgres(url).options;
 }
 
@@ -31,20 +28,21 @@ export function securityOf(url: string): Security {
  * Gives the `socket` option of postgres.js: connects to the first host that lets it, and secures the connection as the driver
  * does. Once `over` aborts it opens no more, and rejects what is still connecting.
  */
-export function socketOpener(over: AbortSignal, security: Security): (target: SocketTarget) => Promise<Socket> {
+export function socketOpener(over: AbortSignal, target: SocketTarget): () => Promise<Socket> {
+  const { host: hosts, port: ports, path } = target;
   const open = async (address: NetConnectOpts, host: string): Promise<Socket> => {
     over.throwIfAborted();
     const socket = connect({ ...address, noDelay: true });
     try {
       await once(socket, 'connect', { signal: over });
-      return await secured(socket, host, security, over);
+      return await secured(socket, host, target, over);
     } catch (error) {
       socket.destroy();
       throw error;
     }
   };
-  return async ({ host: hosts, port: ports, path }) => {
-    if (path !== false) return open({ path }, 'localhost');
+  return async () => {
+    if (typeof path === 'string' && path !== '') return open({ path }, 'localhost');
     let refusal: unknown;
     for (const [index, host] of hosts.entries()) {
       try {
@@ -57,7 +55,7 @@ export function socketOpener(over: AbortSignal, security: Security): (target: So
   };
 }
 
-async function secured(socket: Socket, host: string, { ssl, sslnegotiation }: Security, over: AbortSignal) {
+async function secured(socket: Socket, host: string, { ssl, sslnegotiation }: SocketTarget, over: AbortSignal) {
   if (!ssl) return socket;
   const isDirect = sslnegotiation === 'direct';
   const gone = new AbortController();

@@ -103,6 +103,21 @@ test('a connection that the system can not make, for whatever reason, is unavail
   }
 });
 
+test('of several hosts the first that is there is taken, and where none is, nobody waits', async () => {
+  const { host } = new URL(server.url);
+  const laneTo = (hosts: string) => {
+    const url = server.url.replace(host, hosts);
+    const lane = openLane({ url, applicationName: 'hosts', connectionsMax: 1 }, (db) => db);
+    onTestFinished(() => lane.close());
+    return lane;
+  };
+  const [row] = await laneTo(`127.0.0.1:1,${host}`).run((db) => db.execute(sql`select 1 as one`));
+  expect(row).toEqual({ one: 1 });
+  const nowhere = laneTo('127.0.0.1:1,127.0.0.1:2');
+  const error = await nowhere.run((db) => db.execute(sql`select 1`)).catch((refusal: unknown) => refusal);
+  expect([statementFailure(error), error instanceof StatementTimeout]).toEqual(['unavailable', false]);
+});
+
 test('a statement that fails after its first rows leaves nothing in the answer of the next', async () => {
   const lane = openLane({ url: server.url, applicationName: 'half way', connectionsMax: 1 }, (db) => db);
   onTestFinished(() => lane.close());

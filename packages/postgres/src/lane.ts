@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
-import { type SocketTarget, securityOf, socketOpener } from './lane-sockets.ts';
+import { socketOpener, targetOf } from './lane-sockets.ts';
 import { ConnectionCut, isConnectionLost, StatementTimeout } from './statement-error.ts';
 
 /** How long a connection attempt may take. */
@@ -87,14 +87,17 @@ export function openLane<Statements>(options: LaneOptions, prepare: Prepare<Stat
  */
 function openLaneClient<Statements>(options: LaneOptions, prepare: Prepare<Statements>) {
   const over = new AbortController();
-  const open = socketOpener(over.signal, securityOf(options.url));
+  const target = targetOf(options.url);
+  const [host = ''] = target.host;
+  const open = socketOpener(over.signal, target);
   let socket: Socket | undefined;
-  const openSocket = async (target: SocketTarget) => {
-    socket = await open(target);
+  const openSocket = async () => {
+    socket = await open();
     return socket;
   };
-  // The sockets are secured by whoever opens them.
-  const client = openClient(options, { socket: openSocket, ssl: false });
+  // Whoever opens the sockets secures them, and goes from host to host: a driver that knows of several tells nobody that none is
+  // there.
+  const client = openClient(options, { socket: openSocket, ssl: false, host });
   const connect = async () => {
     await client`select 1`;
     if (socket === undefined) throw new ConnectionCut();
@@ -138,7 +141,11 @@ function withoutHoles<Answer>(answer: Answer): Answer {
 /** A client of postgres.js with every bound stated. Its types lack the `socket` option, which its manual describes. */
 export function openClient(
   options: LaneOptions,
-  socketOptions: { readonly socket?: ReturnType<typeof socketOpener>; readonly ssl?: false } = {},
+  socketOptions: {
+    readonly socket?: ReturnType<typeof socketOpener>;
+    readonly ssl?: false;
+    readonly host?: string;
+  } = {},
 ): postgres.Sql {
   const {
     url,
