@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { sql } from 'drizzle-orm';
@@ -8,7 +10,7 @@ import { startRelay } from '../testing/relay.ts';
 import { selfSigned } from '../testing/self-signed.ts';
 import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
 import { openLane } from './lane.ts';
-import { StatementTimeout, withoutValues } from './statement-error.ts';
+import { StatementTimeout, statementFailure, withoutValues } from './statement-error.ts';
 import { statementsOnWire } from './wire-connection.ts';
 
 const host = 'localhost';
@@ -121,6 +123,32 @@ test.each([
   const error = await pending;
   expect(error).toBeInstanceOf(Error);
   expect(error).not.toBeInstanceOf(StatementTimeout);
+});
+
+test('a server that resets the connection with the last it says about TLS keeps nobody waiting', async () => {
+  const relay = await startRelay(secure.url, (piece) => {
+    if (relay.passed() === 2) queueMicrotask(() => relay.hangUp('reset'));
+    return [piece];
+  });
+  onTestFinished(() => relay.close());
+  const error = await failureOf(isSecured(urlWith(relay.url, 'sslmode=require')));
+  expect([statementFailure(error), error instanceof StatementTimeout]).toEqual(['unavailable', false]);
+});
+
+test('a server that hangs up on all who come is asked once for a statement, and keeps nobody waiting', async () => {
+  let asked = 0;
+  const server = createServer((socket) => {
+    asked += 1;
+    socket.end();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const url = `postgres://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const lane = openLane({ url, applicationName: 'hung up', connectionsMax: 1 }, (db) => db);
+  onTestFinished(() => lane.close());
+  const error = await failureOf(lane.run((db) => db.execute(sql`select 1`)));
+  expect([statementFailure(error), error instanceof StatementTimeout]).toEqual(['unavailable', false]);
+  expect(asked).toBe(1);
 });
 
 test('a lane that is closed while it secures a connection leaves nothing behind', async () => {

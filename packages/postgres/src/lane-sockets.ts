@@ -35,7 +35,12 @@ export function socketOpener(over: AbortSignal, target: SocketTarget): () => Pro
     const socket = connect({ ...address, noDelay: true });
     try {
       await once(socket, 'connect', { signal: over });
-      return await secured(socket, host, target, over);
+      const ready = await secured(socket, host, target, over);
+      // Over TLS Node.js may never close what has ended. While it connects, the driver takes only an error for a reason not to come
+      // again at once; later there must be none, as it forgets the statements that come between an error and the close.
+      const heard = ready.bytesRead;
+      ready.once('end', () => ready.destroy(ready.bytesRead === heard ? hungUp() : undefined));
+      return ready;
     } catch (error) {
       socket.destroy();
       throw error;
@@ -59,7 +64,7 @@ async function secured(socket: Socket, host: string, { ssl, sslnegotiation }: So
   if (!ssl) return socket;
   const isDirect = sslnegotiation === 'direct';
   const gone = new AbortController();
-  socket.once('close', () => gone.abort(Object.assign(new Error('the database hung up'), { code: 'ECONNRESET' })));
+  socket.once('close', () => gone.abort(hungUp()));
   const signal = AbortSignal.any([over, gone.signal]);
   if (!isDirect && !(await speaksTls(socket, signal))) {
     if (ssl === 'prefer') return socket;
@@ -86,4 +91,8 @@ async function speaksTls(socket: Socket, signal: AbortSignal): Promise<boolean> 
   // More than one byte was put in by somebody who wants it to be taken for a part of what is secured (CVE-2021-23222).
   if (answer?.length !== 1) throw Object.assign(new Error('no answer about TLS'), { code: 'ECONNREFUSED' });
   return answer.equals(yes);
+}
+
+function hungUp(): Error {
+  return Object.assign(new Error('the database hung up'), { code: 'ECONNRESET' });
 }
