@@ -161,6 +161,8 @@ export function openClient(
     backoff: () => reconnectPauseMs / 1_000,
     // The driver's own is half an hour to an hour, after which a caller would wait for a new connection.
     max_lifetime: null,
+    // A connection that the driver has given away is idle to it, and would be ended under the statements that run on it.
+    idle_timeout: 0,
     // Arrays are sent as literals, so the driver need not ask the server for its array types at every connection.
     fetch_types: false,
     onnotice: () => {},

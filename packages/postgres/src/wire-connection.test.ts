@@ -162,6 +162,12 @@ describe('a connection that is lost', () => {
   });
 });
 
+test('a connection that the driver takes for idle stays, whatever the URL says of those', async () => {
+  const { run } = runner(`${server.url}?idle_timeout=1`);
+  await run('sleep', 1.5);
+  expect(await run('series', 1)).toEqual(['1']);
+});
+
 test('a statement on a connection that is over fails at once', async () => {
   const lane = openLane({ url: server.url, applicationName: 'over', connectionsMax: 1 }, (_db, connect) => connect);
   onTestFinished(() => lane.close());
