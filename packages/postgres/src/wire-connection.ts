@@ -8,8 +8,8 @@ const types = { bind: code('B'), dataRow: code('D'), error: code('E'), parse: co
 const executeAndSync = Buffer.from('E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04', 'latin1');
 const sync = executeAndSync.subarray(10);
 
-/** Far above any answer: a few numbers, or an error with its context. */
-const answerBytesMax = 1_048_576;
+/** Above any answer: some numbers, or an error, which holds a whole group where the server is set to log parameters with errors. */
+const answerBytesMax = 16_777_216;
 
 /** A type, and a length that counts itself. */
 const headBytes = 5;
