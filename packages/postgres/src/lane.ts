@@ -100,7 +100,7 @@ function openLaneClient<Statements>(options: LaneOptions, prepare: Prepare<State
   const client = openClient(options, { socket: openSocket, ssl: false, host });
   const connect = async () => {
     await client`select 1`;
-    if (socket === undefined) throw new ConnectionCut();
+    if (socket === undefined || socket.destroyed) throw new ConnectionCut();
     return socket;
   };
   const statements = prepare(drizzle({ client }), connect);
