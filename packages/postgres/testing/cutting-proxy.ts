@@ -1,5 +1,4 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { startDatabaseProxy } from './database-proxy.ts';
 
 /** A proxy in front of a database, for one test. */
 export interface CuttingProxy {
@@ -17,13 +16,10 @@ const piecesMax = 12;
 
 /** A way to a database that cuts every connection, each at another moment: in the greeting, under a statement, between two. */
 export async function startCuttingProxy(databaseUrl: string): Promise<CuttingProxy> {
-  const target = new URL(databaseUrl);
-  const sockets = new Set<Socket>();
   let connections = 0;
   let cuts = 0;
   let cutting = true;
-  const server = createServer((client) => {
-    const database = connect(Number(target.port), target.hostname);
+  const { url, close } = await startDatabaseProxy(databaseUrl, (client, database) => {
     let piecesLeft = connections % piecesMax;
     const byReset = connections % 2 === 0;
     connections += 1;
@@ -38,31 +34,19 @@ export async function startCuttingProxy(databaseUrl: string): Promise<CuttingPro
       [client, database],
       [database, client],
     ] as const) {
-      sockets.add(from);
-      from.on('error', () => {});
-      from.on('close', () => {
-        sockets.delete(from);
-        to.destroy();
-      });
       from.on('data', (piece) => {
         to.write(piece);
         passed();
       });
     }
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const url = new URL(databaseUrl);
-  url.port = String((server.address() as AddressInfo).port);
+    return async () => {};
+  });
   return {
-    url: url.href,
+    url,
     cuts: () => cuts,
     relent() {
       cutting = false;
     },
-    async close() {
-      server.close();
-      for (const socket of sockets) socket.destroy();
-      await once(server, 'close');
-    },
+    close,
   };
 }
