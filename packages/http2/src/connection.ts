@@ -5,7 +5,6 @@ import { type Frame, FrameReader } from './frame-reader.ts';
 import { checkForm, withoutPadding } from './frame-rules.ts';
 import {
   ConnectionFault,
-  defaultWindow,
   errorCodes,
   flags,
   frame,
@@ -15,10 +14,8 @@ import {
   noBytes,
   preface,
   resetStreamFrame,
-  settingIds,
-  settingsFrame,
-  windowUpdateFrame,
 } from './frames.ts';
+import { greeting, versionNotSupported } from './greeting.ts';
 import { type HeaderBlock, HeaderBlocks } from './header-blocks.ts';
 import { type DecodedHeaders, HeaderDecoder } from './header-decoder.ts';
 import { tableBytesMax } from './header-table.ts';
@@ -145,21 +142,9 @@ export class Connection {
     const come = bytes.subarray(0, this.#prefaceLeft.length);
     if (!come.equals(this.#prefaceLeft.subarray(0, come.length))) return undefined;
     this.#prefaceLeft = this.#prefaceLeft.subarray(come.length);
-    if (this.#prefaceLeft.length === 0) this.#greet();
+    // Not sooner: a client of another protocol would show its user bytes that mean nothing.
+    if (this.#prefaceLeft.length === 0) this.#outgoing.send(greeting(this.#options.limits));
     return bytes.subarray(come.length);
-  }
-
-  /** Not before the client has said that it speaks HTTP/2: another one would show its user bytes that mean nothing. */
-  #greet(): void {
-    const { limits } = this.#options;
-    this.#outgoing.send(
-      settingsFrame([
-        [settingIds.maxConcurrentStreams, limits.streamsMax],
-        [settingIds.initialWindowSize, limits.streamWindow],
-        [settingIds.maxHeaderListSize, limits.headerBytesMax],
-      ]),
-    );
-    this.#outgoing.send(windowUpdateFrame(0, limits.connectionWindow - defaultWindow));
   }
 
   #refuseProtocol(): void {
@@ -397,14 +382,6 @@ export class Connection {
     this.#outgoing.write();
     this.#socket.end();
   }
-}
-
-/** To a client of HTTP/1.1 (RFC 9110, 15.6.6). */
-function versionNotSupported(hint: string): Buffer {
-  const text = `${hint}\n`;
-  const head = ['HTTP/1.1 505 HTTP Version Not Supported', 'content-type: text/plain; charset=utf-8'];
-  head.push(`content-length: ${Buffer.byteLength(text)}`, 'connection: close', '', text);
-  return Buffer.from(head.join('\r\n'));
 }
 
 function isSet({ flags: set }: Frame, flag: number): boolean {
