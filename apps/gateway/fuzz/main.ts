@@ -41,8 +41,9 @@ for (const { number, answer } of report.bad.slice(0, 20)) {
 }
 process.stdout.write(`${JSON.stringify(report.answers)}\n`);
 const seconds = Math.round((performance.now() - startedAt) / 1_000);
+const grown = memory.length > 1 ? `${growth} MiB grown` : 'too short to tell how memory grows';
 process.stdout.write(
-  `${report.bad.length} bad answers, process ${ended ? 'ended' : 'alive'}, ${growth} MiB grown, ${seconds} s\n`,
+  `${report.bad.length} bad answers, process ${ended ? 'ended' : 'alive'}, ${grown}, ${seconds} s\n`,
 );
 await endProcesses();
 process.exit(report.bad.length > 0 || ended || growth > growthMaxMiB ? 1 : 0);

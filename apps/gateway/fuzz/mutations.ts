@@ -1,14 +1,14 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@gateway/domain/testing/order-fields';
+import { type Seeded, seededAt } from 'harness/load/seeded';
 import { orderMessage } from '../test/running-gateway.ts';
-import { type Seeded, seeded } from './seeded.ts';
 
 /** Bytes that parsers stumble over: JSON's and protobuf's own, and the edges of UTF-8. */
 const evilBytes = [
   0x00, 0x0a, 0x22, 0x2c, 0x2d, 0x2e, 0x30, 0x39, 0x3a, 0x5b, 0x5c, 0x5d, 0x65, 0x75, 0x7b, 0x7d, 0x7f, 0x80, 0xc0,
   0xed, 0xf4, 0xff,
-];
+] as const;
 
 const evilPieces = [
   ...[
@@ -27,18 +27,18 @@ const evilPieces = [
     '\ufeff',
   ],
   ...['null', 'true', '"', '""', '10.001', '99999999999999', '0.000000000001', '\u{1f600}', '\u202e', '/*', 'NaN'],
-].map((text) => Buffer.from(text));
+] as const;
 
 /** One mutated input: the same for the same seed and number, whatever was made before it. */
 export function mutatedBody(seed: number, number: number): Uint8Array {
-  const random = seeded(seed * 1_000_003 + number);
+  const random = seededAt(seed, number);
   const body = Buffer.from(JSON.stringify(validOrderInput({ order_id: `fuzz-${seed}-${number}` })));
   return mutated(body, random);
 }
 
 /** One mutated gRPC message with its five-byte prefix: the message, the prefix, or both are broken. */
 export function mutatedFrame(seed: number, number: number): Uint8Array {
-  const random = seeded(seed * 1_000_003 + number);
+  const random = seededAt(seed, number);
   const message = toBinary(
     CreateOrderRequestSchema,
     create(CreateOrderRequestSchema, orderMessage(`fuzz-${seed}-${number}`)),
@@ -74,7 +74,7 @@ function edited(bytes: Buffer, random: Seeded): Buffer {
     case 2:
       return Buffer.concat([before, Buffer.of(random.below(256)), bytes.subarray(Math.min(at + 1, bytes.length))]);
     case 3:
-      return Buffer.concat([before, random.pick(evilPieces), bytes.subarray(at)]);
+      return Buffer.concat([before, Buffer.from(random.pick(evilPieces)), bytes.subarray(at)]);
     case 4:
       return Buffer.concat([bytes.subarray(0, at + length), bytes.subarray(at)]);
     case 5:
