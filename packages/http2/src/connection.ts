@@ -228,11 +228,14 @@ export class Connection {
     const decoded = this.#decoder.decode(block.bytes);
     const stream = this.#streams.get(block.streamId);
     if (stream !== undefined) this.#takeTrailers(stream, block, decoded);
-    else if (block.streamId <= this.#lastStreamId) this.#countIdleFrame();
-    else if (!this.#isEnding) this.#open(block, decoded);
+    else if (block.streamId > this.#lastStreamId) this.#open(block, decoded);
+    // Trailers may have been under way when the stream ended; a request whose number is not a new one never is (RFC 9113, 5.1.1).
+    else if (isRequest(decoded)) throw protocolFault('a request on the stream of an earlier one');
+    else this.#countIdleFrame();
   }
 
   #open({ streamId: id, endsStream }: HeaderBlock, decoded: DecodedHeaders): void {
+    if (this.#isEnding) return;
     const { limits, onStream } = this.#options;
     this.#lastStreamId = id;
     if (this.#streams.size >= limits.streamsMax) {
@@ -250,14 +253,13 @@ export class Connection {
       this.#refuse(id, errorCodes.protocolError);
       return;
     }
-    const { streamWindow: sendWindow } = this.#outgoing;
-    const windows = { sendWindow, receiveWindow: limits.streamWindow };
     const stream = new ServerStream(this.#streams, {
       id,
       fields,
       contentLength,
       openedAt: performance.now(),
-      ...windows,
+      sendWindow: this.#outgoing.streamWindow,
+      receiveWindow: limits.streamWindow,
     });
     this.#streams.add(stream);
     this.#idleFrames.earn(limits.idleFramesPerStream);

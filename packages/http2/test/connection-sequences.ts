@@ -101,13 +101,21 @@ export const connectionSequences: readonly Sequence[] = [
   row('nothing', 'a window update of a half-closed stream', [hello, headersFrame(1, held), windowUpdate(1, 1)]),
   row('nothing', 'a reset of a half-closed stream', [hello, headersFrame(1, held), reset(1)]),
   row('nothing', 'data after a reset', [hello, opening(1), reset(1), dataFrame(1, bytes(1))]),
-  row('nothing', 'headers after a reset', [hello, opening(1), reset(1), headersFrame(1, get)]),
+  row(
+    differs('goaway protocolError', 'nothing', 'a number is used once (5.1.1), and who is passed over waits'),
+    'a request on a stream that was reset',
+    [hello, opening(1), reset(1), headersFrame(1, get)],
+  ),
   row('nothing', 'trailers after a reset', [hello, opening(1), reset(1), headersFrame(1, ['x-more', '1'])]),
   row('nothing', 'a window update after a reset', [hello, opening(1), reset(1), windowUpdate(1, 1)]),
   row('nothing', 'a second reset', [hello, opening(1), reset(1), reset(1)]),
   // 5.1.1
   row('goaway protocolError', 'an even stream', [hello, headersFrame(2, get)]),
-  row('5: 200', 'a decreasing stream', [hello, headersFrame(5, get), headersFrame(3, get)]),
+  row(differs('5: 200, goaway protocolError', '5: 200', 'its number has to be larger (5.1.1)'), 'a decreasing stream', [
+    hello,
+    headersFrame(5, get),
+    headersFrame(3, get),
+  ]),
   row('5: 200, 9: 200', 'skipped streams', [hello, headersFrame(5, get), headersFrame(9, get)]),
   row('2147483647: 200', 'the last stream', [hello, headersFrame(0x7fff_ffff, get)]),
   row('nothing', 'data on a skipped stream', [hello, headersFrame(5, held), dataFrame(3, bytes(1))]),

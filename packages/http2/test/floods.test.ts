@@ -92,7 +92,7 @@ const idleFrames: readonly (readonly [name: string, sent: readonly Uint8Array[]]
   ['window updates of a stream', again([opening(1, held)], windowUpdate(1, 1))],
   ['window updates of a stream that is over', again([headersFrame(1, get)], windowUpdate(1, 1))],
   ['resets of a stream that is over', again([headersFrame(1, get)], reset(1))],
-  ['headers of a stream that is over', again([headersFrame(1, get)], headersFrame(1, get))],
+  ['trailers of a stream that is over', again([headersFrame(1, get)], headersFrame(1, ['x-more', '1']))],
   ['data of a stream that is over', again([headersFrame(1, get)], dataFrame(1, bytes(1), 0))],
   ['data without a byte', again([opening(1, held)], emptyData)],
   ['data without a byte after the answer', again([headersFrame(1, get)], emptyData)],
