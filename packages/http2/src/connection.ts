@@ -220,8 +220,6 @@ export class Connection {
   }
 
   #takeHeaders(one: Frame): void {
-    // A client's streams have odd numbers (RFC 9113, 5.1.1).
-    if (one.streamId % 2 === 0) throw protocolFault('headers of no stream of a client');
     const block = this.#blocks.take(one);
     if (block === undefined) return;
     // Also of a stream that is not wanted: the next blocks lean on what this one leaves in the table.

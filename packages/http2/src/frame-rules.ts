@@ -26,7 +26,10 @@ const rules: ReadonlyMap<number, FrameRule> = new Map([
 /** Throws at a frame that can't stand where it stands, or can't be as long as it is. */
 export function checkForm({ type, streamId, payload }: Frame): void {
   const rule = rules.get(type);
-  if (rule?.isOfStream !== undefined && rule.isOfStream !== streamId > 0) {
+  const isMisplaced = rule?.isOfStream !== undefined && rule.isOfStream !== streamId > 0;
+  // A client's streams have odd numbers (RFC 9113, 5.1.1). As we begin none, the even ones stay idle, where only priorities may come.
+  const isOfOurs = streamId > 0 && streamId % 2 === 0 && rule !== undefined && type !== frameTypes.priority;
+  if (isMisplaced || isOfOurs) {
     throw new ConnectionFault(errorCodes.protocolError, `a frame of type ${type} on stream ${streamId}`);
   }
   if (payload.length !== (rule?.length ?? payload.length) || payload.length < (rule?.lengthMin ?? 0)) {

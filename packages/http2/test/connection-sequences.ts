@@ -117,6 +117,22 @@ export const connectionSequences: readonly Sequence[] = [
     headersFrame(3, get),
   ]),
   row('5: 200, 9: 200', 'skipped streams', [hello, headersFrame(5, get), headersFrame(9, get)]),
+  row('goaway protocolError', 'data of a stream that only a server begins', [
+    hello,
+    headersFrame(5, held),
+    dataFrame(2, bytes(1)),
+  ]),
+  row('goaway protocolError', 'a reset of a stream that only a server begins', [
+    hello,
+    headersFrame(5, held),
+    reset(2),
+  ]),
+  row('goaway protocolError', 'a window update of a stream that only a server begins', [
+    hello,
+    headersFrame(5, held),
+    windowUpdate(2, 1),
+  ]),
+  row('1: 200', 'a priority of a stream that only a server begins', [hello, priority(2), headersFrame(1, get)]),
   row('2147483647: 200', 'the last stream', [hello, headersFrame(0x7fff_ffff, get)]),
   row('nothing', 'data on a skipped stream', [hello, headersFrame(5, held), dataFrame(3, bytes(1))]),
   // 5.1.2
