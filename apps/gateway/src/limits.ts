@@ -59,9 +59,11 @@ export const http2Limits: Http2Limits = {
   headerPairsMax: 100,
   // What is larger than is allowed is still told so, and not cut off, up to here.
   headerBlockBytesMax: 65_536,
-  // Rapid reset, CVE-2023-44487. Clients whose deadlines pass cancel calls too, at any rate while we are slow, but hardly sooner.
-  resetBurst: 100,
-  resetRate: 20,
+  // Rapid reset, CVE-2023-44487. Clients give up calls too: all that are under way when their own caller has gone, the slower one
+  // of two that they sent, and at any rate while we are slow, but then hardly sooner. The end of a connection costs its other calls.
+  resetBurst: 1_000,
+  resetRate: 33,
+  resetsPerAnswer: 1,
   quickResetMs: 500,
   // Some clients send a ping and two window updates for every answer.
   idleFrameBurst: 1_000,

@@ -347,7 +347,8 @@ export class Connection {
 
   #noteClose(isServed: boolean): void {
     this.#idleSince = performance.now();
-    if (isServed) this.#hasServed = true;
+    this.#hasServed ||= isServed;
+    if (isServed) this.#resets.earn(this.#options.limits.resetsPerAnswer);
     if (this.#isEnding) this.#endIfDone();
   }
 

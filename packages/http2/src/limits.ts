@@ -14,9 +14,13 @@ export interface Http2Limits extends HeaderLimits {
   readonly connectionWindow: number;
   /** A header block in all its frames. Above `headerBytesMax` the stream is refused, above this the connection ends. */
   readonly headerBlockBytesMax: number;
-  /** Streams that may be given up at once, by either side, and a second after that. */
+  /**
+   * Streams that may be given up at once, by either side, a second after that, and for every answer that was taken. At once not
+   * below `streamsMax`: a client whose own caller has gone gives up all that it has under way.
+   */
   readonly resetBurst: number;
   readonly resetRate: number;
+  readonly resetsPerAnswer: number;
   /** A client that gives up a stream after this long is not counted: it waited, and can't do so often. */
   readonly quickResetMs: number;
   /**

@@ -191,6 +191,17 @@ test('lets a client give up requests that it waited for, however many', async ()
   }
 });
 
+test('lets a client give up a request for every one whose answer it takes, however often', async () => {
+  const client = await openRawClient(server.port);
+  client.send(hello);
+  for (let id = 1; id < floodLength; id += 4) {
+    client.send(headersFrame(id, held), reset(id), headersFrame(id + 2, get));
+    await client.frame((one) => isAnswerOf(id + 2)(one) || isFarewell(one));
+  }
+  expect(client.frames.some(isFarewell)).toBe(false);
+  client.socket.destroy();
+});
+
 test('lets a client tell of room after every piece of a large answer', async () => {
   const large = await runServer({ answer: () => ({ headers: [':status', '200'], body: Buffer.alloc(6_000_000) }) });
   try {

@@ -13,6 +13,7 @@ export const limits: Http2Limits = {
   headerBlockBytesMax: 65_536,
   resetBurst: 20,
   resetRate: 1,
+  resetsPerAnswer: 1,
   quickResetMs: 1_000,
   idleFrameBurst: 200,
   idleFrameRate: 1,
