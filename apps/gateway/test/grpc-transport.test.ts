@@ -360,15 +360,18 @@ test(
   async () => {
     const listener = await runGrpcListener();
     const session = openSession(listener.port);
-    const refusals: [Record<string, string>, number][] = [
-      [{ ':path': '/gateway.v1.OrderService/Nothing', 'content-type': 'application/grpc' }, 404],
+    const refusals: [Record<string, string>, number, string?][] = [
+      [{ ':path': '/gateway.v1.OrderService/Nothing', 'content-type': 'application/grpc' }, 200, '12'],
+      [{ ':path': '/grpc.health.v1.Health/Check', 'content-type': 'application/grpc+proto' }, 200, '12'],
+      [{ ':path': '/gateway.v1.OrderService/Nothing', 'content-type': 'application/grpc-web' }, 404],
       [{ 'content-type': 'text/plain' }, 415],
       [{ ':method': 'PUT', 'content-type': 'application/grpc' }, 405],
     ];
-    for (const [asked, status] of refusals) {
+    for (const [asked, status, code] of refusals) {
       const made = await sendCall(session, { headers: asked, pieces: [], ends: true });
-      const { ':status': told, 'x-request-id': requestId, allow } = made.headers;
-      expect([told, requestId, allow]).toEqual([status, '7'.repeat(16), status === 405 ? 'POST' : undefined]);
+      const { ':status': told, 'x-request-id': requestId, allow, 'grpc-status': grpcStatus } = made.headers;
+      expect([told, requestId, grpcStatus]).toEqual([status, '7'.repeat(16), code]);
+      expect(allow).toBe(status === 405 ? 'POST' : undefined);
       const named = { ...asked, 'x-request-id': 'shop-1' };
       const echoed = await sendCall(session, { headers: named, pieces: [], ends: true });
       expect(echoed.headers['x-request-id']).toBe('shop-1');

@@ -1,6 +1,8 @@
 import { Code, ConnectError, createConnectRouter } from '@connectrpc/connect';
 import type { UniversalHandlerFn, UniversalServerResponse } from '@connectrpc/connect/protocol';
+import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import { compressionBrotli, compressionGzip } from '@connectrpc/connect-node';
+import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { errorCodes } from '@gateway/http2/frames';
 import { fieldOf, type RequestFields } from '@gateway/http2/request-fields';
 import type { Answer, ServerStream, StreamListener } from '@gateway/http2/server-stream';
@@ -45,7 +47,7 @@ class ConnectCall implements StreamListener {
     // For Connect's own refusals before there is a call; the answer to a call brings the call's.
     const requestId = requestIdOf(fieldOf(fields, 'x-request-id'), deps.randomBytes);
     try {
-      const answer = handler === undefined ? { status: 404 } : await handler(this.#request());
+      const answer = handler === undefined ? notFound(fields) : await handler(this.#request());
       this.#stream.respond(await wholeAnswer(answer, requestId));
     } catch (error) {
       // Connect answers whatever goes wrong in a call; a caller that is gone is told nothing.
@@ -119,6 +121,14 @@ class StreamBody implements AsyncIterable<Uint8Array> {
       if (end !== undefined) return;
     }
   }
+}
+
+/** Clients of gRPC make UNIMPLEMENTED of a bare 404 too, with words about HTTP that tell their users nothing. */
+function notFound(fields: RequestFields): UniversalServerResponse {
+  const mediaType = fieldOf(fields, 'content-type') ?? '';
+  if (!/^application\/grpc(\+|;|$)/i.test(mediaType)) return { status: 404 };
+  const error = new ConnectError(`no such method of ${OrderService.typeName}`, Code.Unimplemented);
+  return { status: 200, header: setTrailerStatus(new Headers({ 'content-type': mediaType }), error) };
 }
 
 function pathOf(fields: RequestFields): string {
