@@ -18,8 +18,10 @@ Over JSON a refusal is an RFC 9457 problem document (\`application/problem+json\
 the same code, \`domain\` is \`order-gateway\`, \`metadata.request_id\` the same id. Decide by the code: titles and details are for
 people and may change. No answer holds a secret, a stored value or an internal cause.
 
-A status without \`ErrorInfo\` is the protocol's own: a message that is not protobuf (\`INTERNAL\`), an unknown method, a
-malformed timeout. For \`malformed_json\`, Connect's JSON has the status \`invalid_argument\`.
+A status without \`ErrorInfo\` is the protocol's own (a message that is not protobuf, an unknown method, a malformed timeout,
+metadata above 16 KiB) or was made by your client, when the connection was lost, a deadline passed or the call was cancelled:
+\`UNAVAILABLE\`, \`DEADLINE_EXCEEDED\`, \`CANCELLED\`, from grpc-java also \`RESOURCE_EXHAUSTED\`. What your client made is no answer: the
+order may have been created, so send the same order_id again. For \`malformed_json\`, Connect's JSON has the status \`invalid_argument\`.
 
 ${markdownTable([['code', 'HTTP', 'gRPC', 'when, and what to do'], ...rows])}
 
