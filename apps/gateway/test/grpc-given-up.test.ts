@@ -3,7 +3,8 @@ import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_ser
 import { expect, test } from 'vitest';
 import { http2Limits } from '../src/limits.ts';
 import { frame, openSession, sendCall } from './grpc-call.ts';
-import { credentials, runGrpcListener } from './grpc-listeners.ts';
+import { runGrpcListener } from './grpc-listeners.ts';
+import { credentials } from './held-still.ts';
 import { credentialHeaders, orderMessage } from './running-gateway.ts';
 
 const headers = { 'content-type': 'application/grpc', ...credentialHeaders(credentials) };

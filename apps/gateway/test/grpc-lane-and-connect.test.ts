@@ -8,7 +8,8 @@ import {
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { frame, openSession, type RawAnswer, type RawCall, sendCall } from './grpc-call.ts';
-import { credentials, type RunningListener, runGrpcListener } from './grpc-listeners.ts';
+import { type RunningListener, runGrpcListener } from './grpc-listeners.ts';
+import { credentials } from './held-still.ts';
 import { credentialHeaders, orderMessage } from './running-gateway.ts';
 
 const callsMin = 2_000;

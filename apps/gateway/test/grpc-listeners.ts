@@ -1,23 +1,12 @@
 import { createServer, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
-import { createClientId, createClientSecret } from '@gateway/domain/credentials';
-import type { Merchant, MerchantId } from '@gateway/domain/merchant';
-import type { BaseUrl } from '@gateway/domain/payment-link';
-import { success } from '@gateway/domain/result';
-import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
 import type { GatewayDeps } from '../src/gateway-deps.ts';
 import { orderServiceOptions, orderServiceRoutes } from '../src/grpc/order-service.ts';
 import { createGrpcListener } from '../src/grpc/server.ts';
 import type { CallRecord } from '../src/log.ts';
 import { requestIdOf } from '../src/request-id.ts';
-
-const sevens = (count: number) => new Uint8Array(count).fill(7);
-
-/** The one client of every listener here. */
-export const credentials = { clientId: createClientId(sevens), clientSecret: createClientSecret(sevens) };
-
-const merchant: Merchant = { id: 7 as MerchantId, name: 'Shop', checksumMode: 'versioned' };
+import { heldStill } from './held-still.ts';
 
 export interface RunningListener {
   readonly port: number;
@@ -35,27 +24,7 @@ export interface ListenerOptions extends Partial<Pick<GatewayDeps, 'store' | 'au
 export async function runGrpcListener({ isStock = false, ...own }: ListenerOptions = {}): Promise<RunningListener> {
   const calls: CallRecord[] = [];
   const faults: unknown[] = [];
-  // As a varint, every id has the same length.
-  let lastOrderId = 2 ** 40;
-  const deps: GatewayDeps = {
-    store: createInMemoryOrderStore(),
-    serviceOrderIds: { take: () => ++lastOrderId },
-    randomBytes: sevens,
-    now: () => 1_790_000_000_000,
-    async authenticate({ clientId, clientSecret }) {
-      const known = clientId === credentials.clientId && clientSecret === credentials.clientSecret;
-      return known ? success(merchant) : { ok: false, failure: { kind: 'unauthenticated' } };
-    },
-    baseUrl: () => 'http://localhost' as BaseUrl,
-    checkoutClients: new Set(),
-    log: {
-      call: (record) => calls.push(record),
-      info: () => {},
-      fault: (_message, error) => faults.push(error),
-      flush: async () => {},
-    },
-    ...own,
-  };
+  const deps: GatewayDeps = { ...heldStill(calls, faults), ...own };
   if (isStock) return { calls, faults, ...(await runStockListener(deps)) };
   const listener = createGrpcListener(deps);
   const port = await listener.listen(0, '127.0.0.1');

@@ -16,7 +16,8 @@ import { encodeHeaders } from '@gateway/http2/header-encoder';
 import { expect, test } from 'vitest';
 import { messageBytesMax } from '../src/limits.ts';
 import { createOrderPath, frame, openSession, type RawCall, sendCall } from './grpc-call.ts';
-import { credentials, type RunningListener, runGrpcListener } from './grpc-listeners.ts';
+import { type RunningListener, runGrpcListener } from './grpc-listeners.ts';
+import { credentials } from './held-still.ts';
 import { credentialHeaders, orderMessage } from './running-gateway.ts';
 
 const testTimeoutMs = 60_000;

@@ -1,7 +1,7 @@
-import type { FastifyRequest } from 'fastify';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { PresentedCredentials } from '../authenticate.ts';
 
 /** What a request brings in the two headers of its client's credentials. */
-export function credentialsOf({ headers }: FastifyRequest): PresentedCredentials {
+export function credentialsOf(headers: IncomingHttpHeaders): PresentedCredentials {
   return { clientId: headers['x-client-id']?.toString(), clientSecret: headers['x-client-secret']?.toString() };
 }

@@ -18,7 +18,7 @@ export function orderLookupRoutes(app: FastifyInstance, deps: GatewayDeps): void
 async function answer(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   // A refusal too: what is not there yet may be there at the next look-up.
   reply.header('cache-control', 'no-store');
-  const merchant = await deps.authenticate(credentialsOf(request), callTimeoutMs);
+  const merchant = await deps.authenticate(credentialsOf(request.headers), callTimeoutMs);
   if (!merchant.ok) return refuse(deps, request, reply, merchant.failure);
   request.merchantId = merchant.value.id;
   const found = await findOrder(

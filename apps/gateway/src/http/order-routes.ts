@@ -1,11 +1,17 @@
+import type { Failure } from '@gateway/domain/failure';
+import type { MerchantId } from '@gateway/domain/merchant';
+import type { Result } from '@gateway/domain/result';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type Caller, createOrder, type KeptOrder } from '../create-order.ts';
+import type { Caller, KeptOrder } from '../create-order.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
-import { callTimeoutMs, messageBytesMax } from '../limits.ts';
-import { orderAnswer } from '../order-answer.ts';
-import { credentialsOf } from './credentials.ts';
+import { callTimeoutMs } from '../limits.ts';
+import type { CallRecord } from '../log.ts';
+import { requestIdOf } from '../request-id.ts';
+import { failureOf } from './failure-of-error.ts';
+import { type HttpAnswer, keptAnswer, refusal } from './http-answer.ts';
+import { admitOrder, keepOrder } from './order-call.ts';
+import type { PlainRequest } from './plain-request.ts';
 import { refuse } from './refuse.ts';
-import { parseOrderJson } from './strict-json.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -14,7 +20,7 @@ declare module 'fastify' {
   }
 }
 
-/** `POST /order`. The checks run in the documented order: size and media type, credentials, JSON, fields, checksum, store. */
+/** `POST /order` in every form. */
 export function orderRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   app.decorateRequest('caller', undefined);
   // The body is taken as bytes, whatever the media type says: which types are allowed is decided before it is read.
@@ -33,50 +39,56 @@ async function admit(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply | undefined> {
-  const { headers } = request;
-  if (Number(headers['content-length']) > messageBytesMax)
-    return refuse(deps, request, reply, { kind: 'body_too_large' });
-  if (!isPlainJson(headers)) return refuse(deps, request, reply, { kind: 'unsupported_media_type' });
-  const credentials = credentialsOf(request);
-  const merchant = await deps.authenticate(credentials, callTimeoutMs);
-  if (!merchant.ok) return refuse(deps, request, reply, merchant.failure);
-  request.merchantId = merchant.value.id;
-  request.caller = { merchant: merchant.value, clientSecret: credentials.clientSecret ?? '' };
+  const caller = await admitOrder(deps, request.headers);
+  if (!caller.ok) return refuse(deps, request, reply, caller.failure);
+  request.merchantId = caller.value.merchant.id;
+  request.caller = caller.value;
   return undefined;
-}
-
-/** `application/json`, in UTF-8 where a charset is named, and not compressed. */
-function isPlainJson(headers: FastifyRequest['headers']): boolean {
-  const encoding = headers['content-encoding'] ?? 'identity';
-  return (
-    encoding.toLowerCase() === 'identity' &&
-    /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?;?$/i.test(headers['content-type'] ?? '')
-  );
 }
 
 async function answer(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { caller, body } = request;
   if (caller === undefined) throw new Error('a request came past its admission');
-  const timeLeftMs = callTimeoutMs - reply.elapsedTime;
-  if (timeLeftMs <= 0) return refuse(deps, request, reply, { kind: 'deadline_exceeded' });
-  const input = parseOrderJson(body instanceof Uint8Array ? body : new Uint8Array());
-  if (!input.ok) return refuse(deps, request, reply, { kind: 'malformed_json', reason: input.failure });
-  const created = await createOrder(deps, caller, input.value, timeLeftMs);
-  if (!created.ok) return refuse(deps, request, reply, created.failure);
-  return tell(deps, request, reply, created.value);
+  const bytes = body instanceof Uint8Array ? body : new Uint8Array();
+  const kept = await keepOrder(deps, caller, bytes, callTimeoutMs - reply.elapsedTime);
+  if (!kept.ok) return refuse(deps, request, reply, kept.failure);
+  request.outcome = codeOf(kept);
+  const { status, headers, body: text } = keptAnswer(kept.value, request.id, deps.baseUrl());
+  return reply.code(status).headers(headers).send(text);
 }
 
-function tell(
-  deps: GatewayDeps,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { order, replayed }: KeptOrder,
-): FastifyReply {
-  request.outcome = replayed ? 'replayed' : 'created';
-  if (replayed) reply.header('idempotent-replayed', 'true');
-  return reply
-    .code(replayed ? 200 : 201)
-    .header('content-type', 'application/json')
-    .header('x-request-id', request.id)
-    .send(JSON.stringify(orderAnswer(order, deps.baseUrl())));
+/** `POST /order` in the form that nearly all have: the same, without the framework. */
+export async function answerPlainOrder(deps: GatewayDeps, { headers, body }: PlainRequest): Promise<HttpAnswer> {
+  const startedAt = performance.now();
+  const requestId = requestIdOf(headers['x-request-id']?.toString(), deps.randomBytes);
+  const refused = (failure: Failure) => refusal(failure, requestId, deps.baseUrl());
+  let merchantId: MerchantId | undefined;
+  let code: CallRecord['code'];
+  let answer: HttpAnswer;
+  try {
+    const caller = await admitOrder(deps, headers);
+    merchantId = merchantOf(caller);
+    const timeLeftMs = callTimeoutMs - (performance.now() - startedAt);
+    const kept = caller.ok ? await keepOrder(deps, caller.value, body, timeLeftMs) : caller;
+    code = codeOf(kept);
+    answer = kept.ok ? keptAnswer(kept.value, requestId, deps.baseUrl()) : refused(kept.failure);
+  } catch (error) {
+    const failure = failureOf(deps, error, requestId);
+    code = failure.kind;
+    answer = refused(failure);
+  }
+  const duration = performance.now() - startedAt;
+  deps.log.call({ request_id: requestId, door: 'json', merchant_id: merchantId, code, duration_ms: duration });
+  return answer;
+}
+
+function codeOf(kept: Result<KeptOrder, Failure>): CallRecord['code'] {
+  if (!kept.ok) return kept.failure.kind;
+  return kept.value.replayed ? 'replayed' : 'created';
+}
+
+/** A merchant whose calls are too many is known too. */
+function merchantOf(caller: Result<Caller, Failure>): MerchantId | undefined {
+  if (caller.ok) return caller.value.merchant.id;
+  return caller.failure.kind === 'rate_limited' ? caller.failure.merchantId : undefined;
 }

@@ -1,7 +1,7 @@
 import type { Failure } from '@gateway/domain/failure';
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { problemMediaType, problemOf } from './problem.ts';
+import { refusal } from './http-answer.ts';
 
 /** Answers a request with a problem document. */
 export function refuse(
@@ -12,9 +12,6 @@ export function refuse(
 ): FastifyReply {
   request.outcome = failure.kind;
   if (failure.kind === 'rate_limited') request.merchantId = failure.merchantId;
-  const { status, headers, body } = problemOf(failure, request.id, deps.baseUrl());
-  return reply
-    .code(status)
-    .headers({ ...headers, 'content-type': problemMediaType, 'x-request-id': request.id })
-    .send(JSON.stringify(body));
+  const { status, headers, body } = refusal(failure, request.id, deps.baseUrl());
+  return reply.code(status).headers(headers).send(body);
 }

@@ -6,8 +6,9 @@ import { watchAnswers } from './answers-under-way.ts';
 import { connectRoutes } from './connect-routes.ts';
 import { failureOf } from './failure-of-error.ts';
 import { healthRoutes } from './health-routes.ts';
+import { type OrderLane, openOrderLane } from './order-lane.ts';
 import { orderLookupRoutes } from './order-lookup-routes.ts';
-import { orderRoutes } from './order-routes.ts';
+import { answerPlainOrder, orderRoutes } from './order-routes.ts';
 import { type PaymentDeps, paymentRoutes, refuseUndecodableLink } from './payment-routes.ts';
 import { referenceRoutes } from './reference-routes.ts';
 import { refuse } from './refuse.ts';
@@ -59,6 +60,11 @@ export function createHttpListener(deps: HttpDeps, pathPrefix: string): HttpList
     genReqId: (request) => requestIdOf(request.headers['x-request-id']?.toString(), deps.randomBytes),
   });
   const answers = watchAnswers(app.server);
+  const lane = openOrderLane(app.server, {
+    path: `${pathPrefix}/order`,
+    answer: (request) => answerPlainOrder(deps, request),
+    limits,
+  });
   app.server.maxConnections = limits.connectionsMax;
   logRequests(app, deps.log);
   const wrongAddress = watchRoutes(app);
@@ -89,15 +95,22 @@ export function createHttpListener(deps: HttpDeps, pathPrefix: string): HttpList
     },
     async close() {
       answers.endConnections();
-      await close(app);
+      await close(app, lane);
     },
   };
 }
 
 /** A connection whose last answer goes out while the listener closes is idle only then, so idle ones are ended repeatedly. */
-async function close(app: FastifyInstance): Promise<void> {
-  const endIdle = setInterval(() => app.server.closeIdleConnections(), endIdleEveryMs);
-  const cutOff = setTimeout(() => app.server.closeAllConnections(), limits.drainTimeoutMs);
+async function close(app: FastifyInstance, lane: OrderLane): Promise<void> {
+  lane.endConnections();
+  const endIdle = setInterval(() => {
+    app.server.closeIdleConnections();
+    lane.endConnections();
+  }, endIdleEveryMs);
+  const cutOff = setTimeout(() => {
+    app.server.closeAllConnections();
+    lane.destroyConnections();
+  }, limits.drainTimeoutMs);
   await app.close();
   clearInterval(endIdle);
   clearTimeout(cutOff);

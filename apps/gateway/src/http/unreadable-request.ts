@@ -5,7 +5,7 @@ import type { BaseUrl } from '@gateway/domain/payment-link';
 import type { Log } from '../log.ts';
 import { requestIdOf } from '../request-id.ts';
 import type { AnswersUnderWay } from './answers-under-way.ts';
-import { problemMediaType, problemOf } from './problem.ts';
+import { answerText, refusal } from './http-answer.ts';
 
 /** What Node.js's own refusals mean (nodejs.org, "Errors"). Whatever else llhttp can't read is no HTTP request. */
 const nodeFailures: Readonly<Record<string, Failure>> = {
@@ -41,15 +41,6 @@ function answerLast(error: Error & { code?: string }, socket: Socket, deps: Unre
   if (!socket.writable) return;
   const requestId = requestIdOf(undefined, deps.randomBytes);
   const failure = nodeFailures[error.code ?? ''] ?? unreadable;
-  const problem = problemOf(failure, requestId, deps.baseUrl());
-  const body = JSON.stringify(problem.body);
-  const head = [
-    `HTTP/1.1 ${problem.status} ${problem.body.title}`,
-    `content-type: ${problemMediaType}`,
-    `content-length: ${Buffer.byteLength(body)}`,
-    `x-request-id: ${requestId}`,
-    'connection: close',
-  ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  socket.end(answerText(refusal(failure, requestId, deps.baseUrl()), 'close'));
   deps.log.call({ request_id: requestId, door: 'json', merchant_id: undefined, code: failure.kind, duration_ms: 0 });
 }

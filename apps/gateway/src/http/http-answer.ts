@@ -1,0 +1,61 @@
+import { STATUS_CODES } from 'node:http';
+import type { Failure } from '@gateway/domain/failure';
+import type { BaseUrl } from '@gateway/domain/payment-link';
+import type { KeptOrder } from '../create-order.ts';
+import { keepAliveTimeoutMs } from '../limits.ts';
+import { orderAnswer } from '../order-answer.ts';
+import { problemMediaType, problemOf } from './problem.ts';
+
+/** An answer of JSON. Header names are in lower case. */
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** The answer to an order that is kept. */
+export function keptAnswer({ order, replayed }: KeptOrder, requestId: string, baseUrl: BaseUrl): HttpAnswer {
+  return {
+    status: replayed ? 200 : 201,
+    headers: {
+      ...(replayed ? { 'idempotent-replayed': 'true' } : {}),
+      'content-type': 'application/json; charset=utf-8',
+      'x-request-id': requestId,
+    },
+    body: JSON.stringify(orderAnswer(order, baseUrl)),
+  };
+}
+
+/** The answer to a request that failed: a problem document. */
+export function refusal(failure: Failure, requestId: string, baseUrl: BaseUrl): HttpAnswer {
+  const { status, headers, body } = problemOf(failure, requestId, baseUrl);
+  return {
+    status,
+    headers: { ...headers, 'content-type': `${problemMediaType}; charset=utf-8`, 'x-request-id': requestId },
+    body: JSON.stringify(body),
+  };
+}
+
+/** The answer as it goes over HTTP/1.1, in the form that Node.js gives to its own. */
+export function answerText({ status, headers, body }: HttpAnswer, connection: 'keep-alive' | 'close'): string {
+  let text = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
+  for (const name in headers) text += `${name}: ${headers[name]}\r\n`;
+  text += `content-length: ${Buffer.byteLength(body)}\r\nDate: ${dateText(Date.now())}\r\nConnection: ${connection}\r\n`;
+  if (connection === 'keep-alive') text += keepAlive;
+  return `${text}\r\n${body}`;
+}
+
+const keepAlive = `Keep-Alive: timeout=${keepAliveTimeoutMs / 1_000}\r\n`;
+
+let dateSecond = 0;
+let date = '';
+
+/** A date takes longer to write than a second lasts in orders. */
+function dateText(nowMs: number): string {
+  const second = Math.floor(nowMs / 1_000);
+  if (second !== dateSecond) {
+    dateSecond = second;
+    date = new Date(nowMs).toUTCString();
+  }
+  return date;
+}

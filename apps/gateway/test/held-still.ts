@@ -1,0 +1,38 @@
+import { createClientId, createClientSecret } from '@gateway/domain/credentials';
+import type { Merchant, MerchantId } from '@gateway/domain/merchant';
+import type { BaseUrl } from '@gateway/domain/payment-link';
+import { success } from '@gateway/domain/result';
+import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
+import type { GatewayDeps } from '../src/gateway-deps.ts';
+import type { CallRecord } from '../src/log.ts';
+
+const sevens = (count: number) => new Uint8Array(count).fill(7);
+
+/** The one client that is known. */
+export const credentials = { clientId: createClientId(sevens), clientSecret: createClientSecret(sevens) };
+
+const merchant: Merchant = { id: 7 as MerchantId, name: 'Shop', checksumMode: 'versioned' };
+
+/** What a door needs, with orders in memory, and with chance and time held still: equal calls get equal bytes. */
+export function heldStill(calls: CallRecord[], faults: unknown[]): GatewayDeps {
+  // As a varint and as digits, every id has the same length.
+  let lastOrderId = 2 ** 40;
+  return {
+    store: createInMemoryOrderStore(),
+    serviceOrderIds: { take: () => ++lastOrderId },
+    randomBytes: sevens,
+    now: () => 1_790_000_000_000,
+    async authenticate({ clientId, clientSecret }) {
+      const known = clientId === credentials.clientId && clientSecret === credentials.clientSecret;
+      return known ? success(merchant) : { ok: false, failure: { kind: 'unauthenticated' } };
+    },
+    baseUrl: () => 'http://localhost' as BaseUrl,
+    checkoutClients: new Set(),
+    log: {
+      call: (record) => calls.push(record),
+      info: () => {},
+      fault: (_message, error) => faults.push(error),
+      flush: async () => {},
+    },
+  };
+}
