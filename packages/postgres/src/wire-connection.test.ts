@@ -117,12 +117,19 @@ describe('whatever else the server says, and however it is cut', () => {
     expect(await failureOf(run('half_way', 5))).toMatchObject({ code: '22012' });
   });
 
-  test('a message of no possible length ends the connection, and the next statement has another one', async () => {
+  const readyForQuery = (status: string) => Buffer.from(`Z\0\0\0\x05${status}`);
+
+  test.each([
+    ['a message of no possible length', Buffer.from([0x44, 0xff, 0xff, 0xff, 0xff])],
+    ['a row without columns', Buffer.from('D\0\0\0\x06\0\0')],
+    ['an answer in an open transaction', readyForQuery('T')],
+    ['an answer in a failed transaction', readyForQuery('E')],
+  ])('%s ends the connection, and the next statement has another one', async (_, said) => {
     let isBroken = false;
     const relay = await startRelay(server.url, (piece) => {
-      if (isBroken) piece.writeUInt32BE(0xffff_ffff, 1);
+      const changed = isBroken ? Buffer.concat([said, piece]) : piece;
       isBroken = false;
-      return [piece];
+      return [changed];
     });
     onTestFinished(() => relay.close());
     const { run } = runner(relay.url);

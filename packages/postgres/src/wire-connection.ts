@@ -14,6 +14,12 @@ const answerBytesMax = 16_777_216;
 /** A type, and a length that counts itself. */
 const headBytes = 5;
 
+/** Of a row: the number of its columns, and the length of the first. */
+const rowHeadBytes = 6;
+
+/** What a server is ready in that has no transaction open: what was sent is committed. */
+const idle = code('I');
+
 /**
  * Where PostgreSQL finds that a prepared statement is not there any more, or gives other columns since the table was changed
  * (commands/prepare.c, utils/cache/plancache.c); the driver goes by these too. Such a connection is as good as lost: on another
@@ -85,7 +91,7 @@ export class WireConnection {
   #take(piece: Buffer): void {
     const bytes = this.#rest === undefined ? piece : Buffer.concat([this.#rest, piece]);
     let at = 0;
-    while (bytes.length - at >= headBytes) {
+    while (bytes.length - at >= headBytes && !this.#socket.destroyed) {
       const length = bytes.readUInt32BE(at + 1);
       if (length < 4 || length > answerBytesMax) {
         this.destroy();
@@ -104,11 +110,13 @@ export class WireConnection {
     const [statement] = this.#pending;
     // A server that shuts down may say so between two statements; it ends the connection next.
     if (statement === undefined) return;
-    if (type === types.dataRow) {
-      statement.firstColumn.push(firstColumnOf(body));
-    } else if (type === types.error) {
+    if (type === types.error) {
       statement.error = errorOf(body);
+    } else if (type === types.dataRow) {
+      if (body.length < rowHeadBytes) this.destroy();
+      else statement.firstColumn.push(firstColumnOf(body));
     } else if (type === types.ready) {
+      if (body[0] !== idle) return this.destroy();
       this.#pending.shift();
       settle(statement);
     }
@@ -179,9 +187,8 @@ function bound(name: string, parameters: readonly (string | number)[]): Buffer {
   return bytes;
 }
 
-/** A row is the number of its columns, and the length of each before its text. */
 function firstColumnOf(row: Buffer): string {
-  return row.toString('utf8', 6, 6 + row.readUInt32BE(2));
+  return row.toString('utf8', rowHeadBytes, rowHeadBytes + row.readUInt32BE(2));
 }
 
 function settle({ resolve, reject, firstColumn, error }: Pending): void {
