@@ -5,7 +5,8 @@ import { describeOrderStore } from '@gateway/domain/testing/order-store-contract
 import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { startRelay } from '../testing/relay.ts';
 import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
 import { migrateDatabase } from './migrate.ts';
 import { openOrderStore, type PostgresOrderStore, type PostgresOrderStoreOptions } from './order-store.ts';
@@ -137,6 +138,26 @@ test('an order is told as created although its neighbour, which was there before
   expect(
     outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value.kind : outcome.reason.message)),
   ).toEqual(['the database refused a statement: 42501', 'created']);
+});
+
+test('an order is told as created by its own row only, whatever answers the database gives too many', async () => {
+  const merchantId = await newMerchantId();
+  let isDoubled = false;
+  const relay = await startRelay(server.url, (piece) => {
+    const changed = isDoubled ? Buffer.concat([Buffer.from('Z\0\0\0\x05I'), piece]) : piece;
+    isDoubled = false;
+    return [changed];
+  });
+  onTestFinished(() => relay.close());
+  const store = openStore({ url: relay.url, groupMax: 1 });
+  await store.create(newOrder(merchantId, { order_id: 'before' }), enoughMs);
+  isDoubled = true;
+  const unknownMerchant = 9_000_000_000 as MerchantId;
+  const [, refused] = await Promise.all([
+    store.create(newOrder(merchantId, { order_id: 'good' }), enoughMs),
+    store.create(newOrder(unknownMerchant, { order_id: 'bad' }), enoughMs),
+  ]);
+  expect(refused.kind).toBe('unavailable');
 });
 
 test('an order over the bound of the waiting line is refused at once', async () => {

@@ -129,9 +129,9 @@ async function insertOrFind(lanes: Lanes, group: readonly Order[]): Promise<(Cre
       ? insert('insert_orders', columnArrays([...group].sort(byKey)))
       : insert('insert_order', columnValues(lone)),
   );
-  if (inserted.length === group.length) return group.map(() => ({ kind: 'created' }));
   const created = new Set(inserted.map(Number));
   const losers = group.filter((order) => !created.has(order.serviceOrderId));
+  if (losers.length === 0) return group.map(() => ({ kind: 'created' }));
   const outcomeOf = await findKept(lanes.replays, losers);
   return group.map((order) => (created.has(order.serviceOrderId) ? { kind: 'created' } : outcomeOf(order)));
 }
