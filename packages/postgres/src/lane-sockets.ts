@@ -26,7 +26,7 @@ export function targetOf(url: string): SocketTarget {
 
 /**
  * Gives the `socket` option of postgres.js: connects to the first host that lets it, and secures the connection as the driver
- * does. Once `over` aborts it opens no more, and rejects what is still connecting.
+ * does. Once `over` aborts it opens no more, rejects what is still connecting, and cuts off what is open.
  */
 export function socketOpener(over: AbortSignal, target: SocketTarget): () => Promise<Socket> {
   const { host: hosts, port: ports, path } = target;
@@ -40,6 +40,10 @@ export function socketOpener(over: AbortSignal, target: SocketTarget): () => Pro
       // again at once; later there must be none, as it forgets the statements that come between an error and the close.
       const heard = ready.bytesRead;
       ready.once('end', () => ready.destroy(ready.bytesRead === heard ? hungUp() : undefined));
+      // The driver ends it in words, which a server that hangs never reads.
+      const cutOff = () => ready.destroy();
+      over.addEventListener('abort', cutOff);
+      ready.once('close', () => over.removeEventListener('abort', cutOff));
       return ready;
     } catch (error) {
       socket.destroy();

@@ -1,10 +1,12 @@
+import type { Socket } from 'node:net';
 import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { startCuttingProxy } from '../testing/cutting-proxy.ts';
+import { startDatabaseProxy } from '../testing/database-proxy.ts';
 import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
-import { openLane, type Prepare } from './lane.ts';
-import { StatementTimeout, statementFailure } from './statement-error.ts';
+import { type Lane, openLane, type Prepare } from './lane.ts';
+import { ConnectionCut, StatementTimeout, statementFailure } from './statement-error.ts';
 import { statementsOnWire } from './wire-connection.ts';
 
 const cutsMin = 150;
@@ -116,6 +118,25 @@ test('of several hosts the first that is there is taken, and where none is, nobo
   const nowhere = laneTo('127.0.0.1:1,127.0.0.1:2');
   const error = await nowhere.run((db) => db.execute(sql`select 1`)).catch((refusal: unknown) => refusal);
   expect([statementFailure(error), error instanceof StatementTimeout]).toEqual(['unavailable', false]);
+});
+
+test.each([
+  ['replaces it', (lane: Lane<unknown>) => lane.run(() => Promise.reject(new ConnectionCut())).catch(() => {})],
+  ['is closed', (lane: Lane<unknown>) => lane.close()],
+])('a lane keeps no connection to a server that reads nothing any more once it %s', async (_, end) => {
+  const clients: Socket[] = [];
+  const proxy = await startDatabaseProxy(server.url, (client, database) => {
+    clients.push(client);
+    client.pipe(database).pipe(client);
+    return async () => {};
+  });
+  onTestFinished(() => proxy.close());
+  const lane = openLane({ url: proxy.url, applicationName: 'deaf', connectionsMax: 1 }, (_db, connect) => connect);
+  onTestFinished(() => lane.close());
+  const socket = await lane.run((connect) => connect());
+  for (const client of clients) client.unpipe().pause();
+  await end(lane);
+  await expect.poll(() => socket.destroyed).toBe(true);
 });
 
 test('a statement that fails after its first rows leaves nothing in the answer of the next', async () => {
