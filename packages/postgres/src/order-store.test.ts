@@ -160,6 +160,19 @@ test('an order is told as created by its own row only, whatever answers the data
   expect(refused.kind).toBe('unavailable');
 });
 
+test('a database that was read-only for a while takes orders again afterwards', async () => {
+  const merchantId = await newMerchantId();
+  await sql`create role failing_over superuser login password 'writer'`;
+  const store = openStore({
+    url: Object.assign(new URL(server.url), { username: 'failing_over', password: 'writer' }).href,
+  });
+  const kindOf = async () => (await store.create(newOrder(merchantId, { order_id: 'one' }), enoughMs)).kind;
+  await sql`alter role failing_over set default_transaction_read_only = on`;
+  expect([await kindOf(), await kindOf()]).toEqual(['unavailable', 'unavailable']);
+  await sql`alter role failing_over reset default_transaction_read_only`;
+  await expect.poll(kindOf).not.toBe('unavailable');
+});
+
 test('an order over the bound of the waiting line is refused at once', async () => {
   const merchantId = await newMerchantId();
   const store = openStore({ waitingMax: 3 });

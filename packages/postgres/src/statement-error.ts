@@ -66,12 +66,15 @@ const socketCall = /^(connect|getaddrinfo|read|write|shutdown)$/;
 /**
  * SQLSTATEs after which the same order may be sent again (PostgreSQL 18, appendix A): connection exceptions, insufficient
  * resources, operator intervention such as a shutdown or a statement timeout, a server in recovery or turned read-only by a
- * failover, lock time-outs, deadlocks and serialization failures, input and output errors.
+ * failover, time-outs of transactions and locks, deadlocks and serialization failures, input and output errors.
  */
-const passingState = /^(08...|53...|57...|25006|55P03|40001|40P01|58030)$/;
+const passingState = /^(08...|53...|57...|25006|25P0[34]|55P03|40001|40P01|58030)$/;
 
-/** SQLSTATEs with which the server ends a connection: connection exceptions and shutdowns. */
-const endedByServer = /^(08...|57P0[1-5])$/;
+/**
+ * SQLSTATEs after which a connection is of no more use: connection exceptions, shutdowns, time-outs that end it, and a session
+ * that is read-only, as another one may lead to where it is not.
+ */
+const noMoreUse = /^(08...|57P0[1-5]|25006|25P0[34])$/;
 
 /** SQLSTATEs with which the server turns a connection away: whose message names no more than its user and its database. */
 const turnedAway = /^(28...|3D000)$/;
@@ -91,7 +94,7 @@ export function statementFailure(error: unknown): StatementFailure | undefined {
 export function isConnectionLost(error: unknown): boolean {
   if (isGivenUp(error)) return true;
   const cause = rootCause(error);
-  return hasNoConnection(cause) || endedByServer.test(codeOf(cause));
+  return hasNoConnection(cause) || noMoreUse.test(codeOf(cause));
 }
 
 /** The same error without SQL and values: what may leave this package and reach a log. */
