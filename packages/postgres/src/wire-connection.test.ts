@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { startRelay } from '../testing/relay.ts';
 import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
 import { openLane } from './lane.ts';
-import { ConnectionCut, ServerError, StatementTimeout } from './statement-error.ts';
+import { ConnectionCut, ServerError, StatementTimeout, statementFailure } from './statement-error.ts';
 import { statementsOnWire, WireConnection } from './wire-connection.ts';
 
 let server: ThrowawayPostgres;
@@ -117,28 +117,46 @@ describe('whatever else the server says, and however it is cut', () => {
     expect(await failureOf(run('half_way', 5))).toMatchObject({ code: '22012' });
   });
 
-  const readyForQuery = (status: string) => Buffer.from(`Z\0\0\0\x05${status}`);
-
-  test.each([
-    ['a message of no possible length', Buffer.from([0x44, 0xff, 0xff, 0xff, 0xff])],
-    ['a row without columns', Buffer.from('D\0\0\0\x06\0\0')],
-    ['an answer in an open transaction', readyForQuery('T')],
-    ['an answer in a failed transaction', readyForQuery('E')],
-  ])('%s ends the connection, and the next statement has another one', async (_, said) => {
-    let isBroken = false;
+  /** A way to the server that says something before what the server says next, once, after `interrupt`. */
+  async function startInterrupted(said: Buffer) {
+    let isDue = false;
     const relay = await startRelay(server.url, (piece) => {
-      const changed = isBroken ? Buffer.concat([said, piece]) : piece;
-      isBroken = false;
+      const changed = isDue ? Buffer.concat([said, piece]) : piece;
+      isDue = false;
       return [changed];
     });
     onTestFinished(() => relay.close());
-    const { run } = runner(relay.url);
+    return {
+      url: relay.url,
+      interrupt: () => {
+        isDue = true;
+      },
+    };
+  }
+
+  test.each([
+    ['a message of no possible length', 'D\xff\xff\xff\xff'],
+    ['a row without columns', 'D\0\0\0\x06\0\0'],
+    ['an answer in an open transaction', 'Z\0\0\0\x05T'],
+    ['an answer in a failed transaction', 'Z\0\0\0\x05E'],
+  ])('%s ends the connection, and the next statement has another one', async (_, said) => {
+    const { url, interrupt } = await startInterrupted(Buffer.from(said, 'latin1'));
+    const { run } = runner(url);
     await run('series', 1);
-    isBroken = true;
+    interrupt();
     expect(await Promise.all([failureOf(run('series', 1)), failureOf(run('series', 2))])).toEqual([
       expect.any(ConnectionCut),
       expect.any(ConnectionCut),
     ]);
+    expect(await run('series', 1)).toEqual(['1']);
+  });
+
+  test('a statement that a pooler knows no more, which names no routine of PostgreSQL, is prepared anew', async () => {
+    const { url, interrupt } = await startInterrupted(Buffer.from('E\0\0\0\x0cC26000\0\0'));
+    const { run } = runner(url);
+    await run('series', 1);
+    interrupt();
+    expect(await failureOf(run('series', 1))).toBeInstanceOf(ConnectionCut);
     expect(await run('series', 1)).toEqual(['1']);
   });
 });
@@ -168,6 +186,15 @@ describe('a connection that is lost', () => {
     expect(await run('series', 1)).toEqual(['1']);
   });
 });
+
+test.each(['transaction_timeout', 'statement_timeout'])(
+  'a statement that is over its %s may be sent again',
+  async (setting) => {
+    const { run } = runner(`${server.url}?${setting}=100`);
+    expect(statementFailure(await failureOf(run('sleep', 2)))).toBe('unavailable');
+    expect(await run('series', 1)).toEqual(['1']);
+  },
+);
 
 test('a connection that the driver takes for idle stays, whatever the URL says of those', async () => {
   const { run } = runner(`${server.url}?idle_timeout=1`);

@@ -21,11 +21,11 @@ const rowHeadBytes = 6;
 const idle = code('I');
 
 /**
- * Where PostgreSQL finds that a prepared statement is not there any more, or gives other columns since the table was changed
- * (commands/prepare.c, utils/cache/plancache.c); the driver goes by these too. Such a connection is as good as lost: on another
- * one the statement is prepared anew.
+ * That a prepared statement is not there any more; and where PostgreSQL finds that it gives other columns since the table was
+ * changed (utils/cache/plancache.c). Such a connection is as good as lost: on another one the statement is prepared anew.
  */
-const staleRoutines = new Set(['FetchPreparedStatement', 'RevalidateCachedQuery']);
+const unknownStatement = '26000';
+const staleRoutine = 'RevalidateCachedQuery';
 
 interface Pending {
   readonly resolve: (firstColumn: string[]) => void;
@@ -112,13 +112,13 @@ export class WireConnection {
     if (statement === undefined) return;
     if (type === types.error) {
       statement.error = errorOf(body);
-    } else if (type === types.dataRow) {
-      if (body.length < rowHeadBytes) this.destroy();
-      else statement.firstColumn.push(firstColumnOf(body));
-    } else if (type === types.ready) {
-      if (body[0] !== idle) return this.destroy();
+    } else if (type === types.dataRow && body.length >= rowHeadBytes) {
+      statement.firstColumn.push(firstColumnOf(body));
+    } else if (type === types.ready && body[0] === idle) {
       this.#pending.shift();
       settle(statement);
+    } else if (type === types.dataRow || type === types.ready) {
+      this.destroy();
     }
   }
 }
@@ -193,7 +193,7 @@ function firstColumnOf(row: Buffer): string {
 
 function settle({ resolve, reject, firstColumn, error }: Pending): void {
   if (error === undefined) resolve(firstColumn);
-  else if (staleRoutines.has(error.routine)) reject(new ConnectionCut());
+  else if (error.code === unknownStatement || error.routine === staleRoutine) reject(new ConnectionCut());
   else reject(error);
 }
 
