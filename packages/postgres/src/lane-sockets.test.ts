@@ -10,6 +10,7 @@ import { startRelay } from '../testing/relay.ts';
 import { selfSigned } from '../testing/self-signed.ts';
 import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
 import { openLane } from './lane.ts';
+import { migrateDatabase } from './migrate.ts';
 import { StatementTimeout, statementFailure, withoutValues } from './statement-error.ts';
 import { statementsOnWire } from './wire-connection.ts';
 
@@ -76,9 +77,15 @@ test.each(['', 'ssl=', 'sslmode=', 'sslmode=disable'])('with "%s" it is not', as
 });
 
 test('a certificate has to be signed by somebody known where the URL asks for that', async () => {
-  expect(await reasonOf(isSecured(urlWith(secure.url, 'sslmode=verify-full')))).toContain(
-    'DEPTH_ZERO_SELF_SIGNED_CERT',
-  );
+  const url = urlWith(secure.url, 'sslmode=verify-full');
+  const reason = 'there is no secure connection to the database: DEPTH_ZERO_SELF_SIGNED_CERT';
+  expect(await failureOf(migrateDatabase(url))).toMatchObject({ message: reason });
+  const lane = openLane({ url, applicationName: 'unknown', connectionsMax: 1 }, (db) => db);
+  onTestFinished(() => lane.close());
+  for (let attempt = 0; attempt < 2; attempt += 1) {
+    const error = await failureOf(lane.run((db) => db.execute(sql`select 1`)));
+    expect([statementFailure(error), withoutValues(error).message]).toEqual([undefined, reason]);
+  }
 });
 
 test('a certificate that is trusted has to be for the host', async () => {

@@ -63,6 +63,9 @@ const lostConnection = new Set([
 /** The system's own errors name the call: there may be no host, no route, no socket's file, no file descriptor left. */
 const socketCall = /^(connect|getaddrinfo|read|write|shutdown)$/;
 
+/** What Node.js calls what is wrong with a certificate, or with how a connection is secured (its manual, "X509 certificate error codes"). */
+const notSecured = /^ERR_(SSL|TLS)_|CERT|CRL|^(UNABLE_TO|INVALID)_|^HOSTNAME_MISMATCH$/;
+
 /**
  * SQLSTATEs after which the same order may be sent again (PostgreSQL 18, appendix A): connection exceptions, insufficient
  * resources, operator intervention such as a shutdown or a statement timeout, a server in recovery or turned read-only by a
@@ -94,7 +97,8 @@ export function statementFailure(error: unknown): StatementFailure | undefined {
 export function isConnectionLost(error: unknown): boolean {
   if (isGivenUp(error)) return true;
   const cause = rootCause(error);
-  return hasNoConnection(cause) || noMoreUse.test(codeOf(cause));
+  // After what is not secured the driver leaves its next statement waiting, too.
+  return hasNoConnection(cause) || notSecured.test(codeOf(cause)) || noMoreUse.test(codeOf(cause));
 }
 
 /** The same error without SQL and values: what may leave this package and reach a log. */
@@ -103,6 +107,7 @@ export function withoutValues(error: unknown): Error {
   const cause = rootCause(error);
   const code = codeOf(cause);
   if (hasNoConnection(cause)) return new DatabaseFault(`there is no connection to the database: ${code}`);
+  if (notSecured.test(code)) return new DatabaseFault(`there is no secure connection to the database: ${code}`);
   if (turnedAway.test(code)) return new DatabaseFault(`the database turned the connection away: ${messageOf(cause)}`);
   if (code === lockNotAvailable) return new DatabaseFault('another session of the database kept a lock for too long');
   const names = ['constraint_name', 'table_name', 'column_name']
