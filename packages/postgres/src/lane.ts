@@ -25,7 +25,7 @@ export interface LaneOptions {
   readonly applicationName: string;
   /** Connections that it may have at a time; each is made when it is needed. */
   readonly connectionsMax: number;
-  /** When the server gives up on a statement: {@link serverStatementTimeoutMs} unless given, 0 for never. */
+  /** When the server gives up on a statement: {@link serverStatementTimeoutMs} unless given. */
   readonly statementTimeoutMs?: number;
   /**
    * Whether a prepared statement is planned whenever it runs. A plan that was made while a table was nearly empty reads all of it

@@ -67,6 +67,17 @@ test('a migration waits for that of another process, and not for ever', async ()
   expect(await tablesOf(sql)).toEqual(['client_secrets', 'merchants', 'orders']);
 });
 
+test('a migration takes as long as it takes, whatever time statements have in the database', async () => {
+  const url = await server.createDatabase();
+  await runQuery(url, `alter database "${new URL(url).pathname.slice(1)}" set statement_timeout = 1`);
+  await migrateDatabase(url);
+});
+
+test('a start says what of its connection is not taken', async () => {
+  const failure = migrateDatabase(`${server.url}?channel_binding=require`);
+  await expect(failure).rejects.toThrow('unrecognized configuration parameter "channel_binding"');
+});
+
 test("a database that Drizzle's own migrator brought up to date is left as it is", async () => {
   const url = await server.createDatabase();
   const sql = postgres(url, { max: 1, onnotice: () => {} });

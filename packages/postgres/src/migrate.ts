@@ -15,6 +15,9 @@ const migrationLock = 0x6f72646572;
  */
 const lockWaitMaxMs = 600_000;
 
+/** The longest that PostgreSQL knows, 25 days. A 0 the driver leaves out, and what the database gives its statements holds. */
+const noTimeoutMs = 2_147_483_647;
+
 /**
  * Brings the database to the schema that this code needs, once, however many processes start at the same time: they wait for
  * each other on an advisory lock. Statements run without the time limit of requests, as building an index may take long; only
@@ -25,7 +28,7 @@ export async function migrateDatabase(url: string, lockTimeoutMs = lockWaitMaxMs
     url,
     applicationName: 'order-gateway migration',
     connectionsMax: 1,
-    statementTimeoutMs: 0,
+    statementTimeoutMs: noTimeoutMs,
   });
   try {
     await client.unsafe(`set lock_timeout = ${lockTimeoutMs}; select pg_advisory_lock(${migrationLock})`).simple();

@@ -79,8 +79,8 @@ const passingState = /^(08...|53...|57...|25006|25P0[34]|55P03|40001|40P01|58030
  */
 const noMoreUse = /^(08...|57P0[1-5]|25006|25P0[34])$/;
 
-/** SQLSTATEs with which the server turns a connection away: whose message names no more than its user and its database. */
-const turnedAway = /^(28...|3D000)$/;
+/** SQLSTATEs with which the server or a pooler turns a connection away: whose message names no more than what is in its URL. */
+const turnedAway = /^(08P01|28...|3D000|42704)$/;
 
 const tooManyConnections = '53300';
 const lockNotAvailable = '55P03';
