@@ -24,6 +24,12 @@ export function targetOf(url: string): SocketTarget {
   return postgres(url).options;
 }
 
+/** The same hosts, of which the first is the last to be tried. */
+export function fromNextHost(target: SocketTarget): SocketTarget {
+  const turned = <Item>([first, ...others]: readonly Item[]) => (first === undefined ? [] : [...others, first]);
+  return { ...target, host: turned(target.host), port: turned(target.port) };
+}
+
 /**
  * Gives the `socket` option of postgres.js: connects to the first host that lets it, and secures the connection as the driver
  * does. Once `over` aborts it opens no more, rejects what is still connecting, and cuts off what is open.

@@ -4,6 +4,7 @@ import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { startCuttingProxy } from '../testing/cutting-proxy.ts';
 import { startDatabaseProxy } from '../testing/database-proxy.ts';
+import { runQuery } from '../testing/run-query.ts';
 import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
 import { type Lane, openLane, type Prepare } from './lane.ts';
 import { ConnectionCut, StatementTimeout, statementFailure } from './statement-error.ts';
@@ -118,6 +119,20 @@ test('of several hosts the first that is there is taken, and where none is, nobo
   const nowhere = laneTo('127.0.0.1:1,127.0.0.1:2');
   const error = await nowhere.run((db) => db.execute(sql`select 1`)).catch((refusal: unknown) => refusal);
   expect([statementFailure(error), error instanceof StatementTimeout]).toEqual(['unavailable', false]);
+});
+
+test('of several hosts one that the URL does not want for its session is left for the next', async () => {
+  const other = await startThrowawayPostgres();
+  onTestFinished(() => other.stop());
+  for (const { url } of [other, server]) await runQuery(url, "create role writer login password 'writer'");
+  await runQuery(other.url, 'alter role writer set default_transaction_read_only = on');
+  const own = Object.assign(new URL(server.url), { username: 'writer', password: 'writer' });
+  const url = `${own.href.replace(own.host, `${new URL(other.url).host},${own.host}`)}?target_session_attrs=read-write`;
+  const lane = openLane({ url, applicationName: 'read-write', connectionsMax: 1 }, (db) => db);
+  onTestFinished(() => lane.close());
+  const kindOf = () => lane.run((db) => db.execute(sql`show default_transaction_read_only`)).catch(statementFailure);
+  await expect.poll(kindOf).toMatchObject([{ default_transaction_read_only: 'off' }]);
+  expect(await kindOf()).toMatchObject([{ default_transaction_read_only: 'off' }]);
 });
 
 test.each([

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
-import { socketOpener, targetOf } from './lane-sockets.ts';
+import { fromNextHost, type SocketTarget, socketOpener, targetOf } from './lane-sockets.ts';
 import { ConnectionCut, isConnectionLost, StatementTimeout } from './statement-error.ts';
 
 /** How long a connection attempt may take. */
@@ -53,12 +53,15 @@ export type Prepare<Statements> = (db: PostgresJsDatabase, connect: () => Promis
 
 /** Opens a lane. Connections are made when the first statement runs. */
 export function openLane<Statements>(options: LaneOptions, prepare: Prepare<Statements>): Lane<Statements> {
-  let current = openLaneClient(options, prepare);
+  let target = targetOf(options.url);
+  let current = openLaneClient(options, target, prepare);
   let mayConnectAt = 0;
 
   const replace = (used: typeof current) => {
     if (used !== current) return;
-    current = openLaneClient(options, prepare);
+    // It may hang, or the driver may not want its sessions.
+    if (!used.hasAnswered()) target = fromNextHost(target);
+    current = openLaneClient(options, target, prepare);
     mayConnectAt = Math.max(performance.now(), mayConnectAt + reconnectPauseMs);
     used.cut();
   };
@@ -85,9 +88,8 @@ export function openLane<Statements>(options: LaneOptions, prepare: Prepare<Stat
  * limit; and a client that is ended goes on connecting for what still waits, and keeps the connection. So a client that lost one
  * is cut off: whatever is under way on it fails at once, and it gets no more sockets.
  */
-function openLaneClient<Statements>(options: LaneOptions, prepare: Prepare<Statements>) {
+function openLaneClient<Statements>(options: LaneOptions, target: SocketTarget, prepare: Prepare<Statements>) {
   const over = new AbortController();
-  const target = targetOf(options.url);
   const [host = ''] = target.host;
   const open = socketOpener(over.signal, target);
   let socket: Socket | undefined;
@@ -105,13 +107,17 @@ function openLaneClient<Statements>(options: LaneOptions, prepare: Prepare<State
   };
   const statements = prepare(drizzle({ client }), connect);
   const underWay = new Set<(error: Error) => void>();
+  let hasAnswered = false;
   return {
+    hasAnswered: () => hasAnswered,
     async run<Answer>(statement: (statements: Statements) => Promise<Answer>): Promise<Answer> {
       const { promise: failed, reject } = Promise.withResolvers<never>();
       const timer = setTimeout(() => reject(new StatementTimeout(timeoutMessage)), clientStatementTimeoutMs);
       underWay.add(reject);
       try {
-        return withoutHoles(await Promise.race([statement(statements), failed]));
+        const answer = await Promise.race([statement(statements), failed]);
+        hasAnswered = true;
+        return withoutHoles(answer);
       } finally {
         clearTimeout(timer);
         underWay.delete(reject);
