@@ -135,6 +135,16 @@ test('of several hosts one that the URL does not want for its session is left fo
   expect(await kindOf()).toMatchObject([{ default_transaction_read_only: 'off' }]);
 });
 
+test.each(ways)('a lane %s that is closed makes no connection any more', async (way, connectionsMax, prepare) => {
+  const lane = openLane({ url: server.url, applicationName: `closed ${way}`, connectionsMax }, prepare);
+  await lane.run((echo) => echo('before'));
+  await lane.close();
+  for (let attempt = 0; attempt < 3; attempt += 1) {
+    const error = await lane.run((echo) => echo('after')).catch((refusal: unknown) => refusal);
+    expect([statementFailure(error), error instanceof StatementTimeout]).toEqual(['unavailable', false]);
+  }
+});
+
 test.each([
   ['replaces it', (lane: Lane<unknown>) => lane.run(() => Promise.reject(new ConnectionCut())).catch(() => {})],
   ['is closed', (lane: Lane<unknown>) => lane.close()],

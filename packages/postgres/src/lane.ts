@@ -56,9 +56,10 @@ export function openLane<Statements>(options: LaneOptions, prepare: Prepare<Stat
   let target = targetOf(options.url);
   let current = openLaneClient(options, target, prepare);
   let mayConnectAt = 0;
+  let isClosed = false;
 
   const replace = (used: typeof current) => {
-    if (used !== current) return;
+    if (used !== current || isClosed) return;
     // It may hang, or the driver may not want its sessions.
     if (!used.hasAnswered()) target = fromNextHost(target);
     current = openLaneClient(options, target, prepare);
@@ -78,7 +79,10 @@ export function openLane<Statements>(options: LaneOptions, prepare: Prepare<Stat
         throw error;
       }
     },
-    close: () => current.close(),
+    close() {
+      isClosed = true;
+      return current.close();
+    },
   };
 }
 
