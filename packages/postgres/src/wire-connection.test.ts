@@ -190,7 +190,7 @@ describe('a connection that is lost', () => {
 test.each(['transaction_timeout', 'statement_timeout'])(
   'a statement that is over its %s may be sent again',
   async (setting) => {
-    const { run } = runner(`${server.url}?${setting}=100`);
+    const { run } = runner(`${server.url}?${setting}=500`);
     expect(statementFailure(await failureOf(run('sleep', 2)))).toBe('unavailable');
     expect(await run('series', 1)).toEqual(['1']);
   },
