@@ -27,7 +27,10 @@ export interface GrpcConnectionOptions {
 }
 
 export interface GrpcConnection {
-  /** Sends calls, due now; they leave together at the end of the event loop's turn, or as soon as the server takes them. */
+  /**
+   * Sends calls, due now; they leave together, those that follow on answers once all that has come is read, the others at the end
+   * of the event loop's turn, or as soon as the server takes them.
+   */
   send(count: number): void;
   /** Calls that are under way or wait for their turn. */
   readonly unanswered: number;
@@ -63,6 +66,7 @@ export function openGrpcConnection(options: GrpcConnectionOptions): GrpcConnecti
   let waiting = 0;
   let received = 0;
   let isDue = false;
+  let isReading = false;
 
   const flush = () => {
     isDue = false;
@@ -86,7 +90,7 @@ export function openGrpcConnection(options: GrpcConnectionOptions): GrpcConnecti
     if (sent < count) flushSoon();
   };
   const flushSoon = () => {
-    if (!isDue) setImmediate(flush);
+    if (!isDue && !isReading) setImmediate(flush);
     isDue = true;
   };
 
@@ -107,7 +111,10 @@ export function openGrpcConnection(options: GrpcConnectionOptions): GrpcConnecti
   };
 
   socket.on('data', (bytes: Buffer) => {
+    isReading = true;
     frames.take(bytes, take);
+    isReading = false;
+    if (isDue) flush();
     if (received > largestWindow / 4) {
       socket.write(windowUpdateFrame(0, received));
       received = 0;
