@@ -238,6 +238,27 @@ test('a listener that ends lets what is under way finish, and ends what waits', 
   expect(underWay.received()).toContain('\r\nConnection: close\r\n');
 });
 
+test('a connection that is ended takes no more requests, and is ended once', async () => {
+  answer = async ({ body }) => ({ status: 201, headers: {}, body: `${body}${'x'.repeat(30_000)}` });
+  const opened = once(server, 'connection') as Promise<[Socket]>;
+  const { socket } = open();
+  const [accepted] = await opened;
+  // Until the kernel takes no more of the answers that nobody reads.
+  socket.pause();
+  for (let sent = 1; accepted.writableLength === 0; sent += 1) {
+    socket.write(order(String(sent)));
+    while (byLane.length < sent) await turn();
+    await turn();
+  }
+  const served = byLane.length;
+  lane.endConnections();
+  const waiting = accepted.listenerCount('finish');
+  socket.write(order('late'));
+  for (let turns = 0; turns < 20; turns += 1) await turn();
+  lane.endConnections();
+  expect([byLane.length, accepted.listenerCount('finish'), accepted.destroyed]).toEqual([served, waiting, false]);
+});
+
 test('a caller that goes away under way harms nobody', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   answer = async ({ body }) => {

@@ -91,6 +91,7 @@ class LaneConnection {
   #pieces = 0;
   /** Until the part of a request that is held is Node.js's. */
   #patience: NodeJS.Timeout | undefined;
+  /** An answer is under way, or the last one was given. */
   #isBusy = false;
   #hasEnded = false;
   #hasServed = false;
@@ -111,12 +112,12 @@ class LaneConnection {
     } else if (this.#isBusy) return;
     else if (!this.#hasServed) this.#handOn();
     // A caller that sends at the last moment shall not meet an end.
-    else if (sinceMs >= keepAliveTimeoutMs + connectionsCheckEveryMs) this.#socket.destroySoon();
+    else if (sinceMs >= keepAliveTimeoutMs + connectionsCheckEveryMs) this.#finish();
   }
 
   endIfIdle(): void {
     if (this.#isBusy) return;
-    if (this.#held === undefined) this.#socket.destroySoon();
+    if (this.#held === undefined) this.#finish();
     else this.#handOn();
   }
 
@@ -134,7 +135,7 @@ class LaneConnection {
   readonly #end = () => {
     this.#hasEnded = true;
     if (this.#isBusy) return;
-    if (this.#held === undefined) this.#socket.destroySoon();
+    if (this.#held === undefined) this.#finish();
     else this.#options.onEndOfPart(this.#socket);
     this.#clearHeld();
   };
@@ -165,11 +166,17 @@ class LaneConnection {
     // Who takes no answers gets no more of them.
     if (this.#socket.writableNeedDrain && !isLast) await drained(this.#socket);
     this.#isBusy = false;
-    if (isLast || this.#hasEnded) this.#socket.destroySoon();
+    if (isLast || this.#hasEnded) this.#finish();
     else if (this.#held !== undefined) {
       this.#socket.resume();
       this.#advance(this.#held);
     }
+  }
+
+  /** What comes from now on is not read: its answer could not be written. */
+  #finish(): void {
+    this.#isBusy = true;
+    this.#socket.destroySoon();
   }
 
   readonly #handOn = () => {
