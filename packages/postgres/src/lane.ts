@@ -67,17 +67,17 @@ export function openLane<Statements>(options: LaneOptions, prepare: Prepare<Stat
     used.cut();
   };
 
+  const runNow = <Answer>(statement: (statements: Statements) => Promise<Answer>) => {
+    const used = current;
+    return used.run(statement, (error) => {
+      if (isConnectionLost(error)) replace(used);
+    });
+  };
+
   return {
-    async run(statement) {
+    run(statement) {
       const pauseMs = mayConnectAt - performance.now();
-      if (pauseMs > 0) await sleep(pauseMs);
-      const used = current;
-      try {
-        return await used.run(statement);
-      } catch (error) {
-        if (isConnectionLost(error)) replace(used);
-        throw error;
-      }
+      return pauseMs > 0 ? sleep(pauseMs).then(() => runNow(statement)) : runNow(statement);
     },
     close() {
       isClosed = true;
@@ -114,22 +114,33 @@ function openLaneClient<Statements>(options: LaneOptions, target: SocketTarget, 
   let hasAnswered = false;
   return {
     hasAnswered: () => hasAnswered,
-    async run<Answer>(statement: (statements: Statements) => Promise<Answer>): Promise<Answer> {
-      const { promise: failed, reject } = Promise.withResolvers<never>();
-      const timer = setTimeout(() => reject(new StatementTimeout(timeoutMessage)), clientStatementTimeoutMs);
-      underWay.add(reject);
-      try {
-        const answer = await Promise.race([statement(statements), failed]);
-        hasAnswered = true;
-        return withoutHoles(answer);
-      } finally {
-        clearTimeout(timer);
-        underWay.delete(reject);
-      }
+    run<Answer>(
+      statement: (statements: Statements) => Promise<Answer>,
+      onFailure: (error: unknown) => void,
+    ): Promise<Answer> {
+      return new Promise((resolve, reject) => {
+        /** Whether it was still under way: only the first end counts. */
+        const end = () => {
+          clearTimeout(timer);
+          return underWay.delete(fail);
+        };
+        const fail = (error: unknown) => {
+          if (!end()) return;
+          onFailure(error);
+          reject(error);
+        };
+        const timer = setTimeout(() => fail(new StatementTimeout(timeoutMessage)), clientStatementTimeoutMs);
+        underWay.add(fail);
+        Promise.try(statement, statements).then((answer) => {
+          if (!end()) return;
+          hasAnswered = true;
+          resolve(withoutHoles(answer));
+        }, fail);
+      });
     },
     cut() {
       over.abort();
-      for (const reject of underWay) reject(new ConnectionCut());
+      for (const fail of underWay) fail(new ConnectionCut());
       void client.end({ timeout: 0 });
     },
     async close(): Promise<void> {

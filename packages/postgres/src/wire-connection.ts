@@ -132,11 +132,14 @@ export function statementsOnWire<Name extends string>(
   texts: Readonly<Record<Name, string>>,
 ): (name: Name, parameters: readonly (string | number)[]) => Promise<string[]> {
   let current: Promise<WireConnection> | undefined;
+  /** The same once it is open: a statement is spared the waiting for it. */
+  let ready: WireConnection | undefined;
   const open = async () => {
     const closed = Promise.withResolvers<void>();
     // Forgotten once: what may be there a moment later is another one, which has to have its socket to itself.
     const forget = () => {
       current = undefined;
+      ready = undefined;
       closed.resolve();
     };
     const socket = await connect().catch((error: unknown) => {
@@ -146,6 +149,7 @@ export function statementsOnWire<Name extends string>(
     const wire = new WireConnection(socket, forget);
     try {
       await Promise.all(Object.entries<string>(texts).map(([name, text]) => wire.prepare(name, text)));
+      ready = wire;
       return wire;
     } catch (error) {
       wire.destroy();
@@ -154,11 +158,11 @@ export function statementsOnWire<Name extends string>(
       throw error;
     }
   };
-  const opened = () => {
+  return (name, parameters) => {
+    if (ready !== undefined) return ready.run(name, parameters);
     current ??= open();
-    return current;
+    return current.then((wire) => wire.run(name, parameters));
   };
-  return async (name, parameters) => (await opened()).run(name, parameters);
 }
 
 function code(letter: string): number {

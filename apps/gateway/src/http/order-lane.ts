@@ -15,9 +15,9 @@ export interface OrderLaneOptions {
 interface OrderLaneLimits {
   /** A connection is kept this long for the next request. */
   readonly keepAliveTimeoutMs: number;
-  /** A connection whose caller takes nothing of an answer for this long is cut off. */
+  /** A connection whose caller has not taken all of its answers this long after the last one is cut off. */
   readonly answerTakenTimeoutMs: number;
-  /** How often connections are held against the time limits. One that has not brought a request yet is Node.js's then. */
+  /** How often connections are held against the time limits. One that has brought no request by then is Node.js's. */
   readonly connectionsCheckEveryMs: number;
 }
 
@@ -110,9 +110,10 @@ class LaneConnection {
     if (this.#socket.writableLength > 0) {
       if (sinceMs >= answerTakenTimeoutMs) this.destroy();
     } else if (this.#isBusy) return;
-    else if (!this.#hasServed) this.#handOn();
-    // A caller that sends at the last moment shall not meet an end.
-    else if (sinceMs >= keepAliveTimeoutMs + connectionsCheckEveryMs) this.#finish();
+    else if (!this.#hasServed) {
+      if (sinceMs >= connectionsCheckEveryMs) this.#handOn();
+      // A caller that sends at the last moment shall not meet an end.
+    } else if (sinceMs >= keepAliveTimeoutMs + connectionsCheckEveryMs) this.#finish();
   }
 
   endIfIdle(): void {
@@ -126,10 +127,18 @@ class LaneConnection {
   }
 
   readonly #take = (piece: Buffer) => {
+    if (this.#isBusy) {
+      this.#socket.pause();
+      this.#socket.unshift(piece);
+      return;
+    }
     this.#held = this.#held === undefined ? piece : Buffer.concat([this.#held, piece]);
     this.#pieces += 1;
-    if (this.#isBusy) this.#socket.pause();
-    else this.#advance(this.#held);
+    const request = readPlainRequest(this.#held, this.#options.requestLine);
+    if (request === 'incomplete' && this.#pieces < piecesMax) {
+      this.#patience ??= setTimeout(this.#handOn, wholeWithinMs);
+    } else if (request === 'incomplete' || request === undefined) this.#handOn();
+    else void this.#serve(request);
   };
 
   readonly #end = () => {
@@ -147,14 +156,6 @@ class LaneConnection {
     this.#options.onGone(this);
   };
 
-  #advance(bytes: Buffer): void {
-    const request = readPlainRequest(bytes, this.#options.requestLine);
-    if (request === 'incomplete' && this.#pieces < piecesMax)
-      this.#patience ??= setTimeout(this.#handOn, wholeWithinMs);
-    else if (request === 'incomplete' || request === undefined) this.#handOn();
-    else void this.#serve(request);
-  }
-
   async #serve(request: PlainRequest): Promise<void> {
     this.#clearHeld();
     this.#isBusy = true;
@@ -167,10 +168,7 @@ class LaneConnection {
     if (this.#socket.writableNeedDrain && !isLast) await drained(this.#socket);
     this.#isBusy = false;
     if (isLast || this.#hasEnded) this.#finish();
-    else if (this.#held !== undefined) {
-      this.#socket.resume();
-      this.#advance(this.#held);
-    }
+    else this.#socket.resume();
   }
 
   /** What comes from now on is not read: its answer could not be written. */

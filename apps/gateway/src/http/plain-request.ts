@@ -47,6 +47,7 @@ function readHeaders(lines: string): IncomingHttpHeaders | undefined {
   const headers: IncomingHttpHeaders = {};
   let count = 0;
   for (let at = 0; at < lines.length; count += 1) {
+    if (count === fieldLinesMax) return undefined;
     const colon = lines.indexOf(':', at);
     const end = lines.indexOf('\r', colon);
     const name = lines.slice(at, colon).toLowerCase();
@@ -64,5 +65,5 @@ function readHeaders(lines: string): IncomingHttpHeaders | undefined {
         return undefined;
     } else if (framingFields.has(name)) return undefined;
   }
-  return count <= fieldLinesMax ? headers : undefined;
+  return headers;
 }
