@@ -21,7 +21,7 @@ export const headersTimeoutMs = 5_000;
 /** A request that is not complete after this long is ended, however steadily it trickles. */
 export const requestTimeoutMs = 10_000;
 
-/** How often HTTP/1.1 connections are held against the two time limits above. */
+/** How often the connections of both listeners are held against their time limits. */
 export const connectionsCheckEveryMs = 1_000;
 
 /**

@@ -7,8 +7,8 @@ export interface Http2Limits extends HeaderLimits {
   /** Requests under way on a connection; RFC 9113 advises at least 100. */
   readonly streamsMax: number;
   /**
-   * Bytes of a body that a stream holds until they are released, and of all bodies of a connection. Not below 65,535 and above it:
-   * a client may send so much before it knows of another bound (RFC 9113, 6.9.2).
+   * Bytes of a body that a stream holds until they are released, and of all bodies of a connection. The first is not below 65,535,
+   * the second above it: a client may send so much before it knows of another bound (RFC 9113, 6.9.2).
    */
   readonly streamWindow: number;
   readonly connectionWindow: number;

@@ -38,7 +38,8 @@ export interface LaneOptions {
 export interface Lane<Statements> {
   /**
    * Runs a statement under a deadline. Where a connection was lost, or did not answer in time, all of the lane's are replaced;
-   * what else was under way on them fails as a lost connection. Rejects with the driver's error or {@link StatementTimeout}.
+   * what else was under way on them fails with {@link ConnectionCut}. Rejects with the statement's own error otherwise, or with
+   * {@link StatementTimeout}.
    */
   run<Answer>(statement: (statements: Statements) => Promise<Answer>): Promise<Answer>;
   /** Ends the connections; what is under way has a second to finish. */

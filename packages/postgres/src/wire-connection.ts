@@ -17,7 +17,7 @@ const headBytes = 5;
 /** Of a row: the number of its columns, and the length of the first. */
 const rowHeadBytes = 6;
 
-/** What a server is ready in that has no transaction open: what was sent is committed. */
+/** How ReadyForQuery says that no transaction is open: what was sent is committed. */
 const idle = code('I');
 
 /**

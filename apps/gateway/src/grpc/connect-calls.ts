@@ -14,7 +14,7 @@ import { WaitingBytes } from './held-bytes.ts';
 import { orderServiceOptions, orderServiceRoutes } from './order-service.ts';
 import { inWholeMessages } from './whole-messages.ts';
 
-/** Connect says so without the methods that are (RFC 9110, 15.5.6); all of the service's are asked for by POST. */
+/** Connect answers it without the header Allow (RFC 9110, 15.5.6); every method of the service takes POST alone. */
 const methodNotAllowed = 405;
 
 /** Calls that Connect's own handlers answer, each on its stream. All methods of the service are unary: one answer, as a whole. */

@@ -50,7 +50,7 @@ const keepAlive = `Keep-Alive: timeout=${keepAliveTimeoutMs / 1_000}\r\n`;
 let dateSecond = 0;
 let date = '';
 
-/** A date takes longer to write than a second lasts in orders. */
+/** Written once a second, not once an answer. */
 function dateText(nowMs: number): string {
   const second = Math.floor(nowMs / 1_000);
   if (second !== dateSecond) {

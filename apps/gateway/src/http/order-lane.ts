@@ -13,7 +13,7 @@ export interface OrderLaneOptions {
 
 /** In milliseconds. */
 interface OrderLaneLimits {
-  /** A connection is kept this long for the next request. */
+  /** A connection is kept this long for the next request, and up to two checks longer: callers may send at the last moment. */
   readonly keepAliveTimeoutMs: number;
   /** A connection whose caller has not taken all of its answers this long after the last one is cut off. */
   readonly answerTakenTimeoutMs: number;
@@ -112,7 +112,6 @@ class LaneConnection {
     } else if (this.#isBusy) return;
     else if (!this.#hasServed) {
       if (sinceMs >= connectionsCheckEveryMs) this.#handOn();
-      // A caller that sends at the last moment shall not meet an end.
     } else if (sinceMs >= keepAliveTimeoutMs + connectionsCheckEveryMs) this.#finish();
   }
 

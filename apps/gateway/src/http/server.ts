@@ -32,7 +32,10 @@ const endIdleEveryMs = 50;
 
 const noHost: Failure = { kind: 'malformed_json', reason: 'The request has no Host header.' };
 
-/** The HTTP door: the interface's JSON, health, and the Connect and gRPC-Web protocols, all under the base URL's path. */
+/**
+ * The HTTP door: the interface's JSON, payment pages, the reference, health, and the Connect and gRPC-Web protocols, all under
+ * the base URL's path.
+ */
 export function createHttpListener(deps: HttpDeps, pathPrefix: string): HttpListener {
   const app = fastify({
     bodyLimit: limits.messageBytesMax,
