@@ -65,22 +65,13 @@ export class ConnectionFault extends Error {
   }
 }
 
-/** Writes the head of a frame and gives the place after it. */
-export function writeFrameHead(
-  bytes: Buffer,
-  at: number,
-  { type, flags, streamId, length }: { type: number; flags: number; streamId: number; length: number },
-): number {
-  bytes.writeUIntBE(length, at, 3);
-  bytes[at + 3] = type;
-  bytes[at + 4] = flags;
-  bytes.writeUInt32BE(streamId, at + 5);
-  return at + frameHeadBytes;
-}
-
 export function frame(type: number, flags: number, streamId: number, payload: Uint8Array): Buffer {
   const bytes = Buffer.allocUnsafe(frameHeadBytes + payload.length);
-  bytes.set(payload, writeFrameHead(bytes, 0, { type, flags, streamId, length: payload.length }));
+  bytes.writeUIntBE(payload.length, 0, 3);
+  bytes[3] = type;
+  bytes[4] = flags;
+  bytes.writeUInt32BE(streamId, 5);
+  bytes.set(payload, frameHeadBytes);
   return bytes;
 }
 

@@ -12,7 +12,7 @@ export interface TableEntry {
 export const tableBytesMax = 4_096;
 
 /** What an entry counts beside its text (RFC 7541, 4.1). */
-export const entryOverhead = 32;
+const entryOverhead = 32;
 
 /** Lower case only (RFC 9113, 8.2.1), of the characters of a token (RFC 9110, 5.6.2); names with a colon are the protocol's own. */
 const namePattern = /^:?[!#$%&'*+\-.^_`|~0-9a-z]+$/;
