@@ -21,7 +21,7 @@ const codes: Readonly<Record<NonNullable<(typeof failures)[FailureCode]['grpcSta
  * The most of a status message, in bytes of UTF-8. It travels in the trailers twice, as text with up to three bytes for each and
  * in base64, and clients take 8 KB of them (grpc.io, "Metadata"); an order's canonical text is mostly below 600.
  */
-const messageBytesMax = 1_536;
+const statusMessageBytesMax = 1_536;
 
 /** What a failure answers over gRPC, gRPC-Web and Connect: a status, with the machine code and the fields in its details. */
 export function connectErrorOf(failure: Failure, requestId: string): ConnectError {
@@ -71,7 +71,7 @@ function badRequest(
 /** A message, or its beginning up to the last character that fits. */
 function shortened(message: string): string {
   const bytes = Buffer.from(message);
-  if (bytes.length <= messageBytesMax) return message;
-  const beginning = new TextDecoder().decode(bytes.subarray(0, messageBytesMax), { stream: true });
+  if (bytes.length <= statusMessageBytesMax) return message;
+  const beginning = new TextDecoder().decode(bytes.subarray(0, statusMessageBytesMax), { stream: true });
   return `${beginning} ... (cut, of ${bytes.length} bytes; POST /order answers all of it)`;
 }
