@@ -15,7 +15,7 @@ export const headerBytesMax = 16_384;
 /** A value in a path: the longest order_id, of code points of four bytes each, percent-encoded. */
 export const pathParameterMax = fieldRules.order_id.lengthMax * '%F0%9F%98%80'.length;
 
-/** A connection that has not sent a request's headers after this long is ended. */
+/** A connection that has not sent a request's headers after this long is ended; over HTTP/1.1 up to two checks later. */
 export const headersTimeoutMs = 5_000;
 
 /** A request that is not complete after this long is ended, however steadily it trickles. */
@@ -25,8 +25,8 @@ export const requestTimeoutMs = 10_000;
 export const connectionsCheckEveryMs = 1_000;
 
 /**
- * An HTTP/1.1 connection whose caller takes nothing of an answer for this long, twice at the most, is cut off. Longer than the
- * time limits above, as those are answered.
+ * An HTTP/1.1 connection whose caller takes nothing of an answer for this long, twice at the most, is cut off; one of plain
+ * orders, whose answers are short, when it has not taken all of them. Longer than the time limits above, as those are answered.
  */
 export const answerTakenTimeoutMs = 15_000;
 

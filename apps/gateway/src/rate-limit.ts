@@ -1,3 +1,4 @@
+import type { Failure } from '@gateway/domain/failure';
 import type { MerchantId } from '@gateway/domain/merchant';
 import { failed } from '@gateway/domain/result';
 import type { Authenticate } from './authenticate.ts';
@@ -7,6 +8,11 @@ export interface RateLimitOptions {
   readonly callsPerSecond: number;
   /** Milliseconds since any fixed moment, by a clock that nobody sets. */
   readonly monotonicNow: () => number;
+}
+
+/** Whose calls are too many. Of no other call that is refused before its message is read it is known whose it is. */
+export function limitedMerchant(failure: Failure): MerchantId | undefined {
+  return failure.kind === 'rate_limited' ? failure.merchantId : undefined;
 }
 
 interface Bucket {

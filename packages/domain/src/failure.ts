@@ -60,7 +60,7 @@ export const failures = {
     title: 'The body is too large',
     httpStatus: 413,
     grpcStatus: 'RESOURCE_EXHAUSTED',
-    when: 'The body or message is larger than 64 KiB.',
+    when: 'The body or message is larger than 64 KiB, or the headers are larger than 16 KiB.',
   },
   unsupported_media_type: {
     title: 'The body must be application/json',

@@ -8,6 +8,7 @@ import { type Caller, createOrder, type KeptOrder } from '../create-order.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { callTimeoutMs } from '../limits.ts';
 import type { CallRecord, Door, Log } from '../log.ts';
+import { limitedMerchant } from '../rate-limit.ts';
 import { requestIdOf } from '../request-id.ts';
 import { connectErrorOf, errorInfoOf } from './connect-error.ts';
 
@@ -78,7 +79,7 @@ export function timeLeftMs(call: Call, callersTimeLeftMs: number | undefined): n
 /** A refusal of the gateway, noted as what the call came to. */
 export function refused(call: Call, failure: Failure): ConnectError {
   tell(call, failure.kind);
-  if (failure.kind === 'rate_limited') call.merchantId = failure.merchantId;
+  call.merchantId ??= limitedMerchant(failure);
   return connectErrorOf(failure, call.requestId);
 }
 

@@ -2,7 +2,6 @@ import { STATUS_CODES } from 'node:http';
 import type { Failure } from '@gateway/domain/failure';
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import type { KeptOrder } from '../create-order.ts';
-import { keepAliveTimeoutMs } from '../limits.ts';
 import { orderAnswer } from '../order-answer.ts';
 import { problemMediaType, problemOf } from './problem.ts';
 
@@ -36,16 +35,20 @@ export function refusal(failure: Failure, requestId: string, baseUrl: BaseUrl): 
   };
 }
 
-/** The answer as it goes over HTTP/1.1, in the form that Node.js gives to its own. */
-export function answerText({ status, headers, body }: HttpAnswer, connection: 'keep-alive' | 'close'): string {
+/**
+ * The answer as it goes over HTTP/1.1, in the form that Node.js gives to its own. `keepAliveMs` is how long the connection is kept
+ * for the next request; 0 for its last answer.
+ */
+export function answerText({ status, headers, body }: HttpAnswer, keepAliveMs: number): string {
   let text = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
   for (const name in headers) text += `${name}: ${headers[name]}\r\n`;
-  text += `content-length: ${Buffer.byteLength(body)}\r\nDate: ${dateText(Date.now())}\r\nConnection: ${connection}\r\n`;
-  if (connection === 'keep-alive') text += keepAlive;
+  text += `content-length: ${Buffer.byteLength(body)}\r\nDate: ${dateText(Date.now())}\r\n`;
+  text +=
+    keepAliveMs === 0
+      ? 'Connection: close\r\n'
+      : `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(keepAliveMs / 1_000)}\r\n`;
   return `${text}\r\n${body}`;
 }
-
-const keepAlive = `Keep-Alive: timeout=${keepAliveTimeoutMs / 1_000}\r\n`;
 
 let dateSecond = 0;
 let date = '';

@@ -162,7 +162,7 @@ class LaneConnection {
     this.#hasServed = true;
     this.#since = performance.now();
     const isLast = this.#hasEnded || this.#options.isEnding();
-    this.#socket.write(answerText(answer, isLast ? 'close' : 'keep-alive'));
+    this.#socket.write(answerText(answer, isLast ? 0 : this.#options.limits.keepAliveTimeoutMs));
     // Who takes no answers gets no more of them.
     if (this.#socket.writableNeedDrain && !isLast) await drained(this.#socket);
     this.#isBusy = false;

@@ -6,6 +6,7 @@ import type { Caller, KeptOrder } from '../create-order.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { callTimeoutMs } from '../limits.ts';
 import type { CallRecord } from '../log.ts';
+import { limitedMerchant } from '../rate-limit.ts';
 import { requestIdOf } from '../request-id.ts';
 import { failureOf } from './failure-of-error.ts';
 import { type HttpAnswer, keptAnswer, refusal } from './http-answer.ts';
@@ -67,7 +68,7 @@ export async function answerPlainOrder(deps: GatewayDeps, { headers, body }: Pla
   let answer: HttpAnswer;
   try {
     const caller = await admitOrder(deps, headers);
-    merchantId = merchantOf(caller);
+    merchantId = caller.ok ? caller.value.merchant.id : limitedMerchant(caller.failure);
     const timeLeftMs = callTimeoutMs - (performance.now() - startedAt);
     const kept = caller.ok ? await keepOrder(deps, caller.value, body, timeLeftMs) : caller;
     code = codeOf(kept);
@@ -85,10 +86,4 @@ export async function answerPlainOrder(deps: GatewayDeps, { headers, body }: Pla
 function codeOf(kept: Result<KeptOrder, Failure>): CallRecord['code'] {
   if (!kept.ok) return kept.failure.kind;
   return kept.value.replayed ? 'replayed' : 'created';
-}
-
-/** A merchant whose calls are too many is known too. */
-function merchantOf(caller: Result<Caller, Failure>): MerchantId | undefined {
-  if (caller.ok) return caller.value.merchant.id;
-  return caller.failure.kind === 'rate_limited' ? caller.failure.merchantId : undefined;
 }

@@ -51,18 +51,13 @@ function readHeaders(lines: string): IncomingHttpHeaders | undefined {
     const colon = lines.indexOf(':', at);
     const end = lines.indexOf('\r', colon);
     const name = lines.slice(at, colon).toLowerCase();
+    const value = lines.slice(colon + 1, end).trim();
     at = end + 2;
     if (readFields.has(name)) {
       if (headers[name] !== undefined) return undefined;
-      headers[name] = lines.slice(colon + 1, end).trim();
+      headers[name] = value;
     } else if (name === 'connection') {
-      if (
-        lines
-          .slice(colon + 1, end)
-          .trim()
-          .toLowerCase() !== 'keep-alive'
-      )
-        return undefined;
+      if (value.toLowerCase() !== 'keep-alive') return undefined;
     } else if (framingFields.has(name)) return undefined;
   }
   return headers;

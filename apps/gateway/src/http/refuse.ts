@@ -1,6 +1,7 @@
 import type { Failure } from '@gateway/domain/failure';
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { limitedMerchant } from '../rate-limit.ts';
 import { refusal } from './http-answer.ts';
 
 /** Answers a request with a problem document. */
@@ -11,7 +12,7 @@ export function refuse(
   failure: Failure,
 ): FastifyReply {
   request.outcome = failure.kind;
-  if (failure.kind === 'rate_limited') request.merchantId = failure.merchantId;
+  request.merchantId ??= limitedMerchant(failure);
   const { status, headers, body } = refusal(failure, request.id, deps.baseUrl());
   return reply.code(status).headers(headers).send(body);
 }

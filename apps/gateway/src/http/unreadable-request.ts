@@ -41,6 +41,6 @@ function answerLast(error: Error & { code?: string }, socket: Socket, deps: Unre
   if (!socket.writable) return;
   const requestId = requestIdOf(undefined, deps.randomBytes);
   const failure = nodeFailures[error.code ?? ''] ?? unreadable;
-  socket.end(answerText(refusal(failure, requestId, deps.baseUrl()), 'close'));
+  socket.end(answerText(refusal(failure, requestId, deps.baseUrl()), 0));
   deps.log.call({ request_id: requestId, door: 'json', merchant_id: undefined, code: failure.kind, duration_ms: 0 });
 }
