@@ -5,10 +5,8 @@ import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { create, toBinary } from '@bufbuild/protobuf';
-import { Code, ConnectError, createClient } from '@connectrpc/connect';
-import { createGrpcTransport } from '@connectrpc/connect-node';
-import { CreateOrderRequestSchema, OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
-import { ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
+import { Code } from '@connectrpc/connect';
+import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import type { MerchantId } from '@gateway/domain/merchant';
 import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
 import { flags, frameTypes, frame as http2Frame } from '@gateway/http2/frames';
@@ -209,29 +207,6 @@ test(
 );
 
 test(
-  'tells a message that is too large apart by the machine code, on either path',
-  async () => {
-    const listener = await runGrpcListener();
-    const transport = createGrpcTransport({ baseUrl: `http://127.0.0.1:${listener.port}` });
-    const compressed = createGrpcTransport({ baseUrl: `http://127.0.0.1:${listener.port}`, useBinaryFormat: false });
-    try {
-      for (const each of [transport, compressed]) {
-        const refused = await createClient(OrderService, each)
-          .createOrder({ orderNote: 'x'.repeat(70_000) }, { headers: credentialHeaders(credentials) })
-          .catch((error: unknown) => ConnectError.from(error));
-        if (!(refused instanceof ConnectError)) throw new Error('the message was taken');
-        expect(refused.code).toBe(Code.ResourceExhausted);
-        expect(refused.findDetails(ErrorInfoSchema)).toMatchObject([{ reason: 'body_too_large' }]);
-      }
-      await expect.poll(() => listener.calls.map(({ code }) => code)).toEqual(['body_too_large', 'body_too_large']);
-    } finally {
-      await listener.close();
-    }
-  },
-  testTimeoutMs,
-);
-
-test(
   'answers when the deadline passes, whether the message or the store is late',
   async () => {
     const never = new Promise<never>(() => {});
@@ -331,68 +306,6 @@ test(
   },
   testTimeoutMs,
 );
-
-test(
-  'a refusal fits into the 8 KB of trailers that clients take, whatever the order holds',
-  async () => {
-    const listener = await runGrpcListener();
-    const session = openSession(listener.port);
-    const order = {
-      ...orderMessage('long'),
-      orderNote: '\u{1F4DA}'.repeat(1_000),
-      customerName: '\u{1F4DA}'.repeat(255),
-      orderChecksum: 'v1=bad',
-    };
-    const data = toBinary(CreateOrderRequestSchema, create(CreateOrderRequestSchema, order));
-    const { trailers } = await sendCall(session, { headers, pieces: [frame(data)], ends: true });
-    expect(trailers['grpc-status']).toBe('3');
-    const bytes = Object.entries(trailers).reduce((sum, [name, value]) => sum + name.length + String(value).length, 0);
-    expect(bytes).toBeLessThan(8_192);
-    const message = decodeURIComponent(String(trailers['grpc-message']));
-    expect(message).toMatch(/\u{1F4DA} \.\.\. \(cut, of \d+ bytes; POST \/order answers all of it\)$/u);
-    session.close();
-    await listener.close();
-  },
-  testTimeoutMs,
-);
-
-test(
-  'an answer carries x-request-id also where there is no call',
-  async () => {
-    const listener = await runGrpcListener();
-    const session = openSession(listener.port);
-    const refusals: [Record<string, string>, number, string?][] = [
-      [{ ':path': '/gateway.v1.OrderService/Nothing', 'content-type': 'application/grpc' }, 200, '12'],
-      [{ ':path': '/grpc.health.v1.Health/Check', 'content-type': 'application/grpc+proto' }, 200, '12'],
-      [{ ':path': '/gateway.v1.OrderService/Nothing', 'content-type': 'application/grpc-web' }, 404],
-      [{ 'content-type': 'text/plain' }, 415],
-      [{ ':method': 'PUT', 'content-type': 'application/grpc' }, 405],
-    ];
-    for (const [asked, status, code] of refusals) {
-      const made = await sendCall(session, { headers: asked, pieces: [], ends: true });
-      const { ':status': told, 'x-request-id': requestId, allow, 'grpc-status': grpcStatus } = made.headers;
-      expect([told, requestId, grpcStatus]).toEqual([status, '7'.repeat(16), code]);
-      expect(allow).toBe(status === 405 ? 'POST' : undefined);
-      const named = { ...asked, 'x-request-id': 'shop-1' };
-      const echoed = await sendCall(session, { headers: named, pieces: [], ends: true });
-      expect(echoed.headers['x-request-id']).toBe('shop-1');
-    }
-    session.close();
-    await listener.close();
-  },
-  testTimeoutMs,
-);
-
-test('an order in JSON that is sent to the gRPC port is told where it is', async () => {
-  const listener = await runGrpcListener();
-  try {
-    const answer = await fetch(`http://127.0.0.1:${listener.port}/order`, { method: 'POST', body: '{}' });
-    expect(answer.status).toBe(505);
-    expect(await answer.text()).toMatch(/gRPC port.*JSON is taken on the HTTP port/);
-  } finally {
-    await listener.close();
-  }
-});
 
 test.each([
   ['of the lane', { 'content-type': 'application/grpc' }, announcement],
