@@ -1,7 +1,6 @@
 import { parseArgs } from 'node:util';
 import { textFault } from '@gateway/domain/field-rules';
-import { merchantNameRule } from '@gateway/domain/merchant';
-import { type ChecksumMode, checksumModes } from '@gateway/domain/order-checksum';
+import { type ChecksumMode, checksumModes, merchantNameRule } from '@gateway/domain/merchant';
 import { StartError } from './run.ts';
 
 /** What an operator asks for. No command takes a secret: arguments are seen by every user of the machine. */

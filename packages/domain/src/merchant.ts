@@ -1,10 +1,18 @@
 import { fieldRules } from './field-rules.ts';
-import type { ChecksumMode } from './order-checksum.ts';
 
 declare const merchantIdBrand: unique symbol;
 
 /** The gateway's own number of a merchant: positive, at most 2^53 - 1. Never told to anyone outside. */
 export type MerchantId = number & { readonly [merchantIdBrand]: true };
+
+/**
+ * How a merchant's checksums are treated. `versioned`: one that begins with `v1=` must verify, any other is stored unchecked.
+ * `required`: only a verified `v1=` checksum is accepted.
+ */
+export const checksumModes = ['versioned', 'required'] as const;
+
+/** One of {@link checksumModes}. */
+export type ChecksumMode = (typeof checksumModes)[number];
 
 /** A merchant as a request meets it. */
 export interface Merchant {

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { validOrderFields } from '../testing/order-fields.ts';
+import { checksumModes } from './merchant.ts';
 import { NumberText } from './money.ts';
 import type { OrderFields } from './order.ts';
-import { canonicalText, checkChecksum, checksumModes, checksumOf, checksumPrefix } from './order-checksum.ts';
+import { canonicalText, checkChecksum, checksumOf, checksumPrefix } from './order-checksum.ts';
 import type { OrderInput } from './parse-order.ts';
 
 const clientSecret = 'sk_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg';

@@ -1,16 +1,11 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { ChecksumMode } from './merchant.ts';
 import { formatAmount } from './money.ts';
 import type { OrderFields } from './order.ts';
 import { orderFieldNames } from './order-fields.ts';
 
 /** What a checksum that the gateway can verify begins with. */
 export const checksumPrefix = 'v1=';
-
-/** How a merchant's checksums are treated: see {@link checkChecksum}. */
-export const checksumModes = ['versioned', 'required'] as const;
-
-/** One of {@link checksumModes}. */
-export type ChecksumMode = (typeof checksumModes)[number];
 
 /**
  * The text that is hashed: the fifteen fields other than the checksum in the interface's order, joined by `|`, with `\` and
