@@ -23,8 +23,6 @@ interface FindDeps {
   readonly store: OrderStore;
 }
 
-const notFound: { readonly ok: false; readonly failure: Failure } = failed({ kind: 'not_found' });
-
 /** Finds one of the merchant's own orders. What can't be an order's key is not looked for: there is none. */
 export async function findOrder(
   { store }: FindDeps,
@@ -33,12 +31,14 @@ export async function findOrder(
   timeoutMs: number,
 ): Promise<Result<Order, Failure>> {
   if (key.by === 'order_id') {
-    if (textFault(fieldRules.order_id, key.orderId) !== undefined) return notFound;
-    return resultOf(await store.findByOrderId(merchantId, key.orderId, timeoutMs), ({ order }) => order);
+    if (textFault(fieldRules.order_id, key.orderId) !== undefined)
+      return failed({ kind: 'not_found', unknown: key.by });
+    return resultOf(await store.findByOrderId(merchantId, key.orderId, timeoutMs), key.by, ({ order }) => order);
   }
-  if (key.serviceOrderId < 1n || key.serviceOrderId > BigInt(serviceOrderIdMax)) return notFound;
+  if (key.serviceOrderId < 1n || key.serviceOrderId > BigInt(serviceOrderIdMax))
+    return failed({ kind: 'not_found', unknown: key.by });
   const found = await store.findByServiceOrderId(merchantId, Number(key.serviceOrderId), timeoutMs);
-  return resultOf(found, ({ order }) => order);
+  return resultOf(found, key.by, ({ order }) => order);
 }
 
 /** Finds what a payment link leads to, by the text in the place of its token. */
@@ -48,16 +48,23 @@ export async function findPaymentLink(
   timeoutMs: number,
 ): Promise<Result<PaymentLinkFacts, Failure>> {
   const token = parseOrderToken(tokenText);
-  if (token === undefined) return notFound;
-  return resultOf(await store.findByToken(token, timeoutMs), ({ order, merchantName }) => ({ order, merchantName }));
+  if (token === undefined) return failed({ kind: 'not_found', unknown: 'payment_link' });
+  return resultOf(await store.findByToken(token, timeoutMs), 'payment_link', ({ order, merchantName }) => ({
+    order,
+    merchantName,
+  }));
 }
 
-function resultOf<Found, Value>(outcome: FindOutcome<Found>, pick: (found: Found) => Value): Result<Value, Failure> {
+function resultOf<Found, Value>(
+  outcome: FindOutcome<Found>,
+  unknown: 'order_id' | 'service_order_id' | 'payment_link',
+  pick: (found: Found) => Value,
+): Result<Value, Failure> {
   switch (outcome.kind) {
     case 'found':
       return success(pick(outcome));
     case 'unknown':
-      return notFound;
+      return failed({ kind: 'not_found', unknown });
     default:
       return failed(storageFailure(outcome.kind));
   }

@@ -221,7 +221,7 @@ describe('every door', () => {
     const refusal = grpcJsCall({ ...order, order_note: 'another' });
     await expect(refusal).rejects.toMatchObject({
       code: status.ALREADY_EXISTS,
-      details: 'An order with this order_id exists and differs in: order_note',
+      details: 'You have another order with this order_id. It differs in: order_note',
     });
   });
 

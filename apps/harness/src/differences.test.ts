@@ -177,7 +177,7 @@ describe('a broken promise is named', () => {
     const mismatch = {
       ...invalid,
       outcome: 'checksum_mismatch',
-      title: 'The order checksum does not verify',
+      title: 'The order_checksum does not match',
       errors: [],
       told: ['a|b'],
     };

@@ -67,7 +67,8 @@ export async function answerResolvePaymentLink(
   if (!request.ok) throw refused(call, request.failure);
   const link = await settled(deps, call, findPaymentLink(deps, request.value.orderToken, timeoutMs));
   const { order, merchantName } = link;
-  if (order.merchantId !== id && !deps.checkoutClients.has(clientId ?? '')) throw refused(call, { kind: 'not_found' });
+  if (order.merchantId !== id && !deps.checkoutClients.has(clientId ?? ''))
+    throw refused(call, { kind: 'not_found', unknown: 'payment_link' });
   const { fields } = order;
   tell(call, 'ok');
   return {

@@ -52,7 +52,10 @@ export function refuseUndecodableLink(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  return tellFailure(deps, request, reply.headers(pageHeaders), negotiate(request.headers), { kind: 'not_found' });
+  return tellFailure(deps, request, reply.headers(pageHeaders), negotiate(request.headers), {
+    kind: 'not_found',
+    unknown: 'payment_link',
+  });
 }
 
 /** A fault of ours gets a page too. */
