@@ -1,5 +1,5 @@
 import type { Failure } from '@gateway/domain/failure';
-import { fieldRules, textFault } from '@gateway/domain/field-rules';
+import { fieldRules, textError } from '@gateway/domain/field-rules';
 import type { MerchantId } from '@gateway/domain/merchant';
 import type { Order } from '@gateway/domain/order';
 import { serviceOrderIdMax } from '@gateway/domain/order-id';
@@ -31,7 +31,7 @@ export async function findOrder(
   timeoutMs: number,
 ): Promise<Result<Order, Failure>> {
   if (key.by === 'order_id') {
-    if (textFault(fieldRules.order_id, key.orderId) !== undefined)
+    if (textError(fieldRules.order_id, key.orderId) !== undefined)
       return failed({ kind: 'not_found', unknown: key.by });
     return resultOf(await store.findByOrderId(merchantId, key.orderId, timeoutMs), key.by, ({ order }) => order);
   }

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { textFault } from '@gateway/domain/field-rules';
+import { textError } from '@gateway/domain/field-rules';
 import { type ChecksumMode, checksumModes, merchantNameRule } from '@gateway/domain/merchant';
 import { StartError } from './run.ts';
 
@@ -99,8 +99,8 @@ function kindOf([noun = '', ...rest]: readonly string[]): [kind: string, words: 
 
 function nameOf(name: string | undefined): string {
   if (name === undefined) throw fault('--name is missing.');
-  const wrong = textFault(merchantNameRule, name);
-  if (wrong !== undefined) throw fault(`--name ${wrong.told}.`);
+  const wrong = textError(merchantNameRule, name);
+  if (wrong !== undefined) throw fault(`--name ${wrong.message}.`);
   return name;
 }
 

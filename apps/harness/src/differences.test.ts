@@ -57,19 +57,19 @@ const problem = {
   type: 'https://pay.example.com/docs/errors#invalid_order',
   title: 'The order has invalid fields',
   status: 400,
-  detail: 'order_note must hold at least one non-blank character',
+  detail: 'order_note must contain at least one non-blank character',
   code: 'invalid_order',
   request_id: 'r1',
-  errors: [{ field: 'order_note', code: 'blank', message: 'must hold at least one non-blank character' }],
+  errors: [{ field: 'order_note', code: 'blank', message: 'must contain at least one non-blank character' }],
 };
 const refusal: Answer = {
   kind: 'rpc',
   code: 'INVALID_ARGUMENT',
-  message: 'order_note must hold at least one non-blank character',
+  message: 'order_note must contain at least one non-blank character',
   metadata: { 'x-request-id': 'r1' },
   body: undefined,
   info: { reason: 'invalid_order', domain: 'order-gateway', requestId: 'r1' },
-  violations: [{ field: 'order_note', reason: 'blank', description: 'must hold at least one non-blank character' }],
+  violations: [{ field: 'order_note', reason: 'blank', description: 'must contain at least one non-blank character' }],
   text: '',
 };
 

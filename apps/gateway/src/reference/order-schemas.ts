@@ -113,8 +113,8 @@ function textSchema(rule: TextRule): JsonSchema {
   const parts: JsonSchema[] = [
     { description: 'no control characters', not: { type: 'string', pattern: forbiddenControls(rule).source } },
     ...(rule.required ? [{ description: 'at least one non-blank character', pattern: nonBlank.source }] : []),
-    ...(rule.characters ? [{ description: rule.characters.told, pattern: rule.characters.pattern.source }] : []),
-    ...(rule.format ? [{ description: rule.format.told, pattern: rule.format.pattern.source }] : []),
+    ...(rule.characters ? [{ description: rule.characters.message, pattern: rule.characters.pattern.source }] : []),
+    ...(rule.format ? [{ description: rule.format.message, pattern: rule.format.pattern.source }] : []),
   ];
   if (!rule.required) return { type: ['string', 'null'], maxLength: rule.lengthMax, allOf: parts };
   return { type: 'string', minLength: rule.lengthMin, maxLength: rule.lengthMax, allOf: parts };
