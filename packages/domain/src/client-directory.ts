@@ -1,14 +1,14 @@
 import type { Client } from './merchant.ts';
 
-/** The answer to the question who a client id belongs to. */
+/** The result of looking up a client id. */
 export type ClientLookup =
   | { readonly kind: 'found'; readonly client: Client }
   | { readonly kind: 'unknown' }
   | { readonly kind: 'unavailable' }
   | { readonly kind: 'overloaded' };
 
-/** Where clients are looked up. */
+/** Looks up the merchant that a client id belongs to. */
 export interface ClientDirectory {
-  /** The merchant and the live secrets behind a client id, as they are now. Rejects only for bugs. */
+  /** Returns the client id's merchant and live secrets as they are now. Rejects only because of a bug. */
   findClient(clientId: string): Promise<ClientLookup>;
 }
