@@ -14,7 +14,7 @@ export class NumberText {
   }
 }
 
-/** 9,999,999,999,999.99: 15 digits, the most that a double holds exactly (DBL_DIG of IEEE 754). */
+/** 9,999,999,999,999.99: 15 digits, the most that a double stores exactly (DBL_DIG of IEEE 754). */
 export const amountHundredthsMax = 999_999_999_999_999n as AmountHundredths;
 
 /** The interface sends amounts with two decimal places. */

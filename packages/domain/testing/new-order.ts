@@ -7,7 +7,7 @@ import { validOrderFields } from './order-fields.ts';
 
 let ordersMade = 0;
 
-/** A new order as a use case makes it: no two have the same token, service order id or creation time. */
+/** Returns a new order with a token, a service order id and a creation time of its own. */
 export function newOrder(merchantId: MerchantId, overrides?: OrderInput): Order {
   ordersMade += 1;
   return openOrder(validOrderFields(overrides), {

@@ -22,14 +22,14 @@ const plainOrder = {
 
 type PlainOrder = typeof plainOrder;
 
-/** A valid order as a merchant sends it, every field present, with some of its fields replaced by any values. */
+/** Returns a valid order as a merchant sends it, with all fields, some replaced by `overrides`. */
 export function validOrderInput<Overrides extends OrderInput = Record<never, never>>(
   overrides?: Overrides,
 ): Omit<PlainOrder, keyof Overrides> & Overrides {
   return { ...plainOrder, ...overrides } as Omit<PlainOrder, keyof Overrides> & Overrides;
 }
 
-/** The same order after `parseOrder`. Throws when the overrides make it invalid: that is a mistake in the test. */
+/** Returns the same order after `parseOrder`. Throws if the overrides make it invalid, which is a mistake in the test. */
 export function validOrderFields(overrides?: OrderInput): OrderFields {
   const parsed = parseOrder(validOrderInput(overrides));
   if (parsed.ok) return parsed.value;
