@@ -7,6 +7,7 @@ let latestText = '';
  */
 export function isoTime(ms: number): string {
   if (ms !== latestMs) {
+    // biome-ignore lint/style/noRestrictedGlobals: formats the given time and reads no clock
     latestText = new Date(ms).toISOString();
     latestMs = ms;
   }
