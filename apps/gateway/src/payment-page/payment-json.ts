@@ -1,7 +1,7 @@
 import { type CheckoutTemplate, checkoutLink } from '@gateway/domain/checkout-link';
 import { formatAmount } from '@gateway/domain/money';
 import { formatCreatedAt } from '@gateway/domain/order';
-import { wayBack } from '@gateway/domain/way-back';
+import { returnUrlFor } from '@gateway/domain/return-url';
 import type { PaymentLinkFacts } from '../find-order.ts';
 
 /** The facts of the payment page as JSON; like the page, nothing of the customer. */
@@ -19,7 +19,7 @@ export function paymentJson(
     order_note: fields.order_note,
     order_status: order.orderStatus,
     created_at: formatCreatedAt(order.createdAtMs),
-    return_url: wayBack(order),
+    return_url: returnUrlFor(order),
     checkout_url: checkoutTemplate === undefined ? null : checkoutLink(checkoutTemplate, order.orderToken),
   });
 }

@@ -1,7 +1,7 @@
 import type { CheckoutTemplate } from '@gateway/domain/checkout-link';
 import { checkoutLink } from '@gateway/domain/checkout-link';
 import { formatCreatedAt, type OrderStatus } from '@gateway/domain/order';
-import { hostOf, wayBack } from '@gateway/domain/way-back';
+import { hostOf, returnUrlFor } from '@gateway/domain/return-url';
 import { html, raw } from 'hono/html';
 import type { PaymentLinkFacts } from '../find-order.ts';
 import { localAmount, localMoment } from './local-forms.ts';
@@ -27,7 +27,7 @@ export async function paymentPage(
   const texts = pageTexts[language];
   const { order_amount, order_currency, order_id, order_note } = order.fields;
   const amount = localAmount(order_amount, order_currency, language);
-  const back = wayBack(order);
+  const back = returnUrlFor(order);
   // A symbol such as $ is that of many currencies, so the code stands beside it.
   const code = amount.includes(order_currency) ? '' : html`<span class="code">${order_currency}</span>`;
   const body = html`<header><p class="label">${texts.payTo}</p><h1><bdi>${merchantName}</bdi></h1></header>

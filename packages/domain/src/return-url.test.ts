@@ -4,7 +4,7 @@ import { validOrderFields } from '../testing/order-fields.ts';
 import type { MerchantId } from './merchant.ts';
 import { openOrder } from './order.ts';
 import { createOrderToken } from './order-token.ts';
-import { hostOf, wayBack } from './way-back.ts';
+import { hostOf, returnUrlFor } from './return-url.ts';
 
 const token = createOrderToken((count) => new Uint8Array(count).fill(7));
 
@@ -30,7 +30,7 @@ const anyOrderId = fc
   .string({ unit: 'grapheme', minLength: 1, maxLength: 20 })
   .filter((text) => /\S/.test(text) && !/\p{Cc}/u.test(text) && text.isWellFormed());
 
-describe('wayBack', () => {
+describe('returnUrlFor', () => {
   it.each([
     ['no query', 'https://shop.example.com/thanks', `https://shop.example.com/thanks?${added}`],
     ['no path', 'https://shop.example.com', `https://shop.example.com/?${added}`],
@@ -60,7 +60,7 @@ describe('wayBack', () => {
       `https://xn--bcher-kva.example/%C3%A4?%C3%B6=%C3%BC&${added}`,
     ],
   ])('does not change the rest of a URL with %s', (_, returnUrl, expected) => {
-    expect(wayBack(orderWith({ order_id: 'A-1', return_url: returnUrl }))).toBe(expected);
+    expect(returnUrlFor(orderWith({ order_id: 'A-1', return_url: returnUrl }))).toBe(expected);
   });
 
   it("sets the three parameters after the merchant's own, in their order", () => {
@@ -68,7 +68,7 @@ describe('wayBack', () => {
       fc.property(fc.array(anyParameter, { maxLength: 6 }), anyOrderId, (parameters, orderId) => {
         const query = parameters.map((pair) => pair.map(encodeURIComponent).join('=')).join('&');
         const returnUrl = `https://shop.example.com/back?${query}#end`;
-        const back = new URL(wayBack(orderWith({ order_id: orderId, return_url: returnUrl })));
+        const back = new URL(returnUrlFor(orderWith({ order_id: orderId, return_url: returnUrl })));
 
         const own = [...new URL(returnUrl).searchParams].filter(([name]) => !addedNames.includes(name));
         expect([...back.searchParams]).toEqual([
@@ -86,7 +86,7 @@ describe('wayBack', () => {
   it('is ASCII, has the same host and never contains the token, for every order_id', () => {
     fc.assert(
       fc.property(anyOrderId, fc.webUrl({ withQueryParameters: true, withFragments: true }), (orderId, returnUrl) => {
-        const back = wayBack(orderWith({ order_id: orderId, return_url: returnUrl }));
+        const back = returnUrlFor(orderWith({ order_id: orderId, return_url: returnUrl }));
         expect(back).toMatch(/^[\x21-\x7e]+$/);
         expect(hostOf(back)).toBe(hostOf(returnUrl));
         expect(back).not.toContain(token);

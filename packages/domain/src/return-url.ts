@@ -5,7 +5,7 @@ import type { Order } from './order.ts';
  * its query. The rest of the URL stays as it was sent. The token is not added, because whoever reads the merchant's logs could
  * open the payment page with it.
  */
-export function wayBack({ fields, serviceOrderId, orderStatus }: Order): string {
+export function returnUrlFor({ fields, serviceOrderId, orderStatus }: Order): string {
   const [, address = '', query = '', fragment = ''] = urlParts.exec(fields.return_url) ?? [];
   const set = {
     order_id: fields.order_id,
