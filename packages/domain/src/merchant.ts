@@ -22,7 +22,7 @@ export interface Merchant {
 }
 
 /** A client secret as it is stored. */
-export interface KeptSecret {
+export interface StoredSecret {
   /** SHA-256 of the secret, 32 bytes. */
   readonly hash: Uint8Array;
   /** When it expires, in milliseconds since 1970-01-01 UTC; `null` if it does not expire. */
@@ -32,7 +32,7 @@ export interface KeptSecret {
 /** A merchant with the secrets that are valid for its client id. */
 export interface Client {
   readonly merchant: Merchant;
-  readonly secrets: readonly KeptSecret[];
+  readonly secrets: readonly StoredSecret[];
 }
 
 /** The rule of a merchant's name: the same as that of a customer's. */
