@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { ClientDirectory, ClientLookup } from '@gateway/domain/client-directory';
 import { createClientId, createClientSecret, hashSecret } from '@gateway/domain/credentials';
-import type { Merchant, MerchantId, StoredSecret } from '@gateway/domain/merchant';
+import type { ClientLookup, Merchant, MerchantDirectory, MerchantId, StoredSecret } from '@gateway/domain/merchant';
 import { expect, test } from 'vitest';
 import { createAuthenticate } from './authenticate.ts';
 
@@ -18,7 +17,7 @@ function setUp() {
     lookups: [],
     answer: undefined,
   };
-  const directory: ClientDirectory = {
+  const directory: MerchantDirectory = {
     async findClient(id) {
       state.lookups.push(id);
       if (state.answer !== undefined) return state.answer;

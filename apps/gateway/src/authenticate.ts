@@ -1,13 +1,12 @@
-import type { ClientDirectory, ClientLookup } from '@gateway/domain/client-directory';
 import { areWellFormed, type Credentials, hashSecret, matchesSecret } from '@gateway/domain/credentials';
 import type { Failure } from '@gateway/domain/failure';
-import type { Client, Merchant } from '@gateway/domain/merchant';
+import type { Client, ClientLookup, Merchant, MerchantDirectory } from '@gateway/domain/merchant';
 import { failed, type Result, success } from '@gateway/domain/result';
 import { settledWithin } from './deadline.ts';
 import { storageFailure } from './storage-failure.ts';
 
 export interface AuthenticateDeps {
-  readonly directory: ClientDirectory;
+  readonly directory: MerchantDirectory;
   /** Milliseconds since 1970-01-01 UTC: when secrets end. */
   readonly now: () => number;
   /** Milliseconds since any fixed moment, by a clock that nobody sets: how old what is kept in memory is. */

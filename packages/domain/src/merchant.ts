@@ -35,5 +35,18 @@ export interface Client {
   readonly secrets: readonly StoredSecret[];
 }
 
+/** The result of looking up a client id. */
+export type ClientLookup =
+  | { readonly kind: 'found'; readonly client: Client }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'unavailable' }
+  | { readonly kind: 'overloaded' };
+
+/** Looks up the merchant that a client id belongs to. */
+export interface MerchantDirectory {
+  /** Returns the client id's merchant and live secrets as they are now. Rejects only because of a bug. */
+  findClient(clientId: string): Promise<ClientLookup>;
+}
+
 /** The rule of a merchant's name: the same as that of a customer's. */
 export const merchantNameRule = fieldRules.customer_name;

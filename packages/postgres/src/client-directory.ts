@@ -1,5 +1,4 @@
-import type { ClientDirectory, ClientLookup } from '@gateway/domain/client-directory';
-import type { MerchantId } from '@gateway/domain/merchant';
+import type { ClientLookup, MerchantDirectory, MerchantId } from '@gateway/domain/merchant';
 import { and, eq, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { arrayLiteral } from './array-literal.ts';
@@ -27,7 +26,7 @@ const waitingMax = 16_384;
 const lookupTimeoutMs = 5_000;
 
 /** The directory with its connections, {@link connections} at most. */
-export interface PostgresClientDirectory extends ClientDirectory {
+export interface PostgresClientDirectory extends MerchantDirectory {
   /** Lets what is under way finish, then closes the connections. */
   close(): Promise<void>;
 }
