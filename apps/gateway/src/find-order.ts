@@ -3,7 +3,7 @@ import { fieldRules, textError } from '@gateway/domain/field-rules';
 import type { MerchantId } from '@gateway/domain/merchant';
 import type { Order } from '@gateway/domain/order';
 import { serviceOrderIdMax } from '@gateway/domain/order-id';
-import type { FindOutcome, OrderStore } from '@gateway/domain/order-store';
+import type { FindOutcome, LinkedOrder, OrderStore } from '@gateway/domain/order-store';
 import { parseOrderToken } from '@gateway/domain/order-token';
 import { failed, type Result, success } from '@gateway/domain/result';
 import { storageFailure } from './storage-failure.ts';
@@ -12,12 +12,6 @@ import { storageFailure } from './storage-failure.ts';
 export type OrderKey =
   | { readonly by: 'order_id'; readonly orderId: string }
   | { readonly by: 'service_order_id'; readonly serviceOrderId: bigint };
-
-/** An order and the name of the merchant who is paid: what a payment link stands for. */
-export interface PaymentLinkFacts {
-  readonly order: Order;
-  readonly merchantName: string;
-}
 
 interface FindDeps {
   readonly store: OrderStore;
@@ -46,7 +40,7 @@ export async function findPaymentLink(
   { store }: FindDeps,
   tokenText: string,
   timeoutMs: number,
-): Promise<Result<PaymentLinkFacts, Failure>> {
+): Promise<Result<LinkedOrder, Failure>> {
   const token = parseOrderToken(tokenText);
   if (token === undefined) return failed({ kind: 'not_found', unknown: 'payment_link' });
   return resultOf(await store.findByToken(token, timeoutMs), 'payment_link', ({ order, merchantName }) => ({

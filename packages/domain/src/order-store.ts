@@ -29,8 +29,14 @@ export type FindOutcome<Found> =
 /** The result of looking up a merchant's order by one of its ids. */
 export type OrderLookup = FindOutcome<{ readonly order: Order }>;
 
-/** The result of looking up an order by its payment link, with the name of the merchant who is paid. */
-export type LinkLookup = FindOutcome<{ readonly order: Order; readonly merchantName: string }>;
+/** An order and the name of the merchant who is paid: what a payment page shows. */
+export interface LinkedOrder {
+  readonly order: Order;
+  readonly merchantName: string;
+}
+
+/** The result of looking up an order by its payment link. */
+export type LinkLookup = FindOutcome<LinkedOrder>;
 
 /** Stores orders. Every implementation passes the suite in `testing/order-store-contract.ts`. */
 export interface OrderStore {

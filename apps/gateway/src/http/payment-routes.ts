@@ -1,8 +1,9 @@
 import type { CheckoutTemplate } from '@gateway/domain/checkout-link';
 import { type Failure, failures } from '@gateway/domain/failure';
+import type { LinkedOrder } from '@gateway/domain/order-store';
 import type { Result } from '@gateway/domain/result';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { findPaymentLink, type PaymentLinkFacts } from '../find-order.ts';
+import { findPaymentLink } from '../find-order.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { callTimeoutMs } from '../limits.ts';
 import { negotiate, type Wanted } from '../payment-page/negotiate.ts';
@@ -63,7 +64,7 @@ async function find(
   deps: PaymentDeps,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<Result<PaymentLinkFacts, Failure>> {
+): Promise<Result<LinkedOrder, Failure>> {
   try {
     return await findPaymentLink(deps, wildcardOf(request), callTimeoutMs - reply.elapsedTime);
   } catch (error) {
@@ -77,7 +78,7 @@ async function tell(
   request: FastifyRequest,
   reply: FastifyReply,
   { format, language }: Wanted,
-  facts: PaymentLinkFacts,
+  facts: LinkedOrder,
 ): Promise<FastifyReply> {
   request.outcome = 'ok';
   reply.header('x-request-id', request.id);

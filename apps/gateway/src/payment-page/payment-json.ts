@@ -1,12 +1,12 @@
 import { type CheckoutTemplate, checkoutLink } from '@gateway/domain/checkout-link';
 import { formatAmount } from '@gateway/domain/money';
 import { formatCreatedAt } from '@gateway/domain/order';
+import type { LinkedOrder } from '@gateway/domain/order-store';
 import { returnUrlFor } from '@gateway/domain/return-url';
-import type { PaymentLinkFacts } from '../find-order.ts';
 
 /** The facts of the payment page as JSON; like the page, nothing of the customer. */
 export function paymentJson(
-  { order, merchantName }: PaymentLinkFacts,
+  { order, merchantName }: LinkedOrder,
   checkoutTemplate: CheckoutTemplate | undefined,
 ): string {
   const { fields } = order;

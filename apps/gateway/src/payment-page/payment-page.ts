@@ -1,9 +1,9 @@
 import type { CheckoutTemplate } from '@gateway/domain/checkout-link';
 import { checkoutLink } from '@gateway/domain/checkout-link';
 import { formatCreatedAt, type OrderStatus } from '@gateway/domain/order';
+import type { LinkedOrder } from '@gateway/domain/order-store';
 import { hostOf, returnUrlFor } from '@gateway/domain/return-url';
 import { html, raw } from 'hono/html';
-import type { PaymentLinkFacts } from '../find-order.ts';
 import { localAmount, localMoment } from './local-forms.ts';
 import { pageStyle } from './page-style.ts';
 import { type PageLanguage, type PageTexts, pageTexts } from './page-texts.ts';
@@ -20,7 +20,7 @@ const statusTexts: Readonly<Record<OrderStatus, keyof PageTexts>> = { UN_PAID: '
 
 /** The page of an order: who is paid, how much, what for, and the ways on and back. */
 export async function paymentPage(
-  { order, merchantName }: PaymentLinkFacts,
+  { order, merchantName }: LinkedOrder,
   checkoutTemplate: CheckoutTemplate | undefined,
   language: PageLanguage,
 ): Promise<string> {
