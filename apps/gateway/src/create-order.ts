@@ -4,11 +4,11 @@ import type { Merchant } from '@gateway/domain/merchant';
 import { type Order, openOrder } from '@gateway/domain/order';
 import { canonicalText, checkChecksum, checksumPrefix } from '@gateway/domain/order-checksum';
 import { orderDifference } from '@gateway/domain/order-difference';
-import type { ServiceOrderIds } from '@gateway/domain/order-id';
 import type { OrderStore } from '@gateway/domain/order-store';
 import { createOrderToken } from '@gateway/domain/order-token';
 import { type OrderInput, parseOrder } from '@gateway/domain/parse-order';
 import { failed, type Result, success } from '@gateway/domain/result';
+import type { ServiceOrderIds } from '@gateway/domain/service-order-id';
 import { settledWithin } from './deadline.ts';
 import { storageFailure } from './storage-failure.ts';
 

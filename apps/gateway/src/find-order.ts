@@ -2,10 +2,10 @@ import type { Failure } from '@gateway/domain/failure';
 import { fieldRules, textError } from '@gateway/domain/field-rules';
 import type { MerchantId } from '@gateway/domain/merchant';
 import type { Order } from '@gateway/domain/order';
-import { serviceOrderIdMax } from '@gateway/domain/order-id';
 import type { FindOutcome, LinkedOrder, OrderStore } from '@gateway/domain/order-store';
 import { parseOrderToken } from '@gateway/domain/order-token';
 import { failed, type Result, success } from '@gateway/domain/result';
+import { serviceOrderIdMax } from '@gateway/domain/service-order-id';
 import { storageFailure } from './storage-failure.ts';
 
 /** Which of a merchant's orders is looked for. */

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { MerchantId } from '../src/merchant.ts';
 import { NumberText } from '../src/money.ts';
 import type { Order } from '../src/order.ts';
-import { serviceOrderIdMax } from '../src/order-id.ts';
 import type { CreateOutcome, OrderStore } from '../src/order-store.ts';
 import { createOrderToken } from '../src/order-token.ts';
+import { serviceOrderIdMax } from '../src/service-order-id.ts';
 import { newOrder } from './new-order.ts';
 
 /** A store under test and what the suite needs to test it. */

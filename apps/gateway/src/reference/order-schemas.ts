@@ -3,8 +3,8 @@ import { type FieldRule, fieldRules, forbiddenControls, nonBlank, type TextRule 
 import { amountDecimals, amountHundredthsMax, formatAmount } from '@gateway/domain/money';
 import { orderStatuses } from '@gateway/domain/order';
 import { type OrderFieldName, orderFieldNames } from '@gateway/domain/order-fields';
-import { serviceOrderIdMax } from '@gateway/domain/order-id';
 import { orderTokenForm } from '@gateway/domain/order-token';
+import { serviceOrderIdMax } from '@gateway/domain/service-order-id';
 import type { JsonSchema } from './json-schema.ts';
 
 /** What each field means, in the interface's words. Its rule is not told here: it is read from the domain. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createServiceOrderIds, idBlockSize, serviceOrderIdMax } from './order-id.ts';
+import { createServiceOrderIds, idBlockSize, serviceOrderIdMax } from './service-order-id.ts';
 
 /** A database sequence of blocks, shared by several processes. */
 function createBlockSequence() {
