@@ -1,7 +1,7 @@
 import { failures } from '@gateway/domain/failure';
 import { fieldErrorCodes, fieldRules } from '@gateway/domain/field-rules';
 import { orderFieldNames } from '@gateway/domain/order-fields';
-import { validOrderInput } from '@gateway/domain/testing/order-fields';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exampleAnswer, exampleOrder } from '../src/reference/example-order.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { validOrderInput } from '../testing/order-fields.ts';
+import { validOrderInput } from '../testing/sample-orders.ts';
 import { fieldErrorCodes, fieldRules } from './field-rules.ts';
 import { type OrderFieldName, orderFieldNames } from './order-fields.ts';
 import { parseOrder } from './parse-order.ts';

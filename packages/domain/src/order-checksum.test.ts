@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { validOrderFields } from '../testing/order-fields.ts';
+import { validOrderFields } from '../testing/sample-orders.ts';
 import { checksumModes } from './merchant.ts';
 import { NumberText } from './money.ts';
 import type { OrderFields } from './order.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { validOrderFields } from '../testing/order-fields.ts';
+import { validOrderFields } from '../testing/sample-orders.ts';
 import { NumberText } from './money.ts';
 import { orderDifference } from './order-difference.ts';
 import { orderFieldNames } from './order-fields.ts';

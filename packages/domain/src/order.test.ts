@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { validOrderFields } from '../testing/order-fields.ts';
+import { validOrderFields } from '../testing/sample-orders.ts';
 import type { MerchantId } from './merchant.ts';
 import { formatCreatedAt, openOrder } from './order.ts';
 import { createOrderToken } from './order-token.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { validOrderFields, validOrderInput } from '../testing/order-fields.ts';
+import { validOrderFields, validOrderInput } from '../testing/sample-orders.ts';
 import { orderCurrencyCodes } from './currency.ts';
 import { fieldErrorCodes } from './field-rules.ts';
 import { amountHundredthsMax, formatAmount, NumberText } from './money.ts';

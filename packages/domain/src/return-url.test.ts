@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { validOrderFields } from '../testing/order-fields.ts';
+import { validOrderFields } from '../testing/sample-orders.ts';
 import type { MerchantId } from './merchant.ts';
 import { openOrder } from './order.ts';
 import { createOrderToken } from './order-token.ts';

@@ -6,7 +6,7 @@ import type { Order } from '../src/order.ts';
 import type { CreateOutcome, OrderStore } from '../src/order-store.ts';
 import { createOrderToken } from '../src/order-token.ts';
 import { serviceOrderIdMax } from '../src/service-order-id.ts';
-import { newOrder } from './new-order.ts';
+import { newOrder } from './sample-orders.ts';
 
 /** A store under test and what the suite needs to test it. */
 export interface OpenedOrderStore {

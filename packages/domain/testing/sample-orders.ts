@@ -1,4 +1,7 @@
-import type { OrderFields } from '../src/order.ts';
+import { randomBytes } from 'node:crypto';
+import type { MerchantId } from '../src/merchant.ts';
+import { type Order, type OrderFields, openOrder } from '../src/order.ts';
+import { createOrderToken } from '../src/order-token.ts';
 import { type OrderInput, parseOrder } from '../src/parse-order.ts';
 
 const plainOrder = {
@@ -34,4 +37,17 @@ export function validOrderFields(overrides?: OrderInput): OrderFields {
   const parsed = parseOrder(validOrderInput(overrides));
   if (parsed.ok) return parsed.value;
   throw new Error(`not a valid order: ${parsed.failure.map(({ field, code }) => `${field} ${code}`).join(', ')}`);
+}
+
+let ordersMade = 0;
+
+/** Returns a new order with a token, a service order id and a creation time of its own. */
+export function newOrder(merchantId: MerchantId, overrides?: OrderInput): Order {
+  ordersMade += 1;
+  return openOrder(validOrderFields(overrides), {
+    merchantId,
+    serviceOrderId: 1_000_000 + ordersMade,
+    orderToken: createOrderToken(randomBytes),
+    createdAtMs: 1_795_208_000_000 + ordersMade,
+  });
 }
