@@ -1,6 +1,6 @@
 import { failures } from '@gateway/domain/failure';
 import { fieldErrorCodes } from '@gateway/domain/field-rules';
-import { fieldCodesTold } from '../src/reference/field-codes-told.ts';
+import { fieldCodesTold } from '../src/pages/reference-page.ts';
 import { markdownTable } from './markdown-table.ts';
 
 /** docs/errors.md, made from the lists that the gateway answers from. */

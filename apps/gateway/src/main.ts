@@ -1,6 +1,6 @@
+import { demoBanner, keepDemoMerchant } from './cli/demo-merchant.ts';
 import { type Config, readConfig, startUsage } from './config.ts';
 import { openDatabase } from './database.ts';
-import { demoBanner, keepDemoMerchant } from './demo-merchant.ts';
 import { openGateway } from './gateway.ts';
 import { createLog, type Log } from './log.ts';
 import { onStopSignal, run, StartError } from './run.ts';

@@ -1,6 +1,6 @@
 import { validOrderInput } from '@gateway/domain/testing/order-fields';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { pageLanguages, pageTexts } from '../src/payment-page/page-texts.ts';
+import { pageLanguages, pageTexts } from '../src/pages/page-texts.ts';
 import { answerOf, credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
 
 const checkoutUrl = 'https://checkout.example.com/pay/{order_token}?from=link&kind=page';

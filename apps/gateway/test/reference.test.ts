@@ -4,8 +4,8 @@ import { orderFieldNames } from '@gateway/domain/order-fields';
 import { validOrderInput } from '@gateway/domain/testing/order-fields';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { exampleAnswer, exampleOrder } from '../src/reference/example-order.ts';
-import { openApi } from '../src/reference/openapi.ts';
+import { exampleAnswer, exampleOrder } from '../src/pages/example-order.ts';
+import { openApi } from '../src/pages/openapi.ts';
 import { postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
 
 let gateway: RunningGateway;

@@ -1,8 +1,8 @@
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { openApi } from '../reference/openapi.ts';
-import { errorsReferencePage, referencePage } from '../reference/reference-page.ts';
-import { referenceStyle } from '../reference/reference-style.ts';
+import { openApi } from '../pages/openapi.ts';
+import { errorsReferencePage, referencePage } from '../pages/reference-page.ts';
+import { referenceStyle } from '../pages/styles.ts';
 import { contentSecurityPolicy } from './content-security-policy.ts';
 
 const headers = {

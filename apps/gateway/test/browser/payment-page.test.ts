@@ -2,7 +2,7 @@ import { validOrderInput } from '@gateway/domain/testing/order-fields';
 import axe from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type PageLanguage, pageLanguages, pageTexts } from '../../src/payment-page/page-texts.ts';
+import { type PageLanguage, pageLanguages, pageTexts } from '../../src/pages/page-texts.ts';
 import { answerOf, postOrder, type RunningGateway, runGateway } from '../running-gateway.ts';
 import { openBrowser } from './open-browser.ts';
 

@@ -1,9 +1,9 @@
 import { liveSecretsMax } from '@gateway/domain/credentials';
 import { type MerchantAccounts, openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
-import { readConfig } from './config.ts';
-import { openDatabase } from './database.ts';
+import { readConfig } from '../config.ts';
+import { openDatabase } from '../database.ts';
+import { onStopSignal, run, StartError } from '../run.ts';
 import { type MerchantCommand, merchantUsage, readMerchantCommand } from './merchant-command.ts';
-import { onStopSignal, run, StartError } from './run.ts';
 
 /** Merchants read from the database at once. */
 const listPage = 500;

@@ -6,8 +6,8 @@ import { validOrderFields } from '@gateway/domain/testing/order-fields';
 import naughtyStrings from 'big-list-of-naughty-strings/blns.json' with { type: 'json' };
 import { expect, test } from 'vitest';
 import { pageLanguages } from './page-texts.ts';
-import { paymentJson } from './payment-json.ts';
-import { paymentPage } from './payment-page.ts';
+
+import { paymentJson, paymentPage } from './payment-page.ts';
 
 const token = createOrderToken((count) => new Uint8Array(count).fill(7));
 

@@ -1,12 +1,13 @@
 import type { CheckoutTemplate } from '@gateway/domain/checkout-link';
 import { checkoutLink } from '@gateway/domain/checkout-link';
+import { formatAmount } from '@gateway/domain/money';
 import { formatCreatedAt, type OrderStatus } from '@gateway/domain/order';
 import { hostOf, wayBack } from '@gateway/domain/way-back';
 import { html, raw } from 'hono/html';
 import type { PaymentLinkFacts } from '../find-order.ts';
 import { localAmount, localMoment } from './local-forms.ts';
-import { pageStyle } from './page-style.ts';
 import { type PageLanguage, type PageTexts, pageTexts } from './page-texts.ts';
+import { pageStyle } from './styles.ts';
 
 // Everything between `${` and `}` is escaped by the template, unless it is a piece of template itself. What merchants sent stands
 // in elements of its own that isolate it, so that its direction and its overrides end where it ends.
@@ -83,4 +84,24 @@ ${body}
 </html>
 `;
   return page.toString();
+}
+
+/** The facts of the payment page as JSON; like the page, nothing of the customer. */
+export function paymentJson(
+  { order, merchantName }: PaymentLinkFacts,
+  checkoutTemplate: CheckoutTemplate | undefined,
+): string {
+  const { fields } = order;
+  return JSON.stringify({
+    merchant_name: merchantName,
+    order_id: fields.order_id,
+    // At most 15 digits: a double holds them exactly.
+    order_amount: Number(formatAmount(fields.order_amount)),
+    order_currency: fields.order_currency,
+    order_note: fields.order_note,
+    order_status: order.orderStatus,
+    created_at: formatCreatedAt(order.createdAtMs),
+    return_url: wayBack(order),
+    checkout_url: checkoutTemplate === undefined ? null : checkoutLink(checkoutTemplate, order.orderToken),
+  });
 }

@@ -2,9 +2,15 @@ import type { FailureCode } from '@gateway/domain/failure';
 import { fieldRules } from '@gateway/domain/field-rules';
 import { orderTokenForm } from '@gateway/domain/order-token';
 import { exampleAnswer, exampleOrder } from './example-order.ts';
-import type { JsonSchema } from './json-schema.ts';
-import { orderAnswerSchema, orderSchema, paymentSchema } from './order-schemas.ts';
-import { problemSchema, type ResponseObject, refusalResponses } from './problem-schema.ts';
+import {
+  type JsonSchema,
+  orderAnswerSchema,
+  orderSchema,
+  paymentSchema,
+  problemSchema,
+  type ResponseObject,
+  refusalResponses,
+} from './schemas.ts';
 
 interface Parameter {
   readonly name: string;

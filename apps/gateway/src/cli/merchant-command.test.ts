@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { StartError } from '../run.ts';
 import { merchantUsage, readMerchantCommand } from './merchant-command.ts';
-import { StartError } from './run.ts';
 
 const clientId = 'app_0123456789abcdefghijklmn';
 const nowMs = Date.parse('2026-12-31T12:00:00Z');
