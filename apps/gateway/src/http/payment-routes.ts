@@ -7,7 +7,7 @@ import type { GatewayDeps } from '../gateway-deps.ts';
 import { callTimeoutMs } from '../limits.ts';
 import { negotiate, type Wanted } from '../pages/negotiate.ts';
 import { paymentJson, paymentPage, troublePage, unknownLinkPage } from '../pages/payment-page.ts';
-import { pageStyle } from '../pages/styles.ts';
+import { paymentPageStyle } from '../pages/styles.ts';
 import { contentSecurityPolicy } from './content-security-policy.ts';
 import { headersOfFailure } from './problem.ts';
 import { refuse } from './refuse.ts';
@@ -23,7 +23,7 @@ export interface PaymentDeps extends GatewayDeps {
  */
 const pageHeaders = {
   'cache-control': 'no-store',
-  'content-security-policy': contentSecurityPolicy(pageStyle),
+  'content-security-policy': contentSecurityPolicy(paymentPageStyle),
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'no-referrer',

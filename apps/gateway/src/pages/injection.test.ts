@@ -5,13 +5,13 @@ import { createOrderToken } from '@gateway/domain/order-token';
 import { validOrderFields } from '@gateway/domain/testing/order-fields';
 import naughtyStrings from 'big-list-of-naughty-strings/blns.json' with { type: 'json' };
 import { expect, test } from 'vitest';
-import { pageLanguages } from './page-texts.ts';
+import { pageLanguages } from './localization.ts';
 
 import { paymentJson, paymentPage } from './payment-page.ts';
 
 const token = createOrderToken((count) => new Uint8Array(count).fill(7));
 
-/** Texts that have broken pages elsewhere, and those that would break out of the places that this page has. */
+/** Texts that have broken other pages, and texts that would break out of the elements of this page. */
 const texts: readonly string[] = [
   ...naughtyStrings.filter((text) => text !== ''),
   ...[
@@ -45,12 +45,12 @@ function orderWith(fields: Partial<OrderFields>): Order {
   );
 }
 
-/** The page without what the merchants' texts put into it: tags with their attributes' names, but not their values. */
+/** The tags of the page with their attributes, but without text and attribute values. */
 function skeletonOf(page: string): string[] {
   return [...page.matchAll(/<[^>]*>/g)].map(([tag]) => tag.replaceAll(/="[^"]*"/g, '=""'));
 }
 
-/** A text as a browser reads it out of the page. */
+/** Decodes the entities of a text. */
 function unescaped(text: string): string {
   const named: Record<string, string> = { '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'", '&amp;': '&' };
   return text.replaceAll(/&(?:lt|gt|quot|#39|amp);/g, (entity) => named[entity] ?? entity);
@@ -61,7 +61,7 @@ const templates: (CheckoutTemplate | undefined)[] = [
   parseCheckoutTemplate('https://checkout.example.com/{order_token}'),
 ];
 
-test.each(templates)('no stored text changes the page or leaves its place, with the checkout %s', async (template) => {
+test.each(templates)('no stored text changes the structure of the page, with checkout %s', async (template) => {
   const plain = skeletonOf(await paymentPage({ order: orderWith({}), merchantName: 'x' }, template, 'en'));
   for (const text of texts) {
     const order = orderWith({ order_id: text, order_note: text });
@@ -72,7 +72,7 @@ test.each(templates)('no stored text changes the page or leaves its place, with 
   }
 });
 
-test('no stored text leads anywhere but back to the merchant', async () => {
+test('no stored text changes where the return link goes', async () => {
   for (const text of texts) {
     const order = orderWith({ order_id: text, order_note: text });
     for (const language of pageLanguages) {
@@ -85,7 +85,7 @@ test('no stored text leads anywhere but back to the merchant', async () => {
   }
 });
 
-test('whatever a return_url holds, it stays one attribute', async () => {
+test('no return_url breaks out of its attribute', async () => {
   const plain = skeletonOf(await paymentPage({ order: orderWith({}), merchantName: 'x' }, undefined, 'en'));
   for (const rest of [
     '?a="onclick=alert(1)',
@@ -100,7 +100,7 @@ test('whatever a return_url holds, it stays one attribute', async () => {
   }
 });
 
-test('as JSON every text is given back as it is', () => {
+test('the JSON holds every text unchanged', () => {
   for (const text of texts) {
     const json = paymentJson({ order: orderWith({ order_id: text, order_note: text }), merchantName: text }, undefined);
     expect(JSON.parse(json)).toMatchObject({ merchant_name: text, order_id: text, order_note: text });

@@ -1,7 +1,7 @@
 import Negotiator from 'negotiator';
-import { type PageLanguage, pageLanguages } from './page-texts.ts';
+import { type PageLanguage, pageLanguages } from './localization.ts';
 
-/** What the caller can read. */
+/** The representation that the client prefers. */
 export interface Wanted {
   readonly format: 'html' | 'json';
   readonly language: PageLanguage;
@@ -12,14 +12,12 @@ interface WantedHeaders {
   readonly 'accept-language'?: string | undefined;
 }
 
-/** The most of a header that is read, in characters: browsers send up to 200. Anyone may ask, and 16 KiB would take 4 ms. */
+/** Characters of a header that are parsed. Browsers send up to 200; parsing 16 KiB takes 4 ms, and anyone may send it. */
 const headerLengthMax = 1_024;
 
-/** JSON where the caller prefers it, else a page: in the caller's language where it is one of ours, else in the first. */
+/** Reads Accept and Accept-Language: JSON if preferred, otherwise HTML; the first language if none of ours is accepted. */
 export function negotiate({ accept, 'accept-language': acceptLanguage }: WantedHeaders): Wanted {
-  const negotiator = new Negotiator({
-    headers: { accept: beginningOf(accept), 'accept-language': beginningOf(acceptLanguage) },
-  });
+  const negotiator = new Negotiator({ headers: { accept: cut(accept), 'accept-language': cut(acceptLanguage) } });
   const mediaType = negotiator.mediaType(['text/html', 'application/json']);
   const language = negotiator.language([...pageLanguages]);
   return {
@@ -28,8 +26,8 @@ export function negotiate({ accept, 'accept-language': acceptLanguage }: WantedH
   };
 }
 
-/** A header as far as it is read: whole entries only, as half a one may mean something else. */
-function beginningOf(header: string | undefined): string | undefined {
+/** Cuts a long header after its last complete entry, as half an entry may mean something else. */
+function cut(header: string | undefined): string | undefined {
   if (header === undefined || header.length <= headerLengthMax) return header;
   return header.slice(0, Math.max(0, header.lastIndexOf(',', headerLengthMax)));
 }

@@ -1,9 +1,8 @@
 import { orderCurrencyCodes } from '@gateway/domain/currency';
 import { type AmountHundredths, amountHundredthsMax } from '@gateway/domain/money';
 import { describe, expect, test } from 'vitest';
-import { localAmount, localMoment } from './local-forms.ts';
+import { localAmount, localTime, pageLanguages, pageTexts } from './localization.ts';
 import { negotiate } from './negotiate.ts';
-import { pageLanguages, pageTexts } from './page-texts.ts';
 
 const tenAndAHalf = 1_050n as AmountHundredths;
 
@@ -17,11 +16,11 @@ describe('localAmount', () => {
     ['fr', 'EUR', '10,50 €'],
     ['hi', 'INR', '₹10.50'],
     ['ja', 'USD', '$10.50'],
-  ] as const)('in %s writes 10.50 %s as %s', (language, currency, written) => {
+  ] as const)('in %s formats 10.50 %s as %s', (language, currency, written) => {
     expect(localAmount(tenAndAHalf, currency, language).replaceAll(/[\u00a0\u202f]/g, ' ')).toBe(written);
   });
 
-  test('has the decimals of ISO 4217 where Intl would have others', () => {
+  test('uses the decimals of ISO 4217 where Intl differs', () => {
     // Intl shows none for these two; the standard has two and three.
     expect(localAmount(tenAndAHalf, 'RSD', 'en')).toContain('10.50');
     expect(localAmount(tenAndAHalf, 'IQD', 'en')).toContain('10.500');
@@ -33,7 +32,7 @@ describe('localAmount', () => {
     expect(localAmount(amountHundredthsMax, 'INR', 'hi')).toBe('₹99,99,99,99,99,999.99');
   });
 
-  test('writes every currency in every language', () => {
+  test('formats every currency in every language', () => {
     for (const language of pageLanguages) {
       for (const currency of orderCurrencyCodes) {
         const written = localAmount(1_200n as AmountHundredths, currency, language);
@@ -43,11 +42,11 @@ describe('localAmount', () => {
   });
 });
 
-test('a moment is told in the language and in UTC', () => {
+test('localTime formats a time in the language and in UTC', () => {
   const at = Date.UTC(2026, 10, 20, 21, 1);
-  expect(localMoment(at, 'en')).toMatch(/^November 20, 2026 at 9:01\sPM UTC$/);
-  expect(localMoment(at, 'de')).toBe('20. November 2026 um 21:01 UTC');
-  for (const language of pageLanguages) expect(localMoment(at, language)).toMatch(/ UTC$/);
+  expect(localTime(at, 'en')).toMatch(/^November 20, 2026 at 9:01\sPM UTC$/);
+  expect(localTime(at, 'de')).toBe('20. November 2026 um 21:01 UTC');
+  for (const language of pageLanguages) expect(localTime(at, language)).toMatch(/ UTC$/);
 });
 
 describe('negotiate', () => {
@@ -62,7 +61,7 @@ describe('negotiate', () => {
     ['application/json;q=0, */*', 'html'],
     ['image/png', 'html'],
     [';;;,,,=q', 'html'],
-  ])('for Accept: %s gives %s', (accept, format) => {
+  ])('Accept: %s gives %s', (accept, format) => {
     expect(negotiate({ accept }).format).toBe(format);
   });
 
@@ -79,29 +78,29 @@ describe('negotiate', () => {
     ['fr;q=0, *', 'en'],
     ['__proto__', 'en'],
     ['a'.repeat(10_000), 'en'],
-  ])('for Accept-Language: %s speaks %s', (acceptLanguage, language) => {
+  ])('Accept-Language: %s gives %s', (acceptLanguage, language) => {
     expect(negotiate({ 'accept-language': acceptLanguage }).language).toBe(language);
   });
 
-  test('reads no more of a header than a browser would send, and no entry in part', () => {
+  test('reads only the start of a long header, and no entry in part', () => {
     const filler = 'xx,'.repeat(1_000);
     expect(negotiate({ 'accept-language': `de,${filler}` }).language).toBe('de');
     expect(negotiate({ 'accept-language': `${filler}de` }).language).toBe('en');
     expect(negotiate({ accept: `${filler}application/json` }).format).toBe('html');
-    // A cut would leave `de` of the one and `application/json` of the other.
+    // A cut in the middle would leave `de` and `application/json`.
     expect(negotiate({ 'accept-language': `de${'-x'.repeat(1_000)}` }).language).toBe('en');
     expect(negotiate({ accept: `application/json${'x'.repeat(1_100)}` }).format).toBe('html');
   });
 });
 
-test('every language has its own words for everything, and Arabic runs from right to left', () => {
+test('every language translates every text, and names the merchant where there is no Pay button', () => {
   for (const language of pageLanguages) {
-    expect(pageTexts[language].direction).toBe(language === 'ar' ? 'rtl' : 'ltr');
-    for (const [name, words] of Object.entries(pageTexts[language])) {
-      expect(words.trim(), `${language} ${name}`).not.toBe('');
-      // "Status" is the German and the English word.
-      if (language === 'en' || name === 'direction' || words === 'Status') continue;
-      expect(Object.values(pageTexts.en), `${language} ${name}`).not.toContain(words);
+    expect(pageTexts[language].notPayableHere.split('{merchant}')).toHaveLength(2);
+    for (const [name, text] of Object.entries(pageTexts[language])) {
+      expect(text.trim(), `${language} ${name}`).not.toBe('');
+      // "Status" is German and English.
+      if (language === 'en' || text === 'Status') continue;
+      expect(Object.values(pageTexts.en), `${language} ${name}`).not.toContain(text);
     }
   }
 });

@@ -3,24 +3,21 @@ import { checkoutLink } from '@gateway/domain/checkout-link';
 import { formatAmount } from '@gateway/domain/money';
 import { formatCreatedAt, type OrderStatus } from '@gateway/domain/order';
 import { hostOf, wayBack } from '@gateway/domain/way-back';
-import { html, raw } from 'hono/html';
+import { html } from 'hono/html';
 import type { PaymentLinkFacts } from '../find-order.ts';
-import { localAmount, localMoment } from './local-forms.ts';
-import { type PageLanguage, type PageTexts, pageTexts } from './page-texts.ts';
-import { pageStyle } from './styles.ts';
+import { type Html, htmlPage } from './html-page.ts';
+import { localAmount, localTime, type PageLanguage, type PageTexts, pageTexts } from './localization.ts';
+import { paymentPageStyle } from './styles.ts';
 
-// Everything between `${` and `}` is escaped by the template, unless it is a piece of template itself. What merchants sent stands
-// in elements of its own that isolate it, so that its direction and its overrides end where it ends.
+// The template escapes every value. A merchant's text is in a <bdi> of its own, which isolates its writing direction.
 
-type Html = ReturnType<typeof html>;
-
-/** From this length on an amount is written smaller, so that it stays on one line of a small screen. */
+/** From this length on an amount is written smaller, so that it fits one line of a small screen. */
 const longAmountMin = 14;
 
 const statusTexts: Readonly<Record<OrderStatus, keyof PageTexts>> = { UN_PAID: 'unpaid' };
 
-/** The page of an order: who is paid, how much, what for, and the ways on and back. */
-export async function paymentPage(
+/** Renders the page of an order: merchant, amount, note, status, and the links to pay and to return. */
+export function paymentPage(
   { order, merchantName }: PaymentLinkFacts,
   checkoutTemplate: CheckoutTemplate | undefined,
   language: PageLanguage,
@@ -28,9 +25,10 @@ export async function paymentPage(
   const texts = pageTexts[language];
   const { order_amount, order_currency, order_id, order_note } = order.fields;
   const amount = localAmount(order_amount, order_currency, language);
-  const back = wayBack(order);
-  // A symbol such as $ is that of many currencies, so the code stands beside it.
+  const returnLink = wayBack(order);
+  // Many currencies share a symbol such as $, so the code is shown beside it.
   const code = amount.includes(order_currency) ? '' : html`<span class="code">${order_currency}</span>`;
+  const [beforeName, afterName] = texts.notPayableHere.split('{merchant}');
   const body = html`<header><p class="label">${texts.payTo}</p><h1><bdi>${merchantName}</bdi></h1></header>
 <div>
 <p class="label">${texts.amount}</p>
@@ -40,53 +38,36 @@ export async function paymentPage(
 <div><dt>${texts.status}</dt><dd><span class="status">${texts[statusTexts[order.orderStatus]]}</span></dd></div>
 <div><dt>${texts.note}</dt><dd class="note"><bdi>${order_note}</bdi></dd></div>
 <div><dt>${texts.orderNumber}</dt><dd><bdi>${order_id}</bdi></dd></div>
-<div><dt>${texts.created}</dt><dd><time datetime="${formatCreatedAt(order.createdAtMs)}"><bdi>${localMoment(order.createdAtMs, language)}</bdi></time></dd></div>
+<div><dt>${texts.created}</dt><dd><time datetime="${formatCreatedAt(order.createdAtMs)}"><bdi>${localTime(order.createdAtMs, language)}</bdi></time></dd></div>
 </dl>
 <div class="actions block">
 ${
   checkoutTemplate === undefined
-    ? html`<p>${texts.merchantContinues}</p><a class="button main" href="${back}">${texts.back}</a>`
-    : html`<a class="button main" href="${checkoutLink(checkoutTemplate, order.orderToken)}">${texts.pay}</a><a class="button" href="${back}">${texts.back}</a>`
+    ? html`<p>${beforeName}<bdi>${merchantName}</bdi>${afterName}</p><a class="button main" href="${returnLink}">${texts.back}</a>`
+    : html`<a class="button main" href="${checkoutLink(checkoutTemplate, order.orderToken)}">${texts.pay}</a><a class="button" href="${returnLink}">${texts.back}</a>`
 }
-<p class="host">${texts.backTo} <bdi>${hostOf(back)}</bdi></p>
+<p class="host">${texts.backTo} <bdi>${hostOf(returnLink)}</bdi></p>
 </div>`;
   return pageOf(language, `${texts.amount}: ${amount}`, body);
 }
 
-/** The page of a link that leads nowhere: the same whether it is mistyped, made up or was never handed out. */
+/** Renders the page for an unknown link: the same for a mistyped link and for one that never existed. */
 export function unknownLinkPage(language: PageLanguage): Promise<string> {
   const { unknownTitle, unknownText } = pageTexts[language];
   return pageOf(language, unknownTitle, html`<h1>${unknownTitle}</h1><p>${unknownText}</p>`);
 }
 
-/** The page for when the order can't be read. */
+/** Renders the page for an order that can't be read right now. */
 export function troublePage(language: PageLanguage): Promise<string> {
   const { troubleTitle, troubleText } = pageTexts[language];
   return pageOf(language, troubleTitle, html`<h1>${troubleTitle}</h1><p>${troubleText}</p>`);
 }
 
-async function pageOf(language: PageLanguage, title: string, body: Html): Promise<string> {
-  const page = await html`<!doctype html>
-<html lang="${language}" dir="${pageTexts[language].direction}">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex, nofollow">
-<meta name="format-detection" content="telephone=no">
-<title>${title}</title>
-<style>${raw(pageStyle)}</style>
-</head>
-<body>
-<main>
-${body}
-</main>
-</body>
-</html>
-`;
-  return page.toString();
+function pageOf(language: PageLanguage, title: string, body: Html): Promise<string> {
+  return htmlPage({ language, title, style: paymentPageStyle, body });
 }
 
-/** The facts of the payment page as JSON; like the page, nothing of the customer. */
+/** The facts of the payment page as JSON. Like the page, it holds none of the customer's data. */
 export function paymentJson(
   { order, merchantName }: PaymentLinkFacts,
   checkoutTemplate: CheckoutTemplate | undefined,
@@ -95,7 +76,7 @@ export function paymentJson(
   return JSON.stringify({
     merchant_name: merchantName,
     order_id: fields.order_id,
-    // At most 15 digits: a double holds them exactly.
+    // At most 15 digits, which a double represents exactly.
     order_amount: Number(formatAmount(fields.order_amount)),
     order_currency: fields.order_currency,
     order_note: fields.order_note,

@@ -1,5 +1,7 @@
-/** The page's only style sheet. It is part of the page, and the Content-Security-Policy lets no other in. */
-export const pageStyle = `
+// Each style sheet is embedded in its pages; their Content-Security-Policy names it by its hash and allows no other.
+
+/** The style sheet of the payment page. */
+export const paymentPageStyle = `
 :root {
   color-scheme: light dark;
   --ground: #f2f3f6; --card: #ffffff; --ink: #171a21; --soft: #545b69; --line: #d8dce4;
@@ -38,7 +40,7 @@ a:focus-visible { outline: 3px solid var(--accent); outline-offset: 3px; border-
 .host bdi { color: var(--ink); }
 `;
 
-/** The style sheet of the reference, part of its pages. */
+/** The style sheet of the landing page and the reference. */
 export const referenceStyle = `
 :root { color-scheme: light dark; --ground: #ffffff; --ink: #171a21; --soft: #545b69; --line: #d8dce4; --panel: #f2f3f6; --accent: #1d4ed8; }
 @media (prefers-color-scheme: dark) {
