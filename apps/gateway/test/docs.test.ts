@@ -12,7 +12,7 @@ import { collection } from '../docs/collection.ts';
 import { errorsPage } from '../docs/errors-page.ts';
 import { demoBanner } from '../src/cli/demo-merchant.ts';
 import { callTimeoutMs, drainTimeoutMs, messageBytesMax } from '../src/limits.ts';
-import { pageLanguages } from '../src/pages/page-texts.ts';
+import { pageLanguages } from '../src/pages/localization.ts';
 import { type RunningGateway, runGateway } from './running-gateway.ts';
 
 const docs = new URL('../../../docs/', import.meta.url);

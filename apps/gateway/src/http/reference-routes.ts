@@ -1,6 +1,8 @@
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import { landingPage } from '../pages/landing-page.ts';
 import { openApi } from '../pages/openapi.ts';
+import { contractFile } from '../pages/recipes.ts';
 import { errorsReferencePage, referencePage } from '../pages/reference-page.ts';
 import { referenceStyle } from '../pages/styles.ts';
 import { contentSecurityPolicy } from './content-security-policy.ts';
@@ -27,7 +29,9 @@ export function referenceRoutes(app: FastifyInstance, deps: { readonly baseUrl: 
     });
   };
   const html = 'text/html; charset=utf-8';
+  serve('/', html, landingPage);
   serve('/openapi.json', 'application/json', (baseUrl) => `${JSON.stringify(openApi(baseUrl), null, 2)}\n`);
   serve('/docs', html, (baseUrl) => referencePage(openApi(baseUrl), baseUrl));
   serve('/docs/errors', html, errorsReferencePage);
+  serve('/docs/order_service.proto', 'text/plain; charset=utf-8', contractFile);
 }

@@ -1,4 +1,4 @@
-/** The order that the reference shows. A test holds it against the fixture of the same content, which is replayed at every door. */
+/** The order that the reference shows. A test compares it with the fixture of the interface's own example. */
 export const exampleOrder = {
   order_id: 'WEB-1001',
   order_amount: 10.0,
@@ -14,14 +14,14 @@ export const exampleOrder = {
   customer_address_state: 'Virginia',
   customer_address_country: 'United States',
   customer_address_postal_code: '22202',
-  order_checksum: '5f4dcc3b5aa765d61d8327deb882cf99',
+  order_checksum: 'none',
   return_url: 'https://shop.example.com/return?cart=17',
 };
 
 const exampleToken = 'OvMZ4LjPbCDhqAt2DLUkHWsLMFiPISc7';
 
-/** What the gateway at a base URL answers to it. */
-export function exampleAnswer(baseUrl: string) {
+/** The response of the gateway at a base URL to {@link exampleOrder}. */
+export function exampleResponse(baseUrl: string) {
   return {
     service_order_id: 1,
     created_at: '2026-11-20T21:01:42.172+00:00',

@@ -1,16 +1,9 @@
-import type { FailureCode } from '@gateway/domain/failure';
+import { type FailureCode, failures } from '@gateway/domain/failure';
 import { fieldRules } from '@gateway/domain/field-rules';
 import { orderTokenForm } from '@gateway/domain/order-token';
-import { exampleAnswer, exampleOrder } from './example-order.ts';
-import {
-  type JsonSchema,
-  orderAnswerSchema,
-  orderSchema,
-  paymentSchema,
-  problemSchema,
-  type ResponseObject,
-  refusalResponses,
-} from './schemas.ts';
+import { problemMediaType } from '../http/problem.ts';
+import { exampleOrder, exampleResponse } from './example-order.ts';
+import { type JsonSchema, orderResponseSchema, orderSchema, paymentSchema, problemSchema } from './schemas.ts';
 
 interface Parameter {
   readonly name: string;
@@ -20,6 +13,15 @@ interface Parameter {
   readonly schema: JsonSchema;
 }
 
+type Content = Readonly<Record<string, { readonly schema: JsonSchema; readonly example?: unknown }>>;
+
+interface Response {
+  readonly description: string;
+  readonly headers?: Readonly<Record<string, { readonly description: string; readonly schema: JsonSchema }>>;
+  readonly content: Content;
+}
+
+/** An operation of the OpenAPI document. Text between backticks in a description is code. */
 export interface Operation {
   readonly operationId: string;
   readonly tags: readonly string[];
@@ -27,19 +29,15 @@ export interface Operation {
   readonly description: string;
   readonly security: readonly Readonly<Record<string, readonly string[]>>[];
   readonly parameters: readonly Parameter[];
-  readonly requestBody?: {
-    readonly required: boolean;
-    readonly content: Readonly<Record<string, { readonly schema: JsonSchema; readonly example: unknown }>>;
-  };
-  readonly responses: Readonly<Record<string, ResponseObject>>;
+  readonly requestBody?: { readonly required: boolean; readonly content: Content };
+  readonly responses: Readonly<Record<string, Response>>;
 }
 
 export type OpenApi = ReturnType<typeof openApi>;
 
-/** Refusals that any call with credentials can meet. */
-const anywhere: readonly FailureCode[] = [
-  ...(['unauthenticated', 'rate_limited', 'internal', 'overloaded', 'unavailable', 'deadline_exceeded'] as const),
-];
+/** Errors of every operation that reads or writes orders, and those of every operation with credentials. */
+const storeErrors = ['internal', 'overloaded', 'unavailable', 'deadline_exceeded'] as const;
+const merchantErrors = ['unauthenticated', 'rate_limited', ...storeErrors] as const;
 
 const credentials = [{ clientId: [], clientSecret: [] }];
 
@@ -47,11 +45,11 @@ const requestId: Parameter = {
   name: 'x-request-id',
   in: 'header',
   required: false,
-  description: 'Your own id of the request, echoed in the answer; otherwise one is made',
+  description: 'Your own id of the request, 1 to 128 of A-Z a-z 0-9 . _ -; the response repeats it or has a new one',
   schema: { type: 'string' },
 };
 
-/** The interface as OpenAPI 3.1, made from the lists and rules that the gateway works by. */
+/** The JSON API as OpenAPI 3.1, made from the rules that the gateway works by. */
 export function openApi(baseUrl: string) {
   return {
     openapi: '3.1.0',
@@ -77,22 +75,27 @@ export function openApi(baseUrl: string) {
         clientId: { type: 'apiKey', in: 'header', name: 'x-client-id', description: 'Your <APP_ID>' },
         clientSecret: { type: 'apiKey', in: 'header', name: 'x-client-secret', description: 'Your <SECRET_KEY>' },
       },
-      schemas: { Order: orderSchema, OrderAnswer: orderAnswerSchema, Payment: paymentSchema, Problem: problemSchema },
+      schemas: {
+        Order: orderSchema,
+        OrderResponse: orderResponseSchema,
+        Payment: paymentSchema,
+        Problem: problemSchema,
+      },
     },
   };
 }
 
 function createOrder(baseUrl: string): Operation {
-  const refusals = [
+  const errors = [
     ...(['malformed_json', 'invalid_order', 'checksum_mismatch', 'order_id_conflict', 'body_too_large'] as const),
-    'unsupported_media_type' as const,
+    ...(['unsupported_media_type', ...merchantErrors] as const),
   ];
   return {
     operationId: 'createOrder',
     tags: ['Orders'],
     summary: 'Create an order',
     description:
-      'Keeps the order and answers with its payment link. The same order sent again answers 200 with the first answer: after a lost answer, send the order again.',
+      'Stores the order and returns its payment link. If there is no response, send the order again: the same order returns 200 with the first response.',
     security: credentials,
     parameters: [requestId],
     requestBody: {
@@ -100,15 +103,15 @@ function createOrder(baseUrl: string): Operation {
       content: { 'application/json': { schema: { $ref: '#/components/schemas/Order' }, example: exampleOrder } },
     },
     responses: {
-      '201': { description: 'The order is kept.', content: orderContent(baseUrl) },
+      '201': { description: 'The order was created.', content: orderContent(baseUrl) },
       '200': {
-        description: 'The same order was kept before: the first answer.',
+        description: 'The same order was created before. This is the first response, with the status of now.',
         headers: {
           'Idempotent-Replayed': { description: 'Always `true`', schema: { type: 'string', enum: ['true'] } },
         },
         content: orderContent(baseUrl),
       },
-      ...refusalResponses([...refusals, ...anywhere]),
+      ...errorResponses(errors, true),
     },
   };
 }
@@ -118,9 +121,9 @@ function getOrder(baseUrl: string): Operation {
   return {
     operationId: 'getOrder',
     tags: ['Orders'],
-    summary: 'Look an order up',
+    summary: 'Look up an order',
     description:
-      'Answers what the creation of the order answered, with the status as it is now. Only your own orders are found.',
+      'Returns the response to the creation of the order, with the status of now. Finds only your own orders.',
     security: credentials,
     parameters: [
       {
@@ -134,7 +137,7 @@ function getOrder(baseUrl: string): Operation {
     ],
     responses: {
       '200': { description: 'The order.', content: orderContent(baseUrl) },
-      ...refusalResponses(['not_found', ...anywhere]),
+      ...errorResponses(['not_found', ...merchantErrors], false),
     },
   };
 }
@@ -146,7 +149,7 @@ function getPaymentPage(): Operation {
     tags: ['Payment page'],
     summary: 'Show the payment page',
     description:
-      'A page in the language of Accept-Language, or its facts with `Accept: application/json`. Nothing of the customer is told at either.',
+      'Returns a page in the language of `Accept-Language`, or its facts with `Accept: application/json`. Neither holds the customer’s data.',
     security: [],
     parameters: [
       {
@@ -159,16 +162,44 @@ function getPaymentPage(): Operation {
     ],
     responses: {
       '200': {
-        description: 'The order behind the link.',
+        description: 'The order of the link.',
         content: { ...page, 'application/json': { schema: { $ref: '#/components/schemas/Payment' } } },
       },
-      ...refusalResponses(['not_found', 'internal', 'overloaded', 'unavailable', 'deadline_exceeded'], page),
+      ...errorResponses(['not_found', ...storeErrors], false, page),
     },
   };
 }
 
-function orderContent(baseUrl: string): ResponseObject['content'] {
+function orderContent(baseUrl: string): Content {
   return {
-    'application/json': { schema: { $ref: '#/components/schemas/OrderAnswer' }, example: exampleAnswer(baseUrl) },
+    'application/json': { schema: { $ref: '#/components/schemas/OrderResponse' }, example: exampleResponse(baseUrl) },
   };
+}
+
+const retryAfter: NonNullable<Response['headers']> = {
+  'Retry-After': {
+    description: 'With `rate_limited` and `overloaded`: the seconds to wait before the next attempt',
+    schema: { type: 'integer', minimum: 1 },
+  },
+};
+
+/** The error responses of an operation by HTTP status. `page` is what a browser gets instead of the problem document. */
+function errorResponses(codes: readonly FailureCode[], creates: boolean, page: Content = {}): Record<string, Response> {
+  const byStatus = Map.groupBy(codes, (code) => String(failures[code].httpStatus));
+  return Object.fromEntries(
+    [...byStatus].map(([status, ofStatus]) => [
+      status,
+      {
+        description: ofStatus.map((code) => `\`${code}\`: ${adviceFor(code, creates)}`).join('\n\n'),
+        ...(ofStatus.some((code) => code === 'rate_limited' || code === 'overloaded') ? { headers: retryAfter } : {}),
+        content: { ...page, [problemMediaType]: { schema: { $ref: '#/components/schemas/Problem' } } },
+      },
+    ]),
+  );
+}
+
+function adviceFor(code: FailureCode, creates: boolean): string {
+  if (creates) return failures[code].when;
+  if (code === 'unavailable') return 'The database could not be reached. Send the request again.';
+  return code === 'deadline_exceeded' ? 'The request took too long. Send it again.' : failures[code].when;
 }
