@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { StartError } from '../run.ts';
+import { StartError } from '../process.ts';
 import { merchantUsage, readMerchantCommand } from './merchant-command.ts';
 
 const clientId = 'app_0123456789abcdefghijklmn';

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { textFault } from '@gateway/domain/field-rules';
 import { merchantNameRule } from '@gateway/domain/merchant';
 import { type ChecksumMode, checksumModes } from '@gateway/domain/order-checksum';
-import { StartError } from '../run.ts';
+import { StartError } from '../process.ts';
 
 /** What an operator asks for. No command takes a secret: arguments are seen by every user of the machine. */
 export type MerchantCommand =

@@ -2,7 +2,7 @@ import { liveSecretsMax } from '@gateway/domain/credentials';
 import { type MerchantAccounts, openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
 import { readConfig } from '../config.ts';
 import { openDatabase } from '../database.ts';
-import { onStopSignal, run, StartError } from '../run.ts';
+import { onStopSignal, run, StartError } from '../process.ts';
 import { type MerchantCommand, merchantUsage, readMerchantCommand } from './merchant-command.ts';
 
 /** Merchants read from the database at once. */
