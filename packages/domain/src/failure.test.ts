@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { type Failure, type FailureCode, failureAdvice, failureDetail, failures } from './failure.ts';
-import type { MerchantId } from './merchant.ts';
 
 /** The public contract: code, HTTP status, gRPC status. */
 const published: readonly (readonly [FailureCode, number, string | null])[] = [
@@ -10,6 +9,7 @@ const published: readonly (readonly [FailureCode, number, string | null])[] = [
   ['checksum_mismatch', 400, 'INVALID_ARGUMENT'],
   ['not_found', 404, 'NOT_FOUND'],
   ['method_not_allowed', 405, null],
+  ['request_timeout', 408, null],
   ['order_id_conflict', 409, 'ALREADY_EXISTS'],
   ['body_too_large', 413, 'RESOURCE_EXHAUSTED'],
   ['unsupported_media_type', 415, null],
@@ -98,7 +98,8 @@ describe('failureDetail', () => {
     { kind: 'not_found' },
     { kind: 'body_too_large' },
     { kind: 'unsupported_media_type' },
-    { kind: 'rate_limited', retryAfterSeconds: 1, merchantId: 1 as MerchantId },
+    { kind: 'request_timeout' },
+    { kind: 'rate_limited', retryAfterSeconds: 1 },
     { kind: 'overloaded', retryAfterSeconds: 1 },
     { kind: 'unavailable' },
     { kind: 'deadline_exceeded' },

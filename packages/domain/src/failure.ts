@@ -1,5 +1,4 @@
 import type { FieldError } from './field-rules.ts';
-import type { MerchantId } from './merchant.ts';
 import type { OrderFieldName } from './order-fields.ts';
 
 interface FailureFacts {
@@ -55,6 +54,12 @@ export const failures = {
     httpStatus: 405,
     grpcStatus: null,
     when: 'The path exists, but not for this method. The Allow header lists its methods.',
+  },
+  request_timeout: {
+    title: 'Request timeout',
+    httpStatus: 408,
+    grpcStatus: null,
+    when: 'The headers or the body came too slowly. Send the request again on a new connection.',
   },
   order_id_conflict: {
     title: 'The order_id is used by another order',
@@ -120,8 +125,7 @@ type DetailedFailure =
   | { readonly kind: 'method_not_allowed'; readonly allow: string }
   /** `unknown` says what was looked up; it is absent for an unknown path. */
   | { readonly kind: 'not_found'; readonly unknown?: keyof typeof notFoundDetails }
-  /** The merchant is for the log only. */
-  | { readonly kind: 'rate_limited'; readonly retryAfterSeconds: number; readonly merchantId: MerchantId }
+  | { readonly kind: 'rate_limited'; readonly retryAfterSeconds: number }
   | { readonly kind: 'overloaded'; readonly retryAfterSeconds: number }
   /** `orderMayExist` is set once the order was handed to the store. */
   | { readonly kind: 'unavailable' | 'deadline_exceeded'; readonly orderMayExist?: true };
