@@ -105,7 +105,7 @@ test('a table that is gone answers internal at every door, tells no cause, and i
   const body = await (await postOrder(gateway)).text();
   expect(body).not.toMatch(/relation|orders_gone|insert|42P01|at .*\.ts/i);
   expect(gateway.faults.map((fault) => (fault instanceof Error ? fault.message : ''))).toEqual(
-    Array.from({ length: 5 }, () => 'the database refused a statement: 42P01'),
+    Array.from({ length: 5 }, () => 'the database rejected a statement: 42P01'),
   );
 }, 60_000);
 
@@ -116,7 +116,7 @@ test('ids that can not be reserved for a fault of ours answer internal at every 
   await sql.end({ timeout: 1 });
   expect(await refusalsAtEveryDoor(gateway)).toEqual(everywhere('internal', 500, 13));
   expect(gateway.faults.map((fault) => (fault instanceof Error ? fault.message : ''))).toEqual(
-    Array.from({ length: 4 }, () => 'the database refused a statement: 42P01'),
+    Array.from({ length: 4 }, () => 'the database rejected a statement: 42P01'),
   );
 }, 60_000);
 
