@@ -1,6 +1,6 @@
 import { failures } from '@gateway/domain/failure';
 import { fieldErrorCodes } from '@gateway/domain/field-rules';
-import { fieldCodesTold } from '../src/reference/field-codes-told.ts';
+import { fieldCodeMeanings } from '../src/pages/reference-page.ts';
 import { markdownTable } from './markdown-table.ts';
 
 /** docs/errors.md, made from the lists that the gateway answers from. */
@@ -8,7 +8,7 @@ export function errorsPage(): string {
   const rows = Object.entries(failures).map(([code, { httpStatus, grpcStatus, when }]) => [
     ...[`\`${code}\``, String(httpStatus), grpcStatus ?? '-', when],
   ]);
-  const fieldRows = fieldErrorCodes.map((code) => [`\`${code}\``, fieldCodesTold[code]]);
+  const fieldRows = fieldErrorCodes.map((code) => [`\`${code}\``, fieldCodeMeanings[code]]);
   return `<!-- Made by \`pnpm --filter gateway run docs\` from apps/gateway/docs/errors-page.ts and the lists that it reads. Change it there. -->
 
 # Errors

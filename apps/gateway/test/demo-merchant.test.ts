@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { migrateDatabase } from '@gateway/postgres/migrate';
 import { startThrowawayPostgres } from '@gateway/postgres/testing/throwaway-postgres';
 import { expect, test } from 'vitest';
-import { keepDemoMerchant } from '../src/demo-merchant.ts';
+import { keepDemoMerchant } from '../src/cli/demo-merchant.ts';
 
 test('first starts at once agree on one demo merchant, which later starts find', async () => {
   const database = await startThrowawayPostgres();

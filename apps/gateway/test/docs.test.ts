@@ -10,9 +10,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import manifest from '../../../package.json' with { type: 'json' };
 import { collection } from '../docs/collection.ts';
 import { errorsPage } from '../docs/errors-page.ts';
-import { demoBanner } from '../src/demo-merchant.ts';
+import { demoBanner } from '../src/cli/demo-merchant.ts';
 import { callTimeoutMs, drainTimeoutMs, messageBytesMax } from '../src/limits.ts';
-import { pageLanguages } from '../src/payment-page/page-texts.ts';
+import { pageLanguages } from '../src/pages/localization.ts';
 import { type RunningGateway, runGateway } from './running-gateway.ts';
 
 const docs = new URL('../../../docs/', import.meta.url);

@@ -5,8 +5,8 @@ import { fillCall, type Merchants } from 'harness/fixtures/fill-call';
 import type { FixtureCall } from 'harness/fixtures/fixture';
 import { fixturesFolder, loadFixtures } from 'harness/fixtures/load-fixtures';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { exampleOrder } from '../src/reference/example-order.ts';
-import { openApi } from '../src/reference/openapi.ts';
+import { exampleOrder } from '../src/pages/example-order.ts';
+import { openApi } from '../src/pages/openapi.ts';
 import { type RunningGateway, runGateway } from './running-gateway.ts';
 
 // The fixtures say what the gateway takes and answers, the OpenAPI document says it to tools: here each is held to the other.

@@ -18,7 +18,7 @@ afterAll(() => gateway?.close());
 
 /** `pnpm merchant` on the running gateway's database: its exit code and its lines. */
 function merchant(...args: string[]) {
-  return runProgram('src/merchant.ts', args, { PATH: process.env.PATH, DATABASE_URL: gateway.databaseUrl });
+  return runProgram('src/cli/merchant.ts', args, { PATH: process.env.PATH, DATABASE_URL: gateway.databaseUrl });
 }
 
 async function statusWith(clientId: string, clientSecret: string, order = validOrderInput()): Promise<number> {

@@ -134,7 +134,7 @@ test('SIGHUP, as of a terminal that was closed, stops PostgreSQL too', async () 
 
 test.each([
   ['the gateway', 'src/main.ts', []],
-  ['a merchant command', 'src/merchant.ts', ['list']],
+  ['a merchant command', 'src/cli/merchant.ts', ['list']],
 ])(
   '%s that is told to end while PostgreSQL starts leaves none behind',
   async (_, script, args) => {
@@ -157,13 +157,17 @@ test.each([
 test('a merchant can be made while the gateway runs and while it does not, and works at once', async () => {
   const dataDir = await newDataDir();
   const before = await runProgram(
-    'src/merchant.ts',
+    'src/cli/merchant.ts',
     ['create', '--name', 'Early Shop', '--json'],
     environment(dataDir),
   );
   expect(before.code).toBe(0);
   const gateway = await startProcess(dataDir);
-  const during = await runProgram('src/merchant.ts', ['create', '--name', 'Late Shop', '--json'], environment(dataDir));
+  const during = await runProgram(
+    'src/cli/merchant.ts',
+    ['create', '--name', 'Late Shop', '--json'],
+    environment(dataDir),
+  );
   for (const { stdout } of [before, during]) {
     const { client_id: clientId, client_secret: clientSecret } = JSON.parse(stdout);
     const created = await postOrder({ url: gateway.url, credentials: { clientId, clientSecret } });

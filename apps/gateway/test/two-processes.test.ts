@@ -35,7 +35,7 @@ function statusesWith(clientSecret: string): Promise<number[]> {
 }
 
 async function merchant(...args: string[]): Promise<string> {
-  const { code, stdout, stderr } = await runProgram('src/merchant.ts', args, environment(dataDir));
+  const { code, stdout, stderr } = await runProgram('src/cli/merchant.ts', args, environment(dataDir));
   expect([code, stderr]).toEqual([0, '']);
   return stdout;
 }

@@ -62,7 +62,7 @@ async function runMerchantCommand(
   env: NodeJS.ProcessEnv,
   signal: AbortSignal,
 ): Promise<string> {
-  const args = [join(gatewayFolder, 'merchant.ts'), ...words];
+  const args = [join(gatewayFolder, 'cli/merchant.ts'), ...words];
   const { stdout } = await promisify(execFile)(process.execPath, args, { env, signal, timeout: merchantTimeoutMs });
   return stdout;
 }
