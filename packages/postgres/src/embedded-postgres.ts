@@ -24,7 +24,7 @@ import {
   runsCluster,
   shutDown,
 } from './embedded-process.ts';
-import { DatabaseFault } from './statement-error.ts';
+import { DatabaseFault } from './errors.ts';
 
 // A start takes under a second, crash recovery of a busy server some seconds.
 const startLimitMs = 30_000;
