@@ -10,11 +10,16 @@ import { startDevPostgres } from '../src/dev-postgres.ts';
 /** The environment variable with the URL of the server that all test files of a run share. */
 export const testServerVariable = 'TEST_POSTGRES_URL';
 
+/** Fills the database of a URL, and closes its connections. */
+export type Prepare = (url: string) => Promise<void>;
+
 export type TestServer = {
   /** The URL of an empty database. */
   readonly url: string;
   /** The folder with data and log. */
   readonly dataDir: string;
+  /** As {@link createTestDatabase}, on this server. */
+  createDatabase(prepare?: Prepare): Promise<TestDatabase>;
   /** Stops the server and removes its folder. */
   stop(): Promise<void>;
 };
@@ -51,7 +56,11 @@ export async function startTestServer(settings: Readonly<Record<string, string>>
   };
   try {
     const { url, stop } = await startDevPostgres({ dataDir, settings });
-    return { url, dataDir, stop: () => stop().finally(removeFolder) };
+    return {
+      ...{ url, dataDir },
+      createDatabase: (prepare) => createDatabase(url, prepare),
+      stop: () => stop().finally(removeFolder),
+    };
   } catch (error) {
     await removeFolder();
     throw error;
@@ -62,10 +71,14 @@ export async function startTestServer(settings: Readonly<Record<string, string>>
  * Creates a database on the server that the test run shares: an empty one, or a copy of a template that `prepare` made. The
  * template is made once a run, under the function's name.
  */
-export async function createTestDatabase(prepare?: (url: string) => Promise<void>): Promise<TestDatabase> {
+export async function createTestDatabase(prepare?: Prepare): Promise<TestDatabase> {
   const serverUrl = process.env[testServerVariable];
   if (serverUrl === undefined)
     throw new Error(`${testServerVariable} is not set: run vitest with the package's config`);
+  return createDatabase(serverUrl, prepare);
+}
+
+async function createDatabase(serverUrl: string, prepare: Prepare | undefined): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
   await onServer(serverUrl, async (session) => {
     const template = prepare === undefined ? 'template0' : await openTemplate(serverUrl, session, prepare);
@@ -80,11 +93,7 @@ export async function createTestDatabase(prepare?: (url: string) => Promise<void
   };
 }
 
-async function openTemplate(
-  serverUrl: string,
-  session: postgres.Sql,
-  prepare: (url: string) => Promise<void>,
-): Promise<string> {
+async function openTemplate(serverUrl: string, session: postgres.Sql, prepare: Prepare): Promise<string> {
   const name = `template_${prepare.name}`;
   // Any number. The lock goes with the session.
   await session`select pg_advisory_lock(1)`;

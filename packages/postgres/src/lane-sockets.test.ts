@@ -3,12 +3,12 @@ import { writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { startTestServer, type TestServer } from '@gateway/dev-postgres/testing';
 import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { startRelay } from '../testing/relay.ts';
 import { selfSigned } from '../testing/self-signed.ts';
-import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
 import { openLane } from './lane.ts';
 import { migrateDatabase } from './migrate.ts';
 import { StatementTimeout, statementFailure, withoutValues } from './statement-error.ts';
@@ -17,11 +17,11 @@ import { statementsOnWire } from './wire-connection.ts';
 const host = 'localhost';
 const certificate = selfSigned(host);
 
-let plain: ThrowawayPostgres;
-let secure: ThrowawayPostgres;
+let plain: TestServer;
+let secure: TestServer;
 
 beforeAll(async () => {
-  [plain, secure] = await Promise.all([startThrowawayPostgres(), startThrowawayPostgres()]);
+  [plain, secure] = await Promise.all([startTestServer(), startTestServer()]);
   const admin = postgres(secure.url, { max: 1 });
   const [row] = await admin`show data_directory`;
   const folder = String(row?.data_directory);

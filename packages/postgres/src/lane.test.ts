@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { startTestServer } from '@gateway/dev-postgres/testing';
 import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
@@ -122,7 +123,7 @@ test('of several hosts the first that is there is taken, and where none is, nobo
 });
 
 test('of several hosts one that the URL does not want for its session is left for the next', async () => {
-  const other = await startThrowawayPostgres();
+  const other = await startTestServer();
   onTestFinished(() => other.stop());
   for (const { url } of [other, server]) await runQuery(url, "create role writer login password 'writer'");
   await runQuery(other.url, 'alter role writer set default_transaction_read_only = on');

@@ -1,22 +1,17 @@
-import { randomBytes } from 'node:crypto';
-import { startTestServer } from '@gateway/dev-postgres/testing';
-import { runQuery } from './run-query.ts';
+import { createTestDatabase, type TestDatabase } from '@gateway/dev-postgres/testing';
 
-export type ThrowawayPostgres = {
-  /** A `postgres://` URL of the first, empty database. */
-  url: string;
-  /** Makes an empty database and returns its URL. It goes when the server goes. */
-  createDatabase(): Promise<string>;
-  stop(): Promise<void>;
-};
+export type ThrowawayPostgres = { url: string; createDatabase(): Promise<string>; stop(): Promise<void> };
 
-/** Starts a server of its own. To be replaced by `createTestDatabase` and `startTestServer` of `@gateway/dev-postgres/testing`. */
+/** Goes with its last user: `createTestDatabase` and `createMigratedDatabase` replace it. */
 export async function startThrowawayPostgres(): Promise<ThrowawayPostgres> {
-  const { url, stop } = await startTestServer();
+  const databases: TestDatabase[] = [];
   const createDatabase = async () => {
-    const name = `test_${randomBytes(8).toString('hex')}`;
-    await runQuery(url, `create database ${name} template template0`);
-    return new URL(`/${name}`, url).href;
+    const database = await createTestDatabase();
+    databases.push(database);
+    return database.url;
   };
-  return { url, createDatabase, stop };
+  const stop = async () => {
+    for (const { drop } of databases.splice(0)) await drop();
+  };
+  return { url: await createDatabase(), createDatabase, stop };
 }
