@@ -1,9 +1,9 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Credentials } from '@gateway/fixtures/fill-call';
 import { startEmbeddedPostgres } from '@gateway/postgres/embedded-postgres';
 import { openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
-import type { Credentials } from '../fixtures/fill-call.ts';
 import { type GatewayAddresses, type GatewayProcess, startGatewayProcess } from '../gateway-process.ts';
 
 /** A gateway on a folder of its own, with merchants. */
