@@ -98,7 +98,7 @@ describe('failureDetail', () => {
     { kind: 'not_found' },
     { kind: 'body_too_large' },
     { kind: 'unsupported_media_type' },
-    { kind: 'rate_limited', retryAfterSeconds: 1, merchantId: 1 as MerchantId },
+    { kind: 'rate_limited', retryAfterSeconds: 1 },
     { kind: 'overloaded', retryAfterSeconds: 1 },
     { kind: 'unavailable' },
     { kind: 'deadline_exceeded' },
