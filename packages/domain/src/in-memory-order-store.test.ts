@@ -20,6 +20,6 @@ describeOrderStore('the in-memory order store', async () => {
   };
 });
 
-it('shows no orders of a merchant that has none', () => {
+it('ordersOf is empty for a merchant without orders', () => {
   expect(createInMemoryOrderStore().ordersOf(1 as MerchantId)).toStrictEqual([]);
 });

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createServiceOrderIds, idBlockSize, serviceOrderIdMax } from './order-id.ts';
+import { createServiceOrderIds, idBlockSize, serviceOrderIdMax } from './service-order-id.ts';
 
-/** A database's sequence of blocks, which several processes share. */
+/** A database sequence of blocks, shared by several processes. */
 function createBlockSequence() {
   let reserved = 0;
   return {
@@ -14,7 +14,7 @@ function createBlockSequence() {
   };
 }
 
-/** Lets all that is due happen. */
+/** Waits until pending promises have settled. */
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 describe('createServiceOrderIds', () => {
@@ -24,21 +24,21 @@ describe('createServiceOrderIds', () => {
     expect([await ids.take(), await ids.take(), await ids.take(), await ids.take()]).toStrictEqual([1, 2, 3, 4]);
   });
 
-  it('takes blocks of 10,000 unless told otherwise', async () => {
+  it('reserves blocks of 10,000 by default', async () => {
     const ids = createServiceOrderIds(async () => 3);
 
     expect(idBlockSize).toBe(10_000);
     expect(await ids.take()).toBe(20_001);
   });
 
-  it('gives an id at once while its block lasts', async () => {
+  it('returns an id synchronously while its block lasts', async () => {
     const ids = createServiceOrderIds(createBlockSequence().reserve, 6);
     await ids.take();
 
     expect([ids.take(), ids.take(), ids.take(), ids.take(), ids.take()]).toStrictEqual([2, 3, 4, 5, 6]);
   });
 
-  it('goes on with the next block, and leaves a gap where another process took one', async () => {
+  it('continues with the next block, and leaves a gap if another process reserved one', async () => {
     const sequence = createBlockSequence();
     const ids = createServiceOrderIds(sequence.reserve, 2);
     await ids.take();
@@ -47,14 +47,14 @@ describe('createServiceOrderIds', () => {
     expect([await ids.take(), await ids.take(), await ids.take()]).toStrictEqual([2, 5, 6]);
   });
 
-  it('gives no id twice when more callers wait than a block holds', async () => {
+  it('returns no id twice if more calls wait than a block has ids', async () => {
     const ids = createServiceOrderIds(createBlockSequence().reserve, 2);
     const taken = await Promise.all(Array.from({ length: 50 }, () => ids.take()));
 
     expect(new Set(taken).size).toBe(50);
   });
 
-  it('gives no id twice and wastes no block, whatever the block size and however the calls and answers fall', async () => {
+  it('returns no id twice and wastes no block, for any block size, order of calls and delay of reservations', async () => {
     const bursts = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 6 });
     const delays = fc.array(fc.nat(4), { minLength: 1, maxLength: 8 });
     await fc.assert(
@@ -74,14 +74,14 @@ describe('createServiceOrderIds', () => {
         const given = await Promise.all(taken);
         expect(new Set(given).size).toBe(given.length);
         expect(given.every((id) => Number.isSafeInteger(id) && Number(id) >= 1)).toBe(true);
-        // What was used, and one block ahead.
+        // The used blocks and one ahead.
         expect(sequence.reserved()).toBeLessThanOrEqual(Math.ceil(given.length / blockSize) + 1);
       }),
       { numRuns: 200 },
     );
   });
 
-  it('gives no id twice over several processes', async () => {
+  it('returns no id twice in several processes', async () => {
     const sequence = createBlockSequence();
     const processes = [7, 7, 7].map((blockSize) => createServiceOrderIds(sequence.reserve, blockSize));
     const taken: unknown[] = [];
@@ -92,7 +92,7 @@ describe('createServiceOrderIds', () => {
     expect(new Set(taken).size).toBe(120);
   });
 
-  it('fetches the next block once, when half of the current one is used', async () => {
+  it('reserves the next block once, when half of the current one is used', async () => {
     const sequence = createBlockSequence();
     const ids = createServiceOrderIds(sequence.reserve, 10);
     const reservedAfter: number[] = [];
@@ -106,7 +106,7 @@ describe('createServiceOrderIds', () => {
     expect(sequence.reserved()).toBe(2);
   });
 
-  it('reserves one block for all who wait for the first', async () => {
+  it('reserves one block for all calls that wait for the first', async () => {
     const sequence = createBlockSequence();
     const ids = createServiceOrderIds(sequence.reserve, 100);
     await Promise.all(Array.from({ length: 40 }, () => ids.take()));
@@ -114,7 +114,7 @@ describe('createServiceOrderIds', () => {
     expect(sequence.reserved()).toBe(1);
   });
 
-  it('rejects all who wait when a block cannot be reserved, and works at the next try', async () => {
+  it('rejects all waiting calls if a reservation fails, and works at the next call', async () => {
     let fails = true;
     const ids = createServiceOrderIds(async () => {
       if (fails) throw new Error('not reached');
@@ -128,20 +128,20 @@ describe('createServiceOrderIds', () => {
     expect(await ids.take()).toBe(1);
   });
 
-  it('tells all who wait why there is no block, and asks again at the next try', async () => {
-    const answers = ['unavailable', 'overloaded', 1] as const;
+  it('returns to all waiting calls why there is no block, and reserves again at the next call', async () => {
+    const results = ['unavailable', 'overloaded', 1] as const;
     let reservations = 0;
-    const ids = createServiceOrderIds(async () => answers[reservations++] ?? 2, 4);
+    const ids = createServiceOrderIds(async () => results[reservations++] ?? 2, 4);
 
     expect(await Promise.all([ids.take(), ids.take()])).toStrictEqual(['unavailable', 'unavailable']);
     expect(await ids.take()).toBe('overloaded');
     expect(await ids.take()).toBe(1);
   });
 
-  it('goes on with its block when the next one is refused, and asks again', async () => {
-    const answers = [1, 'unavailable', 2] as const;
+  it('continues with its block if the next one is unavailable, and reserves again', async () => {
+    const results = [1, 'unavailable', 2] as const;
     let reservations = 0;
-    const ids = createServiceOrderIds(async () => answers[reservations++] ?? 'overloaded', 2);
+    const ids = createServiceOrderIds(async () => results[reservations++] ?? 'overloaded', 2);
 
     expect(await ids.take()).toBe(1);
     expect(ids.take()).toBe(2);
@@ -149,12 +149,12 @@ describe('createServiceOrderIds', () => {
     expect(await ids.take()).toBe(3);
   });
 
-  it('goes on with its block when the next one cannot be fetched ahead, and tries again', async () => {
-    const answers = [Promise.resolve(1), Promise.reject(new Error('not reached')), Promise.resolve(2)];
+  it('continues with its block if reserving ahead fails, and reserves again', async () => {
+    const results = [Promise.resolve(1), Promise.reject(new Error('not reached')), Promise.resolve(2)];
     let reservations = 0;
     const ids = createServiceOrderIds(() => {
       reservations += 1;
-      return answers[reservations - 1] ?? Promise.reject(new Error('asked too often'));
+      return results[reservations - 1] ?? Promise.reject(new Error('reserved too often'));
     }, 4);
     await ids.take();
     expect(ids.take()).toBe(2);
@@ -167,7 +167,7 @@ describe('createServiceOrderIds', () => {
     expect(await ids.take()).toBe(5);
   });
 
-  it('hands out ids up to 2^53 - 1', async () => {
+  it('returns ids up to 2^53 - 1', async () => {
     const ids = createServiceOrderIds(async () => serviceOrderIdMax, 1);
 
     expect(serviceOrderIdMax).toBe(2 ** 53 - 1);
@@ -181,19 +181,19 @@ describe('createServiceOrderIds', () => {
     [Number.NaN, 10],
     [2 ** 53, 1],
     [Math.floor(serviceOrderIdMax / 10_000) + 1, 10_000],
-  ])('refuses the block %d of %i ids: no id lies outside 1 to 2^53 - 1', async (block, blockSize) => {
+  ])('rejects the block %d of %i ids, which has ids outside 1 to 2^53 - 1', async (block, blockSize) => {
     const ids = createServiceOrderIds(async () => block, blockSize);
 
     await expect(ids.take()).rejects.toThrow(RangeError);
   });
 
-  it('takes the last block that fits', async () => {
+  it('accepts the last block that fits', async () => {
     const ids = createServiceOrderIds(async () => Math.floor(serviceOrderIdMax / 10_000), 10_000);
 
     expect(await ids.take()).toBe(9_007_199_254_730_001);
   });
 
-  it('works at the next try after a block that it refused', async () => {
+  it('works at the next call after a rejected block', async () => {
     const blocks = [0, 1];
     const ids = createServiceOrderIds(async () => blocks.shift() ?? 2, 4);
 

@@ -1,4 +1,7 @@
-import type { OrderFields } from '../src/order.ts';
+import { randomBytes } from 'node:crypto';
+import type { MerchantId } from '../src/merchant.ts';
+import { type Order, type OrderFields, openOrder } from '../src/order.ts';
+import { createOrderToken } from '../src/order-token.ts';
 import { type OrderInput, parseOrder } from '../src/parse-order.ts';
 
 const plainOrder = {
@@ -22,16 +25,29 @@ const plainOrder = {
 
 type PlainOrder = typeof plainOrder;
 
-/** A valid order as a merchant sends it, every field present, with some of its fields replaced by any values. */
+/** Returns a valid order as a merchant sends it, with all fields, some replaced by `overrides`. */
 export function validOrderInput<Overrides extends OrderInput = Record<never, never>>(
   overrides?: Overrides,
 ): Omit<PlainOrder, keyof Overrides> & Overrides {
   return { ...plainOrder, ...overrides } as Omit<PlainOrder, keyof Overrides> & Overrides;
 }
 
-/** The same order after `parseOrder`. Throws when the overrides make it invalid: that is a mistake in the test. */
+/** Returns the same order after `parseOrder`. Throws if the overrides make it invalid, which is a mistake in the test. */
 export function validOrderFields(overrides?: OrderInput): OrderFields {
   const parsed = parseOrder(validOrderInput(overrides));
   if (parsed.ok) return parsed.value;
   throw new Error(`not a valid order: ${parsed.failure.map(({ field, code }) => `${field} ${code}`).join(', ')}`);
+}
+
+let ordersMade = 0;
+
+/** Returns a new order with a token, a service order id and a creation time of its own. */
+export function newOrder(merchantId: MerchantId, overrides?: OrderInput): Order {
+  ordersMade += 1;
+  return openOrder(validOrderFields(overrides), {
+    merchantId,
+    serviceOrderId: 1_000_000 + ordersMade,
+    orderToken: createOrderToken(randomBytes),
+    createdAtMs: 1_795_208_000_000 + ordersMade,
+  });
 }

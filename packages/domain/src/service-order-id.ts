@@ -1,24 +1,24 @@
-/** The greatest integer that every JSON reader holds exactly: 2^53 - 1. */
+/** The largest integer that every JSON parser reads exactly: 2^53 - 1. */
 export const serviceOrderIdMax = Number.MAX_SAFE_INTEGER;
 
-/** How many ids a process takes from the database at once: at 10,000 orders a second, one reservation a second. */
+/** Ids that a process reserves at once: one reservation a second at 10,000 orders a second. */
 export const idBlockSize = 10_000;
 
-/** Why no block could be reserved: the storage could not be reached, or has no room for another connection. */
+/** Why no block was reserved: the database was not reachable, or accepted no more connections. */
 export type NoIdBlock = 'unavailable' | 'overloaded';
 
-/** Reserves the next block for this process alone and gives its number, counted from 1. Rejects only for bugs. */
+/** Reserves the next block for this process and returns its number, counted from 1. Rejects only because of a bug. */
 export type ReserveIdBlock = () => Promise<number | NoIdBlock>;
 
-/** Where new orders get their ids. */
+/** Assigns ids to new orders. */
 export interface ServiceOrderIds {
-  /** The next id: at once while the block lasts, else when the next block is there. Rejects only for bugs. */
+  /** Returns the next id, or a promise of it if the next block has to be reserved first. Rejects only because of a bug. */
   take(): number | Promise<number | NoIdBlock>;
 }
 
 /**
- * Hands out service order ids from reserved blocks: positive, never twice over any number of processes, with gaps where a
- * process ended. The next block is fetched when half of the current one is used, so that hardly any call waits for it.
+ * Assigns service order ids from reserved blocks: positive, never the same twice in any number of processes, with gaps where a
+ * process ended. Reserves the next block when half of the current one is used, so that calls rarely wait for it.
  */
 export function createServiceOrderIds(reserveBlock: ReserveIdBlock, blockSize = idBlockSize): ServiceOrderIds {
   let next = 1;
@@ -43,7 +43,7 @@ export function createServiceOrderIds(reserveBlock: ReserveIdBlock, blockSize = 
     const awaited = fetchFollowing();
     const first = await awaited;
     if (typeof first !== 'number') return first;
-    // Many may have waited for the same block: the first of them puts it in place, once; the others find it there, or used up.
+    // Several calls may wait for the same block. The first one switches to it; for the others it is current, or used up.
     if (awaited === following) {
       next = first;
       end = first + blockSize;
@@ -64,7 +64,7 @@ export function createServiceOrderIds(reserveBlock: ReserveIdBlock, blockSize = 
 function firstIdOf(block: number, blockSize: number): number {
   const first = (block - 1) * blockSize + 1;
   if (!Number.isSafeInteger(block) || block < 1 || first + blockSize - 1 > serviceOrderIdMax) {
-    throw new RangeError(`id block ${block} lies outside 1 to 2^53 - 1`);
+    throw new RangeError(`id block ${block} is outside 1 to 2^53 - 1`);
   }
   return first;
 }
