@@ -1,4 +1,5 @@
-import { demoBanner, keepDemoMerchant } from './cli/demo-merchant.ts';
+import { pathPrefixOf } from '@gateway/domain/payment-link';
+import { createDemoOrder, demoBanner, findOrCreateDemoMerchant } from './cli/demo-merchant.ts';
 import { type Config, readConfig, startUsage } from './config.ts';
 import { openDatabase } from './database.ts';
 import { openGateway } from './gateway.ts';
@@ -29,14 +30,17 @@ await run(async () => {
     grpc_address: `${gateway.host}:${gateway.grpcPort}`,
     base_url: gateway.baseUrl,
   });
-  if (demoMerchant !== undefined) process.stderr.write(demoBanner(demoMerchant, gateway.baseUrl));
+  if (demoMerchant === undefined) return;
+  const url = `http://${gateway.host}:${gateway.httpPort}${pathPrefixOf(gateway.baseUrl)}`;
+  const paymentLink = await createDemoOrder(url, demoMerchant);
+  process.stderr.write(demoBanner(demoMerchant, gateway.baseUrl, paymentLink));
 });
 
 async function open(config: Config, log: Log) {
   const database = await openDatabase(config, log);
   try {
     // Before the doors open: from "ready" on nothing but a signal ends the process.
-    const demoMerchant = database.embedded ? await keepDemoMerchant(database.url, config.dataDir) : undefined;
+    const demoMerchant = database.embedded ? await findOrCreateDemoMerchant(database.url, config.dataDir) : undefined;
     const gateway = await openGateway({ ...config, databaseUrl: database.url }, log);
     return { database, demoMerchant, gateway };
   } catch (error) {
