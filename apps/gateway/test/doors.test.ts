@@ -128,7 +128,7 @@ describe('POST /order', () => {
     await expect.poll(() => gateway.calls.length).toBe(before + 1);
     expect(gateway.calls.at(-1)).toEqual({
       request_id: 'logged-1',
-      door: 'json',
+      protocol: 'json',
       merchant_id: 1,
       code: 'created',
       duration_ms: expect.any(Number),

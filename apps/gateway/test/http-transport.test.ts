@@ -115,14 +115,14 @@ test.each([
       expect(await response.json()).toMatchObject({ status, request_id: response.headers.get('x-request-id') });
     }
   }
-  expect(gateway.faults).toEqual([]);
+  expect(gateway.errors).toEqual([]);
 });
 
 test('QUERY without a media type is no fault where a method of the service is', async () => {
   expect(await exchange(`QUERY ${createOrderPath} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`)).not.toMatch(
     /^HTTP\/1\.1 5/,
   );
-  expect(gateway.faults).toEqual([]);
+  expect(gateway.errors).toEqual([]);
 });
 
 test.each([
@@ -299,7 +299,7 @@ test('a body that ends early is no hang and no fault', async () => {
   socket.on('error', () => {});
   socket.end(`${orderHead('content-length: 100')}{"order_id":`);
   await once(socket.resume(), 'close', { signal: AbortSignal.timeout(20_000) });
-  expect(gateway.faults).toEqual([]);
+  expect(gateway.errors).toEqual([]);
 });
 
 test('answers that are given while the gateway closes say that the connection ends', async () => {

@@ -140,7 +140,7 @@ describe('GET /payment/{order_token} of an unknown link', () => {
       expect(status).toBe(404);
       expect(text).toContain(pageTexts.en.unknownTitle);
       expect(text).not.toContain('<script>');
-      expect(gateway.faults).toEqual([]);
+      expect(gateway.errors).toEqual([]);
     },
   );
 
@@ -155,7 +155,7 @@ describe('GET /payment/{order_token} of an unknown link', () => {
         expect(withoutDate(headers)).toEqual(withoutDate(first?.headers));
       }
     }
-    expect(gateway.faults).toEqual([]);
+    expect(gateway.errors).toEqual([]);
   });
 
   test.each([unknownToken, '%zz'])('404: %j is a problem document with Accept: application/json', async (token) => {

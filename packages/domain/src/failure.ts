@@ -1,5 +1,4 @@
 import type { FieldError } from './field-rules.ts';
-import type { MerchantId } from './merchant.ts';
 import type { OrderFieldName } from './order-fields.ts';
 
 interface FailureFacts {
@@ -49,6 +48,12 @@ export const failures = {
     httpStatus: 405,
     grpcStatus: null,
     when: 'The path exists and takes the methods that the Allow header names.',
+  },
+  request_timeout: {
+    title: 'Request timeout',
+    httpStatus: 408,
+    grpcStatus: null,
+    when: 'The headers or the body came too slowly. Send the request again on a new connection.',
   },
   order_id_conflict: {
     title: 'The order_id belongs to another order',
@@ -110,8 +115,7 @@ type TellingFailure =
   | { readonly kind: 'order_id_conflict'; readonly fields: readonly OrderFieldName[] }
   | { readonly kind: 'malformed_json'; readonly reason: string }
   | { readonly kind: 'method_not_allowed'; readonly allow: string }
-  /** Whose share is used up is told to the log alone. */
-  | { readonly kind: 'rate_limited'; readonly retryAfterSeconds: number; readonly merchantId: MerchantId }
+  | { readonly kind: 'rate_limited'; readonly retryAfterSeconds: number }
   | { readonly kind: 'overloaded'; readonly retryAfterSeconds: number };
 
 /** A refusal as a value. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Credentials } from '@gateway/domain/credentials';
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import { createMerchant, openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
-import { messageOf, StartError } from '../run.ts';
+import { messageOf, StartError } from '../process.ts';
 
 /** The demo merchant's credentials for the next start, readable only by the owner. */
 const fileName = 'demo-merchant.json';

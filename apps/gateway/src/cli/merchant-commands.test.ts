@@ -1,7 +1,7 @@
 import type { MerchantAccounts } from '@gateway/postgres/merchant-accounts';
 import { type Command, CommanderError } from 'commander';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { StartError } from '../run.ts';
+import { StartError } from '../process.ts';
 import { merchantCommands } from './merchant-commands.ts';
 
 const clientId = 'app_0123456789abcdefghijklmn';

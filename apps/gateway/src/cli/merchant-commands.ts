@@ -4,7 +4,7 @@ import { merchantNameRule } from '@gateway/domain/merchant';
 import { type ChecksumMode, checksumModes } from '@gateway/domain/order-checksum';
 import type { MerchantAccounts } from '@gateway/postgres/merchant-accounts';
 import { Argument, Command } from 'commander';
-import { StartError } from '../run.ts';
+import { StartError } from '../process.ts';
 
 /** What a command does once the database is open. */
 export type WorkWithAccounts = (accounts: MerchantAccounts) => Promise<void>;

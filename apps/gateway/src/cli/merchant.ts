@@ -1,7 +1,7 @@
 import { openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
 import { readConfig } from '../config.ts';
 import { openDatabase } from '../database.ts';
-import { messageOf, onStopSignal, run, StartError } from '../run.ts';
+import { messageOf, onStopSignal, run, StartError } from '../process.ts';
 import { merchantCommands, type WorkWithAccounts } from './merchant-commands.ts';
 
 await run(async () => {

@@ -4,7 +4,7 @@ import { formatAmount } from '@gateway/domain/money';
 import { formatCreatedAt, type OrderStatus } from '@gateway/domain/order';
 import { hostOf, wayBack } from '@gateway/domain/way-back';
 import { html } from 'hono/html';
-import type { PaymentLinkFacts } from '../find-order.ts';
+import type { PaymentLinkFacts } from '../orders/find-order.ts';
 import { type Html, htmlPage } from './html-page.ts';
 import { localAmount, localTime, type PageLanguage, type PageTexts, pageTexts } from './localization.ts';
 import { paymentPageStyle } from './styles.ts';
