@@ -170,8 +170,8 @@ function tooManySecrets(clientId: string): StartError {
 }
 
 function parseName(text: string): string {
-  const fault = textError(merchantNameRule, text);
-  if (fault !== undefined) throw new StartError(`--name ${fault.message}.`);
+  const error = textError(merchantNameRule, text);
+  if (error !== undefined) throw new StartError(`--name ${error.message}.`);
   return text;
 }
 
