@@ -79,7 +79,7 @@ test('the numbers and lists in the sentences of the docs are correct', async () 
   expect(orders).toContain(`: ${orderCurrencyCodes.length} codes`);
   expect(operations).toContain(`a client has up to ${liveSecretsMax} that work`);
   expect(operations).toContain(`A call has ${callTimeoutMs / 1_000} seconds in all`);
-  expect(operations).toContain(`calls under way get ${drainTimeoutMs / 1_000} seconds to finish`);
+  expect(operations).toContain(`calls in flight get ${drainTimeoutMs / 1_000} seconds to finish`);
   expect(operations).toContain(`run the gateway itself: \`${manifest.scripts.start}\``);
   const languages = new Intl.DisplayNames('en', { type: 'language' });
   const names = pageLanguages.map((language) => languages.of(language) ?? language);

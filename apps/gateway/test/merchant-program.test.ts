@@ -4,8 +4,8 @@ import { createGrpcTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
 import { checksumOf } from '@gateway/domain/order-checksum';
-import { validOrderFields, validOrderInput } from '@gateway/domain/testing/order-fields';
-import { type MerchantAccounts, openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
+import { validOrderFields, validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { type MerchantAccounts, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runProgram } from './gateway-process.ts';
@@ -15,7 +15,7 @@ let gateway: RunningGateway;
 let accounts: MerchantAccounts;
 beforeAll(async () => {
   gateway = await runGateway();
-  accounts = openMerchantAccounts(gateway.databaseUrl);
+  accounts = openMerchantAccounts({ url: gateway.databaseUrl });
 });
 afterAll(async () => {
   await accounts?.close();

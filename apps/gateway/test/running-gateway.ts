@@ -3,8 +3,8 @@ import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_ser
 import { parseCheckoutTemplate } from '@gateway/domain/checkout-link';
 import type { Credentials } from '@gateway/domain/credentials';
 import { parseBaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
-import { validOrderInput } from '@gateway/domain/testing/order-fields';
-import { createMerchant } from '@gateway/postgres/merchant-accounts';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { migrateDatabase } from '@gateway/postgres/migrate';
 import { startThrowawayPostgres } from '@gateway/postgres/testing/throwaway-postgres';
 import { type Gateway, openGateway } from '../src/gateway.ts';

@@ -3,7 +3,7 @@ import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Credentials } from '@gateway/domain/credentials';
 import type { BaseUrl } from '@gateway/domain/payment-link';
-import { createMerchant, openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
+import { createMerchant, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { messageOf, StartError } from '../process.ts';
 
 /** The demo merchant's credentials for the next start, readable only by the owner. */
@@ -27,7 +27,7 @@ async function findDemoMerchant(databaseUrl: string, path: string): Promise<Cred
   const text = await readFile(path, 'utf8').catch(() => '');
   const { clientId, clientSecret } = parseObject(text);
   if (typeof clientId !== 'string' || typeof clientSecret !== 'string') return undefined;
-  const accounts = openMerchantAccounts(databaseUrl);
+  const accounts = openMerchantAccounts({ url: databaseUrl });
   try {
     return (await accounts.listSecrets(clientId)) === undefined ? undefined : { clientId, clientSecret };
   } finally {

@@ -1,4 +1,4 @@
-import type { MerchantAccounts } from '@gateway/postgres/merchant-accounts';
+import type { MerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { type Command, CommanderError } from 'commander';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { StartError } from '../process.ts';

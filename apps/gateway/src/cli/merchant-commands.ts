@@ -1,8 +1,7 @@
 import { isClientId, liveSecretsMax } from '@gateway/domain/credentials';
-import { textFault } from '@gateway/domain/field-rules';
-import { merchantNameRule } from '@gateway/domain/merchant';
-import { type ChecksumMode, checksumModes } from '@gateway/domain/order-checksum';
-import type { MerchantAccounts } from '@gateway/postgres/merchant-accounts';
+import { textError } from '@gateway/domain/field-rules';
+import { type ChecksumMode, checksumModes, merchantNameRule } from '@gateway/domain/merchant';
+import type { MerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { Argument, Command } from 'commander';
 import { StartError } from '../process.ts';
 
@@ -171,8 +170,8 @@ function tooManySecrets(clientId: string): StartError {
 }
 
 function parseName(text: string): string {
-  const fault = textFault(merchantNameRule, text);
-  if (fault !== undefined) throw new StartError(`--name ${fault.told}.`);
+  const error = textError(merchantNameRule, text);
+  if (error !== undefined) throw new StartError(`--name ${error.message}.`);
   return text;
 }
 

@@ -1,4 +1,4 @@
-import { openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
+import { openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { readConfig } from '../config.ts';
 import { openDatabase } from '../database.ts';
 import { messageOf, onStopSignal, run, StartError } from '../process.ts';
@@ -18,7 +18,7 @@ async function withAccounts(work: WorkWithAccounts): Promise<void> {
 
 async function openAndWork(work: WorkWithAccounts): Promise<void> {
   const database = await openDatabase(readConfig(process.env));
-  const accounts = openMerchantAccounts(database.url);
+  const accounts = openMerchantAccounts({ url: database.url });
   try {
     await work(accounts);
   } catch (error) {
