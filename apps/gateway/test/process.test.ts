@@ -267,6 +267,6 @@ test('a start that can not keep its demo merchant ends before the doors open, an
   const { code, stdout, stderr } = await runProgram('src/main.ts', [], environment(dataDir));
   expect(code).toBe(1);
   expect(stdout).toBe('');
-  expect(stderr).toMatch(/^The demo merchant could not be made or found in [^\n]+: EISDIR[^\n]+\n$/);
+  expect(stderr).toMatch(/^The demo merchant in [^\n]+ could not be found or created: EISDIR[^\n]+\n$/);
   await expect(postgresPid(dataDir)).rejects.toThrow();
 }, 120_000);

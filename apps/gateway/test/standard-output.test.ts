@@ -21,7 +21,7 @@ async function startWith(stdout: 'pipe' | number) {
     told += piece;
   });
   // The banner on standard error comes once the gateway is ready; the line that says so may be lost.
-  const address = () => /The gateway serves (\S+)\. Demo merchant/.exec(told)?.[1] ?? '';
+  const address = () => /The gateway is running at (\S+)\. Press/.exec(told)?.[1] ?? '';
   await expect.poll(address).not.toBe('');
   const url = address();
   return {
