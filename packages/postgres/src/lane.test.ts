@@ -123,11 +123,13 @@ test('of several hosts the first that is there is taken, and where none is, nobo
 });
 
 test('of several hosts one that the URL does not want for its session is left for the next', async () => {
-  const other = await startTestServer();
-  onTestFinished(() => other.stop());
-  for (const { url } of [other, server]) await runQuery(url, "create role writer login password 'writer'");
+  const [other, wanted] = await Promise.all([startTestServer(), startTestServer()]);
+  onTestFinished(async () => {
+    await Promise.all([other.stop(), wanted.stop()]);
+  });
+  for (const { url } of [other, wanted]) await runQuery(url, "create role writer login password 'writer'");
   await runQuery(other.url, 'alter role writer set default_transaction_read_only = on');
-  const own = Object.assign(new URL(server.url), { username: 'writer', password: 'writer' });
+  const own = Object.assign(new URL(wanted.url), { username: 'writer', password: 'writer' });
   const url = `${own.href.replace(own.host, `${new URL(other.url).host},${own.host}`)}?target_session_attrs=read-write`;
   const lane = openLane({ url, applicationName: 'read-write', connectionsMax: 1 }, (db) => db);
   onTestFinished(() => lane.close());
