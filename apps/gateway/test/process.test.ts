@@ -229,7 +229,7 @@ test('a taken port, a database that is not there and a wrong configuration are t
   const noDatabase = await runProgram('src/main.ts', [], environment(dataDir, nowhere));
   expect(noDatabase.code).toBe(1);
   expect(noDatabase.stderr).toBe(
-    `The database 127.0.0.1:1/x can't be used: there is no connection to the database: ECONNREFUSED\n`,
+    `The database 127.0.0.1:1/x can't be used: no connection to the database: ECONNREFUSED\n`,
   );
   const variables = { HTTP_PORT: 'x', BASE_URL: 'ftp://x', DATABASE_URL: 'y' };
   const wrong = await runProgram('src/main.ts', [], environment(dataDir, variables));

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startDevPostgres } from '@gateway/dev-postgres';
-import { openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
+import { openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import type { Credentials } from '../fixtures/fill-call.ts';
 import { type GatewayAddresses, type GatewayProcess, startGatewayProcess } from '../gateway-process.ts';
 
@@ -58,7 +58,7 @@ function portOf(url: string): number {
 
 /** As the merchant command makes them, without a process for each. */
 async function createMerchants(databaseUrl: string, count: number): Promise<Credentials[]> {
-  const accounts = openMerchantAccounts(databaseUrl);
+  const accounts = openMerchantAccounts({ url: databaseUrl });
   try {
     const made: Credentials[] = [];
     for (let number = 1; number <= count; number += 1) {
