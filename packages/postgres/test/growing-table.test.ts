@@ -1,6 +1,6 @@
 import type { TestDatabase } from '@gateway/dev-postgres/testing';
 import type { MerchantId } from '@gateway/domain/merchant';
-import { newOrder } from '@gateway/domain/testing/new-order';
+import { newOrder } from '@gateway/domain/testing/sample-orders';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openOrderStore } from '../src/order-store.ts';
