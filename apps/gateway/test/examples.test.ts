@@ -3,6 +3,7 @@ import { copyFile, mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { leftOut } from '../../../tools/left-out.ts';
 import { credentialHeaders, type RunningGateway, runGateway } from './running-gateway.ts';
 
 const examplesFolder = join(import.meta.dirname, '../../../docs/examples');
@@ -83,10 +84,7 @@ describe('the example in', () => {
   );
 });
 
-if (absent.length > 0) {
-  const languages = absent.map(({ language }) => language).join(', ');
-  process.stderr.write(`\nLEFT OUT: the examples in ${languages}, which this machine can't run.\n\n`);
-}
+for (const { language } of absent) leftOut(`the example in ${language}`, 'this machine can not run it');
 
 test(`run on this machine: ${present.map(({ language }) => language).join(', ')}; left out: ${absent.map(({ language }) => language).join(', ') || 'none'}`, () => {
   const languages: readonly string[] = present.map(({ language }) => language);
