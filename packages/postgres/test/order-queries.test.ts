@@ -1,16 +1,16 @@
+import type { TestDatabase } from '@gateway/dev-postgres/testing';
 import type { MerchantId } from '@gateway/domain/merchant';
 import { newOrder } from '@gateway/domain/testing/sample-orders';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
-import { migrateDatabase } from './migrate.ts';
-import { openOrderStore, type PostgresOrderStore } from './order-store.ts';
+import { openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
+import { createMigratedDatabase } from '../testing/migrated-database.ts';
 
 // What the look-ups find is told by the suite for all stores, in order-store.test.ts; this is how they stand trouble.
 
 const enoughMs = 20_000;
 
-let server: ThrowawayPostgres;
+let database: TestDatabase;
 let sql: postgres.Sql;
 let store: PostgresOrderStore;
 const merchantId = 1 as MerchantId;
@@ -19,11 +19,10 @@ const kept = newOrder(merchantId, { order_id: 'kept' });
 const found = { kind: 'found', order: kept, merchantName: 'Shop' };
 
 beforeAll(async () => {
-  server = await startThrowawayPostgres();
-  await migrateDatabase(server.url);
-  sql = postgres(server.url, { max: 2, onnotice: () => {} });
+  database = await createMigratedDatabase();
+  sql = postgres(database.url, { max: 2, onnotice: () => {} });
   await sql`insert into merchants (name, client_id) values ('Shop', 'app_000000000000000000000001')`;
-  store = openOrderStore({ url: server.url });
+  store = openOrderStore({ url: database.url });
   await store.create(kept, enoughMs);
   // Enough rows and statistics for the planner to tell one index from another.
   await Promise.all(
@@ -35,7 +34,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await store?.close();
   await sql?.end({ timeout: 1 });
-  await server?.stop();
+  await database?.drop();
 });
 
 /** Does something while nobody else can use the orders in a way that the lock forbids. */
@@ -64,7 +63,7 @@ test('a look-up that the database keeps waiting is answered at its deadline', as
 
 test('look-ups over the bound of the waiting line are refused at once', async () => {
   // A store of its own, on whose connections nothing of the test before is still under way.
-  const idle = openOrderStore({ url: server.url });
+  const idle = openOrderStore({ url: database.url });
   const outcomes = await Promise.all(Array.from({ length: 3_000 }, () => idle.findByToken(kept.orderToken, enoughMs)));
   await idle.close();
   const overloaded = outcomes.filter(({ kind }) => kind === 'overloaded');

@@ -1,31 +1,31 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createTestDatabase, startTestServer, type TestDatabase } from '@gateway/dev-postgres/testing';
 import { sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { type Client, openClient } from '../src/client.ts';
+import { ConnectionLost, StatementTimeout, statementFailure } from '../src/errors.ts';
 import { startCuttingProxy } from '../testing/cutting-proxy.ts';
 import { startDatabaseProxy } from '../testing/database-proxy.ts';
 import { runQuery } from '../testing/run-query.ts';
-import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
-import { type Client, openClient } from './client.ts';
-import { ConnectionLost, StatementTimeout, statementFailure } from './errors.ts';
 
 const cutsMin = 150;
 const callersPerClient = 6;
 
-let server: ThrowawayPostgres;
+let database: TestDatabase;
 let admin: postgres.Sql;
 
 beforeAll(async () => {
-  server = await startThrowawayPostgres();
-  admin = postgres(server.url, { max: 1 });
+  database = await createTestDatabase();
+  admin = postgres(database.url, { max: 1 });
 });
 
 afterAll(async () => {
   await admin?.end({ timeout: 1 });
-  await server?.stop();
+  await database?.drop();
 });
 
 async function connectionsOf(applicationName: string): Promise<number> {
@@ -62,7 +62,7 @@ async function failureOf(running: Promise<unknown>): Promise<unknown> {
 const selectOne = (db: PostgresJsDatabase) => db.execute(sql`select 1 as one`);
 
 test('connections cut at any moment leave no statement hanging and no connection open', async () => {
-  const proxy = await startCuttingProxy(server.url);
+  const proxy = await startCuttingProxy(database.url);
   onTestFinished(() => proxy.close());
   const clients = Array.from({ length: 6 }, () => openEcho(proxy.url, 'flapping'));
   const unexpected: unknown[] = [];
@@ -110,18 +110,20 @@ test('a connection that cannot be made is unavailable at once', async () => {
 });
 
 test('of several hosts the first that accepts the connection is used, and none keeps a statement beyond its deadline', async () => {
-  const { host } = new URL(server.url);
-  const clientOf = (hosts: string) => openTestClient(server.url.replace(host, hosts), 'hosts');
+  const { host } = new URL(database.url);
+  const clientOf = (hosts: string) => openTestClient(database.url.replace(host, hosts), 'hosts');
   expect([...(await clientOf(`127.0.0.1:1,${host}`).run(selectOne))]).toEqual([{ one: 1 }]);
   expect(await failureOf(clientOf('127.0.0.1:1,127.0.0.1:2').run(selectOne))).toBe('timeout');
 }, 20_000);
 
 test('of several hosts one whose session is not what the URL asks for is passed over', async () => {
-  const other = await startThrowawayPostgres();
-  onTestFinished(() => other.stop());
-  for (const { url } of [other, server]) await runQuery(url, "create role writer login password 'writer'");
+  const [other, wanted] = await Promise.all([startTestServer(), startTestServer()]);
+  onTestFinished(async () => {
+    await Promise.all([other.stop(), wanted.stop()]);
+  });
+  for (const { url } of [other, wanted]) await runQuery(url, "create role writer login password 'writer'");
   await runQuery(other.url, 'alter role writer set default_transaction_read_only = on');
-  const own = Object.assign(new URL(server.url), { username: 'writer', password: 'writer' });
+  const own = Object.assign(new URL(wanted.url), { username: 'writer', password: 'writer' });
   const url = `${own.href.replace(own.host, `${new URL(other.url).host},${own.host}`)}?target_session_attrs=read-write`;
   const client = openTestClient(url, 'read-write');
   const readOnly = () =>
@@ -144,7 +146,7 @@ test('a server that closes every new connection fails a statement at its first a
 });
 
 test('a client that is closed opens no connection', async () => {
-  const client = openTestClient(server.url, 'closed');
+  const client = openTestClient(database.url, 'closed');
   await client.run(selectOne);
   await client.close();
   for (let attempt = 0; attempt < 3; attempt += 1) expect(await failureOf(client.run(selectOne))).toBe('unavailable');
@@ -152,7 +154,7 @@ test('a client that is closed opens no connection', async () => {
 });
 
 test('a connection that was lost while idle is replaced without failing a statement', async () => {
-  const client = openTestClient(server.url, 'idle');
+  const client = openTestClient(database.url, 'idle');
   await client.run(selectOne);
   await admin`select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'idle'`;
   await new Promise((resolve) => setTimeout(resolve, 50));
@@ -164,7 +166,7 @@ test.each([
   ['closed', (client: Client<unknown>) => client.close()],
 ])('when a client is %s, its socket is destroyed even if the server reads nothing any more', async (_, end) => {
   const accepted: Socket[] = [];
-  const proxy = await startDatabaseProxy(server.url, (client, database) => {
+  const proxy = await startDatabaseProxy(database.url, (client, database) => {
     accepted.push(client);
     client.pipe(database).pipe(client);
     return async () => {};
@@ -185,7 +187,7 @@ test.each([
 });
 
 test('a statement that fails after its first rows leaves nothing in the next result', async () => {
-  const client = openTestClient(server.url, 'carry over');
+  const client = openTestClient(database.url, 'carry over');
   const failsAtTheThirdRow = sql`select 1 / (3 - place) from generate_series(1, 5) place`;
   await expect(client.run((db) => db.execute(failsAtTheThirdRow))).rejects.toThrow();
   const [first, ...others] = await client.run(selectOne);

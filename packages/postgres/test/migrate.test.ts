@@ -2,22 +2,27 @@ import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { createTestDatabase, type TestDatabase } from '@gateway/dev-postgres/testing';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { migrate } from 'drizzle-orm/postgres-js/migrator';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { DatabaseFault } from '../src/errors.ts';
+import { migrateDatabase } from '../src/migrate.ts';
 import { runQuery } from '../testing/run-query.ts';
-import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
-import { DatabaseFault } from './errors.ts';
-import { migrateDatabase } from './migrate.ts';
 
 const packageFolder = join(import.meta.dirname, '..');
 
-let server: ThrowawayPostgres;
-beforeAll(async () => {
-  server = await startThrowawayPostgres();
+const databases: TestDatabase[] = [];
+afterAll(async () => {
+  await Promise.all(databases.map(({ drop }) => drop()));
 });
-afterAll(() => server?.stop());
+
+async function emptyDatabase(): Promise<string> {
+  const database = await createTestDatabase();
+  databases.push(database);
+  return database.url;
+}
 
 async function tablesOf(sql: postgres.Sql): Promise<string[]> {
   const tables = await sql`select table_name as name from information_schema.tables where table_schema = 'public'`;
@@ -25,7 +30,7 @@ async function tablesOf(sql: postgres.Sql): Promise<string[]> {
 }
 
 test('processes that start at the same time migrate an empty database once', async () => {
-  const url = await server.createDatabase();
+  const url = await emptyDatabase();
   await Promise.all([migrateDatabase(url), migrateDatabase(url), migrateDatabase(url)]);
   const sql = postgres(url, { max: 1 });
   onTestFinished(() => sql.end({ timeout: 1 }));
@@ -33,7 +38,7 @@ test('processes that start at the same time migrate an empty database once', asy
 });
 
 test('a migration whose connection is lost fails in words, changes nothing, and is done by the next one', async () => {
-  const url = await server.createDatabase();
+  const url = await emptyDatabase();
   const sql = postgres(url, { max: 2, onnotice: () => {} });
   onTestFinished(() => sql.end({ timeout: 1 }));
   const waiting = () => sql`
@@ -55,7 +60,7 @@ test('a migration whose connection is lost fails in words, changes nothing, and 
 });
 
 test('a migration waits for that of another process, and not for ever', async () => {
-  const url = await server.createDatabase();
+  const url = await emptyDatabase();
   const sql = postgres(url, { max: 1 });
   onTestFinished(() => sql.end({ timeout: 1 }));
   // The number that migrations lock.
@@ -70,18 +75,18 @@ test('a migration waits for that of another process, and not for ever', async ()
 });
 
 test('a migration takes as long as it takes, whatever time statements have in the database', async () => {
-  const url = await server.createDatabase();
+  const url = await emptyDatabase();
   await runQuery(url, `alter database "${new URL(url).pathname.slice(1)}" set statement_timeout = 1`);
   await migrateDatabase(url);
 });
 
 test('a start says what of its connection is not taken', async () => {
-  const failure = migrateDatabase(`${server.url}?channel_binding=require`);
+  const failure = migrateDatabase(`${await emptyDatabase()}?channel_binding=require`);
   await expect(failure).rejects.toThrow('unrecognized configuration parameter "channel_binding"');
 });
 
 test("a database that Drizzle's own migrator brought up to date is left as it is", async () => {
-  const url = await server.createDatabase();
+  const url = await emptyDatabase();
   const sql = postgres(url, { max: 1, onnotice: () => {} });
   onTestFinished(() => sql.end({ timeout: 1 }));
   await migrate(drizzle({ client: sql }), { migrationsFolder: join(packageFolder, 'migrations') });
@@ -89,7 +94,7 @@ test("a database that Drizzle's own migrator brought up to date is left as it is
   await migrateDatabase(url);
   expect(await sql`select * from drizzle.__drizzle_migrations`).toEqual(done);
 
-  const another = await server.createDatabase();
+  const another = await emptyDatabase();
   await migrateDatabase(another);
   expect(await runQuery(another, 'select * from drizzle.__drizzle_migrations')).toEqual([...done]);
 });

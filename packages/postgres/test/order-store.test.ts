@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { TestDatabase } from '@gateway/dev-postgres/testing';
 import type { MerchantId } from '@gateway/domain/merchant';
 import { describeOrderStore } from '@gateway/domain/testing/order-store-contract';
 import { newOrder } from '@gateway/domain/testing/sample-orders';
@@ -6,32 +7,30 @@ import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { type OrderStoreOptions, openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
+import { merchants, orders } from '../src/schema.ts';
+import { createMigratedDatabase } from '../testing/migrated-database.ts';
 import { startRelay } from '../testing/relay.ts';
-import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
-import { migrateDatabase } from './migrate.ts';
-import { type OrderStoreOptions, openOrderStore, type PostgresOrderStore } from './order-store.ts';
-import { merchants, orders } from './schema.ts';
 
 const enoughMs = 20_000;
 
-let server: ThrowawayPostgres;
+let database: TestDatabase;
 let sql: postgres.Sql;
 const stores: PostgresOrderStore[] = [];
 
 beforeAll(async () => {
-  server = await startThrowawayPostgres();
-  await migrateDatabase(server.url);
-  sql = postgres(server.url, { max: 2, onnotice: () => {} });
+  database = await createMigratedDatabase();
+  sql = postgres(database.url, { max: 2, onnotice: () => {} });
 });
 
 afterAll(async () => {
   await Promise.all(stores.map((store) => store.close()));
   await sql?.end({ timeout: 1 });
-  await server?.stop();
+  await database?.drop();
 });
 
 function openStore(options: Partial<OrderStoreOptions> = {}): PostgresOrderStore {
-  const store = openOrderStore({ url: server.url, ...options });
+  const store = openOrderStore({ url: database.url, ...options });
   stores.push(store);
   return store;
 }
@@ -48,7 +47,7 @@ function countOrders(merchantId: MerchantId): Promise<number> {
 }
 
 describeOrderStore('the PostgreSQL order store', async () => {
-  const store = openOrderStore({ url: server.url });
+  const store = openOrderStore({ url: database.url });
   const names = new Map<MerchantId, string>();
   const named = async () => {
     const name = `Shop ${names.size + 1} 'é' 店`;
@@ -128,7 +127,7 @@ test('an order is told as created although its neighbour, which was there before
   const merchantId = await newMerchantId();
   await sql`create role writer login password 'writer'`;
   await sql`grant insert, select (merchant_id, order_id, service_order_id) on orders to writer`;
-  const url = Object.assign(new URL(server.url), { username: 'writer', password: 'writer' }).href;
+  const url = Object.assign(new URL(database.url), { username: 'writer', password: 'writer' }).href;
   const store = openStore({ url });
   expect((await store.create(newOrder(merchantId, { order_id: 'there' }), enoughMs)).kind).toBe('created');
   const outcomes = await Promise.allSettled([
@@ -143,7 +142,7 @@ test('an order is told as created although its neighbour, which was there before
 test('an order is told as created by its own row only, whatever answers the database gives too many', async () => {
   const merchantId = await newMerchantId();
   let isDoubled = false;
-  const relay = await startRelay(server.url, (piece) => {
+  const relay = await startRelay(database.url, (piece) => {
     const changed = isDoubled ? Buffer.concat([Buffer.from('Z\0\0\0\x05I'), piece]) : piece;
     isDoubled = false;
     return [changed];
@@ -164,7 +163,7 @@ test('a database that was read-only for a while takes orders again afterwards', 
   const merchantId = await newMerchantId();
   await sql`create role failing_over superuser login password 'writer'`;
   const store = openStore({
-    url: Object.assign(new URL(server.url), { username: 'failing_over', password: 'writer' }).href,
+    url: Object.assign(new URL(database.url), { username: 'failing_over', password: 'writer' }).href,
   });
   const kindOf = async () => (await store.create(newOrder(merchantId, { order_id: 'one' }), enoughMs)).kind;
   await sql`alter role failing_over set default_transaction_read_only = on`;
