@@ -8,7 +8,7 @@ import { startRelay } from '../testing/relay.ts';
 import { type SelfSigned, selfSigned } from '../testing/self-signed.ts';
 import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
 import { openClient } from './client.ts';
-import { StatementTimeout, statementFailure, withoutValues } from './errors.ts';
+import { statementFailure, withoutValues } from './errors.ts';
 import { migrateDatabase } from './migrate.ts';
 
 const host = 'localhost';
@@ -122,7 +122,7 @@ test.each([
     relay.hangUp(how);
     const error = await pending;
     expect(error).toBeInstanceOf(Error);
-    expect(error).not.toBeInstanceOf(StatementTimeout);
+    expect(withoutValues(error).message).not.toContain('no response');
   },
 );
 

@@ -237,7 +237,7 @@ test.each([
     }
     await killer;
     const rows = await drizzle({ client: sql })
-      .select({ id: orders.orderId })
+      .select({ id: orders.order_id })
       .from(orders)
       .where(eq(orders.merchantId, merchantId));
     const kept = new Set(rows.map(({ id }) => id));
