@@ -4,12 +4,12 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { startCuttingProxy } from '../testing/cutting-proxy.ts';
 import { startDatabaseProxy } from '../testing/database-proxy.ts';
 import { runQuery } from '../testing/run-query.ts';
 import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
-import { type Client, openClient } from './client.ts';
+import { type Client, type ConnectionChange, createConnectionEvents, openClient } from './client.ts';
 import { ConnectionLost, statementFailure, withoutValues } from './errors.ts';
 
 const cutsMin = 150;
@@ -192,4 +192,69 @@ test('a statement that fails after its first rows leaves nothing in the next res
   await expect(client.run((db) => db.execute(failsAtTheThirdRow))).rejects.toThrow();
   const [first, ...others] = await client.run(selectOne);
   expect([first, others]).toEqual([{ one: 1 }, []]);
+});
+
+describe('connection events', () => {
+  /** Two clients that share their events. */
+  async function openTwoClients(url: string) {
+    const changes: ConnectionChange[] = [];
+    const connectionEvents = createConnectionEvents((change) => changes.push(change));
+    const clients = ['one', 'other'].map((applicationName) =>
+      openClient({ url, applicationName, connectionEvents }, (db) => db),
+    );
+    const runAll = () =>
+      Promise.all(clients.map((client) => client.run(selectOne).then(() => 'done', statementFailure)));
+    const close = () => Promise.all(clients.map((client) => client.close()));
+    onTestFinished(() => close().then(() => {}));
+    return { changes, runAll, close };
+  }
+
+  test('a database that stops is reported once with the reason, and once when it is back', async () => {
+    const [first, second] = [await startThrowawayPostgres(), await startThrowawayPostgres()];
+    onTestFinished(() => Promise.all([first.stop(), second.stop()]).then(() => {}));
+    const { username, password, port } = new URL(first.url);
+    await runQuery(second.url, `alter role ${username} password '${decodeURIComponent(password)}'`);
+    const { changes, runAll } = await openTwoClients(first.url);
+    expect(await runAll()).toEqual(['done', 'done']);
+    expect(changes).toEqual([]);
+    await first.stop();
+    for (let attempt = 0; attempt < 3; attempt += 1) expect(await runAll()).toEqual(['unavailable', 'unavailable']);
+    expect(changes).toEqual([{ kind: 'lost', reason: 'no connection to the database: ECONNREFUSED' }]);
+    const proxy = await startDatabaseProxy(
+      second.url,
+      (client, database) => {
+        client.pipe(database).pipe(client);
+        return async () => {};
+      },
+      Number(port),
+    );
+    onTestFinished(() => proxy.close());
+    await expect.poll(runAll).toEqual(['done', 'done']);
+    await runAll();
+    expect(changes.slice(1)).toEqual([{ kind: 'restored' }]);
+  });
+
+  test('a statement that fails for another reason, and a client that is closed, are not reported', async () => {
+    const { changes, runAll, close } = await openTwoClients(server.url);
+    const connectionEvents = createConnectionEvents((change) => changes.push(change));
+    const client = openClient({ url: server.url, applicationName: 'failing', connectionEvents }, (db) => db);
+    await expect(client.run((db) => db.execute(sql`select 1 / 0`))).rejects.toThrow();
+    await client.close();
+    await close();
+    await Promise.all([client.run(selectOne).catch(() => {}), runAll()]);
+    expect(changes).toEqual([]);
+  });
+
+  test('a client that works does not end the outage of another', () => {
+    const changes: ConnectionChange[] = [];
+    const events = createConnectionEvents((change) => changes.push(change));
+    const [inserts, lookups] = [{}, {}];
+    events.failed(inserts, 'the database is read-only');
+    events.succeeded(lookups);
+    events.failed(inserts, 'the database is read-only');
+    expect(changes).toEqual([{ kind: 'lost', reason: 'the database is read-only' }]);
+    events.succeeded(inserts);
+    events.succeeded(lookups);
+    expect(changes.slice(1)).toEqual([{ kind: 'restored' }]);
+  });
 });

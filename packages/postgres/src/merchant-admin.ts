@@ -47,7 +47,8 @@ export type AddedSecret =
 /** When a secret ends, or why that did not change. */
 export type EndedSecret =
   | { readonly kind: 'ends'; readonly at: Date }
-  | { readonly kind: 'unknown_secret' | 'ended_already' };
+  | { readonly kind: 'unknown_secret' }
+  | { readonly kind: 'ended_already' };
 
 /**
  * What operators do with merchants and their secrets, on one connection made with the first call. A new secret is in the result

@@ -17,6 +17,7 @@ export interface DatabaseProxy {
 export async function startDatabaseProxy(
   databaseUrl: string,
   join: (client: Socket, database: Socket) => () => Promise<void>,
+  port = 0,
 ): Promise<DatabaseProxy> {
   const target = new URL(databaseUrl);
   const sockets = new Set<Socket>();
@@ -34,7 +35,7 @@ export async function startDatabaseProxy(
         void passed().then(() => other.destroy());
       });
     }
-  }).listen(0, '127.0.0.1');
+  }).listen(port, '127.0.0.1');
   await once(server, 'listening');
   const url = new URL(databaseUrl);
   url.port = String((server.address() as AddressInfo).port);
