@@ -9,7 +9,7 @@ import { startCuttingProxy } from '../testing/cutting-proxy.ts';
 import { startDatabaseProxy } from '../testing/database-proxy.ts';
 import { runQuery } from '../testing/run-query.ts';
 import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
-import { type Client, type ConnectionChange, createConnectionEvents, openClient } from './client.ts';
+import { type Client, type ConnectionChange, createConnectionEvents, openClient, openConnection } from './client.ts';
 import { ConnectionLost, statementFailure, withoutValues } from './errors.ts';
 
 const cutsMin = 150;
@@ -161,6 +161,15 @@ test('a connection that was lost while idle is replaced without failing a statem
   expect([...(await client.run(selectOne))]).toEqual([{ one: 1 }]);
 });
 
+test('a connection that was lost between two statements is not opened again', async () => {
+  const { db, close } = openConnection({ url: server.url, applicationName: 'transaction' });
+  await db.execute(sql`begin`);
+  await admin`select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'transaction'`;
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(await failureOf(db.execute(sql`select 1`))).toBe('unavailable');
+  await close();
+});
+
 test.each([
   ['replaced', (client: Client<unknown>) => client.run(() => Promise.reject(new ConnectionLost())).catch(() => {})],
   ['closed', (client: Client<unknown>) => client.close()],
@@ -188,7 +197,7 @@ test.each([
 
 test('a statement that fails after its first rows leaves nothing in the next result', async () => {
   const client = openTestClient(server.url, 'carry over');
-  const failsAtTheThirdRow = sql`select 1 / (3 - place) from generate_series(1, 5) place`;
+  const failsAtTheThirdRow = sql`select 1 / (3 - number) from generate_series(1, 5) number`;
   await expect(client.run((db) => db.execute(failsAtTheThirdRow))).rejects.toThrow();
   const [first, ...others] = await client.run(selectOne);
   expect([first, others]).toEqual([{ one: 1 }, []]);

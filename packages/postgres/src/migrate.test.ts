@@ -32,7 +32,7 @@ test('processes that start at the same time migrate an empty database once', asy
   expect(await tablesOf(sql)).toEqual(['client_secrets', 'merchants', 'orders']);
 });
 
-test('a migration whose connection is lost fails in words, changes nothing, and is done by the next one', async () => {
+test('a migration whose connection is lost fails with a reason, changes nothing, and the next one succeeds', async () => {
   const url = await server.createDatabase();
   const sql = postgres(url, { max: 2, onnotice: () => {} });
   onTestFinished(() => sql.end({ timeout: 1 }));
@@ -54,7 +54,7 @@ test('a migration whose connection is lost fails in words, changes nothing, and 
   expect(await tablesOf(sql)).toEqual(['client_secrets', 'merchants', 'orders']);
 });
 
-test('a migration waits for that of another process, and not for ever', async () => {
+test('a migration waits for that of another process, up to a limit', async () => {
   const url = await server.createDatabase();
   const sql = postgres(url, { max: 1 });
   onTestFinished(() => sql.end({ timeout: 1 }));
@@ -69,13 +69,13 @@ test('a migration waits for that of another process, and not for ever', async ()
   expect(await tablesOf(sql)).toEqual(['client_secrets', 'merchants', 'orders']);
 });
 
-test('a migration takes as long as it takes, whatever time statements have in the database', async () => {
+test('a migration has no statement time limit, whatever the database sets', async () => {
   const url = await server.createDatabase();
   await runQuery(url, `alter database "${new URL(url).pathname.slice(1)}" set statement_timeout = 1`);
   await migrateDatabase(url);
 });
 
-test('a start says what of its connection is not taken', async () => {
+test('a rejected connection parameter is named', async () => {
   const failure = migrateDatabase(`${server.url}?channel_binding=require`);
   await expect(failure).rejects.toThrow('unrecognized configuration parameter "channel_binding"');
 });

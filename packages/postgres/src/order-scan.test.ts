@@ -26,24 +26,24 @@ afterAll(async () => {
   await server?.stop();
 });
 
-async function keep(merchantId: MerchantId, orderId: string) {
+async function create(merchantId: MerchantId, orderId: string) {
   const order = newOrder(merchantId, { order_id: orderId });
   expect(await store.create(order, 20_000)).toEqual({ kind: 'created' });
   return order;
 }
 
-test('gives all orders with the prefix, whole, over more pages than one, and none of others', async () => {
-  const orderIds = Array.from({ length: 4_050 }, (_, place) => `run_%-${place}`);
-  const kept = await Promise.all(orderIds.map((orderId) => keep(shop, orderId)));
-  for (const stranger of ['run_%', 'run_x-1', 'RUN_%-1', 'a run_%-1']) await keep(shop, stranger);
-  await keep(neighbour, 'run_%-1');
+test('returns all orders with the prefix over several pages, and no others', async () => {
+  const orderIds = Array.from({ length: 4_050 }, (_, index) => `run_%-${index}`);
+  const stored = await Promise.all(orderIds.map((orderId) => create(shop, orderId)));
+  for (const stranger of ['run_%', 'run_x-1', 'RUN_%-1', 'a run_%-1']) await create(shop, stranger);
+  await create(neighbour, 'run_%-1');
 
   const found = await Array.fromAsync(scanOrders(server.url, { merchantId: shop, orderIdPrefix: 'run_%-' }));
   const byId = (a: (typeof found)[number], b: (typeof found)[number]) => a.serviceOrderId - b.serviceOrderId;
-  expect(found.toSorted(byId)).toEqual(kept.toSorted(byId));
+  expect(found.toSorted(byId)).toEqual(stored.toSorted(byId));
 }, 30_000);
 
-test('lets its connection go when its reader stops early', async () => {
+test('closes its connection when its reader stops early', async () => {
   for await (const order of scanOrders(server.url, { merchantId: neighbour, orderIdPrefix: '' })) {
     expect(order.merchantId).toBe(neighbour);
     break;

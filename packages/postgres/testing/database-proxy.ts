@@ -11,8 +11,8 @@ export interface DatabaseProxy {
 }
 
 /**
- * Accepts connections and opens one to the database for each; `join` passes on what is said, and gives what tells when that is
- * done. The end of one side ends the other after that.
+ * Accepts connections and opens one to the database for each; `join` passes the bytes on and returns a function that waits until
+ * all of them have passed. Then the end of one side ends the other.
  */
 export async function startDatabaseProxy(
   databaseUrl: string,
