@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
-import { validOrderInput } from '@gateway/domain/testing/order-fields';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterEach, expect, test } from 'vitest';
 import {
   endProcesses,
@@ -45,7 +45,7 @@ test('an order survives kill -9 of the gateway and of PostgreSQL right after its
   expect(await created.json()).toMatchObject(kept);
 }, 120_000);
 
-test.each(['SIGKILL', 'SIGTERM'] as const)(
+test.each(['SIGKILL', 'SIGINT'] as const)(
   'gateways whose PostgreSQL somebody else ends by %s have it again, with all orders, and leave no process',
   async (signal) => {
     const dataDir = await newDataDir();
@@ -62,12 +62,13 @@ test.each(['SIGKILL', 'SIGTERM'] as const)(
       if (response.status === 201) kept.push({ order, answer });
       else expect(answer).toMatchObject({ status: 503, code: 'unavailable' });
     };
-    const isBack = (gateway: GatewayProcess) => gateway.lines.some((line) => line.includes('PostgreSQL runs again'));
+    const isBack = (gateway: GatewayProcess) => gateway.lines.some((line) => line.includes('PostgreSQL restarted'));
     await createOne(starter);
     await createOne(joined);
     process.kill(killed, signal);
+    // One of them restarts it, the other one shares it.
+    while (!(isBack(starter) || isBack(joined))) await Promise.all([createOne(starter), createOne(joined), sleep(20)]);
     await expect.poll(() => isAlive(killed)).toBe(false);
-    while (!(isBack(starter) && isBack(joined))) await Promise.all([createOne(starter), createOne(joined), sleep(20)]);
 
     const pid = await postgresPid(dataDir);
     expect(pid).not.toBe(killed);
@@ -75,7 +76,6 @@ test.each(['SIGKILL', 'SIGTERM'] as const)(
       const before = kept.length;
       await expect.poll(() => createOne(gateway).then(() => kept.length)).toBeGreaterThan(before);
     }
-    expect(orders).toBeGreaterThan(kept.length);
     for (const { order, answer } of kept) {
       const again = await postOrder({ url: starter.url, credentials }, order);
       const { payment_link: _, ...facts } = await answerOf(again);

@@ -1,9 +1,9 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startEmbeddedPostgres } from '@gateway/postgres/embedded-postgres';
+import { startDevPostgres } from '@gateway/dev-postgres';
+import type { Credentials } from '@gateway/fixtures/fill-call';
 import { openMerchantAccounts } from '@gateway/postgres/merchant-admin';
-import type { Credentials } from '../fixtures/fill-call.ts';
 import { type GatewayAddresses, type GatewayProcess, startGatewayProcess } from '../gateway-process.ts';
 
 /** A gateway on a folder of its own, with merchants. */
@@ -36,8 +36,8 @@ export async function startLoadGateway(merchants: number, signal: AbortSignal): 
   try {
     gateway = await startGatewayProcess({ dataDir }, signal);
     // Joined and not started: the gateway keeps it. Holding on to it keeps it up while the gateway is away.
-    const database = await startEmbeddedPostgres({ dataDir });
-    releaseDatabase = () => database.stop({ disconnectOthers: true });
+    const database = await startDevPostgres({ dataDir });
+    releaseDatabase = database.stop;
     const credentials = await createMerchants(database.url, merchants);
     const { httpUrl, grpcAddress } = gateway;
     const crash = async () => {
