@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { startTestServer, type TestServer } from '@gateway/dev-postgres/testing';
 import { sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
@@ -8,18 +9,17 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { startCuttingProxy } from '../testing/cutting-proxy.ts';
 import { startDatabaseProxy } from '../testing/database-proxy.ts';
 import { runQuery } from '../testing/run-query.ts';
-import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
 import { type Client, type ConnectionChange, createConnectionEvents, openClient, openConnection } from './client.ts';
 import { ConnectionLost, statementFailure, withoutValues } from './errors.ts';
 
 const cutsMin = 150;
 const callersPerClient = 6;
 
-let server: ThrowawayPostgres;
+let server: TestServer;
 let admin: postgres.Sql;
 
 beforeAll(async () => {
-  server = await startThrowawayPostgres();
+  server = await startTestServer();
   admin = postgres(server.url, { max: 1 });
 });
 
@@ -119,7 +119,7 @@ test('of several hosts the first that accepts the connection is used, and none k
 }, 20_000);
 
 test('of several hosts one whose session is not what the URL asks for is passed over', async () => {
-  const other = await startThrowawayPostgres();
+  const other = await startTestServer();
   onTestFinished(() => other.stop());
   for (const { url } of [other, server]) await runQuery(url, "create role writer login password 'writer'");
   await runQuery(other.url, 'alter role writer set default_transaction_read_only = on');
@@ -219,7 +219,7 @@ describe('connection events', () => {
   }
 
   test('a database that stops is reported once with the reason, and once when it is back', async () => {
-    const [first, second] = [await startThrowawayPostgres(), await startThrowawayPostgres()];
+    const [first, second] = [await startTestServer(), await startTestServer()];
     onTestFinished(() => Promise.all([first.stop(), second.stop()]).then(() => {}));
     const { username, password, port } = new URL(first.url);
     await runQuery(second.url, `alter role ${username} password '${decodeURIComponent(password)}'`);

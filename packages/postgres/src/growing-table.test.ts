@@ -1,9 +1,9 @@
+import type { TestDatabase } from '@gateway/dev-postgres/testing';
 import type { MerchantId } from '@gateway/domain/merchant';
 import { newOrder } from '@gateway/domain/testing/sample-orders';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
-import { migrateDatabase } from './migrate.ts';
+import { createMigratedDatabase } from '../testing/migrated-database.ts';
 import { openOrderStore } from './order-store.ts';
 
 const enoughMs = 20_000;
@@ -11,24 +11,23 @@ const enoughMs = 20_000;
 /** From this run on PostgreSQL may cache the plan of a prepared statement (manual, PREPARE). */
 const runsUntilCached = 6;
 
-let server: ThrowawayPostgres;
+let database: TestDatabase;
 let sql: postgres.Sql;
 
 beforeAll(async () => {
-  server = await startThrowawayPostgres();
-  await migrateDatabase(server.url);
-  sql = postgres(server.url, { max: 1, onnotice: () => {} });
+  database = await createMigratedDatabase();
+  sql = postgres(database.url, { max: 1, onnotice: () => {} });
   // As in the first minute of a database, but for as long as the test takes.
   await sql`alter table orders set (autovacuum_enabled = false)`;
 });
 
 afterAll(async () => {
   await sql?.end({ timeout: 1 });
-  await server?.stop();
+  await database?.drop();
 });
 
 test('orders are found by index even if the table was empty at the first lookup', async () => {
-  const store = openOrderStore({ url: server.url });
+  const store = openOrderStore({ url: database.url });
   const [merchant] = await sql`insert into merchants (name, client_id) values ('Shop', 'app') returning id::int`;
   const merchantId = merchant?.id as MerchantId;
   const order = newOrder(merchantId, { order_id: 'first' });
@@ -49,7 +48,8 @@ test('orders are found by index even if the table was empty at the first lookup'
 });
 
 async function connectionsOfStores(): Promise<number> {
-  const rows = await sql`select 1 from pg_stat_activity where application_name like 'order-gateway %'`;
+  const rows = await sql`select 1 from pg_stat_activity 
+    where application_name like 'order-gateway %' and datname = current_database()`;
   return rows.length;
 }
 

@@ -1,23 +1,22 @@
 import { randomBytes } from 'node:crypto';
+import type { TestDatabase } from '@gateway/dev-postgres/testing';
 import { createClientId, hashSecret } from '@gateway/domain/credentials';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
+import { createMigratedDatabase } from '../testing/migrated-database.ts';
 import { type MerchantAccounts, openMerchantAccounts } from './merchant-admin.ts';
 import { openMerchantDirectory, type PostgresMerchantDirectory } from './merchant-directory.ts';
-import { migrateDatabase } from './migrate.ts';
 
-let server: ThrowawayPostgres;
+let database: TestDatabase;
 let accounts: MerchantAccounts;
 let directory: PostgresMerchantDirectory;
 beforeAll(async () => {
-  server = await startThrowawayPostgres();
-  await migrateDatabase(server.url);
-  accounts = openMerchantAccounts({ url: server.url });
-  directory = openMerchantDirectory({ url: server.url });
+  database = await createMigratedDatabase();
+  accounts = openMerchantAccounts({ url: database.url });
+  directory = openMerchantDirectory({ url: database.url });
 });
 afterAll(async () => {
   await Promise.all([accounts?.close(), directory?.close()]);
-  await server?.stop();
+  await database?.drop();
 });
 
 const later = new Date(Date.now() + 3_600_000);

@@ -1,8 +1,8 @@
+import { startTestServer, type TestServer } from '@gateway/dev-postgres/testing';
 import type { MerchantId } from '@gateway/domain/merchant';
 import { newOrder } from '@gateway/domain/testing/sample-orders';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
 import { migrateDatabase } from './migrate.ts';
 import { openOrderStore, type PostgresOrderStore } from './order-store.ts';
 
@@ -10,7 +10,7 @@ import { openOrderStore, type PostgresOrderStore } from './order-store.ts';
 
 const enoughMs = 20_000;
 
-let server: ThrowawayPostgres;
+let server: TestServer;
 let sql: postgres.Sql;
 let store: PostgresOrderStore;
 const merchantId = 1 as MerchantId;
@@ -19,7 +19,7 @@ const stored = newOrder(merchantId, { order_id: 'stored' });
 const found = { kind: 'found', order: stored, merchantName: 'Shop' };
 
 beforeAll(async () => {
-  server = await startThrowawayPostgres();
+  server = await startTestServer();
   await migrateDatabase(server.url);
   sql = postgres(server.url, { max: 2, onnotice: () => {} });
   await sql`insert into merchants (name, client_id) values ('Shop', 'app_000000000000000000000001')`;

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { startTestServer, type TestServer } from '@gateway/dev-postgres/testing';
 import type { MerchantId } from '@gateway/domain/merchant';
 import { describeOrderStore } from '@gateway/domain/testing/order-store-contract';
 import { newOrder } from '@gateway/domain/testing/sample-orders';
@@ -7,19 +8,18 @@ import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { startRelay } from '../testing/relay.ts';
-import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
 import { migrateDatabase } from './migrate.ts';
 import { type OrderStoreOptions, openOrderStore, type PostgresOrderStore } from './order-store.ts';
 import { merchants, orders } from './schema.ts';
 
 const enoughMs = 20_000;
 
-let server: ThrowawayPostgres;
+let server: TestServer;
 let sql: postgres.Sql;
 const stores: PostgresOrderStore[] = [];
 
 beforeAll(async () => {
-  server = await startThrowawayPostgres();
+  server = await startTestServer();
   await migrateDatabase(server.url);
   sql = postgres(server.url, { max: 2, onnotice: () => {} });
 });
