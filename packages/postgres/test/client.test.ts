@@ -1,31 +1,31 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { createTestDatabase, startTestServer, type TestDatabase } from '@gateway/dev-postgres/testing';
+import { startTestServer, type TestServer } from '@gateway/dev-postgres/testing';
 import { sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { type Client, openClient } from '../src/client.ts';
-import { ConnectionLost, StatementTimeout, statementFailure } from '../src/errors.ts';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { startCuttingProxy } from '../testing/cutting-proxy.ts';
 import { startDatabaseProxy } from '../testing/database-proxy.ts';
 import { runQuery } from '../testing/run-query.ts';
+import { type Client, type ConnectionChange, createConnectionEvents, openClient, openConnection } from './client.ts';
+import { ConnectionLost, statementFailure, withoutValues } from './errors.ts';
 
 const cutsMin = 150;
 const callersPerClient = 6;
 
-let database: TestDatabase;
+let server: TestServer;
 let admin: postgres.Sql;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  admin = postgres(database.url, { max: 1 });
+  server = await startTestServer();
+  admin = postgres(server.url, { max: 1 });
 });
 
 afterAll(async () => {
   await admin?.end({ timeout: 1 });
-  await database?.drop();
+  await server?.stop();
 });
 
 async function connectionsOf(applicationName: string): Promise<number> {
@@ -53,16 +53,18 @@ function openEcho(url: string, applicationName: string) {
   return { echo, close: () => client.close() };
 }
 
+const isTimeout = (error: unknown) => withoutValues(error).message.startsWith('no response');
+
 /** How a statement fails, and whether only its deadline ended it. */
 async function failureOf(running: Promise<unknown>): Promise<unknown> {
   const error = await running.then(() => undefined).catch((reason: unknown) => reason);
-  return error instanceof StatementTimeout ? 'timeout' : statementFailure(error);
+  return isTimeout(error) ? 'timeout' : statementFailure(error);
 }
 
 const selectOne = (db: PostgresJsDatabase) => db.execute(sql`select 1 as one`);
 
 test('connections cut at any moment leave no statement hanging and no connection open', async () => {
-  const proxy = await startCuttingProxy(database.url);
+  const proxy = await startCuttingProxy(server.url);
   onTestFinished(() => proxy.close());
   const clients = Array.from({ length: 6 }, () => openEcho(proxy.url, 'flapping'));
   const unexpected: unknown[] = [];
@@ -74,7 +76,7 @@ test('connections cut at any moment leave no statement hanging and no connection
     } catch (error) {
       failed += 1;
       // A timeout means that the statement was hanging.
-      if (statementFailure(error) !== 'unavailable' || error instanceof StatementTimeout) unexpected.push(error);
+      if (statementFailure(error) !== 'unavailable' || isTimeout(error)) unexpected.push(error);
     }
   };
   const callers = clients.flatMap((client) =>
@@ -110,20 +112,18 @@ test('a connection that cannot be made is unavailable at once', async () => {
 });
 
 test('of several hosts the first that accepts the connection is used, and none keeps a statement beyond its deadline', async () => {
-  const { host } = new URL(database.url);
-  const clientOf = (hosts: string) => openTestClient(database.url.replace(host, hosts), 'hosts');
+  const { host } = new URL(server.url);
+  const clientOf = (hosts: string) => openTestClient(server.url.replace(host, hosts), 'hosts');
   expect([...(await clientOf(`127.0.0.1:1,${host}`).run(selectOne))]).toEqual([{ one: 1 }]);
   expect(await failureOf(clientOf('127.0.0.1:1,127.0.0.1:2').run(selectOne))).toBe('timeout');
 }, 20_000);
 
 test('of several hosts one whose session is not what the URL asks for is passed over', async () => {
-  const [other, wanted] = await Promise.all([startTestServer(), startTestServer()]);
-  onTestFinished(async () => {
-    await Promise.all([other.stop(), wanted.stop()]);
-  });
-  for (const { url } of [other, wanted]) await runQuery(url, "create role writer login password 'writer'");
+  const other = await startTestServer();
+  onTestFinished(() => other.stop());
+  for (const { url } of [other, server]) await runQuery(url, "create role writer login password 'writer'");
   await runQuery(other.url, 'alter role writer set default_transaction_read_only = on');
-  const own = Object.assign(new URL(wanted.url), { username: 'writer', password: 'writer' });
+  const own = Object.assign(new URL(server.url), { username: 'writer', password: 'writer' });
   const url = `${own.href.replace(own.host, `${new URL(other.url).host},${own.host}`)}?target_session_attrs=read-write`;
   const client = openTestClient(url, 'read-write');
   const readOnly = () =>
@@ -146,7 +146,7 @@ test('a server that closes every new connection fails a statement at its first a
 });
 
 test('a client that is closed opens no connection', async () => {
-  const client = openTestClient(database.url, 'closed');
+  const client = openTestClient(server.url, 'closed');
   await client.run(selectOne);
   await client.close();
   for (let attempt = 0; attempt < 3; attempt += 1) expect(await failureOf(client.run(selectOne))).toBe('unavailable');
@@ -154,11 +154,20 @@ test('a client that is closed opens no connection', async () => {
 });
 
 test('a connection that was lost while idle is replaced without failing a statement', async () => {
-  const client = openTestClient(database.url, 'idle');
+  const client = openTestClient(server.url, 'idle');
   await client.run(selectOne);
   await admin`select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'idle'`;
   await new Promise((resolve) => setTimeout(resolve, 50));
   expect([...(await client.run(selectOne))]).toEqual([{ one: 1 }]);
+});
+
+test('a connection that was lost between two statements is not opened again', async () => {
+  const { db, close } = openConnection({ url: server.url, applicationName: 'transaction' });
+  await db.execute(sql`begin`);
+  await admin`select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'transaction'`;
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(await failureOf(db.execute(sql`select 1`))).toBe('unavailable');
+  await close();
 });
 
 test.each([
@@ -166,7 +175,7 @@ test.each([
   ['closed', (client: Client<unknown>) => client.close()],
 ])('when a client is %s, its socket is destroyed even if the server reads nothing any more', async (_, end) => {
   const accepted: Socket[] = [];
-  const proxy = await startDatabaseProxy(database.url, (client, database) => {
+  const proxy = await startDatabaseProxy(server.url, (client, database) => {
     accepted.push(client);
     client.pipe(database).pipe(client);
     return async () => {};
@@ -187,9 +196,74 @@ test.each([
 });
 
 test('a statement that fails after its first rows leaves nothing in the next result', async () => {
-  const client = openTestClient(database.url, 'carry over');
-  const failsAtTheThirdRow = sql`select 1 / (3 - place) from generate_series(1, 5) place`;
+  const client = openTestClient(server.url, 'carry over');
+  const failsAtTheThirdRow = sql`select 1 / (3 - number) from generate_series(1, 5) number`;
   await expect(client.run((db) => db.execute(failsAtTheThirdRow))).rejects.toThrow();
   const [first, ...others] = await client.run(selectOne);
   expect([first, others]).toEqual([{ one: 1 }, []]);
+});
+
+describe('connection events', () => {
+  /** Two clients that share their events. */
+  async function openTwoClients(url: string) {
+    const changes: ConnectionChange[] = [];
+    const connectionEvents = createConnectionEvents((change) => changes.push(change));
+    const clients = ['one', 'other'].map((applicationName) =>
+      openClient({ url, applicationName, connectionEvents }, (db) => db),
+    );
+    const runAll = () =>
+      Promise.all(clients.map((client) => client.run(selectOne).then(() => 'done', statementFailure)));
+    const close = () => Promise.all(clients.map((client) => client.close()));
+    onTestFinished(() => close().then(() => {}));
+    return { changes, runAll, close };
+  }
+
+  test('a database that stops is reported once with the reason, and once when it is back', async () => {
+    const [first, second] = [await startTestServer(), await startTestServer()];
+    onTestFinished(() => Promise.all([first.stop(), second.stop()]).then(() => {}));
+    const { username, password, port } = new URL(first.url);
+    await runQuery(second.url, `alter role ${username} password '${decodeURIComponent(password)}'`);
+    const { changes, runAll } = await openTwoClients(first.url);
+    expect(await runAll()).toEqual(['done', 'done']);
+    expect(changes).toEqual([]);
+    await first.stop();
+    for (let attempt = 0; attempt < 3; attempt += 1) expect(await runAll()).toEqual(['unavailable', 'unavailable']);
+    expect(changes).toEqual([{ kind: 'lost', reason: 'no connection to the database: ECONNREFUSED' }]);
+    const proxy = await startDatabaseProxy(
+      second.url,
+      (client, database) => {
+        client.pipe(database).pipe(client);
+        return async () => {};
+      },
+      Number(port),
+    );
+    onTestFinished(() => proxy.close());
+    await expect.poll(runAll).toEqual(['done', 'done']);
+    await runAll();
+    expect(changes.slice(1)).toEqual([{ kind: 'restored' }]);
+  });
+
+  test('a statement that fails for another reason, and a client that is closed, are not reported', async () => {
+    const { changes, runAll, close } = await openTwoClients(server.url);
+    const connectionEvents = createConnectionEvents((change) => changes.push(change));
+    const client = openClient({ url: server.url, applicationName: 'failing', connectionEvents }, (db) => db);
+    await expect(client.run((db) => db.execute(sql`select 1 / 0`))).rejects.toThrow();
+    await client.close();
+    await close();
+    await Promise.all([client.run(selectOne).catch(() => {}), runAll()]);
+    expect(changes).toEqual([]);
+  });
+
+  test('a client that works does not end the outage of another', () => {
+    const changes: ConnectionChange[] = [];
+    const events = createConnectionEvents((change) => changes.push(change));
+    const [inserts, lookups] = [{}, {}];
+    events.failed(inserts, 'the database is read-only');
+    events.succeeded(lookups);
+    events.failed(inserts, 'the database is read-only');
+    expect(changes).toEqual([{ kind: 'lost', reason: 'the database is read-only' }]);
+    events.succeeded(inserts);
+    events.succeeded(lookups);
+    expect(changes.slice(1)).toEqual([{ kind: 'restored' }]);
+  });
 });
