@@ -6,11 +6,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fromBinary } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import { expect, onTestFinished, test } from 'vitest';
-import type { Contender } from './contenders.ts';
-import { connect, startDatabase } from './database.ts';
-import { sendLoad } from './load.ts';
-import { measure } from './measure.ts';
-import { isInstalled } from './programs.ts';
+import type { Contender } from '../src/contenders.ts';
+import { connect, startDatabase } from '../src/database.ts';
+import { sendLoad } from '../src/load.ts';
+import { measure } from '../src/measure.ts';
+import { isInstalled } from '../src/programs.ts';
 
 const merchant = { id: 1, clientId: 'app_1', clientSecret: 'sk_1' };
 const options = { concurrency: 8, seconds: 1, signal: new AbortController().signal };

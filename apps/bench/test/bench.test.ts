@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { contenderNames } from './contenders.ts';
-import { isInstalled } from './programs.ts';
-import type { Measured } from './sections.ts';
+import { contenderNames } from '../src/contenders.ts';
+import { isInstalled } from '../src/programs.ts';
+import type { Measured } from '../src/sections.ts';
 
-const program = join(import.meta.dirname, 'bench.ts');
+const program = join(import.meta.dirname, '../src/bench.ts');
 const limitMs = 240_000;
 const hasPgbench = await isInstalled('pgbench');
 if (!hasPgbench) process.stderr.write('\nLEFT OUT: pgbench in the bench. It is not installed.\n\n');
