@@ -11,9 +11,7 @@ import { reportOf } from './report.ts';
 // A program: measures the gateway beside its peers on a database of its own. `pnpm bench --help` lists the options.
 
 const options = new Command('pnpm bench')
-  .description(
-    'Measures the gateway beside other services, bare servers and pgbench, on an embedded PostgreSQL of its own.',
-  )
+  .description('Measures the gateway beside other services, bare servers and pgbench, on a PostgreSQL of its own.')
   .option('--rounds <number>', 'interleaved rounds', positiveInteger, 5)
   .option('--seconds <number>', 'seconds of load for each contender and round', positiveInteger, 8)
   .addOption(
@@ -21,11 +19,7 @@ const options = new Command('pnpm bench')
       .argParser(names)
       .default(contenderNames, 'all'),
   )
-  .option(
-    '--growth <rows>',
-    'compare only the gateway on an empty table and on one with so many orders',
-    positiveInteger,
-  )
+  .option('--growth <rows>', 'compare only the gateway, on an empty table and on a filled one', positiveInteger)
   .parse()
   .opts<{ rounds: number; seconds: number; only: readonly string[]; growth?: number }>();
 

@@ -4,9 +4,9 @@ import { type BenchContext, type Measured, median, type Ratio, runSection, type 
 
 const callers = 64;
 const warmUpSecondsMax = 3;
-/** With one caller, contenders take short turns: the disk is faster and slower from one second to the next. */
+/** With one caller, a round is up to three turns of a second: the disk is faster and slower from one second to the next. */
+const aloneTurnsMax = 3;
 const aloneSeconds = 1;
-const aloneShare = 1 / 3;
 
 const peers = {
   'gateway-json': ['pgbench', 'fastify', 'fastify-prepared', 'bare-http'],
@@ -36,8 +36,9 @@ export async function compare(context: BenchContext): Promise<Measured[]> {
   const lone = contenders.filter(({ name }) => Object.entries(bare).flat().includes(name));
   if (lone[0] !== undefined) {
     const insert: Contender = { ...lone[0], name: 'insert', protocol: 'insert', port: 0, pid: 0 };
-    const turns = { rounds: Math.ceil(rounds * seconds * aloneShare), seconds: aloneSeconds, concurrency: 1 };
-    const alone = { ...turns, title: 'one caller', ratios: [...toBare('p50Ms'), ...toInsert] };
+    const turns = rounds * Math.min(aloneTurnsMax, Math.ceil(seconds / aloneTurnsMax));
+    const ratios = [...toBare('p50Ms'), ...toInsert];
+    const alone = { title: 'one caller', rounds: turns, seconds: aloneSeconds, concurrency: 1, ratios };
     measured.push(await runSection(alone, [...lone, insert], context));
   }
 
