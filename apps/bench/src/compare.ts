@@ -1,5 +1,5 @@
 import { type Contender, createMerchant, startContenders } from './contenders.ts';
-import { createDatabase, fillTable, startDatabase } from './database.ts';
+import { fillTable, startDatabase } from './database.ts';
 import { type BenchContext, type Measured, median, type Ratio, runSection, type Section } from './sections.ts';
 
 const callers = 64;
@@ -26,8 +26,8 @@ export async function compare(context: BenchContext): Promise<Measured[]> {
   const { rounds, seconds, only, progress } = context;
   await using cleanup = new AsyncDisposableStack();
   progress('starting PostgreSQL and the contenders');
-  const databaseUrl = await startDatabase(cleanup, 3 * rounds * seconds * only.length);
-  const contenders = await startContenders(cleanup, databaseUrl, only);
+  const { url } = await startDatabase(cleanup, 3 * rounds * seconds * only.length);
+  const contenders = await startContenders(cleanup, url, only);
   await warmUp(contenders, context);
   const full = { rounds, seconds, concurrency: callers };
   const peak = { ...full, title: '64 callers', ratios: [...toPeers, ...toBare('cpuMicroseconds')] };
@@ -59,9 +59,9 @@ export async function compareGrowth(context: BenchContext, rows: number): Promis
   if (names.length === 0) throw new Error('--growth compares gateway-json and gateway-grpc; --only names neither.');
   await using cleanup = new AsyncDisposableStack();
   progress('starting PostgreSQL and the contenders');
-  const emptyUrl = await startDatabase(cleanup, 2 * rounds * seconds * names.length);
-  const empty = await startContenders(cleanup, emptyUrl, names);
-  const grownUrl = await createDatabase(emptyUrl, 'grown');
+  const server = await startDatabase(cleanup, 2 * rounds * seconds * names.length);
+  const empty = await startContenders(cleanup, server.url, names);
+  const { url: grownUrl } = await server.createDatabase();
   progress(`filling a table with ${rows} orders`);
   await fillTable(grownUrl, (await createMerchant(grownUrl)).id, rows, signal);
   const grownName = (name: string) => `${name}, ${rows} orders before`;

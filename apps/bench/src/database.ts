@@ -1,7 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { startEmbeddedPostgres } from '@gateway/postgres/embedded-postgres';
+import { startTestServer, type TestServer } from '@gateway/dev-postgres/testing';
 import postgres from 'postgres';
 import { insertFrom, rowExpressions } from './order.ts';
 
@@ -9,14 +6,12 @@ const bulkRows = 500_000;
 /** 3 GB of log files of 16 MB each. */
 const logFilesMax = 190;
 
-/** Starts an embedded PostgreSQL in a temporary folder; `cleanup` stops it and removes the folder. Returns its URL. */
-export async function startDatabase(cleanup: AsyncDisposableStack, loadSeconds: number): Promise<string> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'bench-postgres-'));
-  cleanup.defer(() => rm(dataDir, { recursive: true, force: true }));
-  const server = await startEmbeddedPostgres({ dataDir, throwAway: true });
-  cleanup.defer(() => server.stop({ disconnectOthers: true }));
+/** Starts an embedded PostgreSQL that `cleanup` stops and removes. It is removed too if this process is killed. */
+export async function startDatabase(cleanup: AsyncDisposableStack, loadSeconds: number): Promise<TestServer> {
+  const server = await startTestServer({ min_wal_size: '3GB' });
+  cleanup.defer(() => server.stop());
   await prepareLog(server.url, Math.min(loadSeconds, logFilesMax));
-  return server.url;
+  return server;
 }
 
 /**
@@ -25,8 +20,6 @@ export async function startDatabase(cleanup: AsyncDisposableStack, loadSeconds: 
  */
 async function prepareLog(url: string, files: number): Promise<void> {
   await using sql = connect(url);
-  await sql`alter system set min_wal_size = '3GB'`;
-  await sql`select pg_reload_conf()`;
   for (let file = 0; file < files; file += 1) {
     // Only a file with an entry can be switched.
     await sql`select pg_logical_emit_message(true, 'bench', '')`;
@@ -35,15 +28,6 @@ async function prepareLog(url: string, files: number): Promise<void> {
   // Files are free for reuse before the last checkpoint but one.
   await sql`checkpoint`;
   await sql`checkpoint`;
-}
-
-/** Creates an empty database on the same server and returns its URL. */
-export async function createDatabase(serverUrl: string, name: string): Promise<string> {
-  await using sql = connect(serverUrl);
-  await sql`create database ${sql(name)} template template0`;
-  const url = new URL(serverUrl);
-  url.pathname = `/${name}`;
-  return url.href;
 }
 
 /** Fills the table of orders; tokens are random, as real ones are. */

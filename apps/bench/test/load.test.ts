@@ -5,9 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fromBinary } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
+import { createTestDatabase } from '@gateway/dev-postgres/testing';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Contender } from '../src/contenders.ts';
-import { connect, startDatabase } from '../src/database.ts';
+import { connect } from '../src/database.ts';
 import { sendLoad } from '../src/load.ts';
 import { measure } from '../src/measure.ts';
 import { isInstalled } from '../src/programs.ts';
@@ -54,8 +55,8 @@ test('on a schedule, calls due in the run count with their full time, also those
 });
 
 test('orders that the database does not have are an error', async () => {
-  await using cleanup = new AsyncDisposableStack();
-  const databaseUrl = await startDatabase(cleanup, 0);
+  const { url: databaseUrl, drop } = await createTestDatabase();
+  onTestFinished(drop);
   await using sql = connect(databaseUrl);
   await sql`create table orders (merchant_id bigint)`;
   const contender = await grpcServer(() => '0');

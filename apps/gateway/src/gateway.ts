@@ -2,9 +2,9 @@ import { lookup } from 'node:dns/promises';
 import { isIPv6 } from 'node:net';
 import { createServiceOrderIds } from '@gateway/domain/order-id';
 import { type BaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
-import { openClientDirectory } from '@gateway/postgres/client-directory';
+import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
+import { openOrderIds } from '@gateway/postgres/order-ids';
 import { openOrderStore } from '@gateway/postgres/order-store';
-import { openServiceOrderIdBlocks } from '@gateway/postgres/service-order-id-blocks';
 import { createAuthenticate } from './auth/authenticate.ts';
 import { createRateLimit } from './auth/rate-limit.ts';
 import type { Config } from './config.ts';
@@ -37,8 +37,8 @@ export type GatewayConfig = Omit<Config, 'dataDir'> & {
 export async function openGateway(config: GatewayConfig, logger: Logger): Promise<Gateway> {
   const address = await addressOf(config.host);
   const host = isIPv6(address) ? `[${address}]` : address;
-  const blocks = openServiceOrderIdBlocks(config.databaseUrl);
-  const directory = openClientDirectory(config.databaseUrl);
+  const blocks = openOrderIds({ url: config.databaseUrl });
+  const directory = openMerchantDirectory({ url: config.databaseUrl });
   const { ordersWaitingMax: waitingMax } = config;
   const store = openOrderStore({ url: config.databaseUrl, ...(waitingMax === undefined ? {} : { waitingMax }) });
   let baseUrl = config.baseUrl ?? ownBaseUrl(host, config.httpPort);

@@ -1,4 +1,4 @@
-import { createMerchant, openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
+import { createMerchant, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { createJsonClient } from 'harness/clients/json-client';
 import { fillCall, type Merchants } from 'harness/fixtures/fill-call';
@@ -22,7 +22,7 @@ let merchants: Merchants;
 beforeAll(async () => {
   gateway = await runGateway();
   const strict = await createMerchant(gateway.databaseUrl, 'Strict Shop');
-  const accounts = openMerchantAccounts(gateway.databaseUrl);
+  const accounts = openMerchantAccounts({ url: gateway.databaseUrl });
   await accounts.setChecksumMode(strict.clientId, 'required');
   await accounts.close();
   const second = await createMerchant(gateway.databaseUrl, 'Second Shop');

@@ -3,7 +3,7 @@ import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Credentials } from '@gateway/domain/credentials';
 import type { BaseUrl } from '@gateway/domain/payment-link';
-import { createMerchant, openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
+import { createMerchant, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { messageOf, StartError } from '../process.ts';
 
 /** Where the demo merchant's credentials are kept for the next start, readable by the owner alone. */
@@ -50,7 +50,7 @@ async function readCredentials(path: string): Promise<Credentials | undefined> {
 }
 
 async function exists(databaseUrl: string, clientId: string): Promise<boolean> {
-  const accounts = openMerchantAccounts(databaseUrl);
+  const accounts = openMerchantAccounts({ url: databaseUrl });
   try {
     return (await accounts.listSecrets(clientId)) !== undefined;
   } finally {

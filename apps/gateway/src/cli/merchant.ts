@@ -1,5 +1,5 @@
 import { liveSecretsMax } from '@gateway/domain/credentials';
-import { type MerchantAccounts, openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
+import { type MerchantAccounts, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { readConfig } from '../config.ts';
 import { openDatabase } from '../database.ts';
 import { onStopSignal, run, StartError } from '../process.ts';
@@ -21,7 +21,7 @@ type WorkingCommand = Exclude<MerchantCommand, { kind: 'help' }>;
 
 async function openAndCarryOut(command: WorkingCommand): Promise<void> {
   const database = await openDatabase(readConfig(process.env));
-  const accounts = openMerchantAccounts(database.url);
+  const accounts = openMerchantAccounts({ url: database.url });
   try {
     await carryOut(command, accounts);
   } finally {

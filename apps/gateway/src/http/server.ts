@@ -26,7 +26,6 @@ const noHost: Failure = { kind: 'malformed_json', reason: 'The request has no Ho
  * the base URL's path.
  */
 export function createHttpServer(deps: GatewayDeps, services: readonly RpcService[], pathPrefix: string): HttpServer {
-  let isClosing = false;
   const app = fastify({
     bodyLimit: limits.messageBytesMax,
     routerOptions: { maxParamLength: limits.pathParameterMax },
@@ -72,10 +71,6 @@ export function createHttpServer(deps: GatewayDeps, services: readonly RpcServic
       sendFailure(reply, call.fail(failure), deps);
     } else done();
   });
-  app.addHook('onSend', (_request, reply, _payload, done) => {
-    if (isClosing) reply.header('connection', 'close');
-    done();
-  });
   app.setErrorHandler(sendError);
   app.register(
     async (scope) => {
@@ -94,7 +89,7 @@ export function createHttpServer(deps: GatewayDeps, services: readonly RpcServic
       return typeof address === 'object' && address !== null ? address.port : port;
     },
     async close() {
-      isClosing = true;
+      connections.close();
       const cutOff = setTimeout(() => app.server.closeAllConnections(), limits.drainTimeoutMs);
       await app.close();
       clearTimeout(cutOff);

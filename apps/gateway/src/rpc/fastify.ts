@@ -43,7 +43,7 @@ export async function connectRoutes(
       }
       call.limitTimeout(takeTimeout(headers));
     });
-    scope.addHook('preParsing', async (request, reply, payload) => {
+    scope.addHook('preParsing', async (request, reply) => {
       const { call, headers } = request;
       const isAnnouncedTooLarge = Number(headers['content-length']) > messageBytesMax;
       const options = { hasEnvelope: isGrpcWeb(headers), timeoutMs: call.timeLeftMs() };

@@ -1,5 +1,5 @@
 import { formatAmount } from '@gateway/domain/money';
-import { openClientDirectory } from '@gateway/postgres/client-directory';
+import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
 import { scanOrders } from '@gateway/postgres/order-scan';
 import type { JournalHead } from '../load/journal.ts';
 import { holdJournal, type JournalAudit, type KeptOrder } from './hold-journal.ts';
@@ -15,7 +15,7 @@ export async function auditJournal(file: string, databaseUrl: string): Promise<J
 }
 
 async function* keptOrders({ clientIds, orderIdPrefix }: JournalHead, databaseUrl: string): AsyncGenerator<KeptOrder> {
-  const directory = openClientDirectory(databaseUrl);
+  const directory = openMerchantDirectory({ url: databaseUrl });
   try {
     for (const [merchant, clientId] of clientIds.entries()) {
       const lookup = await directory.findClient(clientId);

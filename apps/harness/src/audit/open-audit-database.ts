@@ -1,7 +1,5 @@
-import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { placesIn, usualDataDir } from '@gateway/postgres/embedded-cluster';
-import { startEmbeddedPostgres } from '@gateway/postgres/embedded-postgres';
+import { defaultDataDir, hasDatabase, startDevPostgres } from '@gateway/dev-postgres';
 
 export interface AuditDatabase {
   readonly url: string;
@@ -14,10 +12,10 @@ export interface AuditDatabase {
  */
 export async function openAuditDatabase(env: NodeJS.ProcessEnv): Promise<AuditDatabase> {
   if (env.DATABASE_URL) return { url: env.DATABASE_URL, close: async () => {} };
-  const dataDir = env.DATA_DIR ? resolve(env.DATA_DIR) : usualDataDir;
-  if (!existsSync(placesIn(dataDir).folder)) {
+  const dataDir = env.DATA_DIR ? resolve(env.DATA_DIR) : defaultDataDir;
+  if (!hasDatabase(dataDir)) {
     throw new Error(`there is no database to audit in ${dataDir}; set DATABASE_URL or DATA_DIR as the gateway has it`);
   }
-  const { url, stop } = await startEmbeddedPostgres({ dataDir });
+  const { url, stop } = await startDevPostgres({ dataDir });
   return { url, close: stop };
 }

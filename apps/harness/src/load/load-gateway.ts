@@ -1,8 +1,8 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startEmbeddedPostgres } from '@gateway/postgres/embedded-postgres';
-import { openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
+import { startDevPostgres } from '@gateway/dev-postgres';
+import { openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import type { Credentials } from '../fixtures/fill-call.ts';
 import { type GatewayAddresses, type GatewayProcess, startGatewayProcess } from '../gateway-process.ts';
 
@@ -36,8 +36,8 @@ export async function startLoadGateway(merchants: number, signal: AbortSignal): 
   try {
     gateway = await startGatewayProcess({ dataDir }, signal);
     // Joined and not started: the gateway keeps it. Holding on to it keeps it up while the gateway is away.
-    const database = await startEmbeddedPostgres({ dataDir });
-    releaseDatabase = () => database.stop({ disconnectOthers: true });
+    const database = await startDevPostgres({ dataDir });
+    releaseDatabase = database.stop;
     const credentials = await createMerchants(database.url, merchants);
     const { httpUrl, grpcAddress } = gateway;
     const crash = async () => {
@@ -58,7 +58,7 @@ function portOf(url: string): number {
 
 /** As the merchant command makes them, without a process for each. */
 async function createMerchants(databaseUrl: string, count: number): Promise<Credentials[]> {
-  const accounts = openMerchantAccounts(databaseUrl);
+  const accounts = openMerchantAccounts({ url: databaseUrl });
   try {
     const made: Credentials[] = [];
     for (let number = 1; number <= count; number += 1) {

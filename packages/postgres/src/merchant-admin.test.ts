@@ -7,7 +7,7 @@ import { validOrderFields } from '@gateway/domain/testing/order-fields';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
-import { type MerchantAccounts, openMerchantAccounts } from './merchant-accounts.ts';
+import { type MerchantAccounts, openMerchantAccounts } from './merchant-admin.ts';
 import { migrateDatabase } from './migrate.ts';
 import { openOrderStore } from './order-store.ts';
 
@@ -17,7 +17,7 @@ let accounts: MerchantAccounts;
 beforeAll(async () => {
   server = await startThrowawayPostgres();
   await migrateDatabase(server.url);
-  accounts = openMerchantAccounts(server.url);
+  accounts = openMerchantAccounts({ url: server.url });
 });
 
 afterAll(async () => {
@@ -61,7 +61,7 @@ test('a secret that has ended stays so, and makes no more secrets live than a cl
 test('operators who add a secret at the same time make no more live than a client may have', async () => {
   const { clientId } = await newClient();
   for (let live = 1; live < liveSecretsMax - 1; live += 1) await addSecret(clientId);
-  const another = openMerchantAccounts(server.url);
+  const another = openMerchantAccounts({ url: server.url });
   const sql = postgres(server.url, { max: 2 });
   onTestFinished(() => Promise.all([another.close(), sql.end({ timeout: 1 })]).then(() => {}));
   const adding: ReturnType<MerchantAccounts['addSecret']>[] = [];

@@ -2,51 +2,50 @@ import type { ClientDirectory, ClientLookup } from '@gateway/domain/client-direc
 import type { MerchantId } from '@gateway/domain/merchant';
 import { and, eq, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { arrayLiteral } from './array-literal.ts';
-import { createGroupQueue } from './group-queue.ts';
-import { type Lane, openLane } from './lane.ts';
+import { createBatchQueue } from './batch-queue.ts';
+import { arrayLiteral, type Client, type ConnectionEvents, openClient } from './client.ts';
+import { statementFailure, withoutValues } from './errors.ts';
 import { clientSecrets, isLiveSecret, merchants } from './schema.ts';
-import { statementFailure, withoutValues } from './statement-error.ts';
 
-/** Connections for look-ups: a look-up takes a fraction of a millisecond, and most are answered from the caller's cache. */
+/** Connections for lookups: one takes a fraction of a millisecond, and the gateway caches most of them. */
 const connections = 2;
 
 /**
- * Look-ups in one group: they share a statement of a millisecond or two. A flood of ids that nobody has keeps a process so busy
- * that an answer of the database waits for it ten times as long; with groups of 128, what waited was never worked off.
+ * Lookups in one batch, which share a statement of a millisecond or two. A flood of made-up ids keeps a process so busy that a
+ * response of the database waits ten times as long; with batches of 128 the queue only grew.
  */
-const groupMax = 1_024;
+const batchMax = 1_024;
 
 /**
- * Look-ups that may wait for a connection, over which the answer is `overloaded` at once: more than the clients that a gateway
- * keeps in memory and the strangers that it lets in together, so that strangers take no merchant's place.
+ * Lookups that may wait for a connection; any more are `overloaded` at once. More than the clients that a gateway caches and the
+ * unknown clients that it admits together, so that the latter do not keep merchants out.
  */
 const waitingMax = 16_384;
 
-/** The longest that a call may take: nobody waits for a look-up that has no answer by then. */
+/** The longest that a call may take: nobody waits for a later lookup. */
 const lookupTimeoutMs = 5_000;
 
-/** The directory with its connections, {@link connections} at most. */
-export interface PostgresClientDirectory extends ClientDirectory {
-  /** Lets what is under way finish, then closes the connections. */
+/** The directory with its connections. */
+export interface PostgresMerchantDirectory extends ClientDirectory {
+  /** Lets running calls finish, then closes the connections. */
   close(): Promise<void>;
 }
 
 type FindClients = ReturnType<typeof prepareFindClients>;
 
-/**
- * Reads merchants and their live secrets. Look-ups that arrive together share a prepared statement; a connection has one
- * statement under way. Connects when the first is made.
- */
-export function openClientDirectory(url: string): PostgresClientDirectory {
-  const lanes = Array.from({ length: connections }, () =>
-    openLane({ url, applicationName: 'order-gateway clients', connectionsMax: 1 }, prepareFindClients),
+/** Reads merchants and their live secrets. Lookups that arrive together share a prepared statement. */
+export function openMerchantDirectory(options: {
+  readonly url: string;
+  readonly connectionEvents?: ConnectionEvents | undefined;
+}): PostgresMerchantDirectory {
+  const clients = Array.from({ length: connections }, () =>
+    openClient({ ...options, applicationName: 'order-gateway clients' }, prepareFindClients),
   );
-  const queue = createGroupQueue<Lane<FindClients>, string, ClientLookup>({
-    slots: lanes,
-    groupMax,
+  const queue = createBatchQueue<Client<FindClients>, string, ClientLookup>({
+    slots: clients,
+    batchMax,
     waitingMax,
-    run: findGroup,
+    run: findBatch,
   });
   return {
     async findClient(clientId): Promise<ClientLookup> {
@@ -56,7 +55,7 @@ export function openClientDirectory(url: string): PostgresClientDirectory {
     },
     async close() {
       await queue.idle();
-      await Promise.all(lanes.map((lane) => lane.close()));
+      await Promise.all(clients.map((client) => client.close()));
     },
   };
 }
@@ -74,12 +73,12 @@ function prepareFindClients(db: PostgresJsDatabase) {
     .prepare('find_clients');
 }
 
-async function findGroup(
-  lane: Lane<FindClients>,
+async function findBatch(
+  client: Client<FindClients>,
   clientIds: readonly string[],
 ): Promise<readonly (ClientLookup | Error)[]> {
   try {
-    const rows = await lane.run((find) => find.execute({ clientIds: arrayLiteral(clientIds, (id) => id) }));
+    const rows = await client.run((find) => find.execute({ clientIds: arrayLiteral(clientIds, (id) => id) }));
     const rowsOf = Map.groupBy(rows, ({ clientId }) => clientId);
     return clientIds.map((clientId) => {
       const [first, ...others] = rowsOf.get(clientId) ?? [];

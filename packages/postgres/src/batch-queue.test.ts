@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
-import { createGroupQueue } from './group-queue.ts';
+import { createBatchQueue } from './batch-queue.ts';
 
 const enoughMs = 10_000;
 
 /** A queue whose groups are held until they are let go, so that what shares a group can be seen. */
-function heldQueue(options: { slots: number; groupMin?: number; groupMax: number; waitingMax: number }) {
+function heldQueue(options: { slots: number; batchMin?: number; batchMax: number; waitingMax: number }) {
   const groups: { items: readonly string[]; letGo: () => void }[] = [];
-  const queue = createGroupQueue<number, string, string>({
-    groupMin: options.groupMax,
+  const queue = createBatchQueue<number, string, string>({
+    batchMin: options.batchMax,
     ...options,
     slots: Array.from({ length: options.slots }, (_, slot) => slot),
     run: (_slot, items) =>
@@ -24,7 +24,7 @@ function heldQueue(options: { slots: number; groupMin?: number; groupMax: number
 const endOfTurn = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
 test('a lone item leaves at once, and those that come while the slot is taken leave together', async () => {
-  const { queue, groups } = heldQueue({ slots: 1, groupMax: 10, waitingMax: 10 });
+  const { queue, groups } = heldQueue({ slots: 1, batchMax: 10, waitingMax: 10 });
   const first = queue.add('a', enoughMs);
   await endOfTurn();
   const later = ['b', 'c', 'd'].map((item) => queue.add(item, enoughMs));
@@ -39,7 +39,7 @@ test('a lone item leaves at once, and those that come while the slot is taken le
 });
 
 test('as many groups as slots are under way, none larger than the bound', async () => {
-  const { queue, groups } = heldQueue({ slots: 2, groupMax: 2, waitingMax: 10 });
+  const { queue, groups } = heldQueue({ slots: 2, batchMax: 2, waitingMax: 10 });
   const answers = ['a', 'b', 'c', 'd', 'e'].map((item) => queue.add(item, enoughMs));
   await endOfTurn();
   expect(groups.map(({ items }) => items)).toEqual([
@@ -54,7 +54,7 @@ test('as many groups as slots are under way, none larger than the bound', async 
 });
 
 test('enough items leave during the turn that brings them, as long as a slot is free', async () => {
-  const { queue, groups } = heldQueue({ slots: 2, groupMin: 2, groupMax: 4, waitingMax: 10 });
+  const { queue, groups } = heldQueue({ slots: 2, batchMin: 2, batchMax: 4, waitingMax: 10 });
   const answers = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((item) => queue.add(item, enoughMs));
   expect(groups.map(({ items }) => items)).toEqual([
     ['a', 'b'],
@@ -68,7 +68,7 @@ test('enough items leave during the turn that brings them, as long as a slot is 
 });
 
 test('a caller who has been alone for a while does not wait for the end of the turn, until somebody comes along', async () => {
-  const { queue, groups } = heldQueue({ slots: 2, groupMax: 4, waitingMax: 10 });
+  const { queue, groups } = heldQueue({ slots: 2, batchMax: 4, waitingMax: 10 });
   const carryOut = async (...items: readonly string[]) => {
     const answers = items.map((item) => queue.add(item, enoughMs));
     const leftAtOnce = groups.length;
@@ -85,7 +85,7 @@ test('a caller who has been alone for a while does not wait for the end of the t
 });
 
 test('an item whose time is over is answered so and never carried out', async () => {
-  const { queue, groups } = heldQueue({ slots: 1, groupMax: 1, waitingMax: 1 });
+  const { queue, groups } = heldQueue({ slots: 1, batchMax: 1, waitingMax: 1 });
   expect(await Promise.all([queue.add('a', 0), queue.add('b', -1)])).toEqual([
     'deadline_exceeded',
     'deadline_exceeded',
@@ -95,7 +95,7 @@ test('an item whose time is over is answered so and never carried out', async ()
 });
 
 test('an item over the bound is refused, and one that waited too long is answered and never carried out', async () => {
-  const { queue, groups } = heldQueue({ slots: 1, groupMax: 1, waitingMax: 1 });
+  const { queue, groups } = heldQueue({ slots: 1, batchMax: 1, waitingMax: 1 });
   const first = queue.add('a', enoughMs);
   await endOfTurn();
   const tooLate = queue.add('b', 1);
@@ -111,7 +111,7 @@ test('an item over the bound is refused, and one that waited too long is answere
 });
 
 test('an error of one item rejects that caller alone', async () => {
-  const { queue, groups } = heldQueue({ slots: 1, groupMax: 3, waitingMax: 3 });
+  const { queue, groups } = heldQueue({ slots: 1, batchMax: 3, waitingMax: 3 });
   const answers = Promise.allSettled([queue.add('a', enoughMs), queue.add('bad', enoughMs)]);
   await endOfTurn();
   groups[0]?.letGo();
@@ -119,7 +119,7 @@ test('an error of one item rejects that caller alone', async () => {
 });
 
 test('it is idle only when nothing waits and nothing is under way', async () => {
-  const { queue, groups } = heldQueue({ slots: 1, groupMax: 1, waitingMax: 3 });
+  const { queue, groups } = heldQueue({ slots: 1, batchMax: 1, waitingMax: 3 });
   const answer = queue.add('a', enoughMs);
   let idle = false;
   const becameIdle = queue.idle().then(() => {

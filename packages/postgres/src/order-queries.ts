@@ -2,33 +2,32 @@ import type { MerchantId } from '@gateway/domain/merchant';
 import type { LinkLookup, OrderLookup, OrderStore } from '@gateway/domain/order-store';
 import { eq, getTableColumns, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { arrayLiteral } from './array-literal.ts';
-import { createGroupQueue } from './group-queue.ts';
-import { type Lane, openLane } from './lane.ts';
-import { orderOf } from './order-rows.ts';
+import { createBatchQueue } from './batch-queue.ts';
+import { arrayLiteral, type Client, type ConnectionEvents, openClient, plansEveryRun } from './client.ts';
+import { statementFailure, withoutValues } from './errors.ts';
+import { type OrderRow, orderOf } from './order-rows.ts';
 import { merchants, orders } from './schema.ts';
-import { statementFailure, withoutValues } from './statement-error.ts';
 
 /**
- * Connections for look-ups, apart from those that insert: payment pages are asked for by anyone, and must not take the
- * connections that orders are kept with. One look-up takes a fraction of a millisecond.
+ * Connections for lookups. Separate from the inserting one, as anyone can request a payment page and must not slow down creating
+ * orders. One lookup takes a fraction of a millisecond.
  */
 const connections = 2;
 
-/** Look-ups in one group: they share a statement for each kind of key. */
-const groupMax = 128;
+/** Lookups in one batch: they share a statement for each kind of key. */
+const batchMax = 128;
 
-/** Look-ups that may wait for a connection: a tenth of a second's work. Over it the answer is `overloaded` at once. */
+/** Lookups that may wait for a connection: a tenth of a second's work. Any more are `overloaded` at once. */
 const waitingMax = 1_024;
 
 /** The part of an order store that only reads. */
-export interface OrderLookups extends Omit<OrderStore, 'create'> {
-  /** Lets what is under way finish, then closes the connections. */
+export interface OrderQueries extends Omit<OrderStore, 'create'> {
+  /** Lets running calls finish, then closes the connections. */
   close(): Promise<void>;
 }
 
 interface FoundRow {
-  readonly order: typeof orders.$inferSelect;
+  readonly order: OrderRow;
   readonly merchantName: string;
 }
 
@@ -42,27 +41,24 @@ type Key = 'orderId' | 'serviceOrderId' | 'token';
 
 interface Lookup {
   readonly by: Key;
-  /** A token is looked for with all merchants. */
+  /** Undefined for a token, which is looked up across all merchants. */
   readonly merchantId: MerchantId | undefined;
   readonly value: string;
 }
 
-/**
- * Finds orders in PostgreSQL. Look-ups that arrive together share a prepared statement over one index; a connection has one
- * statement under way.
- */
-export function openOrderLookups(url: string): OrderLookups {
-  const lanes = Array.from({ length: connections }, () =>
-    openLane(
-      { url, applicationName: 'order-gateway lookups', connectionsMax: 1, plansEveryRun: true },
-      prepareStatements,
-    ),
+/** Finds orders in PostgreSQL. Lookups that arrive together share a prepared statement, which uses one index. */
+export function openOrderQueries(options: {
+  readonly url: string;
+  readonly connectionEvents?: ConnectionEvents | undefined;
+}): OrderQueries {
+  const clients = Array.from({ length: connections }, () =>
+    openClient({ ...options, applicationName: 'order-gateway lookups', settings: plansEveryRun }, prepareStatements),
   );
-  const queue = createGroupQueue<Lane<Statements>, Lookup, LinkLookup>({
-    slots: lanes,
-    groupMax,
+  const queue = createBatchQueue<Client<Statements>, Lookup, LinkLookup>({
+    slots: clients,
+    batchMax,
     waitingMax,
-    run: findGroup,
+    run: findBatch,
   });
   const findLink = async (lookup: Lookup, timeoutMs: number): Promise<LinkLookup> => {
     const outcome = await queue.add(lookup, timeoutMs);
@@ -80,7 +76,7 @@ export function openOrderLookups(url: string): OrderLookups {
     findByToken: (token, timeoutMs) => findLink({ by: 'token', merchantId: undefined, value: token }, timeoutMs),
     async close() {
       await queue.idle();
-      await Promise.all(lanes.map((lane) => lane.close()));
+      await Promise.all(clients.map((client) => client.close()));
     },
   };
 }
@@ -104,21 +100,25 @@ function prepareStatements(db: PostgresJsDatabase): Record<Key, PreparedFind> {
   };
 }
 
-async function findGroup(lane: Lane<Statements>, group: readonly Lookup[]): Promise<(LinkLookup | Error)[]> {
+async function findBatch(client: Client<Statements>, batch: readonly Lookup[]): Promise<(LinkLookup | Error)[]> {
   const outcomes = new Map<Lookup, LinkLookup | Error>();
-  for (const [by, lookups] of Map.groupBy(group, (lookup) => lookup.by)) {
-    const found = await findBy(lane, by, lookups);
+  for (const [by, lookups] of Map.groupBy(batch, (lookup) => lookup.by)) {
+    const found = await findBy(client, by, lookups);
     lookups.forEach((lookup, index) => {
       outcomes.set(lookup, found[index] ?? { kind: 'unknown' });
     });
   }
-  return group.map((lookup) => outcomes.get(lookup) ?? { kind: 'unknown' });
+  return batch.map((lookup) => outcomes.get(lookup) ?? { kind: 'unknown' });
 }
 
-/** Looks for a group; where the database refuses it, for each alone, so that none fails its neighbours. */
-async function findBy(lane: Lane<Statements>, by: Key, lookups: readonly Lookup[]): Promise<(LinkLookup | Error)[]> {
+/** Looks up a batch; if the database rejects it, looks up each alone, so that none fails its neighbours. */
+async function findBy(
+  client: Client<Statements>,
+  by: Key,
+  lookups: readonly Lookup[],
+): Promise<(LinkLookup | Error)[]> {
   try {
-    const rows = await lane.run((statements) =>
+    const rows = await client.run((statements) =>
       statements[by].execute({
         merchantIds: arrayLiteral(lookups, ({ merchantId }) => merchantId ?? 0),
         values: arrayLiteral(lookups, ({ value }) => value),
@@ -135,7 +135,7 @@ async function findBy(lane: Lane<Statements>, by: Key, lookups: readonly Lookup[
     if (failure !== undefined) return lookups.map(() => ({ kind: failure }));
     if (lookups.length === 1) return [withoutValues(error)];
     const outcomes: (LinkLookup | Error)[] = [];
-    for (const lookup of lookups) outcomes.push(...(await findBy(lane, by, [lookup])));
+    for (const lookup of lookups) outcomes.push(...(await findBy(client, by, [lookup])));
     return outcomes;
   }
 }
@@ -144,6 +144,6 @@ function keyOf({ by, merchantId, value }: Lookup): string {
   return by === 'token' ? value : `${merchantId} ${value}`;
 }
 
-function keyOfRow(by: Key, row: FoundRow['order']): string {
+function keyOfRow(by: Key, row: OrderRow): string {
   return by === 'token' ? row.orderToken : `${row.merchantId} ${row[by]}`;
 }

@@ -2,18 +2,18 @@ import { randomBytes } from 'node:crypto';
 import { createClientId, hashSecret } from '@gateway/domain/credentials';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
-import { openClientDirectory, type PostgresClientDirectory } from './client-directory.ts';
-import { type MerchantAccounts, openMerchantAccounts } from './merchant-accounts.ts';
+import { type MerchantAccounts, openMerchantAccounts } from './merchant-admin.ts';
+import { openMerchantDirectory, type PostgresMerchantDirectory } from './merchant-directory.ts';
 import { migrateDatabase } from './migrate.ts';
 
 let server: ThrowawayPostgres;
 let accounts: MerchantAccounts;
-let directory: PostgresClientDirectory;
+let directory: PostgresMerchantDirectory;
 beforeAll(async () => {
   server = await startThrowawayPostgres();
   await migrateDatabase(server.url);
-  accounts = openMerchantAccounts(server.url);
-  directory = openClientDirectory(server.url);
+  accounts = openMerchantAccounts({ url: server.url });
+  directory = openMerchantDirectory({ url: server.url });
 });
 afterAll(async () => {
   await Promise.all([accounts?.close(), directory?.close()]);

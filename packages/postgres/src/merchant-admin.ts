@@ -8,10 +8,17 @@ import {
 } from '@gateway/domain/credentials';
 import type { ChecksumMode } from '@gateway/domain/order-checksum';
 import { and, asc, eq, gt, sql } from 'drizzle-orm';
-import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { openClient } from './lane.ts';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { openClient } from './client.ts';
+import { isSerializationFailure, withoutValues } from './errors.ts';
 import { clientSecrets, isLiveSecret, merchants } from './schema.ts';
-import { withoutValues } from './statement-error.ts';
+
+/**
+ * Counting a client's secrets and adding one is a single statement, serializable so that two operators cannot both add the last
+ * one. PostgreSQL then fails one of them, and it runs again.
+ */
+const settings = { default_transaction_isolation: 'serializable' };
+const attemptsMax = 10;
 
 /** A merchant as its operator sees it. */
 export interface MerchantAccount {
@@ -63,38 +70,33 @@ export interface MerchantAccounts {
 }
 
 /** Opens the accounts on one connection, made with the first call. */
-export function openMerchantAccounts(url: string): MerchantAccounts {
-  const client = openClient({ url, applicationName: 'order-gateway accounts', connectionsMax: 1 });
-  const db = drizzle({ client });
-  const guarded = async <Answer>(work: () => Promise<Answer>): Promise<Answer> => {
+export function openMerchantAccounts({ url }: { readonly url: string }): MerchantAccounts {
+  const client = openClient({ url, applicationName: 'order-gateway accounts', settings }, (db) => db);
+  const run = async <Answer>(
+    statement: (db: PostgresJsDatabase) => Promise<Answer>,
+    attempts = attemptsMax,
+  ): Promise<Answer> => {
     try {
-      return await work();
+      return await client.run(statement);
     } catch (error) {
-      throw withoutValues(error);
+      if (!isSerializationFailure(error) || attempts === 1) throw withoutValues(error);
+      return run(statement, attempts - 1);
     }
   };
   return {
-    create: (name) => guarded(() => insertMerchant(db, name)),
-    list: (page) => guarded(() => listMerchants(db, page)),
-    setChecksumMode: (clientId, checksumMode) =>
-      guarded(async () => {
-        const changed = await db
-          .update(merchants)
-          .set({ checksumMode })
-          .where(eq(merchants.clientId, clientId))
-          .returning({ id: merchants.id });
-        return changed.length === 1 ? 'done' : 'unknown_client';
-      }),
-    addSecret: (clientId, endsAt) => guarded(() => addSecret(db, clientId, endsAt)),
-    listSecrets: (clientId) => guarded(() => listSecrets(db, clientId)),
-    endSecret: (clientId, secretId, endsAt) => guarded(() => endSecret(db, clientId, secretId, endsAt)),
-    close: () => client.end({ timeout: 1 }),
+    create: (name) => run((db) => insertMerchant(db, name)),
+    list: (page) => run((db) => listMerchants(db, page)),
+    setChecksumMode: (clientId, mode) => run((db) => setChecksumMode(db, clientId, mode)),
+    addSecret: (clientId, endsAt) => run((db) => addSecret(db, clientId, endsAt)),
+    listSecrets: (clientId) => run((db) => listSecrets(db, clientId)),
+    endSecret: (clientId, secretId, endsAt) => run((db) => endSecret(db, clientId, secretId, endsAt)),
+    close: () => client.close(),
   };
 }
 
 /** Makes one merchant as {@link MerchantAccounts.create} does, on a connection of its own. */
 export async function createMerchant(url: string, name: string): Promise<Credentials> {
-  const accounts = openMerchantAccounts(url);
+  const accounts = openMerchantAccounts({ url });
   try {
     return await accounts.create(name);
   } finally {
@@ -106,10 +108,13 @@ async function insertMerchant(db: PostgresJsDatabase, name: string): Promise<Cre
   const clientId = createClientId(randomBytes);
   const clientSecret = createClientSecret(randomBytes);
   const secretHash = hashSecret(clientSecret);
-  await db.transaction(async (transaction) => {
-    const created = await transaction.insert(merchants).values({ name, clientId }).returning({ id: merchants.id });
-    await transaction.insert(clientSecrets).values(created.map(({ id }) => ({ merchantId: id, secretHash })));
-  });
+  const merchant = db
+    .$with('merchant')
+    .as(db.insert(merchants).values({ name, clientId }).returning({ id: merchants.id }));
+  await db
+    .with(merchant)
+    .insert(clientSecrets)
+    .values({ merchantId: sql`(select id from ${merchant})`, secretHash });
   return { clientId, clientSecret };
 }
 
@@ -137,30 +142,34 @@ function listMerchants(
     .limit(limit);
 }
 
-function addSecret(
+async function setChecksumMode(
+  db: PostgresJsDatabase,
+  clientId: string,
+  checksumMode: ChecksumMode,
+): ReturnType<MerchantAccounts['setChecksumMode']> {
+  const changed = await db
+    .update(merchants)
+    .set({ checksumMode })
+    .where(eq(merchants.clientId, clientId))
+    .returning({ id: merchants.id });
+  return changed.length === 1 ? 'done' : 'unknown_client';
+}
+
+async function addSecret(
   db: PostgresJsDatabase,
   clientId: string,
   endsAt: Date | null,
 ): ReturnType<MerchantAccounts['addSecret']> {
-  return db.transaction(async (transaction) => {
-    // The merchant's row is locked, so that two operators can't both add the last one: in a way that does not hold up orders,
-    // which refer to the row, however long this takes.
-    const found = await transaction
-      .select({ id: merchants.id })
-      .from(merchants)
-      .where(eq(merchants.clientId, clientId))
-      .for('no key update');
-    const merchantId = found[0]?.id;
-    if (merchantId === undefined) return { kind: 'unknown_client' };
-    const live = await transaction.$count(clientSecrets, and(eq(clientSecrets.merchantId, merchantId), isLiveSecret));
-    if (live >= liveSecretsMax) return { kind: 'too_many' };
-    const clientSecret = createClientSecret(randomBytes);
-    const added = await transaction
-      .insert(clientSecrets)
-      .values({ merchantId, secretHash: hashSecret(clientSecret), endsAt })
-      .returning({ id: clientSecrets.id });
-    return { kind: 'added', id: added[0]?.id ?? 0, clientSecret };
-  });
+  const clientSecret = createClientSecret(randomBytes);
+  const live = db.$count(clientSecrets, and(eq(clientSecrets.merchantId, merchants.id), isLiveSecret));
+  const [added] = await db.execute<{ id: string }>(sql`
+    insert into ${clientSecrets} (merchant_id, secret_hash, ends_at)
+    select ${merchants.id}, ${hashSecret(clientSecret)}::bytea, ${endsAt?.toISOString() ?? null}::timestamptz
+    from ${merchants} where ${merchants.clientId} = ${clientId} and ${live} < ${liveSecretsMax}
+    returning id`);
+  if (added !== undefined) return { kind: 'added', id: Number(added.id), clientSecret };
+  const isKnown = (await db.$count(merchants, eq(merchants.clientId, clientId))) === 1;
+  return { kind: isKnown ? 'too_many' : 'unknown_client' };
 }
 
 async function listSecrets(db: PostgresJsDatabase, clientId: string): Promise<SecretAccount[] | undefined> {
