@@ -39,7 +39,7 @@ async function bench(): Promise<void> {
   const machine = `${cpus().length} x ${cpus()[0]?.model.trim() || 'CPU'}, Node.js ${process.version}`;
   const { only, growth, ...rest } = options;
   const hasPgbench = await isInstalled('pgbench');
-  if (!hasPgbench) progress('LEFT OUT: pgbench. It is not installed.');
+  if (!hasPgbench) progress('LEFT OUT: pgbench is not installed.');
   const chosen = only.filter((name) => name !== 'pgbench' || hasPgbench);
   const context = { ...rest, only: chosen, signal: interrupted.signal, progress };
   const measured = growth === undefined ? await compare(context) : await compareGrowth(context, growth);

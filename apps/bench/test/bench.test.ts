@@ -6,14 +6,14 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
+import { leftOut } from '../../../tools/left-out.ts';
 import { contenderNames } from '../src/contenders.ts';
 import { isInstalled } from '../src/programs.ts';
 import type { Measured } from '../src/sections.ts';
 
 const program = join(import.meta.dirname, '../src/bench.ts');
 const limitMs = 240_000;
-const hasPgbench = await isInstalled('pgbench');
-if (!hasPgbench) process.stderr.write('\nLEFT OUT: pgbench in the bench. It is not installed.\n\n');
+const lacksPgbench = leftOut('bench', (await isInstalled('pgbench')) ? undefined : 'pgbench is not installed');
 
 /** A temporary folder for the bench, so that what it leaves behind is seen. */
 async function ownFolder(): Promise<string> {
@@ -46,7 +46,7 @@ test(
   'every contender creates orders, alone and with many callers, and nothing is left behind',
   async () => {
     const { stdout, sections } = await bench('--rounds', '1', '--seconds', '1');
-    const names = contenderNames.filter((name) => name !== 'pgbench' || hasPgbench);
+    const names = contenderNames.filter((name) => name !== 'pgbench' || !lacksPgbench);
     expect(sections.map(outcomes)).toEqual([
       allGood(names),
       allGood(['gateway-json', 'gateway-grpc', 'bare-http', 'bare-http2', 'insert']),

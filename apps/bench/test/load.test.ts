@@ -7,6 +7,7 @@ import { fromBinary } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import { createTestDatabase } from '@gateway/dev-postgres/testing';
 import { expect, onTestFinished, test } from 'vitest';
+import { leftOut } from '../../../tools/left-out.ts';
 import type { Contender } from '../src/contenders.ts';
 import { connect } from '../src/database.ts';
 import { sendLoad } from '../src/load.ts';
@@ -64,10 +65,9 @@ test('orders that the database does not have are an error', async () => {
   await expect(run).rejects.toThrow(/^test created \d+ orders, but the database has 0 of them$/);
 });
 
-const hasWrk = await isInstalled('wrk');
-if (!hasWrk) process.stderr.write('\nLEFT OUT: broken connections under wrk. It is not installed.\n\n');
+const lacksWrk = leftOut('broken connections under wrk', (await isInstalled('wrk')) ? undefined : 'wrk is not installed');
 
-test.runIf(hasWrk)('wrk counts broken connections as failed', async () => {
+test.skipIf(lacksWrk)('wrk counts broken connections as failed', async () => {
   const came = { responses: 0, breaks: 0 };
   const server = createHttpServer((request, response) => {
     request.resume().on('end', () => {
