@@ -65,7 +65,10 @@ test('orders that the database does not have are an error', async () => {
   await expect(run).rejects.toThrow(/^test created \d+ orders, but the database has 0 of them$/);
 });
 
-const lacksWrk = leftOut('broken connections under wrk', (await isInstalled('wrk')) ? undefined : 'wrk is not installed');
+const lacksWrk = leftOut(
+  'broken connections under wrk',
+  (await isInstalled('wrk')) ? undefined : 'wrk is not installed',
+);
 
 test.skipIf(lacksWrk)('wrk counts broken connections as failed', async () => {
   const came = { responses: 0, breaks: 0 };

@@ -1,7 +1,7 @@
 import { failures } from '@gateway/domain/failure';
-import { type FilledCall, fillCall } from 'harness/fixtures/fill-call';
-import type { Fixture, FixtureCall } from 'harness/fixtures/fixture';
-import { fixturesFolder, loadFixtures } from 'harness/fixtures/load-fixtures';
+import { type FilledCall, fillCall } from '@gateway/fixtures/fill-call';
+import type { Fixture, FixtureCall } from '@gateway/fixtures/fixture';
+import { loadFixtures } from '@gateway/fixtures/load-fixtures';
 
 // The format is Postman's Collection 2.1, which Bruno, Insomnia and Hoppscotch import too.
 const schema = 'https://schema.getpostman.com/json/collection/v2.1.0/collection.json';
@@ -16,7 +16,7 @@ const description =
 
 /** docs/postman-collection.json, made from the fixtures. */
 export async function collection(): Promise<string> {
-  const { fixtures, validOrder } = await loadFixtures(fixturesFolder);
+  const { fixtures, validOrder } = await loadFixtures();
   const folders = Map.groupBy(fixtures.filter(isForPeople), ({ file }) => file.split('-', 1)[0] ?? '');
   const made = {
     info: { name: 'Order gateway', description, schema },
@@ -45,7 +45,7 @@ function isForPeople({ calls }: Fixture): boolean {
     const computed = /\{\{(?!order_id\}\}|members\}\}|client_id\}\}|client_secret\}\})/.test(text);
     const { content } = call;
     const padded = content.kind === 'order' && content.padToBytes !== undefined;
-    const sent = call.doors.includes('json') && (call.via ?? 'json') === 'json';
+    const sent = call.protocols.includes('json') && (call.via ?? 'json') === 'json';
     return sent && call.merchant === 'first' && !computed && !padded && content.kind !== 'latin1';
   });
 }

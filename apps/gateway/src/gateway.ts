@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { isIPv6 } from 'node:net';
-import { createServiceOrderIds } from '@gateway/domain/order-id';
 import { type BaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
+import { createServiceOrderIds } from '@gateway/domain/service-order-id';
 import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
 import { openOrderIds } from '@gateway/postgres/order-ids';
 import { openOrderStore } from '@gateway/postgres/order-store';

@@ -79,7 +79,7 @@ test('the numbers and lists that are told in sentences are those that hold', asy
   expect(orders).toContain(`: ${orderCurrencyCodes.length} codes`);
   expect(operations).toContain(`a client has up to ${liveSecretsMax} that work`);
   expect(operations).toContain(`A call has ${callTimeoutMs / 1_000} seconds in all`);
-  expect(operations).toContain(`calls under way get ${drainTimeoutMs / 1_000} seconds to finish`);
+  expect(operations).toContain(`calls in flight get ${drainTimeoutMs / 1_000} seconds to finish`);
   expect(operations).toContain(`run the gateway itself: \`${manifest.scripts.start}\``);
   const languages = new Intl.DisplayNames('en', { type: 'language' });
   const spoken = pageLanguages.map((language) => languages.of(language) ?? language);

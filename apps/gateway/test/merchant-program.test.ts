@@ -4,7 +4,7 @@ import { createGrpcTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
 import { checksumOf } from '@gateway/domain/order-checksum';
-import { validOrderFields, validOrderInput } from '@gateway/domain/testing/order-fields';
+import { validOrderFields, validOrderInput } from '@gateway/domain/testing/sample-orders';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runProgram } from './gateway-process.ts';

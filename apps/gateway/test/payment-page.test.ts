@@ -1,4 +1,4 @@
-import { validOrderInput } from '@gateway/domain/testing/order-fields';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { pageLanguages, pageTexts } from '../src/pages/localization.ts';
 import { answerOf, credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';

@@ -3,7 +3,7 @@ import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_ser
 import { parseCheckoutTemplate } from '@gateway/domain/checkout-link';
 import type { Credentials } from '@gateway/domain/credentials';
 import { parseBaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
-import { validOrderInput } from '@gateway/domain/testing/order-fields';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { migrateDatabase } from '@gateway/postgres/migrate';
 import { startThrowawayPostgres } from '@gateway/postgres/testing/throwaway-postgres';

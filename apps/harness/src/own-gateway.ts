@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Credentials } from './fixtures/fill-call.ts';
+import type { Credentials } from '@gateway/fixtures/fill-call';
 import { gatewayEnvironment, gatewayFolder, startGatewayProcess } from './gateway-process.ts';
 import type { GivenGateway } from './replay-options.ts';
 

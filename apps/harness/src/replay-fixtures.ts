@@ -1,7 +1,12 @@
-import { type Answer, type Client, type Door, doors } from './clients/client.ts';
-import { type Difference, differences } from './differences.ts';
-import { fillCall, type Merchants } from './fixtures/fill-call.ts';
-import type { Fixture } from './fixtures/fixture.ts';
+import {
+  type CallResponse as Answer,
+  type Client,
+  type Protocol as Door,
+  protocols as doors,
+} from '@gateway/fixtures/client';
+import { type Difference, differences } from '@gateway/fixtures/differences';
+import { fillCall, type Merchants } from '@gateway/fixtures/fill-call';
+import type { Fixture } from '@gateway/fixtures/fixture';
 
 /** What a fixture came to at one door. */
 export interface Replay {
@@ -52,7 +57,7 @@ export async function replayFixtures(
 
 /** Replays one fixture at one door. Never rejects: a call without an answer is a difference. */
 export async function replayFixture(fixture: Fixture, door: Door, target: ReplayTarget): Promise<Replay> {
-  const said = fixture.calls.some((call) => call.via === undefined && call.doors.includes(door));
+  const said = fixture.calls.some((call) => call.via === undefined && call.protocols.includes(door));
   if (!said) return { fixture, door, outcome: 'not said there', differences: [] };
   if ([...fixture.merchants].some((name) => target.merchants[name] === undefined)) {
     return { fixture, door, outcome: 'no merchant', differences: [] };
@@ -62,7 +67,7 @@ export async function replayFixture(fixture: Fixture, door: Door, target: Replay
   const found: CallDifference[] = [];
   let first: Answer | undefined;
   for (const [index, call] of fixture.calls.entries()) {
-    if (!call.doors.includes(door)) continue;
+    if (!call.protocols.includes(door)) continue;
     const { outgoing, sent, expect } = fillCall(call, { ...target, orderId });
     const answer = await target.clients[call.via ?? door].send(outgoing);
     const context = { sent, first, secrets, baseUrl: target.baseUrl, nowMs: Date.now() };

@@ -1,5 +1,5 @@
+import { fixturesFolder } from '@gateway/fixtures/load-fixtures';
 import { expect, test } from 'vitest';
-import { fixturesFolder } from './fixtures/load-fixtures.ts';
 import { readReplayOptions } from './replay-options.ts';
 
 const credentials = { CLIENT_ID: 'app_1', CLIENT_SECRET: 'sk_1' };

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import type { Credentials, Merchants } from '@gateway/fixtures/fill-call';
+import { fixturesFolder } from '@gateway/fixtures/load-fixtures';
 import { givenAddresses } from './command-line.ts';
-import type { Credentials, Merchants } from './fixtures/fill-call.ts';
-import { fixturesFolder } from './fixtures/load-fixtures.ts';
 import type { GatewayAddresses } from './gateway-process.ts';
 
 export interface ReplayOptions {

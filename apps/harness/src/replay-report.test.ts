@@ -1,6 +1,6 @@
+import { type Protocol as Door, protocols as doors } from '@gateway/fixtures/client';
+import type { Fixture } from '@gateway/fixtures/fixture';
 import { expect, test } from 'vitest';
-import { type Door, doors } from './clients/client.ts';
-import type { Fixture } from './fixtures/fixture.ts';
 import type { Replay } from './replay-fixtures.ts';
 import { replayReport } from './replay-report.ts';
 

@@ -1,4 +1,4 @@
-import { doors } from './clients/client.ts';
+import { protocols as doors } from '@gateway/fixtures/client';
 import type { Replay } from './replay-fixtures.ts';
 
 /** The whole report of a run: a table of fixtures and doors, every difference, and the tally. */

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { type Client, type Protocol as Door, protocols as doors } from '@gateway/fixtures/client';
+import { fixturesFolder, loadFixtures } from '@gateway/fixtures/load-fixtures';
+import { openClients } from '@gateway/fixtures/open-clients';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { type Client, type Door, doors } from './clients/client.ts';
-import { openClients } from './clients/open-clients.ts';
-import { fixturesFolder, loadFixtures } from './fixtures/load-fixtures.ts';
 import { type OwnGateway, startOwnGateway } from './own-gateway.ts';
 import { replayFixture } from './replay-fixtures.ts';
 import { differencesTold } from './replay-report.ts';
@@ -59,7 +59,7 @@ describe('the command', () => {
       join(folder, 'create-order', 'broken.json'),
       '{ "name": "x", "calls": [{ "order": {}, "expect": "made" }] }',
     );
-    const told = 'broken.json: call 1.expect.outcome made is not in the table of outcomes\n';
+    const told = 'broken.json: the outcome made is not in outcomes.json\n';
     await expect(run('--fixtures', folder)).rejects.toMatchObject({ code: 2, stdout: '', stderr: told });
   });
 

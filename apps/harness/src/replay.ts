@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { openClients } from './clients/open-clients.ts';
+import { FixtureError as FixtureFault } from '@gateway/fixtures/fixture';
+import { type FixtureSet, loadFixtures } from '@gateway/fixtures/load-fixtures';
+import { openClients } from '@gateway/fixtures/open-clients';
 import { asksForHelp, outliveReaders } from './command-line.ts';
-import { FixtureFault } from './fixtures/fixture.ts';
-import { type FixtureSet, loadFixtures } from './fixtures/load-fixtures.ts';
 import { reportTable } from './load/report-table.ts';
 import { messageOf } from './message-of.ts';
 import { startOwnGateway } from './own-gateway.ts';

@@ -3,7 +3,7 @@ import { liveSecretsMax } from '@gateway/domain/credentials';
 import type { MerchantId } from '@gateway/domain/merchant';
 import { openOrder } from '@gateway/domain/order';
 import { createOrderToken } from '@gateway/domain/order-token';
-import { validOrderFields } from '@gateway/domain/testing/order-fields';
+import { validOrderFields } from '@gateway/domain/testing/sample-orders';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';

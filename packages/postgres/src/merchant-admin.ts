@@ -6,7 +6,7 @@ import {
   hashSecret,
   liveSecretsMax,
 } from '@gateway/domain/credentials';
-import type { ChecksumMode } from '@gateway/domain/order-checksum';
+import type { ChecksumMode } from '@gateway/domain/merchant';
 import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { openClient } from './client.ts';

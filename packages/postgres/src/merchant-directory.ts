@@ -1,5 +1,4 @@
-import type { ClientDirectory, ClientLookup } from '@gateway/domain/client-directory';
-import type { MerchantId } from '@gateway/domain/merchant';
+import type { ClientLookup, MerchantDirectory, MerchantId } from '@gateway/domain/merchant';
 import { and, eq, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';
@@ -26,7 +25,7 @@ const waitingMax = 16_384;
 const lookupTimeoutMs = 5_000;
 
 /** The directory with its connections. */
-export interface PostgresMerchantDirectory extends ClientDirectory {
+export interface PostgresMerchantDirectory extends MerchantDirectory {
   /** Lets running calls finish, then closes the connections. */
   close(): Promise<void>;
 }

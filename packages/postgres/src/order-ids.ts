@@ -1,4 +1,4 @@
-import type { ReserveIdBlock } from '@gateway/domain/order-id';
+import type { ReserveIdBlock } from '@gateway/domain/service-order-id';
 import { sql } from 'drizzle-orm';
 import { type ConnectionEvents, openClient } from './client.ts';
 import { statementFailure, withoutValues } from './errors.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { MerchantId } from '@gateway/domain/merchant';
-import { newOrder } from '@gateway/domain/testing/new-order';
 import { describeOrderStore } from '@gateway/domain/testing/order-store-contract';
+import { newOrder } from '@gateway/domain/testing/sample-orders';
 import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';

@@ -1,12 +1,11 @@
-import type { ClientDirectory, ClientLookup } from '@gateway/domain/client-directory';
 import { areWellFormed, type Credentials, hashSecret, matchesSecret } from '@gateway/domain/credentials';
 import type { Failure } from '@gateway/domain/failure';
-import type { Client, Merchant } from '@gateway/domain/merchant';
+import type { Client, ClientLookup, Merchant, MerchantDirectory } from '@gateway/domain/merchant';
 import { failed, type Result, success } from '@gateway/domain/result';
 import { settledWithin, storageFailure } from '../storage-outcome.ts';
 
 export interface AuthenticateDeps {
-  readonly directory: ClientDirectory;
+  readonly directory: MerchantDirectory;
   /** Milliseconds since 1970-01-01 UTC: when secrets end. */
   readonly now: () => number;
   /** Milliseconds of a clock that nobody sets: the age of what is cached. */

@@ -1,7 +1,6 @@
 import { parseArgs } from 'node:util';
-import { textFault } from '@gateway/domain/field-rules';
-import { merchantNameRule } from '@gateway/domain/merchant';
-import { type ChecksumMode, checksumModes } from '@gateway/domain/order-checksum';
+import { textError } from '@gateway/domain/field-rules';
+import { type ChecksumMode, checksumModes, merchantNameRule } from '@gateway/domain/merchant';
 import { StartError } from '../process.ts';
 
 /** What an operator asks for. No command takes a secret: arguments are seen by every user of the machine. */
@@ -100,8 +99,8 @@ function kindOf([noun = '', ...rest]: readonly string[]): [kind: string, words: 
 
 function nameOf(name: string | undefined): string {
   if (name === undefined) throw fault('--name is missing.');
-  const wrong = textFault(merchantNameRule, name);
-  if (wrong !== undefined) throw fault(`--name ${wrong.told}.`);
+  const wrong = textError(merchantNameRule, name);
+  if (wrong !== undefined) throw fault(`--name ${wrong.message}.`);
   return name;
 }
 

@@ -45,7 +45,8 @@ export function createHttpServer(deps: GatewayDeps, services: readonly RpcServic
     frameworkErrors: (error, request, reply) => {
       openCall(deps, request, reply);
       const isPage = /^(GET|HEAD)$/.test(request.method) && request.url.startsWith(`${pathPrefix}/payment/`);
-      if (isPage) void sendLinkFailure(deps, request, reply, request.call.fail({ kind: 'not_found' }));
+      if (isPage)
+        void sendLinkFailure(deps, request, reply, request.call.fail({ kind: 'not_found', unknown: 'payment_link' }));
       else sendError(error, request, reply);
     },
     clientErrorHandler: (error, socket) => connections.handleClientError(error, socket),

@@ -1,4 +1,4 @@
-import { type FailureCode, failures } from '@gateway/domain/failure';
+import { type FailureCode, failureAdvice, failures } from '@gateway/domain/failure';
 import { fieldRules } from '@gateway/domain/field-rules';
 import { orderTokenForm } from '@gateway/domain/order-token';
 import { problemMediaType } from '../http/problem.ts';
@@ -190,16 +190,10 @@ function errorResponses(codes: readonly FailureCode[], creates: boolean, page: C
     [...byStatus].map(([status, ofStatus]) => [
       status,
       {
-        description: ofStatus.map((code) => `\`${code}\`: ${adviceFor(code, creates)}`).join('\n\n'),
+        description: ofStatus.map((code) => `\`${code}\`: ${failureAdvice(code, creates)}`).join('\n\n'),
         ...(ofStatus.some((code) => code === 'rate_limited' || code === 'overloaded') ? { headers: retryAfter } : {}),
         content: { ...page, [problemMediaType]: { schema: { $ref: '#/components/schemas/Problem' } } },
       },
     ]),
   );
-}
-
-function adviceFor(code: FailureCode, creates: boolean): string {
-  if (creates) return failures[code].when;
-  if (code === 'unavailable') return 'The database could not be reached. Send the request again.';
-  return code === 'deadline_exceeded' ? 'The request took too long. Send it again.' : failures[code].when;
 }

@@ -2,8 +2,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startDevPostgres } from '@gateway/dev-postgres';
+import type { Credentials } from '@gateway/fixtures/fill-call';
 import { openMerchantAccounts } from '@gateway/postgres/merchant-admin';
-import type { Credentials } from '../fixtures/fill-call.ts';
 import { type GatewayAddresses, type GatewayProcess, startGatewayProcess } from '../gateway-process.ts';
 
 /** A gateway on a folder of its own, with merchants. */

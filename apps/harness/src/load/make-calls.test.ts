@@ -1,9 +1,9 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import { parseOrder } from '@gateway/domain/parse-order';
+import { protocols as doors } from '@gateway/fixtures/client';
+import { fixturesFolder, loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { expect, test } from 'vitest';
-import { doors } from '../clients/client.ts';
-import { fixturesFolder, loadFixtures } from '../fixtures/load-fixtures.ts';
 import { createCallMaker, framed } from './make-calls.ts';
 import { kindAt, sourceOf } from './plan-calls.ts';
 

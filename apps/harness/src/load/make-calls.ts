@@ -4,14 +4,14 @@ import {
   CreateOrderRequestSchema,
   ServiceType,
 } from '@gateway/contract/gateway/v1/order_service_pb';
-import { binaryOrder } from '../clients/binary-order.ts';
-import { createOrderPath, type Door, isBinary } from '../clients/client.ts';
-import { type Credentials, fillCall } from '../fixtures/fill-call.ts';
-import type { FixtureCall } from '../fixtures/fixture.ts';
-import type { FixtureSet } from '../fixtures/load-fixtures.ts';
-import { WrittenNumber, writeJson } from '../fixtures/written-number.ts';
+import { binaryOrder } from '@gateway/fixtures/binary-order';
+import { createOrderPath, type Protocol as Door, isBinary } from '@gateway/fixtures/client';
+import { type Credentials, fillCall } from '@gateway/fixtures/fill-call';
+import type { FixtureCall } from '@gateway/fixtures/fixture';
+import { JsonNumber as WrittenNumber, writeJson } from '@gateway/fixtures/json-number';
+import type { FixtureSet } from '@gateway/fixtures/load-fixtures';
+import { seededAt } from '@gateway/fixtures/seeded';
 import { type OrderData, orderAt, orderIdPrefix, sourceOf } from './plan-calls.ts';
-import { seededAt } from './seeded.ts';
 import { doorsOf, type LoadSettings } from './settings.ts';
 
 /** One call, ready to be sent at its door. */
@@ -141,7 +141,7 @@ function refusalsAt(door: Door, { fixtures }: FixtureSet): FixtureCall[] {
     if (call === undefined || call.via !== undefined || call.merchant !== 'first') return [];
     const usualAddress = call.method === 'POST' && call.path === undefined;
     const answered = door === 'json' || call.content.kind === 'order';
-    const fits = call.doors.includes(door) && usualAddress && answered && !namesSecond(call);
+    const fits = call.protocols.includes(door) && usualAddress && answered && !namesSecond(call);
     return fits && refusedOutcomes.includes(call.expect.outcome) ? [call] : [];
   });
 }

@@ -1,6 +1,6 @@
 import { formatAmount, parseAmount } from '@gateway/domain/money';
 import type { ServiceType } from '@gateway/domain/order-fields';
-import { seededAt } from './seeded.ts';
+import { seededAt } from '@gateway/fixtures/seeded';
 import type { LoadSettings } from './settings.ts';
 
 /** What decides a run's calls. */

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { JsonShape } from '../fixtures/json-shape.ts';
-import { readJson } from '../fixtures/written-number.ts';
+import { readJson } from '@gateway/fixtures/json-number';
+import { JsonShape } from '../json-shape.ts';
 import { messageOf } from '../message-of.ts';
 import type { Phase } from './arrivals.ts';
 import { type LoadSettings, modes, protocols, settingsMax, type Thresholds } from './settings.ts';

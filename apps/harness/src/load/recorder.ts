@@ -1,4 +1,4 @@
-import type { Door } from '../clients/client.ts';
+import type { Protocol as Door } from '@gateway/fixtures/client';
 import type { Journal } from './journal.ts';
 import { bandEndsMs, bandOf, createLatencies, type Latencies } from './latencies.ts';
 import type { LoadCall } from './make-calls.ts';

@@ -1,4 +1,4 @@
-import { doors } from '../clients/client.ts';
+import { protocols as doors } from '@gateway/fixtures/client';
 import type { LatencySummary, LoadReport, Verdict } from './report.ts';
 import { msTold, partTold, secondsTold, settingsTold } from './words.ts';
 

@@ -1,5 +1,5 @@
+import type { Protocol as Door } from '@gateway/fixtures/client';
 import { faultsIn, type JournalAudit } from '../audit/hold-journal.ts';
-import type { Door } from '../clients/client.ts';
 import { arrivalsOf } from './arrivals.ts';
 import type { Latencies } from './latencies.ts';
 import type { LoadSettings, Thresholds } from './settings.ts';

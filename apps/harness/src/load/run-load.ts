@@ -1,4 +1,4 @@
-import type { Credentials } from '../fixtures/fill-call.ts';
+import type { Credentials } from '@gateway/fixtures/fill-call';
 import type { GatewayAddresses } from '../gateway-process.ts';
 import { arrivalsOf } from './arrivals.ts';
 import { startJournal } from './journal.ts';

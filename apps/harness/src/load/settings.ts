@@ -1,4 +1,4 @@
-import { type Door, doors } from '../clients/client.ts';
+import { type Protocol as Door, protocols as doors } from '@gateway/fixtures/client';
 import type { Phase } from './arrivals.ts';
 
 /** The doors that a run can use: one, or all in turn. */

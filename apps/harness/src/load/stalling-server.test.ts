@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { fixturesFolder, loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { expect, onTestFinished, test } from 'vitest';
-import { fixturesFolder, loadFixtures } from '../fixtures/load-fixtures.ts';
 import { arrivalsOf, constantRate } from './arrivals.ts';
 import { type Execution, runClosedLoop, runOpenLoop } from './executors.ts';
 import { decodeLatencies, type Latencies } from './latencies.ts';

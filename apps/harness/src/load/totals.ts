@@ -1,4 +1,4 @@
-import { type Door, doors } from '../clients/client.ts';
+import { type Protocol as Door, protocols as doors } from '@gateway/fixtures/client';
 import { bandEndsMs, createLatencies, decodeLatencies, type Latencies } from './latencies.ts';
 import type { SecondPart } from './recorder.ts';
 import { isAnswer } from './senders/sender.ts';

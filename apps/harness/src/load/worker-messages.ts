@@ -1,4 +1,4 @@
-import type { Credentials } from '../fixtures/fill-call.ts';
+import type { Credentials } from '@gateway/fixtures/fill-call';
 import type { SecondPart } from './recorder.ts';
 import type { LoadSettings } from './settings.ts';
 

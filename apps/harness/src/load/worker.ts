@@ -1,4 +1,4 @@
-import { fixturesFolder, loadFixtures } from '../fixtures/load-fixtures.ts';
+import { fixturesFolder, loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { messageOf } from '../message-of.ts';
 import { arrivalsOf } from './arrivals.ts';
 import { runClosedLoop, runOpenLoop } from './executors.ts';

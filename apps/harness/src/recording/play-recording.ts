@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { failures } from '@gateway/domain/failure';
-import type { Credentials } from '../fixtures/fill-call.ts';
-import { writeJson } from '../fixtures/written-number.ts';
+import type { Credentials } from '@gateway/fixtures/fill-call';
+import { writeJson } from '@gateway/fixtures/json-number';
 import type { Arrivals } from '../load/arrivals.ts';
 import { runOpenLoop } from '../load/executors.ts';
 import type { LoadCall } from '../load/make-calls.ts';

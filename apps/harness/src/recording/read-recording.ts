@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { FixtureFault } from '../fixtures/fixture.ts';
-import { JsonShape } from '../fixtures/json-shape.ts';
-import { readJson, WrittenNumber } from '../fixtures/written-number.ts';
+import { FixtureError as FixtureFault } from '@gateway/fixtures/fixture';
+import { readJson, JsonNumber as WrittenNumber } from '@gateway/fixtures/json-number';
+import { JsonShape } from '../json-shape.ts';
 import { messageOf } from '../message-of.ts';
 
 /** One request as it was recorded. */

@@ -1,5 +1,5 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
-import { requestTimeoutMs } from '../../clients/client.ts';
+import { requestTimeoutMs } from '@gateway/fixtures/client';
 import type { LoadCall } from '../make-calls.ts';
 import { asHeaders, readGrpc } from './read-replies.ts';
 import { noReply, type Reply, refusedReply, type Sender, timedOut } from './sender.ts';

@@ -1,5 +1,5 @@
+import { requestTimeoutMs } from '@gateway/fixtures/client';
 import { type Dispatcher, Pool } from 'undici';
-import { requestTimeoutMs } from '../../clients/client.ts';
 import type { LoadCall } from '../make-calls.ts';
 import { noReply, type Reply, type Sender } from './sender.ts';
 

@@ -1,4 +1,4 @@
-import type { Door } from '../../clients/client.ts';
+import type { Protocol as Door } from '@gateway/fixtures/client';
 import { createGrpcSender } from './grpc-sender.ts';
 import { createHttpSender } from './http-pool.ts';
 import { readConnectReply, readGrpcWebReply, readJsonReply } from './read-replies.ts';
