@@ -15,6 +15,8 @@ export interface Run {
   /** Of the contender's own program, an order. */
   readonly cpuMicroseconds: number;
   readonly databaseCpuMicroseconds: number;
+  /** Of the program that sends, and of the bench, which reads the contender's log. */
+  readonly senderCpuMicroseconds: number;
   /** Of the contender's own program, every second. */
   readonly memoryMib: readonly number[];
 }
@@ -37,6 +39,7 @@ export async function measure(contender: Contender, options: LoadOptions): Promi
     ordersPerSecond: created / seconds,
     cpuMicroseconds: (after.server - before.server) / rows,
     databaseCpuMicroseconds: (after.database - before.database) / rows,
+    senderCpuMicroseconds: (after.sender - before.sender) / rows,
     memoryMib,
   };
 }
@@ -46,7 +49,12 @@ async function countRows(sql: postgres.Sql, { merchant }: Contender): Promise<nu
   return Number(row?.count);
 }
 
-async function cpuOf(sql: postgres.Sql, { pid }: Contender): Promise<{ server: number; database: number }> {
+async function cpuOf(sql: postgres.Sql, { pid }: Contender): Promise<Record<'server' | 'database' | 'sender', number>> {
   const [row] = await sql`select pg_backend_pid() as pid`;
-  return { server: await cpuMicroseconds(pid), database: await databaseCpuMicroseconds(Number(row?.pid)) };
+  return {
+    server: await cpuMicroseconds(pid),
+    database: await databaseCpuMicroseconds(Number(row?.pid)),
+    // A sender has ended by now, and is a child of this process.
+    sender: await cpuMicroseconds(process.pid),
+  };
 }

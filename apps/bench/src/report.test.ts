@@ -5,11 +5,16 @@ import { median } from './sections.ts';
 
 const run: Run = {
   ...{ ordersPerSecond: 15_000, p50Ms: 4, p99Ms: 9.25, failed: 1 },
-  ...{ cpuMicroseconds: 60.4, databaseCpuMicroseconds: 30, memoryMib: [100, 101, 102, 103, 110, 120, 130, 140] },
+  ...{
+    cpuMicroseconds: 60.4,
+    databaseCpuMicroseconds: 30,
+    senderCpuMicroseconds: 40,
+    memoryMib: [100, 101, 102, 103, 110, 120, 130, 140],
+  },
 };
 const pgbench: Run = {
   ...{ ordersPerSecond: 10_000, p50Ms: Number.NaN, p99Ms: Number.NaN, failed: 0 },
-  ...{ cpuMicroseconds: Number.NaN, databaseCpuMicroseconds: 200, memoryMib: [Number.NaN] },
+  ...{ cpuMicroseconds: Number.NaN, databaseCpuMicroseconds: 200, senderCpuMicroseconds: 20, memoryMib: [Number.NaN] },
 };
 
 test('the median is the middle of an odd number of figures, else the mean of the two in the middle', () => {
@@ -33,10 +38,10 @@ test('a section is reported as Markdown tables with medians and ratios', () => {
   expect(report.split('\n')).toEqual([
     '64 callers: medians of 2 interleaved rounds of 8 s',
     '',
-    '|         | orders/s | CPU µs/order | database CPU µs/order | median ms | p99 ms | MiB, first to last quarter | failed |',
-    '| ------- | -------: | -----------: | --------------------: | --------: | -----: | -------------------------: | -----: |',
-    '| gateway |   14,000 |           60 |                    30 |      4.00 |    9.3 |                 102 to 125 |      2 |',
-    '| pgbench |   10,000 |              |                   200 |           |        |                            |      0 |',
+    '|         | orders/s | CPU µs/order | database CPU µs/order | sender CPU µs/order | median ms | p99 ms | MiB, first to last quarter | failed |',
+    '| ------- | -------: | -----------: | --------------------: | ------------------: | --------: | -----: | -------------------------: | -----: |',
+    '| gateway |   14,000 |           60 |                    30 |                  40 |      4.00 |    9.3 |                 102 to 125 |      2 |',
+    '| pgbench |   10,000 |              |                   200 |                  20 |           |        |                            |      0 |',
     '',
     '| ratio                        | median |',
     '| ---------------------------- | -----: |',

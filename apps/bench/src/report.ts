@@ -18,6 +18,7 @@ const columns: Readonly<Record<string, (runs: readonly Run[]) => string>> = {
   'orders/s': medianOf(({ ordersPerSecond }) => ordersPerSecond, 0),
   'CPU µs/order': medianOf(({ cpuMicroseconds }) => cpuMicroseconds, 0),
   'database CPU µs/order': medianOf(({ databaseCpuMicroseconds }) => databaseCpuMicroseconds, 0),
+  'sender CPU µs/order': medianOf(({ senderCpuMicroseconds }) => senderCpuMicroseconds, 0),
   'median ms': medianOf(({ p50Ms }) => p50Ms, 2),
   'p99 ms': medianOf(({ p99Ms }) => p99Ms, 1),
   'MiB, first to last quarter': memoryOf,
