@@ -1,7 +1,6 @@
 import { type FailureCode, failureAdvice, failures } from '@gateway/domain/failure';
 import { fieldRules } from '@gateway/domain/field-rules';
 import { orderTokenForm } from '@gateway/domain/order-token';
-import { problemMediaType } from '../http/problem.ts';
 import { exampleOrder, exampleResponse } from './example-order.ts';
 import { type JsonSchema, orderResponseSchema, orderSchema, paymentSchema, problemSchema } from './schemas.ts';
 
@@ -88,7 +87,7 @@ export function openApi(baseUrl: string) {
 function createOrder(baseUrl: string): Operation {
   const errors = [
     ...(['malformed_json', 'invalid_order', 'checksum_mismatch', 'order_id_conflict', 'body_too_large'] as const),
-    ...(['unsupported_media_type', ...merchantErrors] as const),
+    ...(['unsupported_media_type', 'request_timeout', ...merchantErrors] as const),
   ];
   return {
     operationId: 'createOrder',
@@ -192,7 +191,7 @@ function errorResponses(codes: readonly FailureCode[], creates: boolean, page: C
       {
         description: ofStatus.map((code) => `\`${code}\`: ${failureAdvice(code, creates)}`).join('\n\n'),
         ...(ofStatus.some((code) => code === 'rate_limited' || code === 'overloaded') ? { headers: retryAfter } : {}),
-        content: { ...page, [problemMediaType]: { schema: { $ref: '#/components/schemas/Problem' } } },
+        content: { ...page, 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
       },
     ]),
   );
