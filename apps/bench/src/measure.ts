@@ -12,6 +12,8 @@ export interface Run {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly failed: number;
+  /** Rows that the database got, with those before and after the counted seconds. */
+  readonly stored: number;
   /** Of the contender's own program, an order. */
   readonly cpuMicroseconds: number;
   readonly databaseCpuMicroseconds: number;
@@ -36,6 +38,7 @@ export async function measure(contender: Contender, options: LoadOptions): Promi
   }
   return {
     ...result,
+    stored: rows,
     ordersPerSecond: created / seconds,
     cpuMicroseconds: (after.server - before.server) / rows,
     databaseCpuMicroseconds: (after.database - before.database) / rows,
