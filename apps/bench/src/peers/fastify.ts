@@ -1,8 +1,8 @@
+import type { AddressInfo } from 'node:net';
 import { fastify } from 'fastify';
-import { openInsert } from './drizzle-insert.js';
-import { answerOf, knows, type OrderFields, ready } from './new-order.js';
+import { isKnown, type OrderFields, openInsert } from './orders.ts';
 
-// Fastify with its JSON schemas, and one insert a request. PREPARED=1: by a statement with a name.
+// A program: Fastify with its JSON schemas, and one insert a request.
 
 const text = (maxLength: number) => ({ type: 'string', minLength: 1, maxLength });
 const properties = {
@@ -25,14 +25,12 @@ const properties = {
 };
 const required = Object.keys(properties).filter((name) => name !== 'customer_address_line2');
 
-const insert = openInsert(process.env.PREPARED === '1');
+const insert = openInsert();
 const app = fastify();
 app.post('/order', { schema: { body: { type: 'object', properties, required } } }, async (request, reply) => {
-  if (!knows(request.headers['x-client-id'], request.headers['x-client-secret'])) return reply.code(401).send();
-  const fields = request.body as OrderFields;
-  const order = await insert(fields);
-  return reply.code(201).send(answerOf(order, fields.order_id));
+  if (!isKnown(request.headers['x-client-id'], request.headers['x-client-secret'])) return reply.code(401).send();
+  return reply.code(201).send(await insert(request.body as OrderFields));
 });
 await app.listen({ port: 0, host: '127.0.0.1' });
-const address = app.server.address();
-ready(typeof address === 'object' && address !== null ? address.port : 0);
+const { port } = app.server.address() as AddressInfo;
+process.stdout.write(`${JSON.stringify({ msg: 'ready', http_url: `http://127.0.0.1:${port}` })}\n`);
