@@ -4,26 +4,27 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { type Client, type Protocol as Door, protocols as doors } from '@gateway/fixtures/client';
+import { type Client, type Protocol, protocols } from '@gateway/fixtures/client';
 import { fixturesFolder, loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { openClients } from '@gateway/fixtures/open-clients';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { type OwnGateway, startOwnGateway } from './own-gateway.ts';
-import { replayFixture } from './replay-fixtures.ts';
-import { differencesTold } from './replay-report.ts';
+import { type OwnGateway, startOwnGateway } from './gateway/own-gateway.ts';
+import { replayFixture } from './replay/replay-fixtures.ts';
+import { formatDifferences } from './replay/report.ts';
 
-const { fixtures, validOrder } = await loadFixtures(fixturesFolder);
+const { fixtures, validOrder } = await loadFixtures();
 
-/** Above the deadlines of a fixture's calls, so that a call without an answer is told as a difference. */
+/** Above the deadlines of a fixture's calls, so that a call without an answer is reported as a difference. */
 const fixtureTimeoutMs = 120_000;
 
-describe('at a gateway of our own', () => {
+describe('at a gateway of its own', () => {
   let gateway: OwnGateway;
-  let clients: Record<Door, Client>;
+  let clients: Record<Protocol, Client>;
 
-  // Above the bounds of starting and stopping themselves, so that their own words tell what went wrong.
+  // Above the bounds of starting and stopping themselves, so that their own messages say what went wrong.
   beforeAll(async () => {
-    gateway = await startOwnGateway(new AbortController().signal);
+    const merchants = [{ name: 'First' }, { name: 'Second' }, { name: 'Strict', checksumRequired: true }];
+    gateway = await startOwnGateway(merchants, new AbortController().signal);
     clients = openClients(gateway);
   }, 120_000);
 
@@ -33,13 +34,16 @@ describe('at a gateway of our own', () => {
   }, 60_000);
 
   test.for(fixtures)('$file: $name', { timeout: fixtureTimeoutMs }, async (fixture) => {
-    const { merchants, baseUrl } = gateway;
+    const [first, second, strict] = gateway.credentials;
+    if (first === undefined || second === undefined || strict === undefined) throw new Error('a merchant is missing');
+    const merchants = { first, second, strict };
+    const { baseUrl } = gateway;
     const target = { clients, baseUrl, merchants, validOrder, runId: 'test' };
-    const replays = await Promise.all(doors.map((door) => replayFixture(fixture, door, target)));
+    const replays = await Promise.all(protocols.map((protocol) => replayFixture(fixture, protocol, target)));
     expect(
       replays
         .filter(({ outcome }) => outcome === 'differs')
-        .map(differencesTold)
+        .map(formatDifferences)
         .join('\n'),
     ).toBe('');
     expect(replays.filter(({ outcome }) => outcome === 'ok')).not.toEqual([]);
@@ -51,7 +55,7 @@ describe('the command', () => {
   const run = (...args: string[]) =>
     promisify(execFile)(process.execPath, [fileURLToPath(new URL('replay.ts', import.meta.url)), ...args]);
 
-  test('refuses a bad fixture with its file and the reason before anything is started', async () => {
+  test('rejects an invalid fixture with its file and the reason before anything is started', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'fixtures-'));
     onTestFinished(() => rm(folder, { recursive: true }));
     await cp(fixturesFolder, folder, { recursive: true });
@@ -59,20 +63,20 @@ describe('the command', () => {
       join(folder, 'create-order', 'broken.json'),
       '{ "name": "x", "calls": [{ "order": {}, "expect": "made" }] }',
     );
-    const told = 'broken.json: the outcome made is not in outcomes.json\n';
-    await expect(run('--fixtures', folder)).rejects.toMatchObject({ code: 2, stdout: '', stderr: told });
+    const stderr = 'broken.json: the outcome made is not in outcomes.json\n';
+    await expect(run('--fixtures', folder)).rejects.toMatchObject({ code: 2, stdout: '', stderr });
   });
 
-  test('refuses arguments that make no sense with its usage', async () => {
+  test('rejects invalid arguments with a message', async () => {
     await expect(run('--http', 'http://localhost')).rejects.toMatchObject({
       code: 2,
       stdout: '',
-      stderr: expect.stringContaining('pnpm replay [--http URL'),
+      stderr: '--http and --grpc must be given together\n',
     });
     await expect(run('--only', 'no such fixture')).rejects.toMatchObject({ code: 2, stdout: '' });
   });
 
-  test('a run that leaves out all of its fixtures has shown nothing, and does not pass', async () => {
+  test('a run that skips all of its fixtures does not pass', async () => {
     // The merchant that they need is not given.
     vi.stubEnv('CLIENT_ID', 'app_1');
     vi.stubEnv('CLIENT_SECRET', 'sk_1');
