@@ -20,16 +20,23 @@ function checksumOf(order) {
   return `v1=${createHmac('sha256', CLIENT_SECRET).update(text, 'utf8').digest('hex')}`;
 }
 
-async function call(path, options = {}) {
+/** Sends a request, up to 5 times if it fails for a while. This is safe: one order_id never creates a second order. */
+async function call(path, options = {}, attempt = 1) {
   const response = await fetch(`${BASE_URL}${path}`, {
     ...options,
     headers: { 'content-type': 'application/json', 'x-client-id': CLIENT_ID, 'x-client-secret': CLIENT_SECRET },
     signal: AbortSignal.timeout(10_000),
+  }).catch((error) => {
+    if (attempt === 5) throw error;
   });
-  const body = await response.json();
-  // Decide on the code; 503 and 504 mean: send the same order again.
-  if (!response.ok) throw new Error(`${response.status} ${body.code}: ${body.detail}`);
-  return body;
+  const body = await response?.json();
+  if (response?.ok) return body;
+  if (response !== undefined && (attempt === 5 || ![429, 503, 504].includes(response.status))) {
+    throw new Error(`${response.status} ${body.code}: ${body.detail}`);
+  }
+  const seconds = Number(response?.headers.get('retry-after')) || Math.random() * 2 ** attempt;
+  await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
+  return call(path, options, attempt + 1);
 }
 
 const order = {

@@ -1,17 +1,12 @@
-// Creates an order and finds it again with grpc-js, straight from the proto file. Packages: @grpc/grpc-js, @grpc/proto-loader.
-// PROTO_FOLDER is the path of the repository's proto folder from where the program runs.
-// Usage: PROTO_FOLDER=../order-gateway/proto GRPC_ADDRESS=127.0.0.1:9090 CLIENT_ID=app_... CLIENT_SECRET=sk_... ORDER_ID=web-1001 node grpc-client.mjs
+// Creates an order and looks it up again with grpc-js. Packages: @grpc/grpc-js, @grpc/proto-loader.
+// PROTO_FILE is the contract: save it with curl -O http://localhost:8080/docs/order_service.proto
+// Usage: PROTO_FILE=order_service.proto GRPC_ADDRESS=127.0.0.1:9090 CLIENT_ID=app_... CLIENT_SECRET=sk_... ORDER_ID=web-1001 node grpc-client.mjs
 import { credentials, loadPackageDefinition, Metadata } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 
-const { PROTO_FOLDER, GRPC_ADDRESS, CLIENT_ID, CLIENT_SECRET, ORDER_ID } = process.env;
+const { PROTO_FILE, GRPC_ADDRESS, CLIENT_ID, CLIENT_SECRET, ORDER_ID } = process.env;
 
-const definition = loadSync('gateway/v1/order_service.proto', {
-  includeDirs: [PROTO_FOLDER],
-  keepCase: true,
-  longs: String,
-  enums: String,
-});
+const definition = loadSync(PROTO_FILE, { keepCase: true, longs: String, enums: String });
 const { OrderService } = loadPackageDefinition(definition).gateway.v1;
 const client = new OrderService(GRPC_ADDRESS, credentials.createInsecure());
 
@@ -22,7 +17,7 @@ metadata.set('x-client-secret', CLIENT_SECRET);
 function call(method, request) {
   return new Promise((resolve, reject) => {
     const deadline = Date.now() + 5_000;
-    client[method](request, metadata, { deadline }, (error, answer) => (error ? reject(error) : resolve(answer)));
+    client[method](request, metadata, { deadline }, (error, response) => (error ? reject(error) : resolve(response)));
   });
 }
 

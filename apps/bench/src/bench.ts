@@ -1,8 +1,8 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { cpus, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { startTestServer } from '@gateway/dev-postgres/testing';
 import { migrateDatabase } from '@gateway/postgres/migrate';
-import { startThrowawayPostgres } from '@gateway/postgres/testing/throwaway-postgres';
 import connect from 'postgres';
 import { compare } from './compare.ts';
 import { growth } from './growth.ts';
@@ -33,14 +33,14 @@ async function bench(options: BenchOptions): Promise<void> {
     if (file !== undefined) await mkdir(dirname(file), { recursive: true });
   }
   const folder = await mkdtemp(join(tmpdir(), 'bench-'));
-  const postgres = await startThrowawayPostgres();
+  const postgres = await startTestServer();
   try {
     await migrateDatabase(postgres.url);
     await prepareLog(postgres.url);
     const ground: Ground = {
       databaseUrl: postgres.url,
       async createDatabase() {
-        const url = await postgres.createDatabase();
+        const { url } = await postgres.createDatabase();
         await migrateDatabase(url);
         return url;
       },

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Credentials } from '@gateway/domain/credentials';
-import { createMerchant as createAccount } from '@gateway/postgres/merchant-accounts';
+import { createMerchant as createAccount } from '@gateway/postgres/merchant-admin';
 import postgres from 'postgres';
 import manifest from '../../../package.json' with { type: 'json' };
 import { type RunningServer, startServer } from './programs.ts';

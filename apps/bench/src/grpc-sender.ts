@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fromJson, toBinary } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
-import { validOrderInput } from '@gateway/domain/testing/order-fields';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { type GrpcConnection, type GrpcConnectionOptions, openGrpcConnection } from './grpc-connection.ts';
 import { type LoadOptions, type LoadResult, percentile, settlingSeconds } from './load.ts';
 

@@ -9,7 +9,7 @@ import { NumberText } from '@gateway/domain/money';
 import { checksumOf } from '@gateway/domain/order-checksum';
 import { createOrderToken } from '@gateway/domain/order-token';
 import { parseOrder } from '@gateway/domain/parse-order';
-import { validOrderFields, validOrderInput } from '@gateway/domain/testing/order-fields';
+import { validOrderFields, validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { readOrderInput, writeOrderAnswer } from 'gateway/grpc/order-wire';
 import { parseOrderJson } from 'gateway/http/strict-json';
 import { orderMessage } from './grpc-sender.ts';

@@ -1,8 +1,8 @@
-import { type Outage, startEmbeddedPostgres } from '@gateway/postgres/embedded-postgres';
+import { startDevPostgres } from '@gateway/dev-postgres';
 import { migrateDatabase } from '@gateway/postgres/migrate';
 import type { Config } from './config.ts';
-import type { Log } from './log.ts';
-import { messageOf, StartError } from './run.ts';
+import type { Logger } from './logger.ts';
+import { messageOf, StartError } from './process.ts';
 
 export interface Database {
   readonly url: string;
@@ -15,9 +15,9 @@ export interface Database {
 /** Opens the database of the configuration, with the schema that this code needs. Outages of the embedded one are logged. */
 export async function openDatabase(
   { databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 'dataDir'>,
-  log?: Log,
+  logger?: Logger,
 ): Promise<Database> {
-  const database = databaseUrl === undefined ? await openEmbedded(dataDir, log) : external(databaseUrl);
+  const database = databaseUrl === undefined ? await openEmbedded(dataDir, logger) : external(databaseUrl);
   try {
     await migrateDatabase(database.url);
     return database;
@@ -28,20 +28,13 @@ export async function openDatabase(
   }
 }
 
-async function openEmbedded(dataDir: string, log: Log | undefined): Promise<Database> {
-  const onOutage = (outage: Outage) => log && logOutage(log, outage);
+async function openEmbedded(dataDir: string, logger: Logger | undefined): Promise<Database> {
   try {
-    const { url, stop } = await startEmbeddedPostgres({ dataDir, onOutage });
+    const { url, stop } = await startDevPostgres({ dataDir, logger });
     return { url, embedded: true, close: stop };
   } catch (error) {
     throw new StartError(`The embedded PostgreSQL did not start: ${messageOf(error)}`);
   }
-}
-
-function logOutage(log: Log, outage: Outage): void {
-  if (outage.kind === 'lost') log.info('the embedded PostgreSQL is gone, and is started again');
-  else if (outage.kind === 'restarted') log.info('the embedded PostgreSQL runs again', { pid: outage.pid });
-  else log.fault('the embedded PostgreSQL did not start again', outage.fault);
 }
 
 function external(url: string): Database {

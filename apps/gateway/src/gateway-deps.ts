@@ -1,13 +1,28 @@
+import type { RandomBytes } from '@gateway/domain/base62';
+import type { CheckoutTemplate } from '@gateway/domain/checkout-link';
+import type { OrderStore } from '@gateway/domain/order-store';
 import type { BaseUrl } from '@gateway/domain/payment-link';
-import type { Authenticate } from './authenticate.ts';
-import type { CreateOrderDeps } from './create-order.ts';
-import type { Log } from './log.ts';
+import type { ServiceOrderIds } from '@gateway/domain/service-order-id';
+import type { Authenticate } from './auth/authenticate.ts';
+import type { RateLimit } from './auth/rate-limit.ts';
+import type { Logger } from './logger.ts';
 
-/** What both doors need. */
-export interface GatewayDeps extends CreateOrderDeps {
+/** What every API of the gateway needs. */
+export interface GatewayDeps {
+  readonly store: OrderStore;
+  readonly serviceOrderIds: ServiceOrderIds;
+  readonly randomBytes: RandomBytes;
+  /** Milliseconds since 1970-01-01 UTC. */
+  readonly now: () => number;
   readonly authenticate: Authenticate;
+  /** Absent: merchants may make as many calls as the gateway can serve. */
+  readonly rateLimit: RateLimit | undefined;
   readonly baseUrl: () => BaseUrl;
+  /** Where the payment page's Pay button leads; absent: the page has none. */
+  readonly checkoutTemplate: CheckoutTemplate | undefined;
   /** The client ids of checkout services, which may resolve every merchant's payment links. */
   readonly checkoutClients: ReadonlySet<string>;
-  readonly log: Log;
+  /** Whether the database answers. */
+  readonly isReady: () => Promise<boolean>;
+  readonly logger: Logger;
 }

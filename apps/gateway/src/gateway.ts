@@ -1,59 +1,64 @@
 import { lookup } from 'node:dns/promises';
 import { isIPv6 } from 'node:net';
-import { createServiceOrderIds } from '@gateway/domain/order-id';
 import { type BaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
-import { openClientDirectory } from '@gateway/postgres/client-directory';
+import { createServiceOrderIds } from '@gateway/domain/service-order-id';
+import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
+import { openOrderIds } from '@gateway/postgres/order-ids';
 import { openOrderStore } from '@gateway/postgres/order-store';
-import { openServiceOrderIdBlocks } from '@gateway/postgres/service-order-id-blocks';
-import { type Authenticate, createAuthenticate } from './authenticate.ts';
+import { createAuthenticate } from './auth/authenticate.ts';
+import { createRateLimit } from './auth/rate-limit.ts';
 import type { Config } from './config.ts';
-import { createGrpcListener } from './grpc/server.ts';
-import { createHttpListener } from './http/server.ts';
-import type { Log } from './log.ts';
+import type { GatewayDeps } from './gateway-deps.ts';
+import { createHttpServer } from './http/server.ts';
+import type { Logger } from './logger.ts';
+import { StartError } from './process.ts';
 import { createRandomBytes } from './random-bytes.ts';
-import { withRateLimit } from './rate-limit.ts';
-import { StartError } from './run.ts';
+import { orderService } from './rpc/order-service.ts';
+import { createGrpcServer } from './rpc/server.ts';
 
 export interface Gateway {
   readonly baseUrl: BaseUrl;
-  /** The address that both listeners are bound to, as it stands in a URL. */
+  /** The address that both ports are bound to, as in a URL. */
   readonly host: string;
   readonly httpPort: number;
   readonly grpcPort: number;
-  /** Stops listening, lets calls under way finish, and closes the connections to the database. */
+  /** Stops listening, lets calls in flight finish, and closes the connections to the database. */
   close(): Promise<void>;
 }
 
-/** The configuration, with a database that is there. */
+/** The configuration, with the URL of a running database. */
 export type GatewayConfig = Omit<Config, 'dataDir'> & {
   readonly databaseUrl: string;
   /** Absent: the order store's own bound. */
   readonly ordersWaitingMax?: number | undefined;
 };
 
-/** Opens the stores and both doors of a gateway on a database that has its schema already. */
-export async function openGateway(config: GatewayConfig, log: Log): Promise<Gateway> {
+/** Opens the stores and both ports of a gateway on a migrated database. */
+export async function openGateway(config: GatewayConfig, logger: Logger): Promise<Gateway> {
   const address = await addressOf(config.host);
   const host = isIPv6(address) ? `[${address}]` : address;
-  const blocks = openServiceOrderIdBlocks(config.databaseUrl);
-  const directory = openClientDirectory(config.databaseUrl);
+  const blocks = openOrderIds({ url: config.databaseUrl });
+  const directory = openMerchantDirectory({ url: config.databaseUrl });
   const { ordersWaitingMax: waitingMax } = config;
   const store = openOrderStore({ url: config.databaseUrl, ...(waitingMax === undefined ? {} : { waitingMax }) });
   let baseUrl = config.baseUrl ?? ownBaseUrl(host, config.httpPort);
-  const deps = {
+  const deps: GatewayDeps = {
     store,
     serviceOrderIds: createServiceOrderIds(blocks.reserve),
     randomBytes: createRandomBytes(),
     now: Date.now,
-    authenticate: limited(createAuthenticate({ directory, now: Date.now, monotonicNow }), config.rateLimit),
+    authenticate: createAuthenticate({ directory, now: Date.now, monotonicNow }),
+    rateLimit:
+      config.rateLimit === undefined ? undefined : createRateLimit({ callsPerSecond: config.rateLimit, monotonicNow }),
     baseUrl: () => baseUrl,
     isReady: () => blocks.isReachable(),
     checkoutTemplate: config.checkoutTemplate,
     checkoutClients: config.checkoutClients,
-    log,
+    logger,
   };
-  const http = createHttpListener(deps, pathPrefixOf(baseUrl));
-  const grpc = createGrpcListener(deps);
+  const services = [orderService(deps)];
+  const http = createHttpServer(deps, services, pathPrefixOf(baseUrl));
+  const grpc = createGrpcServer(deps, services);
   const close = async () => {
     await Promise.all([http.close(), grpc.close()]);
     await Promise.all([store.close(), directory.close(), blocks.close()]);
@@ -71,13 +76,9 @@ export async function openGateway(config: GatewayConfig, log: Log): Promise<Gate
 
 const monotonicNow = () => performance.now();
 
-function limited(authenticate: Authenticate, callsPerSecond: number | undefined): Authenticate {
-  return callsPerSecond === undefined ? authenticate : withRateLimit(authenticate, { callsPerSecond, monotonicNow });
-}
-
 /**
- * The one address behind HOST. A name can have several; given the name itself, the two listeners would choose each in their own
- * way, and Fastify would open a second listener for `localhost`, which none of our bounds reaches.
+ * The one address of HOST. A name can have several: given the name itself, the two servers could choose different ones, and
+ * Fastify would open a second server for `localhost`, which none of our bounds reaches.
  */
 async function addressOf(host: string): Promise<string> {
   try {
@@ -88,16 +89,16 @@ async function addressOf(host: string): Promise<string> {
   }
 }
 
-/** Bound to one of these, a listener is reached as `localhost`. */
+/** A server that is bound to one of these is reached as `localhost`. */
 const localhostAddresses: readonly string[] = ['127.0.0.1', '0.0.0.0', '[::]'];
 
 function ownBaseUrl(host: string, httpPort: number): BaseUrl {
   const url = `http://${host}:${httpPort}`;
-  // A link-local address with its interface (fe80::1%eth0) has no place in a URL.
+  // A URL can't hold a link-local address with its interface (fe80::1%eth0).
   return (localhostAddresses.includes(host) || !URL.canParse(url) ? `http://localhost:${httpPort}` : url) as BaseUrl;
 }
 
-/** Says in words which port or address can't be had, and why. */
+/** Binds a port, or throws one line that says which port or address can't be used, and why. */
 async function bound(
   variable: 'HTTP_PORT' | 'GRPC_PORT',
   { address, port }: { readonly address: string; readonly port: number },
@@ -108,15 +109,13 @@ async function bound(
   } catch (error) {
     const code = codeOf(error);
     if (code === 'EADDRNOTAVAIL') throw wrongHost(address, code);
-    const reason = code === 'EADDRINUSE' ? 'it is taken' : `the system says ${code}`;
-    throw new StartError(`${variable} ${port} can't be listened on: ${reason}. Set ${variable} to another port.`);
+    const reason = code === 'EADDRINUSE' ? 'is already in use' : `can't be used (${code})`;
+    throw new StartError(`${variable} ${port} ${reason}. Set ${variable} to another port.`);
   }
 }
 
 function wrongHost(host: string, code: unknown): StartError {
-  return new StartError(
-    `HOST ${host} can't be listened on: the system says ${code}. Set HOST to an address of this machine.`,
-  );
+  return new StartError(`HOST ${host} can't be used (${code}). Set HOST to an address of this machine.`);
 }
 
 function codeOf(error: unknown): unknown {

@@ -1,43 +1,50 @@
+import { pathPrefixOf } from '@gateway/domain/payment-link';
+import { createDemoOrder, demoBanner, findOrCreateDemoMerchant } from './cli/demo-merchant.ts';
 import { type Config, readConfig, startUsage } from './config.ts';
 import { openDatabase } from './database.ts';
-import { demoBanner, keepDemoMerchant } from './demo-merchant.ts';
 import { openGateway } from './gateway.ts';
-import { createLog, type Log } from './log.ts';
-import { onStopSignal, run, StartError } from './run.ts';
+import { createLogger, flushLogger, type Logger } from './logger.ts';
+import { onStopSignal, run, StartError } from './process.ts';
 
 await run(async () => {
   const [argument] = process.argv.slice(2);
   if (argument === '--help' || argument === '-h') return void process.stdout.write(startUsage);
   if (argument !== undefined) throw new StartError(`There is no argument ${argument}. See pnpm start --help.`);
   const config = readConfig(process.env);
-  const log = createLog();
-  const opening = open(config, log);
+  const logger = createLogger();
+  const opening = open(config, logger);
   let isStopping = false;
-  // From here on, as what has started by then must not be left behind: a start is finished before it is undone.
+  // A start is finished before it is undone, so that nothing which it started stays behind.
   onStopSignal(async () => {
     isStopping = true;
-    log.info('stopping');
+    logger.info('stopping');
     const { database, gateway } = await opening;
     await gateway.close();
     await database.close();
-    await log.flush();
+    await flushLogger(logger);
   });
   const { gateway, demoMerchant } = await opening;
   if (isStopping) return;
-  log.info('ready', {
-    http_url: `http://${gateway.host}:${gateway.httpPort}`,
-    grpc_address: `${gateway.host}:${gateway.grpcPort}`,
-    base_url: gateway.baseUrl,
-  });
-  if (demoMerchant !== undefined) process.stderr.write(demoBanner(demoMerchant, gateway.baseUrl));
+  logger.info(
+    {
+      http_url: `http://${gateway.host}:${gateway.httpPort}`,
+      grpc_address: `${gateway.host}:${gateway.grpcPort}`,
+      base_url: gateway.baseUrl,
+    },
+    'ready',
+  );
+  if (demoMerchant === undefined) return;
+  const url = `http://${gateway.host}:${gateway.httpPort}${pathPrefixOf(gateway.baseUrl)}`;
+  const paymentLink = await createDemoOrder(url, demoMerchant);
+  process.stderr.write(demoBanner(demoMerchant, gateway.baseUrl, paymentLink));
 });
 
-async function open(config: Config, log: Log) {
-  const database = await openDatabase(config, log);
+async function open(config: Config, logger: Logger) {
+  const database = await openDatabase(config, logger);
   try {
-    // Before the doors open: from "ready" on nothing but a signal ends the process.
-    const demoMerchant = database.embedded ? await keepDemoMerchant(database.url, config.dataDir) : undefined;
-    const gateway = await openGateway({ ...config, databaseUrl: database.url }, log);
+    // Before the ports open: after "ready" nothing but a signal ends the process.
+    const demoMerchant = database.embedded ? await findOrCreateDemoMerchant(database.url, config.dataDir) : undefined;
+    const gateway = await openGateway({ ...config, databaseUrl: database.url }, logger);
     return { database, demoMerchant, gateway };
   } catch (error) {
     await database.close();

@@ -29,7 +29,7 @@ test.each(['/order/', '/payment/'])(
         const response = await fetch(address, { headers, signal: AbortSignal.timeout(30_000) });
         await response.text();
         expect(response.status, path).toBe(404);
-        expect(gateway.faults, path).toEqual([]);
+        expect(gateway.errors, path).toEqual([]);
       }),
       { numRuns: 300 },
     );

@@ -47,7 +47,7 @@ async function run(file: string, runs: string, more: Record<string, string>): Pr
     PATH: process.env.PATH,
     BASE_URL: gateway.url,
     GRPC_ADDRESS: `127.0.0.1:${gateway.grpcPort}`,
-    PROTO_FOLDER: join(import.meta.dirname, '../../../proto'),
+    PROTO_FILE: join(import.meta.dirname, '../../../proto/gateway/v1/order_service.proto'),
     CLIENT_ID: gateway.credentials.clientId,
     CLIENT_SECRET: gateway.credentials.clientSecret,
     ...more,

@@ -2,11 +2,11 @@ import { fillCall, type Merchants } from '@gateway/fixtures/fill-call';
 import type { FixtureCall } from '@gateway/fixtures/fixture';
 import { createJsonClient } from '@gateway/fixtures/json-client';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';
-import { createMerchant, openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
+import { createMerchant, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { exampleOrder } from '../src/reference/example-order.ts';
-import { openApi } from '../src/reference/openapi.ts';
+import { exampleOrder } from '../src/pages/example-order.ts';
+import { openApi } from '../src/pages/openapi.ts';
 import { type RunningGateway, runGateway } from './running-gateway.ts';
 
 // The fixtures say what the gateway takes and answers, the OpenAPI document says it to tools: here each is held to the other.
@@ -22,7 +22,7 @@ let merchants: Merchants;
 beforeAll(async () => {
   gateway = await runGateway();
   const strict = await createMerchant(gateway.databaseUrl, 'Strict Shop');
-  const accounts = openMerchantAccounts(gateway.databaseUrl);
+  const accounts = openMerchantAccounts({ url: gateway.databaseUrl });
   await accounts.setChecksumMode(strict.clientId, 'required');
   await accounts.close();
   const second = await createMerchant(gateway.databaseUrl, 'Second Shop');

@@ -14,6 +14,6 @@ test('4,000 mutated bodies and messages get an answer that is no fault of the ga
   expect(bad, `pnpm test:fuzz --seed ${seed} repeats this`).toEqual([]);
   expect(Object.values(answers).reduce((sum, count) => sum + count, 0)).toBe(4_000);
   expect(Object.keys(answers)).toEqual(expect.arrayContaining(['http 201', 'http 400', 'grpc 0', 'grpc 3']));
-  expect(gateway.faults).toEqual([]);
+  expect(gateway.errors).toEqual([]);
   expect((await postOrder(gateway)).status).toBe(201);
 }, 120_000);

@@ -2,8 +2,8 @@ import { Code, ConnectError, createClient } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
 import { OrderService, OrderStatus, ServiceType } from '@gateway/contract/gateway/v1/order_service_pb';
 import { ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
-import { validOrderInput } from '@gateway/domain/testing/order-fields';
-import { createMerchant } from '@gateway/postgres/merchant-accounts';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { answerOf, credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
 
@@ -82,7 +82,7 @@ describe('GET /order/{order_id}', () => {
     async (path) => {
       const response = await getOrder(path);
       expect([response.status, await response.json()]).toMatchObject([404, { code: 'not_found' }]);
-      expect(gateway.faults).toEqual([]);
+      expect(gateway.errors).toEqual([]);
     },
   );
 
@@ -121,7 +121,7 @@ describe('GET /order/{order_id}', () => {
     await createOrder('logged');
     await (await getOrder('logged', { ...own(), 'x-request-id': 'look-up-1' })).text();
     await expect.poll(() => gateway.calls.at(-1)?.request_id).toBe('look-up-1');
-    expect(gateway.calls.at(-1)).toMatchObject({ door: 'json', merchant_id: 1, code: 'ok' });
+    expect(gateway.calls.at(-1)).toMatchObject({ protocol: 'json', merchant_id: 1, code: 'ok' });
   });
 });
 
@@ -186,7 +186,7 @@ describe('GetOrder', () => {
       }
       expect(await ask({ case: 'orderId', value: 'a\u0000b' }), name).toEqual(notFound);
     }
-    expect(gateway.faults).toEqual([]);
+    expect(gateway.errors).toEqual([]);
   });
 
   test('a caller that would wait for years is noted with the answer that it got', async () => {

@@ -1,6 +1,6 @@
-import { validOrderInput } from '@gateway/domain/testing/order-fields';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { pageLanguages, pageTexts } from '../src/payment-page/page-texts.ts';
+import { pageLanguages, pageTexts } from '../src/pages/localization.ts';
 import { answerOf, credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
 
 const checkoutUrl = 'https://checkout.example.com/pay/{order_token}?from=link&kind=page';
@@ -40,8 +40,8 @@ function withoutDate(headers: Headers | undefined): Record<string, string> {
   return others;
 }
 
-describe('the payment link', () => {
-  test('is the link that the creation answered, and shows who is paid what, for what, and the way back', async () => {
+describe('GET /payment/{order_token}', () => {
+  test('200: the payment link of a new order shows merchant, amount, note, status and return link', async () => {
     const order = validOrderInput({ order_id: 'shown', return_url: 'https://shop.example.com/back?cart=5&x=%20#top' });
     const created = await answerOf(await postOrder(gateway, order));
     const response = await fetch(created.payment_link);
@@ -54,7 +54,7 @@ describe('the payment link', () => {
     expect(page).toContain(`href="${back.replaceAll('&', '&amp;')}"`);
   });
 
-  test('shows nothing of the customer and never the token, in any language or form', async () => {
+  test('200: shows neither the customer’s data nor the token, in any language or format', async () => {
     const token = await newToken(gateway);
     const { customer_email, customer_phone, customer_name, customer_address_line1, customer_address_city } =
       validOrderInput();
@@ -77,16 +77,18 @@ describe('the payment link', () => {
     }
   });
 
-  test('says plainly that the merchant takes over, or leads to the checkout where there is one', async () => {
+  test('200: links to the checkout, or without one sends the customer back to the merchant', async () => {
     const without = await getPage(gateway, await newToken(gateway));
-    expect(without.text).toContain(pageTexts.en.merchantContinues);
+    expect(without.text).toContain(
+      'Online payment is not available on this page. Go back to <bdi>Test Shop</bdi> to pay.',
+    );
     const token = await newToken(withCheckout);
     const { text } = await getPage(withCheckout, token);
     expect(text).toContain(`href="https://checkout.example.com/pay/${token}?from=link&amp;kind=page"`);
-    expect(text).not.toContain(pageTexts.en.merchantContinues);
+    expect(text).not.toContain('not available');
   });
 
-  test('with Accept: application/json tells the same facts as JSON', async () => {
+  test('200: Accept: application/json returns the same facts as JSON', async () => {
     const orderId = 'as "json"';
     const created = await answerOf(await postOrder(withCheckout, validOrderInput({ order_id: orderId })));
     const { text, headers } = await getPage(withCheckout, created.order_token, { accept: 'application/json' });
@@ -106,14 +108,14 @@ describe('the payment link', () => {
     expect(JSON.parse(other.text).checkout_url).toBeNull();
   });
 
-  test('needs no credentials and changes nothing', async () => {
+  test('200: needs no credentials and changes nothing', async () => {
     const created = await answerOf(await postOrder(gateway, validOrderInput({ order_id: 'unchanged' })));
     await getPage(gateway, created.order_token);
     const again = await fetch(`${gateway.url}/order/unchanged`, { headers: credentialHeaders(gateway.credentials) });
     expect(await again.json()).toEqual(created);
   });
 
-  test('answers HEAD without a body, and other methods with 405', async () => {
+  test('405 for methods other than GET and HEAD; HEAD has no body', async () => {
     const address = `${gateway.url}/payment/${await newToken(gateway)}`;
     const head = await fetch(address, { method: 'HEAD' });
     expect([head.status, await head.text()]).toEqual([200, '']);
@@ -121,7 +123,7 @@ describe('the payment link', () => {
     expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   });
 
-  test('logs one line, without the token', async () => {
+  test('200: logs one line, without the token', async () => {
     const token = await newToken(gateway);
     await getPage(gateway, token, { 'x-request-id': 'page-1' });
     await expect.poll(() => gateway.calls.at(-1)?.request_id).toBe('page-1');
@@ -130,18 +132,19 @@ describe('the payment link', () => {
   });
 });
 
-describe('an unknown link', () => {
+describe('GET /payment/{order_token} of an unknown link', () => {
   test.each([unknownToken, 'x', '', `${unknownToken}A`, `${unknownToken}/`, '%00', '<script>', '%F0%9F%98%80', '%zz'])(
-    'such as %j is a 404 that says so and nothing else',
+    '404: %j',
     async (token) => {
       const { status, text } = await getPage(gateway, token);
       expect(status).toBe(404);
+      expect(text).toContain(pageTexts.en.unknownTitle);
       expect(text).not.toContain('<script>');
-      expect(gateway.faults).toEqual([]);
+      expect(gateway.errors).toEqual([]);
     },
   );
 
-  test('is the same page whether the token has the form or not, and whether it can be decoded or not', async () => {
+  test('404: the page is the same whether or not the token is well-formed or can be decoded', async () => {
     const browser = { accept: 'text/html', 'accept-language': 'de', 'x-request-id': 'same' };
     for (const at of [gateway, withCheckout]) {
       const tokens = [unknownToken, 'x', '%ff', '%zz', `${unknownToken}%`, 'x'.repeat(2_000)];
@@ -152,10 +155,10 @@ describe('an unknown link', () => {
         expect(withoutDate(headers)).toEqual(withoutDate(first?.headers));
       }
     }
-    expect(gateway.faults).toEqual([]);
+    expect(gateway.errors).toEqual([]);
   });
 
-  test.each([unknownToken, '%zz'])('such as %j is a problem document for who asks for JSON', async (token) => {
+  test.each([unknownToken, '%zz'])('404: %j is a problem document with Accept: application/json', async (token) => {
     const { status, headers, text } = await getPage(gateway, token, { accept: 'application/json' });
     expect([status, headers.get('content-type')]).toEqual([404, expect.stringContaining('application/problem+json')]);
     expect(headers.get('cache-control')).toBe('no-store');
@@ -163,16 +166,16 @@ describe('an unknown link', () => {
   });
 });
 
-describe('every answer', () => {
-  test('keeps the address to itself: no cache, no referrer, no index, no frame, nothing loaded or run', async () => {
+describe('GET /payment/{order_token}: every response', () => {
+  test('has headers against caches, referrers, search engines, frames and scripts', async () => {
     const token = await newToken(gateway);
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       getPage(gateway, token),
       getPage(gateway, token, { accept: 'application/json' }),
       getPage(gateway, unknownToken),
       getPage(gateway, unknownToken, { accept: 'application/json' }),
     ]);
-    for (const { headers } of answers) {
+    for (const { headers } of responses) {
       expect(headers.get('cache-control')).toBe('no-store');
       expect(headers.get('referrer-policy')).toBe('no-referrer');
       expect(headers.get('x-robots-tag')).toBe('noindex, nofollow');
@@ -187,18 +190,18 @@ describe('every answer', () => {
     }
   });
 
-  test('is a page that says to try again while the database is away', async () => {
-    const doomed = await runGateway();
+  test('503 while the database is unavailable: a page that says to try again', async () => {
+    const withoutDatabase = await runGateway();
     try {
-      const token = await newToken(doomed);
-      await doomed.stopPostgres();
-      const { status, text, headers } = await getPage(doomed, token, { 'accept-language': 'de' });
+      const token = await newToken(withoutDatabase);
+      await withoutDatabase.stopPostgres();
+      const { status, text, headers } = await getPage(withoutDatabase, token, { 'accept-language': 'de' });
       expect([status, headers.get('cache-control')]).toEqual([503, 'no-store']);
       expect(text).toContain(pageTexts.de.troubleTitle);
-      const json = await getPage(doomed, token, { accept: 'application/json' });
+      const json = await getPage(withoutDatabase, token, { accept: 'application/json' });
       expect([json.status, JSON.parse(json.text)]).toMatchObject([503, { code: 'unavailable' }]);
     } finally {
-      await doomed.close();
+      await withoutDatabase.close();
     }
   }, 60_000);
 });

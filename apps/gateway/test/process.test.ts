@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
-import { validOrderInput } from '@gateway/domain/testing/order-fields';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterEach, expect, test } from 'vitest';
 import {
   endProcesses,
@@ -45,7 +45,7 @@ test('an order survives kill -9 of the gateway and of PostgreSQL right after its
   expect(await created.json()).toMatchObject(kept);
 }, 120_000);
 
-test.each(['SIGKILL', 'SIGTERM'] as const)(
+test.each(['SIGKILL', 'SIGINT'] as const)(
   'gateways whose PostgreSQL somebody else ends by %s have it again, with all orders, and leave no process',
   async (signal) => {
     const dataDir = await newDataDir();
@@ -62,12 +62,13 @@ test.each(['SIGKILL', 'SIGTERM'] as const)(
       if (response.status === 201) kept.push({ order, answer });
       else expect(answer).toMatchObject({ status: 503, code: 'unavailable' });
     };
-    const isBack = (gateway: GatewayProcess) => gateway.lines.some((line) => line.includes('PostgreSQL runs again'));
+    const isBack = (gateway: GatewayProcess) => gateway.lines.some((line) => line.includes('PostgreSQL restarted'));
     await createOne(starter);
     await createOne(joined);
     process.kill(killed, signal);
+    // One of them restarts it, the other one shares it.
+    while (!(isBack(starter) || isBack(joined))) await Promise.all([createOne(starter), createOne(joined), sleep(20)]);
     await expect.poll(() => isAlive(killed)).toBe(false);
-    while (!(isBack(starter) && isBack(joined))) await Promise.all([createOne(starter), createOne(joined), sleep(20)]);
 
     const pid = await postgresPid(dataDir);
     expect(pid).not.toBe(killed);
@@ -75,7 +76,6 @@ test.each(['SIGKILL', 'SIGTERM'] as const)(
       const before = kept.length;
       await expect.poll(() => createOne(gateway).then(() => kept.length)).toBeGreaterThan(before);
     }
-    expect(orders).toBeGreaterThan(kept.length);
     for (const { order, answer } of kept) {
       const again = await postOrder({ url: starter.url, credentials }, order);
       const { payment_link: _, ...facts } = await answerOf(again);
@@ -134,7 +134,7 @@ test('SIGHUP, as of a terminal that was closed, stops PostgreSQL too', async () 
 
 test.each([
   ['the gateway', 'src/main.ts', []],
-  ['a merchant command', 'src/merchant.ts', ['list']],
+  ['a merchant command', 'src/cli/merchant.ts', ['list']],
 ])(
   '%s that is told to end while PostgreSQL starts leaves none behind',
   async (_, script, args) => {
@@ -157,13 +157,17 @@ test.each([
 test('a merchant can be made while the gateway runs and while it does not, and works at once', async () => {
   const dataDir = await newDataDir();
   const before = await runProgram(
-    'src/merchant.ts',
+    'src/cli/merchant.ts',
     ['create', '--name', 'Early Shop', '--json'],
     environment(dataDir),
   );
   expect(before.code).toBe(0);
   const gateway = await startProcess(dataDir);
-  const during = await runProgram('src/merchant.ts', ['create', '--name', 'Late Shop', '--json'], environment(dataDir));
+  const during = await runProgram(
+    'src/cli/merchant.ts',
+    ['create', '--name', 'Late Shop', '--json'],
+    environment(dataDir),
+  );
   for (const { stdout } of [before, during]) {
     const { client_id: clientId, client_secret: clientSecret } = JSON.parse(stdout);
     const created = await postOrder({ url: gateway.url, credentials: { clientId, clientSecret } });
@@ -225,7 +229,7 @@ test('a taken port, a database that is not there and a wrong configuration are t
   const noDatabase = await runProgram('src/main.ts', [], environment(dataDir, nowhere));
   expect(noDatabase.code).toBe(1);
   expect(noDatabase.stderr).toBe(
-    `The database 127.0.0.1:1/x can't be used: there is no connection to the database: ECONNREFUSED\n`,
+    `The database 127.0.0.1:1/x can't be used: no connection to the database: ECONNREFUSED\n`,
   );
   const variables = { HTTP_PORT: 'x', BASE_URL: 'ftp://x', DATABASE_URL: 'y' };
   const wrong = await runProgram('src/main.ts', [], environment(dataDir, variables));

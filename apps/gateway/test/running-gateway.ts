@@ -3,22 +3,20 @@ import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_ser
 import { parseCheckoutTemplate } from '@gateway/domain/checkout-link';
 import type { Credentials } from '@gateway/domain/credentials';
 import { parseBaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
-import { validOrderInput } from '@gateway/domain/testing/order-fields';
-import { createMerchant } from '@gateway/postgres/merchant-accounts';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { migrateDatabase } from '@gateway/postgres/migrate';
 import { startThrowawayPostgres } from '@gateway/postgres/testing/throwaway-postgres';
 import { type Gateway, openGateway } from '../src/gateway.ts';
-import type { CallRecord, Log } from '../src/log.ts';
-import type { OrderAnswer } from '../src/order-answer.ts';
+import type { OrderResponse } from '../src/orders/order-response.ts';
+import { createMemoryLogger, type MemoryLogger } from './memory-logger.ts';
 
 /** A gateway on free ports and a database of its own, with one merchant. */
-export interface RunningGateway extends Gateway {
+export interface RunningGateway extends Gateway, Omit<MemoryLogger, 'logger'> {
   readonly databaseUrl: string;
   readonly credentials: Credentials;
   /** Of the checkout service, which may resolve every merchant's payment links. */
   readonly checkoutCredentials: Credentials;
-  readonly calls: readonly CallRecord[];
-  readonly faults: readonly unknown[];
   /** `http://` and the real port, with the path that the routes are mounted under. */
   readonly url: string;
   readonly grpcUrl: string;
@@ -33,14 +31,7 @@ export async function runGateway(
   await migrateDatabase(postgres.url);
   const credentials = await createMerchant(postgres.url, 'Test Shop');
   const checkoutCredentials = await createMerchant(postgres.url, 'Checkout Service');
-  const calls: CallRecord[] = [];
-  const faults: unknown[] = [];
-  const log: Log = {
-    call: (record) => calls.push(record),
-    info: () => {},
-    fault: (_message, error) => faults.push(error),
-    flush: async () => {},
-  };
+  const { logger, calls, errors } = createMemoryLogger();
   const baseUrl = options.baseUrl === undefined ? undefined : parseBaseUrl(options.baseUrl);
   const gateway = await openGateway(
     {
@@ -49,7 +40,7 @@ export async function runGateway(
       checkoutClients: new Set([checkoutCredentials.clientId]),
       checkoutTemplate: parseCheckoutTemplate(options.checkoutUrl ?? ''),
     },
-    log,
+    logger,
   );
   return {
     ...gateway,
@@ -57,7 +48,7 @@ export async function runGateway(
     credentials,
     checkoutCredentials,
     calls,
-    faults,
+    errors,
     url: `http://127.0.0.1:${gateway.httpPort}${pathPrefixOf(gateway.baseUrl)}`,
     grpcUrl: `http://127.0.0.1:${gateway.grpcPort}`,
     stopPostgres: () => postgres.stop(),
@@ -88,8 +79,8 @@ export function postOrder(
 }
 
 /** The body of a created or replayed order. */
-export async function answerOf(response: Response): Promise<OrderAnswer> {
-  return (await response.json()) as OrderAnswer;
+export async function answerOf(response: Response): Promise<OrderResponse> {
+  return (await response.json()) as OrderResponse;
 }
 
 export function credentialHeaders({ clientId, clientSecret }: Credentials): Record<string, string> {

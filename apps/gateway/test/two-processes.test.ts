@@ -3,7 +3,7 @@ import { createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import type { Credentials } from '@gateway/domain/credentials';
-import { validOrderInput } from '@gateway/domain/testing/order-fields';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   endProcesses,
@@ -35,7 +35,7 @@ function statusesWith(clientSecret: string): Promise<number[]> {
 }
 
 async function merchant(...args: string[]): Promise<string> {
-  const { code, stdout, stderr } = await runProgram('src/merchant.ts', args, environment(dataDir));
+  const { code, stdout, stderr } = await runProgram('src/cli/merchant.ts', args, environment(dataDir));
   expect([code, stderr]).toEqual([0, '']);
   return stdout;
 }

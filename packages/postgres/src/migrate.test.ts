@@ -8,8 +8,8 @@ import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { runQuery } from '../testing/run-query.ts';
 import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
+import { DatabaseFault } from './errors.ts';
 import { migrateDatabase } from './migrate.ts';
-import { DatabaseFault } from './statement-error.ts';
 
 const packageFolder = join(import.meta.dirname, '..');
 
@@ -45,7 +45,7 @@ test('a migration whose connection is lost fails in words, changes nothing, and 
     const migrating = migrateDatabase(url).catch((error: unknown) => error);
     await expect.poll(waiting).toHaveLength(1);
     await sql`select pg_terminate_backend(pid) from (${waiting()}) session`;
-    expect(await migrating).toEqual(new DatabaseFault('there is no connection to the database: CONNECTION_CLOSED'));
+    expect(await migrating).toEqual(new DatabaseFault('no connection to the database: CONNECTION_CLOSED'));
     throw new Error('undone');
   });
   await expect(outcome).rejects.toThrow('undone');
@@ -60,7 +60,9 @@ test('a migration waits for that of another process, and not for ever', async ()
   onTestFinished(() => sql.end({ timeout: 1 }));
   // The number that migrations lock.
   await sql`select pg_advisory_lock(${0x6f72646572})`;
-  await expect(migrateDatabase(url, 50)).rejects.toThrow('another session of the database kept a lock for too long');
+  await expect(migrateDatabase(url, 50)).rejects.toThrow(
+    'timed out waiting for a lock that another database session holds',
+  );
   expect(await tablesOf(sql)).toEqual([]);
   await sql`select pg_advisory_unlock(${0x6f72646572})`;
   await migrateDatabase(url, 50);

@@ -1,6 +1,6 @@
+import { checksumModes } from '@gateway/domain/merchant';
 import { amountDecimals, amountHundredthsMax } from '@gateway/domain/money';
 import { orderStatuses } from '@gateway/domain/order';
-import { checksumModes } from '@gateway/domain/order-checksum';
 import { serviceTypes } from '@gateway/domain/order-fields';
 import { gt, isNull, or, sql } from 'drizzle-orm';
 import {

@@ -1,92 +1,85 @@
 import type { Failure } from '@gateway/domain/failure';
-import { type FastifyInstance, fastify } from 'fastify';
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import type { GatewayDeps } from '../gateway-deps.ts';
 import * as limits from '../limits.ts';
-import { requestIdOf } from '../request-id.ts';
-import { watchAnswers } from './answers-under-way.ts';
-import { connectRoutes } from './connect-routes.ts';
-import { failureOf } from './failure-of-error.ts';
-import { healthRoutes } from './health-routes.ts';
-import { type OrderLane, openOrderLane } from './order-lane.ts';
-import { orderLookupRoutes } from './order-lookup-routes.ts';
-import { answerPlainOrder, orderRoutes } from './order-routes.ts';
-import { type PaymentDeps, paymentRoutes, refuseUndecodableLink } from './payment-routes.ts';
-import { referenceRoutes } from './reference-routes.ts';
-import { refuse } from './refuse.ts';
-import { logRequests } from './request-log.ts';
-import { answerUnreadable } from './unreadable-request.ts';
-import { watchRoutes } from './wrong-address.ts';
+import type { RpcService } from '../rpc/context.ts';
+import { connectRoutes } from '../rpc/fastify.ts';
+import { watchConnections } from './connections.ts';
+import { healthRoutes } from './health.ts';
+import { orderRoutes } from './orders.ts';
+import { paymentRoutes, sendLinkFailure } from './payments.ts';
+import { frameworkFailure } from './problem.ts';
+import { referenceRoutes } from './reference.ts';
+import { openCall, sendFailure } from './requests.ts';
 
-export interface HttpDeps extends PaymentDeps {
-  /** Whether the database answers. */
-  readonly isReady: () => Promise<boolean>;
-}
-
-export interface HttpListener {
-  /** Gives the port that was bound. */
+export interface HttpServer {
+  /** Returns the port that was bound. */
   listen(port: number, host: string): Promise<number>;
-  /** Takes no new requests and lets those under way finish. */
+  /** Accepts no new connections and lets requests in flight finish. */
   close(): Promise<void>;
 }
-
-const endIdleEveryMs = 50;
 
 const noHost: Failure = { kind: 'malformed_json', reason: 'The request has no Host header.' };
 
 /**
- * The HTTP door: the interface's JSON, payment pages, the reference, health, and the Connect and gRPC-Web protocols, all under
+ * The HTTP port: the interface's JSON, payment pages, the reference, health, and the Connect and gRPC-Web protocols, all under
  * the base URL's path.
  */
-export function createHttpListener(deps: HttpDeps, pathPrefix: string): HttpListener {
+export function createHttpServer(deps: GatewayDeps, services: readonly RpcService[], pathPrefix: string): HttpServer {
   const app = fastify({
     bodyLimit: limits.messageBytesMax,
     routerOptions: { maxParamLength: limits.pathParameterMax },
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
-    connectionTimeout: limits.answerTakenTimeoutMs,
+    connectionTimeout: limits.responseTakenTimeoutMs,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     http: {
-      // Checked below, so that this refusal is a problem document too.
+      // Checked below, so that this error is a problem document too.
       requireHostHeader: false,
       maxHeaderSize: limits.headerBytesMax,
       headersTimeout: limits.headersTimeoutMs,
       connectionsCheckingInterval: limits.connectionsCheckEveryMs,
     },
+    // An undecodable path reaches no route and no hook.
     frameworkErrors: (error, request, reply) => {
-      const fail = (cause: unknown) => refuse(deps, request, reply, failureOf(deps, cause, request.id));
-      const isRead = request.method === 'GET' || request.method === 'HEAD';
-      if (isRead && request.url.startsWith(`${pathPrefix}/payment/`))
-        refuseUndecodableLink(deps, request, reply).catch(fail);
-      else fail(error);
+      openCall(deps, request, reply);
+      const isPage = /^(GET|HEAD)$/.test(request.method) && request.url.startsWith(`${pathPrefix}/payment/`);
+      if (isPage)
+        void sendLinkFailure(deps, request, reply, request.call.fail({ kind: 'not_found', unknown: 'payment_link' }));
+      else sendError(error, request, reply);
     },
-    clientErrorHandler: (error, socket) => answerUnreadable(error, socket, deps, answers),
-    genReqId: (request) => requestIdOf(request.headers['x-request-id']?.toString(), deps.randomBytes),
+    clientErrorHandler: (error, socket) => connections.handleClientError(error, socket),
   });
-  const answers = watchAnswers(app.server);
-  const lane = openOrderLane(app.server, {
-    path: `${pathPrefix}/order`,
-    answer: (request) => answerPlainOrder(deps, request),
-    limits,
-  });
-  app.server.maxConnections = limits.connectionsMax;
-  logRequests(app, deps.log);
-  const wrongAddress = watchRoutes(app);
+  const connections = watchConnections(app.server, deps);
+  app.decorateRequest('call');
+  const allowedMethods = collectAllowedMethods(app);
+
+  const sendError = (error: unknown, { call }: FastifyRequest, reply: FastifyReply) => {
+    const failure = frameworkFailure(error);
+    return sendFailure(reply, failure === undefined ? call.failInternally(error) : call.fail(failure), deps);
+  };
+
   app.addHook('onRequest', (request, reply, done) => {
-    if (request.headers.host === undefined && request.raw.httpVersion !== '1.0')
-      refuse(deps, request, reply.header('connection', 'close'), noHost);
-    // Before the body: whatever it is, it can't make another failure of a wrong path or method.
-    else if (request.is404) refuse(deps, request, reply, wrongAddress(request.url));
-    else done();
+    openCall(deps, request, reply);
+    const { call } = request;
+    if (request.headers.host === undefined && request.raw.httpVersion !== '1.0') {
+      sendFailure(reply.header('connection', 'close'), call.fail(noHost), deps);
+    } else if (request.is404) {
+      // Before the body is read: whatever it holds, the error stays the same.
+      const allow = allowedMethods(request.url);
+      const failure: Failure = allow === undefined ? { kind: 'not_found' } : { kind: 'method_not_allowed', allow };
+      sendFailure(reply, call.fail(failure), deps);
+    } else done();
   });
-  app.setErrorHandler((error, request, reply) => refuse(deps, request, reply, failureOf(deps, error, request.id)));
+  app.setErrorHandler(sendError);
   app.register(
     async (scope) => {
       orderRoutes(scope, deps);
-      orderLookupRoutes(scope, deps);
       paymentRoutes(scope, deps);
       referenceRoutes(scope, deps);
       healthRoutes(scope, deps);
-      await connectRoutes(scope, deps);
+      await connectRoutes(scope, deps, services);
     },
     { prefix: pathPrefix },
   );
@@ -97,24 +90,30 @@ export function createHttpListener(deps: HttpDeps, pathPrefix: string): HttpList
       return typeof address === 'object' && address !== null ? address.port : port;
     },
     async close() {
-      answers.endConnections();
-      await close(app, lane);
+      connections.close();
+      const cutOff = setTimeout(() => app.server.closeAllConnections(), limits.drainTimeoutMs);
+      await app.close();
+      clearTimeout(cutOff);
     },
   };
 }
 
-/** A connection whose last answer goes out while the listener closes is idle only then, so idle ones are ended repeatedly. */
-async function close(app: FastifyInstance, lane: OrderLane): Promise<void> {
-  lane.endConnections();
-  const endIdle = setInterval(() => {
-    app.server.closeIdleConnections();
-    lane.endConnections();
-  }, endIdleEveryMs);
-  const cutOff = setTimeout(() => {
-    app.server.closeAllConnections();
-    lane.destroyConnections();
-  }, limits.drainTimeoutMs);
-  await app.close();
-  clearInterval(endIdle);
-  clearTimeout(cutOff);
+/**
+ * Collects the routes that are registered from now on. The returned function gives the methods that a URL takes, for the `Allow`
+ * header: Fastify answers 404 for a wrong method, too.
+ */
+function collectAllowedMethods(app: FastifyInstance): (url: string) => string | undefined {
+  const methods = new Map<string, string[]>();
+  app.addHook('onRoute', ({ url, method }) => {
+    // A route for all methods, such as Connect's, rejects by itself those that it does not take.
+    if (typeof method === 'string') methods.set(url, [...(methods.get(url) ?? []), method]);
+  });
+  return (url) => {
+    const [path = ''] = url.split('?', 1);
+    for (const [route, allowed] of methods) {
+      const matches = route.endsWith('*') ? path.startsWith(route.slice(0, -1)) : path === route;
+      if (matches) return allowed.join(', ');
+    }
+    return undefined;
+  };
 }

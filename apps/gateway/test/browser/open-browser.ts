@@ -5,39 +5,36 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { type Browser, chromium } from 'playwright-core';
 
-/** Where browsers that speak the DevTools protocol are usually installed. CHROMIUM_PATH names another. */
-const usualPlaces = [
+/** Where Chromium and Chrome are usually installed. CHROMIUM_PATH names another path. */
+const usualPaths = [
   ...['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome', '/snap/bin/chromium'],
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
   '/Applications/Chromium.app/Contents/MacOS/Chromium',
 ];
 
-/**
- * A Chromium in an npm package, for Linux on x64. It is fetched here and not among the dependencies, because its 66 MB would be
- * part of every first start.
- */
+/** Chromium in an npm package, for Linux on x64. Not a dependency, because every first start would download its 66 MB. */
 const packaged = { name: '@sparticuz/chromium', version: '147.0.0' };
 const cache = join(import.meta.dirname, '../../node_modules/.cache/chromium');
 const installLimitMs = 180_000;
 
-/** No sandbox: in containers there is none to be had, and the only pages opened are our own. */
+/** No sandbox: containers do not allow one, and only our own pages are opened. */
 const ownArguments = [
   ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-sync'],
   ...['--disable-background-networking', '--disable-component-update'],
 ];
 
 export type OpenedBrowser =
-  | { readonly kind: 'opened'; readonly browser: Browser; readonly told: string }
+  | { readonly kind: 'opened'; readonly browser: Browser; readonly name: string }
   | { readonly kind: 'none'; readonly reason: string };
 
-/** Opens a Chromium: an installed one, else one out of npm. Never rejects; where none can be had, it says why. */
+/** Opens an installed Chromium or Chrome, otherwise one from npm. Never rejects: without a browser it returns the reason. */
 export async function openBrowser(): Promise<OpenedBrowser> {
   const reasons: string[] = [];
   for (const find of [findInstalled, installPackaged]) {
     try {
       const { executablePath, args } = await find();
       const browser = await chromium.launch({ executablePath, args, timeout: 60_000 });
-      return { kind: 'opened', browser, told: `Chromium ${browser.version()} at ${executablePath}` };
+      return { kind: 'opened', browser, name: `Chromium ${browser.version()} at ${executablePath}` };
     } catch (error) {
       reasons.push(error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error));
     }
@@ -52,7 +49,7 @@ interface Found {
 
 async function findInstalled(): Promise<Found> {
   const { CHROMIUM_PATH } = process.env;
-  for (const executablePath of CHROMIUM_PATH ? [CHROMIUM_PATH] : usualPlaces) {
+  for (const executablePath of CHROMIUM_PATH ? [CHROMIUM_PATH] : usualPaths) {
     const isThere = await access(executablePath, constants.X_OK).then(
       () => true,
       () => false,

@@ -1,14 +1,14 @@
-import { validOrderInput } from '@gateway/domain/testing/order-fields';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import axe from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type PageLanguage, pageLanguages, pageTexts } from '../../src/payment-page/page-texts.ts';
+import { type PageLanguage, pageLanguages, pageTexts } from '../../src/pages/localization.ts';
 import { answerOf, postOrder, type RunningGateway, runGateway } from '../running-gateway.ts';
 import { openBrowser } from './open-browser.ts';
 
 const opened = await openBrowser();
 
-/** Everything that pages are known to stumble over, and 1,000 code points in all. */
+/** Markup, script, entities, direction overrides, emoji and combining marks: 1,000 code points in total. */
 const hostileStart = `<script>document.title='run'</script><img src=x onerror="document.title='run'">"'>&lt;{{7*7}}\${7*7}
 \u202eright to left\u202c \u2067\u202e never closed 👩🏽‍🚀🏴󠁧󠁢󠁳󠁣󠁴󠁿 Z\u0337\u031b\u0339\u033a\u0308\u0301a\u0336l\u0334g\u0338o שלום مرحبا `;
 const hostileNote = hostileStart + 'x'.repeat(1_000 - [...hostileStart].length);
@@ -16,7 +16,7 @@ const hostileNote = hostileStart + 'x'.repeat(1_000 - [...hostileStart].length);
 const phone = { width: 320, height: 640 };
 const desktop = { width: 1280, height: 800 };
 
-/** Each size and each colour scheme in every language: which of the two goes with which does not matter to the other. */
+/** Each size and each colour scheme once. They do not depend on each other. */
 const views = [
   { viewport: phone, colorScheme: 'light' },
   { viewport: desktop, colorScheme: 'dark' },
@@ -31,11 +31,11 @@ interface View {
 
 if (opened.kind === 'none') {
   process.stderr.write(`\nLEFT OUT: the payment page in a real browser. ${opened.reason}\n\n`);
-  test(`LEFT OUT, nothing was checked: no browser could be had (${opened.reason})`, () => {
+  test(`LEFT OUT: no browser (${opened.reason})`, () => {
     expect(opened.reason).not.toBe('');
   });
 } else {
-  describe(`the payment page in ${opened.told}`, { timeout: 60_000 }, () => describePages(opened.browser));
+  describe(`GET /payment/{order_token} in ${opened.name}`, { timeout: 60_000 }, () => describePages(opened.browser));
 }
 
 function describePages(browser: Browser): void {
@@ -50,7 +50,7 @@ function describePages(browser: Browser): void {
     return answerOf(await postOrder(gateway, order));
   };
 
-  /** Opens an address and does something with the page; fails when the page loads, runs or reports anything. */
+  /** Opens an address and looks at the page. Returns the requests of the page; fails if it reports anything. */
   const visit = async (address: string, view: View, look: (page: Page, context: BrowserContext) => Promise<void>) => {
     const { language = 'en', viewport = phone, ...rest } = view;
     const extraHTTPHeaders = { 'accept-language': language };
@@ -65,7 +65,7 @@ function describePages(browser: Browser): void {
       page.on('request', (request) => requests.push(request.url()));
       const response = await page.goto(address);
       await look(page, context);
-      // The browser itself reports that the document was answered 404.
+      // The browser itself reports a document with status 404.
       expect(reports.filter((text) => response?.status() !== 404 || !text.includes('404'))).toEqual([]);
       expect(requests[0]).toBe(address);
       return requests.slice(1);
@@ -94,14 +94,14 @@ function describePages(browser: Browser): void {
   };
 
   test.each(pageLanguages)(
-    'in %s is complete, fits and is accessible, small and large, light and dark',
+    '200 in %s: complete, fits and is accessible, small and large, light and dark',
     async (language) => {
       const texts = pageTexts[language];
       const { payment_link } = await newLink({ order_note: hostileNote });
       for (const view of views) {
         const loaded = await visit(payment_link, { language, ...view }, async (page) => {
           expect(await page.getAttribute('html', 'lang')).toBe(language);
-          expect(await page.getAttribute('html', 'dir')).toBe(texts.direction);
+          expect(await page.getAttribute('html', 'dir')).toBe(language === 'ar' ? 'rtl' : 'ltr');
           for (const text of [texts.payTo, 'Test Shop', texts.unpaid, texts.pay, texts.back, 'shop.example.com']) {
             expect(await page.getByText(text, { exact: true }).first().isVisible(), text).toBe(true);
           }
@@ -113,7 +113,7 @@ function describePages(browser: Browser): void {
     },
   );
 
-  test.each(pageLanguages)('in %s tells that a link is unknown, accessibly', async (language) => {
+  test.each(pageLanguages)('404 in %s: fits and is accessible', async (language) => {
     const address = `${gateway.url}/payment/unknown`;
     await visit(address, { language }, async (page) => {
       expect(await page.textContent('h1')).toBe(pageTexts[language].unknownTitle);
@@ -122,7 +122,7 @@ function describePages(browser: Browser): void {
     });
   });
 
-  test('shows a hostile note as the text that it is: nothing runs, nothing breaks out', async () => {
+  test('shows markup in a note as text: nothing runs, nothing breaks out', async () => {
     const { payment_link } = await newLink({ order_note: hostileNote, order_id: `\u202e${'<b>'.repeat(40)}` });
     const loaded = await visit(payment_link, {}, async (page) => {
       expect(await page.textContent('.note')).toBe(hostileNote);
@@ -137,7 +137,7 @@ function describePages(browser: Browser): void {
     expect(loaded).toEqual([]);
   });
 
-  test('fits with the largest amount of every script and the longest of names', async () => {
+  test('fits with the largest amount and the longest names in every language', async () => {
     for (const language of pageLanguages) {
       const { payment_link } = await newLink({
         ...{ order_amount: 9_999_999_999_999.99, order_currency: language === 'ar' ? 'KWD' : 'INR' },
@@ -150,7 +150,7 @@ function describePages(browser: Browser): void {
     }
   });
 
-  test('is complete without JavaScript, and leads on and back without ever telling the token to the merchant', async () => {
+  test('works without JavaScript, and its links never send the token to the merchant', async () => {
     const returnUrl = 'https://shop.example.com/back?cart=5#top';
     const { payment_link, order_token, service_order_id } = await newLink({ order_id: 'back', return_url: returnUrl });
     const seen: { url: string; referer: string | undefined }[] = [];
@@ -171,7 +171,7 @@ function describePages(browser: Browser): void {
     expect(seen.map(({ referer }) => referer)).toEqual([undefined, undefined]);
   });
 
-  test('can be used by keyboard alone, and shows where the focus is', async () => {
+  test('works with the keyboard alone and shows the focus', async () => {
     const { payment_link } = await newLink();
     await visit(payment_link, { viewport: desktop }, async (page) => {
       for (const text of [pageTexts.en.pay, pageTexts.en.back]) {
@@ -182,7 +182,7 @@ function describePages(browser: Browser): void {
     });
   });
 
-  test.each(['/docs', '/docs/errors'])('the reference at %s fits, is accessible and loads nothing', async (path) => {
+  test.each(['/', '/docs', '/docs/errors'])('GET %s: fits, is accessible and loads nothing', async (path) => {
     for (const colorScheme of ['light', 'dark'] as const) {
       const loaded = await visit(gateway.url + path, { colorScheme }, async (page) => {
         await expectFits(page);

@@ -1,7 +1,7 @@
 import { formatAmount } from '@gateway/domain/money';
 import { formatCreatedAt, type Order } from '@gateway/domain/order';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';
-import { openClientDirectory } from '@gateway/postgres/client-directory';
+import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
 import { scanOrders } from '@gateway/postgres/order-scan';
 import { columns } from '../command/text.ts';
 import { createOrders, orderIdPrefix, type SentOrder } from '../workload/orders.ts';
@@ -65,7 +65,7 @@ export function storedOrder(merchant: number, order: Order): AuditedOrder {
 }
 
 async function* storedOrders({ client_ids, seed }: JournalHead, databaseUrl: string): AsyncGenerator<AuditedOrder> {
-  const directory = openClientDirectory(databaseUrl);
+  const directory = openMerchantDirectory({ url: databaseUrl });
   try {
     for (const [merchant, clientId] of client_ids.entries()) {
       const lookup = await directory.findClient(clientId);

@@ -1,7 +1,5 @@
-import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { placesIn, usualDataDir } from '@gateway/postgres/embedded-cluster';
-import { startEmbeddedPostgres } from '@gateway/postgres/embedded-postgres';
+import { defaultDataDir, hasDatabase, startDevPostgres } from '@gateway/dev-postgres';
 
 /** A database that someone else's gateway uses. */
 export interface GatewayDatabase {
@@ -13,10 +11,10 @@ export interface GatewayDatabase {
 export async function openGatewayDatabase(): Promise<GatewayDatabase> {
   const { DATABASE_URL, DATA_DIR } = process.env;
   if (DATABASE_URL) return { url: DATABASE_URL, close: async () => {} };
-  const dataDir = DATA_DIR ? resolve(DATA_DIR) : usualDataDir;
-  if (!existsSync(placesIn(dataDir).folder)) {
+  const dataDir = DATA_DIR ? resolve(DATA_DIR) : defaultDataDir;
+  if (!hasDatabase(dataDir)) {
     throw new Error(`there is no database in ${dataDir}; set DATABASE_URL or DATA_DIR as the gateway has it`);
   }
-  const { url, stop } = await startEmbeddedPostgres({ dataDir });
+  const { url, stop } = await startDevPostgres({ dataDir });
   return { url, close: stop };
 }

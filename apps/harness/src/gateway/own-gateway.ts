@@ -1,6 +1,6 @@
+import { startTestServer } from '@gateway/dev-postgres/testing';
 import type { Credentials } from '@gateway/fixtures/fill-call';
-import { openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
-import { startThrowawayPostgres } from '@gateway/postgres/testing/throwaway-postgres';
+import { openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { type GatewayProcess, startGatewayProcess } from './gateway-process.ts';
 
 /** A gateway with a database of its own, started for one run. */
@@ -20,9 +20,22 @@ export interface MerchantSetup {
   readonly checksumRequired?: boolean;
 }
 
-/** Starts a gateway on free ports with these merchants. Nothing is left behind when this fails or `signal` aborts it. */
-export async function startOwnGateway(merchants: readonly MerchantSetup[], signal: AbortSignal): Promise<OwnGateway> {
-  const database = await startThrowawayPostgres();
+/** A database for one gateway. */
+interface Database {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a gateway on free ports with these merchants, on a PostgreSQL of its own unless another is given. Nothing is left behind
+ * when this fails or `signal` aborts it.
+ */
+export async function startOwnGateway(
+  merchants: readonly MerchantSetup[],
+  signal: AbortSignal,
+  startDatabase: () => Promise<Database> = startTestServer,
+): Promise<OwnGateway> {
+  const database = await startDatabase();
   const databaseUrl = database.url;
   let gateway: GatewayProcess | undefined;
   let stopping: Promise<void> | undefined;
@@ -51,7 +64,7 @@ function portOf(url: string): number {
 }
 
 async function createMerchants(databaseUrl: string, merchants: readonly MerchantSetup[]): Promise<Credentials[]> {
-  const accounts = openMerchantAccounts(databaseUrl);
+  const accounts = openMerchantAccounts({ url: databaseUrl });
   try {
     const created: Credentials[] = [];
     for (const { name, checksumRequired } of merchants) {

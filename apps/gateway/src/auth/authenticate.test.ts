@@ -1,0 +1,172 @@
+import { randomBytes } from 'node:crypto';
+import { createClientId, createClientSecret, hashSecret } from '@gateway/domain/credentials';
+import type { ClientLookup, Merchant, MerchantDirectory, MerchantId, StoredSecret } from '@gateway/domain/merchant';
+import { expect, test } from 'vitest';
+import { createAuthenticate } from './authenticate.ts';
+
+const merchant: Merchant = { id: 7 as MerchantId, name: 'Shop', checksumMode: 'versioned' };
+const clientId = createClientId(randomBytes);
+const clientSecret = createClientSecret(randomBytes);
+
+/** A directory with one client whose secrets can be changed, a clock that is set by hand, and a count of the look-ups. */
+function setUp() {
+  let nowMs = 1_000_000;
+  let setBackMs = 0;
+  const state: { secrets: StoredSecret[]; lookups: string[]; answer: ClientLookup | undefined } = {
+    secrets: [{ hash: hashSecret(clientSecret), endsAtMs: null }],
+    lookups: [],
+    answer: undefined,
+  };
+  const directory: MerchantDirectory = {
+    async findClient(id) {
+      state.lookups.push(id);
+      if (state.answer !== undefined) return state.answer;
+      return id === clientId ? { kind: 'found', client: { merchant, secrets: state.secrets } } : { kind: 'unknown' };
+    },
+  };
+  const check = createAuthenticate({ directory, now: () => nowMs - setBackMs, monotonicNow: () => nowMs });
+  const authenticate = (credentials: Parameters<typeof check>[0], timeoutMs = 60_000) => check(credentials, timeoutMs);
+  const pass = (ms: number) => {
+    nowMs += ms;
+  };
+  const setClockBack = (ms: number) => {
+    setBackMs += ms;
+  };
+  return { authenticate, state, pass, setClockBack };
+}
+
+const refused = { ok: false, failure: { kind: 'unauthenticated' } };
+const passed = { ok: true, value: merchant };
+
+test('right credentials pass, and are looked up once while they are fresh', async () => {
+  const { authenticate, state } = setUp();
+  for (let call = 0; call < 10; call += 1) expect(await authenticate({ clientId, clientSecret })).toEqual(passed);
+  expect(state.lookups).toEqual([clientId]);
+});
+
+test('missing, malformed, unknown and wrong credentials get one answer', async () => {
+  const { authenticate } = setUp();
+  expect(await authenticate({ clientId: undefined, clientSecret })).toEqual(refused);
+  expect(await authenticate({ clientId, clientSecret: undefined })).toEqual(refused);
+  expect(await authenticate({ clientId: 'app_x', clientSecret })).toEqual(refused);
+  expect(await authenticate({ clientId: createClientId(randomBytes), clientSecret })).toEqual(refused);
+  expect(await authenticate({ clientId, clientSecret: createClientSecret(randomBytes) })).toEqual(refused);
+});
+
+test('a wrong secret of a known client costs a look-up each time, as an unknown client does', async () => {
+  const { authenticate, state } = setUp();
+  for (let call = 0; call < 3; call += 1) await authenticate({ clientId, clientSecret });
+  for (let call = 0; call < 3; call += 1) {
+    const wrong = createClientSecret(randomBytes);
+    expect(await authenticate({ clientId, clientSecret: wrong })).toEqual(refused);
+    expect(await authenticate({ clientId: createClientId(randomBytes), clientSecret })).toEqual(refused);
+  }
+  expect(state.lookups.length).toBe(1 + 6);
+});
+
+test('a new secret works at once', async () => {
+  const { authenticate, state } = setUp();
+  await authenticate({ clientId, clientSecret });
+  const added = createClientSecret(randomBytes);
+  state.secrets = [...state.secrets, { hash: hashSecret(added), endsAtMs: null }];
+  expect(await authenticate({ clientId, clientSecret: added })).toEqual(passed);
+});
+
+test('a revoked secret stops within a second, and one that ends stops at its end', async () => {
+  const { authenticate, state, pass } = setUp();
+  const ending = createClientSecret(randomBytes);
+  state.secrets = [...state.secrets, { hash: hashSecret(ending), endsAtMs: 1_000_100 }];
+  expect(await authenticate({ clientId, clientSecret: ending })).toEqual(passed);
+  pass(100);
+  expect(await authenticate({ clientId, clientSecret: ending })).toEqual(refused);
+  for (let call = 0; call < 3; call += 1) expect(await authenticate({ clientId, clientSecret })).toEqual(passed);
+  state.secrets = [];
+  pass(999);
+  expect(await authenticate({ clientId, clientSecret })).toEqual(refused);
+});
+
+test('a client in use is read anew before its time is up, without a caller that waits', async () => {
+  const { authenticate, state, pass } = setUp();
+  await authenticate({ clientId, clientSecret });
+  pass(500);
+  await authenticate({ clientId, clientSecret });
+  await expect.poll(() => state.lookups.length).toBe(2);
+  pass(500);
+  await authenticate({ clientId, clientSecret });
+  expect(state.lookups.length).toBe(3);
+});
+
+test('concurrent calls of one client share one look-up', async () => {
+  const { authenticate, state } = setUp();
+  const answers = await Promise.all(Array.from({ length: 20 }, () => authenticate({ clientId, clientSecret })));
+  expect(answers.every((answer) => answer.ok)).toBe(true);
+  expect(state.lookups.length).toBe(1);
+});
+
+test('a call passes by no look-up that began long before it, as the secret may have been revoked since', async () => {
+  const { authenticate, state, pass } = setUp();
+  const { promise, resolve } = Promise.withResolvers<ClientLookup>();
+  state.answer = promise as never;
+  const before = authenticate({ clientId, clientSecret });
+  const found: ClientLookup = { kind: 'found', client: { merchant, secrets: state.secrets } };
+  state.secrets = [];
+  state.answer = undefined;
+  pass(1_000);
+  const after = authenticate({ clientId, clientSecret });
+  resolve(found);
+  expect(await after).toEqual(refused);
+  expect(await before).toEqual(passed);
+  expect(await authenticate({ clientId, clientSecret })).toEqual(refused);
+});
+
+test('a flood of unknown clients is bounded and keeps nobody else out', async () => {
+  const { authenticate, state, pass } = setUp();
+  await authenticate({ clientId, clientSecret });
+  pass(900);
+  const flood = Array.from({ length: 5_000 }, () =>
+    authenticate({ clientId: createClientId(randomBytes), clientSecret }),
+  );
+  const known = authenticate({ clientId, clientSecret });
+  const kinds = (await Promise.all(flood)).map((answer) => (answer.ok ? 'passed' : answer.failure.kind));
+  expect(kinds.filter((kind) => kind === 'overloaded').length).toBe(5_000 - 4_096);
+  expect(kinds).not.toContain('passed');
+  expect(await known).toEqual(passed);
+  expect(state.lookups.length).toBe(4_096 + 2);
+});
+
+test("a merchant's first call passes in the middle of a flood of unknown clients", async () => {
+  const { authenticate, state } = setUp();
+  // As many as a flood of 8,000 a second brings while the process is at something else for an eighth of one.
+  const flood = Array.from({ length: 1_000 }, () =>
+    authenticate({ clientId: createClientId(randomBytes), clientSecret }),
+  );
+  expect(await authenticate({ clientId, clientSecret })).toEqual(passed);
+  await Promise.all(flood);
+  expect(state.lookups.length).toBe(1_001);
+});
+
+test('a directory that is down is told apart from wrong credentials', async () => {
+  const { authenticate, state } = setUp();
+  state.answer = { kind: 'unavailable' };
+  expect(await authenticate({ clientId, clientSecret })).toEqual({ ok: false, failure: { kind: 'unavailable' } });
+});
+
+test('a revoked secret stops within the second although the clock of the machine was set back', async () => {
+  const { authenticate, state, pass, setClockBack } = setUp();
+  expect(await authenticate({ clientId, clientSecret })).toEqual(passed);
+  state.secrets = [];
+  setClockBack(3_600_000);
+  pass(1_000);
+  expect(await authenticate({ clientId, clientSecret })).toEqual(refused);
+});
+
+test('a look-up is waited for no longer than the time of the call', async () => {
+  const { authenticate, state } = setUp();
+  const { promise, resolve } = Promise.withResolvers<ClientLookup>();
+  state.answer = promise as never;
+  expect(await authenticate({ clientId, clientSecret }, 20)).toEqual({
+    ok: false,
+    failure: { kind: 'deadline_exceeded' },
+  });
+  resolve({ kind: 'unknown' });
+});

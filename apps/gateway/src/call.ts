@@ -1,0 +1,140 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { randomBase62 } from '@gateway/domain/base62';
+import { type Failure, type FailureCode, failures } from '@gateway/domain/failure';
+import type { Merchant, MerchantId } from '@gateway/domain/merchant';
+import { failed, type Result, success } from '@gateway/domain/result';
+import type { GatewayDeps } from './gateway-deps.ts';
+import { callTimeoutMs } from './limits.ts';
+
+export type Protocol = 'json' | 'connect' | 'grpc-web' | 'grpc';
+
+/**
+ * What became of a call: a success, the machine code of its error, `unreadable` where Connect itself rejected the message, or
+ * `cancelled` where the client left before the response.
+ */
+export type Outcome = FailureCode | 'created' | 'replayed' | 'ok' | 'unreadable' | 'cancelled';
+
+/** An authenticated client. The secret stays with it, as `v1=` checksums are keyed with it. */
+export interface Client {
+  readonly merchant: Merchant;
+  readonly clientId: string;
+  readonly clientSecret: string;
+}
+
+const clientRequestId = /^[A-Za-z0-9._-]{1,128}$/;
+
+/** 16 base62 characters are 95 bits: no two requests share one. */
+const requestIdLength = 16;
+
+/** Outcomes of statuses that the platform or Connect answered by itself. */
+const outcomeOfStatus = new Map<number, Outcome>(
+  (['not_found', 'method_not_allowed', 'unsupported_media_type'] as const).map((code) => [
+    failures[code].httpStatus,
+    code,
+  ]),
+);
+
+/** One call, whatever protocol carries it: its id, deadline, client and outcome. Logged once, when it ends. */
+export class Call {
+  readonly requestId: string;
+  protocol: Protocol;
+  readonly #deps: GatewayDeps;
+  readonly #clientId: string | undefined;
+  readonly #clientSecret: string | undefined;
+  readonly #startedAt = performance.now();
+  #timeoutMs = callTimeoutMs;
+  #client: Client | undefined;
+  #merchantId: MerchantId | undefined;
+  #outcome: Outcome | undefined;
+
+  constructor(deps: GatewayDeps, protocol: Protocol, headers: IncomingHttpHeaders) {
+    const sent = headers['x-request-id']?.toString();
+    this.requestId = sent && clientRequestId.test(sent) ? sent : randomBase62(requestIdLength, deps.randomBytes);
+    this.protocol = protocol;
+    this.#deps = deps;
+    this.#clientId = headers['x-client-id']?.toString();
+    this.#clientSecret = headers['x-client-secret']?.toString();
+  }
+
+  /** The client of a call that was authenticated. */
+  get client(): Client {
+    if (this.#client === undefined) throw new Error('the call was not authenticated');
+    return this.#client;
+  }
+
+  /** A client may ask for less time than the gateway gives, and gets no more. */
+  limitTimeout(timeoutMs: number | undefined): void {
+    if (timeoutMs !== undefined) this.#timeoutMs = Math.min(timeoutMs, callTimeoutMs);
+  }
+
+  /**
+   * The time that is left in milliseconds; may be negative. Whatever a call waits for (its body, the client directory, an id,
+   * the store) gets this as its limit and answers `deadline_exceeded` by itself: there is no timer over all of them.
+   */
+  timeLeftMs(): number {
+    return this.#timeoutMs - (performance.now() - this.#startedAt);
+  }
+
+  /** Checks the credentials, then the merchant's rate limit. */
+  authenticate(): Promise<Result<Client, Failure>> {
+    return this.run(async () => {
+      const credentials = { clientId: this.#clientId, clientSecret: this.#clientSecret };
+      const merchant = await this.#deps.authenticate(credentials, this.timeLeftMs());
+      if (!merchant.ok) return merchant;
+      this.#merchantId = merchant.value.id;
+      const retryAfterSeconds = this.#deps.rateLimit?.(merchant.value.id);
+      if (retryAfterSeconds !== undefined) return failed({ kind: 'rate_limited', retryAfterSeconds });
+      const client = {
+        merchant: merchant.value,
+        clientId: credentials.clientId ?? '',
+        clientSecret: credentials.clientSecret ?? '',
+      };
+      this.#client = client;
+      return success(client);
+    });
+  }
+
+  /** Runs a step of the call and records its failure. A bug is logged and becomes `internal`. */
+  async run<Value>(step: () => Promise<Result<Value, Failure>>): Promise<Result<Value, Failure>> {
+    try {
+      if (this.timeLeftMs() <= 0) return failed(this.fail({ kind: 'deadline_exceeded' }));
+      const result = await step();
+      return result.ok ? result : failed(this.fail(result.failure));
+    } catch (error) {
+      return failed(this.failInternally(error));
+    }
+  }
+
+  /** Records a success. The first outcome counts. */
+  succeed(outcome: 'created' | 'replayed' | 'ok'): void {
+    this.#outcome ??= outcome;
+  }
+
+  /** Records a failure and returns it. The first outcome counts. */
+  fail(failure: Failure): Failure {
+    this.#outcome ??= failure.kind;
+    return failure;
+  }
+
+  /** Logs a bug, without any value of the request, and returns what the client gets to know. */
+  failInternally(error: unknown): Failure {
+    this.#deps.logger.error({ err: error, request_id: this.requestId }, 'call failed');
+    return this.fail({ kind: 'internal' });
+  }
+
+  /** Writes the call's log line: at the end of the response, or when the client left before it. */
+  end({ isAnswered, status }: { readonly isAnswered: boolean; readonly status: number }): void {
+    const code = this.#outcome ?? (isAnswered ? (outcomeOfStatus.get(status) ?? 'unreadable') : 'cancelled');
+    const isOurs = code in failures && failures[code as FailureCode].httpStatus >= 500;
+    this.#deps.logger[isOurs ? 'error' : 'info'](
+      {
+        request_id: this.requestId,
+        protocol: this.protocol,
+        merchant_id: this.#merchantId,
+        code,
+        duration_ms: Math.round((performance.now() - this.#startedAt) * 1_000) / 1_000,
+      },
+      'call',
+    );
+  }
+}

@@ -1,0 +1,90 @@
+import { type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Failure } from '@gateway/domain/failure';
+import { Call } from '../call.ts';
+import type { GatewayDeps } from '../gateway-deps.ts';
+import { pipelinedRequestsMax, responseTakenTimeoutMs, unusedConnectionsMax, unusedTimeoutMs } from '../limits.ts';
+import { problemOf } from './problem.ts';
+
+export interface Connections {
+  /** Responds to what is no complete HTTP request, after the responses to the requests before it. */
+  handleClientError(error: Error & { code?: string }, socket: Socket): void;
+  /** From now on each response says that its connection closes. */
+  close(): void;
+}
+
+/** What Node.js's own errors stand for (nodejs.org, "Errors"); any other one is no HTTP. */
+const failureOfCode: Readonly<Record<string, Failure>> = {
+  HPE_HEADER_OVERFLOW: { kind: 'body_too_large' },
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: { kind: 'body_too_large' },
+  ERR_HTTP_REQUEST_TIMEOUT: { kind: 'request_timeout' },
+};
+
+const malformed: Failure = { kind: 'malformed_json', reason: 'This is not a well-formed HTTP/1.1 request.' };
+
+/** Bounds the connections of a server, and tracks which responses are pending on each. */
+export function watchConnections(
+  server: Server,
+  deps: GatewayDeps,
+  { unusedMax = unusedConnectionsMax }: { readonly unusedMax?: number } = {},
+): Connections {
+  const pending = new Map<Socket, Set<ServerResponse>>();
+  /** Connections that sent nothing yet, the oldest first. */
+  const unused = new Set<Socket>();
+  /** What runs once the requests before an error have their responses. */
+  const waiting = new Map<Socket, () => void>();
+  let isClosing = false;
+
+  server.on('connection', (socket) => {
+    unused.add(socket);
+    socket.setTimeout(unusedTimeoutMs);
+    const [oldest] = unused;
+    if (unused.size > unusedMax) oldest?.destroy();
+    socket.once('close', () => {
+      unused.delete(socket);
+      pending.delete(socket);
+      waiting.delete(socket);
+    });
+  });
+
+  server.prependListener('request', ({ socket }, response) => {
+    if (isClosing) response.setHeader('connection', 'close');
+    if (unused.delete(socket)) socket.setTimeout(responseTakenTimeoutMs);
+    const responses = pending.get(socket) ?? new Set();
+    pending.set(socket, responses.add(response));
+    if (responses.size > pipelinedRequestsMax) socket.destroy();
+    response.once('close', () => {
+      responses.delete(response);
+      if (!isResponsePending(socket)) waiting.get(socket)?.();
+    });
+  });
+
+  /** A request whose body can't be read to its end gets no response of its own. */
+  const isResponsePending = (socket: Socket) => [...(pending.get(socket) ?? [])].some(({ req }) => req.complete);
+
+  const respond = (error: Error & { code?: string }, socket: Socket) => {
+    const call = new Call(deps, 'json', {});
+    const failure = call.fail(failureOfCode[error.code ?? ''] ?? malformed);
+    const { status, headers, body } = problemOf(failure, call.requestId, deps.baseUrl());
+    const fields = { ...headers, 'content-length': Buffer.byteLength(body), connection: 'close' };
+    const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
+    call.end({ isAnswered: true, status });
+  };
+
+  return {
+    handleClientError(error, socket) {
+      // A connection that sent nothing is closed by its own timeout, without a response to a request that never was.
+      if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) return;
+      if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
+      else if (isResponsePending(socket)) waiting.set(socket, () => socket.writable && respond(error, socket));
+      else respond(error, socket);
+    },
+    close() {
+      isClosing = true;
+      for (const responses of pending.values()) {
+        for (const response of responses) if (!response.headersSent) response.setHeader('connection', 'close');
+      }
+    },
+  };
+}

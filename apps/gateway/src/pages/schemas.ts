@@ -1,0 +1,157 @@
+import { orderCurrencyCodes } from '@gateway/domain/currency';
+import { failures } from '@gateway/domain/failure';
+import { type FieldRule, fieldErrorCodes, fieldRules, forbiddenControls, nonBlank } from '@gateway/domain/field-rules';
+import { amountDecimals, amountHundredthsMax, formatAmount } from '@gateway/domain/money';
+import { orderStatuses } from '@gateway/domain/order';
+import { type OrderFieldName, orderFieldNames } from '@gateway/domain/order-fields';
+import { orderTokenForm } from '@gateway/domain/order-token';
+import { serviceOrderIdMax } from '@gateway/domain/service-order-id';
+
+/** The part of JSON Schema 2020-12 that the reference uses. */
+export interface JsonSchema {
+  readonly $ref?: string;
+  readonly type?: string | readonly string[];
+  readonly description?: string;
+  readonly format?: string;
+  readonly enum?: readonly string[];
+  readonly pattern?: string;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly not?: JsonSchema;
+  readonly allOf?: readonly JsonSchema[];
+  readonly items?: JsonSchema;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+}
+
+const amountBounds: JsonSchema = {
+  type: 'number',
+  exclusiveMinimum: 0,
+  maximum: Number(formatAmount(amountHundredthsMax)),
+};
+
+/** What each field means, in the interface's words. Its rule comes from the domain. */
+const fieldMeanings: Readonly<Record<OrderFieldName, string>> = {
+  order_id: 'Order identifier in your own system: unique among your orders, case-sensitive, the key for safe retries',
+  order_amount: `Order amount, a number with up to ${amountDecimals} decimals and no more than the currency has`,
+  order_currency: `Currency code of ISO 4217 List One that has a minor unit: ${orderCurrencyCodes.length} codes`,
+  order_note: 'Extra free-text detail about the order; line breaks and tabs are allowed',
+  service_type: 'DIGITAL for digital services, PHYSICAL_GOODS for shippable goods',
+  customer_name: 'Customer name',
+  customer_email: 'Customer e-mail address',
+  customer_phone: 'Customer contact phone',
+  customer_address_line1: 'Customer address, first line',
+  customer_address_line2: 'Customer address, extra details; may be absent, null or empty',
+  customer_address_city: 'Customer city',
+  customer_address_state: 'Customer state',
+  customer_address_country: 'Customer country, free text',
+  customer_address_postal_code: 'Customer postal code',
+  order_checksum: 'Checksum of the order; one that begins with v1= is verified',
+  return_url: 'Address on your website to which the customer returns',
+};
+
+/** The body of `POST /order`, made from the rules that validate it. */
+export const orderSchema: JsonSchema = {
+  type: 'object',
+  description: 'Lengths count Unicode code points. Text is stored exactly as sent. Unknown members are ignored.',
+  required: orderFieldNames.filter((name) => fieldRules[name].kind !== 'text' || fieldRules[name].required),
+  properties: Object.fromEntries(
+    orderFieldNames.map((name) => [name, { description: fieldMeanings[name], ...schemaOf(fieldRules[name]) }]),
+  ),
+};
+
+const orderStatus: JsonSchema = { type: 'string', description: 'Status of the order', enum: orderStatuses };
+const createdAt: JsonSchema = {
+  type: 'string',
+  description: 'Creation time in UTC with milliseconds and offset',
+  format: 'date-time',
+};
+
+/** The response to a created order and to a look-up. */
+export const orderResponseSchema = objectOf({
+  service_order_id: {
+    type: 'integer',
+    description: 'Identifier of the order assigned by the gateway',
+    minimum: 1,
+    maximum: serviceOrderIdMax,
+  },
+  created_at: createdAt,
+  order_id: { type: 'string', description: 'Your order_id' },
+  order_status: orderStatus,
+  order_token: {
+    type: 'string',
+    description: 'Token identifying the order in its payment link',
+    pattern: orderTokenForm.source,
+  },
+  payment_link: { type: 'string', description: 'Where the customer pays', format: 'uri' },
+});
+
+/** The payment page as JSON. */
+export const paymentSchema = objectOf({
+  merchant_name: { type: 'string', description: 'Who is paid' },
+  order_id: { type: 'string', description: 'The order_id of the merchant' },
+  order_amount: { description: 'The amount to pay', ...amountBounds },
+  order_currency: { type: 'string', description: 'Currency code', enum: orderCurrencyCodes },
+  order_note: { type: 'string', description: 'What the payment is for' },
+  order_status: orderStatus,
+  created_at: createdAt,
+  return_url: { type: 'string', description: 'Link back to the merchant, complete with its parameters', format: 'uri' },
+  checkout_url: {
+    type: ['string', 'null'],
+    description: 'Where the order is paid; null if the merchant handles the payment',
+    format: 'uri',
+  },
+});
+
+/** An error: RFC 9457 with the gateway's own members. */
+export const problemSchema: JsonSchema = {
+  type: 'object',
+  required: ['type', 'title', 'status', 'detail', 'code', 'request_id'],
+  properties: {
+    type: { type: 'string', format: 'uri', description: 'The page that explains the code' },
+    title: { type: 'string', description: 'A summary for people' },
+    status: { type: 'integer', description: 'The HTTP status' },
+    detail: { type: 'string', description: 'What happened this time, for your developer' },
+    code: { type: 'string', enum: Object.keys(failures), description: 'The code for programs to decide by' },
+    request_id: { type: 'string', description: 'The id of the request in the gateway’s log; the header x-request-id' },
+    errors: {
+      type: 'array',
+      description: 'invalid_order: every invalid field, in the order of the interface',
+      items: objectOf({
+        field: { type: 'string', enum: orderFieldNames },
+        code: { type: 'string', enum: fieldErrorCodes },
+        message: { type: 'string' },
+      }),
+    },
+    fields: {
+      type: 'array',
+      description: 'order_id_conflict: the fields that differ',
+      items: { type: 'string', enum: orderFieldNames },
+    },
+    canonical_text: { type: 'string', description: 'checksum_mismatch: the text that the gateway hashed' },
+  },
+};
+
+/** An object all of whose properties are required. */
+function objectOf(properties: Readonly<Record<string, JsonSchema>>): JsonSchema {
+  return { type: 'object', required: Object.keys(properties), properties };
+}
+
+/** A field's rule as a schema. Each part of a text rule is a schema of its own, because a schema has only one `pattern`. */
+function schemaOf(rule: FieldRule): JsonSchema {
+  if (rule.kind === 'amount') return amountBounds;
+  if (rule.kind === 'choice') return { type: 'string', enum: rule.values };
+  const { required, lengthMin, lengthMax, characters, format } = rule;
+  const allOf: JsonSchema[] = [
+    { description: 'no control characters', not: { type: 'string', pattern: forbiddenControls(rule).source } },
+    ...(required ? [{ description: 'at least one non-blank character', pattern: nonBlank.source }] : []),
+    ...[characters, format].flatMap((part) =>
+      part === undefined ? [] : [{ description: part.message, pattern: part.pattern.source }],
+    ),
+  ];
+  if (!required) return { type: ['string', 'null'], maxLength: lengthMax, allOf };
+  return { type: 'string', minLength: lengthMin, maxLength: lengthMax, allOf };
+}

@@ -1,0 +1,71 @@
+import type { DescService } from '@bufbuild/protobuf';
+import {
+  type ConnectRouter,
+  type ConnectRouterOptions,
+  createContextKey,
+  type HandlerContext,
+  type ServiceImpl,
+} from '@connectrpc/connect';
+import type { Failure } from '@gateway/domain/failure';
+import { failed, type Result } from '@gateway/domain/result';
+import type { Call, Client } from '../call.ts';
+import { messageBytesMax } from '../limits.ts';
+import type { RpcBody } from './body.ts';
+import { connectErrorOf } from './errors.ts';
+
+/** A call of an RPC, with the body that was read for it. */
+export interface RpcCall {
+  readonly call: Call;
+  readonly body: RpcBody;
+  /** Whether the body is JSON, which the method reads as strictly as `POST /order`. */
+  readonly isJson: boolean;
+}
+
+export const rpcCallKey = createContextKey<RpcCall | undefined>(undefined, { description: 'the call' });
+
+/** What a method needs of Connect's context. */
+export type RpcContext = Pick<HandlerContext, 'values' | 'responseHeader'>;
+
+/** A service with its implementation, for Connect's router and for the fast path. */
+export interface RpcService {
+  readonly descriptor: DescService;
+  /** A `ServiceImpl` of the descriptor whose methods need no more than {@link RpcContext}. */
+  readonly implementation: object;
+}
+
+export function rpcCallOf({ values }: Pick<HandlerContext, 'values'>): RpcCall {
+  const rpcCall = values.get(rpcCallKey);
+  if (rpcCall === undefined) throw new Error('a call without its context');
+  return rpcCall;
+}
+
+/** Runs a step of a call and throws its failure as the error that Connect sends. */
+export async function runOrThrow<Value>(call: Call, step: () => Promise<Result<Value, Failure>>): Promise<Value> {
+  const result = await call.run(step);
+  if (!result.ok) throw connectErrorOf(result.failure, call.requestId);
+  return result.value;
+}
+
+/** Checks the size of the message, then the credentials, before the message is parsed. */
+export async function authenticateRpc({ call, body }: RpcCall): Promise<void> {
+  await runOrThrow<Client>(call, async () =>
+    body === 'too_large' ? failed({ kind: 'body_too_large' }) : call.authenticate(),
+  );
+}
+
+/** The options of every Connect router. */
+export const routerOptions: ConnectRouterOptions = {
+  readMaxBytes: messageBytesMax,
+  writeMaxBytes: messageBytesMax,
+  // A response is below a kilobyte: compressing it costs more than it saves.
+  compressMinBytes: messageBytesMax,
+  requestGate: (context) => authenticateRpc(rpcCallOf(context)),
+};
+
+/** The methods of the services, for a Connect router. */
+export function routesOf(services: readonly RpcService[]): (router: ConnectRouter) => void {
+  return (router) => {
+    for (const { descriptor, implementation } of services)
+      router.service(descriptor, implementation as Partial<ServiceImpl<DescService>>);
+  };
+}

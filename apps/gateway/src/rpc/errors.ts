@@ -1,0 +1,77 @@
+import { Code, ConnectError } from '@connectrpc/connect';
+import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
+import { type Failure, type FailureCode, failureDetail, failures } from '@gateway/domain/failure';
+
+/** Who speaks in `google.rpc.ErrorInfo.domain`. */
+const errorDomain = 'order-gateway';
+
+/** The numbers behind the canonical names in the table of failures (grpc.io, "Status codes and their use in gRPC"). */
+const codes: Readonly<Record<NonNullable<(typeof failures)[FailureCode]['grpcStatus']>, Code>> = {
+  INVALID_ARGUMENT: Code.InvalidArgument,
+  DEADLINE_EXCEEDED: Code.DeadlineExceeded,
+  NOT_FOUND: Code.NotFound,
+  ALREADY_EXISTS: Code.AlreadyExists,
+  RESOURCE_EXHAUSTED: Code.ResourceExhausted,
+  INTERNAL: Code.Internal,
+  UNAVAILABLE: Code.Unavailable,
+  UNAUTHENTICATED: Code.Unauthenticated,
+};
+
+/**
+ * The most of a status message, in bytes of UTF-8. It travels in the trailers twice, as text with up to three bytes for each and
+ * in base64, and clients take 8 KB of them (grpc.io, "Metadata"); an order's canonical text is mostly below 600.
+ */
+const statusMessageBytesMax = 1_536;
+
+/** What a failure answers over gRPC, gRPC-Web and Connect: a status, with the machine code and the fields in its details. */
+export function connectErrorOf(failure: Failure, requestId: string): ConnectError {
+  const code = codes[failures[failure.kind].grpcStatus ?? 'INVALID_ARGUMENT'];
+  const error = new ConnectError(shortened(failureDetail(failure)), code);
+  error.details = [errorInfoOf(failure.kind, requestId), ...detailsOf(failure)];
+  return error;
+}
+
+/** The machine code as every refusal carries it. */
+function errorInfoOf(reason: FailureCode, requestId: string): ConnectError['details'][number] {
+  return { desc: ErrorInfoSchema, value: { reason, domain: errorDomain, metadata: { request_id: requestId } } };
+}
+
+function detailsOf(failure: Failure): ConnectError['details'] {
+  switch (failure.kind) {
+    case 'invalid_order':
+      return [
+        badRequest(failure.errors.map(({ field, code, message }) => ({ field, reason: code, description: message }))),
+      ];
+    case 'order_id_conflict':
+      return [
+        badRequest(
+          failure.fields.map((field) => ({
+            field,
+            reason: 'differs',
+            description: 'differs from the order that is kept',
+          })),
+        ),
+      ];
+    case 'rate_limited':
+    case 'overloaded':
+      return [
+        { desc: RetryInfoSchema, value: { retryDelay: { seconds: BigInt(failure.retryAfterSeconds), nanos: 0 } } },
+      ];
+    default:
+      return [];
+  }
+}
+
+function badRequest(
+  fieldViolations: { field: string; reason: string; description: string }[],
+): ConnectError['details'][number] {
+  return { desc: BadRequestSchema, value: { fieldViolations } };
+}
+
+/** A message, or its beginning up to the last character that fits. */
+function shortened(message: string): string {
+  const bytes = Buffer.from(message);
+  if (bytes.length <= statusMessageBytesMax) return message;
+  const beginning = new TextDecoder().decode(bytes.subarray(0, statusMessageBytesMax), { stream: true });
+  return `${beginning} ... (cut, of ${bytes.length} bytes; POST /order answers all of it)`;
+}

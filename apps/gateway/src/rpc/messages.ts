@@ -1,0 +1,126 @@
+import {
+  type DescMessage,
+  fromJson,
+  type JsonValue,
+  type MessageInitShape,
+  type MessageShape,
+} from '@bufbuild/protobuf';
+import {
+  type CreateOrderRequest,
+  type GetOrderRequest,
+  type GetOrderResponseSchema,
+  OrderStatus,
+  type ResolvePaymentLinkResponseSchema,
+  ServiceType,
+} from '@gateway/contract/gateway/v1/order_service_pb';
+import type { Failure } from '@gateway/domain/failure';
+import { formatAmount } from '@gateway/domain/money';
+import { formatCreatedAt, type Order } from '@gateway/domain/order';
+import { serviceTypes } from '@gateway/domain/order-fields';
+import type { LinkedOrder } from '@gateway/domain/order-store';
+import type { OrderInput } from '@gateway/domain/parse-order';
+import type { BaseUrl } from '@gateway/domain/payment-link';
+import { failed, type Result, success } from '@gateway/domain/result';
+import { parseOrderJson } from '../order-json.ts';
+import type { OrderKey } from '../orders/find-order.ts';
+import { orderResponse } from '../orders/order-response.ts';
+import type { RpcCall } from './context.ts';
+
+type Init<Schema extends DescMessage> = Omit<MessageInitShape<Schema>, '$typeName' | '$unknown'>;
+
+/** The six fields of the interface as a message. */
+export function orderMessage(order: Order, baseUrl: BaseUrl): Init<typeof GetOrderResponseSchema> {
+  const response = orderResponse(order, baseUrl);
+  return {
+    serviceOrderId: BigInt(response.service_order_id),
+    createdAt: response.created_at,
+    orderId: response.order_id,
+    orderStatus: OrderStatus[response.order_status],
+    orderToken: response.order_token,
+    paymentLink: response.payment_link,
+  };
+}
+
+/** What to pay and to whom, as a message. */
+export function paymentLinkMessage({
+  order,
+  merchantName,
+}: LinkedOrder): Init<typeof ResolvePaymentLinkResponseSchema> {
+  const { fields } = order;
+  return {
+    merchantName,
+    serviceOrderId: BigInt(order.serviceOrderId),
+    orderId: fields.order_id,
+    orderAmount: Number(formatAmount(fields.order_amount)),
+    orderCurrency: fields.order_currency,
+    orderNote: fields.order_note,
+    serviceType: ServiceType[fields.service_type],
+    orderStatus: OrderStatus[order.orderStatus],
+    createdAt: formatCreatedAt(order.createdAtMs),
+    returnUrl: fields.return_url,
+  };
+}
+
+/** The order in a message, or in its JSON. Fields that are not set stay undefined; the amount of a message is a double. */
+export function orderInputOf(message: CreateOrderRequest, rpcCall: RpcCall): Result<OrderInput, Failure> {
+  if (rpcCall.isJson) return parseJson(rpcCall);
+  return success({
+    order_id: message.orderId,
+    order_amount: message.orderAmount,
+    order_currency: message.orderCurrency,
+    order_note: message.orderNote,
+    service_type: serviceTypeOf(message.serviceType),
+    customer_name: message.customerName,
+    customer_email: message.customerEmail,
+    customer_phone: message.customerPhone,
+    customer_address_line1: message.customerAddressLine1,
+    customer_address_line2: message.customerAddressLine2,
+    customer_address_city: message.customerAddressCity,
+    customer_address_state: message.customerAddressState,
+    customer_address_country: message.customerAddressCountry,
+    customer_address_postal_code: message.customerAddressPostalCode,
+    order_checksum: message.orderChecksum,
+    return_url: message.returnUrl,
+  } satisfies Required<OrderInput>);
+}
+
+/** The message of a call, or of its JSON. */
+export function readMessage<Schema extends DescMessage>(
+  schema: Schema,
+  message: MessageShape<Schema>,
+  rpcCall: RpcCall,
+): Result<MessageShape<Schema>, Failure> {
+  if (!rpcCall.isJson) return success(message);
+  const json = parseJson(rpcCall);
+  if (!json.ok) return json;
+  try {
+    return success(fromJson(schema, { ...json.value } as JsonValue, { ignoreUnknownFields: true }));
+  } catch {
+    return failed({ kind: 'malformed_json', reason: `The body is not a ${schema.name}.` });
+  }
+}
+
+/** Which order a request asks for. */
+export function orderKeyOf({ order }: GetOrderRequest): Result<OrderKey, Failure> {
+  switch (order.case) {
+    case 'orderId':
+      return success({ by: 'order_id', orderId: order.value });
+    case 'serviceOrderId':
+      return success({ by: 'service_order_id', serviceOrderId: order.value });
+    default: {
+      const missing = { field: 'order_id', code: 'missing', message: 'or service_order_id is required' } as const;
+      return failed({ kind: 'invalid_order', errors: [missing] });
+    }
+  }
+}
+
+function parseJson({ body }: RpcCall): Result<OrderInput, Failure> {
+  const json = parseOrderJson(typeof body === 'string' ? new Uint8Array() : body);
+  return json.ok ? json : failed({ kind: 'malformed_json', reason: json.failure });
+}
+
+/** The enum's bare word. A number that this version does not know is passed on, to be rejected as a value. */
+function serviceTypeOf(value: ServiceType | undefined): string | undefined {
+  if (value === undefined || value === ServiceType.SERVICE_TYPE_UNSPECIFIED) return undefined;
+  return serviceTypes.find((name) => ServiceType[name] === value) ?? String(value);
+}

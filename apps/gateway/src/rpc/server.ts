@@ -1,0 +1,127 @@
+import { createServer, type Http2Server, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
+import { Code, ConnectError, createContextValues } from '@connectrpc/connect';
+import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
+import { connectNodeAdapter } from '@connectrpc/connect-node';
+import { Call } from '../call.ts';
+import type { GatewayDeps } from '../gateway-deps.ts';
+import { connectionsMax, http2Limits } from '../limits.ts';
+import { readBody } from './body.ts';
+import { type RpcCall, type RpcService, routerOptions, routesOf, rpcCallKey } from './context.ts';
+import { watchSessions } from './sessions.ts';
+import { takeTimeout } from './timeout.ts';
+import { createUnaryFastPath } from './unary-fast-path.ts';
+
+export interface GrpcServer {
+  /** Returns the port that was bound. */
+  listen(port: number, host: string): Promise<number>;
+  /** Accepts no new calls and lets those in flight finish; what is left after the drain time is closed. */
+  close(): Promise<void>;
+}
+
+export interface GrpcServerOptions {
+  /** Tests compare both ways. */
+  readonly hasFastPath?: boolean;
+  readonly limits?: typeof http2Limits;
+}
+
+const isGrpc = (mediaType: string | undefined) => /^application\/grpc(\+|;|$)/i.test(mediaType ?? '');
+
+/** Read by protobuf's rules, an order in JSON would be judged differently than on the HTTP port. */
+const isGrpcJson = (mediaType: string | undefined) => /^application\/grpc\+json/i.test(mediaType ?? '');
+
+/** The gRPC port: gRPC over HTTP/2 without TLS, by Connect's adapter, with a fast path for ordinary unary calls. */
+export function createGrpcServer(
+  deps: GatewayDeps,
+  services: readonly RpcService[],
+  { hasFastPath = true, limits = http2Limits }: GrpcServerOptions = {},
+): GrpcServer {
+  const rpcCalls = new WeakMap<object, RpcCall>();
+  const answerByConnect = connectNodeAdapter({
+    ...routerOptions,
+    connect: false,
+    grpcWeb: false,
+    routes: routesOf(services),
+    contextValues: (request) => createContextValues().set(rpcCallKey, rpcCalls.get(request)),
+    // gRPC clients make UNIMPLEMENTED of a bare 404 too, with words about HTTP that help nobody.
+    fallback: ({ headers }, response) => {
+      const mediaType = headers['content-type'] ?? '';
+      const status = setTrailerStatus(new Headers(), new ConnectError('no such method', Code.Unimplemented));
+      if (isGrpc(mediaType)) response.writeHead(200, { 'content-type': mediaType, ...Object.fromEntries(status) });
+      else response.writeHead(404);
+      response.end();
+    },
+  });
+  const answerUnary = hasFastPath ? createUnaryFastPath(services) : undefined;
+
+  const serve = async (request: Http2ServerRequest, response: Http2ServerResponse) => {
+    const { headers } = request;
+    const call = new Call(deps, 'grpc', headers);
+    response.setHeader('x-request-id', call.requestId);
+    response.once('close', () => call.end({ isAnswered: response.writableFinished, status: response.statusCode }));
+    if (isGrpcJson(headers['content-type'])) return void response.writeHead(415).end();
+    // Connect omits it (RFC 9110, 15.5.6).
+    if (request.method !== 'POST') response.setHeader('allow', 'POST');
+    call.limitTimeout(takeTimeout(headers));
+    const body = isGrpc(headers['content-type'])
+      ? await readBody(request, { hasEnvelope: true, timeoutMs: call.timeLeftMs() })
+      : Buffer.alloc(0);
+    if (body === 'aborted') return;
+    const rpcCall = { call, body, isJson: false };
+    if (answerUnary?.(request, response, rpcCall)) return;
+    rpcCalls.set(request, rpcCall);
+    // Connect makes a URL of the authority, and throws where it can't.
+    headers[':authority'] = 'gateway';
+    // One chunk, and no announced length: Connect's reader allocates it, and is quadratic in the number of chunks.
+    delete headers['content-length'];
+    request[Symbol.asyncIterator] = async function* (): AsyncGenerator<Buffer, undefined> {
+      if (typeof body !== 'string') yield body;
+    };
+    answerByConnect(request, response);
+  };
+
+  const server = createServer(
+    {
+      maxHeaderListPairs: limits.maxHeaderListPairs,
+      maxSessionMemory: limits.maxSessionMemory,
+      maxSettings: limits.maxSettings,
+      maxSessionInvalidFrames: limits.maxSessionInvalidFrames,
+      streamResetBurst: limits.streamResetBurst,
+      streamResetRate: limits.streamResetRate,
+      settings: {
+        maxConcurrentStreams: limits.maxConcurrentStreams,
+        maxHeaderListSize: limits.maxHeaderListSize,
+        initialWindowSize: limits.initialWindowSize,
+        enablePush: false,
+      },
+    },
+    (request, response) => {
+      serve(request, response).catch((error: unknown) => {
+        deps.logger.error({ err: error }, 'gRPC request failed');
+        response.stream.destroy();
+      });
+    },
+  );
+  server.maxConnections = connectionsMax;
+  const sessions = watchSessions(server, limits);
+  return {
+    listen: (port, host) => listen(server, deps, port, host),
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      sessions.drain();
+      await closed;
+    },
+  };
+}
+
+function listen(server: Http2Server, { logger }: GatewayDeps, port: number, host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      // A socket that can't be accepted, for lack of file descriptors for example, must not end the process.
+      server.on('error', (error) => logger.error({ err: error }, 'gRPC server failed'));
+      const address = server.address();
+      resolve(typeof address === 'object' && address !== null ? address.port : port);
+    });
+  });
+}

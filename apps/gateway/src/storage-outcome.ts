@@ -1,0 +1,25 @@
+import type { Failure } from '@gateway/domain/failure';
+
+/** Seconds after which a client may try again when a storage is overloaded: its queue is empty in a fraction of this. */
+const overloadedRetryAfterSeconds = 1;
+
+/** The failure that a client gets where a storage did not respond as it should. */
+export function storageFailure(kind: 'overloaded' | 'unavailable' | 'deadline_exceeded'): Failure {
+  return kind === 'overloaded' ? { kind, retryAfterSeconds: overloadedRetryAfterSeconds } : { kind };
+}
+
+/** The promise's value, or `deadline_exceeded` after `timeoutMs`. What the promise stands for is not stopped. */
+export async function settledWithin<Value>(
+  timeoutMs: number,
+  promise: Promise<Value>,
+): Promise<Value | 'deadline_exceeded'> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<'deadline_exceeded'>((resolve) => {
+    timer = setTimeout(resolve, Math.max(0, timeoutMs), 'deadline_exceeded');
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,36 @@
+import { createClientId, createClientSecret } from '@gateway/domain/credentials';
+import type { Merchant, MerchantId } from '@gateway/domain/merchant';
+import type { BaseUrl } from '@gateway/domain/payment-link';
+import { success } from '@gateway/domain/result';
+import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
+import type { GatewayDeps } from '../src/gateway-deps.ts';
+import type { Logger } from '../src/logger.ts';
+
+const sevens = (count: number) => new Uint8Array(count).fill(7);
+
+/** The one client that is known. */
+export const credentials = { clientId: createClientId(sevens), clientSecret: createClientSecret(sevens) };
+
+const merchant: Merchant = { id: 7 as MerchantId, name: 'Shop', checksumMode: 'versioned' };
+
+/** What an API needs, with orders in memory, and without chance and time: equal calls get equal bytes. */
+export function fixedDeps(logger: Logger): GatewayDeps {
+  // As a varint and as digits, every id has the same length.
+  let lastOrderId = 2 ** 40;
+  return {
+    store: createInMemoryOrderStore(),
+    serviceOrderIds: { take: () => ++lastOrderId },
+    randomBytes: sevens,
+    now: () => 1_790_000_000_000,
+    async authenticate({ clientId, clientSecret }) {
+      const known = clientId === credentials.clientId && clientSecret === credentials.clientSecret;
+      return known ? success(merchant) : { ok: false, failure: { kind: 'unauthenticated' } };
+    },
+    rateLimit: undefined,
+    baseUrl: () => 'http://localhost' as BaseUrl,
+    checkoutTemplate: undefined,
+    checkoutClients: new Set(),
+    isReady: async () => true,
+    logger,
+  };
+}

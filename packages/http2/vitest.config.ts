@@ -1,4 +1,0 @@
-import { defineConfig } from 'vitest/config';
-import { sharedTestOptions } from '../../vitest.base.ts';
-
-export default defineConfig({ test: sharedTestOptions });
