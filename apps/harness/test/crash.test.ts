@@ -3,6 +3,7 @@ import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import postgres from 'postgres';
 import { expect, test } from 'vitest';
 import { auditJournal } from '../src/audit/audit.ts';
 import { constantRate } from '../src/load/arrivals.ts';
@@ -54,6 +55,19 @@ test('a gateway that is killed during a run loses, doubles and changes nothing t
   const cut = `${journalFile}-cut`;
   writeFileSync(cut, readFileSync(journalFile, 'utf8').replace(/\n\[999999.*\n/, '\n'));
   await expect(audit(cut)).rejects.toMatchObject({ code: 1, stdout: expect.stringMatching(row(0, 1)) });
+  // An order that someone changed in the database is found, with what was changed.
+  const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} });
+  await sql`update orders set order_currency = 'CHF', order_note = 'changed', created_at = created_at + interval '1 ms'
+    where order_id = (select min(order_id) from orders where order_currency <> 'CHF')`;
+  await sql.end();
+  const { changed, examples } = await auditJournal(journalFile, databaseUrl);
+  expect({ changed, examples }).toEqual({
+    changed: 1,
+    examples: expect.arrayContaining([
+      expect.stringMatching(/stored with another order_currency, order_note, created_at$/),
+    ]),
+  });
+
   const empty = `${journalFile}-empty`;
   writeFileSync(empty, `${readFileSync(journalFile, 'utf8').split('\n')[0]}\n`);
   const stderr = 'the journal has no acknowledgement to audit\n';

@@ -17,7 +17,7 @@ const stallMs = 1_000;
 
 /**
  * A server that answers at once, and stalls once: from the first call that comes at the given time or later, so that this
- * one meets the whole stall, however busy the machine is. Ends with the test.
+ * one meets all of the stall, however busy the machine is. Ends with the test.
  */
 async function stallingServer(stallsFromMs: number): Promise<string> {
   let stallEndsMs: number | undefined;

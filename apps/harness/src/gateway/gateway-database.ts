@@ -7,7 +7,7 @@ export interface GatewayDatabase {
   close(): Promise<void>;
 }
 
-/** Opens the database that a gateway has in this environment. Rejects where there is none rather than create an empty one. */
+/** Opens the database that a gateway has in this environment. Rejects rather than create an empty one. */
 export async function openGatewayDatabase(): Promise<GatewayDatabase> {
   const { DATABASE_URL, DATA_DIR } = process.env;
   if (DATABASE_URL) return { url: DATABASE_URL, close: async () => {} };

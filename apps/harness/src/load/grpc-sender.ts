@@ -52,7 +52,7 @@ function sendOver(session: ClientHttp2Session, { path, headers, body }: LoadCall
   stream.on('data', (chunk: Buffer) => chunks.push(chunk));
   stream.on('error', (error) => resolve(failedReply(error)));
   const timeout = setTimeout(() => {
-    // Before the stream is closed, which waits for the connection where there is none yet.
+    // Before the stream is closed, which first waits for a connection.
     resolve({ outcome: timedOut });
     stream.close(constants.NGHTTP2_CANCEL);
   }, timeoutMs);
