@@ -6,8 +6,7 @@ import { testPostgres } from './vitest.base.ts';
 export default defineConfig(({ mode }) => ({
   test: {
     projects: [
-      'packages/*',
-      'apps/*',
+      '{packages,apps}/*/vitest.config.ts',
       { test: { name: 'repository', include: mode === 'test' ? ['tools/*.test.ts'] : [] } },
     ],
     globalSetup: mode === 'unit' ? [] : [testPostgres],

@@ -1,14 +1,12 @@
 import { createServer, type ServerHttp2Stream } from 'node:http2';
-import { migrateDatabase } from '@gateway/postgres/migrate';
-import { startThrowawayPostgres } from '@gateway/postgres/testing/throwaway-postgres';
+import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
 import { expect, onTestFinished, test } from 'vitest';
 import { createMerchant } from './contenders.ts';
 import { sendToAll } from './growth.ts';
 
 test('answers without an order in the database do not count', async () => {
-  const postgres = await startThrowawayPostgres();
-  onTestFinished(() => postgres.stop());
-  await migrateDatabase(postgres.url);
+  const postgres = await createMigratedDatabase();
+  onTestFinished(() => postgres.drop());
   const merchant = await createMerchant(postgres.url, 'Shop');
   let answers = 0;
   const server = createServer().on('stream', (stream: ServerHttp2Stream) => {

@@ -3,11 +3,12 @@ import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { expect, onTestFinished, test } from 'vitest';
+import { leftOut } from '../../../tools/left-out.ts';
 import { isInstalled } from './programs.ts';
 import { countedIn, sendJsonByWrk } from './senders.ts';
 
 const hasWrk = await isInstalled('wrk');
-if (!hasWrk) process.stderr.write('\nLEFT OUT: what the bench makes of wrk. wrk is not installed.\n\n');
+leftOut('the report of wrk', hasWrk ? undefined : 'wrk is not installed');
 
 test.runIf(hasWrk)(
   'a connection that broke takes nothing from the answers of wrk',

@@ -1,11 +1,11 @@
-import { failures } from '@gateway/domain/failure';
+import { type FailureCode, failureAdvice, failures } from '@gateway/domain/failure';
 import { fieldErrorCodes } from '@gateway/domain/field-rules';
 import { fieldCodeMeanings } from '../src/pages/reference-page.ts';
 
 /** The text of docs/errors.md, made from the gateway's own lists. */
 export function errorsPage(): string {
-  const rows = Object.entries(failures).map(([code, { httpStatus, grpcStatus, when }]) => [
-    ...[`\`${code}\``, String(httpStatus), grpcStatus ?? '-', when],
+  const rows = Object.entries(failures).map(([code, { httpStatus, grpcStatus }]) => [
+    ...[`\`${code}\``, String(httpStatus), grpcStatus ?? '-', failureAdvice(code as FailureCode, true)],
   ]);
   const fieldRows = fieldErrorCodes.map((code) => [`\`${code}\``, fieldCodeMeanings[code]]);
   return `<!-- Made by \`pnpm --filter gateway run docs\` from apps/gateway/docs/errors-page.ts. Do not edit it here. -->

@@ -3,6 +3,7 @@ import { ConnectError, createClient, type Transport } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { ErrorInfoSchema, RetryInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
+import { startTestServer } from '@gateway/dev-postgres/testing';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import postgres from 'postgres';
 import { afterEach, expect, test } from 'vitest';
@@ -121,9 +122,10 @@ test('ids that can not be reserved for a fault of ours answer internal at every 
 }, 60_000);
 
 test('a database that is away answers unavailable at every protocol, before and after the credentials are forgotten', async () => {
-  gateway = await runGateway();
+  const server = await startTestServer();
+  gateway = await runGateway({ server });
   await (await postOrder(gateway)).text();
-  await gateway.stopPostgres();
+  await server.stop();
   expect(await refusalsAtEveryDoor(gateway)).toEqual(everywhere('unavailable', 503, 14));
   await sleep(1_000);
   expect(await refusalsAtEveryDoor(gateway)).toEqual(everywhere('unavailable', 503, 14));

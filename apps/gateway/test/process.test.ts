@@ -10,6 +10,7 @@ import { createGrpcTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterEach, expect, test } from 'vitest';
+import { leftOut } from '../../../tools/left-out.ts';
 import {
   endProcesses,
   environment,
@@ -176,7 +177,7 @@ test('a merchant can be made while the gateway runs and while it does not, and w
 }, 120_000);
 
 const hasIpv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1'));
-if (!hasIpv6) process.stderr.write('\nLEFT OUT: listening on ::1. This machine has no IPv6.\n\n');
+leftOut('listening on ::1', hasIpv6 ? undefined : 'this machine has no IPv6');
 
 test.each([
   ['localhost', '127.0.0.1', 'localhost'],
@@ -267,6 +268,6 @@ test('a start that can not keep its demo merchant ends before the doors open, an
   const { code, stdout, stderr } = await runProgram('src/main.ts', [], environment(dataDir));
   expect(code).toBe(1);
   expect(stdout).toBe('');
-  expect(stderr).toMatch(/^The demo merchant could not be made or found in [^\n]+: EISDIR[^\n]+\n$/);
+  expect(stderr).toMatch(/^The demo merchant in [^\n]+ could not be found or created: EISDIR[^\n]+\n$/);
   await expect(postgresPid(dataDir)).rejects.toThrow();
 }, 120_000);

@@ -1,62 +1,67 @@
+import { type StatementFailure, statementFailure, withoutValues } from './errors.ts';
+
 /** Limits are counts of items. */
-export interface BatchQueueOptions<Slot, Item, Outcome> {
-  /** What runs batches, each listed as often as it may have a batch in flight. */
-  readonly slots: readonly Slot[];
-  /** Items that leave at once if a slot is free; fewer wait for the end of the event loop's turn. Measured in decision 013. */
+export interface BatchQueueOptions<Client, Item, Outcome> {
+  /** What runs batches, each listed as often as it may have a batch in flight. Closed with the queue. */
+  readonly clients: readonly Client[];
+  /** Items that leave at once if a client is free; fewer wait for the end of the event loop's turn. Measured in decision 013. */
   readonly batchMin?: number;
   /** Items in one batch. */
   readonly batchMax: number;
-  /** Items that may wait for a slot; any more are `overloaded` at once. */
+  /** Items that may wait for a client; any more are `overloaded` at once. */
   readonly waitingMax: number;
-  /** Runs a batch: one outcome or error for each item, in the items' order. Must not reject. */
-  readonly run: (slot: Slot, items: readonly Item[]) => Promise<readonly (Outcome | Error)[]>;
+  /** Runs a batch in one statement: one outcome or error for each item, in the items' order. */
+  readonly run: (client: Client, items: readonly Item[]) => Promise<readonly (Outcome | Error)[]>;
 }
 
 /** After so many batches of one item, each with nothing else in flight, the caller is assumed to be alone. */
 const loneBatchesMin = 8;
 
+/** Why an item has no outcome. */
+export type QueueFailure = { readonly kind: StatementFailure } | { readonly kind: 'deadline_exceeded' };
+
 /** A queue that runs its items in batches. */
 export interface BatchQueue<Item, Outcome> {
-  /** The item's outcome, or why there is none; settles within `timeoutMs`. Rejects with the error that `run` returned for it. */
-  add(item: Item, timeoutMs: number): Promise<Outcome | 'overloaded' | 'deadline_exceeded'>;
-  /** Resolves when nothing waits and nothing is in flight. */
-  idle(): Promise<void>;
+  /** The item's outcome; settles within `timeoutMs`. Rejects with an error without values. */
+  add(item: Item, timeoutMs: number): Promise<Outcome | QueueFailure>;
+  /** Closes the clients when nothing waits and nothing is in flight. */
+  close(): Promise<void>;
 }
 
 interface Entry<Item, Outcome> {
   readonly item: Item;
   /** Only the first call of either counts. */
-  readonly resolve: (outcome: Outcome | 'deadline_exceeded') => void;
+  readonly resolve: (outcome: Outcome | QueueFailure) => void;
   readonly reject: (error: Error) => void;
-  deadline: NodeJS.Timeout | undefined;
+  readonly deadline: NodeJS.Timeout;
 }
 
 /**
- * Lets concurrent callers share one statement and its commit. There is no timer: a batch leaves as soon as a slot is free, at the
- * end of the event loop's current turn, so that a lone item leaves at once and items that arrive together leave together. If many
- * arrive in one turn, a first batch leaves during it, and the database works on it while the rest is still being read. An item of
- * a caller that has been alone for a while does not wait for the end of the turn either.
+ * Lets concurrent callers share one statement and its commit. There is no timer: a batch leaves as soon as a client is free, at
+ * the end of the event loop's current turn, so that a lone item leaves at once and items that arrive together leave together. If
+ * many arrive in one turn, a first batch leaves during it, and the database works on it while the rest is still being read. An
+ * item of a caller that has been alone for a while does not wait for the end of the turn either.
  */
-export function createBatchQueue<Slot, Item, Outcome>(
-  options: BatchQueueOptions<Slot, Item, Outcome>,
+export function createBatchQueue<Client extends { close(): Promise<void> }, Item, Outcome>(
+  options: BatchQueueOptions<Client, Item, Outcome>,
 ): BatchQueue<Item, Outcome> {
-  const { slots, batchMin = 16, batchMax, waitingMax, run } = options;
-  const freeSlots = [...slots];
+  const { clients, batchMin = 16, batchMax, waitingMax, run } = options;
+  const free = [...clients];
   const waiting: Entry<Item, Outcome>[] = [];
   let flushIsScheduled = false;
   let loneBatches = 0;
-  const idleCallbacks: (() => void)[] = [];
+  const idle = Promise.withResolvers<void>();
+  let isClosing = false;
 
   const flush = () => {
     while (waiting.length > 0) {
-      const slot = freeSlots.pop();
-      if (slot === undefined) return;
+      const client = free.pop();
+      if (client === undefined) return;
       const batch = waiting.splice(0, batchMax);
-      loneBatches = batch.length === 1 && freeSlots.length === slots.length - 1 ? loneBatches + 1 : 0;
-      void runBatch(slot, batch);
+      loneBatches = batch.length === 1 && free.length === clients.length - 1 ? loneBatches + 1 : 0;
+      void runBatch(client, batch);
     }
-    if (freeSlots.length < slots.length) return;
-    for (const callback of idleCallbacks.splice(0)) callback();
+    if (isClosing && free.length === clients.length) idle.resolve();
   };
 
   const flushAtEndOfTurn = () => {
@@ -68,45 +73,58 @@ export function createBatchQueue<Slot, Item, Outcome>(
     });
   };
 
-  const runBatch = async (slot: Slot, batch: readonly Entry<Item, Outcome>[]) => {
-    const outcomes = await run(
-      slot,
-      batch.map(({ item }) => item),
-    );
+  const runBatch = async (client: Client, batch: readonly Entry<Item, Outcome>[]) => {
+    const items = batch.map(({ item }) => item);
+    const outcomes = await runItems(client, items);
     batch.forEach(({ resolve, reject, deadline }, index) => {
       clearTimeout(deadline);
       const outcome = outcomes[index] ?? new Error('the batch returned no outcome for an item');
       if (outcome instanceof Error) reject(outcome);
       else resolve(outcome);
     });
-    freeSlots.push(slot);
+    free.push(client);
     flush();
   };
 
-  const expire = (entry: Entry<Item, Outcome>) => {
-    const index = waiting.indexOf(entry);
-    if (index !== -1) waiting.splice(index, 1);
-    entry.resolve('deadline_exceeded');
+  /** If the database rejects a batch, its items run one by one, so that none fails its neighbours. */
+  const runItems = async (
+    client: Client,
+    items: readonly Item[],
+  ): Promise<readonly (Outcome | QueueFailure | Error)[]> => {
+    try {
+      return await run(client, items);
+    } catch (error) {
+      const kind = statementFailure(error);
+      if (kind !== undefined) return items.map(() => ({ kind }));
+      if (items.length === 1) return [withoutValues(error)];
+      const outcomes: (Outcome | QueueFailure | Error)[] = [];
+      for (const item of items) outcomes.push(...(await runItems(client, [item])));
+      return outcomes;
+    }
   };
 
   return {
     add(item, timeoutMs) {
-      if (timeoutMs <= 0) return Promise.resolve('deadline_exceeded');
-      if (waiting.length >= waitingMax) return Promise.resolve('overloaded');
+      if (timeoutMs <= 0) return Promise.resolve({ kind: 'deadline_exceeded' });
+      if (waiting.length >= waitingMax) return Promise.resolve({ kind: 'overloaded' });
       return new Promise((resolve, reject) => {
-        const entry: Entry<Item, Outcome> = { item, resolve, reject, deadline: undefined };
-        entry.deadline = setTimeout(expire, timeoutMs, entry);
+        const deadline = setTimeout(() => {
+          const index = waiting.indexOf(entry);
+          if (index !== -1) waiting.splice(index, 1);
+          resolve({ kind: 'deadline_exceeded' });
+        }, timeoutMs);
+        const entry: Entry<Item, Outcome> = { item, resolve, reject, deadline };
         waiting.push(entry);
-        const isAlone = loneBatches >= loneBatchesMin && freeSlots.length === slots.length;
+        const isAlone = loneBatches >= loneBatchesMin && free.length === clients.length;
         if (isAlone || waiting.length >= batchMin) flush();
         else flushAtEndOfTurn();
       });
     },
-    idle() {
-      return new Promise((resolve) => {
-        idleCallbacks.push(resolve);
-        flushAtEndOfTurn();
-      });
+    async close() {
+      isClosing = true;
+      flushAtEndOfTurn();
+      await idle.promise;
+      await Promise.all([...new Set(clients)].map((client) => client.close()));
     },
   };
 }

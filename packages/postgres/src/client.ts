@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
-import { ConnectionLost, isConnectionLost, StatementTimeout, withoutValues } from './errors.ts';
+import { ConnectionLost, isConnectionLost, withoutValues } from './errors.ts';
 
 /** How long a connection attempt may take. */
 const connectTimeoutSeconds = 5;
@@ -12,6 +12,7 @@ export const serverStatementTimeoutMs = 4_000;
 
 /** The client-side deadline of a statement: on a half-open connection the driver waits for ever. */
 const clientStatementTimeoutMs = 5_000;
+const timeoutMessage = `no response from the database in ${clientStatementTimeoutMs} ms`;
 
 /** The shortest time between two connection attempts of a client, so that a database that is down is not flooded. */
 const reconnectPauseMs = 100;
@@ -25,9 +26,15 @@ export const noStatementTimeoutMs = 2_147_483_647;
  */
 export const plansEveryRun = { plan_cache_mode: 'force_custom_plan' } as const;
 
-/** How a connection to the database is opened. */
-export interface ConnectionOptions {
+/** What every part of the gateway that uses the database is opened with. */
+export interface DatabaseOptions {
   readonly url: string;
+  /** Reports when the database is lost and when it is back. */
+  readonly connectionEvents?: ConnectionEvents | undefined;
+}
+
+/** How a connection to the database is opened. */
+export interface ConnectionOptions extends DatabaseOptions {
   /** Visible in pg_stat_activity. */
   readonly applicationName: string;
   /** When the server cancels a statement: {@link serverStatementTimeoutMs} unless given. */
@@ -44,7 +51,7 @@ export interface Connection {
   isOver(): boolean;
   /**
    * Runs a statement under the client-side deadline. If the connection is lost or does not respond in time, it is destroyed and
-   * its other statements fail too. Rejects with the statement's own error, {@link StatementTimeout} or {@link ConnectionLost}.
+   * its other statements fail too. Rejects with the statement's own error or {@link ConnectionLost}.
    */
   run<Answer>(statement: () => Promise<Answer>): Promise<Answer>;
   /** Closes the connection; running statements have a second to finish. */
@@ -89,7 +96,7 @@ export function createConnectionEvents(onChange: (change: ConnectionChange) => v
 
 /** Opens a client. `prepare` builds the prepared statements of a connection; it is called again after a reconnect. */
 export function openClient<Statements>(
-  options: ConnectionOptions & { readonly connectionEvents?: ConnectionEvents | undefined },
+  options: ConnectionOptions,
   prepare: (db: PostgresJsDatabase) => Statements,
 ): Client<Statements> {
   const openSocket = createSocketOpener();
@@ -170,7 +177,7 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
     isOver: () => isOver,
     async run(statement) {
       const { promise: failure, reject } = Promise.withResolvers<never>();
-      const timer = setTimeout(() => reject(new StatementTimeout(clientStatementTimeoutMs)), clientStatementTimeoutMs);
+      const timer = setTimeout(() => reject(new ConnectionLost(timeoutMessage)), clientStatementTimeoutMs);
       running.add(reject);
       try {
         return withoutHoles(await Promise.race([statement(), failure]));

@@ -1,18 +1,9 @@
-/** A statement did not finish before its client-side deadline. Whether it was executed is unknown. */
-export class StatementTimeout extends Error {
-  override name = 'StatementTimeout';
-
-  constructor(timeoutMs: number) {
-    super(`no response from the database in ${timeoutMs} ms`);
-  }
-}
-
-/** The connection was lost or closed. Whether its statements were executed is unknown. */
+/** The connection was lost, or did not respond in time. Whether its statements were executed is unknown. */
 export class ConnectionLost extends Error {
   override name = 'ConnectionLost';
 
-  constructor() {
-    super('the connection to the database was lost');
+  constructor(message = 'the connection to the database was lost') {
+    super(message);
   }
 }
 
@@ -97,7 +88,7 @@ export function withoutValues(error: unknown): Error {
 
 function messageFor(cause: Error): string {
   const code = codeOf(cause);
-  if (isGivenUp(cause)) return cause.message;
+  if (cause instanceof ConnectionLost) return cause.message;
   if (cause.message.includes(noTlsMessage)) {
     return 'no TLS connection to the database: it closed the connection on the TLS handshake; is TLS enabled there?';
   }
@@ -112,13 +103,11 @@ function messageFor(cause: Error): string {
   return `the database rejected a statement: ${[code || cause.constructor.name, ...names].join(' ')}`;
 }
 
-function isGivenUp(cause: Error): boolean {
-  return cause instanceof StatementTimeout || cause instanceof ConnectionLost;
-}
-
 function hasNoConnection(cause: Error): boolean {
   return (
-    isGivenUp(cause) || connectionCodes.has(codeOf(cause)) || socketCalls.test(String(Reflect.get(cause, 'syscall')))
+    cause instanceof ConnectionLost ||
+    connectionCodes.has(codeOf(cause)) ||
+    socketCalls.test(String(Reflect.get(cause, 'syscall')))
   );
 }
 

@@ -2,8 +2,7 @@ import type { ClientLookup, MerchantDirectory, MerchantId } from '@gateway/domai
 import { and, eq, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';
-import { arrayLiteral, type Client, type ConnectionEvents, openClient } from './client.ts';
-import { statementFailure, withoutValues } from './errors.ts';
+import { arrayLiteral, type Client, type DatabaseOptions, openClient } from './client.ts';
 import { clientSecrets, isLiveSecret, merchants } from './schema.ts';
 
 /** Connections for lookups: one takes a fraction of a millisecond, and the gateway caches most of them. */
@@ -33,15 +32,11 @@ export interface PostgresMerchantDirectory extends MerchantDirectory {
 type FindClients = ReturnType<typeof prepareFindClients>;
 
 /** Reads merchants and their live secrets. Lookups that arrive together share a prepared statement. */
-export function openMerchantDirectory(options: {
-  readonly url: string;
-  readonly connectionEvents?: ConnectionEvents | undefined;
-}): PostgresMerchantDirectory {
-  const clients = Array.from({ length: connections }, () =>
-    openClient({ ...options, applicationName: 'order-gateway clients' }, prepareFindClients),
-  );
+export function openMerchantDirectory(options: DatabaseOptions): PostgresMerchantDirectory {
   const queue = createBatchQueue<Client<FindClients>, string, ClientLookup>({
-    slots: clients,
+    clients: Array.from({ length: connections }, () =>
+      openClient({ ...options, applicationName: 'order-gateway clients' }, prepareFindClients),
+    ),
     batchMax,
     waitingMax,
     run: findBatch,
@@ -49,13 +44,9 @@ export function openMerchantDirectory(options: {
   return {
     async findClient(clientId): Promise<ClientLookup> {
       const outcome = await queue.add(clientId, lookupTimeoutMs);
-      if (outcome === 'deadline_exceeded') return { kind: 'unavailable' };
-      return outcome === 'overloaded' ? { kind: outcome } : outcome;
+      return outcome.kind === 'deadline_exceeded' ? { kind: 'unavailable' } : outcome;
     },
-    async close() {
-      await queue.idle();
-      await Promise.all(clients.map((client) => client.close()));
-    },
+    close: queue.close,
   };
 }
 
@@ -72,27 +63,16 @@ function prepareFindClients(db: PostgresJsDatabase) {
     .prepare('find_clients');
 }
 
-async function findBatch(
-  client: Client<FindClients>,
-  clientIds: readonly string[],
-): Promise<readonly (ClientLookup | Error)[]> {
-  try {
-    const rows = await client.run((find) => find.execute({ clientIds: arrayLiteral(clientIds, (id) => id) }));
-    const rowsOf = Map.groupBy(rows, ({ clientId }) => clientId);
-    return clientIds.map((clientId) => {
-      const [first, ...others] = rowsOf.get(clientId) ?? [];
-      if (first === undefined) return { kind: 'unknown' };
-      const secrets = [first, ...others].flatMap(({ secret }) =>
-        secret === null ? [] : [{ hash: secret.hash, endsAtMs: secret.endsAt?.getTime() ?? null }],
-      );
-      return {
-        kind: 'found',
-        client: { merchant: { ...first.merchant, id: first.merchant.id as MerchantId }, secrets },
-      };
-    });
-  } catch (error) {
-    const failure = statementFailure(error);
-    const outcome = failure === undefined ? withoutValues(error) : { kind: failure };
-    return clientIds.map(() => outcome);
-  }
+async function findBatch(client: Client<FindClients>, clientIds: readonly string[]): Promise<ClientLookup[]> {
+  const rows = await client.run((find) => find.execute({ clientIds: arrayLiteral(clientIds, (id) => id) }));
+  const rowsOf = Map.groupBy(rows, ({ clientId }) => clientId);
+  return clientIds.map((clientId) => {
+    const found = rowsOf.get(clientId) ?? [];
+    const merchant = found[0]?.merchant;
+    if (merchant === undefined) return { kind: 'unknown' };
+    const secrets = found.flatMap(({ secret }) =>
+      secret === null ? [] : [{ hash: secret.hash, endsAtMs: secret.endsAt?.getTime() ?? null }],
+    );
+    return { kind: 'found', client: { merchant: { ...merchant, id: merchant.id as MerchantId }, secrets } };
+  });
 }

@@ -1,6 +1,6 @@
 import type { ReserveIdBlock } from '@gateway/domain/service-order-id';
 import { sql } from 'drizzle-orm';
-import { type ConnectionEvents, openClient } from './client.ts';
+import { type DatabaseOptions, openClient } from './client.ts';
 import { statementFailure, withoutValues } from './errors.ts';
 import { serviceOrderIdBlocks } from './schema.ts';
 
@@ -15,10 +15,7 @@ export interface OrderIds {
 }
 
 /** Opens the blocks on one connection, made with the first call. Rejects only for bugs, with errors that contain no values. */
-export function openOrderIds(options: {
-  readonly url: string;
-  readonly connectionEvents?: ConnectionEvents | undefined;
-}): OrderIds {
+export function openOrderIds(options: DatabaseOptions): OrderIds {
   const sequence = `${serviceOrderIdBlocks.schema ?? 'public'}.${serviceOrderIdBlocks.seqName}`;
   const client = openClient({ ...options, applicationName: 'order-gateway ids' }, (db) => db);
   return {

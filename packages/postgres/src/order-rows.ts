@@ -29,59 +29,26 @@ export function columnArrays(rows: readonly OrderRow[]): Record<string, string> 
 }
 
 /** The row that stores an order. */
-export function rowOf({ fields, ...order }: Order): OrderRow {
+export function rowOf({ createdAtMs, fields, ...order }: Order): OrderRow {
   return {
-    merchantId: order.merchantId,
-    serviceOrderId: order.serviceOrderId,
-    orderToken: order.orderToken,
-    orderStatus: order.orderStatus,
-    createdAt: new Date(order.createdAtMs),
-    orderId: fields.order_id,
-    orderAmount: formatAmount(fields.order_amount),
-    orderCurrency: fields.order_currency,
-    orderNote: fields.order_note,
-    serviceType: fields.service_type,
-    customerName: fields.customer_name,
-    customerEmail: fields.customer_email,
-    customerPhone: fields.customer_phone,
-    customerAddressLine1: fields.customer_address_line1,
-    customerAddressLine2: fields.customer_address_line2,
-    customerAddressCity: fields.customer_address_city,
-    customerAddressState: fields.customer_address_state,
-    customerAddressCountry: fields.customer_address_country,
-    customerAddressPostalCode: fields.customer_address_postal_code,
-    orderChecksum: fields.order_checksum,
-    returnUrl: fields.return_url,
+    ...order,
+    createdAt: new Date(createdAtMs),
+    ...fields,
+    order_amount: formatAmount(fields.order_amount),
   };
 }
 
 /** The order that a row stores. Throws if its amount is not valid. */
 export function orderOf(row: OrderRow): Order {
-  const amount = parseAmount(row.orderAmount);
-  if (!amount.ok) throw new RangeError(`the amount of stored order ${row.serviceOrderId} is ${amount.failure}`);
+  const { merchantId, serviceOrderId, orderToken, orderStatus, createdAt, ...fields } = row;
+  const amount = parseAmount(fields.order_amount);
+  if (!amount.ok) throw new RangeError(`the amount of stored order ${serviceOrderId} is ${amount.failure}`);
   return {
-    merchantId: row.merchantId as MerchantId,
-    serviceOrderId: row.serviceOrderId,
-    orderToken: row.orderToken as OrderToken,
-    orderStatus: row.orderStatus,
-    createdAtMs: row.createdAt.getTime(),
-    fields: {
-      order_id: row.orderId,
-      order_amount: amount.value,
-      order_currency: row.orderCurrency,
-      order_note: row.orderNote,
-      service_type: row.serviceType,
-      customer_name: row.customerName,
-      customer_email: row.customerEmail,
-      customer_phone: row.customerPhone,
-      customer_address_line1: row.customerAddressLine1,
-      customer_address_line2: row.customerAddressLine2,
-      customer_address_city: row.customerAddressCity,
-      customer_address_state: row.customerAddressState,
-      customer_address_country: row.customerAddressCountry,
-      customer_address_postal_code: row.customerAddressPostalCode,
-      order_checksum: row.orderChecksum,
-      return_url: row.returnUrl,
-    },
+    merchantId: merchantId as MerchantId,
+    serviceOrderId,
+    orderToken: orderToken as OrderToken,
+    orderStatus,
+    createdAtMs: createdAt.getTime(),
+    fields: { ...fields, order_amount: amount.value },
   };
 }

@@ -26,15 +26,15 @@ export async function* scanOrders(
   try {
     let after: string | undefined;
     for (;;) {
-      const beyond = after === undefined ? undefined : gt(orders.orderId, after);
+      const beyond = after === undefined ? undefined : gt(orders.order_id, after);
       const page = await connection.db
         .select()
         .from(orders)
-        .where(and(eq(orders.merchantId, merchantId), beyond, sql`starts_with(${orders.orderId}, ${orderIdPrefix})`))
-        .orderBy(asc(orders.orderId))
+        .where(and(eq(orders.merchantId, merchantId), beyond, sql`starts_with(${orders.order_id}, ${orderIdPrefix})`))
+        .orderBy(asc(orders.order_id))
         .limit(pageOrders);
       yield* page.map(orderOf);
-      after = page.at(-1)?.orderId;
+      after = page.at(-1)?.order_id;
       if (page.length < pageOrders) return;
     }
   } catch (error) {

@@ -125,8 +125,8 @@ describe('merchant with wrong arguments', () => {
   });
 
   test.each([
-    [['create', '--name', '  '], '--name must hold at least one non-blank character.'],
-    [['create', '--name', 'a\nb'], '--name must not hold control characters.'],
+    [['create', '--name', '  '], '--name must contain at least one non-blank character.'],
+    [['create', '--name', 'a\nb'], '--name must not contain control characters.'],
     [['secret', 'list', clientSecret], 'CLIENT_ID must be a client id shown by `merchant list`.'],
     [['secret', 'add', clientId, '--ends', '2026-12-31T12:00:00Z'], '--ends must be in the future.'],
     [['secret', 'revoke', clientId, '1', '--ends', '2026-12-31T11:59:59Z'], '--ends must be in the future.'],

@@ -34,9 +34,9 @@ export interface Operation {
 
 export type OpenApi = ReturnType<typeof openApi>;
 
-/** Errors of every operation that reads or writes orders, and those of every operation with credentials. */
-const storeErrors = ['internal', 'overloaded', 'unavailable', 'deadline_exceeded'] as const;
-const merchantErrors = ['unauthenticated', 'rate_limited', ...storeErrors] as const;
+/** Errors of every operation, and those of every operation with credentials. */
+const commonErrors = ['request_timeout', 'internal', 'overloaded', 'unavailable', 'deadline_exceeded'] as const;
+const merchantErrors = ['unauthenticated', 'rate_limited', ...commonErrors] as const;
 
 const credentials = [{ clientId: [], clientSecret: [] }];
 
@@ -164,7 +164,7 @@ function getPaymentPage(): Operation {
         description: 'The order of the link.',
         content: { ...page, 'application/json': { schema: { $ref: '#/components/schemas/Payment' } } },
       },
-      ...errorResponses(['not_found', ...storeErrors], false, page),
+      ...errorResponses(['not_found', ...commonErrors], false, page),
     },
   };
 }

@@ -1,23 +1,22 @@
 import { randomBytes } from 'node:crypto';
+import type { TestDatabase } from '@gateway/dev-postgres/testing';
 import { createClientId, hashSecret } from '@gateway/domain/credentials';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
+import { createMigratedDatabase } from '../testing/migrated-database.ts';
 import { type MerchantAccounts, openMerchantAccounts } from './merchant-admin.ts';
 import { openMerchantDirectory, type PostgresMerchantDirectory } from './merchant-directory.ts';
-import { migrateDatabase } from './migrate.ts';
 
-let server: ThrowawayPostgres;
+let database: TestDatabase;
 let accounts: MerchantAccounts;
 let directory: PostgresMerchantDirectory;
 beforeAll(async () => {
-  server = await startThrowawayPostgres();
-  await migrateDatabase(server.url);
-  accounts = openMerchantAccounts({ url: server.url });
-  directory = openMerchantDirectory({ url: server.url });
+  database = await createMigratedDatabase();
+  accounts = openMerchantAccounts({ url: database.url });
+  directory = openMerchantDirectory({ url: database.url });
 });
 afterAll(async () => {
   await Promise.all([accounts?.close(), directory?.close()]);
-  await server?.stop();
+  await database?.drop();
 });
 
 const later = new Date(Date.now() + 3_600_000);
@@ -35,10 +34,10 @@ async function endFirstSecret(clientId: string): Promise<void> {
   await accounts.endSecret(clientId, first?.id ?? 0, null);
 }
 
-test('look-ups made together each find their own client, with all secrets of it that work and no other', async () => {
+test('lookups made together each find their own client with exactly its live secrets', async () => {
   const one = await accounts.create('One Secret');
   const two = await accounts.create('Two Secrets');
-  const kept = await addSecret(two.clientId, null);
+  const added = await addSecret(two.clientId, null);
   const ending = await addSecret(two.clientId, later);
   await endFirstSecret(two.clientId);
   const none = await accounts.create('No Secret');
@@ -48,15 +47,15 @@ test('look-ups made together each find their own client, with all secrets of it 
   const wanted = [...strangers, ...[two, one, none, one].map(({ clientId }) => clientId)];
   const found = await Promise.all(wanted.map((clientId) => directory.findClient(clientId)));
   expect(new Set(found.slice(0, strangers.length).map(({ kind }) => kind))).toEqual(new Set(['unknown']));
-  const told = found.slice(strangers.length).map((lookup) => {
+  const facts = found.slice(strangers.length).map((lookup) => {
     if (lookup.kind !== 'found') return lookup.kind;
     const { merchant, secrets } = lookup.client;
     return [merchant.name, new Map(secrets.map(({ hash, endsAtMs }) => [Buffer.from(hash).toString('hex'), endsAtMs]))];
   });
   const oneSecret = ['One Secret', new Map([[hashOf(one.clientSecret), null]])];
   const twoSecrets = new Map([
-    [kept, null],
+    [added, null],
     [ending, later.getTime()],
   ]);
-  expect(told).toEqual([['Two Secrets', twoSecrets], oneSecret, ['No Secret', new Map()], oneSecret]);
+  expect(facts).toEqual([['Two Secrets', twoSecrets], oneSecret, ['No Secret', new Map()], oneSecret]);
 });

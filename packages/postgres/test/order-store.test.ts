@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { startTestServer, type TestServer } from '@gateway/dev-postgres/testing';
 import type { MerchantId } from '@gateway/domain/merchant';
 import { describeOrderStore } from '@gateway/domain/testing/order-store-contract';
 import { newOrder } from '@gateway/domain/testing/sample-orders';
@@ -7,19 +8,18 @@ import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { startRelay } from '../testing/relay.ts';
-import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
 import { migrateDatabase } from './migrate.ts';
 import { type OrderStoreOptions, openOrderStore, type PostgresOrderStore } from './order-store.ts';
 import { merchants, orders } from './schema.ts';
 
 const enoughMs = 20_000;
 
-let server: ThrowawayPostgres;
+let server: TestServer;
 let sql: postgres.Sql;
 const stores: PostgresOrderStore[] = [];
 
 beforeAll(async () => {
-  server = await startThrowawayPostgres();
+  server = await startTestServer();
   await migrateDatabase(server.url);
   sql = postgres(server.url, { max: 2, onnotice: () => {} });
 });
@@ -61,7 +61,7 @@ describeOrderStore('the PostgreSQL order store', async () => {
   return { store, merchantIds, countOrders, nameOf, close: () => store.close() };
 });
 
-test('two stores that race for the same order_ids keep one order each and tell every caller of it', async () => {
+test('two stores that race for the same order_ids store one order each and return it to every caller', async () => {
   const merchantId = await newMerchantId();
   const racers = [openStore(), openStore()];
   const orderIds = Array.from({ length: 200 }, (_, index) => `race-${(index * 7919) % 200}`);
@@ -92,7 +92,7 @@ test('amounts are exact decimals in the database too, so that sums are exact', a
   expect(row?.sum).toBe('10000000000000.29');
 });
 
-test('a row that the database refuses fails alone', async () => {
+test('a row that the database rejects fails alone', async () => {
   const merchantId = await newMerchantId();
   const store = openStore();
   const unknownMerchant = 9_000_000_000 as MerchantId;
@@ -110,7 +110,7 @@ test('a row that the database refuses fails alone', async () => {
   ]);
 });
 
-test('a service order id that was given out before is a fault, told as one, and fails alone', async () => {
+test('a service order id that exists already is an internal error and fails alone', async () => {
   const merchantId = await newMerchantId();
   const store = openStore();
   const first = newOrder(merchantId, { order_id: 'first' });
@@ -124,7 +124,7 @@ test('a service order id that was given out before is a fault, told as one, and 
   ).toEqual(['the database rejected a statement: 23505 orders_merchant_id_service_order_id orders', 'created']);
 });
 
-test('an order is told as created although its neighbour, which was there before, could not be read', async () => {
+test('an order is created although an existing one in its batch could not be read', async () => {
   const merchantId = await newMerchantId();
   await sql`create role writer login password 'writer'`;
   await sql`grant insert, select (merchant_id, order_id, service_order_id) on orders to writer`;
@@ -140,7 +140,7 @@ test('an order is told as created although its neighbour, which was there before
   ).toEqual(['the database rejected a statement: 42501', 'created']);
 });
 
-test('an order is told as created by its own row only, whatever answers the database gives too many', async () => {
+test('an order is created only by its own row, even if the database sends a response too many', async () => {
   const merchantId = await newMerchantId();
   let isDoubled = false;
   const relay = await startRelay(server.url, (piece) => {
@@ -153,14 +153,14 @@ test('an order is told as created by its own row only, whatever answers the data
   await store.create(newOrder(merchantId, { order_id: 'before' }), enoughMs);
   isDoubled = true;
   const unknownMerchant = 9_000_000_000 as MerchantId;
-  const [, refused] = await Promise.all([
+  const [, rejected] = await Promise.all([
     store.create(newOrder(merchantId, { order_id: 'good' }), enoughMs),
     store.create(newOrder(unknownMerchant, { order_id: 'bad' }), enoughMs),
   ]);
-  expect(refused.kind).toBe('unavailable');
+  expect(rejected.kind).toBe('unavailable');
 });
 
-test('a database that was read-only for a while takes orders again afterwards', async () => {
+test('a database that was read-only for a while creates orders again', async () => {
   const merchantId = await newMerchantId();
   await sql`create role failing_over superuser login password 'writer'`;
   const store = openStore({
@@ -173,7 +173,7 @@ test('a database that was read-only for a while takes orders again afterwards', 
   await expect.poll(kindOf).not.toBe('unavailable');
 });
 
-test('an order over the bound of the waiting line is refused at once', async () => {
+test('an order over the queue limit is overloaded at once', async () => {
   const merchantId = await newMerchantId();
   const store = openStore({ waitingMax: 3 });
   const kinds = await Promise.all(
@@ -185,7 +185,7 @@ test('an order over the bound of the waiting line is refused at once', async () 
   expect(await countOrders(merchantId)).toBe(3);
 });
 
-test('a caller gets its answer at its deadline while the database is busy, and the same order can be sent again', async () => {
+test('a call ends at its deadline while the database is busy, and the same order can be sent again', async () => {
   const merchantId = await newMerchantId();
   const store = openStore();
   const order = newOrder(merchantId, { order_id: 'slow' });
@@ -237,11 +237,11 @@ test.each([
     }
     await killer;
     const rows = await drizzle({ client: sql })
-      .select({ id: orders.orderId })
+      .select({ id: orders.order_id })
       .from(orders)
       .where(eq(orders.merchantId, merchantId));
-    const kept = new Set(rows.map(({ id }) => id));
-    expect(acknowledged.filter((orderId) => !kept.has(orderId))).toEqual([]);
+    const stored = new Set(rows.map(({ id }) => id));
+    expect(acknowledged.filter((orderId) => !stored.has(orderId))).toEqual([]);
     expect(unknown.length).toBeGreaterThan(0);
     // What a caller does: sends the same order_id again until it gets an answer. Once may not be enough, as the last connections
     // were killed just now.

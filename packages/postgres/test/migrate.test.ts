@@ -2,22 +2,23 @@ import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { createTestDatabase } from '@gateway/dev-postgres/testing';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { migrate } from 'drizzle-orm/postgres-js/migrator';
 import postgres from 'postgres';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { runQuery } from '../testing/run-query.ts';
-import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
 import { DatabaseFault } from './errors.ts';
 import { migrateDatabase } from './migrate.ts';
 
 const packageFolder = join(import.meta.dirname, '..');
 
-let server: ThrowawayPostgres;
-beforeAll(async () => {
-  server = await startThrowawayPostgres();
-});
-afterAll(() => server?.stop());
+/** The URL of an empty database, which exists until the end of the test. */
+async function createDatabase(): Promise<string> {
+  const { url, drop } = await createTestDatabase();
+  onTestFinished(drop);
+  return url;
+}
 
 async function tablesOf(sql: postgres.Sql): Promise<string[]> {
   const tables = await sql`select table_name as name from information_schema.tables where table_schema = 'public'`;
@@ -25,15 +26,15 @@ async function tablesOf(sql: postgres.Sql): Promise<string[]> {
 }
 
 test('processes that start at the same time migrate an empty database once', async () => {
-  const url = await server.createDatabase();
+  const url = await createDatabase();
   await Promise.all([migrateDatabase(url), migrateDatabase(url), migrateDatabase(url)]);
   const sql = postgres(url, { max: 1 });
   onTestFinished(() => sql.end({ timeout: 1 }));
   expect(await tablesOf(sql)).toEqual(['client_secrets', 'merchants', 'orders']);
 });
 
-test('a migration whose connection is lost fails in words, changes nothing, and is done by the next one', async () => {
-  const url = await server.createDatabase();
+test('a migration whose connection is lost fails with a reason, changes nothing, and the next one succeeds', async () => {
+  const url = await createDatabase();
   const sql = postgres(url, { max: 2, onnotice: () => {} });
   onTestFinished(() => sql.end({ timeout: 1 }));
   const waiting = () => sql`
@@ -54,8 +55,8 @@ test('a migration whose connection is lost fails in words, changes nothing, and 
   expect(await tablesOf(sql)).toEqual(['client_secrets', 'merchants', 'orders']);
 });
 
-test('a migration waits for that of another process, and not for ever', async () => {
-  const url = await server.createDatabase();
+test('a migration waits for that of another process, up to a limit', async () => {
+  const url = await createDatabase();
   const sql = postgres(url, { max: 1 });
   onTestFinished(() => sql.end({ timeout: 1 }));
   // The number that migrations lock.
@@ -69,19 +70,19 @@ test('a migration waits for that of another process, and not for ever', async ()
   expect(await tablesOf(sql)).toEqual(['client_secrets', 'merchants', 'orders']);
 });
 
-test('a migration takes as long as it takes, whatever time statements have in the database', async () => {
-  const url = await server.createDatabase();
+test('a migration has no statement time limit, whatever the database sets', async () => {
+  const url = await createDatabase();
   await runQuery(url, `alter database "${new URL(url).pathname.slice(1)}" set statement_timeout = 1`);
   await migrateDatabase(url);
 });
 
-test('a start says what of its connection is not taken', async () => {
-  const failure = migrateDatabase(`${server.url}?channel_binding=require`);
+test('a rejected connection parameter is named', async () => {
+  const failure = migrateDatabase(`${await createDatabase()}?channel_binding=require`);
   await expect(failure).rejects.toThrow('unrecognized configuration parameter "channel_binding"');
 });
 
 test("a database that Drizzle's own migrator brought up to date is left as it is", async () => {
-  const url = await server.createDatabase();
+  const url = await createDatabase();
   const sql = postgres(url, { max: 1, onnotice: () => {} });
   onTestFinished(() => sql.end({ timeout: 1 }));
   await migrate(drizzle({ client: sql }), { migrationsFolder: join(packageFolder, 'migrations') });
@@ -89,7 +90,7 @@ test("a database that Drizzle's own migrator brought up to date is left as it is
   await migrateDatabase(url);
   expect(await sql`select * from drizzle.__drizzle_migrations`).toEqual(done);
 
-  const another = await server.createDatabase();
+  const another = await createDatabase();
   await migrateDatabase(another);
   expect(await runQuery(another, 'select * from drizzle.__drizzle_migrations')).toEqual([...done]);
 });

@@ -1,24 +1,24 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { startTestServer, type TestServer } from '@gateway/dev-postgres/testing';
 import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { startRelay } from '../testing/relay.ts';
 import { type SelfSigned, selfSigned } from '../testing/self-signed.ts';
-import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
 import { openClient } from './client.ts';
-import { StatementTimeout, statementFailure, withoutValues } from './errors.ts';
+import { statementFailure, withoutValues } from './errors.ts';
 import { migrateDatabase } from './migrate.ts';
 
 const host = 'localhost';
 const certificate = selfSigned(host);
 
-let plain: ThrowawayPostgres;
-let secure: ThrowawayPostgres;
+let plain: TestServer;
+let secure: TestServer;
 
 beforeAll(async () => {
-  [plain, secure] = await Promise.all([startThrowawayPostgres(), startThrowawayPostgres()]);
+  [plain, secure] = await Promise.all([startTestServer(), startTestServer()]);
   await serveCertificate(certificate);
 });
 
@@ -122,7 +122,7 @@ test.each([
     relay.hangUp(how);
     const error = await pending;
     expect(error).toBeInstanceOf(Error);
-    expect(error).not.toBeInstanceOf(StatementTimeout);
+    expect(withoutValues(error).message).not.toContain('no response');
   },
 );
 

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { TestDatabase } from '@gateway/dev-postgres/testing';
 import { liveSecretsMax } from '@gateway/domain/credentials';
 import type { MerchantId } from '@gateway/domain/merchant';
 import { openOrder } from '@gateway/domain/order';
@@ -6,23 +7,21 @@ import { createOrderToken } from '@gateway/domain/order-token';
 import { validOrderFields } from '@gateway/domain/testing/sample-orders';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
+import { createMigratedDatabase } from '../testing/migrated-database.ts';
 import { type MerchantAccounts, openMerchantAccounts } from './merchant-admin.ts';
-import { migrateDatabase } from './migrate.ts';
 import { openOrderStore } from './order-store.ts';
 
-let server: ThrowawayPostgres;
+let database: TestDatabase;
 let accounts: MerchantAccounts;
 
 beforeAll(async () => {
-  server = await startThrowawayPostgres();
-  await migrateDatabase(server.url);
-  accounts = openMerchantAccounts({ url: server.url });
+  database = await createMigratedDatabase();
+  accounts = openMerchantAccounts({ url: database.url });
 });
 
 afterAll(async () => {
   await accounts?.close();
-  await server?.stop();
+  await database?.drop();
 });
 
 const [soon, later] = [new Date('2098-01-31T12:00:00.000Z'), new Date('2099-01-31T12:00:00.000Z')];
@@ -61,15 +60,17 @@ test('a secret that has ended stays so, and makes no more secrets live than a cl
 test('operators who add a secret at the same time make no more live than a client may have', async () => {
   const { clientId } = await newClient();
   for (let live = 1; live < liveSecretsMax - 1; live += 1) await addSecret(clientId);
-  const another = openMerchantAccounts({ url: server.url });
-  const sql = postgres(server.url, { max: 2 });
+  const another = openMerchantAccounts({ url: database.url });
+  const sql = postgres(database.url, { max: 2 });
   onTestFinished(() => Promise.all([another.close(), sql.end({ timeout: 1 })]).then(() => {}));
   const adding: ReturnType<MerchantAccounts['addSecret']>[] = [];
   await sql.begin(async (session) => {
     // Nothing can be written to the secrets, so that both operators have come as far as they can before either has added one.
     await session`lock table client_secrets in exclusive mode`;
     adding.push(addSecret(clientId), another.addSecret(clientId, null));
-    await expect.poll(() => sql`select 1 from pg_locks where not granted`).toHaveLength(2);
+    await expect
+      .poll(() => sql`select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`)
+      .toHaveLength(2);
   });
   expect((await Promise.all(adding)).map(({ kind }) => kind).sort()).toEqual(['added', 'too_many']);
 });
@@ -82,8 +83,8 @@ test("another merchant's secret is unknown", async () => {
 
 test('orders are created while a secret is being added to their merchant', async () => {
   const { clientId } = await newClient();
-  const store = openOrderStore({ url: server.url });
-  const sql = postgres(server.url, { max: 2 });
+  const store = openOrderStore({ url: database.url });
+  const sql = postgres(database.url, { max: 2 });
   onTestFinished(() => Promise.all([store.close(), sql.end({ timeout: 1 })]).then(() => {}));
   const [merchant] = await sql`select id::int from merchants where client_id = ${clientId}`;
   const order = openOrder(validOrderFields({ order_id: 'meanwhile' }), {

@@ -1,25 +1,25 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { startTestServer, type TestServer } from '@gateway/dev-postgres/testing';
 import { sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { startCuttingProxy } from '../testing/cutting-proxy.ts';
 import { startDatabaseProxy } from '../testing/database-proxy.ts';
 import { runQuery } from '../testing/run-query.ts';
-import { startThrowawayPostgres, type ThrowawayPostgres } from '../testing/throwaway-postgres.ts';
-import { type Client, openClient } from './client.ts';
-import { ConnectionLost, StatementTimeout, statementFailure } from './errors.ts';
+import { type Client, type ConnectionChange, createConnectionEvents, openClient, openConnection } from './client.ts';
+import { ConnectionLost, statementFailure, withoutValues } from './errors.ts';
 
 const cutsMin = 150;
 const callersPerClient = 6;
 
-let server: ThrowawayPostgres;
+let server: TestServer;
 let admin: postgres.Sql;
 
 beforeAll(async () => {
-  server = await startThrowawayPostgres();
+  server = await startTestServer();
   admin = postgres(server.url, { max: 1 });
 });
 
@@ -53,10 +53,12 @@ function openEcho(url: string, applicationName: string) {
   return { echo, close: () => client.close() };
 }
 
+const isTimeout = (error: unknown) => withoutValues(error).message.startsWith('no response');
+
 /** How a statement fails, and whether only its deadline ended it. */
 async function failureOf(running: Promise<unknown>): Promise<unknown> {
   const error = await running.then(() => undefined).catch((reason: unknown) => reason);
-  return error instanceof StatementTimeout ? 'timeout' : statementFailure(error);
+  return isTimeout(error) ? 'timeout' : statementFailure(error);
 }
 
 const selectOne = (db: PostgresJsDatabase) => db.execute(sql`select 1 as one`);
@@ -74,7 +76,7 @@ test('connections cut at any moment leave no statement hanging and no connection
     } catch (error) {
       failed += 1;
       // A timeout means that the statement was hanging.
-      if (statementFailure(error) !== 'unavailable' || error instanceof StatementTimeout) unexpected.push(error);
+      if (statementFailure(error) !== 'unavailable' || isTimeout(error)) unexpected.push(error);
     }
   };
   const callers = clients.flatMap((client) =>
@@ -117,7 +119,7 @@ test('of several hosts the first that accepts the connection is used, and none k
 }, 20_000);
 
 test('of several hosts one whose session is not what the URL asks for is passed over', async () => {
-  const other = await startThrowawayPostgres();
+  const other = await startTestServer();
   onTestFinished(() => other.stop());
   for (const { url } of [other, server]) await runQuery(url, "create role writer login password 'writer'");
   await runQuery(other.url, 'alter role writer set default_transaction_read_only = on');
@@ -159,6 +161,15 @@ test('a connection that was lost while idle is replaced without failing a statem
   expect([...(await client.run(selectOne))]).toEqual([{ one: 1 }]);
 });
 
+test('a connection that was lost between two statements is not opened again', async () => {
+  const { db, close } = openConnection({ url: server.url, applicationName: 'transaction' });
+  await db.execute(sql`begin`);
+  await admin`select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'transaction'`;
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(await failureOf(db.execute(sql`select 1`))).toBe('unavailable');
+  await close();
+});
+
 test.each([
   ['replaced', (client: Client<unknown>) => client.run(() => Promise.reject(new ConnectionLost())).catch(() => {})],
   ['closed', (client: Client<unknown>) => client.close()],
@@ -186,8 +197,73 @@ test.each([
 
 test('a statement that fails after its first rows leaves nothing in the next result', async () => {
   const client = openTestClient(server.url, 'carry over');
-  const failsAtTheThirdRow = sql`select 1 / (3 - place) from generate_series(1, 5) place`;
+  const failsAtTheThirdRow = sql`select 1 / (3 - number) from generate_series(1, 5) number`;
   await expect(client.run((db) => db.execute(failsAtTheThirdRow))).rejects.toThrow();
   const [first, ...others] = await client.run(selectOne);
   expect([first, others]).toEqual([{ one: 1 }, []]);
+});
+
+describe('connection events', () => {
+  /** Two clients that share their events. */
+  async function openTwoClients(url: string) {
+    const changes: ConnectionChange[] = [];
+    const connectionEvents = createConnectionEvents((change) => changes.push(change));
+    const clients = ['one', 'other'].map((applicationName) =>
+      openClient({ url, applicationName, connectionEvents }, (db) => db),
+    );
+    const runAll = () =>
+      Promise.all(clients.map((client) => client.run(selectOne).then(() => 'done', statementFailure)));
+    const close = () => Promise.all(clients.map((client) => client.close()));
+    onTestFinished(() => close().then(() => {}));
+    return { changes, runAll, close };
+  }
+
+  test('a database that stops is reported once with the reason, and once when it is back', async () => {
+    const [first, second] = [await startTestServer(), await startTestServer()];
+    onTestFinished(() => Promise.all([first.stop(), second.stop()]).then(() => {}));
+    const { username, password, port } = new URL(first.url);
+    await runQuery(second.url, `alter role ${username} password '${decodeURIComponent(password)}'`);
+    const { changes, runAll } = await openTwoClients(first.url);
+    expect(await runAll()).toEqual(['done', 'done']);
+    expect(changes).toEqual([]);
+    await first.stop();
+    for (let attempt = 0; attempt < 3; attempt += 1) expect(await runAll()).toEqual(['unavailable', 'unavailable']);
+    expect(changes).toEqual([{ kind: 'lost', reason: 'no connection to the database: ECONNREFUSED' }]);
+    const proxy = await startDatabaseProxy(
+      second.url,
+      (client, database) => {
+        client.pipe(database).pipe(client);
+        return async () => {};
+      },
+      Number(port),
+    );
+    onTestFinished(() => proxy.close());
+    await expect.poll(runAll).toEqual(['done', 'done']);
+    await runAll();
+    expect(changes.slice(1)).toEqual([{ kind: 'restored' }]);
+  });
+
+  test('a statement that fails for another reason, and a client that is closed, are not reported', async () => {
+    const { changes, runAll, close } = await openTwoClients(server.url);
+    const connectionEvents = createConnectionEvents((change) => changes.push(change));
+    const client = openClient({ url: server.url, applicationName: 'failing', connectionEvents }, (db) => db);
+    await expect(client.run((db) => db.execute(sql`select 1 / 0`))).rejects.toThrow();
+    await client.close();
+    await close();
+    await Promise.all([client.run(selectOne).catch(() => {}), runAll()]);
+    expect(changes).toEqual([]);
+  });
+
+  test('a client that works does not end the outage of another', () => {
+    const changes: ConnectionChange[] = [];
+    const events = createConnectionEvents((change) => changes.push(change));
+    const [inserts, lookups] = [{}, {}];
+    events.failed(inserts, 'the database is read-only');
+    events.succeeded(lookups);
+    events.failed(inserts, 'the database is read-only');
+    expect(changes).toEqual([{ kind: 'lost', reason: 'the database is read-only' }]);
+    events.succeeded(inserts);
+    events.succeeded(lookups);
+    expect(changes.slice(1)).toEqual([{ kind: 'restored' }]);
+  });
 });
