@@ -5,11 +5,11 @@ import { startTestServer, type TestServer } from '@gateway/dev-postgres/testing'
 import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { openClient } from '../src/client.ts';
+import { statementFailure, withoutValues } from '../src/errors.ts';
+import { migrateDatabase } from '../src/migrate.ts';
 import { startRelay } from '../testing/relay.ts';
 import { type SelfSigned, selfSigned } from '../testing/self-signed.ts';
-import { openClient } from './client.ts';
-import { statementFailure, withoutValues } from './errors.ts';
-import { migrateDatabase } from './migrate.ts';
 
 const host = 'localhost';
 const certificate = selfSigned(host);

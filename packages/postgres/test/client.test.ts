@@ -6,11 +6,17 @@ import { sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import {
+  type Client,
+  type ConnectionChange,
+  createConnectionEvents,
+  openClient,
+  openConnection,
+} from '../src/client.ts';
+import { ConnectionLost, statementFailure, withoutValues } from '../src/errors.ts';
 import { startCuttingProxy } from '../testing/cutting-proxy.ts';
 import { startDatabaseProxy } from '../testing/database-proxy.ts';
 import { runQuery } from '../testing/run-query.ts';
-import { type Client, type ConnectionChange, createConnectionEvents, openClient, openConnection } from './client.ts';
-import { ConnectionLost, statementFailure, withoutValues } from './errors.ts';
 
 const cutsMin = 150;
 const callersPerClient = 6;

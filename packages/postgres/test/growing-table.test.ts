@@ -3,8 +3,8 @@ import type { MerchantId } from '@gateway/domain/merchant';
 import { newOrder } from '@gateway/domain/testing/sample-orders';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openOrderStore } from '../src/order-store.ts';
 import { createMigratedDatabase } from '../testing/migrated-database.ts';
-import { openOrderStore } from './order-store.ts';
 
 const enoughMs = 20_000;
 

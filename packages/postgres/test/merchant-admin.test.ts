@@ -7,9 +7,9 @@ import { createOrderToken } from '@gateway/domain/order-token';
 import { validOrderFields } from '@gateway/domain/testing/sample-orders';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { type MerchantAccounts, openMerchantAccounts } from '../src/merchant-admin.ts';
+import { openOrderStore } from '../src/order-store.ts';
 import { createMigratedDatabase } from '../testing/migrated-database.ts';
-import { type MerchantAccounts, openMerchantAccounts } from './merchant-admin.ts';
-import { openOrderStore } from './order-store.ts';
 
 let database: TestDatabase;
 let accounts: MerchantAccounts;

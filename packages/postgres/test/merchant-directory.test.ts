@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import type { TestDatabase } from '@gateway/dev-postgres/testing';
 import { createClientId, hashSecret } from '@gateway/domain/credentials';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type MerchantAccounts, openMerchantAccounts } from '../src/merchant-admin.ts';
+import { openMerchantDirectory, type PostgresMerchantDirectory } from '../src/merchant-directory.ts';
 import { createMigratedDatabase } from '../testing/migrated-database.ts';
-import { type MerchantAccounts, openMerchantAccounts } from './merchant-admin.ts';
-import { openMerchantDirectory, type PostgresMerchantDirectory } from './merchant-directory.ts';
 
 let database: TestDatabase;
 let accounts: MerchantAccounts;

@@ -7,9 +7,9 @@ import { drizzle } from 'drizzle-orm/postgres-js';
 import { migrate } from 'drizzle-orm/postgres-js/migrator';
 import postgres from 'postgres';
 import { expect, onTestFinished, test } from 'vitest';
+import { DatabaseFault } from '../src/errors.ts';
+import { migrateDatabase } from '../src/migrate.ts';
 import { runQuery } from '../testing/run-query.ts';
-import { DatabaseFault } from './errors.ts';
-import { migrateDatabase } from './migrate.ts';
 
 const packageFolder = join(import.meta.dirname, '..');
 

@@ -3,8 +3,8 @@ import type { MerchantId } from '@gateway/domain/merchant';
 import { newOrder } from '@gateway/domain/testing/sample-orders';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { migrateDatabase } from './migrate.ts';
-import { openOrderStore, type PostgresOrderStore } from './order-store.ts';
+import { migrateDatabase } from '../src/migrate.ts';
+import { openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
 
 // What lookups find is tested by the store contract in order-store.test.ts; this file tests failures and load.
 

@@ -3,9 +3,9 @@ import type { MerchantId } from '@gateway/domain/merchant';
 import { newOrder } from '@gateway/domain/testing/sample-orders';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { scanOrders } from '../src/order-scan.ts';
+import { openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
 import { createMigratedDatabase } from '../testing/migrated-database.ts';
-import { scanOrders } from './order-scan.ts';
-import { openOrderStore, type PostgresOrderStore } from './order-store.ts';
 
 const [shop, neighbour] = [1, 2] as [MerchantId, MerchantId];
 

@@ -7,10 +7,10 @@ import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { migrateDatabase } from '../src/migrate.ts';
+import { type OrderStoreOptions, openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
+import { merchants, orders } from '../src/schema.ts';
 import { startRelay } from '../testing/relay.ts';
-import { migrateDatabase } from './migrate.ts';
-import { type OrderStoreOptions, openOrderStore, type PostgresOrderStore } from './order-store.ts';
-import { merchants, orders } from './schema.ts';
 
 const enoughMs = 20_000;
 
