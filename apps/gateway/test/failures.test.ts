@@ -131,6 +131,10 @@ test('a database that is away answers unavailable at every protocol, before and 
   expect(await refusalsAtEveryDoor(gateway)).toEqual(everywhere('unavailable', 503, 14));
   expect((await fetch(`${gateway.url}/health/ready`)).status).toBe(503);
   expect((await fetch(`${gateway.url}/health/live`)).status).toBe(200);
+  // The cause stands in the log once, and each call that was answered 5xx at error level.
+  expect(gateway.errors.map(({ msg, reason }) => [msg, typeof reason])).toEqual([['database lost', 'string']]);
+  const unavailable = gateway.calls.filter(({ code }) => code === 'unavailable');
+  expect(new Set(unavailable.map(({ level }) => level))).toEqual(new Set([50]));
 }, 60_000);
 
 test('an order that waits too long for a busy database answers deadline_exceeded, and its statement is given up', async () => {
