@@ -6,7 +6,7 @@ import { createTestDatabase, type TestDatabase } from '@gateway/dev-postgres/tes
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { migrate } from 'drizzle-orm/postgres-js/migrator';
 import postgres from 'postgres';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { DatabaseFault } from '../src/errors.ts';
 import { migrateDatabase } from '../src/migrate.ts';
 import { runQuery } from '../testing/run-query.ts';
