@@ -3,7 +3,7 @@ import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify }
 import type { GatewayDeps } from '../gateway-deps.ts';
 import * as limits from '../limits.ts';
 import type { RpcService } from '../rpc/context.ts';
-import { connectRoutes } from '../rpc/fastify.ts';
+import { connectRoutes } from './connect.ts';
 import { watchConnections } from './connections.ts';
 import { healthRoutes } from './health.ts';
 import { orderRoutes } from './orders.ts';

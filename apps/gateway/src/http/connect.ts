@@ -5,11 +5,11 @@ import { createAsyncIterable } from '@connectrpc/connect/protocol';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
-import { isJsonInUtf8, sendFailure } from '../http/requests.ts';
 import { messageBytesMax } from '../limits.ts';
-import { type RpcBody, readBody } from './body.ts';
-import { type RpcService, routerOptions, routesOf, rpcCallKey } from './context.ts';
-import { takeTimeout } from './timeout.ts';
+import { type RpcBody, readBody } from '../rpc/body.ts';
+import { type RpcService, routerOptions, routesOf, rpcCallKey } from '../rpc/context.ts';
+import { takeTimeout } from '../rpc/timeout.ts';
+import { isJsonInUtf8, sendFailure } from './requests.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
