@@ -3,6 +3,9 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { TallyReporter } from './tools/tally-reporter.ts';
 import { maxWorkers } from './vitest.base.ts';
 
+// Programs that tests start compile their modules once.
+process.env.NODE_COMPILE_CACHE ??= new URL('node_modules/.cache/node', import.meta.url).pathname;
+
 /** Files that take longest, so that none of them is alone at the end. A fresh clone has no measured durations. */
 const longest = ['harness/test/load', 'gateway/test/http-transport', 'bench/test/bench', 'dev-postgres/test/', 'test/process'];
 
