@@ -7,7 +7,13 @@ import { maxWorkers } from './vitest.base.ts';
 process.env.NODE_COMPILE_CACHE ??= new URL('node_modules/.cache/node', import.meta.url).pathname;
 
 /** Files that take longest, so that none of them is alone at the end. A fresh clone has no measured durations. */
-const longest = ['harness/test/load', 'gateway/test/http-transport', 'bench/test/bench', 'dev-postgres/test/', 'test/process'];
+const longest = [
+  'harness/test/load',
+  'gateway/test/http-transport',
+  'bench/test/bench',
+  'dev-postgres/test/',
+  'test/process',
+];
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

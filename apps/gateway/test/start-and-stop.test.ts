@@ -225,7 +225,7 @@ test('a taken port, a database that is not there and a wrong configuration are t
   const elsewhere = await runProgram('src/main.ts', [], environment(dataDir, { HOST: '192.0.2.1' }));
   expect(elsewhere).toMatchObject({
     code: 1,
-    stderr: `HOST 192.0.2.1 can't be listened on: the system says EADDRNOTAVAIL. Set HOST to an address of this machine.\n`,
+    stderr: `HOST 192.0.2.1 can't be used (EADDRNOTAVAIL). Set HOST to an address of this machine.\n`,
   });
   const nowhere = { DATABASE_URL: 'postgres://u:geheim@127.0.0.1:1/x' };
   const noDatabase = await runProgram('src/main.ts', [], environment(dataDir, nowhere));
