@@ -57,7 +57,7 @@ export function createGrpcServer(
     const { headers } = request;
     const call = new Call(deps, 'grpc', headers);
     response.setHeader('x-request-id', call.requestId);
-    response.once('close', () => call.end({ isAnswered: response.writableFinished, status: response.statusCode }));
+    response.once('close', () => call.end({ isAnswered: response.writableEnded, status: response.statusCode }));
     if (isGrpcJson(headers['content-type'])) return void response.writeHead(415).end();
     // Connect omits it (RFC 9110, 15.5.6).
     if (request.method !== 'POST') response.setHeader('allow', 'POST');
@@ -65,9 +65,11 @@ export function createGrpcServer(
     const body = isGrpc(headers['content-type'])
       ? await readBody(request, { hasEnvelope: true, timeoutMs: call.timeLeftMs() })
       : Buffer.alloc(0);
-    if (body === 'aborted') return;
+    // Node.js emits a request before it reads the frames after it. Its reset may be among them: then nobody waits for an answer.
+    await new Promise((resolve) => setImmediate(resolve));
+    if (body === 'aborted' || response.stream.closed) return;
     const rpcCall = { call, body, isJson: false };
-    if (answerUnary?.(request, response, rpcCall)) return;
+    if (await answerUnary?.(request, response, rpcCall)) return;
     rpcCalls.set(request, rpcCall);
     // Connect makes a URL of the authority, and throws where it can't.
     headers[':authority'] = 'gateway';
