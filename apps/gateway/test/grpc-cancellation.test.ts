@@ -1,29 +1,63 @@
-import { create, toBinary } from '@bufbuild/protobuf';
-import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { http2Limits } from '../src/limits.ts';
-import { credentials } from './fixed-deps.ts';
-import { frame, openSession, sendCall } from './grpc-call.ts';
-import { runGrpcServer } from './grpc-servers.ts';
-import { credentialHeaders, orderMessage } from './running-gateway.ts';
+import { callHeaders, openSession, ordinaryCall, sendCall } from './grpc-call.ts';
+import { runGrpcServer, whileCallsGoOn } from './grpc-servers.ts';
 
-const headers = { 'content-type': 'application/grpc', ...credentialHeaders(credentials) };
-
-test('a client that gives up all of its calls at once keeps its connection, and the call that it waits for', async () => {
-  const listener = await runGrpcServer();
-  const session = openSession(listener.port);
+test('a client that cancels all of its calls at once keeps its connection, and the call that it waits for', async () => {
+  const server = await runGrpcServer();
+  const session = openSession(server.port);
   try {
-    const data = frame(toBinary(CreateOrderRequestSchema, create(CreateOrderRequestSchema, orderMessage('kept'))));
-    const calls = Array.from({ length: http2Limits.maxConcurrentStreams }, () =>
-      sendCall(session, { headers, pieces: [data], ends: false, cancels: true }),
-    );
-    const kept = sendCall(session, { headers, pieces: [data], ends: true });
+    const cancelled = { ...ordinaryCall('waited-for'), ends: false, cancels: true };
+    const calls = Array.from({ length: http2Limits.maxConcurrentStreams }, () => sendCall(session, cancelled));
+    const pending = sendCall(session, ordinaryCall('waited-for'));
     await Promise.all(calls);
-    expect((await kept).trailers['grpc-status']).toBe('0');
-    const next = await sendCall(session, { headers, pieces: [data], ends: true });
+    expect((await pending).trailers['grpc-status']).toBe('0');
+    const next = await sendCall(session, ordinaryCall('waited-for'));
     expect([next.trailers['grpc-status'], next.headers['idempotent-replayed']]).toEqual(['0', 'true']);
   } finally {
     session.close();
-    await listener.close();
+    await server.close();
+  }
+});
+
+test('a client that cancels 30 of 130 calls a second for 10 s keeps its connection', async () => {
+  await whileCallsGoOn({}, async ({ port }) => {
+    const session = openSession(port);
+    const answers: Promise<unknown>[] = [];
+    const pace = { cancelled: 3, completed: 10 };
+    // A tenth of a second each. A slow machine makes it fewer a second, never more.
+    for (let step = 0; step < 100; step += 1) {
+      for (let call = 0; call < pace.cancelled; call += 1) {
+        void sendCall(session, { ...ordinaryCall(`cancelled-${step}-${call}`), cancels: true });
+      }
+      for (let call = 0; call < pace.completed; call += 1) {
+        answers.push(
+          sendCall(session, ordinaryCall(`order-${step}-${call}`)).then(({ trailers }) => trailers['grpc-status']),
+        );
+      }
+      await sleep(100);
+    }
+    expect(new Set(await Promise.all(answers))).toEqual(new Set(['0']));
+    expect(session.closed).toBe(false);
+    session.close();
+  });
+});
+
+test('logs a cancelled call as that, does none of its work, and answers the next one', async () => {
+  const server = await runGrpcServer();
+  const session = openSession(server.port);
+  try {
+    const unfinished = { headers: callHeaders, chunks: [Buffer.alloc(2)], ends: false, cancels: true };
+    await sendCall(session, unfinished);
+    const abandoned = sendCall(session, { ...ordinaryCall('abandoned'), cancels: true });
+    expect((await sendCall(session, ordinaryCall('next'))).trailers['grpc-status']).toBe('0');
+    await abandoned;
+    await expect.poll(() => server.calls.map(({ code }) => code).sort()).toEqual(['cancelled', 'cancelled', 'created']);
+    const created = await sendCall(session, ordinaryCall('abandoned'));
+    expect(created.headers['idempotent-replayed']).toBeUndefined();
+  } finally {
+    session.close();
+    await server.close();
   }
 });

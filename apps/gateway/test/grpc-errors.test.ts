@@ -45,7 +45,7 @@ test('a refusal fits into the 8 KB of trailers that clients take, whatever the o
     orderChecksum: 'v1=bad',
   };
   const data = toBinary(CreateOrderRequestSchema, create(CreateOrderRequestSchema, order));
-  const { trailers } = await sendCall(session, { headers, pieces: [frame(data)], ends: true });
+  const { trailers } = await sendCall(session, { headers, chunks: [frame(data)], ends: true });
   expect(trailers['grpc-status']).toBe('3');
   const bytes = Object.entries(trailers).reduce((sum, [name, value]) => sum + name.length + String(value).length, 0);
   expect(bytes).toBeLessThan(8_192);
@@ -69,12 +69,12 @@ test('an answer carries x-request-id also where there is no call', async () => {
     [{ ':method': 'PUT', 'content-type': 'application/grpc' }, 405],
   ];
   for (const [asked, status, code] of refusals) {
-    const made = await sendCall(session, { headers: asked, pieces: [], ends: true });
+    const made = await sendCall(session, { headers: asked, chunks: [], ends: true });
     const { ':status': told, 'x-request-id': requestId, allow, 'grpc-status': grpcStatus } = made.headers;
     expect([told, requestId, grpcStatus]).toEqual([status, '7'.repeat(16), code]);
     expect(allow).toBe(status === 405 ? 'POST' : undefined);
     const named = { ...asked, 'x-request-id': 'shop-1' };
-    const echoed = await sendCall(session, { headers: named, pieces: [], ends: true });
+    const echoed = await sendCall(session, { headers: named, chunks: [], ends: true });
     expect(echoed.headers['x-request-id']).toBe('shop-1');
   }
   session.close();

@@ -143,16 +143,16 @@ const call: fc.Arbitrary<RawCall> = fc
   .record({
     sent: body,
     metadata: fc.oneof({ weight: 8, arbitrary: fc.constant<Metadata>({}) }, { weight: 4, arbitrary: metadata }, late),
-    pieces: fc.nat({ max: 4 }),
+    chunks: fc.nat({ max: 4 }),
   })
-  .map(({ sent, metadata, pieces }) => ({
+  .map(({ sent, metadata, chunks }) => ({
     headers: {
       'content-type': 'application/grpc',
       ...credentialHeaders(credentials),
       ...metadata,
       ...(noTimes.includes(metadata['grpc-timeout'] ?? '') && !('isWhole' in sent) ? { 'grpc-timeout': '5S' } : {}),
     },
-    pieces: cutInto(sent.bytes, pieces),
+    chunks: cutInto(sent.bytes, chunks),
     ends: sent.ends,
   }));
 
@@ -188,7 +188,7 @@ async function cancelOne(number: number): Promise<void> {
   const message = create(CreateOrderRequestSchema, orderMessage(`cancelled-${number}`));
   const bytes = frame(toBinary(CreateOrderRequestSchema, message));
   const headers = { 'content-type': 'application/grpc', ...credentialHeaders(credentials) };
-  const cancelled = { headers, pieces: [bytes.subarray(0, number)], ends: false, cancels: true };
+  const cancelled = { headers, chunks: [bytes.subarray(0, number)], ends: false, cancels: true };
   const answers = await Promise.all(sessions.map((session) => sendCall(session, cancelled)));
   expect(answers.map(({ closed }) => closed)).toEqual([constants.NGHTTP2_CANCEL, constants.NGHTTP2_CANCEL]);
 }
