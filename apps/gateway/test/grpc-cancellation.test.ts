@@ -1,7 +1,9 @@
+import { constants } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
+import { expect, test, vi } from 'vitest';
 import { http2Limits } from '../src/limits.ts';
-import { callHeaders, openSession, ordinaryCall, sendCall } from './grpc-call.ts';
+import { callHeaders, createOrderPath, frame, openSession, orderData, ordinaryCall, sendCall } from './grpc-call.ts';
 import { runGrpcServer, whileCallsGoOn } from './grpc-servers.ts';
 
 test('a client that cancels all of its calls at once keeps its connection, and the call that it waits for', async () => {
@@ -61,3 +63,44 @@ test('logs a cancelled call as that, does none of its work, and answers the next
     await server.close();
   }
 });
+
+test.each([true, false])(
+  'a call that is cancelled while the store works ends without an error (fast path: %s)',
+  async (hasFastPath) => {
+    const consoleError = vi.spyOn(console, 'error');
+    const entered = Promise.withResolvers<void>();
+    const cancelled = Promise.withResolvers<void>();
+    const store = createInMemoryOrderStore();
+    const server = await runGrpcServer({
+      hasFastPath,
+      store: {
+        ...store,
+        async create(order, timeoutMs) {
+          entered.resolve();
+          await cancelled.promise;
+          return store.create(order, timeoutMs);
+        },
+      },
+    });
+    const session = openSession(server.port);
+    try {
+      const stream = session.request({ ':method': 'POST', ':path': createOrderPath, ...callHeaders });
+      stream.on('error', () => {});
+      stream.end(frame(orderData('cancelled')));
+      await entered.promise;
+      stream.close(constants.NGHTTP2_CANCEL);
+      // The call's log line is written when its stream has closed.
+      await expect.poll(() => server.calls.length).toBe(1);
+      cancelled.resolve();
+      const next = await sendCall(session, ordinaryCall('cancelled'));
+      expect([next.trailers['grpc-status'], next.headers['idempotent-replayed']]).toEqual(['0', 'true']);
+      expect(server.calls.map(({ code }) => code)).toEqual(['cancelled', 'replayed']);
+      expect(server.errors).toEqual([]);
+      expect(consoleError).not.toHaveBeenCalled();
+    } finally {
+      consoleError.mockRestore();
+      session.close();
+      await server.close();
+    }
+  },
+);
