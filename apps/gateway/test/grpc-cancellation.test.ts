@@ -5,6 +5,16 @@ import { expect, test, vi } from 'vitest';
 import { http2Limits } from '../src/limits.ts';
 import { callHeaders, createOrderPath, frame, openSession, orderData, ordinaryCall, sendCall } from './grpc-call.ts';
 import { runGrpcServer, whileCallsGoOn } from './grpc-servers.ts';
+import {
+  callFields,
+  callFrames,
+  clientPreface,
+  frameTypes,
+  headersFrame,
+  isFrame,
+  openRawClient,
+  resetFrame,
+} from './http2-frames.ts';
 
 test('a client that cancels all of its calls at once keeps its connection, and the call that it waits for', async () => {
   const server = await runGrpcServer();
@@ -48,18 +58,18 @@ test('a client that cancels 30 of 130 calls a second for 10 s keeps its connecti
 
 test('logs a cancelled call as that, does none of its work, and answers the next one', async () => {
   const server = await runGrpcServer();
-  const session = openSession(server.port);
+  const client = await openRawClient(server.port);
   try {
-    const unfinished = { headers: callHeaders, chunks: [Buffer.alloc(2)], ends: false, cancels: true };
-    await sendCall(session, unfinished);
-    const abandoned = sendCall(session, { ...ordinaryCall('abandoned'), cancels: true });
-    expect((await sendCall(session, ordinaryCall('next'))).trailers['grpc-status']).toBe('0');
-    await abandoned;
-    await expect.poll(() => server.calls.map(({ code }) => code).sort()).toEqual(['cancelled', 'cancelled', 'created']);
-    const created = await sendCall(session, ordinaryCall('abandoned'));
-    expect(created.headers['idempotent-replayed']).toBeUndefined();
+    // The reset comes with the complete call.
+    const cancelled = [callFrames(1, 'cancelled'), resetFrame(1), headersFrame(3, callFields, 0), resetFrame(3)];
+    client.socket.write(Buffer.concat([clientPreface, ...cancelled, callFrames(5, 'next')]));
+    await client.frame(isFrame(frameTypes.data, 5));
+    client.socket.write(callFrames(7, 'cancelled'));
+    await client.frame(isFrame(frameTypes.data, 7));
+    const codes = () => server.calls.map(({ code }) => code).sort();
+    await expect.poll(codes).toEqual(['cancelled', 'cancelled', 'created', 'created']);
   } finally {
-    session.close();
+    client.socket.destroy();
     await server.close();
   }
 });

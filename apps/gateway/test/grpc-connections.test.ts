@@ -3,9 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
 import { expect, test } from 'vitest';
 import { http2Limits } from '../src/limits.ts';
-import { callHeaders, frame, openSession, orderData, ordinaryCall, sendCall } from './grpc-call.ts';
+import { callHeaders, frame, openSession, ordinaryCall, sendCall } from './grpc-call.ts';
 import { type RunningServer, runGrpcServer, type ServerOptions, whileCallsGoOn } from './grpc-servers.ts';
 import {
+  callFields,
+  callFrames,
   clientPreface,
   dataFrame,
   frameTypes,
@@ -14,7 +16,6 @@ import {
   openRawClient,
   pingFrame,
   type RawClient,
-  requestFields,
   settingsFrame,
 } from './http2-frames.ts';
 
@@ -29,12 +30,6 @@ const patient: ServerOptions['limits'] = {
   checkEveryMs: 20,
   drainTimeoutMs: never,
 };
-
-const callFields = { ...requestFields, ...callHeaders };
-
-/** The frames of a call that creates an order. */
-const callFrames = (streamId: number, orderId: string) =>
-  Buffer.concat([headersFrame(streamId, callFields, 0), dataFrame(streamId, frame(orderData(orderId)))]);
 
 const noError = Buffer.alloc(4);
 

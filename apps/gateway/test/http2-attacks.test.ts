@@ -6,9 +6,11 @@ import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { callHeaders, frame, openSession, orderData, ordinaryCall, sendCall } from './grpc-call.ts';
+import { frame, openSession, orderData, ordinaryCall, sendCall } from './grpc-call.ts';
 import type { ServerReport } from './grpc-server-process.ts';
 import {
+  callFields,
+  callFrames,
   clientPreface,
   dataFrame,
   flags,
@@ -213,16 +215,14 @@ test.each(attacks.filter(([name]) => unread.includes(name)))(
 
 /** Two calls: one in ordinary frames, one whose header block ends in frames of one byte. */
 function twoCalls(): Buffer {
-  const fields = { ...requestFields, ...callHeaders };
   const message = frame(orderData('cut'));
-  const block = headerBlock(fields);
+  const block = headerBlock(callFields);
   const lastBytes = Array.from(block.subarray(-7), (byte, index) =>
     http2Frame(frameTypes.continuation, index === 6 ? flags.endHeaders : 0, 3, Buffer.from([byte])),
   );
   return Buffer.concat([
     clientPreface,
-    headersFrame(1, fields, 0),
-    dataFrame(1, message),
+    callFrames(1, 'cut'),
     pingFrame(),
     // nghttp2 takes at most eight CONTINUATION frames.
     http2Frame(frameTypes.headers, 0, 3, block.subarray(0, -7)),

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createOrderPath } from './grpc-call.ts';
+import { callHeaders, createOrderPath, frame, orderData } from './grpc-call.ts';
 
 // HTTP/2 as bytes, for what a library's client would never send. Numbers are those of RFC 9113, section 6.
 
@@ -93,6 +93,13 @@ export function headerBlock(fields: Fields = requestFields): Buffer {
 
 export function headersFrame(streamId: number, fields: Fields = requestFields, set = flags.endStream): Buffer {
   return http2Frame(frameTypes.headers, set | flags.endHeaders, streamId, headerBlock(fields));
+}
+
+export const callFields: Fields = { ...requestFields, ...callHeaders };
+
+/** The frames of a call that creates an order. */
+export function callFrames(streamId: number, orderId: string): Buffer {
+  return Buffer.concat([headersFrame(streamId, callFields, 0), dataFrame(streamId, frame(orderData(orderId)))]);
 }
 
 export interface ReceivedFrame {
