@@ -1,12 +1,24 @@
-/** What the tests of every workspace share. `.ci/tally.mjs` reads the report. */
-export const sharedTestOptions = {
-  include: ['{src,test}/**/*.test.ts'],
-  reporters: ['default', ['json', { outputFile: '.reports/vitest.json' }]] as [
-    'default',
-    ['json', { outputFile: string }],
-  ],
-  // Bounds that catch a hang, not a slow machine: two test runs at once on two cores must pass.
-  testTimeout: 40_000,
-  hookTimeout: 90_000,
-  expect: { poll: { timeout: 30_000 } },
-};
+import { defineConfig } from 'vitest/config';
+
+/** Starts the PostgreSQL that all test files of a run share. */
+export const testPostgres = new URL('./packages/dev-postgres/testing/global-setup.ts', import.meta.url).pathname;
+
+/**
+ * The tests of one package. Which test is which is said by its file, and here only:
+ *
+ * - `src/**\/*.test.ts`: unit tests, in-process, without PostgreSQL, sockets, processes or a browser (`pnpm test:unit`).
+ * - `test/**\/*.test.ts`: everything else (`pnpm test`, with the unit tests).
+ * - `test/**\/*.slow.test.ts`: soaks, long fuzzing, long kills. They are bounded and stop by themselves (`pnpm test:slow`).
+ */
+export const packageTests = defineConfig(({ mode }) => ({
+  test: {
+    include:
+      mode === 'slow' ? ['test/**/*.slow.test.ts'] : [mode === 'unit' ? 'src/**/*.test.ts' : '{src,test}/**/*.test.ts'],
+    exclude: mode === 'slow' ? [] : ['**/*.slow.test.ts'],
+    globalSetup: mode === 'unit' ? [] : [testPostgres],
+    // Limits that catch a hang, not a slow machine: two test runs at once on two cores must pass.
+    testTimeout: mode === 'slow' ? 3_600_000 : 40_000,
+    hookTimeout: 90_000,
+    expect: { poll: { timeout: 30_000 } },
+  },
+}));

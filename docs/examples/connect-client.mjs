@@ -1,5 +1,5 @@
-// Creates an order and finds it again with Connect's client. Packages: @connectrpc/connect, @connectrpc/connect-node,
-// @bufbuild/protobuf, and @gateway/contract: the code generated from proto/, in packages/contract/gen (README.md says how).
+// Creates an order and looks it up again with Connect's client. Packages: @connectrpc/connect, @connectrpc/connect-node,
+// @bufbuild/protobuf, and @gateway/contract: the code generated from proto/, in packages/contract/gen (see README.md).
 // Usage: GRPC_ADDRESS=127.0.0.1:9090 CLIENT_ID=app_... CLIENT_SECRET=sk_... ORDER_ID=web-1001 node connect-client.mjs
 import { toJsonString } from '@bufbuild/protobuf';
 import { Code, ConnectError, createClient } from '@connectrpc/connect';
@@ -36,9 +36,9 @@ try {
   const found = await client.getOrder({ order: { case: 'orderId', value: ORDER_ID } }, options);
   process.stdout.write(`${toJsonString(GetOrderResponseSchema, found)}\n`);
 } catch (error) {
-  const refusal = ConnectError.from(error);
-  const reason = refusal.findDetails(ErrorInfoSchema)[0]?.reason;
-  // Decide on the reason; Unavailable and DeadlineExceeded mean: send the same order again.
-  process.stderr.write(`${Code[refusal.code]} ${reason}: ${refusal.message}\n`);
+  const failure = ConnectError.from(error);
+  const reason = failure.findDetails(ErrorInfoSchema)[0]?.reason;
+  // Decide by the reason. After Unavailable and DeadlineExceeded send the same order again.
+  process.stderr.write(`${Code[failure.code]} ${reason}: ${failure.message}\n`);
   process.exitCode = 1;
 }

@@ -20,7 +20,7 @@ function checksumOf(order) {
   return `v1=${createHmac('sha256', CLIENT_SECRET).update(text, 'utf8').digest('hex')}`;
 }
 
-/** Sends a request, up to 5 times if it fails for a while. This is safe: one order_id never creates a second order. */
+/** Sends a request, up to 5 times if the gateway is unavailable. Safe, as one order_id never creates a second order. */
 async function call(path, options = {}, attempt = 1) {
   const response = await fetch(`${BASE_URL}${path}`, {
     ...options,

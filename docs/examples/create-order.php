@@ -37,14 +37,14 @@ function call(string $path, ?array $body = null): string
     if ($body !== null) {
         curl_setopt($request, CURLOPT_POSTFIELDS, json_encode($body, JSON_THROW_ON_ERROR | JSON_UNESCAPED_UNICODE));
     }
-    $answer = curl_exec($request);
+    $response = curl_exec($request);
     $status = curl_getinfo($request, CURLINFO_RESPONSE_CODE);
-    if ($answer === false || $status >= 400) {
-        // Decide on the code in the answer; no answer, 503 and 504 mean: send the same order again.
-        fwrite(STDERR, "$status " . ($answer === false ? curl_error($request) : $answer) . "\n");
+    if ($response === false || $status >= 400) {
+        // Decide by the code. After 503, 504 and no response send the same order again.
+        fwrite(STDERR, "$status " . ($response === false ? curl_error($request) : $response) . "\n");
         exit(1);
     }
-    return $answer;
+    return $response;
 }
 
 $order = [

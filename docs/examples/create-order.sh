@@ -28,7 +28,7 @@ curl --fail-with-body --silent --show-error --max-time 10 "$BASE_URL/order" \
 ORDER
 echo
 
-# In a path, an order_id is percent-encoded; this one has nothing to encode.
+# Percent-encode an order_id in a path. This one contains nothing to encode.
 curl --fail-with-body --silent --show-error --max-time 10 "$BASE_URL/order/$ORDER_ID" \
   -H "x-client-id: $CLIENT_ID" \
   -H "x-client-secret: $CLIENT_SECRET"

@@ -40,7 +40,7 @@ def call(path, body=None):
         with urllib.request.urlopen(request, timeout=10) as response:
             return json.load(response)
     except urllib.error.HTTPError as error:
-        # Decide on the code; 503 and 504 mean: send the same order again.
+        # Decide by the code. After 503 and 504 send the same order again.
         problem = json.load(error)
         raise SystemExit(f"{error.code} {problem['code']}: {problem['detail']}")
 

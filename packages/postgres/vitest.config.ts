@@ -1,4 +1,3 @@
-import { defineConfig } from 'vitest/config';
-import { sharedTestOptions } from '../../vitest.base.ts';
+import { packageTests } from '../../vitest.base.ts';
 
-export default defineConfig({ test: sharedTestOptions });
+export default packageTests;

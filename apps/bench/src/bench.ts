@@ -1,91 +1,70 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { cpus, tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { migrateDatabase } from '@gateway/postgres/migrate';
-import { startThrowawayPostgres } from '@gateway/postgres/testing/throwaway-postgres';
-import connect from 'postgres';
-import { compare } from './compare.ts';
-import { growth } from './growth.ts';
-import { type BenchOptions, benchUsage, readOptions } from './options.ts';
-import { isInstalled, stopServers } from './programs.ts';
+import { join } from 'node:path';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { compare, compareGrowth } from './compare.ts';
+import { contenderNames } from './contenders.ts';
+import { senders } from './load.ts';
+import { isInstalled } from './programs.ts';
+import { reportOf } from './report.ts';
 
-/** What every measurement runs on: a PostgreSQL of its own with the real one's settings, and a folder that is removed. */
-export interface Ground {
-  readonly databaseUrl: string;
-  /** Makes another database with its tables. */
-  readonly createDatabase: () => Promise<string>;
-  readonly folder: string;
-  readonly date: string;
-  readonly machine: string;
-  readonly say: (line: string) => void;
-}
+// A program: measures the gateway beside its peers on a database of its own. `pnpm bench --help` lists the options.
 
-/** Enough for a whole comparison. */
-const logFiles = 190;
+const options = new Command('pnpm bench')
+  .description('Measures the gateway beside other services, bare servers and pgbench, on a PostgreSQL of its own.')
+  .option('--rounds <number>', 'interleaved rounds', positiveInteger, 5)
+  .option('--seconds <number>', 'seconds of load for each contender and round', positiveInteger, 8)
+  .addOption(
+    new Option('--only <names>', `contenders, separated by commas: ${contenderNames.join(', ')}`)
+      .argParser(names)
+      .default(contenderNames, 'all'),
+  )
+  .option('--growth <rows>', 'compare only the gateway, on an empty table and on a filled one', positiveInteger)
+  .parse()
+  .opts<{ rounds: number; seconds: number; only: readonly string[]; growth?: number }>();
 
-async function bench(options: BenchOptions): Promise<void> {
-  if (options.command === 'compare' && !options.peers && !(await isInstalled('wrk'))) {
-    throw new Error(
-      '--no-peers needs wrk: autocannon, which sends the JSON load without it, is installed with the peers',
-    );
-  }
-  for (const file of [options.json, options.chart]) {
-    if (file !== undefined) await mkdir(dirname(file), { recursive: true });
-  }
-  const folder = await mkdtemp(join(tmpdir(), 'bench-'));
-  const postgres = await startThrowawayPostgres();
-  try {
-    await migrateDatabase(postgres.url);
-    await prepareLog(postgres.url);
-    const ground: Ground = {
-      databaseUrl: postgres.url,
-      async createDatabase() {
-        const url = await postgres.createDatabase();
-        await migrateDatabase(url);
-        return url;
-      },
-      folder,
-      date: new Date().toISOString().slice(0, 10),
-      machine: `${cpus().length} x ${cpus()[0]?.model.trim() || 'CPU'}, Node.js ${process.version}`,
-      say: (line) => process.stdout.write(`${line}\n`),
-    };
-    const figures = options.command === 'growth' ? await growth(ground, options) : await compare(ground, options);
-    if (options.json !== undefined) await writeFile(options.json, `${JSON.stringify(figures, undefined, 2)}\n`);
-  } finally {
-    await stopServers();
-    await postgres.stop();
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-/**
- * Brings the write-ahead log to where it is on a server that has run for long: its files are there to be used again. A new
- * cluster makes one of 16 MB after the other instead, and all commits wait about 40 ms for each.
- */
-async function prepareLog(url: string): Promise<void> {
-  const sql = connect(url, { max: 1, onnotice: () => {} });
-  await sql`alter system set min_wal_size = '3GB'`;
-  await sql`select pg_reload_conf()`;
-  for (let file = 0; file < logFiles; file += 1) {
-    await sql`select pg_logical_emit_message(true, 'bench', 'a file needs an entry to be switched from')`;
-    await sql`select pg_switch_wal()`;
-  }
-  // Files are freed for use up to the checkpoint before the last.
-  await sql`checkpoint`;
-  await sql`checkpoint`;
-  await sql.end();
-}
-
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  // Servers go with this process; PostgreSQL and its folder go at its exit.
-  process.once(signal, () => void stopServers().finally(() => process.exit(1)));
-}
+const interrupted = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => interrupted.abort());
 
 try {
-  const args = process.argv.slice(2);
-  if (args.includes('--help') || args.includes('-h')) process.stdout.write(benchUsage);
-  else await bench(readOptions(args));
+  await bench();
 } catch (error) {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  const reason = interrupted.signal.aborted ? 'Stopped.' : error instanceof Error ? error.message : String(error);
+  process.stderr.write(`${reason}\n`);
   process.exitCode = 1;
+}
+
+async function bench(): Promise<void> {
+  const startedAt = new Date().toISOString();
+  const machine = `${cpus().length} x ${cpus()[0]?.model.trim() || 'CPU'}, Node.js ${process.version}`;
+  const { only, growth, ...rest } = options;
+  const hasPgbench = await isInstalled('pgbench');
+  if (!hasPgbench) progress('LEFT OUT: pgbench is not installed.');
+  const chosen = only.filter((name) => name !== 'pgbench' || hasPgbench);
+  const context = { ...rest, only: chosen, signal: interrupted.signal, progress };
+  const measured = growth === undefined ? await compare(context) : await compareGrowth(context, growth);
+  process.stdout.write(`\n${startedAt}, ${machine}, ${senders}\n\n`);
+  process.stdout.write(`${measured.map(reportOf).join('\n\n')}\n`);
+  const folder = join(tmpdir(), 'order-gateway-bench');
+  await mkdir(folder, { recursive: true });
+  const file = join(folder, `${startedAt.replaceAll(':', '-')}.json`);
+  const figures = { startedAt, machine, senders, ...options, sections: measured };
+  await writeFile(file, `${JSON.stringify(figures, undefined, 2)}\n`);
+  progress(`\nAll figures: ${file}`);
+}
+
+function progress(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+function positiveInteger(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number above 0.');
+  return Number(text);
+}
+
+function names(text: string): string[] {
+  const chosen = text.split(',').map((name) => name.trim());
+  const unknown = chosen.filter((name) => !contenderNames.includes(name));
+  if (unknown.length > 0) throw new InvalidArgumentError(`Unknown: ${unknown.join(', ')}.`);
+  return chosen;
 }

@@ -1,110 +1,102 @@
-import { createServer } from 'node:net';
 import { join } from 'node:path';
-import type { Credentials } from '@gateway/domain/credentials';
-import { createMerchant as createAccount } from '@gateway/postgres/merchant-accounts';
-import postgres from 'postgres';
 import manifest from '../../../package.json' with { type: 'json' };
-import { type RunningServer, startServer } from './programs.ts';
+import { connect } from './database.ts';
+import { run, startServer } from './programs.ts';
 
 const repository = join(import.meta.dirname, '../../..');
-export const peersFolder = join(import.meta.dirname, '../peers');
 
-/** What `pnpm start` gives to Node.js: its options, and the program as seen from the checkout's root. */
-const gatewayArguments = manifest.scripts.start.split(' ').slice(1);
+/** The arguments that a script of the root's package.json gives to Node.js, with the program's full path. */
+function argumentsOf(script: keyof typeof manifest.scripts): string[] {
+  const args = manifest.scripts[script].split(' ').slice(1);
+  return [...args.slice(0, -1), join(repository, args.at(-1) ?? '')];
+}
 
-/** What is measured against each other. `pgbench` needs no server but the database. */
+/** The others run with the gateway's Node.js options: only the code differs. */
+function ownProgram(path: string): string[] {
+  return [...argumentsOf('start').slice(0, -1), join(import.meta.dirname, path)];
+}
+
+/** The programs, each with the contenders that it serves. */
+const programs: readonly {
+  readonly args: readonly string[];
+  readonly env?: NodeJS.ProcessEnv;
+  readonly json?: string;
+  readonly grpc?: string;
+}[] = [
+  { args: argumentsOf('start'), json: 'gateway-json', grpc: 'gateway-grpc' },
+  { args: ownProgram('peers/fastify.ts'), json: 'fastify' },
+  { args: ownProgram('peers/fastify.ts'), env: { PREPARED: '1' }, json: 'fastify-prepared' },
+  { args: ownProgram('peers/grpc-js.ts'), grpc: 'grpc-js' },
+  { args: ownProgram('peers/grpc-js.ts'), env: { PREPARED: '1' }, grpc: 'grpc-js-prepared' },
+  { args: ownProgram('bare-server.ts'), json: 'bare-http', grpc: 'bare-http2' },
+];
+
+/** What `--only` accepts. */
+export const contenderNames = [...programs.flatMap(({ json, grpc }) => [json ?? [], grpc ?? []].flat()), 'pgbench'];
+
+/** Whose orders are sent. */
+export interface Merchant {
+  readonly id: number;
+  readonly clientId: string;
+  readonly clientSecret: string;
+}
+
+/** What is measured. */
 export interface Contender {
   readonly name: string;
-  readonly door: 'json' | 'grpc' | 'sql';
+  readonly protocol: 'json' | 'grpc' | 'insert' | 'pgbench';
+  readonly databaseUrl: string;
+  readonly merchant: Merchant;
+  /** 0 for those without a server. */
   readonly port: number;
-  readonly credentials: Credentials;
-  readonly merchantId: number;
+  /** The server's program. */
   readonly pid: number;
 }
 
-export interface Merchant {
-  readonly credentials: Credentials;
-  readonly id: number;
-}
-
-const peers = [
-  { name: 'Fastify + Drizzle', door: 'json', program: 'fastify', env: {} },
-  { name: 'Fastify + Drizzle, prepared', door: 'json', program: 'fastify', env: { PREPARED: '1' } },
-  { name: 'NestJS + TypeORM', door: 'json', program: 'nest', env: {} },
-  { name: 'grpc-js + Drizzle', door: 'grpc', program: 'grpc-js', env: {} },
-  { name: 'grpc-js + Drizzle, prepared', door: 'grpc', program: 'grpc-js', env: { PREPARED: '1' } },
-  { name: 'NestJS gRPC + TypeORM', door: 'grpc', program: 'nest', env: { GRPC: '1' } },
-] as const;
-
-/** A merchant of its own, so that the rows of each contender can be counted. */
-export async function createMerchant(databaseUrl: string, name: string): Promise<Merchant> {
-  const credentials = await createAccount(databaseUrl, name);
-  const sql = postgres(databaseUrl, { max: 1 });
-  const [row] = await sql`select id from merchants where client_id = ${credentials.clientId}`;
-  await sql.end();
-  return { credentials, id: Number(row?.id) };
-}
-
-/** Starts the gateway of this checkout on the database. */
-export async function startGateway(
+/** Starts the programs of the named contenders on an empty database, which gets the gateway's tables. */
+export async function startContenders(
+  cleanup: AsyncDisposableStack,
   databaseUrl: string,
-): Promise<{ server: RunningServer; http: number; grpc: number }> {
-  const server = await startServer(gatewayArguments, {
-    cwd: repository,
-    env: { PATH: process.env.PATH, DATABASE_URL: databaseUrl, HTTP_PORT: '0', GRPC_PORT: '0' },
-  });
-  const portOf = (address: unknown) => Number(String(address).split(':').at(-1));
-  return { server, http: portOf(server.ready.http_url), grpc: portOf(server.ready.grpc_address) };
-}
-
-/** Starts the gateway and every peer, all on one database. */
-export async function startContenders(databaseUrl: string, withPeers: boolean): Promise<Contender[]> {
-  const ours = await createMerchant(databaseUrl, 'Gateway');
-  const gateway = await startGateway(databaseUrl);
-  const own = { credentials: ours.credentials, merchantId: ours.id, pid: gateway.server.pid };
-  const contenders: Contender[] = [
-    { name: 'Gateway, JSON', door: 'json', port: gateway.http, ...own },
-    { name: 'Gateway, gRPC', door: 'grpc', port: gateway.grpc, ...own },
-  ];
-  for (const { name, door, program, env } of withPeers ? peers : []) {
-    const merchant = await createMerchant(databaseUrl, name);
-    const server = await startServer([`.build/${program}.js`], {
-      cwd: peersFolder,
-      env: {
-        ...{ PATH: process.env.PATH, NODE_ENV: 'production', DATABASE_URL: databaseUrl, ...env },
-        ...{ CLIENT_ID: merchant.credentials.clientId, CLIENT_SECRET: merchant.credentials.clientSecret },
-        ...{ MERCHANT_ID: String(merchant.id), PROTO_DIR: join(repository, 'proto'), PORT: String(await freePort()) },
-      },
+  names: readonly string[],
+): Promise<Contender[]> {
+  const merchant = await createMerchant(databaseUrl);
+  const contenders: Contender[] = [];
+  for (const { args, env, json, grpc } of programs) {
+    if (![json, grpc].some((name) => name !== undefined && names.includes(name))) continue;
+    const { pid, ready } = await startServer(cleanup, args, {
+      ...environment(databaseUrl),
+      NODE_ENV: 'production',
+      HTTP_PORT: '0',
+      GRPC_PORT: '0',
+      MERCHANT_ID: String(merchant.id),
+      CLIENT_ID: merchant.clientId,
+      CLIENT_SECRET: merchant.clientSecret,
+      ...env,
     });
-    contenders.push({
-      ...{ name, door, port: Number(server.ready.port), pid: server.pid },
-      ...{ credentials: merchant.credentials, merchantId: merchant.id },
-    });
+    const ports = { json: portIn(ready.http_url), grpc: portIn(ready.grpc_address) };
+    for (const protocol of ['json', 'grpc'] as const) {
+      const name = { json, grpc }[protocol];
+      if (name !== undefined) contenders.push({ name, protocol, databaseUrl, merchant, port: ports[protocol], pid });
+    }
   }
-  return contenders;
+  contenders.push({ name: 'pgbench', protocol: 'pgbench', databaseUrl, merchant, port: 0, pid: 0 });
+  return contenders.filter(({ name }) => names.includes(name));
 }
 
-/** Starts both doors of a server that does nothing but insert: what Node.js itself takes. */
-export async function startBareServer(databaseUrl: string, firstId: number): Promise<Contender[]> {
-  const { id: merchantId, credentials } = await createMerchant(databaseUrl, 'bare');
-  const { pid, ready } = await startServer(['apps/bench/src/bare-server.ts'], {
-    cwd: repository,
-    env: {
-      ...{ PATH: process.env.PATH, DATABASE_URL: databaseUrl },
-      ...{ MERCHANT_ID: String(merchantId), FIRST_ID: String(firstId) },
-    },
-  });
-  return [
-    { name: 'bare node:http', door: 'json', port: Number(ready.http), credentials, merchantId, pid },
-    { name: 'bare node:http2', door: 'grpc', port: Number(ready.http2), credentials, merchantId, pid },
-  ];
+/** Creates a merchant with the gateway's command, which also creates the tables. */
+export async function createMerchant(databaseUrl: string): Promise<Merchant> {
+  const args = [...argumentsOf('merchant'), 'create', '--name', 'Bench', '--json'];
+  const output = await run(process.execPath, args, { env: environment(databaseUrl), timeoutSeconds: 60 });
+  const { client_id: clientId, client_secret: clientSecret } = JSON.parse(output);
+  await using sql = connect(databaseUrl);
+  const [row] = await sql`select id from merchants where client_id = ${clientId}`;
+  return { id: Number(row?.id), clientId, clientSecret };
 }
 
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
-  });
+function environment(databaseUrl: string): NodeJS.ProcessEnv {
+  return { PATH: process.env.PATH, DATABASE_URL: databaseUrl };
+}
+
+function portIn(address: unknown): number {
+  return Number(/:(\d+)\/?$/.exec(String(address))?.[1]);
 }

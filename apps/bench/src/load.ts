@@ -1,42 +1,129 @@
-/** What one run of load came to. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Contender } from './contenders.ts';
+import { ifNew, insertFrom, order, rowExpressions } from './order.ts';
+import { isInstalled, run } from './programs.ts';
+
+/** How a contender is loaded. */
+export interface LoadOptions {
+  /** Calls in flight at a time. */
+  readonly concurrency: number;
+  readonly seconds: number;
+  /** gRPC only: calls a second on a fixed schedule. Absent: the next call follows a response. */
+  readonly rate?: number;
+  readonly signal: AbortSignal;
+}
+
+/** The argument of `sender.ts`. */
+export interface Load extends Omit<LoadOptions, 'signal'>, Omit<Contender, 'protocol'> {
+  readonly protocol: Exclude<Contender['protocol'], 'pgbench'>;
+  /** Part of every order_id, so that no two runs send the same order. */
+  readonly run: string;
+}
+
+/** What a run of load resulted in. Times are NaN where the tool does not report them. */
 export interface LoadResult {
-  /** Answers of success. */
-  readonly answers: number;
+  readonly created: number;
   readonly failed: number;
-  readonly durationMs: number;
+  readonly seconds: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
 }
 
-/** How a door is loaded. */
-export interface LoadOptions {
-  readonly port: number;
-  /** Calls under way at a time. */
-  readonly concurrency: number;
-  readonly seconds: number;
-  /** Part of every order_id, so that no two runs send the same order. */
-  readonly run: string;
-  readonly credentials: { readonly clientId: string; readonly clientSecret: string };
+/** What a load program may take beyond its seconds: its start, and the last responses. */
+const extraSeconds = 30;
+/** Slower responses count as failed; the gateway's own deadline is shorter. */
+const wrkTimeoutSeconds = 10;
+const pgbenchClients = 32;
+const hasWrk = await isInstalled('wrk');
+
+/** Which programs send the load. */
+export const senders = `JSON by ${hasWrk ? 'wrk' : 'undici, as wrk is not installed'}, gRPC by node:http2`;
+
+let runs = 0;
+
+/** Loads a contender with new orders for some seconds. */
+export async function sendLoad(contender: Contender, options: LoadOptions): Promise<LoadResult> {
+  const { protocol } = contender;
+  runs += 1;
+  if (protocol === 'pgbench') return sendByPgbench(contender, options);
+  if (protocol === 'json' && hasWrk) return sendByWrk(contender, options);
+  const { signal: _, ...rest } = options;
+  const load: Load = { ...rest, ...contender, protocol, run: `r${runs}` };
+  const args = [join(import.meta.dirname, 'sender.ts'), JSON.stringify(load)];
+  return lastJsonLine(await run(process.execPath, args, limits(options)));
 }
 
-/** A sender on a schedule begins this long before it counts: its own start would be measured, and the calls that it held up. */
-export const settlingSeconds = 2;
+async function sendByWrk({ port, merchant }: Contender, options: LoadOptions): Promise<LoadResult> {
+  const { concurrency, seconds } = options;
+  const threads = Math.min(concurrency, availableParallelism(), 2);
+  const script = join(import.meta.dirname, 'order.lua');
+  const args = [
+    '-t',
+    threads,
+    '-c',
+    concurrency,
+    '-d',
+    seconds,
+    '--timeout',
+    wrkTimeoutSeconds,
+    '-s',
+    script,
+    `http://127.0.0.1:${port}`,
+  ];
+  const env = {
+    PATH: process.env.PATH,
+    BENCH_RUN: `r${runs}`,
+    BENCH_BODY: JSON.stringify({ ...order, order_id: 'ORDER_ID' }),
+    BENCH_CLIENT_ID: merchant.clientId,
+    BENCH_CLIENT_SECRET: merchant.clientSecret,
+  };
+  return lastJsonLine(await run('wrk', args.map(String), { ...limits(options), env }));
+}
 
-/** The last line of a program's output that is JSON. Throws where there is none: the program failed. */
-export function resultIn(output: string): LoadResult {
+const pgbenchRow = rowExpressions({
+  merchantId: ':merchant',
+  serviceOrderId: ':id',
+  orderToken: 'gen_random_uuid()::text',
+  orderId: "'pgbench-' || :id",
+});
+/** One insert a transaction. Ids ascend, as a service's do. */
+const pgbenchScript = `\\set n :n + 1
+\\set id :first + :client_id * 100000000 + :n
+${insertFrom(`values (${pgbenchRow})`)} ${ifNew};
+`;
+
+async function sendByPgbench({ databaseUrl, merchant }: Contender, options: LoadOptions): Promise<LoadResult> {
+  const { seconds } = options;
+  const folder = await mkdtemp(join(tmpdir(), 'bench-pgbench-'));
+  try {
+    const script = join(folder, 'order.sql');
+    await writeFile(script, pgbenchScript);
+    const threads = Math.min(availableParallelism(), 2);
+    const variables = { merchant: merchant.id, n: 0, first: runs * 10_000_000_000 };
+    const args = [
+      ...['-n', '-M', 'prepared', '-c', pgbenchClients, '-j', threads, '-T', seconds, '-f', script],
+      ...Object.entries(variables).flatMap(([name, value]) => ['-D', `${name}=${value}`]),
+      databaseUrl,
+    ];
+    const output = await run('pgbench', args.map(String), limits(options));
+    const number = (pattern: RegExp) => Number(pattern.exec(output)?.[1] ?? Number.NaN);
+    const created = number(/actually processed: (\d+)/);
+    const took = created / number(/tps = ([\d.]+)/);
+    const failed = number(/failed transactions: (\d+)/);
+    return { created, failed, seconds: took, p50Ms: Number.NaN, p99Ms: Number.NaN };
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+function limits({ seconds, signal }: LoadOptions): { timeoutSeconds: number; signal: AbortSignal } {
+  return { timeoutSeconds: seconds + extraSeconds, signal };
+}
+
+function lastJsonLine(output: string): LoadResult {
   const line = output.split('\n').findLast((line) => line.startsWith('{'));
-  if (line === undefined) throw new Error(`no result in:\n${output}`);
-  return JSON.parse(line) as LoadResult;
-}
-
-/** A percentile of sorted numbers, by the nearest rank. */
-export function percentile(sorted: ArrayLike<number>, percent: number): number {
-  return sorted[Math.max(0, Math.ceil((sorted.length * percent) / 100) - 1)] ?? 0;
-}
-
-export function median(numbers: readonly number[]): number {
-  const sorted = [...numbers].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  const upper = sorted[middle] ?? 0;
-  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? 0) + upper) / 2;
+  if (line === undefined) throw new Error(`The load program printed no result:\n${output}`);
+  return JSON.parse(line);
 }

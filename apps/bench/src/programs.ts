@@ -1,78 +1,62 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 
-const readyLimitMs = 60_000;
+const startLimitMs = 60_000;
+const stopLimitMs = 10_000;
 
-/** A server that was started for the bench. */
-export interface RunningServer {
-  readonly pid: number;
-  /** What its ready line says. */
-  readonly ready: Readonly<Record<string, unknown>>;
-  stop(): Promise<void>;
-}
-
-const started = new Set<ChildProcess>();
-
-/** Starts a Node.js program and waits until one of its lines is JSON whose `msg` is `ready`. */
+/**
+ * Starts a Node.js program and returns its JSON line with `"msg":"ready"`. The program is stopped with `cleanup`. Throws
+ * with the end of its standard error if it exits before or is not ready in a minute.
+ */
 export async function startServer(
+  cleanup: AsyncDisposableStack,
   args: readonly string[],
-  options: { readonly cwd: string; readonly env: NodeJS.ProcessEnv },
-): Promise<RunningServer> {
-  const child = spawn(process.execPath, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
-  started.add(child);
+  env: NodeJS.ProcessEnv,
+): Promise<{ readonly pid: number; readonly ready: Readonly<Record<string, unknown>> }> {
+  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  cleanup.defer(() => stop(child));
   let errors = '';
-  child.stderr.on('data', (piece) => {
-    errors = `${errors}${piece}`.slice(-4_000);
+  child.stderr.on('data', (chunk) => {
+    errors = `${errors}${chunk}`.slice(-4_000);
   });
-  const ready = await new Promise<Record<string, unknown>>((resolve, reject) => {
-    const patience = setTimeout(() => reject(new Error(`${args[0]} is not ready: ${errors}`)), readyLimitMs);
-    child.once('exit', (code) => reject(new Error(`${args[0]} ended with ${code}: ${errors}`)));
-    const lines = createInterface(child.stdout).on('line', (line) => {
-      const said = line.startsWith('{') ? (JSON.parse(line) as Record<string, unknown>) : {};
-      if (said.msg !== 'ready') return;
-      clearTimeout(patience);
-      // From here on its lines are thrown away unread: reading them would be measured too.
-      lines.close();
-      child.stdout.resume();
-      resolve(said);
-    });
-  });
-  return { pid: child.pid ?? 0, ready, stop: () => stop(child) };
-}
-
-/** Stops whatever this module started and is still there. */
-export async function stopServers(): Promise<void> {
-  await Promise.all([...started].map(stop));
+  const limit = AbortSignal.timeout(startLimitMs);
+  try {
+    for await (const line of createInterface({ input: child.stdout, signal: limit })) {
+      const message = line.startsWith('{') ? JSON.parse(line) : {};
+      if (message.msg === 'ready') return { pid: child.pid ?? 0, ready: message };
+    }
+  } finally {
+    // Later lines are dropped unread, as parsing them would take CPU from the measurement.
+    child.stdout.resume();
+  }
+  throw new Error(`${args.at(-1)} did not become ready: ${errors}`);
 }
 
 async function stop(child: ChildProcess): Promise<void> {
-  started.delete(child);
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exited = once(child, 'exit');
   child.kill('SIGTERM');
-  const patience = setTimeout(() => child.kill('SIGKILL'), 8_000);
+  await Promise.race([exited, sleep(stopLimitMs, undefined, { ref: false })]);
+  child.kill('SIGKILL');
   await exited;
-  clearTimeout(patience);
 }
 
-/** Runs a program to its end and gives what it wrote to standard output. */
-export function runProgram(
+/** Runs a program to its end and returns its standard output. Throws if it fails or exceeds its time. */
+export async function run(
   file: string,
   args: readonly string[],
-  options: { readonly cwd?: string; readonly env?: NodeJS.ProcessEnv } = {},
+  { timeoutSeconds, ...options }: { env?: NodeJS.ProcessEnv; timeoutSeconds: number; signal?: AbortSignal },
 ): Promise<string> {
-  return new Promise((resolve, reject) => {
-    execFile(file, [...args], { ...options, maxBuffer: 64 * 1_024 * 1_024 }, (error, stdout, stderr) => {
-      if (error) reject(new Error(`${file} failed: ${error.message}\n${stderr.slice(-2_000)}`));
-      else resolve(stdout);
-    });
-  });
+  const { stdout } = await promisify(execFile)(file, args, { ...options, timeout: timeoutSeconds * 1_000 });
+  return stdout;
 }
 
-/** Whether a program is on the machine. */
+/** Whether a program is in the PATH. */
 export async function isInstalled(program: string): Promise<boolean> {
-  return runProgram('sh', ['-c', `command -v ${program}`]).then(
+  return run('sh', ['-c', `command -v ${program}`], { timeoutSeconds: 10 }).then(
     () => true,
     () => false,
   );

@@ -1,36 +1,50 @@
 import { expect, test } from 'vitest';
-import { chartOf, type Report, tableOf } from './report.ts';
-import { runRounds } from './rounds.ts';
+import type { Run } from './measure.ts';
+import { reportOf } from './report.ts';
+import { median } from './sections.ts';
 
-const report: Report = {
-  ...{ date: '2026-11-20', machine: '2 x CPU', senders: ['wrk'], rounds: 3, seconds: 8, facts: {} },
-  standings: [
-    { name: 'Gateway, JSON', ordersPerSecond: 15_000, p50Ms: 4, p99Ms: 9.25, failed: 0 },
-    { name: 'pgbench', ordersPerSecond: 10_000, p50Ms: Number.NaN, p99Ms: Number.NaN, failed: 0 },
-  ],
+const run: Run = {
+  ...{ ordersPerSecond: 15_000, p50Ms: 4, p99Ms: 9.25, failed: 1, stored: 120_000 },
+  ...{
+    cpuMicroseconds: 60.4,
+    databaseCpuMicroseconds: 30,
+    senderCpuMicroseconds: 40,
+    memoryMib: [100, 101, 102, 103, 110, 120, 130, 140],
+  },
+};
+const pgbench: Run = {
+  ...{ ordersPerSecond: 10_000, p50Ms: Number.NaN, p99Ms: Number.NaN, failed: 0, stored: 80_000 },
+  ...{ cpuMicroseconds: Number.NaN, databaseCpuMicroseconds: 200, senderCpuMicroseconds: 20, memoryMib: [Number.NaN] },
 };
 
-test('tells every rate as a multiple of what pgbench does', () => {
-  expect(tableOf(report).split('\n')).toEqual([
-    '|               | orders/s | x pgbench | median ms | p99 ms | failed |',
-    '| ------------- | -------: | --------: | --------: | -----: | -----: |',
-    '| Gateway, JSON |   15,000 |      1.50 |      4.00 |    9.3 |      0 |',
-    '| pgbench       |   10,000 |      1.00 |           |        |      0 |',
-  ]);
+test('the median is the middle of an odd number of figures, else the mean of the two in the middle', () => {
+  expect(median([3, 1, 2])).toBe(2);
+  expect(median([4, 1, 3, 2])).toBe(2.5);
+  expect(median([])).toBe(Number.NaN);
 });
 
-test('draws a bar for each, with date and machine', () => {
-  const chart = chartOf(report);
-  expect(chart.match(/<rect /g)?.length).toBe(2);
-  expect(chart).toContain('2026-11-20, 2 x CPU; medians of 3 interleaved rounds of 8 s');
-});
-
-test('interleaves the rounds, begins each with another contender, and takes medians', async () => {
-  const order: string[] = [];
-  const standings = await runRounds([{ name: 'a' }, { name: 'b' }], 3, async ({ name }, round) => {
-    order.push(name);
-    return { answers: (round + 1) * 100, failed: round, durationMs: 1_000, p50Ms: 1, p99Ms: 2 };
+test('a section is reported as Markdown tables with medians and ratios', () => {
+  const slower = { ...run, ordersPerSecond: 13_000 };
+  const report = reportOf({
+    ...{
+      title: '64 callers',
+      rounds: 2,
+      seconds: 8,
+      concurrency: 64,
+      runs: { gateway: [run, slower], pgbench: [pgbench] },
+    },
+    ratios: [{ metric: 'ordersPerSecond', of: 'gateway', to: 'pgbench', median: 1.4 }],
   });
-  expect(order.join('')).toBe('abbaab');
-  expect(standings[0]).toEqual({ name: 'a', ordersPerSecond: 200, p50Ms: 1, p99Ms: 2, failed: 3 });
+  expect(report.split('\n')).toEqual([
+    '64 callers: medians of 2 interleaved rounds of 8 s',
+    '',
+    '|         | orders/s | CPU µs/order | database CPU µs/order | sender CPU µs/order | median ms | p99 ms | MiB, first to last quarter | failed |',
+    '| ------- | -------: | -----------: | --------------------: | ------------------: | --------: | -----: | -------------------------: | -----: |',
+    '| gateway |   14,000 |           60 |                    30 |                  40 |      4.00 |    9.3 |                 102 to 125 |      2 |',
+    '| pgbench |   10,000 |              |                   200 |                  20 |           |        |                            |      0 |',
+    '',
+    '| ratio                        | median |',
+    '| ---------------------------- | -----: |',
+    '| orders/s, gateway to pgbench |   1.40 |',
+  ]);
 });

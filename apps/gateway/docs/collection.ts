@@ -1,23 +1,28 @@
 import { failures } from '@gateway/domain/failure';
-import { type FilledCall, fillCall } from 'harness/fixtures/fill-call';
-import type { Fixture, FixtureCall } from 'harness/fixtures/fixture';
-import { fixturesFolder, loadFixtures } from 'harness/fixtures/load-fixtures';
+import { type FilledCall, fillCall } from '@gateway/fixtures/fill-call';
+import type { Fixture, FixtureCall } from '@gateway/fixtures/fixture';
+import { loadFixtures } from '@gateway/fixtures/load-fixtures';
 
-// The format is Postman's Collection 2.1, which Bruno, Insomnia and Hoppscotch import too.
+// Postman's Collection 2.1, which Bruno, Insomnia and Hoppscotch import too.
 const schema = 'https://schema.getpostman.com/json/collection/v2.1.0/collection.json';
 
-/** A body larger than this is not for people to read, and a promise with more calls than this not for them to make. */
+/** Fixtures with larger bodies or more calls are not for people to send by hand. */
 const bodyBytesMax = 4_096;
 const callsMax = 3;
 
 const description =
-  'Every promise of POST /order that can be made by hand, out of the fixtures. Set base_url, client_id and client_secret. ' +
-  'Orders are named after run: set it to another text to begin again with new orders.';
+  'Begins with the example of the interface. The other requests are the fixtures that can be sent by hand. Set base_url, ' +
+  'client_id and client_secret. The order_ids begin with run: change it to start again with new orders.';
 
-/** docs/postman-collection.json, made from the fixtures. */
+/** The text of docs/postman-collection.json, made from the fixtures. */
 export async function collection(): Promise<string> {
-  const { fixtures, validOrder } = await loadFixtures(fixturesFolder);
-  const folders = Map.groupBy(fixtures.filter(isForPeople), ({ file }) => file.split('-', 1)[0] ?? '');
+  const { fixtures, validOrder } = await loadFixtures();
+  const forPeople = fixtures.filter(isForPeople);
+  const itemsOfAll = (some: readonly Fixture[]) => some.flatMap((fixture) => itemsOf(fixture, validOrder));
+  const { interface: ofInterface = [], ...others } = Object.groupBy(
+    forPeople,
+    ({ file }) => file.split('-', 1)[0] ?? '',
+  );
   const made = {
     info: { name: 'Order gateway', description, schema },
     variable: Object.entries({
@@ -27,17 +32,14 @@ export async function collection(): Promise<string> {
       run: 'run-1',
     }).map(([key, value]) => ({ key, value })),
     item: [
-      ...[...folders].map(([name, ofFolder]) => ({
-        name,
-        item: ofFolder.flatMap((fixture) => itemsOf(fixture, validOrder)),
-      })),
-      lookUpItem(),
+      { name: 'interface', item: [...itemsOfAll(ofInterface), lookUpItem()] },
+      ...Object.entries(others).map(([name, some = []]) => ({ name, item: itemsOfAll(some) })),
     ],
   };
   return `${JSON.stringify(made, null, 1)}\n`;
 }
 
-/** Whether every call goes through the JSON door with the one merchant, in text without anything to be computed. */
+/** Whether every call is a JSON request of the one merchant, as text without computed values. */
 function isForPeople({ calls }: Fixture): boolean {
   if (calls.length > callsMax) return false;
   return calls.every((call) => {
@@ -45,7 +47,7 @@ function isForPeople({ calls }: Fixture): boolean {
     const computed = /\{\{(?!order_id\}\}|members\}\}|client_id\}\}|client_secret\}\})/.test(text);
     const { content } = call;
     const padded = content.kind === 'order' && content.padToBytes !== undefined;
-    const sent = call.doors.includes('json') && (call.via ?? 'json') === 'json';
+    const sent = call.protocols.includes('json') && (call.via ?? 'json') === 'json';
     return sent && call.merchant === 'first' && !computed && !padded && content.kind !== 'latin1';
   });
 }
@@ -58,17 +60,14 @@ function itemsOf(fixture: Fixture, validOrder: Readonly<Record<string, unknown>>
   }));
   if (filled.some(({ outgoing }) => (outgoing.bytes?.length ?? 0) > bodyBytesMax)) return [];
   return filled.map(({ call, ...rest }, index) => {
-    const place = filled.length === 1 ? '' : ` (${index + 1} of ${filled.length})`;
-    return itemOf(`${fixture.name}${place}`, call, rest);
+    const number = filled.length === 1 ? '' : ` (${index + 1} of ${filled.length})`;
+    return itemOf(`${fixture.name}${number}`, call, rest);
   });
 }
 
 function itemOf(name: string, { path, method }: FixtureCall, { outgoing, expect }: FilledCall) {
   const { bytes, headers } = outgoing;
-  const status = expect.json?.status ?? 0;
-  const code = Object.hasOwn(failures, expect.outcome)
-    ? [`pm.expect(pm.response.json().code).to.eql('${expect.outcome}');`]
-    : [];
+  const isError = Object.hasOwn(failures, expect.outcome);
   return {
     name,
     request: {
@@ -77,20 +76,10 @@ function itemOf(name: string, { path, method }: FixtureCall, { outgoing, expect 
       header: Object.entries(headers).map(([key, value]) => ({ key, value })),
       ...(bytes === undefined ? {} : { body: { mode: 'raw', raw: Buffer.from(bytes).toString() } }),
     },
-    event: [
-      {
-        listen: 'test',
-        script: {
-          type: 'text/javascript',
-          exec: [
-            `pm.test('${expect.outcome}', () => {`,
-            `  pm.response.to.have.status(${status});`,
-            ...code.map((line) => `  ${line}`),
-            '});',
-          ],
-        },
-      },
-    ],
+    event: check(expect.outcome, [
+      `pm.response.to.have.status(${expect.json?.status ?? 0});`,
+      ...(isError ? [`pm.expect(pm.response.json().code).to.eql('${expect.outcome}');`] : []),
+    ]),
   };
 }
 
@@ -100,5 +89,15 @@ function lookUpItem() {
     { key: 'x-client-secret', value: '{{client_secret}}' },
   ];
   const url = '{{base_url}}/order/{{run}}-interface-example-in-full';
-  return { name: 'look the order of the interface’s example up', request: { method: 'GET', url, header } };
+  return {
+    name: 'the order of the interface’s example can be looked up',
+    request: { method: 'GET', url, header },
+    event: check('ok', ['pm.response.to.have.status(200);']),
+  };
+}
+
+/** Postman's form of a test with some statements. */
+function check(name: string, statements: readonly string[]) {
+  const exec = [`pm.test('${name}', () => {`, ...statements.map((statement) => `  ${statement}`), '});'];
+  return [{ listen: 'test', script: { type: 'text/javascript', exec } }];
 }

@@ -1,7 +1,7 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
-import { validOrderInput } from '@gateway/domain/testing/order-fields';
-import { type Seeded, seededAt } from 'harness/load/seeded';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { type Seeded, seededAt } from '@gateway/fixtures/seeded';
 import { orderMessage } from '../test/running-gateway.ts';
 
 /** Bytes that parsers stumble over: JSON's and protobuf's own, and the edges of UTF-8. */

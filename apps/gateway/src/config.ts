@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
+import { defaultDataDir } from '@gateway/dev-postgres';
 import { type CheckoutTemplate, parseCheckoutTemplate } from '@gateway/domain/checkout-link';
 import { isClientId } from '@gateway/domain/credentials';
 import { type BaseUrl, parseBaseUrl } from '@gateway/domain/payment-link';
-import { usualDataDir } from '@gateway/postgres/embedded-cluster';
 
 export interface Config {
   /** The address that both listeners bind, or a name of it. */
@@ -66,7 +66,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       'must be an absolute http or https URL without query or fragment, with only letters, digits and -._~/ in its path',
     ),
     databaseUrl: read('DATABASE_URL', undefined, parseDatabaseUrl, 'must be a postgres:// URL'),
-    dataDir: read('DATA_DIR', usualDataDir, (text) => resolve(text), ''),
+    dataDir: read('DATA_DIR', defaultDataDir, (text) => resolve(text), ''),
     rateLimit: read('RATE_LIMIT', undefined, parseRate, 'must be a whole number from 1 to 1000000'),
     checkoutTemplate: read(
       'CHECKOUT_URL',

@@ -1,4 +1,4 @@
-import { type Outage, startEmbeddedPostgres } from '@gateway/postgres/embedded-postgres';
+import { startDevPostgres } from '@gateway/dev-postgres';
 import { migrateDatabase } from '@gateway/postgres/migrate';
 import type { Config } from './config.ts';
 import type { Logger } from './logger.ts';
@@ -29,19 +29,12 @@ export async function openDatabase(
 }
 
 async function openEmbedded(dataDir: string, logger: Logger | undefined): Promise<Database> {
-  const onOutage = (outage: Outage) => logger && logOutage(logger, outage);
   try {
-    const { url, stop } = await startEmbeddedPostgres({ dataDir, onOutage });
+    const { url, stop } = await startDevPostgres({ dataDir, logger });
     return { url, embedded: true, close: stop };
   } catch (error) {
     throw new StartError(`The embedded PostgreSQL did not start: ${messageOf(error)}`);
   }
-}
-
-function logOutage(logger: Logger, outage: Outage): void {
-  if (outage.kind === 'lost') logger.error('embedded PostgreSQL exited, restarting');
-  else if (outage.kind === 'restarted') logger.info({ pid: outage.pid }, 'embedded PostgreSQL restarted');
-  else logger.error({ err: outage.fault }, 'embedded PostgreSQL did not restart');
 }
 
 function external(url: string): Database {

@@ -1,8 +1,8 @@
 import type { RandomBytes } from '@gateway/domain/base62';
 import type { CheckoutTemplate } from '@gateway/domain/checkout-link';
-import type { ServiceOrderIds } from '@gateway/domain/order-id';
 import type { OrderStore } from '@gateway/domain/order-store';
 import type { BaseUrl } from '@gateway/domain/payment-link';
+import type { ServiceOrderIds } from '@gateway/domain/service-order-id';
 import type { Authenticate } from './auth/authenticate.ts';
 import type { RateLimit } from './auth/rate-limit.ts';
 import type { Logger } from './logger.ts';

@@ -1,10 +1,11 @@
 import { lookup } from 'node:dns/promises';
 import { isIPv6 } from 'node:net';
-import { createServiceOrderIds } from '@gateway/domain/order-id';
 import { type BaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
-import { openClientDirectory } from '@gateway/postgres/client-directory';
+import { createServiceOrderIds } from '@gateway/domain/service-order-id';
+import { createConnectionEvents } from '@gateway/postgres/client';
+import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
+import { openOrderIds } from '@gateway/postgres/order-ids';
 import { openOrderStore } from '@gateway/postgres/order-store';
-import { openServiceOrderIdBlocks } from '@gateway/postgres/service-order-id-blocks';
 import { createAuthenticate } from './auth/authenticate.ts';
 import { createRateLimit } from './auth/rate-limit.ts';
 import type { Config } from './config.ts';
@@ -29,7 +30,7 @@ export interface Gateway {
 /** The configuration, with the URL of a running database. */
 export type GatewayConfig = Omit<Config, 'dataDir'> & {
   readonly databaseUrl: string;
-  /** Absent: the order store's own bound. */
+  /** Orders that may wait for their batch; absent: the order store's own bound. */
   readonly ordersWaitingMax?: number | undefined;
 };
 
@@ -37,21 +38,25 @@ export type GatewayConfig = Omit<Config, 'dataDir'> & {
 export async function openGateway(config: GatewayConfig, logger: Logger): Promise<Gateway> {
   const address = await addressOf(config.host);
   const host = isIPv6(address) ? `[${address}]` : address;
-  const blocks = openServiceOrderIdBlocks(config.databaseUrl);
-  const directory = openClientDirectory(config.databaseUrl);
-  const { ordersWaitingMax: waitingMax } = config;
-  const store = openOrderStore({ url: config.databaseUrl, ...(waitingMax === undefined ? {} : { waitingMax }) });
+  const connectionEvents = createConnectionEvents((change) => {
+    if (change.kind === 'lost') logger.error({ reason: change.reason }, 'database lost');
+    else logger.error('database back');
+  });
+  const database = { url: config.databaseUrl, connectionEvents };
+  const orderIds = openOrderIds(database);
+  const directory = openMerchantDirectory(database);
+  const store = openOrderStore({ ...database, waitingMax: config.ordersWaitingMax });
   let baseUrl = config.baseUrl ?? ownBaseUrl(host, config.httpPort);
   const deps: GatewayDeps = {
     store,
-    serviceOrderIds: createServiceOrderIds(blocks.reserve),
+    serviceOrderIds: createServiceOrderIds(orderIds.reserve),
     randomBytes: createRandomBytes(),
     now: Date.now,
     authenticate: createAuthenticate({ directory, now: Date.now, monotonicNow }),
     rateLimit:
       config.rateLimit === undefined ? undefined : createRateLimit({ callsPerSecond: config.rateLimit, monotonicNow }),
     baseUrl: () => baseUrl,
-    isReady: () => blocks.isReachable(),
+    isReady: () => orderIds.isReachable(),
     checkoutTemplate: config.checkoutTemplate,
     checkoutClients: config.checkoutClients,
     logger,
@@ -61,7 +66,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
   const grpc = createGrpcServer(deps, services);
   const close = async () => {
     await Promise.all([http.close(), grpc.close()]);
-    await Promise.all([store.close(), directory.close(), blocks.close()]);
+    await Promise.all([store.close(), directory.close(), orderIds.close()]);
   };
   try {
     const httpPort = await bound('HTTP_PORT', { address, port: config.httpPort }, http.listen);

@@ -1,13 +1,14 @@
+import { fstatSync, writeFileSync } from 'node:fs';
 import pino, { type DestinationStream, type Logger } from 'pino';
 
 export type { Logger } from 'pino';
 
-/** Lines are written in chunks of this size, or after {@link writeEveryMs}: one write a line would cost more than a call. */
-const chunkBytes = 8_192;
+/** Lines are written in chunks of this length, or after {@link writeEveryMs}: a write for each would cost more than a call. */
+const chunkLength = 8_192;
 
 const writeEveryMs = 100;
 
-/** Lines that may wait where nobody reads standard output; more are dropped, and the gateway goes on. */
+/** Bytes that may wait where nobody reads standard output; more are dropped, and the gateway goes on. */
 const bufferedBytesMax = 8_388_608;
 
 /** How long the end of the process waits for a reader of standard output. */
@@ -29,25 +30,54 @@ export function flushLogger(logger: Logger): Promise<void> {
   });
 }
 
-/** Standard output, which neither stops the gateway nor ends it: lines that it does not take are lost, which is said once. */
-function standardOutput(): DestinationStream {
-  const destination = pino.destination({
-    dest: 1,
-    sync: false,
-    minLength: chunkBytes,
-    periodicFlush: writeEveryMs,
-    maxLength: bufferedBytesMax,
-  });
+/**
+ * Standard output in chunks. pino's own destination writes in a thread, which a reader that has stopped blocks, and with it the
+ * end of the process.
+ */
+function standardOutput() {
+  const output = openOutput();
+  let lines = '';
+  const writeLines = () => {
+    if (lines !== '') output(lines);
+    lines = '';
+  };
+  setInterval(writeLines, writeEveryMs).unref();
+  return {
+    write(line: string) {
+      lines += line;
+      if (lines.length >= chunkLength) writeLines();
+    },
+    flush(done: () => void) {
+      writeLines();
+      process.stdout.write('', done);
+    },
+  };
+}
+
+/** Neither stops the gateway nor ends it: lines that standard output does not take are lost, which is reported once. */
+function openOutput(): (lines: string) => void {
   // Where standard error is gone too, as with a closed terminal, nobody can be warned.
   process.stderr.on('error', () => {});
   let isReported = false;
-  const reportLoss = (reason: string) => {
-    if (!isReported) process.stderr.write(`log lines are lost: ${reason}\n`);
+  const reportLoss = (reason: unknown) => {
+    if (!isReported) process.stderr.write(`log lines are lost: ${reason instanceof Error ? reason.message : reason}\n`);
     isReported = true;
   };
-  destination.on('error', (error: Error) => reportLoss(error.message));
-  destination.on('drop', () => reportLoss('nobody reads them'));
-  return destination;
+  // A file takes lines again once its disk has room; Node.js's stream of one does not.
+  if (fstatSync(1).isFile()) {
+    return (lines) => {
+      try {
+        writeFileSync(1, lines);
+      } catch (error) {
+        reportLoss(error);
+      }
+    };
+  }
+  process.stdout.on('error', reportLoss);
+  return (lines) => {
+    if (process.stdout.writableLength < bufferedBytesMax) process.stdout.write(lines);
+    else reportLoss('nobody reads them');
+  };
 }
 
 /** Messages of other errors may hold values of a request. */

@@ -1,4 +1,5 @@
-import { demoBanner, keepDemoMerchant } from './cli/demo-merchant.ts';
+import { pathPrefixOf } from '@gateway/domain/payment-link';
+import { createDemoOrder, demoBanner, findOrCreateDemoMerchant } from './cli/demo-merchant.ts';
 import { type Config, readConfig, startUsage } from './config.ts';
 import { openDatabase } from './database.ts';
 import { openGateway } from './gateway.ts';
@@ -32,14 +33,17 @@ await run(async () => {
     },
     'ready',
   );
-  if (demoMerchant !== undefined) process.stderr.write(demoBanner(demoMerchant, gateway.baseUrl));
+  if (demoMerchant === undefined) return;
+  const url = `http://${gateway.host}:${gateway.httpPort}${pathPrefixOf(gateway.baseUrl)}`;
+  const paymentLink = await createDemoOrder(url, demoMerchant);
+  process.stderr.write(demoBanner(demoMerchant, gateway.baseUrl, paymentLink));
 });
 
 async function open(config: Config, logger: Logger) {
   const database = await openDatabase(config, logger);
   try {
     // Before the ports open: after "ready" nothing but a signal ends the process.
-    const demoMerchant = database.embedded ? await keepDemoMerchant(database.url, config.dataDir) : undefined;
+    const demoMerchant = database.embedded ? await findOrCreateDemoMerchant(database.url, config.dataDir) : undefined;
     const gateway = await openGateway({ ...config, databaseUrl: database.url }, logger);
     return { database, demoMerchant, gateway };
   } catch (error) {

@@ -6,10 +6,11 @@ import { promisify } from 'node:util';
 import { checksumOf } from '@gateway/domain/order-checksum';
 import { parseOrder } from '@gateway/domain/parse-order';
 import { beforeAll, expect, test } from 'vitest';
+import { leftOut } from '../../../tools/left-out.ts';
 
 const secret = 'sk_ThisSecretIsOnlyAnExampleForTheDocumentation0';
 
-/** How each example is run, by the language of its block. */
+/** The command and file name for each language. */
 const runners: Readonly<Record<string, { readonly command: string; readonly file: string }>> = {
   sh: { command: 'sh', file: 'example.sh' },
   js: { command: process.execPath, file: 'example.mjs' },
@@ -36,7 +37,7 @@ function checksumWith(change: object): string {
   return checksumOf(parsed.value, secret);
 }
 
-/** What a program prints; `undefined` where its language is not on this machine. */
+/** Returns what a program prints, or `undefined` if its language is not installed. */
 async function outputOf(
   { command, file }: { command: string; file: string },
   code: string,
@@ -54,11 +55,11 @@ async function outputOf(
   }
 }
 
-test('the worked example is what the gateway computes', () => {
+test('docs/checksum.md: the worked example has the checksum that the gateway computes', () => {
   expect(statedChecksum()).toBe(checksumWith({}));
 });
 
-test('every test vector is what the gateway computes', () => {
+test('docs/checksum.md: every test vector has the checksum that the gateway computes', () => {
   const vectors = blocksOf('jsonl')
     .join('')
     .trim()
@@ -68,12 +69,12 @@ test('every test vector is what the gateway computes', () => {
   for (const { change, checksum } of vectors) expect([change, checksumWith(change)]).toEqual([change, checksum]);
 });
 
-test('every example prints the checksum, in each language that is on this machine: openssl and Node.js at least', async () => {
+test('docs/checksum.md: every example in an installed language prints the checksum', async () => {
   const ran: string[] = [];
   for (const [language, runner] of Object.entries(runners)) {
     const output = await outputOf(runner, blocksOf(language)[0] ?? '');
     if (output === undefined) {
-      process.stdout.write(`not run: the example in ${language}, as ${runner.command} is not on this machine\n`);
+      leftOut(`the checksum example in ${language}`, `${runner.command} is not installed`);
       continue;
     }
     expect([language, output]).toEqual([language, statedChecksum()]);

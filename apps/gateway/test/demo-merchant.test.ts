@@ -1,25 +1,62 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { migrateDatabase } from '@gateway/postgres/migrate';
-import { startThrowawayPostgres } from '@gateway/postgres/testing/throwaway-postgres';
-import { expect, test } from 'vitest';
-import { keepDemoMerchant } from '../src/cli/demo-merchant.ts';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createDemoOrder, demoBanner, findOrCreateDemoMerchant } from '../src/cli/demo-merchant.ts';
+import { type RunningGateway, runGateway } from './running-gateway.ts';
+
+let gateway: RunningGateway;
+let dataDir: string;
+beforeAll(async () => {
+  gateway = await runGateway();
+});
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'demo-merchant-'));
+  return () => rm(dataDir, { recursive: true });
+});
+afterAll(() => gateway?.close());
 
 test('first starts at once agree on one demo merchant, which later starts find', async () => {
-  const database = await startThrowawayPostgres();
-  const dataDir = await mkdtemp(join(tmpdir(), 'demo-merchant-'));
-  try {
-    await migrateDatabase(database.url);
-    const [first, second] = await Promise.all([
-      keepDemoMerchant(database.url, dataDir),
-      keepDemoMerchant(database.url, dataDir),
-    ]);
-    expect(second).toEqual(first);
-    expect(await keepDemoMerchant(database.url, dataDir)).toEqual(first);
-    expect(await readdir(dataDir)).toEqual(['demo-merchant.json']);
-  } finally {
-    await database.stop();
-    await rm(dataDir, { recursive: true });
+  const [first, second] = await Promise.all([
+    findOrCreateDemoMerchant(gateway.databaseUrl, dataDir),
+    findOrCreateDemoMerchant(gateway.databaseUrl, dataDir),
+  ]);
+  expect(second).toEqual(first);
+  expect(await findOrCreateDemoMerchant(gateway.databaseUrl, dataDir)).toEqual(first);
+  expect(await readdir(dataDir)).toEqual(['demo-merchant.json']);
+});
+
+test.each([
+  ['no JSON', 'x'],
+  ['the merchant of another database', '{"clientId":"app_000000000000000000000000","clientSecret":"sk_x"}'],
+])('a file with %s is replaced', async (_, content) => {
+  await writeFile(join(dataDir, 'demo-merchant.json'), content);
+  const created = await findOrCreateDemoMerchant(gateway.databaseUrl, dataDir);
+  expect(await findOrCreateDemoMerchant(gateway.databaseUrl, dataDir)).toEqual(created);
+  expect(await createDemoOrder(gateway.url, created)).toContain('/payment/');
+});
+
+test('a folder instead of the file is reported in one sentence', async () => {
+  await mkdir(join(dataDir, 'demo-merchant.json'));
+  await expect(findOrCreateDemoMerchant(gateway.databaseUrl, dataDir)).rejects.toThrow(
+    `The demo merchant in ${dataDir} could not be found or created: `,
+  );
+});
+
+test('the banner shows the docs, the credentials and the same payment link at every start', async () => {
+  const credentials = await findOrCreateDemoMerchant(gateway.databaseUrl, dataDir);
+  const paymentLink = await createDemoOrder(gateway.url, credentials);
+  expect(await createDemoOrder(gateway.url, credentials)).toBe(paymentLink);
+  expect((await fetch(paymentLink ?? '')).status).toBe(200);
+  const banner = demoBanner(credentials, gateway.baseUrl, paymentLink);
+  for (const shown of [`${gateway.baseUrl}/docs`, paymentLink, credentials.clientSecret, 'Ctrl-C']) {
+    expect(banner).toContain(shown);
   }
-}, 60_000);
+});
+
+test('without a demo order the start goes on and the banner has no link', async () => {
+  const credentials = await findOrCreateDemoMerchant(gateway.databaseUrl, dataDir);
+  expect(await createDemoOrder('http://127.0.0.1:1', credentials)).toBeUndefined();
+  expect(await createDemoOrder(gateway.url, { ...credentials, clientSecret: 'sk_x' })).toBeUndefined();
+  expect(demoBanner(credentials, gateway.baseUrl, undefined)).not.toContain('undefined');
+});

@@ -3,14 +3,15 @@ import { copyFile, mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { leftOut } from '../../../tools/left-out.ts';
 import { credentialHeaders, type RunningGateway, runGateway } from './running-gateway.ts';
 
 const examplesFolder = join(import.meta.dirname, '../../../docs/examples');
 
-/** From here the examples find the packages that they name, as they would in a project that has installed them. */
+/** In this folder the examples find the packages that they import. */
 const projectFolder = join(import.meta.dirname, '../node_modules/.cache/examples');
 
-/** The examples, with what runs them: Node.js and curl must be there, the others where they are installed. */
+/** The examples and their commands. Node.js and curl are required; the others are tested if they are installed. */
 const examples = [
   { file: 'create-order.sh', language: 'curl', runs: 'sh', version: ['curl', '--version'] },
   { file: 'create-order.mjs', language: 'Node.js', runs: process.execPath, version: [process.execPath, '--version'] },
@@ -39,7 +40,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway?.close());
 
-/** Runs an example and gives what it printed last, as JSON. */
+/** Runs an example and returns its last line, parsed as JSON. */
 async function run(file: string, runs: string, more: Record<string, string>): Promise<unknown> {
   const copy = join(projectFolder, file);
   await copyFile(join(examplesFolder, file), copy);
@@ -58,22 +59,22 @@ async function run(file: string, runs: string, more: Record<string, string>): Pr
 
 describe('the example in', () => {
   test.each(present.map(({ language, file, runs }) => [language, file, runs] as const))(
-    '%s creates an order and finds it again',
+    '%s creates an order and looks it up again',
     async (_, file, runs) => {
       const orderId = `example-${file}`;
       const printed = await run(file, runs, { ORDER_ID: orderId });
       const headers = credentialHeaders(gateway.credentials);
-      const kept = await (await fetch(`${gateway.url}/order/${orderId}`, { headers })).json();
+      const found = await (await fetch(`${gateway.url}/order/${orderId}`, { headers })).json();
       // Protobuf's JSON writes 64-bit integers as text.
-      expect({ ...Object(printed), service_order_id: Number(Object(printed).service_order_id) }).toEqual(kept);
+      expect({ ...Object(printed), service_order_id: Number(Object(printed).service_order_id) }).toEqual(found);
     },
     30_000,
   );
 
   test.each(present.map(({ language, file, runs }) => [language, file, runs] as const))(
-    '%s fails and tells the code when it is refused',
+    '%s fails with the error code if the credentials are wrong',
     async (_, file, runs) => {
-      const failure = await run(file, runs, { ORDER_ID: 'refused', CLIENT_SECRET: `sk_${'0'.repeat(43)}` }).then(
+      const failure = await run(file, runs, { ORDER_ID: 'rejected', CLIENT_SECRET: `sk_${'0'.repeat(43)}` }).then(
         () => 'it succeeded',
         ({ stdout, stderr }: { stdout: string; stderr: string }) => stdout + stderr,
       );
@@ -83,10 +84,7 @@ describe('the example in', () => {
   );
 });
 
-if (absent.length > 0) {
-  const languages = absent.map(({ language }) => language).join(', ');
-  process.stderr.write(`\nLEFT OUT: the examples in ${languages}, which this machine can't run.\n\n`);
-}
+for (const { language, version } of absent) leftOut(`the example in ${language}`, `${version[0]} is not installed`);
 
 test(`run on this machine: ${present.map(({ language }) => language).join(', ')}; left out: ${absent.map(({ language }) => language).join(', ') || 'none'}`, () => {
   const languages: readonly string[] = present.map(({ language }) => language);

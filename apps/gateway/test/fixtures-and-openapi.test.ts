@@ -1,9 +1,9 @@
-import { createMerchant, openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
+import { fillCall, type Merchants } from '@gateway/fixtures/fill-call';
+import type { FixtureCall } from '@gateway/fixtures/fixture';
+import { createJsonClient } from '@gateway/fixtures/json-client';
+import { loadFixtures } from '@gateway/fixtures/load-fixtures';
+import { createMerchant, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { createJsonClient } from 'harness/clients/json-client';
-import { fillCall, type Merchants } from 'harness/fixtures/fill-call';
-import type { FixtureCall } from 'harness/fixtures/fixture';
-import { fixturesFolder, loadFixtures } from 'harness/fixtures/load-fixtures';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exampleOrder } from '../src/pages/example-order.ts';
 import { openApi } from '../src/pages/openapi.ts';
@@ -11,7 +11,7 @@ import { type RunningGateway, runGateway } from './running-gateway.ts';
 
 // The fixtures say what the gateway takes and answers, the OpenAPI document says it to tools: here each is held to the other.
 
-const { fixtures, validOrder } = await loadFixtures(fixturesFolder);
+const { fixtures, validOrder } = await loadFixtures();
 
 const document = openApi('https://pay.example.com');
 const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
@@ -22,7 +22,7 @@ let merchants: Merchants;
 beforeAll(async () => {
   gateway = await runGateway();
   const strict = await createMerchant(gateway.databaseUrl, 'Strict Shop');
-  const accounts = openMerchantAccounts(gateway.databaseUrl);
+  const accounts = openMerchantAccounts({ url: gateway.databaseUrl });
   await accounts.setChecksumMode(strict.clientId, 'required');
   await accounts.close();
   const second = await createMerchant(gateway.databaseUrl, 'Second Shop');
@@ -62,7 +62,7 @@ function jsonOf(bytes: Uint8Array | undefined): unknown {
 
 describe('every fixture at the JSON door', () => {
   const said = fixtures.filter(({ calls }) =>
-    calls.some(({ doors, via }) => doors.includes('json') && via === undefined),
+    calls.some(({ protocols, via }) => protocols.includes('json') && via === undefined),
   );
 
   test('there are some', () => {
@@ -73,7 +73,7 @@ describe('every fixture at the JSON door', () => {
     const client = createJsonClient(gateway.url);
     try {
       for (const call of fixture.calls) {
-        if (!call.doors.includes('json') || (call.via !== undefined && call.via !== 'json')) continue;
+        if (!call.protocols.includes('json') || (call.via !== undefined && call.via !== 'json')) continue;
         const { outgoing } = fillCall(call, { merchants, orderId: `conforms-${file}`, validOrder });
         const sent = jsonOf(outgoing.bytes);
         const answer = await client.send(outgoing);

@@ -1,10 +1,14 @@
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { validOrderInput } from '@gateway/domain/testing/order-fields';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { callTimeoutMs, messageBytesMax } from '../src/limits.ts';
+import { watchConnections } from '../src/http/connections.ts';
+import { callTimeoutMs, connectionsCheckEveryMs, headersTimeoutMs, messageBytesMax } from '../src/limits.ts';
+import { fixedDeps } from './fixed-deps.ts';
 import { createOrderPath } from './grpc-call.ts';
+import { createMemoryLogger } from './memory-logger.ts';
 import { credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
 
 let gateway: RunningGateway;
@@ -161,6 +165,8 @@ test.each([
   'Application/JSON',
   'application/json;charset=UTF-8',
   'application/json; charset="utf-8"',
+  'application/json; charset=utf8',
+  'application/json; odata=verbose; charset=utf-8',
 ])('the media type %s is taken', async (type) => {
   expect((await postOrder(gateway, '{}', { 'content-type': type })).status).toBe(400);
 });
@@ -241,7 +247,8 @@ test.each([
   ['PUT', createOrderPath, { 'content-type': 'application/json' }, 405],
   ['POST', createOrderPath, { 'content-type': 'text/plain' }, 415],
   ['POST', createOrderPath, { 'content-type': 'application/json; charset=latin1' }, 415],
-  ['POST', createOrderPath, { 'content-type': 'no type' }, 400],
+  ['POST', createOrderPath, { 'content-type': 'no type' }, 415],
+  ['POST', createOrderPath, { 'content-type': 'application/grpc-web+json' }, 415],
   ['POST', createOrderPath, { 'content-type': 'application/json' }, 401],
   ['POST', createOrderPath, { 'content-type': 'application/grpc-web+proto' }, 200],
 ])('%s %s with %j carries x-request-id', async (method, path, headers: Record<string, string>, status) => {
@@ -347,15 +354,15 @@ test('a caller that asks and asks and takes no answer is cut off', async () => {
   clearInterval(asking);
 }, 60_000);
 
-test('1,000 silent or slow sockets are closed within 15 s while ordinary requests go on', async () => {
+test('1,000 slow sockets are closed within 15 s, with 408 where a request began, while ordinary requests go on', async () => {
   const openings = [
-    () => '',
     () => 'POST /order HT',
     () => 'POST /order HTTP/1.1\r\nhost: x\r\n',
     () => `${orderHead('content-length: 1000')}{"order_id":`,
     () => `${orderHead('transfer-encoding: chunked')}5\r\n{"ord`,
   ];
   const trickling: Socket[] = [];
+  const received: string[] = [];
   let open = 0;
   const closed = Array.from({ length: 1_000 }, (_, index) => {
     const opening = openings[index % openings.length]?.() ?? '';
@@ -363,11 +370,14 @@ test('1,000 silent or slow sockets are closed within 15 s while ordinary request
     socket.on('error', () => {});
     socket.on('connect', () => {
       open += 1;
-      if (opening !== '') socket.write(opening);
+      socket.write(opening);
     });
-    // Every tenth goes on with a byte now and then, which must not keep it alive.
-    if (index % 10 === 3) trickling.push(socket);
-    return once(socket.resume(), 'close');
+    // Some go on with a byte of their body now and then, which must not keep them alive.
+    if (index % 20 === 2) trickling.push(socket);
+    socket.on('data', (bytes) => {
+      received[index] = (received[index] ?? '') + bytes;
+    });
+    return once(socket, 'close');
   });
   await expect.poll(() => open, { timeout: 15_000 }).toBe(1_000);
   let running = true;
@@ -390,4 +400,43 @@ test('1,000 silent or slow sockets are closed within 15 s while ordinary request
   await Promise.race([allClosed, limit]);
   limit.catch(() => {});
   expect(await traffic).toBeGreaterThan(10);
+  expect(new Set(received.map((text) => text.slice(0, 12)))).toEqual(new Set(['HTTP/1.1 408']));
 }, 60_000);
+
+test('a connection that is opened ahead of use stays open, and gets no response but that to its request', async () => {
+  const before = gateway.calls.length;
+  const socket = connect(gateway.httpPort, '127.0.0.1');
+  const answer = textOf(socket);
+  // Longer than the time for headers, which Node.js counts from the connection's start.
+  await sleep(headersTimeoutMs + 3 * connectionsCheckEveryMs);
+  socket.write('GET /health/live HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
+  expect(await answer).toMatch(/^HTTP\/1\.1 200 /);
+  expect(gateway.calls.slice(before)).toEqual([]);
+}, 30_000);
+
+test('of more unused connections than there may be, the oldest is closed, and none that is in use', async () => {
+  const { logger } = createMemoryLogger();
+  const server = createServer((_request, response) => response.end('ok'));
+  watchConnections(server, fixedDeps(logger), { unusedMax: 2 });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const opened: Socket[] = [];
+  const open = async () => {
+    const socket = connect(port, '127.0.0.1');
+    opened.push(socket);
+    await Promise.all([once(server, 'connection'), once(socket, 'connect')]);
+    return socket;
+  };
+  const used = await open();
+  used.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+  await once(used, 'data');
+  const oldest = await open();
+  const second = await open();
+  const closed = once(oldest, 'close');
+  const third = await open();
+  await closed;
+  expect([used, second, third].map(({ destroyed }) => destroyed)).toEqual([false, false, false]);
+  for (const socket of opened) socket.destroy();
+  server.close();
+});

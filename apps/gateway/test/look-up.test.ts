@@ -2,8 +2,8 @@ import { Code, ConnectError, createClient } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
 import { OrderService, OrderStatus, ServiceType } from '@gateway/contract/gateway/v1/order_service_pb';
 import { ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
-import { validOrderInput } from '@gateway/domain/testing/order-fields';
-import { createMerchant } from '@gateway/postgres/merchant-accounts';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { answerOf, credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
 

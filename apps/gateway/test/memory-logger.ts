@@ -4,7 +4,7 @@ import type { Outcome, Protocol } from '../src/call.ts';
 import { createLogger, type Logger } from '../src/logger.ts';
 
 /** A call's log line. */
-export interface CallLine {
+interface CallLine {
   readonly request_id: string;
   readonly protocol: Protocol;
   readonly merchant_id?: MerchantId;

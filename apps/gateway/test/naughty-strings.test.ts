@@ -3,7 +3,7 @@ import { createGrpcTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { BadRequestSchema } from '@gateway/contract/google/rpc/error_details_pb';
 import { orderFieldNames } from '@gateway/domain/order-fields';
-import { validOrderInput } from '@gateway/domain/testing/order-fields';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import naughtyStrings from 'big-list-of-naughty-strings/blns.json' with { type: 'json' };
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -3,7 +3,7 @@ import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } f
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import type { Credentials } from '@gateway/domain/credentials';
 import { orderFieldNames } from '@gateway/domain/order-fields';
-import { validOrderInput } from '@gateway/domain/testing/order-fields';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { endProcesses, type GatewayProcess, newDataDir, startProcess } from './gateway-process.ts';
 import { credentialHeaders, orderMessage, postOrder } from './running-gateway.ts';

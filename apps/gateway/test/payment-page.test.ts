@@ -1,4 +1,5 @@
-import { validOrderInput } from '@gateway/domain/testing/order-fields';
+import { startTestServer } from '@gateway/dev-postgres/testing';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { pageLanguages, pageTexts } from '../src/pages/localization.ts';
 import { answerOf, credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
@@ -191,10 +192,11 @@ describe('GET /payment/{order_token}: every response', () => {
   });
 
   test('503 while the database is unavailable: a page that says to try again', async () => {
-    const withoutDatabase = await runGateway();
+    const server = await startTestServer();
+    const withoutDatabase = await runGateway({ server });
     try {
       const token = await newToken(withoutDatabase);
-      await withoutDatabase.stopPostgres();
+      await server.stop();
       const { status, text, headers } = await getPage(withoutDatabase, token, { 'accept-language': 'de' });
       expect([status, headers.get('cache-control')]).toEqual([503, 'no-store']);
       expect(text).toContain(pageTexts.de.troubleTitle);

@@ -1,12 +1,13 @@
 import { fromJson } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
+import type { TestServer } from '@gateway/dev-postgres/testing';
 import { parseCheckoutTemplate } from '@gateway/domain/checkout-link';
 import type { Credentials } from '@gateway/domain/credentials';
 import { parseBaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
-import { validOrderInput } from '@gateway/domain/testing/order-fields';
-import { createMerchant } from '@gateway/postgres/merchant-accounts';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { migrateDatabase } from '@gateway/postgres/migrate';
-import { startThrowawayPostgres } from '@gateway/postgres/testing/throwaway-postgres';
+import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
 import { type Gateway, openGateway } from '../src/gateway.ts';
 import type { OrderResponse } from '../src/orders/order-response.ts';
 import { createMemoryLogger, type MemoryLogger } from './memory-logger.ts';
@@ -20,15 +21,19 @@ export interface RunningGateway extends Gateway, Omit<MemoryLogger, 'logger'> {
   /** `http://` and the real port, with the path that the routes are mounted under. */
   readonly url: string;
   readonly grpcUrl: string;
-  /** Takes the database away. */
-  stopPostgres(): Promise<void>;
 }
 
 export async function runGateway(
-  options: { baseUrl?: string; rateLimit?: number; ordersWaitingMax?: number; checkoutUrl?: string } = {},
+  options: {
+    baseUrl?: string;
+    rateLimit?: number;
+    ordersWaitingMax?: number;
+    checkoutUrl?: string;
+    /** Instead of a database on the server that the test run shares. */
+    server?: TestServer;
+  } = {},
 ): Promise<RunningGateway> {
-  const postgres = await startThrowawayPostgres();
-  await migrateDatabase(postgres.url);
+  const postgres = await (options.server?.createDatabase(migrateDatabase) ?? createMigratedDatabase());
   const credentials = await createMerchant(postgres.url, 'Test Shop');
   const checkoutCredentials = await createMerchant(postgres.url, 'Checkout Service');
   const { logger, calls, errors } = createMemoryLogger();
@@ -51,10 +56,9 @@ export async function runGateway(
     errors,
     url: `http://127.0.0.1:${gateway.httpPort}${pathPrefixOf(gateway.baseUrl)}`,
     grpcUrl: `http://127.0.0.1:${gateway.grpcPort}`,
-    stopPostgres: () => postgres.stop(),
     async close() {
       await gateway.close();
-      await postgres.stop();
+      if (options.server === undefined) await postgres.drop();
     },
   };
 }

@@ -1,47 +1,29 @@
-import { parseArgs } from 'node:util';
-import { auditJournal, auditTold } from './audit/audit-journal.ts';
-import { faultsIn } from './audit/hold-journal.ts';
-import { openAuditDatabase } from './audit/open-audit-database.ts';
-import { asksForHelp } from './command-line.ts';
-import { messageOf } from './message-of.ts';
+import { Command } from 'commander';
+import { auditErrors, auditJournal, formatAudit } from './audit/audit.ts';
+import { exitCodes, runCommand, UsageError, usage } from './command/command.ts';
+import { openGatewayDatabase } from './gateway/gateway-database.ts';
 
-/** How the command ends: everything is there; something is not; nothing could be held against anything. */
-const exitCodes = { clean: 0, faulty: 1, bad: 2 } as const;
+const command = new Command('pnpm audit-orders')
+  .description(
+    'Compares the journal of a load run with the database: every acknowledged order is there once, unchanged.',
+  )
+  .requiredOption('--journal <file>', 'the journal that `load --journal FILE` wrote')
+  .addHelpText(
+    'after',
+    `
+Environment: DATABASE_URL or DATA_DIR as the gateway has it (default: the embedded PostgreSQL in .data).
+Exit codes: 0 every order is there; 1 one is not, or a line of the journal cannot be read; 2 nothing could be compared.`,
+  );
 
-const usage = `Holds the journal of a load run against the database: every acknowledged order must be there once, unchanged.
-
-pnpm audit-orders --journal FILE
-
-The database is the gateway's: DATABASE_URL, or the embedded PostgreSQL in DATA_DIR (.data/ unless told). Ends with 0 when all
-are, 1 when one is not or a line of the journal cannot be read, 2 when there was nothing to hold against the database, or no
-database.
-`;
-
-try {
-  process.exitCode = await audit();
-} catch (error) {
-  process.stderr.write(`${messageOf(error)}\n`);
-  process.exitCode = exitCodes.bad;
-}
-
-async function audit(): Promise<number> {
-  const args = process.argv.slice(2);
-  if (asksForHelp(args)) {
-    process.stdout.write(usage);
-    return exitCodes.clean;
-  }
-  const { journal } = parseArgs({ args, options: { journal: { type: 'string' } } }).values;
-  if (journal === undefined) {
-    process.stderr.write(usage);
-    return exitCodes.bad;
-  }
-  const database = await openAuditDatabase(process.env);
+await runCommand(command, async () => {
+  const { journal } = command.opts<{ journal: string }>();
+  const database = await usage(openGatewayDatabase);
   try {
-    const counts = await auditJournal(journal, database.url);
-    process.stdout.write(auditTold(counts));
-    if (counts.acknowledged === 0) throw new Error('the journal holds no acknowledgement to audit');
-    return faultsIn(counts) === 0 ? exitCodes.clean : exitCodes.faulty;
+    const result = await usage(() => auditJournal(journal, database.url));
+    process.stdout.write(formatAudit(result));
+    if (result.acknowledged === 0) throw new UsageError('the journal has no acknowledgement to audit');
+    return auditErrors(result) === 0 ? exitCodes.passed : exitCodes.failed;
   } finally {
     await database.close();
   }
-}
+});

@@ -1,108 +1,99 @@
 import { randomBytes } from 'node:crypto';
-import { openClients } from './clients/open-clients.ts';
-import { asksForHelp, outliveReaders } from './command-line.ts';
-import { FixtureFault } from './fixtures/fixture.ts';
-import { type FixtureSet, loadFixtures } from './fixtures/load-fixtures.ts';
-import { reportTable } from './load/report-table.ts';
-import { messageOf } from './message-of.ts';
-import { startOwnGateway } from './own-gateway.ts';
-import { playRecording } from './recording/play-recording.ts';
-import { type RecordedRequest, readRecording } from './recording/read-recording.ts';
-import { type Replay, replayFixtures } from './replay-fixtures.ts';
+import { resolve } from 'node:path';
+import type { Merchants } from '@gateway/fixtures/fill-call';
+import { type FixtureSet, fixturesFolder, loadFixtures } from '@gateway/fixtures/load-fixtures';
+import { openClients } from '@gateway/fixtures/open-clients';
+import { Command } from 'commander';
 import {
-  type GivenGateway,
-  type RecordingOptions,
-  type ReplayOptions,
-  readReplayOptions,
-  replayUsage,
-} from './replay-options.ts';
-import { replayReport } from './replay-report.ts';
+  credentialsFromEnvironment,
+  exitCodes,
+  givenGateway,
+  runCommand,
+  UsageError,
+  usage,
+  withGatewayOptions,
+} from './command/command.ts';
+import type { GatewayAddresses } from './gateway/gateway-process.ts';
+import { startOwnGateway } from './gateway/own-gateway.ts';
+import { type Replay, replayFixtures } from './replay/replay-fixtures.ts';
+import { replayReport } from './replay/report.ts';
 
-/** How the command ends: all promises kept; one broken, or none tried; nothing sent, as a fixture or argument is at fault. */
-const exitCodes = { ok: 0, differs: 1, bad: 2 } as const;
+interface ReplayFlags {
+  readonly http?: string;
+  readonly grpc?: string;
+  readonly fixtures: string;
+  readonly only?: string;
+}
+
+const command = withGatewayOptions(
+  new Command('pnpm replay').description('Sends all fixtures in every protocol and compares the responses.'),
+)
+  .option('--fixtures <dir>', 'a folder of fixtures (default: packages/fixtures/data)', fixturesFolder)
+  .option('--only <text>', 'only fixtures whose file or name contains the text')
+  .addHelpText(
+    'after',
+    `
+A running gateway is sent the credentials in CLIENT_ID and CLIENT_SECRET. Some fixtures need a second merchant
+(SECOND_CLIENT_ID, SECOND_CLIENT_SECRET) or one whose checksums are required (STRICT_CLIENT_ID, STRICT_CLIENT_SECRET);
+without it they are skipped.
+Exit codes: 0 no difference; 1 a difference, or nothing was compared; 2 nothing was sent.`,
+  );
 
 const interrupted = new AbortController();
 // A terminal that is closed sends SIGHUP.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.on(signal, () => interrupted.abort(new Error('stopped')));
-}
-outliveReaders();
-
-try {
-  process.exitCode = await replay();
-} catch (error) {
-  process.stderr.write(`${messageOf(error)}\n`);
-  process.exitCode = exitCodes.differs;
+  process.on(signal, () => interrupted.abort(new Error('interrupted')));
 }
 
-async function replay(): Promise<number> {
-  const args = process.argv.slice(2);
-  if (asksForHelp(args)) {
-    process.stdout.write(replayUsage);
-    return exitCodes.ok;
-  }
-  let run: Prepared;
+await runCommand(command, async () => {
+  const flags = command.opts<ReplayFlags>();
+  const set = await usage(() => chosenFixtures(flags));
+  const gateway = givenGateway(flags);
+  if (gateway !== undefined) return replay({ ...gateway, merchants: givenMerchants() }, set);
+  const own = await startOwnGateway(
+    [{ name: 'Fixtures' }, { name: 'Fixtures, second' }, { name: 'Fixtures, strict', checksumRequired: true }],
+    interrupted.signal,
+  );
+  const [first, second, strict] = own.credentials;
   try {
-    run = await prepare(args);
-  } catch (error) {
-    const usage = error instanceof FixtureFault ? '' : `\n${replayUsage}`;
-    process.stderr.write(`${messageOf(error)}\n${usage}`);
-    return exitCodes.bad;
-  }
-  const { options, set, recorded } = run;
-  const play = (gateway: GivenGateway) =>
-    recorded === undefined ? replayAt(gateway, set) : playAt(gateway, options.recording, recorded);
-  if (options.gateway !== undefined) return play(options.gateway);
-  const own = await startOwnGateway(interrupted.signal);
-  try {
-    return await play(own);
+    if (first === undefined || second === undefined || strict === undefined) throw new Error('a merchant is missing');
+    return await replay({ ...own, merchants: { first, second, strict } }, set);
   } finally {
     await own.stop();
   }
+});
+
+async function chosenFixtures({ fixtures: folder, only = '' }: ReplayFlags): Promise<FixtureSet> {
+  const set = await loadFixtures(resolve(folder));
+  const fixtures = set.fixtures.filter(({ file, name }) => file.includes(only) || name.includes(only));
+  if (fixtures.length === 0) throw new Error(`--only: no fixture's file or name contains ${only}`);
+  return { ...set, fixtures };
 }
 
-interface Prepared {
-  readonly options: ReplayOptions;
-  readonly set: FixtureSet;
-  readonly recorded: readonly RecordedRequest[] | undefined;
+function givenMerchants(): Merchants {
+  const first = credentialsFromEnvironment();
+  if (first === undefined) throw new UsageError('set CLIENT_ID and CLIENT_SECRET to the credentials of a merchant');
+  const second = credentialsFromEnvironment('SECOND_');
+  const strict = credentialsFromEnvironment('STRICT_');
+  return { first, ...(second && { second }), ...(strict && { strict }) };
 }
 
-/** Everything that can be at fault before anything is sent. */
-async function prepare(args: readonly string[]): Promise<Prepared> {
-  const options = readReplayOptions(args, process.env);
-  const set = await loadFixtures(options.fixturesFolder);
-  const fixtures = set.fixtures.filter(({ file, name }) => file.includes(options.only) || name.includes(options.only));
-  if (fixtures.length === 0) throw new Error(`--only: no fixture's file or name holds ${options.only}`);
-  const recorded = options.recording && (await readRecording(options.recording.file));
-  return { options, set: { ...set, fixtures }, recorded };
+interface ReplayGateway extends GatewayAddresses {
+  /** What its links begin with, where that is known. */
+  readonly baseUrl?: string;
+  readonly merchants: Merchants;
 }
 
-async function playAt(
-  { httpUrl, merchants }: GivenGateway,
-  options: RecordingOptions | undefined,
-  recorded: readonly RecordedRequest[],
-): Promise<number> {
-  if (options === undefined) throw new Error('there is no recording');
-  const runId = randomBytes(4).toString('hex');
-  const report = await playRecording(
-    recorded,
-    { ...options, httpUrl, runId, credentials: merchants.first },
-    interrupted.signal,
-  );
-  process.stdout.write(reportTable(report));
-  return report.verdict.passed && !report.interrupted ? exitCodes.ok : exitCodes.differs;
-}
-
-async function replayAt(gateway: GivenGateway, { fixtures, validOrder }: FixtureSet): Promise<number> {
+async function replay(gateway: ReplayGateway, { fixtures, validOrder }: FixtureSet): Promise<number> {
   const clients = openClients(gateway);
+  const { merchants, baseUrl } = gateway;
   const runId = randomBytes(4).toString('hex');
   try {
-    const { merchants, baseUrl } = gateway;
     const target = { clients, baseUrl, merchants, validOrder, runId };
     const replays = await replayFixtures(fixtures, target, interrupted.signal);
     process.stdout.write(replayReport(replays));
     const came = (to: Replay['outcome']) => replays.some(({ outcome }) => outcome === to);
-    return came('ok') && !came('differs') ? exitCodes.ok : exitCodes.differs;
+    return came('ok') && !came('differs') ? exitCodes.passed : exitCodes.failed;
   } finally {
     for (const client of Object.values(clients)) client.close();
   }

@@ -9,8 +9,8 @@ const run = promisify(execFile);
 const packageFolder = join(import.meta.dirname, '..');
 const protoFolder = '../../proto';
 
-/** What buf complains about; empty when it is content. */
-async function complaints(...args: string[]): Promise<string> {
+/** Runs buf and returns its findings, empty if there are none. */
+async function findingsOf(...args: string[]): Promise<string> {
   return run(join(packageFolder, 'node_modules/.bin/buf'), args, { cwd: packageFolder, timeout: 60_000 }).then(
     ({ stdout }) => stdout,
     (error: { stdout: string; stderr: string }) => `${error.stdout}${error.stderr}` || 'buf failed',
@@ -18,21 +18,21 @@ async function complaints(...args: string[]): Promise<string> {
 }
 
 test('the proto files follow the lint rules', async () => {
-  expect(await complaints('lint', protoFolder)).toBe('');
+  expect(await findingsOf('lint', protoFolder)).toBe('');
 });
 
 test('the proto files are formatted', async () => {
-  expect(await complaints('format', '--diff', '--exit-code', protoFolder)).toBe('');
+  expect(await findingsOf('format', '--diff', '--exit-code', protoFolder)).toBe('');
 });
 
-test('no message, field or method that was published is changed or gone', async () => {
-  expect(await complaints('breaking', protoFolder, '--against', 'published.json')).toBe('');
+test('the proto files break no published message, field or method', async () => {
+  expect(await findingsOf('breaking', protoFolder, '--against', 'published.json')).toBe('');
 });
 
-test('the committed code is what the proto files generate', async () => {
+test('the committed code is generated from the proto files', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'contract-'));
   try {
-    expect(await complaints('generate', protoFolder, '--output', folder)).toBe('');
+    expect(await findingsOf('generate', protoFolder, '--output', folder)).toBe('');
     for (const file of ['gateway/v1/order_service_pb.ts', 'google/rpc/error_details_pb.ts']) {
       const generated = await readFile(join(folder, 'gen', file), 'utf8');
       expect(await readFile(join(packageFolder, 'gen', file), 'utf8'), file).toBe(generated);

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { base62Alphabet, type RandomBytes, randomBase62 } from './base62.ts';
 
-/** A source that gives the byte values 0 to 255 in turn, for ever. */
+/** A source that repeats the byte values 0 to 255 in order. */
 function countingBytes(): RandomBytes {
   let next = 0;
   return (count) =>
@@ -20,40 +20,40 @@ function countCharacters(text: string): Map<string, number> {
 }
 
 describe('the alphabet', () => {
-  it('holds the 62 ASCII letters and digits once each', () => {
+  it('contains the 62 ASCII letters and digits once each', () => {
     expect(base62Alphabet).toMatch(/^[0-9A-Za-z]{62}$/);
     expect(new Set(base62Alphabet).size).toBe(62);
   });
 });
 
 describe('randomBase62', () => {
-  it.each([0, 1, 24, 32, 43, 1_000])('makes exactly %i characters of the alphabet', (length) => {
+  it.each([0, 1, 24, 32, 43, 1_000])('returns exactly %i characters of the alphabet', (length) => {
     const text = randomBase62(length, randomBytes);
 
     expect(text).toHaveLength(length);
     expect(text).toMatch(/^[0-9A-Za-z]*$/);
   });
 
-  it('makes every character equally often when every byte value comes equally often', () => {
-    // 248 of each 256 bytes are used, 4 for each character: over 4 rounds every character comes 16 times.
+  it('returns every character equally often if every byte value is equally likely', () => {
+    // 248 of 256 byte values are used, 4 per character: in 4 rounds every character occurs 16 times.
     const counts = countCharacters(randomBase62(248 * 4, countingBytes()));
 
     expect([...base62Alphabet].map((character) => counts.get(character))).toStrictEqual(Array(62).fill(16));
   });
 
-  it('throws bytes away that would favour some characters, and asks for others', () => {
-    const asked: number[] = [];
-    const answers = [[255, 248, 249, 250], [0, 254, 61, 247], [62]].map((bytes) => Uint8Array.from(bytes));
+  it('drops bytes that would make some characters more likely, and requests others', () => {
+    const requested: number[] = [];
+    const chunks = [[255, 248, 249, 250], [0, 254, 61, 247], [62]].map((bytes) => Uint8Array.from(bytes));
     const text = randomBase62(4, (count) => {
-      asked.push(count);
-      return answers.shift() ?? new Uint8Array(count);
+      requested.push(count);
+      return chunks.shift() ?? new Uint8Array(count);
     });
 
     expect(text).toBe('0zz0');
-    expect(asked).toStrictEqual([4, 4, 1]);
+    expect(requested).toStrictEqual([4, 4, 1]);
   });
 
-  it('makes every character equally often from the system source', () => {
+  it('returns every character equally often from the system source', () => {
     const length = 64_000;
     const counts = countCharacters(randomBase62(length, randomBytes));
 
@@ -61,7 +61,7 @@ describe('randomBase62', () => {
     const chiSquare = [...base62Alphabet]
       .map((character) => ((counts.get(character) ?? 0) - expected) ** 2 / expected)
       .reduce((sum, part) => sum + part, 0);
-    // Chi-square with 61 degrees of freedom exceeds 152.02 once in a billion runs; without the rejection it is about 480.
+    // Chi-square with 61 degrees of freedom exceeds 152.02 once in a billion runs; without dropping bytes it is about 480.
     expect(chiSquare).toBeLessThan(152.02);
   });
 });

@@ -12,9 +12,9 @@ describe('parseCheckoutTemplate', () => {
       `https://checkout.example.com/pay/${token}/start?a=b#c`,
     ],
     ['http://localhost:3000?token={order_token}&lang=en', `http://localhost:3000/?token=${token}&lang=en`],
-  ])('takes %s, which leads to %s', (text, link) => {
+  ])('accepts %s, which leads to %s', (text, link) => {
     const template = parseCheckoutTemplate(text);
-    if (template === undefined) throw new Error('it was refused');
+    if (template === undefined) throw new Error('rejected');
     expect(checkoutLink(template, token)).toBe(link);
   });
 
@@ -32,7 +32,7 @@ describe('parseCheckoutTemplate', () => {
     'checkout.example.com/{order_token}',
     'javascript:alert("{order_token}")',
     'https://:99999/{order_token}',
-  ])('refuses %j', (text) => {
+  ])('rejects %j', (text) => {
     expect(parseCheckoutTemplate(text)).toBeUndefined();
   });
 });

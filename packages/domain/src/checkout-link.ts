@@ -2,21 +2,21 @@ import type { OrderToken } from './order-token.ts';
 
 declare const checkoutTemplateBrand: unique symbol;
 
-/** Where a checkout service takes payments: an absolute http or https URL with `{order_token}` once in its path or query. */
+/** The URL of a checkout service: absolute, http or https, with `{order_token}` once in its path or query. */
 export type CheckoutTemplate = string & { readonly [checkoutTemplateBrand]: true };
 
-const place = '{order_token}';
+const placeholder = '{order_token}';
 
-/** Reads a template; `undefined` for what is none, such as one whose token would choose the host or stay in the fragment. */
+/** Parses a template. Returns `undefined` if it is not valid, for example if the token would be part of the host or fragment. */
 export function parseCheckoutTemplate(text: string): CheckoutTemplate | undefined {
-  const [before = '', after, ...more] = text.split(place);
+  const [before = '', after, ...more] = text.split(placeholder);
   if (after === undefined || more.length > 0) return undefined;
   // Between host and token there must be a slash or a question mark, and no fragment may have begun.
   if (!/^https?:\/\/[^/?#@\s\\]+[/?][^#\s\\]*$/i.test(before) || /[\s\\]/.test(after)) return undefined;
   return URL.canParse(before + after) ? (text as CheckoutTemplate) : undefined;
 }
 
-/** Where one order is paid. */
+/** The address at which the customer pays one order. */
 export function checkoutLink(template: CheckoutTemplate, token: OrderToken): string {
-  return new URL(template.replace(place, token)).href;
+  return new URL(template.replace(placeholder, token)).href;
 }

@@ -13,12 +13,12 @@ const clientId = 'app_0123456789ABCDEFGHIJKLMN';
 const clientSecret = 'sk_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg';
 
 describe('new credentials', () => {
-  it('have the public form', () => {
+  it('have the public format', () => {
     expect(createClientId(randomBytes)).toMatch(/^app_[0-9A-Za-z]{24}$/);
     expect(createClientSecret(randomBytes)).toMatch(/^sk_[0-9A-Za-z]{43}$/);
   });
 
-  it('are well formed and differ each time', () => {
+  it('are well formed and different each time', () => {
     const made = Array.from({ length: 200 }, () => ({
       clientId: createClientId(randomBytes),
       clientSecret: createClientSecret(randomBytes),
@@ -31,7 +31,7 @@ describe('new credentials', () => {
 });
 
 describe('areWellFormed', () => {
-  it('accepts the form that the gateway hands out', () => {
+  it('accepts the format that the gateway issues', () => {
     expect(areWellFormed({ clientId, clientSecret })).toBe(true);
   });
 
@@ -45,7 +45,7 @@ describe('areWellFormed', () => {
     ['with a line break at its end', `${clientId}\n`],
     ['with a blank before it', ` ${clientId}`],
     ['that is a secret', clientSecret],
-  ])('refuses a client id %s', (_, wrong) => {
+  ])('rejects a client id %s', (_, wrong) => {
     expect(areWellFormed({ clientId: wrong, clientSecret })).toBe(false);
   });
 
@@ -59,7 +59,7 @@ describe('areWellFormed', () => {
     ['with a line break at its end', `${clientSecret}\n`],
     ['with a blank before it', ` ${clientSecret}`],
     ['that is a client id', clientId],
-  ])('refuses a secret %s', (_, wrong) => {
+  ])('rejects a secret %s', (_, wrong) => {
     expect(areWellFormed({ clientId, clientSecret: wrong })).toBe(false);
   });
 });
@@ -81,33 +81,33 @@ describe('matchesSecret', () => {
   const presented = hashSecret(clientSecret);
   const others = Array.from({ length: 6 }, (_, index) => hashSecret(`another ${index}`));
 
-  it('has five slots', () => {
+  it('compares five slots', () => {
     expect(liveSecretsMax).toBe(5);
   });
 
-  it.each([0, 1, 2, 3, 4, 5])('refuses a secret that is not among %i kept ones', (kept) => {
-    expect(matchesSecret(presented, others.slice(0, kept))).toBe(false);
+  it.each([0, 1, 2, 3, 4, 5])('rejects a secret that is not among %i stored ones', (count) => {
+    expect(matchesSecret(presented, others.slice(0, count))).toBe(false);
   });
 
-  const places = [1, 2, 3, 4, 5].flatMap((kept) => Array.from({ length: kept }, (_, place) => ({ kept, place })));
-  it.each(places)('finds the secret at place $place of $kept kept ones', ({ kept, place }) => {
-    expect(matchesSecret(presented, others.slice(0, kept).with(place, presented))).toBe(true);
+  const slots = [1, 2, 3, 4, 5].flatMap((count) => Array.from({ length: count }, (_, index) => ({ count, index })));
+  it.each(slots)('finds the secret at index $index of $count stored ones', ({ count, index }) => {
+    expect(matchesSecret(presented, others.slice(0, count).with(index, presented))).toBe(true);
   });
 
-  it('finds a secret that is kept twice', () => {
+  it('finds a secret that is stored twice', () => {
     expect(matchesSecret(presented, [presented, presented])).toBe(true);
   });
 
-  it('does not look beyond the fifth', () => {
+  it('compares no more than five', () => {
     expect(matchesSecret(presented, [...others.slice(0, 5), presented])).toBe(false);
   });
 
-  it.each([0, 31])('refuses a hash that differs in byte %i', (index) => {
+  it.each([0, 31])('rejects a hash that differs in byte %i', (index) => {
     const byte = presented[index] ?? 0;
     expect(matchesSecret(presented, [Uint8Array.from(presented).with(index, byte ^ 1)])).toBe(false);
   });
 
-  it.each([0, 1, 5])('does not take an empty slot for a secret whose hash is all zeros, with %i kept', (kept) => {
-    expect(matchesSecret(new Uint8Array(32), others.slice(0, kept))).toBe(false);
+  it.each([0, 1, 5])('does not match an empty slot with a hash of zeros, with %i stored', (count) => {
+    expect(matchesSecret(new Uint8Array(32), others.slice(0, count))).toBe(false);
   });
 });

@@ -14,12 +14,12 @@ describe('the currencies', () => {
     expect(listedCurrencyCodes).toStrictEqual(codes.toSorted());
   });
 
-  it('can price an order in 165 of them: those that have a minor unit', () => {
+  it('are allowed in an order if they have a minor unit: 165 of them', () => {
     expect(orderCurrencyCodes).toHaveLength(165);
     expect(listedCurrencyCodes.filter((code) => !orderCurrencyCodes.includes(code))).toStrictEqual(withoutMinorUnit);
   });
 
-  it('have 0, 2, 3 or 4 decimals, in the numbers of the list', () => {
+  it('have 0, 2, 3 or 4 decimals, as often as in the list', () => {
     const codesWith = (decimals: number) => orderCurrencyCodes.filter((code) => minorUnitOf(code) === decimals).length;
 
     expect([0, 1, 2, 3, 4].map(codesWith)).toStrictEqual([17, 0, 139, 7, 2]);
@@ -41,11 +41,11 @@ describe('minorUnitOf', () => {
     ['TND', 3],
     ['CLF', 4],
     ['UYW', 4],
-  ])('gives %s its %i decimals', (code, decimals) => {
+  ])('returns for %s its %i decimals', (code, decimals) => {
     expect(minorUnitOf(code)).toBe(decimals);
   });
 
-  // Codes for which `Intl` says something else: the standard's number is the one that counts.
+  // Codes for which `Intl` has another number than the standard.
   it.each([
     ['HUF', 2],
     ['TWD', 2],
@@ -53,18 +53,21 @@ describe('minorUnitOf', () => {
     ['COP', 2],
     ['LAK', 2],
     ['IQD', 3],
-  ])('gives %s the %i decimals of the standard', (code, decimals) => {
+  ])('returns for %s the %i decimals of the standard', (code, decimals) => {
     expect(minorUnitOf(code)).toBe(decimals);
   });
 
   it.each([...withoutMinorUnit, 'usd', 'Usd', 'USD ', ' USD', 'US', 'USDX', 'ABC', 'HRK', 'BGN', 'DEM', '978', ''])(
-    'knows no minor unit of %j',
+    'returns undefined for %j',
     (code) => {
       expect(minorUnitOf(code)).toBeUndefined();
     },
   );
 
-  it.each(['constructor', '__proto__', 'toString', 'size'])('does not take %s for a currency', (word) => {
-    expect(minorUnitOf(word)).toBeUndefined();
-  });
+  it.each(['constructor', '__proto__', 'toString', 'size'])(
+    'does not treat the property name %s as a currency',
+    (word) => {
+      expect(minorUnitOf(word)).toBeUndefined();
+    },
+  );
 });

@@ -12,14 +12,14 @@ const minorUnits = new Map<string, number | null>(
 /** Every code of ISO 4217 List One, also those that cannot price an order, in alphabetical order. */
 export const listedCurrencyCodes: readonly string[] = [...minorUnits.keys()].sort();
 
-/** The codes that an order may be priced in: those that have a minor unit. */
+/** The codes that an order may have: those with a minor unit. */
 export const orderCurrencyCodes: readonly string[] = listedCurrencyCodes.filter(
   (code) => minorUnitOf(code) !== undefined,
 );
 
 /**
  * The number of decimals of a currency's smallest amount: 0, 2, 3 or 4. `undefined` for a code that is not listed or has no
- * minor unit. Never taken from `Intl`, whose display digits differ from the standard for 17 codes.
+ * minor unit. Not taken from `Intl`, whose display digits differ from the standard for 17 codes.
  */
 export function minorUnitOf(code: string): number | undefined {
   return minorUnits.get(code) ?? undefined;

@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { type Failure, type FailureCode, failureDetail, failures } from './failure.ts';
-import type { MerchantId } from './merchant.ts';
+import { type Failure, type FailureCode, failureAdvice, failureDetail, failures } from './failure.ts';
 
-/** The public table of refusals: code, HTTP status, gRPC status. */
-const told: readonly (readonly [FailureCode, number, string | null])[] = [
+/** The public contract: code, HTTP status, gRPC status. */
+const published: readonly (readonly [FailureCode, number, string | null])[] = [
   ['malformed_json', 400, null],
   ['invalid_order', 400, 'INVALID_ARGUMENT'],
   ['unauthenticated', 401, 'UNAUTHENTICATED'],
   ['checksum_mismatch', 400, 'INVALID_ARGUMENT'],
   ['not_found', 404, 'NOT_FOUND'],
   ['method_not_allowed', 405, null],
+  ['request_timeout', 408, null],
   ['order_id_conflict', 409, 'ALREADY_EXISTS'],
   ['body_too_large', 413, 'RESOURCE_EXHAUSTED'],
   ['unsupported_media_type', 415, null],
@@ -41,15 +41,15 @@ const grpcStatusNames = [
 ];
 
 describe('the failures', () => {
-  it('are those that are told, in that order', () => {
-    expect(Object.keys(failures)).toStrictEqual(told.map(([code]) => code));
+  it('are the published ones, in this order', () => {
+    expect(Object.keys(failures)).toStrictEqual(published.map(([code]) => code));
   });
 
-  it.each(told)('answer %s with HTTP %i and gRPC %s', (code, httpStatus, grpcStatus) => {
+  it.each(published)('map %s to HTTP %i and gRPC %s', (code, httpStatus, grpcStatus) => {
     expect(failures[code]).toMatchObject({ httpStatus, grpcStatus });
   });
 
-  it.each(Object.entries(failures))('have a title, a status of 4xx or 5xx and a reason: %s', (code, facts) => {
+  it.each(Object.entries(failures))('have a title, a status of 4xx or 5xx and an advice: %s', (code, facts) => {
     expect(code).toMatch(/^[a-z]+(_[a-z]+)*$/);
     expect(facts.title).toMatch(/^[A-Z].*[^.]$/);
     expect(facts.when).toMatch(/^\S.*\.$/);
@@ -58,14 +58,14 @@ describe('the failures', () => {
     if (facts.grpcStatus !== null) expect(grpcStatusNames).toContain(facts.grpcStatus);
   });
 
-  it('have titles that tell them apart', () => {
+  it('have different titles', () => {
     const titles = Object.values(failures).map(({ title }) => title);
     expect(new Set(titles).size).toBe(titles.length);
   });
 });
 
 describe('failureDetail', () => {
-  it('lists all broken fields', () => {
+  it('lists all invalid fields', () => {
     const failure: Failure = {
       kind: 'invalid_order',
       errors: [
@@ -76,19 +76,19 @@ describe('failureDetail', () => {
     expect(failureDetail(failure)).toBe('order_id is required; order_amount must be a number');
   });
 
-  it('holds the text that was hashed', () => {
+  it('contains the text that was hashed', () => {
     expect(failureDetail({ kind: 'checksum_mismatch', canonicalText: String.raw`A\|1|10.00|EUR` })).toContain(
       String.raw`A\|1|10.00|EUR`,
     );
   });
 
-  it('names the fields of a conflict', () => {
+  it('names the fields that conflict', () => {
     expect(failureDetail({ kind: 'order_id_conflict', fields: ['order_amount', 'return_url'] })).toContain(
       'order_amount, return_url',
     );
   });
 
-  it('gives the reason of malformed JSON and the methods that are allowed', () => {
+  it('contains the reason of malformed JSON and the allowed methods', () => {
     expect(failureDetail({ kind: 'malformed_json', reason: 'duplicate key' })).toBe('duplicate key');
     expect(failureDetail({ kind: 'method_not_allowed', allow: 'POST' })).toContain('POST');
   });
@@ -98,12 +98,33 @@ describe('failureDetail', () => {
     { kind: 'not_found' },
     { kind: 'body_too_large' },
     { kind: 'unsupported_media_type' },
-    { kind: 'rate_limited', retryAfterSeconds: 1, merchantId: 1 as MerchantId },
+    { kind: 'request_timeout' },
+    { kind: 'rate_limited', retryAfterSeconds: 1 },
     { kind: 'overloaded', retryAfterSeconds: 1 },
     { kind: 'unavailable' },
     { kind: 'deadline_exceeded' },
     { kind: 'internal' },
-  ] as const satisfies readonly Failure[])('tells what to do about $kind', (failure) => {
+  ] as const satisfies readonly Failure[])('gives the general advice for $kind', (failure) => {
     expect(failureDetail(failure)).toBe(failures[failure.kind].when);
+  });
+
+  it.each(['order_id', 'service_order_id'] as const)('names the %s that was not found', (unknown) => {
+    expect(failureDetail({ kind: 'not_found', unknown })).toBe(`You have no order with this ${unknown}.`);
+  });
+
+  it.each(['unavailable', 'deadline_exceeded'] as const)('says for %s whether the order may exist', (kind) => {
+    expect(failureDetail({ kind, orderMayExist: true })).toContain('The order may have been created.');
+    expect(failureDetail({ kind })).not.toContain('order');
+  });
+});
+
+describe('failureAdvice', () => {
+  it.each(Object.keys(failures) as FailureCode[])('does not mention creating for a %s of another request', (code) => {
+    expect(failureAdvice(code, false)).not.toMatch(/creat/);
+  });
+
+  it('says that an order may have been created only where it may', () => {
+    const codes = (Object.keys(failures) as FailureCode[]).filter((code) => /may have/.test(failureAdvice(code, true)));
+    expect(codes).toStrictEqual(['unavailable', 'deadline_exceeded']);
   });
 });

@@ -2,52 +2,58 @@ import type { FieldError } from './field-rules.ts';
 import type { OrderFieldName } from './order-fields.ts';
 
 interface FailureFacts {
-  /** A short summary that stays the same from one occurrence to the next (RFC 9457 `title`). */
+  /** A short summary that is always the same for a code (RFC 9457 `title`). */
   readonly title: string;
+  /** The status of a JSON response. Connect derives its HTTP status from `grpcStatus` instead. */
   readonly httpStatus: number;
-  /** The canonical gRPC status code's name, or `null` where the failure cannot happen at that door. */
+  /** The name of the gRPC status, or `null` for an error that only the JSON API returns. */
   readonly grpcStatus: string | null;
-  /** When it is answered, and what the caller does about it. */
+  /** When the error is returned and what the client can do about it. */
   readonly when: string;
+  /** The same for a request that may have created an order, where this makes a difference. */
+  readonly whenCreating?: string;
 }
 
-/** Every way in which the gateway refuses: the one list from which each door's answers and the documentation are made. */
+const sendOrderAgain =
+  'The order may have been created. Send the same order_id again: it never creates a second order.';
+
+/** Every error that an API returns for an order or a payment link, by machine code. The documentation is made from it too. */
 export const failures = {
   malformed_json: {
-    title: 'The body is not a JSON object',
+    title: 'Malformed JSON',
     httpStatus: 400,
     grpcStatus: null,
-    when: 'The body is not JSON, not UTF-8, has a duplicate key, or is not one object. Correct the body.',
+    when: 'The body is not one JSON object in UTF-8, or it has a duplicate key. Correct the body.',
   },
   invalid_order: {
     title: 'The order has invalid fields',
     httpStatus: 400,
     grpcStatus: 'INVALID_ARGUMENT',
-    when: 'One or more fields are missing or break their rule; all of them are listed. Correct them and send the order again.',
+    when: 'One or more fields are missing or invalid. All of them are listed. Correct them and send the order again.',
   },
   unauthenticated: {
-    title: 'The credentials are missing or wrong',
+    title: 'Invalid credentials',
     httpStatus: 401,
     grpcStatus: 'UNAUTHENTICATED',
-    when: 'x-client-id or x-client-secret is missing, unknown or wrong: one answer for all three. Correct the credentials.',
+    when: 'The credentials in x-client-id and x-client-secret are missing or invalid.',
   },
   checksum_mismatch: {
-    title: 'The order checksum does not verify',
+    title: 'The order_checksum does not match',
     httpStatus: 400,
     grpcStatus: 'INVALID_ARGUMENT',
-    when: 'A checksum that begins with v1= is not the one of the canonical text, which the answer holds. Compare it with yours.',
+    when: 'The checksum begins with v1= and is not that of the canonical text in this response. Compare it with your text.',
   },
   not_found: {
-    title: 'There is nothing here',
+    title: 'Not found',
     httpStatus: 404,
     grpcStatus: 'NOT_FOUND',
-    when: 'The path, the order or the payment link is not known.',
+    when: 'The path, the order or the payment link does not exist.',
   },
   method_not_allowed: {
-    title: 'The path does not take this method',
+    title: 'Method not allowed',
     httpStatus: 405,
     grpcStatus: null,
-    when: 'The path exists and takes the methods that the Allow header names.',
+    when: 'The path exists, but not for this method. The Allow header lists its methods.',
   },
   request_timeout: {
     title: 'Request timeout',
@@ -56,10 +62,10 @@ export const failures = {
     when: 'The headers or the body came too slowly. Send the request again on a new connection.',
   },
   order_id_conflict: {
-    title: 'The order_id belongs to another order',
+    title: 'The order_id is used by another order',
     httpStatus: 409,
     grpcStatus: 'ALREADY_EXISTS',
-    when: 'An order with this order_id exists and differs in the listed fields. Nothing was written. Use a new order_id.',
+    when: 'You have another order with this order_id, which differs in the listed fields. Nothing was stored. Use a new order_id.',
   },
   body_too_large: {
     title: 'The body is too large',
@@ -68,7 +74,7 @@ export const failures = {
     when: 'The body or message is larger than 64 KiB, or the headers are larger than 16 KiB.',
   },
   unsupported_media_type: {
-    title: 'The body must be application/json',
+    title: 'Unsupported media type',
     httpStatus: 415,
     grpcStatus: null,
     when: 'The Content-Type is not application/json in UTF-8, or the body is compressed.',
@@ -77,63 +83,86 @@ export const failures = {
     title: 'Too many requests',
     httpStatus: 429,
     grpcStatus: 'RESOURCE_EXHAUSTED',
-    when: 'The merchant sends more than its share. Send again after the time that Retry-After or RetryInfo gives.',
+    when: 'The merchant has reached its rate limit. Send the request again after the time in Retry-After or RetryInfo.',
   },
   overloaded: {
-    title: 'The gateway is at its limit',
+    title: 'The gateway is overloaded',
     httpStatus: 503,
     grpcStatus: 'UNAVAILABLE',
-    when: 'Refused before any work was done. Send again after the time that Retry-After or RetryInfo gives.',
+    when: 'Too many requests are waiting. Nothing was stored. Send the request again after the time in Retry-After or RetryInfo.',
   },
   unavailable: {
-    title: 'The outcome is not known',
+    title: 'Service unavailable',
     httpStatus: 503,
     grpcStatus: 'UNAVAILABLE',
-    when: 'The database could not be reached, or its answer was lost. Send the same order_id again: it never makes a second order.',
+    when: 'The database could not be reached, or its response was lost. Send the request again.',
+    whenCreating: `The database could not be reached, or its response was lost. ${sendOrderAgain}`,
   },
   deadline_exceeded: {
-    title: 'The deadline passed',
+    title: 'Deadline exceeded',
     httpStatus: 504,
     grpcStatus: 'DEADLINE_EXCEEDED',
-    when: 'There was no answer in time; the order may have been created. Send the same order_id again.',
+    when: 'The request took too long. Send it again.',
+    whenCreating: `The request took too long. ${sendOrderAgain}`,
   },
   internal: {
-    title: 'The gateway failed',
+    title: 'Internal server error',
     httpStatus: 500,
     grpcStatus: 'INTERNAL',
-    when: 'A fault of the gateway. Its operators find the cause under the request_id.',
+    when: 'The gateway has a bug. The request_id finds its cause in the log.',
   },
 } as const satisfies Record<string, FailureFacts>;
 
-/** The machine code of a refusal: the same at every door. */
+/** The machine code of an error, the same in every API. */
 export type FailureCode = keyof typeof failures;
 
-/** A refusal that tells more than its code. */
-type TellingFailure =
+/** A failure with more facts than its code. */
+type DetailedFailure =
   | { readonly kind: 'invalid_order'; readonly errors: readonly FieldError[] }
   | { readonly kind: 'checksum_mismatch'; readonly canonicalText: string }
   | { readonly kind: 'order_id_conflict'; readonly fields: readonly OrderFieldName[] }
   | { readonly kind: 'malformed_json'; readonly reason: string }
   | { readonly kind: 'method_not_allowed'; readonly allow: string }
+  /** `unknown` says what was looked up; it is absent for an unknown path. */
+  | { readonly kind: 'not_found'; readonly unknown?: keyof typeof notFoundDetails }
   | { readonly kind: 'rate_limited'; readonly retryAfterSeconds: number }
-  | { readonly kind: 'overloaded'; readonly retryAfterSeconds: number };
+  | { readonly kind: 'overloaded'; readonly retryAfterSeconds: number }
+  /** `orderMayExist` is set once the order was handed to the store. */
+  | { readonly kind: 'unavailable' | 'deadline_exceeded'; readonly orderMayExist?: true };
 
-/** A refusal as a value. */
-export type Failure = TellingFailure | { readonly kind: Exclude<FailureCode, TellingFailure['kind']> };
+/** Why a request failed, as a value. */
+export type Failure = DetailedFailure | { readonly kind: Exclude<FailureCode, DetailedFailure['kind']> };
 
-/** What happened this time, in a sentence for the caller's developer. Holds nothing of the request but the canonical text. */
+const notFoundDetails = {
+  order_id: 'You have no order with this order_id.',
+  service_order_id: 'You have no order with this service_order_id.',
+  payment_link: 'No order has this payment link.',
+} as const;
+
+/** When an error is returned and what to do about it, in general or for requests that create an order. */
+export function failureAdvice(code: FailureCode, creates: boolean): string {
+  const { when, whenCreating }: FailureFacts = failures[code];
+  return creates ? (whenCreating ?? when) : when;
+}
+
+/** What happened to this request, for the client's developer. Of the request it contains the canonical text at most. */
 export function failureDetail(failure: Failure): string {
   switch (failure.kind) {
     case 'invalid_order':
       return failure.errors.map(({ field, message }) => `${field} ${message}`).join('; ');
     case 'checksum_mismatch':
-      return `The gateway hashed this text with the secret of the request: ${failure.canonicalText}`;
+      return `The gateway hashed this text with the client secret of the request: ${failure.canonicalText}`;
     case 'order_id_conflict':
-      return `An order with this order_id exists and differs in: ${failure.fields.join(', ')}`;
+      return `You have another order with this order_id. It differs in: ${failure.fields.join(', ')}`;
     case 'malformed_json':
       return failure.reason;
     case 'method_not_allowed':
-      return `Allowed here: ${failure.allow}`;
+      return `Allowed methods: ${failure.allow}`;
+    case 'not_found':
+      return failure.unknown === undefined ? failures.not_found.when : notFoundDetails[failure.unknown];
+    case 'unavailable':
+    case 'deadline_exceeded':
+      return failureAdvice(failure.kind, failure.orderMayExist === true);
     default:
       return failures[failure.kind].when;
   }

@@ -1,7 +1,7 @@
 import { orderCurrencyCodes } from './currency.ts';
 import { type OrderFieldName, serviceTypes } from './order-fields.ts';
 
-/** The machine codes that a broken field can carry. */
+/** The machine codes of an invalid field. */
 export const fieldErrorCodes = [
   'missing',
   'wrong_type',
@@ -15,10 +15,10 @@ export const fieldErrorCodes = [
   'out_of_range',
 ] as const;
 
-/** What is wrong with a field, for a program to decide on. */
+/** One of {@link fieldErrorCodes}. */
 export type FieldErrorCode = (typeof fieldErrorCodes)[number];
 
-/** One broken field. The message tells the rule and never repeats the value. */
+/** One invalid field. The message states the rule and never repeats the value. */
 export interface FieldError {
   readonly field: OrderFieldName;
   readonly code: FieldErrorCode;
@@ -34,20 +34,24 @@ export interface TextRule {
   readonly lengthMax: number;
   /** Whether line breaks and tabs are allowed; all other control characters never are. */
   readonly multiline?: true;
-  /** The only characters allowed, as the body of a character class. */
-  readonly characters?: { readonly pattern: RegExp; readonly told: string };
-  /** The form of the whole text; `pattern` is the part of it that a pattern can say. */
-  readonly format?: { readonly pattern: RegExp; readonly fits: (value: string) => boolean; readonly told: string };
+  /** Matches a text of allowed characters only. */
+  readonly characters?: { readonly pattern: RegExp; readonly message: string };
+  /** Checks the format. `pattern` is the published part of the check; `matches` may check more. */
+  readonly format?: {
+    readonly pattern: RegExp;
+    readonly matches: (value: string) => boolean;
+    readonly message: string;
+  };
 }
 
-/** The rule of a field that takes one of some words. */
+/** The rule of a field with a fixed set of values. */
 export interface ChoiceRule {
   readonly kind: 'choice';
   readonly values: readonly string[];
-  readonly told: string;
+  readonly message: string;
 }
 
-/** The rule of `order_amount`; money.ts holds its numbers. */
+/** The rule of `order_amount`. Its limits are in money.ts. */
 export interface AmountRule {
   readonly kind: 'amount';
 }
@@ -59,43 +63,43 @@ function text(lengthMax: number, more: Partial<TextRule> = {}): TextRule {
   return { kind: 'text', required: true, lengthMin: 1, lengthMax, ...more };
 }
 
-function patternFormat(pattern: RegExp, told: string): NonNullable<TextRule['format']> {
-  return { pattern, told, fits: (value) => pattern.test(value) };
+function patternFormat(pattern: RegExp, message: string): NonNullable<TextRule['format']> {
+  return { pattern, message, matches: (value) => pattern.test(value) };
 }
 
 /**
- * What a browser can be sent to and nowhere else. Backslashes, white space and a user part are refused before the URL is
- * parsed, because parsers disagree about them and that is how redirects are led astray.
+ * An absolute http or https URL. Backslashes, white space and a user part are not allowed, because URL parsers disagree about
+ * them, which attackers use to redirect to another host.
  */
 const returnUrlForm = /^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s\\/?#@]+(?:[/?#][^\s\\]*)?$/;
 
-/** What a required text must hold somewhere. */
+/** Finds the character that a required text must contain. */
 export const nonBlank = /\S/;
 
-/** What a text of the rule must not hold anywhere. */
+/** Finds a control character that the rule does not allow. */
 export function forbiddenControls({ multiline }: TextRule): RegExp {
   return multiline ? /[^\P{Cc}\n\r\t]/u : /\p{Cc}/u;
 }
 
-/** The rules of all fields: what validates, and what documentation is made from. */
+/** The rules of all fields, used for validation and for the generated documentation. */
 export const fieldRules = {
   order_id: text(128),
   order_amount: { kind: 'amount' },
   order_currency: {
     kind: 'choice',
     values: orderCurrencyCodes,
-    told: 'must be an upper-case currency code of ISO 4217 that has a minor unit',
+    message: 'must be an upper-case ISO 4217 currency code that has a minor unit',
   },
   order_note: text(1_000, { multiline: true }),
-  service_type: { kind: 'choice', values: serviceTypes, told: `must be ${serviceTypes.join(' or ')}` },
+  service_type: { kind: 'choice', values: serviceTypes, message: `must be ${serviceTypes.join(' or ')}` },
   customer_name: text(255),
   // 254 is the longest address that an SMTP path can carry (RFC 5321, 4.5.3.1.3, less the angle brackets).
   customer_email: text(254, {
-    format: patternFormat(/^[^\s@]+@[^\s@]+$/, 'must have one @ with something on each side and no blanks'),
+    format: patternFormat(/^[^\s@]+@[^\s@]+$/, 'must have one @ with text on both sides and no white space'),
   }),
   customer_phone: text(32, {
     lengthMin: 4,
-    characters: { pattern: /^[0-9 +\-.()/#*x]*$/, told: 'may hold digits, blanks and + - . ( ) / # * x only' },
+    characters: { pattern: /^[0-9 +\-.()/#*x]*$/, message: 'must contain only digits, spaces and + - . ( ) / # * x' },
     format: patternFormat(/^(?:[^0-9]*[0-9]){4}/, 'must have at least 4 digits'),
   }),
   customer_address_line1: text(255),
@@ -105,39 +109,37 @@ export const fieldRules = {
   customer_address_country: text(100),
   customer_address_postal_code: text(20),
   order_checksum: text(256, {
-    characters: { pattern: /^[\x20-\x7e]*$/, told: 'may hold printable ASCII characters only' },
+    characters: { pattern: /^[\x20-\x7e]*$/, message: 'must contain only printable ASCII characters' },
   }),
   return_url: text(2_048, {
     format: {
       pattern: returnUrlForm,
-      fits: (value) => returnUrlForm.test(value) && URL.canParse(value),
-      told: 'must be an absolute http or https URL without user, password, backslash or white space',
+      matches: (value) => returnUrlForm.test(value) && URL.canParse(value),
+      message: 'must be an absolute http or https URL without user, password, backslash or white space',
     },
   }),
 } as const satisfies Record<OrderFieldName, FieldRule>;
 
-/**
- * The first rule that a text breaks, with a message that tells it, or `undefined`. The value is judged as it is: never trimmed,
- * never normalised.
- */
-export function textFault(rule: TextRule, value: string): { code: FieldErrorCode; told: string } | undefined {
+/** The first part of the rule that a text breaks, or `undefined`. The text is neither trimmed nor normalised before. */
+export function textError(rule: TextRule, value: string): { code: FieldErrorCode; message: string } | undefined {
   if (value === '' && !rule.required) return undefined;
   if (!isPlain(value)) {
-    if (!value.isWellFormed()) return { code: 'bad_characters', told: 'must be well-formed Unicode' };
+    if (!value.isWellFormed()) return { code: 'bad_characters', message: 'must be well-formed Unicode' };
     if (forbiddenControls(rule).test(value))
-      return { code: 'bad_characters', told: 'must not hold control characters' };
+      return { code: 'bad_characters', message: 'must not contain control characters' };
     if (rule.required && !nonBlank.test(value))
-      return { code: 'blank', told: 'must hold at least one non-blank character' };
+      return { code: 'blank', message: 'must contain at least one non-blank character' };
   }
   const length = codePointCount(value);
-  if (length > rule.lengthMax) return { code: 'too_long', told: `must be at most ${rule.lengthMax} characters` };
-  if (length < rule.lengthMin) return { code: 'too_short', told: `must be at least ${rule.lengthMin} characters` };
-  if (rule.characters?.pattern.test(value) === false) return { code: 'bad_characters', told: rule.characters.told };
-  if (rule.format?.fits(value) === false) return { code: 'bad_format', told: rule.format.told };
+  if (length > rule.lengthMax) return { code: 'too_long', message: `must be at most ${rule.lengthMax} characters` };
+  if (length < rule.lengthMin) return { code: 'too_short', message: `must be at least ${rule.lengthMin} characters` };
+  if (rule.characters?.pattern.test(value) === false)
+    return { code: 'bad_characters', message: rule.characters.message };
+  if (rule.format?.matches(value) === false) return { code: 'bad_format', message: rule.format.message };
   return undefined;
 }
 
-/** Whether a text is printable ASCII and not all blanks, as most are: no rule about characters has to look at such a text. */
+/** Whether a text is printable ASCII and not only spaces. Most are, and need no check for surrogates, controls or blanks. */
 function isPlain(value: string): boolean {
   let isBlank = true;
   for (let index = 0; index < value.length; index += 1) {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { isoTime } from './iso-time.ts';
 
-it('tells every moment as ISO 8601 has it, whichever was told before', () => {
+it('isoTime formats every time as ISO 8601, whichever was formatted before', () => {
   const moments = fc.array(fc.integer({ min: 1, max: Date.parse('9999-12-31T23:59:59.998Z') }), { minLength: 2 });
   fc.assert(
     fc.property(moments, (several) => {

@@ -11,7 +11,7 @@ import {
 
 const anyAmount = fc.bigInt({ min: 1n, max: amountHundredthsMax }).map((hundredths) => hundredths as AmountHundredths);
 
-/** Digits with many zeros and nines among them, because they are where the edges are. */
+/** Digits with many zeros and nines, because they are the edge cases. */
 const anyDigits = (constraints: fc.StringConstraints) =>
   fc.string({ ...constraints, unit: fc.constantFrom(...'0000123456789999') });
 
@@ -37,23 +37,23 @@ function written({ sign, integer, fraction, exponent, exponentForm }: NumberPart
   return `${sign}${integer}${fraction === undefined ? '' : `.${fraction}`}${power}`;
 }
 
-/** What the rule says of a number, worked out as a fraction of integers: numerator over a power of ten. */
-function judged({ sign, integer, fraction = '', exponent = 0 }: NumberParts): {
+/** The expected result, computed with a fraction of integers: a numerator over a power of ten. */
+function expectedOf({ sign, integer, fraction = '', exponent = 0 }: NumberParts): {
   hundredths?: bigint;
-  faults: string[];
+  errors: string[];
 } {
   const scale = exponent - fraction.length + 2;
   const digits = BigInt(sign + integer + fraction);
   const numerator = scale >= 0 ? digits * 10n ** BigInt(scale) : digits;
   const denominator = scale >= 0 ? 1n : 10n ** BigInt(-scale);
-  const faults: string[] = [];
-  if (numerator <= 0n || numerator > amountHundredthsMax * denominator) faults.push('out_of_range');
-  if (numerator % denominator !== 0n) faults.push('too_precise');
-  return faults.length === 0 ? { hundredths: numerator / denominator, faults } : { faults };
+  const errors: string[] = [];
+  if (numerator <= 0n || numerator > amountHundredthsMax * denominator) errors.push('out_of_range');
+  if (numerator % denominator !== 0n) errors.push('too_precise');
+  return errors.length === 0 ? { hundredths: numerator / denominator, errors } : { errors };
 }
 
 describe('parseAmount', () => {
-  it('reads back what formatAmount writes, for every amount', () => {
+  it('parses what formatAmount returns, for every amount', () => {
     fc.assert(
       fc.property(anyAmount, (amount) => {
         expect(parseAmount(formatAmount(amount))).toStrictEqual({ ok: true, value: amount });
@@ -62,25 +62,25 @@ describe('parseAmount', () => {
     );
   });
 
-  it('agrees with exact fractions about every number', () => {
+  it('agrees with exact fractions for every number', () => {
     fc.assert(
       fc.property(anyNumberParts, (parts) => {
-        const rule = judged(parts);
+        const expected = expectedOf(parts);
         const amount = parseAmount(written(parts));
-        if (rule.hundredths !== undefined) expect(amount).toStrictEqual({ ok: true, value: rule.hundredths });
-        else expect(rule.faults).toContain(amount.ok ? amount : amount.failure);
+        if (expected.hundredths !== undefined) expect(amount).toStrictEqual({ ok: true, value: expected.hundredths });
+        else expect(expected.errors).toContain(amount.ok ? amount : amount.failure);
       }),
       { numRuns: 5_000 },
     );
   });
 
-  it('takes all spellings of one number for the same amount', () => {
-    const spelling = fc.record({ zerosBefore: fc.nat(40), zerosAfter: fc.nat(40), point: fc.nat(60) });
+  it('treats all notations of one number as the same amount', () => {
+    const notation = fc.record({ zerosBefore: fc.nat(40), zerosAfter: fc.nat(40), point: fc.nat(60) });
     fc.assert(
-      fc.property(anyAmount, spelling, (amount, { zerosBefore, zerosAfter, point }) => {
+      fc.property(anyAmount, notation, (amount, { zerosBefore, zerosAfter, point }) => {
         const digits = '0'.repeat(zerosBefore + 1) + amount + '0'.repeat(zerosAfter);
-        const place = 1 + (point % digits.length);
-        const [integer, fraction] = [digits.slice(0, place), digits.slice(place)];
+        const split = 1 + (point % digits.length);
+        const [integer, fraction] = [digits.slice(0, split), digits.slice(split)];
         const exponent = fraction.length - zerosAfter - 2;
         const text = `${integer}${fraction === '' ? '' : `.${fraction}`}e${exponent}`;
         expect(parseAmount(text), text).toStrictEqual({ ok: true, value: amount });
@@ -90,7 +90,7 @@ describe('parseAmount', () => {
   });
 
   it.each(['10', '10.0', '10.00', '10.000', '1e1', '1E1', '1e+1', '1.0e1', '0.1e2', '100e-1', '1000000e-5'])(
-    'reads %s as 10.00',
+    'parses %s as 10.00',
     (digits) => {
       expect(parseAmount(digits)).toStrictEqual({ ok: true, value: 1_000n });
     },
@@ -110,30 +110,30 @@ describe('parseAmount', () => {
     ['9999999999999.99', 999_999_999_999_999n],
     ['9999999999999.990000000000', 999_999_999_999_999n],
     ['0.999999999999999e13', 999_999_999_999_999n],
-  ])('reads %s exactly', (digits, hundredths) => {
+  ])('parses %s exactly', (digits, hundredths) => {
     expect(parseAmount(digits)).toStrictEqual({ ok: true, value: hundredths });
   });
 
   it.each(['0.001', '0.011', '10.001', '10.000000000000000001', '1e-3', '1e-400', '1e-999999999999', '0.009999999999'])(
-    'refuses %s, which is finer than a hundredth',
+    'rejects %s, which has more than two decimals',
     (digits) => {
       expect(parseAmount(digits)).toStrictEqual({ ok: false, failure: 'too_precise' });
     },
   );
 
   it.each(['0', '-0', '0.00', '-0.00', '0e5', '0e999999999999', '0e-999999999999', '0.000000000000000000000'])(
-    'refuses %s, which is not greater than 0',
+    'rejects %s, which is not greater than 0',
     (digits) => {
       expect(parseAmount(digits)).toStrictEqual({ ok: false, failure: 'out_of_range' });
     },
   );
 
-  it.each(['-0.01', '-1', '-10.00', '-1e400'])('refuses %s, which is below 0', (digits) => {
+  it.each(['-0.01', '-1', '-10.00', '-1e400'])('rejects %s, which is below 0', (digits) => {
     expect(parseAmount(digits)).toStrictEqual({ ok: false, failure: 'out_of_range' });
   });
 
   it.each(['10000000000000', '10000000000000.00', '1e13', '99999999999999', '1e400', '1e999999999999', '9e999'])(
-    'refuses %s, which is above 9999999999999.99',
+    'rejects %s, which is above 9999999999999.99',
     (digits) => {
       expect(parseAmount(digits)).toStrictEqual({ ok: false, failure: 'out_of_range' });
     },
@@ -156,7 +156,7 @@ describe('parseAmount', () => {
     '0x10',
     '10n',
     '--1',
-  ])('does not take %j for a number', (text) => {
+  ])('does not parse %j as a number', (text) => {
     expect(parseAmount(text)).toStrictEqual({ ok: false, failure: 'wrong_type' });
   });
 
@@ -167,7 +167,7 @@ describe('parseAmount', () => {
     },
   );
 
-  it('judges any text without throwing', () => {
+  it('never throws', () => {
     const numberLike = fc.string({ unit: fc.constantFrom(...'0019.-+eE \n'), maxLength: 30 });
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: 'binary' }), numberLike), (text) => {
@@ -177,8 +177,8 @@ describe('parseAmount', () => {
     );
   });
 
-  // A decision that looks at each digit more than a few times would need minutes for these and fail by the test's time limit.
-  it('judges numbers of 64 KiB of zeros and digits in linear time', () => {
+  // A quadratic parser needs minutes for these texts, so the test would time out.
+  it('parses numbers of 64 KiB of zeros and digits in linear time', () => {
     const zeros = '0'.repeat(65_000);
     const ones = '1'.repeat(65_000);
     const expected = new Map<string, bigint | string>([
@@ -211,7 +211,7 @@ describe('parseAmount', () => {
 });
 
 describe('digitsOfDouble', () => {
-  it('gives every amount its own digits: a double holds 15 exactly', () => {
+  it('returns the digits of every amount: a double stores 15 exactly', () => {
     fc.assert(
       fc.property(anyAmount, (amount) => {
         const double = Number(formatAmount(amount));
@@ -221,7 +221,7 @@ describe('digitsOfDouble', () => {
     );
   });
 
-  it('gives digits that every finite double reads back', () => {
+  it('returns digits that read back as the same double', () => {
     fc.assert(
       fc.property(fc.double({ noDefaultInfinity: true, noNaN: true }), (double) => {
         expect(Number(digitsOfDouble(double))).toBe(double === 0 ? 0 : double);
@@ -234,7 +234,7 @@ describe('digitsOfDouble', () => {
     [0.01, '0.01'],
     [1e1, '10.00'],
     [9_999_999_999_999.99, '9999999999999.99'],
-  ])('lets the double %d be the amount %s', (double, formatted) => {
+  ])('makes the double %d the amount %s', (double, formatted) => {
     const amount = parseAmount(digitsOfDouble(double));
     expect(amount.ok && formatAmount(amount.value)).toBe(formatted);
   });
@@ -253,7 +253,7 @@ describe('digitsOfDouble', () => {
     [Number.NaN, 'wrong_type'],
     [Number.POSITIVE_INFINITY, 'wrong_type'],
     [Number.NEGATIVE_INFINITY, 'wrong_type'],
-  ])('lets the double %d be refused as %s', (double, failure) => {
+  ])('makes the double %d %s', (double, failure) => {
     expect(parseAmount(digitsOfDouble(double))).toStrictEqual({ ok: false, failure });
   });
 });
@@ -269,7 +269,7 @@ describe('fitsMinorUnit', () => {
     [10_055n, 2, true],
     [10_055n, 3, true],
     [1n, 4, true],
-  ])('says whether %d hundredths can be paid with %i decimals: %s', (hundredths, minorUnit, fits) => {
+  ])('returns for %d hundredths and %i decimals: %s', (hundredths, minorUnit, fits) => {
     expect(fitsMinorUnit(hundredths as AmountHundredths, minorUnit)).toBe(fits);
   });
 });
@@ -283,11 +283,11 @@ describe('formatAmount', () => {
     [1_000n, '10.00'],
     [124_950n, '1249.50'],
     [999_999_999_999_999n, '9999999999999.99'],
-  ])('writes %d hundredths as %s', (hundredths, formatted) => {
+  ])('formats %d hundredths as %s', (hundredths, formatted) => {
     expect(formatAmount(hundredths as AmountHundredths)).toBe(formatted);
   });
 
-  it('writes every amount with two decimals, no leading zero and no grouping', () => {
+  it('formats every amount with two decimals, no leading zero and no grouping', () => {
     fc.assert(
       fc.property(anyAmount, (amount) => {
         expect(formatAmount(amount)).toMatch(/^(0|[1-9]\d{0,12})\.\d\d$/);

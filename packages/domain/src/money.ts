@@ -5,7 +5,7 @@ declare const amountBrand: unique symbol;
 /** An order's amount: an exact count of hundredths of the currency's unit, from 1 to {@link amountHundredthsMax}. */
 export type AmountHundredths = bigint & { readonly [amountBrand]: true };
 
-/** A number as its sender wrote it: the digits, before any rounding to a float. */
+/** A number as the client wrote it: its digits, before any rounding to a float. */
 export class NumberText {
   readonly text: string;
 
@@ -14,25 +14,25 @@ export class NumberText {
   }
 }
 
-/** 9,999,999,999,999.99: 15 digits, the most that a double holds exactly (DBL_DIG of IEEE 754). */
+/** 9,999,999,999,999.99: 15 digits, the most that a double stores exactly (DBL_DIG of IEEE 754). */
 export const amountHundredthsMax = 999_999_999_999_999n as AmountHundredths;
 
 /** The interface sends amounts with two decimal places. */
 export const amountDecimals = 2;
 
-/** Digits in front of the decimal point; the greatest amount is all nines, so that their number is the whole bound. */
+/** Digits before the decimal point. The maximum is all nines, so counting digits is enough to compare with it. */
 const integerDigitsMax = amountHundredthsMax.toString().length - amountDecimals;
 
-/** Why a number is not an amount. */
-export type AmountFault = 'wrong_type' | 'too_precise' | 'out_of_range';
+/** The field error code of a number that is not a valid amount. */
+export type AmountError = 'wrong_type' | 'too_precise' | 'out_of_range';
 
 const numberForm = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
 /**
- * Reads an amount from the digits of a JSON number, exactly: no float takes part. The exponent may be any size, because the
- * decision is made on the place of the digits, and none is ever expanded.
+ * Parses an amount from the digits of a JSON number, exactly and without floats. The exponent may have any size: only the
+ * position of the digits is computed, the number is never expanded.
  */
-export function parseAmount(digits: string): Result<AmountHundredths, AmountFault> {
+export function parseAmount(digits: string): Result<AmountHundredths, AmountError> {
   const parts = numberForm.exec(digits);
   if (parts === null) return failed('wrong_type');
   const [, sign, integer = '', fraction = '', exponent = '0'] = parts;
@@ -52,20 +52,17 @@ function withoutTrailingZeros(digits: string): string {
   return digits.slice(0, end);
 }
 
-/**
- * The digits of a double, which has none of its own: the shortest decimal that reads back as the same double, as ECMAScript's
- * Number::toString defines it.
- */
+/** The shortest decimal that reads back as the same double (Number::toString of ECMAScript). */
 export function digitsOfDouble(value: number): string {
   return String(value);
 }
 
-/** Whether the amount can be paid in a currency with this minor unit: 100.50 cannot be paid in a currency without decimals. */
+/** Whether a currency with this minor unit can express the amount: 100.50 needs two decimals. */
 export function fitsMinorUnit(amount: AmountHundredths, minorUnit: number): boolean {
   return minorUnit >= amountDecimals || amount % 10n ** BigInt(amountDecimals - minorUnit) === 0n;
 }
 
-/** The amount in units with exactly two decimals and no grouping, such as `10.00`. */
+/** The amount with exactly two decimals and no grouping, such as `10.00`. */
 export function formatAmount(amount: AmountHundredths): string {
   const digits = amount.toString().padStart(amountDecimals + 1, '0');
   return `${digits.slice(0, -amountDecimals)}.${digits.slice(-amountDecimals)}`;

@@ -1,14 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { validOrderFields } from '../testing/order-fields.ts';
+import { validOrderFields } from '../testing/sample-orders.ts';
+import { checksumModes } from './merchant.ts';
 import { NumberText } from './money.ts';
 import type { OrderFields } from './order.ts';
-import { canonicalText, checkChecksum, checksumModes, checksumOf, checksumPrefix } from './order-checksum.ts';
+import { canonicalText, checkChecksum, checksumOf, checksumPrefix } from './order-checksum.ts';
 import type { OrderInput } from './parse-order.ts';
 
 const clientSecret = 'sk_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg';
 
-/** An order with both special characters, next to each other too, with text outside ASCII, and without a second line. */
+/** An order with both special characters, also side by side, with text outside ASCII, and without a second address line. */
 const vectorInput = {
   order_id: 'A|17\\',
   order_amount: new NumberText('1e1'),
@@ -32,7 +33,7 @@ const vectorText = String.raw`A\|17\\|10.00|EUR|Ünï 😀 C:\\dir \| end|DIGITA
 // printf %s "$text" | openssl dgst -sha256 -hmac "$client_secret"
 const vectorHex = '05377ad706e35f315cab1a184a8bb6fd4eda2a5699805492748463af3bbfa02d';
 
-/** The values in a canonical text, read back without the code under test. */
+/** The values in a canonical text, parsed without the code under test. */
 function readBack(text: string): string[] {
   const values = [''];
   for (let index = 0; index < text.length; index += 1) {
@@ -55,7 +56,7 @@ describe('canonicalText', () => {
     expect(canonicalText(validOrderFields(vectorInput))).toBe(vectorText);
   });
 
-  it('holds the fifteen fields in the order of the interface, with the checksum left out', () => {
+  it('contains the 15 frozen fields in the order of the interface, without the checksum', () => {
     expect(canonicalText(validOrderFields({ order_checksum: 'left-out' }))).toBe(
       'WEB-2026-000417|1249.50|EUR|Two walnut shelves and one reading lamp|PHYSICAL_GOODS|Noor van der Linden|' +
         'noor.vanderlinden@example.com|+31 20 555 0142|Lindengracht 88|Second floor|Amsterdam|Noord-Holland|' +
@@ -75,7 +76,7 @@ describe('canonicalText', () => {
     }
   });
 
-  it('can be read back into its values, so that no two orders have the same text', () => {
+  it('can be parsed back into its values, so that different orders have different texts', () => {
     const value = fc.string({ unit: fc.constantFrom('|', '\\', '$', '&', 'a', '😀'), minLength: 1, maxLength: 12 });
     fc.assert(
       fc.property(value, value, value, fc.option(value), (orderId, note, line1, line2) => {
@@ -110,7 +111,7 @@ describe('checksumOf', () => {
 });
 
 describe('checkChecksum', () => {
-  it('knows two modes', () => {
+  it('has two modes', () => {
     expect(checksumModes).toStrictEqual(['versioned', 'required']);
   });
 
@@ -121,14 +122,14 @@ describe('checkChecksum', () => {
   });
 
   const unversioned = ['x', 'v1', 'V1=', 'v2=00', ' v1=', vectorHex, `V1=${vectorHex}`, `sha256=${vectorHex}`];
-  it.each(unversioned)('passes %j, which is not versioned, unless one that verifies is required', (checksum) => {
+  it.each(unversioned)('passes %j, which is not versioned, unless the mode is required', (checksum) => {
     const fields = validOrderFields({ ...vectorInput, order_checksum: checksum });
     expect(checkChecksum(fields, clientSecret, 'versioned')).toBe('passes');
     expect(checkChecksum(fields, clientSecret, 'required')).toBe('not_versioned');
   });
 
   describe.each(checksumModes)('in the mode %s', (mode) => {
-    it.each(Array.from(vectorHex, (_, index) => index))('refuses another character at place %i', (index) => {
+    it.each(Array.from(vectorHex, (_, index) => index))('rejects another character at index %i', (index) => {
       const other = vectorHex[index] === '0' ? '1' : '0';
       const order_checksum = `v1=${vectorHex.slice(0, index)}${other}${vectorHex.slice(index + 1)}`;
       const fields = validOrderFields({ ...vectorInput, order_checksum });
@@ -144,12 +145,12 @@ describe('checkChecksum', () => {
       ['a trailing blank', `v1=${vectorHex} `],
       ['the prefix twice', `v1=v1=${vectorHex}`],
       ['the longest text', 'v1='.padEnd(256, '0')],
-    ])('refuses %s', (_, checksum) => {
+    ])('rejects %s', (_, checksum) => {
       const fields = validOrderFields({ ...vectorInput, order_checksum: checksum });
       expect(checkChecksum(fields, clientSecret, mode)).toBe('does_not_verify');
     });
 
-    it('refuses a checksum made with another secret', () => {
+    it('rejects a checksum made with another secret', () => {
       expect(checkChecksum(signed(), clientSecret.replace('g', 'h'), mode)).toBe('does_not_verify');
     });
 
@@ -169,13 +170,13 @@ describe('checkChecksum', () => {
       ['customer_address_country', 'Netherland'],
       ['customer_address_postal_code', '1015KK'],
       ['return_url', 'https://shop.example.com/checkout/return?cart=5522'],
-    ])('refuses the checksum when %s was changed on the way', (field, value) => {
+    ])('rejects the checksum if %s was changed', (field, value) => {
       const { order_checksum } = signed();
       const changed = validOrderFields({ [field]: value, order_checksum });
       expect(checkChecksum(changed, clientSecret, mode)).toBe('does_not_verify');
     });
 
-    it('refuses the checksum when text moved from one field to the next', () => {
+    it('rejects the checksum if text moved from one field to the next', () => {
       const { order_checksum } = signed({ customer_name: 'A|B', customer_address_line1: 'C' });
       const moved = validOrderFields({ customer_name: 'A', customer_address_line1: 'B|C', order_checksum });
       expect(checkChecksum(moved, clientSecret, mode)).toBe('does_not_verify');

@@ -1,25 +1,40 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { ChecksumMode } from './merchant.ts';
 import { formatAmount } from './money.ts';
 import type { OrderFields } from './order.ts';
-import { orderFieldNames } from './order-fields.ts';
+import type { OrderFieldName } from './order-fields.ts';
 
-/** What a checksum that the gateway can verify begins with. */
+/** The prefix of a checksum that the gateway can verify. */
 export const checksumPrefix = 'v1=';
 
-/** How a merchant's checksums are treated: see {@link checkChecksum}. */
-export const checksumModes = ['versioned', 'required'] as const;
-
-/** One of {@link checksumModes}. */
-export type ChecksumMode = (typeof checksumModes)[number];
+/**
+ * The fields that a checksum covers, in the order in which they are hashed. Frozen: a field that joined them, or that moved,
+ * would invalidate every checksum that merchants make today. So a new order field is not added here.
+ */
+const checksumFieldNames = [
+  'order_id',
+  'order_amount',
+  'order_currency',
+  'order_note',
+  'service_type',
+  'customer_name',
+  'customer_email',
+  'customer_phone',
+  'customer_address_line1',
+  'customer_address_line2',
+  'customer_address_city',
+  'customer_address_state',
+  'customer_address_country',
+  'customer_address_postal_code',
+  'return_url',
+] as const satisfies readonly OrderFieldName[];
 
 /**
- * The text that is hashed: the fifteen fields other than the checksum in the interface's order, joined by `|`, with `\` and
- * `|` in a value escaped by `\`, the amount with exactly two decimals, and an absent second address line empty. A new field
- * must not join them: merchants' checksums of today would no longer verify.
+ * The text that is hashed: the values of {@link checksumFieldNames} joined by `|`. In a value, `\` is written `\\` and `|` is
+ * written `\|`. The amount has exactly two decimals, an absent second address line is empty.
  */
 export function canonicalText(fields: OrderFields): string {
-  return orderFieldNames
-    .filter((name) => name !== 'order_checksum')
+  return checksumFieldNames
     .map((name) => {
       const value = name === 'order_amount' ? formatAmount(fields.order_amount) : fields[name];
       return value.replaceAll(/[\\|]/g, '\\$&');
@@ -33,9 +48,8 @@ export function checksumOf(fields: OrderFields, clientSecret: string): string {
 }
 
 /**
- * Judges an order's checksum. In the mode `versioned`, one that begins with `v1=` must verify and any other passes, because
- * the interface does not say how checksums are made; in the mode `required`, only a verified one passes. The comparison takes
- * the same time wherever the two differ.
+ * Checks an order's checksum by the merchant's mode (see `checksumModes`). An unversioned checksum passes by default, because
+ * the interface does not say how checksums are made. The comparison takes constant time.
  */
 export function checkChecksum(
   fields: OrderFields,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { validOrderFields } from '../testing/order-fields.ts';
+import { validOrderFields } from '../testing/sample-orders.ts';
 import { NumberText } from './money.ts';
 import { orderDifference } from './order-difference.ts';
 import { orderFieldNames } from './order-fields.ts';
@@ -27,11 +27,11 @@ describe('orderDifference', () => {
     expect(orderDifference(validOrderFields(), validOrderFields())).toStrictEqual([]);
   });
 
-  it.each(Object.entries(anotherValue))('names %s when only that differs', (field, value) => {
+  it.each(Object.entries(anotherValue))('returns %s if only that differs', (field, value) => {
     expect(orderDifference(validOrderFields(), validOrderFields({ [field]: value }))).toStrictEqual([field]);
   });
 
-  it('names all fields that differ, in the order of the interface', () => {
+  it('returns all fields that differ, in the order of the interface', () => {
     const backwards = Object.fromEntries(Object.entries(anotherValue).reverse());
     const names = orderFieldNames.filter((name) => name !== 'order_checksum');
 
@@ -39,18 +39,18 @@ describe('orderDifference', () => {
     expect(orderDifference(validOrderFields(backwards), validOrderFields())).toStrictEqual(names);
   });
 
-  it('does not count the checksum, because a rotated secret changes it', () => {
+  it('ignores the checksum, because a rotated secret changes it', () => {
     expect(orderDifference(validOrderFields(), validOrderFields({ order_checksum: 'v1=another' }))).toStrictEqual([]);
   });
 
-  it.each(['10', '10.0', '10.00', '1e1'])('takes 10.00 and %s for the same amount', (digits) => {
+  it.each(['10', '10.0', '10.00', '1e1'])('treats 10.00 and %s as the same amount', (digits) => {
     const first = validOrderFields({ order_amount: new NumberText('10.00') });
 
     expect(orderDifference(first, validOrderFields({ order_amount: new NumberText(digits) }))).toStrictEqual([]);
     expect(orderDifference(first, validOrderFields({ order_amount: 10 }))).toStrictEqual([]);
   });
 
-  it('takes an absent, a null and an empty second address line for the same', () => {
+  it('treats an absent, a null and an empty second address line as the same', () => {
     const absent = validOrderFields({ customer_address_line2: undefined });
 
     expect(orderDifference(absent, validOrderFields({ customer_address_line2: '' }))).toStrictEqual([]);
@@ -61,7 +61,7 @@ describe('orderDifference', () => {
     ['case', 'Noor', 'noor'],
     ['a trailing blank', 'Noor', 'Noor '],
     ['normalisation', 'Zoë', 'Zoe\u0308'],
-  ])('counts texts that differ in %s', (_, one, other) => {
+  ])('returns a text that differs in %s', (_, one, other) => {
     const first = validOrderFields({ customer_name: one });
 
     expect(orderDifference(first, validOrderFields({ customer_name: other }))).toStrictEqual(['customer_name']);

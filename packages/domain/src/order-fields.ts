@@ -1,7 +1,4 @@
-/**
- * The sixteen fields of an order as the interface names them, in the interface's order: the order in which errors are told and
- * in which the checksum reads them.
- */
+/** The 16 fields of an order, in the interface's order. Errors are listed in this order. */
 export const orderFieldNames = [
   'order_id',
   'order_amount',
@@ -24,7 +21,7 @@ export const orderFieldNames = [
 /** One of {@link orderFieldNames}. */
 export type OrderFieldName = (typeof orderFieldNames)[number];
 
-/** What an order may be for: digital services, or goods that are shipped. */
+/** What an order is for: digital services or shipped goods. */
 export const serviceTypes = ['DIGITAL', 'PHYSICAL_GOODS'] as const;
 
 /** One of {@link serviceTypes}. */

@@ -2,50 +2,56 @@ import type { MerchantId } from './merchant.ts';
 import type { Order } from './order.ts';
 import type { OrderToken } from './order-token.ts';
 
-/** What became of an order that was given to the store. */
+/** The result of creating an order. */
 export type CreateOutcome =
-  /** The order is kept, durably. */
+  /** The order is stored durably. */
   | { readonly kind: 'created' }
-  /** The merchant has an order with this order_id already; nothing was written. */
+  /** The merchant already has an order with this order_id. Nothing was written. */
   | { readonly kind: 'exists'; readonly order: Order }
-  /** Refused before any work: too many orders wait already. */
+  /** Too many orders are waiting. Nothing was written. */
   | { readonly kind: 'overloaded' }
-  /** The storage could not be reached, or its answer was lost: whether the order is kept is not known. */
+  /** The database was not reachable, or its response was lost: the order may be stored. */
   | { readonly kind: 'unavailable' }
-  /** The time that the caller gave is over: whether the order is kept is not known. */
+  /** `timeoutMs` passed: the order may be stored. */
   | { readonly kind: 'deadline_exceeded' };
 
-/** What a look-up came to. Nothing is written by one, so after each of the last three it can simply be made again. */
+/** The result of a look-up. After each of the last three it can be repeated. */
 export type FindOutcome<Found> =
   | ({ readonly kind: 'found' } & Found)
   | { readonly kind: 'unknown' }
-  /** Refused before any work: too many look-ups wait already. */
+  /** Too many look-ups are waiting. */
   | { readonly kind: 'overloaded' }
-  /** The storage could not be reached, or its answer was lost. */
+  /** The database was not reachable, or its response was lost. */
   | { readonly kind: 'unavailable' }
-  /** The time that the caller gave is over. */
+  /** `timeoutMs` passed. */
   | { readonly kind: 'deadline_exceeded' };
 
-/** A merchant's order, found by one of its ids. */
+/** The result of looking up a merchant's order by one of its ids. */
 export type OrderLookup = FindOutcome<{ readonly order: Order }>;
 
-/** An order found by what its payment link holds, with the name of the merchant who is paid. */
-export type LinkLookup = FindOutcome<{ readonly order: Order; readonly merchantName: string }>;
+/** An order and the name of the merchant who is paid: what a payment page shows. */
+export interface LinkedOrder {
+  readonly order: Order;
+  readonly merchantName: string;
+}
 
-/** Where orders are kept. Every implementation passes the suite in `testing/order-store-contract.ts`. */
+/** The result of looking up an order by its payment link. */
+export type LinkLookup = FindOutcome<LinkedOrder>;
+
+/** Stores orders. Every implementation passes the suite in `testing/order-store-contract.ts`. */
 export interface OrderStore {
   /**
-   * Keeps the order unless its merchant has one with the same order_id. However many calls race for one order_id, in however
-   * many processes, one order is kept and all callers learn of that one. Settles within `timeoutMs`; rejects only for bugs.
+   * Stores the order unless its merchant has one with the same order_id. If several calls with one order_id race, in any number
+   * of processes, one order is stored and all calls return it. Settles within `timeoutMs`; rejects only because of a bug.
    */
   create(order: Order, timeoutMs: number): Promise<CreateOutcome>;
 
-  /** The merchant's order with this order_id, exactly as it is spelt. As all look-ups: settles and rejects as `create` does. */
+  /** Finds the merchant's order with exactly this order_id. Every look-up settles and rejects as `create` does. */
   findByOrderId(merchantId: MerchantId, orderId: string, timeoutMs: number): Promise<OrderLookup>;
 
-  /** The merchant's order with this service order id. */
+  /** Finds the merchant's order with this service order id. */
   findByServiceOrderId(merchantId: MerchantId, serviceOrderId: number, timeoutMs: number): Promise<OrderLookup>;
 
-  /** The order that a payment link leads to, whichever merchant's it is. */
+  /** Finds the order of a payment link, of any merchant. */
   findByToken(token: OrderToken, timeoutMs: number): Promise<LinkLookup>;
 }

@@ -3,16 +3,16 @@ import { describe, expect, it } from 'vitest';
 import { createOrderToken, orderTokenLength, parseOrderToken } from './order-token.ts';
 
 describe('createOrderToken', () => {
-  it('makes 32 base62 characters', () => {
+  it('returns 32 base62 characters', () => {
     expect(orderTokenLength).toBe(32);
     expect(createOrderToken(randomBytes)).toMatch(/^[0-9A-Za-z]{32}$/);
   });
 
-  it('takes all its characters from the given source', () => {
+  it('uses the given random source only', () => {
     expect(createOrderToken((count) => new Uint8Array(count).fill(10))).toBe('A'.repeat(32));
   });
 
-  it('makes another token each time', () => {
+  it('returns a different token each time', () => {
     const tokens = Array.from({ length: 2_000 }, () => createOrderToken(randomBytes));
 
     expect(new Set(tokens).size).toBe(2_000);
@@ -20,13 +20,13 @@ describe('createOrderToken', () => {
 });
 
 describe('parseOrderToken', () => {
-  it('takes every token that is made', () => {
+  it('accepts every created token', () => {
     const token = createOrderToken(randomBytes);
     expect(parseOrderToken(token)).toBe(token);
   });
 
   it.each(['', 'A'.repeat(31), 'A'.repeat(33), `${'A'.repeat(31)}-`, `${'A'.repeat(31)}é`, `${'A'.repeat(32)}\n`, ' '])(
-    'takes no other text, such as %j',
+    'rejects %j',
     (text) => {
       expect(parseOrderToken(text)).toBeUndefined();
     },

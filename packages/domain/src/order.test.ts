@@ -1,24 +1,24 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { validOrderFields } from '../testing/order-fields.ts';
+import { validOrderFields } from '../testing/sample-orders.ts';
 import type { MerchantId } from './merchant.ts';
 import { formatCreatedAt, openOrder } from './order.ts';
 import { createOrderToken } from './order-token.ts';
 
-const lastMomentMs = Date.parse('9999-12-31T23:59:59.999Z');
+const lastTimeMs = Date.parse('9999-12-31T23:59:59.999Z');
 
 describe('openOrder', () => {
-  it('makes an unpaid order of the fields and what the gateway adds', () => {
+  it('returns an unpaid order with the fields and the assigned values', () => {
     const fields = validOrderFields();
-    const given = {
+    const assigned = {
       merchantId: 7 as MerchantId,
       serviceOrderId: 42,
       orderToken: createOrderToken(randomBytes),
       createdAtMs: 1_795_208_502_172,
     };
 
-    expect(openOrder(fields, given)).toStrictEqual({ ...given, orderStatus: 'UN_PAID', fields });
+    expect(openOrder(fields, assigned)).toStrictEqual({ ...assigned, orderStatus: 'UN_PAID', fields });
   });
 });
 
@@ -29,14 +29,14 @@ describe('formatCreatedAt', () => {
     [951_782_400_000, '2000-02-29T00:00:00.000+00:00'],
     [1_795_208_502_172, '2026-11-20T21:01:42.172+00:00'],
     [1_795_208_502_000, '2026-11-20T21:01:42.000+00:00'],
-    [lastMomentMs, '9999-12-31T23:59:59.999+00:00'],
-  ])('writes %i as %s', (createdAtMs, createdAt) => {
+    [lastTimeMs, '9999-12-31T23:59:59.999+00:00'],
+  ])('formats %i as %s', (createdAtMs, createdAt) => {
     expect(formatCreatedAt(createdAtMs)).toBe(createdAt);
   });
 
-  it('writes every moment of the years 1970 to 9999 with milliseconds and the UTC offset', () => {
+  it('formats every time of the years 1970 to 9999 with milliseconds and the UTC offset', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 0, max: lastMomentMs }), (createdAtMs) => {
+      fc.property(fc.integer({ min: 0, max: lastTimeMs }), (createdAtMs) => {
         const createdAt = formatCreatedAt(createdAtMs);
         expect(createdAt).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00$/);
         expect(Date.parse(createdAt)).toBe(createdAtMs);

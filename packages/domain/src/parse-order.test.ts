@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { validOrderFields, validOrderInput } from '../testing/order-fields.ts';
+import { validOrderFields, validOrderInput } from '../testing/sample-orders.ts';
 import { orderCurrencyCodes } from './currency.ts';
 import { fieldErrorCodes } from './field-rules.ts';
 import { amountHundredthsMax, formatAmount, NumberText } from './money.ts';
@@ -14,7 +14,7 @@ function errorsOf(input: OrderInput): string[] {
   return order.ok ? [] : order.failure.map(({ field, code }) => `${field} ${code}`);
 }
 
-/** Any text that the rules of a free text field allow. */
+/** Any text that a free text field allows. */
 function anyText(lengthMax: number) {
   return fc
     .string({ unit: 'binary', minLength: 1, maxLength: Math.min(lengthMax, 40) })
@@ -46,7 +46,7 @@ const anyValidInput = fc.record({
   return_url: fc.webUrl({ withQueryParameters: true, withFragments: true, size: 'small' }),
 });
 
-/** Values of all kinds; objects are plain, so that none of them runs code when it is read. */
+/** Values of all types. Objects are plain, so that reading them runs no code. */
 const anyValue = fc.oneof(
   fc.anything({ withBigInt: true, withDate: true, withMap: true, withSet: true, withSparseArray: true }),
   fc.string({ unit: 'binary' }),
@@ -54,7 +54,7 @@ const anyValue = fc.oneof(
   fc.constantFrom('\ud800', '', ' ', null, undefined, Number.NaN, -0, Symbol('x'), 'JPY', 'x'.repeat(3_000)),
 );
 
-/** A valid order in which some fields are replaced by anything, and some are left out. */
+/** A valid order with some fields replaced by anything and some left out. */
 const anyMixedInput = fc
   .tuple(anyValidInput, fc.dictionary(fc.constantFrom(...orderFieldNames), anyValue, { noNullPrototype: true }))
   .chain(([valid, replaced]) =>
@@ -66,13 +66,13 @@ const anyMixedInput = fc
   );
 
 describe('parseOrder', () => {
-  it('gives the sixteen fields of a valid order with the values as they were sent', () => {
+  it('returns the 16 fields of a valid order as they were sent', () => {
     const order = parseOrder(validOrderInput());
 
     expect(order).toStrictEqual({ ok: true, value: { ...validOrderInput(), order_amount: 124_950n } });
   });
 
-  it('accepts every order that the rules allow, and keeps what was sent', () => {
+  it('accepts every order that the rules allow, unchanged', () => {
     fc.assert(
       fc.property(anyValidInput, (input) => {
         const order = parseOrder(input);
@@ -87,12 +87,12 @@ describe('parseOrder', () => {
     );
   });
 
-  it('never throws, whatever it is given', () => {
+  it('never throws', () => {
     fc.assert(
       fc.property(
         fc.anything({ withNullPrototype: true, withObjectString: true, withTypedArray: true }),
         (anything) => {
-          // An input is an object: a door has refused all else as malformed.
+          // The APIs reject a body that is not an object before.
           const order = parseOrder(Object(anything) as OrderInput);
           expect(typeof order.ok).toBe('boolean');
         },
@@ -101,8 +101,8 @@ describe('parseOrder', () => {
     );
   });
 
-  it('tells at most one error a field, in the order of the interface, whatever the values are', () => {
-    let refused = 0;
+  it('returns at most one error per field, in the order of the interface', () => {
+    let rejected = 0;
     let accepted = 0;
     fc.assert(
       fc.property(anyMixedInput, (input) => {
@@ -112,7 +112,7 @@ describe('parseOrder', () => {
           expect(Object.keys(order.value)).toStrictEqual([...orderFieldNames]);
           return;
         }
-        refused += 1;
+        rejected += 1;
         const fields = order.failure.map(({ field }) => field);
         expect(fields).not.toStrictEqual([]);
         expect(fields).toStrictEqual(orderFieldNames.filter((name) => fields.includes(name)));
@@ -123,11 +123,11 @@ describe('parseOrder', () => {
       }),
       { numRuns: 800 },
     );
-    expect(refused).toBeGreaterThan(50);
+    expect(rejected).toBeGreaterThan(50);
     expect(accepted).toBeGreaterThan(5);
   });
 
-  it('blames the broken fields and no other', () => {
+  it('reports the invalid fields and no others', () => {
     fc.assert(
       fc.property(fc.subarray(requiredFieldNames), fc.constantFrom(null, [], undefined), (broken, value) => {
         const code = value === null || value === undefined ? 'missing' : 'wrong_type';
@@ -142,7 +142,7 @@ describe('parseOrder', () => {
     expect(requiredFieldNames).toHaveLength(15);
   });
 
-  it('reports faults of all kinds at once, in the order of the interface', () => {
+  it('reports errors of all kinds at once, in the order of the interface', () => {
     const input = {
       return_url: '/return',
       order_checksum: 'é',
@@ -172,7 +172,7 @@ describe('parseOrder', () => {
     ]);
   });
 
-  it('ignores fields that it does not know', () => {
+  it('ignores unknown fields', () => {
     const unknown = JSON.parse(
       '{"__proto__": {"order_id": "x"}, "constructor": 1, "toString": null, "order_idx": "y"}',
     );
@@ -264,21 +264,24 @@ describe('order_amount', () => {
     ['EUR', '100.505'],
     ['BHD', '100.555'],
     ['CLF', '100.5555'],
-  ])('in %s may not be %s, which is finer than the currency or than the interface', (order_currency, digits) => {
-    const input = validOrderInput({ order_currency, order_amount: new NumberText(digits) });
-    expect(errorsOf(input)).toStrictEqual(['order_amount too_precise']);
-  });
+  ])(
+    'in %s may not be %s, which has more decimals than the currency or the interface allows',
+    (order_currency, digits) => {
+      const input = validOrderInput({ order_currency, order_amount: new NumberText(digits) });
+      expect(errorsOf(input)).toStrictEqual(['order_amount too_precise']);
+    },
+  );
 
   it.each(orderCurrencyCodes)('may be a whole number in %s', (order_currency) => {
     expect(errorsOf(validOrderInput({ order_currency, order_amount: 100 }))).toStrictEqual([]);
   });
 
-  it('is judged by its own rule only when the currency is unknown', () => {
+  it('is checked against its own rule only if the currency is unknown', () => {
     const input = validOrderInput({ order_currency: 'XXX', order_amount: new NumberText('100.50') });
     expect(errorsOf(input)).toStrictEqual(['order_currency not_allowed']);
   });
 
-  it('has one error when it breaks its own rule and the rule of the currency', () => {
+  it('has one error if it breaks its own rule and the rule of the currency', () => {
     const input = validOrderInput({ order_currency: 'JPY', order_amount: new NumberText('100.505') });
     expect(errorsOf(input)).toStrictEqual(['order_amount too_precise']);
   });

@@ -1,7 +1,7 @@
 import { minorUnitOf } from './currency.ts';
-import { type ChoiceRule, type FieldError, fieldRules, type TextRule, textFault } from './field-rules.ts';
+import { type ChoiceRule, type FieldError, fieldRules, type TextRule, textError } from './field-rules.ts';
 import {
-  type AmountFault,
+  type AmountError,
   type AmountHundredths,
   amountDecimals,
   amountHundredthsMax,
@@ -16,26 +16,26 @@ import { type OrderFieldName, orderFieldNames } from './order-fields.ts';
 import { failed, type Result, success } from './result.ts';
 
 /**
- * An order as a door received it: any values under the interface's names. The amount is a {@link NumberText} where the door
- * knows the digits that were sent, a number where it has a double only.
+ * An order as an API received it: any values under the interface's names. The amount is a {@link NumberText} where the digits
+ * that were sent are known, otherwise a number.
  */
 export type OrderInput = Readonly<Partial<Record<OrderFieldName, unknown>>>;
 
-const amountFaultsTold: Readonly<Record<AmountFault, string>> = {
+const amountMessages: Readonly<Record<AmountError, string>> = {
   wrong_type: 'must be a number',
   too_precise: `must have at most ${amountDecimals} decimals`,
   out_of_range: `must be greater than 0 and at most ${formatAmount(amountHundredthsMax)}`,
 };
 
-/** All fields, so that an order's object has room for them from the start. */
+/** All fields in one object: adding them one by one would change the object's hidden class 16 times. */
 const noFields = Object.fromEntries(orderFieldNames.map((field) => [field, undefined])) as Record<
   OrderFieldName,
   undefined
 >;
 
 /**
- * Checks every field and gives the order's fields, or all broken ones at once, in the interface's order, each with the first
- * rule that it breaks. Never throws, whatever the values under the names are.
+ * Checks all fields. Returns the order's fields, or all invalid ones in the interface's order, each with the first rule that
+ * it breaks. Never throws.
  */
 export function parseOrder(input: OrderInput): Result<OrderFields, readonly FieldError[]> {
   const errors: FieldError[] = [];
@@ -43,11 +43,11 @@ export function parseOrder(input: OrderInput): Result<OrderFields, readonly Fiel
   for (const field of orderFieldNames) {
     fields[field] = parseField(field, input[field], errors);
   }
-  // Every field without an error has its value by now: this is the one place where that is taken as proved.
+  // True if there are no errors; until then a field may be undefined.
   const parsed = fields as OrderFields;
   const minorUnit = minorUnitOf(parsed.order_currency);
   if (minorUnit !== undefined && parsed.order_amount !== undefined && !fitsMinorUnit(parsed.order_amount, minorUnit)) {
-    const error = { field: 'order_amount', code: 'too_precise', message: preciseTold(minorUnit) } as const;
+    const error = { field: 'order_amount', code: 'too_precise', message: precisionMessage(minorUnit) } as const;
     errors.push(error);
     errors.sort((a, b) => orderFieldNames.indexOf(a.field) - orderFieldNames.indexOf(b.field));
   }
@@ -80,7 +80,7 @@ function parseAmountField(field: OrderFieldName, value: unknown, errors: FieldEr
   const digits = value instanceof NumberText ? value.text : typeof value === 'number' ? digitsOfDouble(value) : '';
   const amount = parseAmount(digits);
   if (amount.ok) return amount.value;
-  errors.push({ field, code: amount.failure, message: amountFaultsTold[amount.failure] });
+  errors.push({ field, code: amount.failure, message: amountMessages[amount.failure] });
   return undefined;
 }
 
@@ -91,7 +91,7 @@ function parseChoice(
   errors: FieldError[],
 ): string | undefined {
   if (typeof value !== 'string') errors.push({ field, code: 'wrong_type', message: 'must be a string' });
-  else if (!rule.values.includes(value)) errors.push({ field, code: 'not_allowed', message: rule.told });
+  else if (!rule.values.includes(value)) errors.push({ field, code: 'not_allowed', message: rule.message });
   else return value;
   return undefined;
 }
@@ -101,13 +101,13 @@ function parseText(field: OrderFieldName, rule: TextRule, value: unknown, errors
     errors.push({ field, code: 'wrong_type', message: 'must be a string' });
     return undefined;
   }
-  const fault = textFault(rule, value);
-  if (fault === undefined) return value;
-  errors.push({ field, code: fault.code, message: fault.told });
+  const error = textError(rule, value);
+  if (error === undefined) return value;
+  errors.push({ field, ...error });
   return undefined;
 }
 
-function preciseTold(minorUnit: number): string {
+function precisionMessage(minorUnit: number): string {
   return minorUnit === 0
     ? 'must have no decimals in this currency'
     : `must have at most ${minorUnit} decimals in this currency`;

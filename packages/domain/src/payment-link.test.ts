@@ -27,7 +27,7 @@ function parsedBaseUrl(text: string): BaseUrl {
 }
 
 describe('paymentLink', () => {
-  it('is the base URL with its path, then /payment/ and the token, for every base URL', () => {
+  it('is the base URL with its path, then /payment/ and the token', () => {
     fc.assert(
       fc.property(anyBaseUrlParts, anyToken, ({ scheme, host, port, segments, trailingSlashes }, token) => {
         const origin = `${scheme}://${host}${port === undefined ? '' : `:${port}`}`;
@@ -47,7 +47,7 @@ describe('paymentLink', () => {
     );
   });
 
-  it('has the form of the interface', () => {
+  it('has the format of the interface', () => {
     const token = createOrderToken(randomBytes);
     expect(paymentLink(parsedBaseUrl('https://pay.example.com'), token)).toBe(
       `https://pay.example.com/payment/${token}`,
@@ -67,13 +67,13 @@ describe('parseBaseUrl', () => {
     ['http://[::1]:8080/a', 'http://[::1]:8080/a', '/a'],
     ['HTTPS://Pay.Example.COM:443/Case', 'https://pay.example.com/Case', '/Case'],
     ['https://bücher.example.com', 'https://xn--bcher-kva.example.com', ''],
-  ])('reads %s as %s with the path %j', (text, baseUrl, pathPrefix) => {
+  ])('parses %s as %s with the path %j', (text, baseUrl, pathPrefix) => {
     expect(parseBaseUrl(text)).toBe(baseUrl);
     expect(pathPrefixOf(parsedBaseUrl(text))).toBe(pathPrefix);
   });
 
   it.each([
-    ['nothing', ''],
+    ['no text', ''],
     ['no scheme', 'pay.example.com'],
     ['a path only', '/gateway'],
     ['no scheme before the slashes', '//pay.example.com'],
@@ -81,7 +81,7 @@ describe('parseBaseUrl', () => {
     ['a script', 'javascript:alert(1)'],
     ['no slashes', 'https:pay.example.com'],
     ['one slash', 'https:/pay.example.com'],
-    ['backslashes for slashes', 'https:\\\\pay.example.com'],
+    ['backslashes instead of slashes', 'https:\\\\pay.example.com'],
     ['no host', 'https://'],
     ['a blank before it', ' https://pay.example.com'],
     ['a blank in the host', 'https://pay example.com'],
@@ -98,7 +98,7 @@ describe('parseBaseUrl', () => {
     ['a colon in its path, which a router reads as a parameter', 'https://pay.example.com/a:b'],
     ['an asterisk in its path, which a router reads as a wildcard', 'https://pay.example.com/a*b'],
     ['parentheses in its path', 'https://pay.example.com/(a)'],
-  ])('refuses a URL with %s', (_, text) => {
+  ])('rejects a URL with %s', (_, text) => {
     expect(parseBaseUrl(text)).toBeUndefined();
   });
 });

@@ -1,14 +1,14 @@
-/** The outcome of a step whose failure is expected: a value, never an exception. */
+/** The result of an operation that is expected to fail at times: a value, never an exception. */
 export type Result<Value, Failure> =
   | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly failure: Failure };
 
-/** The outcome of a step that succeeded. */
+/** A successful result. */
 export function success<Value>(value: Value): { readonly ok: true; readonly value: Value } {
   return { ok: true, value };
 }
 
-/** The outcome of a step that failed. */
+/** A failed result. */
 export function failed<Failure>(failure: Failure): { readonly ok: false; readonly failure: Failure } {
   return { ok: false, failure };
 }

@@ -2,13 +2,13 @@ import type { MerchantId } from '../src/merchant.ts';
 import type { Order } from '../src/order.ts';
 import type { OrderStore } from '../src/order-store.ts';
 
-/** Keeps orders as long as the object lives. Always at hand, so it is never overloaded, unavailable or late. */
+/** Stores orders in memory. It is never overloaded, unavailable or late. */
 export interface InMemoryOrderStore extends OrderStore {
-  /** The merchant's orders, oldest first. */
+  /** Returns the merchant's orders, oldest first. */
   ordersOf(merchantId: MerchantId): readonly Order[];
 }
 
-/** An order store for the tests of those who use one. `nameOf` tells the merchants' names. */
+/** Returns an order store for the tests of its users. `nameOf` returns the merchants' names. */
 export function createInMemoryOrderStore(
   nameOf: (merchantId: MerchantId) => string = (merchantId) => `Merchant ${merchantId}`,
 ): InMemoryOrderStore {
@@ -18,7 +18,7 @@ export function createInMemoryOrderStore(
     order === undefined ? ({ kind: 'unknown' } as const) : ({ kind: 'found', order } as const);
 
   return {
-    // Nothing is awaited between the look and the write, so racing calls cannot come between them.
+    // There is no await between the look-up and the write, so racing calls cannot interleave.
     async create(order) {
       const orders = ordersByMerchant.get(order.merchantId) ?? new Map<string, Order>();
       const first = orders.get(order.fields.order_id);

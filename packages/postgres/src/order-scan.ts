@@ -1,43 +1,45 @@
 import type { MerchantId } from '@gateway/domain/merchant';
 import type { Order } from '@gateway/domain/order';
 import { and, asc, eq, gt, sql } from 'drizzle-orm';
-import { drizzle } from 'drizzle-orm/postgres-js';
-import { openClient } from './lane.ts';
+import { noStatementTimeoutMs, openConnection } from './client.ts';
+import { withoutValues } from './errors.ts';
 import { orderOf } from './order-rows.ts';
 import { orders } from './schema.ts';
-import { withoutValues } from './statement-error.ts';
 
 /** Orders read in one statement: about a megabyte. */
 const pageOrders = 2_000;
 
 /**
- * Reads all orders of a merchant whose order_id begins with a text, in the order of their ids, page by page over the primary
- * key: for those who check what is kept, not for the path of a request. The text is compared byte by byte. A page has no time
- * limit, as a merchant's other orders may be many. Rejects with an error without values.
+ * Reads all orders of a merchant whose order_id begins with a prefix, in the order of their ids, page by page over the primary
+ * key: for audits, not for requests. The prefix is compared byte by byte. A page has no time limit, as a merchant may have many
+ * other orders. Rejects with an error without values.
  */
 export async function* scanOrders(
   url: string,
   { merchantId, orderIdPrefix }: { readonly merchantId: MerchantId; readonly orderIdPrefix: string },
 ): AsyncGenerator<Order, void> {
-  const client = openClient({ url, applicationName: 'order-gateway scan', connectionsMax: 1, statementTimeoutMs: 0 });
-  const db = drizzle({ client });
+  const connection = openConnection({
+    url,
+    applicationName: 'order-gateway scan',
+    statementTimeoutMs: noStatementTimeoutMs,
+  });
   try {
     let after: string | undefined;
     for (;;) {
-      const beyond = after === undefined ? undefined : gt(orders.orderId, after);
-      const page = await db
+      const beyond = after === undefined ? undefined : gt(orders.order_id, after);
+      const page = await connection.db
         .select()
         .from(orders)
-        .where(and(eq(orders.merchantId, merchantId), beyond, sql`starts_with(${orders.orderId}, ${orderIdPrefix})`))
-        .orderBy(asc(orders.orderId))
+        .where(and(eq(orders.merchantId, merchantId), beyond, sql`starts_with(${orders.order_id}, ${orderIdPrefix})`))
+        .orderBy(asc(orders.order_id))
         .limit(pageOrders);
       yield* page.map(orderOf);
-      after = page.at(-1)?.orderId;
+      after = page.at(-1)?.order_id;
       if (page.length < pageOrders) return;
     }
   } catch (error) {
     throw withoutValues(error);
   } finally {
-    await client.end({ timeout: 1 });
+    await connection.close();
   }
 }

@@ -1,6 +1,6 @@
+import { checksumModes } from '@gateway/domain/merchant';
 import { amountDecimals, amountHundredthsMax } from '@gateway/domain/money';
 import { orderStatuses } from '@gateway/domain/order';
-import { checksumModes } from '@gateway/domain/order-checksum';
 import { serviceTypes } from '@gateway/domain/order-fields';
 import { gt, isNull, or, sql } from 'drizzle-orm';
 import {
@@ -22,7 +22,7 @@ import {
 
 const bytea = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => 'bytea' });
 
-/** Of the largest amount, whose last {@link amountDecimals} are decimals. */
+/** Digits of the largest amount, of which the last {@link amountDecimals} are decimals. */
 const amountDigits = amountHundredthsMax.toString().length;
 
 const moment = (name: string) => timestamp(name, { precision: 3, withTimezone: true, mode: 'date' });
@@ -36,7 +36,7 @@ export const merchants = pgTable('merchants', {
   createdAt: moment('created_at').notNull().defaultNow(),
 });
 
-/** What is kept of the client secrets: their SHA-256. A secret works until `ends_at`; revoking sets that to now. */
+/** The SHA-256 of each client secret. A secret works until `ends_at`; revoking sets that to now. */
 export const clientSecrets = pgTable(
   'client_secrets',
   {
@@ -54,7 +54,7 @@ export const clientSecrets = pgTable(
 /** Whether a secret works now, by the clock of the database. */
 export const isLiveSecret = or(isNull(clientSecrets.endsAt), gt(clientSecrets.endsAt, sql`now()`));
 
-/** Orders, one row each. The gateway inserts them and changes none. */
+/** Orders, one row each, named as in the domain. The gateway inserts them and never changes one. */
 export const orders = pgTable(
   'orders',
   {
@@ -65,28 +65,28 @@ export const orders = pgTable(
     orderToken: text('order_token').notNull(),
     orderStatus: text('order_status', { enum: orderStatuses }).notNull(),
     createdAt: moment('created_at').notNull(),
-    orderId: text('order_id').notNull(),
-    orderAmount: numeric('order_amount', { precision: amountDigits, scale: amountDecimals }).notNull(),
-    orderCurrency: text('order_currency').notNull(),
-    orderNote: text('order_note').notNull(),
-    serviceType: text('service_type', { enum: serviceTypes }).notNull(),
-    customerName: text('customer_name').notNull(),
-    customerEmail: text('customer_email').notNull(),
-    customerPhone: text('customer_phone').notNull(),
-    customerAddressLine1: text('customer_address_line1').notNull(),
-    customerAddressLine2: text('customer_address_line2').notNull(),
-    customerAddressCity: text('customer_address_city').notNull(),
-    customerAddressState: text('customer_address_state').notNull(),
-    customerAddressCountry: text('customer_address_country').notNull(),
-    customerAddressPostalCode: text('customer_address_postal_code').notNull(),
-    orderChecksum: text('order_checksum').notNull(),
-    returnUrl: text('return_url').notNull(),
+    order_id: text().notNull(),
+    order_amount: numeric({ precision: amountDigits, scale: amountDecimals }).notNull(),
+    order_currency: text().notNull(),
+    order_note: text().notNull(),
+    service_type: text({ enum: serviceTypes }).notNull(),
+    customer_name: text().notNull(),
+    customer_email: text().notNull(),
+    customer_phone: text().notNull(),
+    customer_address_line1: text().notNull(),
+    customer_address_line2: text().notNull(),
+    customer_address_city: text().notNull(),
+    customer_address_state: text().notNull(),
+    customer_address_country: text().notNull(),
+    customer_address_postal_code: text().notNull(),
+    order_checksum: text().notNull(),
+    return_url: text().notNull(),
   },
   (table) => [
-    primaryKey({ columns: [table.merchantId, table.orderId] }),
+    primaryKey({ columns: [table.merchantId, table.order_id] }),
     unique('orders_merchant_id_service_order_id').on(table.merchantId, table.serviceOrderId),
     index('orders_order_token').on(table.orderToken),
-    check('orders_amount_positive', sql`${table.orderAmount} > 0`),
+    check('orders_amount_positive', sql`${table.order_amount} > 0`),
   ],
 );
 

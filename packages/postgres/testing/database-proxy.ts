@@ -11,12 +11,13 @@ export interface DatabaseProxy {
 }
 
 /**
- * Accepts connections and opens one to the database for each; `join` passes on what is said, and gives what tells when that is
- * done. The end of one side ends the other after that.
+ * Accepts connections and opens one to the database for each; `join` passes the bytes on and returns a function that waits until
+ * all of them have passed. Then the end of one side ends the other.
  */
 export async function startDatabaseProxy(
   databaseUrl: string,
   join: (client: Socket, database: Socket) => () => Promise<void>,
+  port = 0,
 ): Promise<DatabaseProxy> {
   const target = new URL(databaseUrl);
   const sockets = new Set<Socket>();
@@ -34,7 +35,7 @@ export async function startDatabaseProxy(
         void passed().then(() => other.destroy());
       });
     }
-  }).listen(0, '127.0.0.1');
+  }).listen(port, '127.0.0.1');
   await once(server, 'listening');
   const url = new URL(databaseUrl);
   url.port = String((server.address() as AddressInfo).port);

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { ClientDirectory, ClientLookup } from '@gateway/domain/client-directory';
 import { createClientId, createClientSecret, hashSecret } from '@gateway/domain/credentials';
-import type { KeptSecret, Merchant, MerchantId } from '@gateway/domain/merchant';
+import type { ClientLookup, Merchant, MerchantDirectory, MerchantId, StoredSecret } from '@gateway/domain/merchant';
 import { expect, test } from 'vitest';
 import { createAuthenticate } from './authenticate.ts';
 
@@ -13,12 +12,12 @@ const clientSecret = createClientSecret(randomBytes);
 function setUp() {
   let nowMs = 1_000_000;
   let setBackMs = 0;
-  const state: { secrets: KeptSecret[]; lookups: string[]; answer: ClientLookup | undefined } = {
+  const state: { secrets: StoredSecret[]; lookups: string[]; answer: ClientLookup | undefined } = {
     secrets: [{ hash: hashSecret(clientSecret), endsAtMs: null }],
     lookups: [],
     answer: undefined,
   };
-  const directory: ClientDirectory = {
+  const directory: MerchantDirectory = {
     async findClient(id) {
       state.lookups.push(id);
       if (state.answer !== undefined) return state.answer;

@@ -1,12 +1,11 @@
-import type { ClientDirectory, ClientLookup } from '@gateway/domain/client-directory';
 import { areWellFormed, type Credentials, hashSecret, matchesSecret } from '@gateway/domain/credentials';
 import type { Failure } from '@gateway/domain/failure';
-import type { Client, Merchant } from '@gateway/domain/merchant';
+import type { Client, ClientLookup, Merchant, MerchantDirectory } from '@gateway/domain/merchant';
 import { failed, type Result, success } from '@gateway/domain/result';
 import { settledWithin, storageFailure } from '../storage-outcome.ts';
 
 export interface AuthenticateDeps {
-  readonly directory: ClientDirectory;
+  readonly directory: MerchantDirectory;
   /** Milliseconds since 1970-01-01 UTC: when secrets end. */
   readonly now: () => number;
   /** Milliseconds of a clock that nobody sets: the age of what is cached. */
@@ -14,7 +13,7 @@ export interface AuthenticateDeps {
 }
 
 /** The two credential headers, or gRPC metadata, of a request. */
-export type PresentedCredentials = { readonly [Key in keyof Credentials]: Credentials[Key] | undefined };
+type PresentedCredentials = { readonly [Key in keyof Credentials]: Credentials[Key] | undefined };
 
 /** Checks the credentials of a request within the time given. Missing, unknown and wrong ones get the same failure. */
 export type Authenticate = (credentials: PresentedCredentials, timeoutMs: number) => Promise<Result<Merchant, Failure>>;

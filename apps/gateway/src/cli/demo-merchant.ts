@@ -3,65 +3,98 @@ import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Credentials } from '@gateway/domain/credentials';
 import type { BaseUrl } from '@gateway/domain/payment-link';
-import { createMerchant, openMerchantAccounts } from '@gateway/postgres/merchant-accounts';
+import { createMerchant, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { messageOf, StartError } from '../process.ts';
 
-/** Where the demo merchant's credentials are kept for the next start, readable by the owner alone. */
+/** The demo merchant's credentials for the next start, readable only by the owner. */
 const fileName = 'demo-merchant.json';
 
-/** The embedded database's one demo merchant: made at the first start, found again at the next. Rejects with {@link StartError}. */
-export async function keepDemoMerchant(databaseUrl: string, dataDir: string): Promise<Credentials> {
-  try {
-    return await findOrMake(databaseUrl, dataDir);
-  } catch (error) {
-    throw new StartError(`The demo merchant could not be made or found in ${dataDir}: ${messageOf(error)}`);
-  }
-}
-
-async function findOrMake(databaseUrl: string, dataDir: string): Promise<Credentials> {
+/**
+ * Returns the embedded database's one demo merchant: the first start creates it, later starts find it. Rejects with a
+ * {@link StartError}.
+ */
+export async function findOrCreateDemoMerchant(databaseUrl: string, dataDir: string): Promise<Credentials> {
   const path = join(dataDir, fileName);
-  const kept = await readCredentials(path);
-  if (kept !== undefined && (await exists(databaseUrl, kept.clientId))) return kept;
-  const credentials = await createMerchant(databaseUrl, 'Demo Shop');
-  const draft = `${path}.${randomUUID()}`;
-  await writeFile(draft, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600 });
-  // Of two first starts at once, the first to get here decides; the other's merchant stays without a use.
-  const isFirst = await link(draft, path).then(
-    () => true,
-    () => false,
-  );
-  const theirs = isFirst || kept !== undefined ? undefined : await readCredentials(path);
-  if (isFirst || theirs !== undefined) {
-    await rm(draft);
-    return theirs ?? credentials;
-  }
-  // What is there holds no credentials, or those of a merchant that this database does not have.
-  await rename(draft, path);
-  return credentials;
-}
-
-async function readCredentials(path: string): Promise<Credentials | undefined> {
   try {
-    const { clientId, clientSecret } = JSON.parse(await readFile(path, 'utf8'));
-    return typeof clientId === 'string' && typeof clientSecret === 'string' ? { clientId, clientSecret } : undefined;
-  } catch {
-    return undefined;
+    return (await findDemoMerchant(databaseUrl, path)) ?? (await createDemoMerchant(databaseUrl, path));
+  } catch (error) {
+    throw new StartError(`The demo merchant in ${dataDir} could not be found or created: ${messageOf(error)}`);
   }
 }
 
-async function exists(databaseUrl: string, clientId: string): Promise<boolean> {
-  const accounts = openMerchantAccounts(databaseUrl);
+/** The credentials in the file, or `undefined` if it has none or their merchant is not in this database. */
+async function findDemoMerchant(databaseUrl: string, path: string): Promise<Credentials | undefined> {
+  const text = await readFile(path, 'utf8').catch(() => '');
+  const { clientId, clientSecret } = parseObject(text);
+  if (typeof clientId !== 'string' || typeof clientSecret !== 'string') return undefined;
+  const accounts = openMerchantAccounts({ url: databaseUrl });
   try {
-    return (await accounts.listSecrets(clientId)) !== undefined;
+    return (await accounts.listSecrets(clientId)) === undefined ? undefined : { clientId, clientSecret };
   } finally {
     await accounts.close();
   }
 }
 
-/** What a developer sees after `start`: the credentials, and a request that can be pasted. */
-export function demoBanner({ clientId, clientSecret }: Credentials, baseUrl: BaseUrl): string {
+function parseObject(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return Object(JSON.parse(text));
+  } catch {
+    return {};
+  }
+}
+
+async function createDemoMerchant(databaseUrl: string, path: string): Promise<Credentials> {
+  const credentials = await createMerchant(databaseUrl, 'Demo Shop');
+  const draft = `${path}.${randomUUID()}`;
+  await writeFile(draft, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600 });
+  try {
+    // Unlike rename, link fails if the file exists: of two first starts, the first decides.
+    await link(draft, path);
+  } catch {
+    const others = await findDemoMerchant(databaseUrl, path);
+    if (others !== undefined) return others;
+    await rename(draft, path);
+  } finally {
+    await rm(draft, { force: true });
+  }
+  return credentials;
+}
+
+/**
+ * Creates the demo order and returns its payment link. Later starts send the same order, so they get the same link. Returns
+ * `undefined` if that fails, because the gateway runs without it. `url` is where this process can reach the HTTP port.
+ */
+export async function createDemoOrder(
+  url: string,
+  { clientId, clientSecret }: Credentials,
+): Promise<string | undefined> {
+  try {
+    const response = await fetch(`${url}/order`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-client-id': clientId, 'x-client-secret': clientSecret },
+      body: demoOrder('demo-1000'),
+      signal: AbortSignal.timeout(10_000),
+    });
+    const { payment_link } = Object(await response.json());
+    return payment_link;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What a developer sees after `start`: where to look, the credentials, and a request to paste. */
+export function demoBanner(
+  { clientId, clientSecret }: Credentials,
+  baseUrl: BaseUrl,
+  paymentLink: string | undefined,
+): string {
   return `
-The gateway serves ${baseUrl}. Demo merchant:
+The gateway is running at ${baseUrl}. Press Ctrl-C to stop it.
+
+  Documentation:   ${baseUrl}/docs
+  Payment page:    ${paymentLink ?? 'create an order to get a payment link'}
+
+Demo merchant:
 
   x-client-id:     ${clientId}
   x-client-secret: ${clientSecret}
@@ -72,23 +105,28 @@ curl -i ${baseUrl}/order \\
   -H 'content-type: application/json' \\
   -H 'x-client-id: ${clientId}' \\
   -H 'x-client-secret: ${clientSecret}' \\
-  -d '{
-    "order_id": "demo-1001",
-    "order_amount": 10.00,
-    "order_currency": "USD",
-    "order_note": "Two tickets",
-    "service_type": "DIGITAL",
-    "customer_name": "Ada Lovelace",
-    "customer_email": "ada@example.com",
-    "customer_phone": "+44 20 7946 0018",
-    "customer_address_line1": "12 St James Square",
-    "customer_address_city": "London",
-    "customer_address_state": "London",
-    "customer_address_country": "United Kingdom",
-    "customer_address_postal_code": "SW1Y 4JH",
-    "order_checksum": "none",
-    "return_url": "https://shop.example.com/thanks"
-  }'
+  -d '${demoOrder('demo-1001').replaceAll('\n', '\n  ')}'
 
 `;
+}
+
+/** As text, because the interface writes the amount with two decimals. */
+function demoOrder(orderId: string): string {
+  return `{
+  "order_id": "${orderId}",
+  "order_amount": 10.00,
+  "order_currency": "USD",
+  "order_note": "Two tickets",
+  "service_type": "DIGITAL",
+  "customer_name": "Ada Lovelace",
+  "customer_email": "ada@example.com",
+  "customer_phone": "+44 20 7946 0018",
+  "customer_address_line1": "12 St James Square",
+  "customer_address_city": "London",
+  "customer_address_state": "London",
+  "customer_address_country": "United Kingdom",
+  "customer_address_postal_code": "SW1Y 4JH",
+  "order_checksum": "none",
+  "return_url": "https://shop.example.com/thanks"
+}`;
 }

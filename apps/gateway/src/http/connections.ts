@@ -1,4 +1,4 @@
-import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
+import { type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Failure } from '@gateway/domain/failure';
 import { Call } from '../call.ts';
@@ -9,6 +9,8 @@ import { problemOf } from './problem.ts';
 export interface Connections {
   /** Responds to what is no complete HTTP request, after the responses to the requests before it. */
   handleClientError(error: Error & { code?: string }, socket: Socket): void;
+  /** From now on each response says that its connection closes. */
+  close(): void;
 }
 
 /** What Node.js's own errors stand for (nodejs.org, "Errors"); any other one is no HTTP. */
@@ -20,19 +22,24 @@ const failureOfCode: Readonly<Record<string, Failure>> = {
 
 const malformed: Failure = { kind: 'malformed_json', reason: 'This is not a well-formed HTTP/1.1 request.' };
 
-/** Bounds the connections of a server, and knows which of their requests have no response yet. */
-export function watchConnections(server: Server, deps: GatewayDeps): Connections {
-  /** The requests of a connection without a complete response, the oldest first; none for one that sent nothing yet. */
-  const pending = new Map<Socket, Set<IncomingMessage>>();
+/** Bounds the connections of a server, and tracks which responses are pending on each. */
+export function watchConnections(
+  server: Server,
+  deps: GatewayDeps,
+  { unusedMax = unusedConnectionsMax }: { readonly unusedMax?: number } = {},
+): Connections {
+  const pending = new Map<Socket, Set<ServerResponse>>();
+  /** Connections that sent nothing yet, the oldest first. */
   const unused = new Set<Socket>();
   /** What runs once the requests before an error have their responses. */
   const waiting = new Map<Socket, () => void>();
+  let isClosing = false;
 
   server.on('connection', (socket) => {
     unused.add(socket);
     socket.setTimeout(unusedTimeoutMs);
     const [oldest] = unused;
-    if (unused.size > unusedConnectionsMax) oldest?.destroy();
+    if (unused.size > unusedMax) oldest?.destroy();
     socket.once('close', () => {
       unused.delete(socket);
       pending.delete(socket);
@@ -40,20 +47,20 @@ export function watchConnections(server: Server, deps: GatewayDeps): Connections
     });
   });
 
-  server.prependListener('request', (request, response) => {
-    const { socket } = request;
+  server.prependListener('request', ({ socket }, response) => {
+    if (isClosing) response.setHeader('connection', 'close');
     if (unused.delete(socket)) socket.setTimeout(responseTakenTimeoutMs);
-    const requests = pending.get(socket) ?? new Set();
-    pending.set(socket, requests.add(request));
-    if (requests.size > pipelinedRequestsMax) socket.destroy();
+    const responses = pending.get(socket) ?? new Set();
+    pending.set(socket, responses.add(response));
+    if (responses.size > pipelinedRequestsMax) socket.destroy();
     response.once('close', () => {
-      requests.delete(request);
-      if (!hasPending(socket)) waiting.get(socket)?.();
+      responses.delete(response);
+      if (!isResponsePending(socket)) waiting.get(socket)?.();
     });
   });
 
   /** A request whose body can't be read to its end gets no response of its own. */
-  const hasPending = (socket: Socket) => [...(pending.get(socket) ?? [])].some((request) => request.complete);
+  const isResponsePending = (socket: Socket) => [...(pending.get(socket) ?? [])].some(({ req }) => req.complete);
 
   const respond = (error: Error & { code?: string }, socket: Socket) => {
     const call = new Call(deps, 'json', {});
@@ -70,8 +77,14 @@ export function watchConnections(server: Server, deps: GatewayDeps): Connections
       // A connection that sent nothing is closed by its own timeout, without a response to a request that never was.
       if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) return;
       if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
-      else if (hasPending(socket)) waiting.set(socket, () => socket.writable && respond(error, socket));
+      else if (isResponsePending(socket)) waiting.set(socket, () => socket.writable && respond(error, socket));
       else respond(error, socket);
+    },
+    close() {
+      isClosing = true;
+      for (const responses of pending.values()) {
+        for (const response of responses) if (!response.headersSent) response.setHeader('connection', 'close');
+      }
     },
   };
 }

@@ -1,7 +1,7 @@
 import { type Failure, failureDetail, failures } from '@gateway/domain/failure';
 import type { BaseUrl } from '@gateway/domain/payment-link';
 
-export const problemMediaType = 'application/problem+json';
+const problemMediaType = 'application/problem+json';
 
 /** An error response as it goes out: RFC 9457. Header names are in lower case. */
 export interface ProblemResponse {

@@ -3,7 +3,7 @@ import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify }
 import type { GatewayDeps } from '../gateway-deps.ts';
 import * as limits from '../limits.ts';
 import type { RpcService } from '../rpc/context.ts';
-import { connectRoutes } from '../rpc/fastify.ts';
+import { connectRoutes } from './connect.ts';
 import { watchConnections } from './connections.ts';
 import { healthRoutes } from './health.ts';
 import { orderRoutes } from './orders.ts';
@@ -26,7 +26,6 @@ const noHost: Failure = { kind: 'malformed_json', reason: 'The request has no Ho
  * the base URL's path.
  */
 export function createHttpServer(deps: GatewayDeps, services: readonly RpcService[], pathPrefix: string): HttpServer {
-  let isClosing = false;
   const app = fastify({
     bodyLimit: limits.messageBytesMax,
     routerOptions: { maxParamLength: limits.pathParameterMax },
@@ -46,7 +45,8 @@ export function createHttpServer(deps: GatewayDeps, services: readonly RpcServic
     frameworkErrors: (error, request, reply) => {
       openCall(deps, request, reply);
       const isPage = /^(GET|HEAD)$/.test(request.method) && request.url.startsWith(`${pathPrefix}/payment/`);
-      if (isPage) void sendLinkFailure(deps, request, reply, request.call.fail({ kind: 'not_found' }));
+      if (isPage)
+        void sendLinkFailure(deps, request, reply, request.call.fail({ kind: 'not_found', unknown: 'payment_link' }));
       else sendError(error, request, reply);
     },
     clientErrorHandler: (error, socket) => connections.handleClientError(error, socket),
@@ -72,10 +72,6 @@ export function createHttpServer(deps: GatewayDeps, services: readonly RpcServic
       sendFailure(reply, call.fail(failure), deps);
     } else done();
   });
-  app.addHook('onSend', (_request, reply, _payload, done) => {
-    if (isClosing) reply.header('connection', 'close');
-    done();
-  });
   app.setErrorHandler(sendError);
   app.register(
     async (scope) => {
@@ -94,7 +90,7 @@ export function createHttpServer(deps: GatewayDeps, services: readonly RpcServic
       return typeof address === 'object' && address !== null ? address.port : port;
     },
     async close() {
-      isClosing = true;
+      connections.close();
       const cutOff = setTimeout(() => app.server.closeAllConnections(), limits.drainTimeoutMs);
       await app.close();
       clearTimeout(cutOff);

@@ -53,7 +53,9 @@ export async function createOrder(
       if (differing.length === 0) return success({ order: outcome.order, replayed: true });
       return failed({ kind: 'order_id_conflict', fields: differing });
     }
-    default:
+    case 'overloaded':
       return failed(storageFailure(outcome.kind));
+    default:
+      return failed({ kind: outcome.kind, orderMayExist: true });
   }
 }

@@ -1,10 +1,10 @@
 import type { Failure } from '@gateway/domain/failure';
-import { fieldRules, textFault } from '@gateway/domain/field-rules';
+import { fieldRules, textError } from '@gateway/domain/field-rules';
 import type { Order } from '@gateway/domain/order';
-import { serviceOrderIdMax } from '@gateway/domain/order-id';
-import type { FindOutcome } from '@gateway/domain/order-store';
+import type { FindOutcome, LinkedOrder } from '@gateway/domain/order-store';
 import { parseOrderToken } from '@gateway/domain/order-token';
 import { failed, type Result, success } from '@gateway/domain/result';
+import { serviceOrderIdMax } from '@gateway/domain/service-order-id';
 import type { Call } from '../call.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { storageFailure } from '../storage-outcome.ts';
@@ -14,24 +14,18 @@ export type OrderKey =
   | { readonly by: 'order_id'; readonly orderId: string }
   | { readonly by: 'service_order_id'; readonly serviceOrderId: bigint };
 
-/** What a payment link leads to: the order and the name of the merchant who is paid. */
-export interface PaymentLinkFacts {
-  readonly order: Order;
-  readonly merchantName: string;
-}
-
-const notFound: { readonly ok: false; readonly failure: Failure } = failed({ kind: 'not_found' });
-
 /** Finds one of the merchant's own orders. A value that can't be a key is `not_found` without a query. */
 export async function findOrder({ store }: GatewayDeps, call: Call, key: OrderKey): Promise<Result<Order, Failure>> {
+  const notFound = { kind: 'not_found', unknown: key.by } as const;
   const merchantId = call.client.merchant.id;
   if (key.by === 'order_id') {
-    if (textFault(fieldRules.order_id, key.orderId) !== undefined) return notFound;
-    return resultOf(await store.findByOrderId(merchantId, key.orderId, call.timeLeftMs()), ({ order }) => order);
+    if (textError(fieldRules.order_id, key.orderId) !== undefined) return failed(notFound);
+    const found = await store.findByOrderId(merchantId, key.orderId, call.timeLeftMs());
+    return resultOf(found, notFound, ({ order }) => order);
   }
-  if (key.serviceOrderId < 1n || key.serviceOrderId > BigInt(serviceOrderIdMax)) return notFound;
+  if (key.serviceOrderId < 1n || key.serviceOrderId > BigInt(serviceOrderIdMax)) return failed(notFound);
   const found = await store.findByServiceOrderId(merchantId, Number(key.serviceOrderId), call.timeLeftMs());
-  return resultOf(found, ({ order }) => order);
+  return resultOf(found, notFound, ({ order }) => order);
 }
 
 /** Finds what a payment link leads to, by the text after `/payment/`. */
@@ -39,21 +33,24 @@ export async function findPaymentLink(
   { store }: GatewayDeps,
   call: Call,
   tokenText: string,
-): Promise<Result<PaymentLinkFacts, Failure>> {
+): Promise<Result<LinkedOrder, Failure>> {
+  const notFound = { kind: 'not_found', unknown: 'payment_link' } as const;
   const token = parseOrderToken(tokenText);
-  if (token === undefined) return notFound;
-  return resultOf(await store.findByToken(token, call.timeLeftMs()), ({ order, merchantName }) => ({
-    order,
-    merchantName,
-  }));
+  if (token === undefined) return failed(notFound);
+  const found = await store.findByToken(token, call.timeLeftMs());
+  return resultOf(found, notFound, ({ order, merchantName }) => ({ order, merchantName }));
 }
 
-function resultOf<Found, Value>(outcome: FindOutcome<Found>, pick: (found: Found) => Value): Result<Value, Failure> {
+function resultOf<Found, Value>(
+  outcome: FindOutcome<Found>,
+  notFound: Failure,
+  pick: (found: Found) => Value,
+): Result<Value, Failure> {
   switch (outcome.kind) {
     case 'found':
       return success(pick(outcome));
     case 'unknown':
-      return notFound;
+      return failed(notFound);
     default:
       return failed(storageFailure(outcome.kind));
   }

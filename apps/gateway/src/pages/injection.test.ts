@@ -2,7 +2,7 @@ import { type CheckoutTemplate, parseCheckoutTemplate } from '@gateway/domain/ch
 import type { MerchantId } from '@gateway/domain/merchant';
 import { type Order, type OrderFields, openOrder } from '@gateway/domain/order';
 import { createOrderToken } from '@gateway/domain/order-token';
-import { validOrderFields } from '@gateway/domain/testing/order-fields';
+import { validOrderFields } from '@gateway/domain/testing/sample-orders';
 import naughtyStrings from 'big-list-of-naughty-strings/blns.json' with { type: 'json' };
 import { expect, test } from 'vitest';
 import { pageLanguages } from './localization.ts';

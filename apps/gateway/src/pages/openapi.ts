@@ -1,7 +1,6 @@
-import { type FailureCode, failures } from '@gateway/domain/failure';
+import { type FailureCode, failureAdvice, failures } from '@gateway/domain/failure';
 import { fieldRules } from '@gateway/domain/field-rules';
 import { orderTokenForm } from '@gateway/domain/order-token';
-import { problemMediaType } from '../http/problem.ts';
 import { exampleOrder, exampleResponse } from './example-order.ts';
 import { type JsonSchema, orderResponseSchema, orderSchema, paymentSchema, problemSchema } from './schemas.ts';
 
@@ -35,9 +34,9 @@ export interface Operation {
 
 export type OpenApi = ReturnType<typeof openApi>;
 
-/** Errors of every operation that reads or writes orders, and those of every operation with credentials. */
-const storeErrors = ['internal', 'overloaded', 'unavailable', 'deadline_exceeded'] as const;
-const merchantErrors = ['unauthenticated', 'rate_limited', ...storeErrors] as const;
+/** Errors of every operation, and those of every operation with credentials. */
+const commonErrors = ['request_timeout', 'internal', 'overloaded', 'unavailable', 'deadline_exceeded'] as const;
+const merchantErrors = ['unauthenticated', 'rate_limited', ...commonErrors] as const;
 
 const credentials = [{ clientId: [], clientSecret: [] }];
 
@@ -88,7 +87,7 @@ export function openApi(baseUrl: string) {
 function createOrder(baseUrl: string): Operation {
   const errors = [
     ...(['malformed_json', 'invalid_order', 'checksum_mismatch', 'order_id_conflict', 'body_too_large'] as const),
-    ...(['unsupported_media_type', ...merchantErrors] as const),
+    ...(['unsupported_media_type', 'request_timeout', ...merchantErrors] as const),
   ];
   return {
     operationId: 'createOrder',
@@ -165,7 +164,7 @@ function getPaymentPage(): Operation {
         description: 'The order of the link.',
         content: { ...page, 'application/json': { schema: { $ref: '#/components/schemas/Payment' } } },
       },
-      ...errorResponses(['not_found', ...storeErrors], false, page),
+      ...errorResponses(['not_found', ...commonErrors], false, page),
     },
   };
 }
@@ -190,16 +189,10 @@ function errorResponses(codes: readonly FailureCode[], creates: boolean, page: C
     [...byStatus].map(([status, ofStatus]) => [
       status,
       {
-        description: ofStatus.map((code) => `\`${code}\`: ${adviceFor(code, creates)}`).join('\n\n'),
+        description: ofStatus.map((code) => `\`${code}\`: ${failureAdvice(code, creates)}`).join('\n\n'),
         ...(ofStatus.some((code) => code === 'rate_limited' || code === 'overloaded') ? { headers: retryAfter } : {}),
-        content: { ...page, [problemMediaType]: { schema: { $ref: '#/components/schemas/Problem' } } },
+        content: { ...page, 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
       },
     ]),
   );
-}
-
-function adviceFor(code: FailureCode, creates: boolean): string {
-  if (creates) return failures[code].when;
-  if (code === 'unavailable') return 'The database could not be reached. Send the request again.';
-  return code === 'deadline_exceeded' ? 'The request took too long. Send it again.' : failures[code].when;
 }

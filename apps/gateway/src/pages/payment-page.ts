@@ -2,9 +2,9 @@ import type { CheckoutTemplate } from '@gateway/domain/checkout-link';
 import { checkoutLink } from '@gateway/domain/checkout-link';
 import { formatAmount } from '@gateway/domain/money';
 import { formatCreatedAt, type OrderStatus } from '@gateway/domain/order';
-import { hostOf, wayBack } from '@gateway/domain/way-back';
+import type { LinkedOrder } from '@gateway/domain/order-store';
+import { hostOf, returnUrlFor } from '@gateway/domain/return-url';
 import { html } from 'hono/html';
-import type { PaymentLinkFacts } from '../orders/find-order.ts';
 import { type Html, htmlPage } from './html-page.ts';
 import { localAmount, localTime, type PageLanguage, type PageTexts, pageTexts } from './localization.ts';
 import { paymentPageStyle } from './styles.ts';
@@ -18,14 +18,14 @@ const statusTexts: Readonly<Record<OrderStatus, keyof PageTexts>> = { UN_PAID: '
 
 /** Renders the page of an order: merchant, amount, note, status, and the links to pay and to return. */
 export function paymentPage(
-  { order, merchantName }: PaymentLinkFacts,
+  { order, merchantName }: LinkedOrder,
   checkoutTemplate: CheckoutTemplate | undefined,
   language: PageLanguage,
 ): Promise<string> {
   const texts = pageTexts[language];
   const { order_amount, order_currency, order_id, order_note } = order.fields;
   const amount = localAmount(order_amount, order_currency, language);
-  const returnLink = wayBack(order);
+  const returnLink = returnUrlFor(order);
   // Many currencies share a symbol such as $, so the code is shown beside it.
   const code = amount.includes(order_currency) ? '' : html`<span class="code">${order_currency}</span>`;
   const [beforeName, afterName] = texts.notPayableHere.split('{merchant}');
@@ -69,7 +69,7 @@ function pageOf(language: PageLanguage, title: string, body: Html): Promise<stri
 
 /** The facts of the payment page as JSON. Like the page, it holds none of the customer's data. */
 export function paymentJson(
-  { order, merchantName }: PaymentLinkFacts,
+  { order, merchantName }: LinkedOrder,
   checkoutTemplate: CheckoutTemplate | undefined,
 ): string {
   const { fields } = order;
@@ -82,7 +82,7 @@ export function paymentJson(
     order_note: fields.order_note,
     order_status: order.orderStatus,
     created_at: formatCreatedAt(order.createdAtMs),
-    return_url: wayBack(order),
+    return_url: returnUrlFor(order),
     checkout_url: checkoutTemplate === undefined ? null : checkoutLink(checkoutTemplate, order.orderToken),
   });
 }

@@ -1,4 +1,4 @@
-import { failures } from '@gateway/domain/failure';
+import { type FailureCode, failureAdvice, failures } from '@gateway/domain/failure';
 import { type FieldErrorCode, fieldErrorCodes } from '@gateway/domain/field-rules';
 import { amountHundredthsMax, formatAmount } from '@gateway/domain/money';
 import { html } from 'hono/html';
@@ -40,17 +40,20 @@ ${Object.entries(document.components.schemas).map(([name, schema]) => schemaSect
   return pageOf('Order gateway: reference', body);
 }
 
+const failureCodes = Object.keys(failures) as FailureCode[];
+
 /** The page about the error codes. The `type` of every problem document links to it. */
 export function errorsReferencePage(baseUrl: string): Promise<string> {
   const body = html`<h1>Errors</h1>
 <p>An error is a problem document (RFC 9457). Decide by its <code>code</code>. Over gRPC the code is the reason in <code>google.rpc.ErrorInfo</code>. See the <a href="${baseUrl}/docs">reference</a>.</p>
-${Object.entries(failures).map(
-  ([code, { title, httpStatus, grpcStatus, when }]) => html`<section id="${code}">
+${failureCodes.map((code) => {
+  const { title, httpStatus, grpcStatus } = failures[code];
+  return html`<section id="${code}">
 <h2><code>${code}</code></h2>
 <p>${title}. HTTP ${httpStatus}${grpcStatus === null ? '' : `, gRPC ${grpcStatus}`}.</p>
-<p>${when}</p>
-</section>`,
-)}
+<p>${failureAdvice(code, true)}</p>
+</section>`;
+})}
 <section id="fields"><h2>Field codes</h2>
 <dl>${fieldErrorCodes.map((code) => html`<dt><code>${code}</code></dt><dd>${fieldCodeMeanings[code]}</dd>`)}</dl>
 </section>`;

@@ -4,8 +4,8 @@ import { type FieldRule, fieldErrorCodes, fieldRules, forbiddenControls, nonBlan
 import { amountDecimals, amountHundredthsMax, formatAmount } from '@gateway/domain/money';
 import { orderStatuses } from '@gateway/domain/order';
 import { type OrderFieldName, orderFieldNames } from '@gateway/domain/order-fields';
-import { serviceOrderIdMax } from '@gateway/domain/order-id';
 import { orderTokenForm } from '@gateway/domain/order-token';
+import { serviceOrderIdMax } from '@gateway/domain/service-order-id';
 
 /** The part of JSON Schema 2020-12 that the reference uses. */
 export interface JsonSchema {
@@ -149,7 +149,7 @@ function schemaOf(rule: FieldRule): JsonSchema {
     { description: 'no control characters', not: { type: 'string', pattern: forbiddenControls(rule).source } },
     ...(required ? [{ description: 'at least one non-blank character', pattern: nonBlank.source }] : []),
     ...[characters, format].flatMap((part) =>
-      part === undefined ? [] : [{ description: part.told, pattern: part.pattern.source }],
+      part === undefined ? [] : [{ description: part.message, pattern: part.pattern.source }],
     ),
   ];
   if (!required) return { type: ['string', 'null'], maxLength: lengthMax, allOf };

@@ -32,7 +32,7 @@ export function connectErrorOf(failure: Failure, requestId: string): ConnectErro
 }
 
 /** The machine code as every refusal carries it. */
-export function errorInfoOf(reason: FailureCode, requestId: string): ConnectError['details'][number] {
+function errorInfoOf(reason: FailureCode, requestId: string): ConnectError['details'][number] {
   return { desc: ErrorInfoSchema, value: { reason, domain: errorDomain, metadata: { request_id: requestId } } };
 }
 

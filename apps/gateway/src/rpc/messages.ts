@@ -17,11 +17,12 @@ import type { Failure } from '@gateway/domain/failure';
 import { formatAmount } from '@gateway/domain/money';
 import { formatCreatedAt, type Order } from '@gateway/domain/order';
 import { serviceTypes } from '@gateway/domain/order-fields';
+import type { LinkedOrder } from '@gateway/domain/order-store';
 import type { OrderInput } from '@gateway/domain/parse-order';
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import { failed, type Result, success } from '@gateway/domain/result';
 import { parseOrderJson } from '../order-json.ts';
-import type { OrderKey, PaymentLinkFacts } from '../orders/find-order.ts';
+import type { OrderKey } from '../orders/find-order.ts';
 import { orderResponse } from '../orders/order-response.ts';
 import type { RpcCall } from './context.ts';
 
@@ -44,7 +45,7 @@ export function orderMessage(order: Order, baseUrl: BaseUrl): Init<typeof GetOrd
 export function paymentLinkMessage({
   order,
   merchantName,
-}: PaymentLinkFacts): Init<typeof ResolvePaymentLinkResponseSchema> {
+}: LinkedOrder): Init<typeof ResolvePaymentLinkResponseSchema> {
   const { fields } = order;
   return {
     merchantName,

@@ -58,7 +58,9 @@ export function orderService(deps: GatewayDeps): RpcService {
         if (!link.ok) return link;
         const { clientId, merchant } = call.client;
         const mayResolve = link.value.order.merchantId === merchant.id || deps.checkoutClients.has(clientId);
-        return mayResolve ? success(paymentLinkMessage(link.value)) : failed({ kind: 'not_found' });
+        return mayResolve
+          ? success(paymentLinkMessage(link.value))
+          : failed({ kind: 'not_found', unknown: 'payment_link' });
       });
       call.succeed('ok');
       return message;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { arrivalsOf, bursts, constantRate, type Phase } from './arrivals.ts';
+import { arrivalsOf, constantRate, type Phase } from './arrivals.ts';
 
 function dues(phases: readonly Phase[]): number[] {
   const arrivals = arrivalsOf(phases);
@@ -20,28 +20,27 @@ test('a constant rate spaces its calls evenly from the start on', () => {
   expect(dues(constantRate(4, 2))).toEqual([0, 250, 500, 750, 1_000, 1_250, 1_500, 1_750]);
 });
 
-test('a ramp brings the calls that its rate promises, ever closer to each other', () => {
-  const ramp = [{ seconds: 10, rateFrom: 0, rateTo: 100 }];
+test('a ramp makes the calls that its rate implies, ever closer together', () => {
+  const ramp = [{ seconds: 10, rate: 0, to: 100 }];
   expect(perSecond(ramp)).toEqual([5, 15, 25, 35, 45, 55, 65, 75, 85, 95]);
-  const down = [{ seconds: 10, rateFrom: 100, rateTo: 0 }];
+  const down = [{ seconds: 10, rate: 100, to: 0 }];
   expect(perSecond(down).reduce((sum, count) => sum + count)).toBe(500);
   expect(perSecond(down)[0]).toBe(95);
 });
 
-test('bursts come at the end of every period, and the last period may be cut short', () => {
-  const options = { rate: 10, seconds: 9, burstRate: 50, burstSeconds: 1, everySeconds: 4 };
-  expect(perSecond(bursts(options))).toEqual([10, 10, 10, 50, 10, 10, 10, 50, 10]);
-  expect(arrivalsOf(bursts(options))).toMatchObject({ seconds: 9, count: 170, peakRate: 50 });
+test('calls may be asked for in any order', () => {
+  const arrivals = arrivalsOf([...constantRate(10, 1), ...constantRate(20, 1)]);
+  expect([25, 3, 12].map((number) => arrivals.dueMs(number))).toEqual([1_750, 300, 1_100]);
 });
 
-test('no call is due before the one that comes before it, across all joints', () => {
-  const phases = [...constantRate(7, 3), { seconds: 5, rateFrom: 7, rateTo: 300 }, ...constantRate(0.5, 4)];
+test('no call is due before the one before it, across all phases', () => {
+  const phases = [...constantRate(7, 3), { seconds: 5, rate: 7, to: 300 }, ...constantRate(0.5, 4)];
   const due = dues(phases);
   expect(due).toEqual(due.toSorted((a, b) => a - b));
   expect(Math.max(...due)).toBeLessThan(12_000);
 });
 
-test('a rate of nothing makes no call', () => {
-  expect(arrivalsOf([])).toMatchObject({ count: 0, seconds: 0, peakRate: 0 });
+test('a rate of 0 makes no call', () => {
+  expect(arrivalsOf([])).toMatchObject({ count: 0, seconds: 0 });
   expect(arrivalsOf(constantRate(0, 5)).count).toBe(0);
 });

@@ -1,44 +1,103 @@
-import { readdir } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { loadProfile, parseProfile, profilesFolder } from './profile.ts';
+import { type LoadFlags, loadCommand, settingsFrom } from './options.ts';
+import { listProfiles, loadProfile, parseProfile } from './profile.ts';
 
-test.for(await readdir(profilesFolder))('%s can be run and judges all four thresholds', async (file) => {
-  const profile = await loadProfile(file.replace('.json', ''));
-  expect(Object.keys(profile.thresholds).sort()).toEqual(['dropped_rate', 'error_rate', 'lost', 'p99_ms']);
-  expect(profile.thresholds.lost).toBe(0);
+const names = ['burst', 'smoke', 'soak', 'steady'];
+
+test('the profiles are listed with what they are for', () => {
+  const lines = listProfiles().split('\n');
+  expect(lines.map((line) => line.trim().split(/\s/)[0])).toEqual(names);
+  for (const line of lines) expect(line.length).toBeGreaterThan(40);
 });
 
-test('a profile says what it says, and the usual for the rest', () => {
-  const text = '{ "protocol": "grpc", "phases": [{ "seconds": 2, "rate": 5, "to": 9 }], "repeat": 2 }';
-  const phase = { seconds: 2, rateFrom: 5, rateTo: 9 };
-  expect(parseProfile('mine', text)).toEqual({
-    ...{ profile: 'mine', mode: 'open', protocol: 'grpc', phases: [phase, phase], connections: 16 },
-    ...{ underWayMax: 1_000, merchants: 1, replayShare: 0, invalidShare: 0, thresholds: {} },
+test.for(names)('the profile %s is valid and has all four thresholds', (name) => {
+  const { thresholds } = loadProfile(name);
+  expect(Object.keys(thresholds).sort()).toEqual(['dropped_rate', 'error_rate', 'lost', 'p99_ms']);
+  expect(thresholds.lost).toBe(0);
+});
+
+test('a profile has what it states, and defaults for the rest', () => {
+  const phase = { seconds: 2, rate: 5, to: 9 };
+  expect(parseProfile({ protocol: 'grpc', phases: [phase, { seconds: 1, rate: 3 }], repeat: 2 })).toEqual({
+    ...{ about: '', mode: 'open', protocol: 'grpc', connections: 16, max_pending: 1_000, merchants: 1 },
+    ...{ replay_share: 0, invalid_share: 0, thresholds: {} },
+    phases: [phase, { seconds: 1, rate: 3, to: 3 }, phase, { seconds: 1, rate: 3, to: 3 }],
   });
 });
 
-const phases = '"phases": [{ "seconds": 1, "rate": 1 }]';
+const phases = [{ seconds: 1, rate: 1 }];
 
 test.for([
-  ['{', 'JSON'],
-  ['[]', 'the profile must be an object'],
-  ['{}', 'phases must hold a phase'],
-  [`{ ${phases}, "rates": 1 }`, 'unknown member rates'],
-  ['{ "phases": [{ "seconds": 0, "rate": 1 }] }', 'phase 1.seconds must be a number from 0.001'],
-  ['{ "phases": [{ "seconds": 1 }] }', 'phase 1.rate is missing'],
-  ['{ "phases": [{ "seconds": 1, "rate": "1" }] }', 'phase 1.rate must be a number'],
-  ['{ "phases": [{ "seconds": 90000, "rate": 1 }] }', 'seconds must be a number from 0.001 to 86400'],
-  ['{ "phases": [{ "seconds": 80000, "rate": 1 }], "repeat": 2 }', 'must not last longer'],
-  [`{ ${phases}, "protocol": "soap" }`, 'protocol must be one of json, connect'],
-  [`{ ${phases}, "mode": "ajar" }`, 'mode must be one of open, closed'],
-  [`{ ${phases}, "connections": 9999 }`, 'connections must be at most 5000'],
-  [`{ ${phases}, "replay_share": 0.6, "invalid_share": 0.6 }`, 'must not exceed 1 together'],
-  [`{ ${phases}, "thresholds": { "p99": 1 } }`, 'unknown member p99'],
-  [`{ ${phases}, "thresholds": { "error_rate": 2 } }`, 'thresholds.error_rate must be a number from 0 to 1'],
-] as const)('%s is refused: %s', ([text, reason]) => {
-  expect(() => parseProfile('bad', text)).toThrow(reason);
+  [[], 'expected object'],
+  [{}, 'at phases'],
+  [{ phases: [] }, 'at phases'],
+  [{ phases, rates: 1 }, 'rates'],
+  [{ phases: [{ seconds: 0, rate: 1 }] }, 'at phases[0].seconds'],
+  [{ phases: [{ seconds: 1 }] }, 'at phases[0].rate'],
+  [{ phases: [{ seconds: 1, rate: '1' }] }, 'at phases[0].rate'],
+  [{ phases: [{ seconds: 90_000, rate: 1 }] }, 'at phases[0].seconds'],
+  [{ phases: [{ seconds: 80_000, rate: 1 }], repeat: 2 }, 'must not last longer'],
+  [{ phases, protocol: 'soap' }, 'at protocol'],
+  [{ phases, mode: 'ajar' }, 'at mode'],
+  [{ phases, connections: 9_999 }, 'at connections'],
+  [{ phases, replay_share: 0.6, invalid_share: 0.6 }, 'replay_share and invalid_share exceed 1'],
+  [{ phases, thresholds: { p99: 1 } }, 'p99'],
+  [{ phases, thresholds: { error_rate: 2 } }, 'at thresholds.error_rate'],
+] as const)('%j is rejected: %s', ([profile, reason]) => {
+  expect(() => parseProfile(profile)).toThrow(reason);
 });
 
-test('a fault is told with the file', async () => {
-  await expect(loadProfile('no-such')).rejects.toThrow('no-such.json: there is no such file');
+test('an error names the file', () => {
+  expect(() => loadProfile('no-such')).toThrow(/^no-such\.json: ENOENT/);
+});
+
+test('options override the profile', () => {
+  const changes = { protocol: 'json', replayShare: 0, merchants: 2, seed: 5 };
+  expect(settingsFrom({ profile: 'smoke', rate: 7, rampTo: 9, ...changes })).toMatchObject({
+    ...{ profile: 'smoke', protocol: 'json', merchants: 2, replay_share: 0, invalid_share: 0.05, seed: 5, audit: true },
+    phases: [{ seconds: 15, rate: 7, to: 9 }],
+  });
+  expect(settingsFrom({})).toMatchObject({ phases: [{ seconds: 10, rate: 100 }], audit: false, thresholds: {} });
+  expect(settingsFrom({ audit: true, duration: 3 })).toMatchObject({
+    phases: [{ seconds: 3 }],
+    thresholds: { lost: 0 },
+  });
+});
+
+function parsed(...args: string[]): LoadFlags {
+  const command = loadCommand()
+    .exitOverride()
+    .allowExcessArguments(false)
+    .configureOutput({ writeErr: () => {} });
+  return command.parse(args, { from: 'user' }).opts();
+}
+
+test('arguments become numbers, seconds and names', () => {
+  const args = [
+    '--rate',
+    '7.5',
+    '--ramp-to',
+    '9',
+    '--duration',
+    '2m',
+    '--mode',
+    'closed',
+    '--max-pending',
+    '5',
+    '--audit',
+  ];
+  expect(parsed(...args)).toEqual({ rate: 7.5, rampTo: 9, duration: 120, mode: 'closed', maxPending: 5, audit: true });
+});
+
+test.for([
+  ["option '--rate <n>' argument 'many' is invalid", ['--rate', 'many']],
+  ["option '--duration <time>' argument '1 hour' is invalid", ['--duration', '1 hour']],
+  ['Allowed choices are open, closed', ['--mode', 'ajar']],
+  ["unknown option '--rates'", ['--rates', '1']],
+  ['too many arguments', ['smoke']],
+  ['--rate must be given too', ['--profile', 'burst', '--duration', '20s']],
+  ['replay_share and invalid_share exceed 1', ['--replay-share', '0.6', '--invalid-share', '0.6']],
+  ['at merchants', ['--merchants', '0']],
+] as const)('%s: %j', ([reason, args]) => {
+  expect(() => settingsFrom(parsed(...args))).toThrow(reason);
 });

@@ -1,114 +1,95 @@
-import { readFile } from 'node:fs/promises';
+import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { JsonShape } from '../fixtures/json-shape.ts';
-import { readJson } from '../fixtures/written-number.ts';
-import { messageOf } from '../message-of.ts';
-import type { Phase } from './arrivals.ts';
-import { type LoadSettings, modes, protocols, settingsMax, type Thresholds } from './settings.ts';
+import { protocols } from '@gateway/fixtures/client';
+import { z } from 'zod';
+import { messageOf } from '../command/command.ts';
+import { columns } from '../command/text.ts';
 
-/** The profiles of this room. */
-export const profilesFolder = fileURLToPath(new URL('../../profiles', import.meta.url));
+const profilesFolder = fileURLToPath(new URL('../../profiles', import.meta.url));
 
-/** A file that cannot be run: its name, and why. */
-export class ProfileFault extends Error {
-  constructor(file: string, reason: string) {
-    super(`${file}: ${reason}`);
-  }
+/** The protocols that a run can use: one, or all in turn. */
+export const protocolChoices = [...protocols, 'mixed'] as const;
+
+/** `open`: calls are sent when they are due. `closed`: each client sends its next call after its last response. */
+export const modes = ['open', 'closed'] as const;
+
+/** A day: bounds a typing error. */
+const secondsMax = 86_400;
+const share = z.number().min(0).max(1);
+const rate = z.number().min(0).max(1_000_000);
+
+const phaseSchema = z
+  .strictObject({ seconds: z.number().positive().max(secondsMax), rate, to: rate.optional() })
+  .transform(({ seconds, rate, to = rate }) => ({ seconds, rate, to }));
+
+/** A profile: what a run sends, and how it is judged. A threshold that is absent is not judged. */
+const profileSchema = z
+  .strictObject({
+    about: z.string().default(''),
+    mode: z.enum(modes).default('open'),
+    protocol: z.enum(protocolChoices).default('json'),
+    phases: z.array(phaseSchema).min(1),
+    repeat: z.int().min(1).max(10_000).default(1),
+    /** For each protocol in use; in closed mode also the number of clients. */
+    connections: z.int().min(1).max(5_000).default(16),
+    /** Calls without a response at one time; a call that is due beyond it is dropped. */
+    max_pending: z.int().min(1).max(100_000).default(1_000),
+    merchants: z.int().min(1).max(1_000).default(1),
+    /** The share of calls that repeat an earlier order. */
+    replay_share: share.default(0),
+    /** The share of calls that must fail. */
+    invalid_share: share.default(0),
+    thresholds: z
+      .strictObject({ p99_ms: z.number().min(0), error_rate: share, dropped_rate: share, lost: z.int().min(0) })
+      .partial()
+      .default({}),
+  })
+  .refine((profile) => profile.replay_share + profile.invalid_share <= 1, 'replay_share and invalid_share exceed 1')
+  .transform(({ repeat, phases, ...rest }) => ({
+    ...rest,
+    phases: Array.from({ length: repeat }, () => phases).flat(),
+  }))
+  .refine(({ phases }) => phases.reduce((sum, { seconds }) => sum + seconds, 0) <= secondsMax, {
+    message: `must not last longer than ${secondsMax} s`,
+    path: ['phases'],
+  });
+
+/** A checked profile. */
+export type Profile = z.infer<typeof profileSchema>;
+
+/** A profile with everything else that decides a run. */
+export interface LoadSettings extends Profile {
+  /** The profile's name, or `none`. */
+  readonly profile: string;
+  readonly seed: number;
 }
 
-export type Profile = Omit<LoadSettings, 'seed' | 'workers'>;
+/** Limits by name. */
+export type Thresholds = LoadSettings['thresholds'];
 
-/** The phases are kept as often as they are repeated. */
-const repeatMax = 10_000;
-
-const members = [
-  ...['about', 'mode', 'protocol', 'phases', 'repeat', 'connections', 'under_way_max', 'merchants'],
-  ...['replay_share', 'invalid_share', 'thresholds'],
-];
-
-/** What a profile says that leaves a member out. */
-export const usual = { connections: 16, underWayMax: 1_000, merchants: 1, replayShare: 0, invalidShare: 0 } as const;
+/** The profiles to choose from, each with what it is for. */
+export function listProfiles(): string {
+  const names = readdirSync(profilesFolder).map((file) => basename(file, '.json'));
+  return columns(names.map((name) => ['', name, loadProfile(name).about]));
+}
 
 /**
- * Reads a profile: by the path of its file, or by the name of one of this room's. Rejects with a {@link ProfileFault} that names
- * the file and the reason.
+ * Reads a profile by its name or the path of its file. Throws an Error that names the file and every invalid member.
  */
-export async function loadProfile(nameOrFile: string): Promise<Profile> {
+export function loadProfile(nameOrFile: string): Profile {
   const isName = /^[a-z0-9-]+$/.test(nameOrFile);
   const path = isName ? join(profilesFolder, `${nameOrFile}.json`) : nameOrFile;
-  const file = basename(path);
   try {
-    return parseProfile(file.replace(/\.json$/, ''), await readFile(path, 'utf8'));
+    return parseProfile(JSON.parse(readFileSync(path, 'utf8')));
   } catch (error) {
-    const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-    throw new ProfileFault(file, missing ? 'there is no such file' : messageOf(error));
+    throw new Error(`${basename(path)}: ${messageOf(error)}`);
   }
 }
 
-/** Reads a profile's text. Throws an Error with a sentence for the first fault. */
-export function parseProfile(name: string, text: string): Profile {
-  const shape = new JsonShape('the profile', readJson(text), members);
-  const replayShare = shape.numberIfAny('replay_share', 0, 1) ?? usual.replayShare;
-  const invalidShare = shape.numberIfAny('invalid_share', 0, 1) ?? usual.invalidShare;
-  if (replayShare + invalidShare > 1) throw shape.fault('replay_share', 'and invalid_share must not exceed 1 together');
-  const connections = integer(shape, 'connections', settingsMax.connections) ?? usual.connections;
-  return {
-    profile: name,
-    mode: chosen(shape, 'mode', modes) ?? 'open',
-    protocol: chosen(shape, 'protocol', protocols) ?? 'json',
-    phases: parsePhases(shape),
-    connections,
-    underWayMax: integer(shape, 'under_way_max', settingsMax.underWay) ?? usual.underWayMax,
-    merchants: integer(shape, 'merchants', settingsMax.merchants) ?? usual.merchants,
-    replayShare,
-    invalidShare,
-    thresholds: shape.has('thresholds') ? parseThresholds(shape.object('thresholds')) : {},
-  };
-}
-
-function parsePhases(shape: JsonShape): Phase[] {
-  const once = shape.list('phases').map((value, index): Phase => {
-    const phase = new JsonShape(`phase ${index + 1}`, value, ['seconds', 'rate', 'to']);
-    const seconds = phase.numberIfAny('seconds', 0.001, settingsMax.seconds);
-    const rateFrom = phase.numberIfAny('rate', 0, settingsMax.rate);
-    if (seconds === undefined) throw phase.fault('seconds', 'is missing');
-    if (rateFrom === undefined) throw phase.fault('rate', 'is missing');
-    return { seconds, rateFrom, rateTo: phase.numberIfAny('to', 0, settingsMax.rate) ?? rateFrom };
-  });
-  if (once.length === 0) throw shape.fault('phases', 'must hold a phase');
-  const repeat = integer(shape, 'repeat', repeatMax) ?? 1;
-  const seconds = repeat * once.reduce((sum, phase) => sum + phase.seconds, 0);
-  if (seconds > settingsMax.seconds)
-    throw shape.fault('phases', `must not last longer than ${settingsMax.seconds} s in all`);
-  return Array.from({ length: repeat }, () => once).flat();
-}
-
-function parseThresholds(value: unknown): Thresholds {
-  const shape = new JsonShape('thresholds', value, ['p99_ms', 'error_rate', 'dropped_rate', 'lost']);
-  const limits: Thresholds = {
-    ...limit(shape, 'p99_ms', settingsMax.p99Ms),
-    ...limit(shape, 'error_rate', 1),
-    ...limit(shape, 'dropped_rate', 1),
-    ...limit(shape, 'lost', Number.MAX_SAFE_INTEGER),
-  };
-  return limits;
-}
-
-function limit(shape: JsonShape, name: keyof Thresholds, most: number): Thresholds {
-  const number = shape.numberIfAny(name, 0, most);
-  return number === undefined ? {} : { [name]: number };
-}
-
-function integer(shape: JsonShape, name: string, most: number): number | undefined {
-  const number = shape.integerIfAny(name);
-  if (number !== undefined && number > most) throw shape.fault(name, `must be at most ${most}`);
-  return number;
-}
-
-function chosen<Choice extends string>(shape: JsonShape, name: string, choices: readonly Choice[]): Choice | undefined {
-  const text = shape.textIfAny(name);
-  const choice = choices.find((known) => known === text);
-  if (text !== undefined && choice === undefined) throw shape.fault(name, `must be one of ${choices.join(', ')}`);
-  return choice;
+/** Checks a profile. Throws an Error that names every invalid member. */
+export function parseProfile(value: unknown): Profile {
+  const result = profileSchema.safeParse(value);
+  if (!result.success) throw new Error(z.prettifyError(result.error));
+  return result.data;
 }

@@ -1,5 +1,5 @@
-import type { Totals } from './totals.ts';
-import { msTold, secondsTold } from './words.ts';
+import { formatMs, formatSeconds } from '../command/text.ts';
+import type { Recorder } from './recorder.ts';
 
 /** Where progress is written: a terminal, or anything else. */
 export interface ProgressOutput {
@@ -7,53 +7,53 @@ export interface ProgressOutput {
   write(text: string): unknown;
 }
 
+/** The live line of a run. */
 export interface Progress {
-  /** Called as often as there is something new; writes one line over itself in a terminal, a line now and then elsewhere. */
+  /** Rewrites the line in a terminal; writes a line now and then elsewhere. */
   update(elapsedMs: number): void;
   /** Ends the line. */
   end(): void;
 }
 
-/** Lines of a log that is no terminal come this far apart. */
+/** Lines of a log are this far apart. */
 const plainLineEveryMs = 5_000;
+/** Rates are those of about the last second: of a shorter time they would jump. */
+const rateOverMs = 1_000;
 
-export function createProgress(output: ProgressOutput, totals: Totals, plannedSeconds: number): Progress {
-  let told = 0;
-  let lastMs = 0;
-  const before = { sent: 0, done: 0 };
-  const lineAt = (elapsedMs: number) => {
-    const seconds = Math.max(0.001, (elapsedMs - lastMs) / 1_000);
-    const rates = { sent: (totals.sent - before.sent) / seconds, done: (totals.done - before.done) / seconds };
-    Object.assign(before, { sent: totals.sent, done: totals.done });
-    lastMs = elapsedMs;
-    return progressLine(elapsedMs, plannedSeconds, rates, totals);
+type Counts = Pick<Recorder, 'sent' | 'done' | 'pending' | 'errors' | 'dropped' | 'latencies'>;
+
+/** Creates the live line of a run. */
+export function createProgress(output: ProgressOutput, counts: Counts, plannedSeconds: number): Progress {
+  const samples = [{ atMs: 0, sent: 0, done: 0 }];
+  let written = false;
+  let lastLineMs = 0;
+  const line = (elapsedMs: number) => {
+    const before = samples[0] ?? { atMs: 0, sent: 0, done: 0 };
+    const seconds = Math.max(0.001, (elapsedMs - before.atMs) / 1_000);
+    const rates = [(counts.sent - before.sent) / seconds, (counts.done - before.done) / seconds].map(Math.round);
+    return [
+      `${formatSeconds(elapsedMs / 1_000)} of ${formatSeconds(plannedSeconds)}`,
+      `${rates[0]}/s sent, ${rates[1]}/s done`,
+      `${counts.pending} pending`,
+      `${counts.errors} errors`,
+      `${counts.dropped} dropped`,
+      `p50 ${formatMs(counts.latencies.percentile(50))}, p99 ${formatMs(counts.latencies.percentile(99))}`,
+    ].join('  ');
   };
   return {
     update(elapsedMs) {
+      while (samples.length > 1 && elapsedMs - (samples[1]?.atMs ?? 0) >= rateOverMs) samples.shift();
       if (output.isTTY === true) {
-        output.write(`\r\u001b[2K${lineAt(elapsedMs)}`);
-        told += 1;
-      } else if (elapsedMs - lastMs >= plainLineEveryMs) output.write(`${lineAt(elapsedMs)}\n`);
+        output.write(`\r\u001b[2K${line(elapsedMs)}`);
+        written = true;
+      } else if (elapsedMs - lastLineMs >= plainLineEveryMs) {
+        output.write(`${line(elapsedMs)}\n`);
+        lastLineMs = elapsedMs;
+      }
+      samples.push({ atMs: elapsedMs, sent: counts.sent, done: counts.done });
     },
     end() {
-      if (told > 0) output.write('\n');
+      if (written) output.write('\n');
     },
   };
-}
-
-/** One line of progress: elapsed time, rates, errors and latencies so far. */
-export function progressLine(
-  elapsedMs: number,
-  plannedSeconds: number,
-  rates: { readonly sent: number; readonly done: number },
-  { errors, dropped, underWay, latencies }: Pick<Totals, 'errors' | 'dropped' | 'underWay' | 'latencies'>,
-): string {
-  return [
-    `${secondsTold(elapsedMs / 1_000)} of ${secondsTold(plannedSeconds)}`,
-    `${Math.round(rates.sent)}/s sent, ${Math.round(rates.done)}/s done`,
-    `${underWay} under way`,
-    `${errors} errors`,
-    `${dropped} dropped`,
-    `p50 ${msTold(latencies.percentile(50))}, p99 ${msTold(latencies.percentile(99))}`,
-  ].join('  ');
 }

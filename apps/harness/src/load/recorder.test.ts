@@ -1,140 +1,120 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
-import { readJournal } from '../audit/parse-journal.ts';
-import { openJournal, startJournal } from './journal.ts';
-import type { LoadCall } from './make-calls.ts';
+import { expect, test } from 'vitest';
+import type { LoadCall } from './calls.ts';
 import { createRecorder } from './recorder.ts';
-import { createTotals } from './totals.ts';
 
 function call(number: number): LoadCall {
-  const order = { merchant: 0, orderId: `load-1-${number}`, amount: '10.00' };
-  const sent = { path: '/order', headers: {}, body: new Uint8Array() };
-  return { number, door: 'json', ...sent, order, expected: ['created', 'replayed'] };
+  const order = { number, orderId: `load-1-${number}` };
+  return { protocol: 'json', path: '/order', headers: {}, body: new Uint8Array(), order, expected: ['created'] };
 }
 
-function acknowledged(number: number) {
-  return {
-    outcome: 'created',
-    acknowledged: { orderId: `load-1-${number}`, serviceOrderId: number, orderToken: `t${number}` },
-  };
+function acknowledged(number: number, more = {}) {
+  const response = { order_id: `load-1-${number}`, service_order_id: number, order_token: `t${number}` };
+  const rest = { created_at: '', order_status: 'UN_PAID', payment_link: `http://localhost/payment/t${number}` };
+  return { outcome: 'created', acknowledged: { ...response, ...rest, ...more } };
 }
 
-function scratchFile(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'journal-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  return join(folder, 'journal.ndjson');
-}
-
-test('an acknowledgement that the journal did not take is not counted', () => {
+test('an acknowledgement that the journal did not take is not counted, and the failure is reported', () => {
   let written = 0;
-  let full = true;
-  const recorder = createRecorder({
-    write: (entries) => {
-      if (full) throw new Error('the disk is full');
-      written += entries.length;
-    },
-  });
-  const totals = createTotals();
-  const answer = (number: number) => {
-    recorder.sent(0);
-    recorder.answered(call(number), acknowledged(number), 5);
+  let isFull = true;
+  const failures: unknown[] = [];
+  const write = (entries: readonly unknown[]) => {
+    if (isFull) throw new Error('the disk is full');
+    written += entries.length;
   };
-  answer(1);
-  expect(() => recorder.closeSecond(0)).toThrow('the disk is full');
-  full = false;
-  for (const number of [2, 3]) answer(number);
-  totals.add(recorder.closeSecond(0));
+  const recorder = createRecorder({
+    plannedSeconds: 1,
+    journal: { write },
+    onFailure: (error) => failures.push(error),
+  });
+  const send = (number: number) => {
+    recorder.recordSent(0, 0);
+    recorder.recordReply(call(number), acknowledged(number), 5, 5);
+  };
+  send(1);
+  recorder.end();
+  expect(failures).toMatchObject([{ message: 'the disk is full' }]);
+  isFull = false;
+  for (const number of [2, 3]) send(number);
+  recorder.end();
   expect(written).toBe(2);
-  expect(totals).toMatchObject({ sent: 3, done: 2, errors: 0 });
+  expect(recorder).toMatchObject({ sent: 3, done: 2, errors: 0 });
 });
 
-test('a journal is read back as it was written, by more writers than one, and lines that are none are told', async () => {
-  const file = scratchFile();
-  startJournal(file, { orderIdPrefix: 'load-1-', clientIds: ['app_1'] });
-  const [one, other] = [openJournal(file), openJournal(file)];
-  const entry = (number: number) => ({
-    merchant: 0,
-    orderId: `load-1-${number}`,
-    amount: '1.00',
-    serviceOrderId: number,
-    orderToken: 't',
-  });
-  one.write([entry(1)]);
-  other.write([entry(2), entry(3)]);
-  one.write([entry(4)]);
-  for (const journal of [one, other]) journal.close();
-  const head = { orderIdPrefix: 'load-1-', clientIds: ['app_1'] };
-  expect(await readJournal(file)).toEqual({ head, entries: [1, 2, 3, 4].map(entry), unreadable: [] });
-  expect(() => startJournal(file, head)).toThrow('EEXIST');
-
-  const lines = readFileSync(file, 'utf8');
-  const spoilt = scratchFile();
-  writeFileSync(spoilt, lines.replace('"load-1-2"', '"other-2"'));
-  expect(await readJournal(spoilt)).toEqual({ head, entries: [1, 3, 4].map(entry), unreadable: [3] });
-  writeFileSync(spoilt, '');
-  await expect(readJournal(spoilt)).rejects.toThrow('the file is empty');
+test('wrong outcomes, responses about other orders and calls without a response are errors', () => {
+  const recorder = createRecorder({ plannedSeconds: 3 });
+  for (let sent = 0; sent < 5; sent += 1) recorder.recordSent(2_000, 1);
+  recorder.recordDropped(2_001);
+  recorder.recordReply(call(1), acknowledged(1), 2_005, 5);
+  recorder.recordReply(call(2), acknowledged(1), 2_005, 5);
+  recorder.recordReply(call(3), { outcome: 'overloaded' }, 2_700, 700);
+  recorder.recordReply(call(4), acknowledged(4, { payment_link: 'http://localhost/payment/other' }), 2_700, 7);
+  recorder.end();
+  expect(recorder).toMatchObject({ sent: 5, done: 4, right: 1, errors: 4, unanswered: 1, dropped: 1, pending: 0 });
+  expect([...recorder.outcomes.keys()]).toEqual([
+    'created',
+    'response about another order',
+    'overloaded',
+    'payment_link without the token',
+  ]);
+  expect(recorder.latencies.max).toBeCloseTo(700, 0);
+  expect(recorder.seconds().map(({ done, wrong }) => [done, wrong])).toEqual([
+    [0, 0],
+    [0, 0],
+    [4, 4],
+  ]);
 });
 
-test('a line that a killed process left half written spoils no line of the process that writes on', async () => {
-  const file = scratchFile();
-  const head = { orderIdPrefix: 'load-1-', clientIds: ['app_1'] };
-  const entry = (number: number) => ({
-    ...{ merchant: 0, orderId: `load-1-${number}`, amount: '1.00', serviceOrderId: number, orderToken: 't' },
-  });
-  startJournal(file, head);
-  const [killed, other] = [openJournal(file), openJournal(file)];
-  killed.write([entry(1), entry(2)]);
-  truncateSync(file, statSync(file).size - 9);
-  other.write([entry(3)]);
-  for (const journal of [killed, other]) journal.close();
-  expect(await readJournal(file)).toEqual({ head, entries: [entry(1), entry(3)], unreadable: [3] });
+test('the success of a call that must fail is an error', () => {
+  const recorder = createRecorder({ plannedSeconds: 1 });
+  recorder.recordSent(0, 0);
+  recorder.recordReply({ ...call(1), order: undefined, expected: ['invalid_order'] }, acknowledged(1), 1, 1);
+  recorder.end();
+  expect(recorder).toMatchObject({ errors: 1, right: 0 });
 });
 
-test('wrong outcomes, other orders’ answers and calls that were given up are errors', () => {
-  const recorder = createRecorder(undefined);
-  const totals = createTotals();
-  for (let sent = 0; sent < 4; sent += 1) recorder.sent(1);
-  recorder.dropped();
-  recorder.answered(call(1), acknowledged(1), 5);
-  recorder.answered(call(2), acknowledged(1), 5);
-  recorder.answered(call(3), { outcome: 'overloaded', acknowledged: undefined }, 700);
-  recorder.giveUp();
-  totals.add(recorder.closeSecond(2));
-  expect(totals).toMatchObject({ sent: 4, done: 3, errors: 3, unanswered: 1, dropped: 1, underWay: 0 });
-  expect([...totals.outcomes.keys()]).toEqual(['created', 'another order’s answer', 'overloaded']);
-  expect(totals.latencies.max).toBeCloseTo(700, 0);
-  expect(totals.seconds().map(({ done }) => done)).toEqual([0, 0, 3]);
-});
-
-test('the parts of several processes are one second together', () => {
-  const totals = createTotals();
-  for (const latencyMs of [10, 30]) {
-    const recorder = createRecorder(undefined);
+test('each second has its own percentiles', () => {
+  const recorder = createRecorder({ plannedSeconds: 3 });
+  for (const [second, ms] of [10, 30, 20].entries()) {
     for (const number of [1, 2]) {
-      recorder.sent(0);
-      recorder.answered(call(number), acknowledged(number), latencyMs);
+      recorder.recordSent(second * 1_000, 0);
+      recorder.recordReply(call(number), acknowledged(number), second * 1_000 + ms, ms);
     }
-    totals.add(recorder.closeSecond(0));
+    recorder.end();
   }
-  expect(totals.seconds()).toMatchObject([{ second: 0, sent: 4, done: 4 }]);
-  expect(totals.seconds()[0]?.max_ms).toBeCloseTo(30, 1);
-  expect(totals.byDoor.get('json')?.percentile(50)).toBeCloseTo(10, 1);
+  const seconds = recorder.seconds();
+  expect(seconds).toMatchObject([0, 1, 2].map((second) => ({ second, sent: 2, done: 2 })));
+  expect(seconds.map(({ max_ms }) => Math.round(max_ms ?? 0))).toEqual([10, 30, 20]);
+  expect(recorder.byProtocol.get('json')?.percentile(50)).toBeCloseTo(20, 1);
 });
 
-test('a connection that was refused is no quick answer, and a call that nobody answered in time is a slow one', () => {
-  const recorder = createRecorder(undefined);
-  const totals = createTotals();
-  for (const [number, outcome] of ['created', 'no answer: ECONNREFUSED', 'no answer: timeout'].entries()) {
-    recorder.sent(0);
-    recorder.answered(call(number), { outcome, acknowledged: undefined }, number === 2 ? 10_000 : 5);
+test('responses after the planned end belong to its last second, so that none reads 0 sent, 0 done', () => {
+  const recorder = createRecorder({ plannedSeconds: 2 });
+  for (const dueMs of [0, 500, 1_000, 1_999]) {
+    recorder.recordSent(dueMs, 0);
+    recorder.recordReply(call(1), acknowledged(1), dueMs + 300, 300);
+    recorder.end();
   }
-  const part = recorder.closeSecond(0);
-  totals.add(part);
-  expect(totals).toMatchObject({ sent: 3, done: 1, right: 1, errors: 2 });
-  expect(totals.latencies.count).toBe(2);
-  expect(totals.latencies.percentile(99)).toBeGreaterThanOrEqual(10_000);
-  expect(part.bands.reduce((sum, count) => sum + count)).toBe(2);
-  expect(totals.seconds()).toMatchObject([{ done: 1, wrong: 2 }]);
+  expect(recorder.seconds()).toMatchObject([
+    { second: 0, sent: 2, done: 2 },
+    { second: 1, sent: 2, done: 2 },
+  ]);
+});
+
+test('a second without any call is one in which nothing was sent and done', () => {
+  const recorder = createRecorder({ plannedSeconds: 4 });
+  for (const atMs of [0, 3_000]) recorder.recordSent(atMs, 0);
+  expect(recorder.seconds().map(({ sent }) => sent)).toEqual([1, 0, 0, 1]);
+});
+
+test('a rejected connection is not a quick response, and a call that timed out is a slow one', () => {
+  const recorder = createRecorder({ plannedSeconds: 1 });
+  for (const [number, outcome] of ['created', 'no response: ECONNREFUSED', 'no response: timeout'].entries()) {
+    recorder.recordSent(0, 0);
+    recorder.recordReply(call(number), { outcome }, 5, number === 2 ? 10_000 : 5);
+  }
+  recorder.end();
+  expect(recorder).toMatchObject({ sent: 3, done: 1, right: 1, errors: 2 });
+  expect(recorder.latencies.count).toBe(2);
+  expect(recorder.latencies.percentile(99)).toBeGreaterThanOrEqual(10_000);
+  expect(recorder.seconds()).toMatchObject([{ done: 1, wrong: 2 }]);
 });

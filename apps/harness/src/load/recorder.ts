@@ -1,143 +1,167 @@
-import type { Door } from '../clients/client.ts';
-import type { Journal } from './journal.ts';
-import { bandEndsMs, bandOf, createLatencies, type Latencies } from './latencies.ts';
-import type { LoadCall } from './make-calls.ts';
-import { isAnswer, type Reply, refusedReply, timedOut } from './senders/sender.ts';
+import type { Protocol } from '@gateway/fixtures/client';
+import type { Journal, JournalEntry } from '../audit/journal.ts';
+import type { LoadCall } from './calls.ts';
+import { createLatencies, type Latencies } from './latencies.ts';
+import { isResponse, type Reply, timedOut } from './sender.ts';
 
-/** What one process saw in one second of a run; the parts of all processes are added up. */
-export interface SecondPart {
+/** One second of a run. */
+export interface SecondCounts {
   /** Counted from 0. */
   readonly second: number;
   readonly sent: number;
+  readonly done: number;
+  /** Wrong responses, and calls without one. */
+  readonly wrong: number;
   readonly dropped: number;
-  /** Calls without an answer when the part was closed. */
-  readonly underWay: number;
-  /** Calls that were given up without an answer as the run ended. */
-  readonly unanswered: number;
-  /** How often each outcome came, and how often it was a wrong one. */
-  readonly outcomes: Readonly<Record<string, { readonly count: number; readonly wrong: number }>>;
-  /** Encoded latencies by door, counted from when calls were due. */
-  readonly latencies: { readonly [Name in Door]?: string };
-  /** Encoded: how late calls were sent. */
-  readonly lateness: string;
-  /** Answers in each latency band. */
-  readonly bands: readonly number[];
+  readonly p50_ms: number | undefined;
+  readonly p90_ms: number | undefined;
+  readonly p99_ms: number | undefined;
+  readonly max_ms: number | undefined;
 }
 
-/** Where the executors tell what happens. */
+/** Counts what happens in a run. Times are milliseconds since its start. */
 export interface Recorder {
-  readonly underWay: number;
-  /** A call was sent, so long after it was due. */
-  sent(lateMs: number): void;
-  dropped(): void;
-  /** A call came to its end. It is counted as soon as the journal holds its acknowledgement, if it got one. */
-  answered(call: LoadCall, reply: Reply, latencyMs: number): void;
-  /** All calls under way are given up. */
-  giveUp(): void;
-  /** Gives what came together since the last time. */
-  closeSecond(second: number): SecondPart;
+  /** Calls without a response. */
+  readonly pending: number;
+  readonly sent: number;
+  /** Calls with a response, right or wrong. */
+  readonly done: number;
+  /** Calls with one of the outcomes that they must have. */
+  readonly right: number;
+  /** Wrong responses, and calls without one. */
+  readonly errors: number;
+  readonly dropped: number;
+  /** Calls without a response when the run ended. */
+  readonly unanswered: number;
+  readonly outcomes: ReadonlyMap<string, { readonly count: number; readonly wrong: number }>;
+  readonly latencies: Latencies;
+  readonly byProtocol: ReadonlyMap<Protocol, Latencies>;
+  /** How late calls were sent: the generator's own part in the latencies. */
+  readonly lateness: Latencies;
+  recordSent(atMs: number, lateMs: number): void;
+  recordDropped(atMs: number): void;
+  /** A call ended. It is counted as soon as the journal has its acknowledgement, if it got one. */
+  recordReply(call: LoadCall, reply: Reply, atMs: number, latencyMs: number): void;
+  /** Counts all pending calls as unanswered, and writes what the journal lacks. */
+  end(): void;
+  /** All seconds from the first on. */
+  seconds(): SecondCounts[];
 }
 
-interface Answered {
-  readonly call: LoadCall;
-  readonly reply: Reply;
-  readonly latencyMs: number;
+type Mutable<Type> = { -readonly [Name in keyof Type]: Type[Name] };
+
+/** What a recorder works with. */
+export interface RecorderOptions {
+  /** The length of the run by plan. */
+  readonly plannedSeconds: number;
+  readonly journal?: Pick<Journal, 'write'> | undefined;
+  /** Gets the error of a journal that cannot be written. */
+  readonly onFailure?: (error: unknown) => void;
 }
 
 /**
- * Counts what happens. Answers that arrive in one turn of the event loop are written to the journal together and counted after
- * that, so that nothing is counted that the journal does not hold.
+ * Responses that arrive in one turn of the event loop are written to the journal together and counted after that, so that
+ * nothing is counted that the journal lacks.
  */
-export function createRecorder(journal: Pick<Journal, 'write'> | undefined): Recorder {
-  let current = emptySecond();
-  let underWay = 0;
-  let waiting: Answered[] = [];
+export function createRecorder({ plannedSeconds, journal, onFailure = () => {} }: RecorderOptions): Recorder {
+  // Nothing is due after the planned end, so a second of its own for the last responses would look like an outage.
+  const lastSecond = Math.max(0, Math.ceil(plannedSeconds) - 1);
+  const seconds: Mutable<SecondCounts>[] = [];
+  let current = createLatencies();
+  let waiting: { call: LoadCall; reply: Reply; atMs: number; latencyMs: number }[] = [];
+  const outcomes = new Map<string, { count: number; wrong: number }>();
+  const byProtocol = new Map<Protocol, Latencies>();
 
+  /** The second of a moment. Percentiles of the one before are final then: moments come in order. */
+  const secondAt = (atMs: number): Mutable<SecondCounts> => {
+    const index = Math.min(lastSecond, Math.max(0, seconds.length - 1, Math.floor(atMs / 1_000)));
+    while (seconds.length <= index) {
+      summarize();
+      current = createLatencies();
+      const none = { p50_ms: undefined, p90_ms: undefined, p99_ms: undefined, max_ms: undefined };
+      seconds.push({ second: seconds.length, sent: 0, done: 0, wrong: 0, dropped: 0, ...none });
+    }
+    return seconds[index] as Mutable<SecondCounts>;
+  };
+  const summarize = () => {
+    const percentiles = { p50_ms: current.percentile(50), p90_ms: current.percentile(90) };
+    Object.assign(seconds.at(-1) ?? {}, { ...percentiles, p99_ms: current.percentile(99), max_ms: current.max });
+  };
+  const count = ({ call, reply: { outcome }, atMs, latencyMs }: (typeof waiting)[number]) => {
+    const second = secondAt(atMs);
+    const isRight = call.expected.includes(outcome);
+    const counts = outcomes.get(outcome) ?? { count: 0, wrong: 0 };
+    outcomes.set(outcome, { count: counts.count + 1, wrong: counts.wrong + (isRight ? 0 : 1) });
+    if (isRight) recorder.right += 1;
+    else {
+      recorder.errors += 1;
+      second.wrong += 1;
+    }
+    if (isResponse(outcome)) {
+      recorder.done += 1;
+      second.done += 1;
+    }
+    // A rejected or broken connection would look like a quick response; a call that timed out was slow.
+    if (!isResponse(outcome) && outcome !== timedOut) return;
+    const ofProtocol = byProtocol.get(call.protocol) ?? createLatencies();
+    byProtocol.set(call.protocol, ofProtocol);
+    for (const latencies of [recorder.latencies, ofProtocol, current]) latencies.record(latencyMs);
+  };
   const flush = () => {
     const batch = waiting;
     waiting = [];
-    if (batch.length === 0) return;
-    journal?.write(batch.flatMap(({ call, reply }) => acknowledgement(call, reply)));
-    for (const answered of batch) count(current, answered);
+    try {
+      journal?.write(batch.flatMap(({ call, reply }) => acknowledgement(call, reply)));
+      batch.forEach(count);
+    } catch (error) {
+      onFailure(error);
+    }
   };
-
-  return {
-    get underWay() {
-      return underWay;
+  const recorder = {
+    ...{ pending: 0, sent: 0, done: 0, right: 0, errors: 0, dropped: 0, unanswered: 0, outcomes, byProtocol },
+    ...{ latencies: createLatencies(), lateness: createLatencies() },
+    recordSent(atMs: number, lateMs: number) {
+      recorder.pending += 1;
+      recorder.sent += 1;
+      recorder.lateness.record(lateMs);
+      secondAt(atMs).sent += 1;
     },
-    sent(lateMs) {
-      underWay += 1;
-      current.sent += 1;
-      current.lateness.record(lateMs);
+    recordDropped(atMs: number) {
+      recorder.dropped += 1;
+      secondAt(atMs).dropped += 1;
     },
-    dropped() {
-      current.dropped += 1;
-    },
-    answered(call, reply, latencyMs) {
-      underWay -= 1;
+    recordReply(call: LoadCall, reply: Reply, atMs: number, latencyMs: number) {
+      recorder.pending -= 1;
       if (waiting.length === 0) setImmediate(flush);
-      waiting.push({ call, reply: checked(call, reply), latencyMs });
+      waiting.push({ call, reply: checked(call, reply), atMs, latencyMs });
     },
-    giveUp() {
-      current.unanswered += underWay;
-      underWay = 0;
-    },
-    closeSecond(second) {
+    end() {
       flush();
-      const { sent, dropped, unanswered, outcomes, bands } = current;
-      const lateness = current.lateness.encode();
-      const latencies = Object.fromEntries([...current.latencies].map(([door, kept]) => [door, kept.encode()]));
-      current = emptySecond();
-      return { second, sent, dropped, underWay, unanswered, outcomes, latencies, lateness, bands };
+      recorder.unanswered += recorder.pending;
+      recorder.errors += recorder.pending;
+      const last = seconds.at(-1);
+      if (last !== undefined) last.wrong += recorder.pending;
+      recorder.pending = 0;
+    },
+    seconds() {
+      summarize();
+      return seconds;
     },
   };
+  return recorder;
 }
 
-interface OpenSecond {
-  sent: number;
-  dropped: number;
-  unanswered: number;
-  readonly outcomes: Record<string, { count: number; wrong: number }>;
-  readonly latencies: Map<Door, Latencies>;
-  readonly lateness: Latencies;
-  readonly bands: number[];
+/** A response about another order than the one sent is wrong. */
+function checked({ order }: LoadCall, reply: Reply): Reply {
+  if (reply.acknowledged === undefined) return reply;
+  if (order === undefined) return { outcome: 'success of a call that must fail' };
+  const { order_id, order_token, payment_link } = reply.acknowledged;
+  if (order_id !== order.orderId) return { outcome: 'response about another order' };
+  return payment_link.endsWith(`/payment/${order_token}`) ? reply : { outcome: 'payment_link without the token' };
 }
 
-function emptySecond(): OpenSecond {
-  return {
-    ...{ sent: 0, dropped: 0, unanswered: 0, outcomes: {}, latencies: new Map(), lateness: createLatencies() },
-    bands: Array.from({ length: bandEndsMs.length + 1 }, () => 0),
-  };
-}
-
-function count(second: OpenSecond, { call, reply, latencyMs }: Answered): void {
-  second.outcomes[reply.outcome] ??= { count: 0, wrong: 0 };
-  const outcome = second.outcomes[reply.outcome];
-  if (outcome !== undefined) {
-    outcome.count += 1;
-    if (!call.expected.includes(reply.outcome)) outcome.wrong += 1;
-  }
-  // A refused or broken connection would look like a quick answer; what nobody answered in time was slow, whatever it became.
-  if (!isAnswer(reply.outcome) && reply.outcome !== timedOut) return;
-  const band = bandOf(latencyMs);
-  second.bands[band] = (second.bands[band] ?? 0) + 1;
-  let latencies = second.latencies.get(call.door);
-  if (latencies === undefined) {
-    latencies = createLatencies();
-    second.latencies.set(call.door, latencies);
-  }
-  latencies.record(latencyMs);
-}
-
-/** An acknowledgement of another order than the one that was sent is none. */
-function checked(call: LoadCall, reply: Reply): Reply {
-  const { acknowledged } = reply;
-  if (acknowledged === undefined || acknowledged.orderId === call.order?.orderId) return reply;
-  return refusedReply(call.order === undefined ? 'an order that must be refused was taken' : 'another order’s answer');
-}
-
-function acknowledgement({ order }: LoadCall, { acknowledged }: Reply) {
+function acknowledgement({ order }: LoadCall, { acknowledged }: Reply): JournalEntry[] {
   if (order === undefined || acknowledged === undefined) return [];
-  const { serviceOrderId, orderToken } = acknowledged;
-  return [{ merchant: order.merchant, orderId: order.orderId, amount: order.amount, serviceOrderId, orderToken }];
+  const { service_order_id, order_token, created_at, order_status } = acknowledged;
+  return [{ number: order.number, response: { service_order_id, order_token, created_at, order_status } }];
 }

@@ -1,80 +1,103 @@
-import { doors } from '../clients/client.ts';
-import type { LatencySummary, LoadReport, Verdict } from './report.ts';
-import { msTold, partTold, secondsTold, settingsTold } from './words.ts';
+import { columns, formatMs, formatSeconds, formatShare } from '../command/text.ts';
+import type { LoadSettings } from './profile.ts';
+import type { LatencySummary, LoadReport } from './report.ts';
 
-/** The whole report as a text for a terminal. */
+/** A table: its heading and rows of cells. */
+export interface Table {
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+}
+
+/** The complete report as text for a terminal. */
 export function reportTable(report: LoadReport): string {
-  const { settings, latency, latency_by_door: byDoor, lateness, interrupted, deaths } = report;
-  const rows = doors.flatMap((door) => (byDoor[door] === undefined ? [] : [latencyRow(door, byDoor[door])]));
-  const all = rows.length === 1 ? [] : [latencyRow('all', latency)];
-  const late = `sent late by p50 ${msTold(lateness.p50)}, p99 ${msTold(lateness.p99)}: the generator's own part in these latencies`;
-  return [
-    ...(interrupted ? ['Interrupted: this is what was done until then.', ''] : []),
-    ...deaths.flatMap((reason) => [`A sending process died: ${reason}. This is what was done until then.`, '']),
-    columns([['target', report.target], ...settingsTold(settings)]),
-    '',
-    columns(countRows(report)),
-    '',
-    columns([['latency', 'calls', 'mean', 'p50', 'p90', 'p99', 'p99.9', 'max'], ...rows, ...all]),
+  const { verdict, lateness, settings, interrupted, failure } = report;
+  const late = `sent late by p50 ${formatMs(lateness.p50)}, p99 ${formatMs(lateness.p99)}: the generator's own part in these latencies`;
+  const sections = [
+    ...(interrupted ? ['Interrupted: this is what was done until then.'] : []),
+    ...(failure === undefined ? [] : [`The run ended early: ${failure}. This is what was done until then.`]),
+    formatTable(settingsTable(report)),
+    formatTable(countsTable(report)),
     // In the closed loop nothing is due before it is sent.
-    ...(settings.mode === 'open' ? [late] : []),
-    '',
-    columns([['outcome', 'calls', 'wrong'], ...outcomeRows(report)]),
-    '',
-    verdictTold(report.verdict),
-    '',
-  ].join('\n');
-}
-
-function countRows(report: LoadReport): string[][] {
-  const { sent, done, errors, dropped, unanswered, due, seconds } = report;
-  return [
-    ['due', String(due), `in ${secondsTold(seconds)}`],
-    ['sent', String(sent), `${unanswered} given up without an answer`],
-    ['done', String(done), `${report.rate_done.toFixed(1)}/s`],
-    ['errors', String(errors), partTold(report.error_rate)],
-    ['dropped', String(dropped), partTold(report.dropped_rate)],
+    [formatTable(latencyTable(report)), ...(settings.mode === 'open' ? [late] : [])].join('\n'),
+    formatTable(outcomesTable(report)),
+    verdict.judged.length === 0 ? 'no thresholds were set' : formatTable(thresholdsTable(report)),
   ];
+  const result = verdict.judged.length === 0 && verdict.passed ? [] : [verdict.passed ? 'passed' : 'failed'];
+  return `${[...sections, ...result].join('\n\n')}\n`;
 }
 
-function latencyRow(name: string, { count, mean, p50, p90, p99, p99_9, max }: LatencySummary): string[] {
-  return [name, String(count), ...[mean, p50, p90, p99, p99_9, max].map(msTold)];
+/** What was sent where. */
+export function settingsTable({ settings, target }: LoadReport): Table {
+  const open = settings.mode === 'open';
+  const rows: [string, string][] = [
+    ['target', target],
+    ['profile', settings.profile],
+    ['mode', open ? 'open: calls are sent when they are due' : 'closed: clients wait for their responses'],
+    ['protocol', settings.protocol],
+    ['rate', open ? formatRates(settings) : `as responses come, ${formatSeconds(totalSeconds(settings))}`],
+    ['connections', `${settings.connections} for each protocol`],
+    ...(open ? [['pending at most', String(settings.max_pending)] as [string, string]] : []),
+    ['merchants', String(settings.merchants)],
+    ['repeated orders', formatShare(settings.replay_share)],
+    ['calls that must fail', formatShare(settings.invalid_share)],
+    ['seed', String(settings.seed)],
+  ];
+  return { head: ['setting', 'value'], rows };
 }
 
-function outcomeRows({ outcomes, unanswered }: LoadReport): string[][] {
-  const rows = outcomes.map(({ outcome, count, wrong }) => [outcome, String(count), wrong === 0 ? '' : String(wrong)]);
-  return unanswered === 0 ? rows : [...rows, ['given up', String(unanswered), String(unanswered)]];
+/** How many calls were sent and what became of them. */
+function countsTable({ sent, done, errors, dropped, unanswered, due, ...rest }: LoadReport): Table {
+  const rows = [
+    ['due', String(due), `in ${formatSeconds(rest.seconds)}`],
+    ['sent', String(sent), `${unanswered} without a response at the end`],
+    ['done', String(done), `${rest.rate_done.toFixed(1)}/s`],
+    ['errors', String(errors), formatShare(rest.error_rate)],
+    ['dropped', String(dropped), formatShare(rest.dropped_rate)],
+  ];
+  return { head: ['calls', 'number', ''], rows };
 }
 
-/** The thresholds, each with what it allows and what came. */
-function verdictTold({ passed, judged }: Verdict): string {
-  if (judged.length === 0) return passed ? 'no thresholds were set' : 'failed';
-  const rows = judged.map(({ threshold, limit, actual, passed: met }) => [
-    met ? 'ok' : 'MISSED',
-    threshold,
-    `${actual === undefined ? 'unknown' : roundedTo3(actual)}`,
-    `at most ${limit}`,
-  ]);
-  return `${columns(rows)}\n${passed ? 'passed' : 'failed'}`;
+/** Latencies by protocol. */
+export function latencyTable({ latency, latency_by_protocol: byProtocol }: LoadReport): Table {
+  const row = (name: string, { count, mean, p50, p90, p99, p99_9, max }: LatencySummary) => [
+    ...[name, String(count), ...[mean, p50, p90, p99, p99_9, max].map(formatMs)],
+  ];
+  const rows = Object.entries(byProtocol).map(([name, summary]) => row(name, summary));
+  const all = rows.length === 1 ? [] : [row('all', latency)];
+  return { head: ['latency', 'calls', 'mean', 'p50', 'p90', 'p99', 'p99.9', 'max'], rows: [...rows, ...all] };
 }
 
-function roundedTo3(value: number): string {
-  return String(Number(value.toPrecision(3)));
+/** How often each outcome came. */
+export function outcomesTable({ outcomes, unanswered }: LoadReport): Table {
+  const rows = outcomes.map(({ outcome, count, wrong }) => [outcome, String(count), String(wrong)]);
+  if (unanswered > 0) rows.push(['pending at the end', String(unanswered), String(unanswered)]);
+  return { head: ['outcome', 'calls', 'wrong'], rows };
 }
 
-function columns(rows: readonly (readonly string[])[]): string {
-  const widths: number[] = [];
-  for (const row of rows) {
-    row.forEach((cell, column) => {
-      widths[column] = Math.max(widths[column] ?? 0, cell.length);
-    });
-  }
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
+/** The thresholds with what was measured. */
+export function thresholdsTable({ verdict }: LoadReport): Table {
+  const rows = verdict.judged.map(({ threshold, limit, actual, passed }) => {
+    const measured = actual === undefined ? 'unknown' : String(Number(actual.toPrecision(3)));
+    return [threshold, measured, `at most ${limit}`, passed ? 'met' : 'MISSED'];
+  });
+  return { head: ['threshold', 'measured', 'allowed', 'verdict'], rows };
+}
+
+function formatTable({ head, rows }: Table): string {
+  return columns([head, ...rows]);
+}
+
+function totalSeconds({ phases }: LoadSettings): number {
+  return phases.reduce((sum, phase) => sum + phase.seconds, 0);
+}
+
+/** The first phases describe a profile; thousands of repeated ones would not. */
+const phasesShown = 6;
+
+function formatRates({ phases }: LoadSettings): string {
+  const shown = phases.slice(0, phasesShown).map(({ seconds, rate, to }) => {
+    return `${rate === to ? `${rate}/s` : `${rate}/s to ${to}/s`} for ${formatSeconds(seconds)}`;
+  });
+  const more = phases.length - shown.length;
+  return `${shown.join(', ')}${more > 0 ? `, and ${more} more phases` : ''}`;
 }

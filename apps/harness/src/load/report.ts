@@ -1,22 +1,20 @@
-import { faultsIn, type JournalAudit } from '../audit/hold-journal.ts';
-import type { Door } from '../clients/client.ts';
+import { type AuditResult, auditErrors } from '../audit/audit.ts';
 import { arrivalsOf } from './arrivals.ts';
 import type { Latencies } from './latencies.ts';
-import type { LoadSettings, Thresholds } from './settings.ts';
-import type { SecondTotals, Totals } from './totals.ts';
+import type { LoadSettings, Thresholds } from './profile.ts';
+import type { SecondCounts } from './recorder.ts';
+import type { LoadOutcome } from './run-load.ts';
 
-/** Everything that is told of a run: what `--json` writes, and what the table and the page show. Times are milliseconds. */
+/** Everything that is known of a run: what `--json` writes, and what table and page show. Times are milliseconds. */
 export interface LoadReport {
   readonly settings: LoadSettings;
   readonly target: string;
   /** ISO 8601 in UTC. */
   readonly started_at: string;
-  /** From the first call due to the last answer. */
   readonly seconds: number;
   readonly interrupted: boolean;
-  /** Why sending processes died, which ended the run; none usually. */
-  readonly deaths: readonly string[];
-  /** Calls that were due by the end. */
+  readonly failure: string | undefined;
+  /** Calls that were due. */
   readonly due: number;
   readonly sent: number;
   readonly done: number;
@@ -27,29 +25,29 @@ export interface LoadReport {
   readonly error_rate: number;
   readonly dropped_rate: number;
   readonly latency: LatencySummary;
-  readonly latency_by_door: { readonly [Name in Door]?: LatencySummary };
+  readonly latency_by_protocol: Readonly<Record<string, LatencySummary>>;
   /** How late the generator sent: its own part in the latencies. */
   readonly lateness: LatencySummary;
   /** `[percent, milliseconds]`, ever closer to 100. */
   readonly percentiles: readonly (readonly [number, number])[];
   readonly outcomes: readonly { readonly outcome: string; readonly count: number; readonly wrong: number }[];
-  readonly by_second: readonly SecondTotals[];
-  readonly audit: JournalAudit | undefined;
+  readonly by_second: readonly SecondCounts[];
+  readonly audit: AuditResult | undefined;
   readonly verdict: Verdict;
 }
 
+/** Percentiles in milliseconds; `undefined` where nothing was measured. */
 export interface LatencySummary {
   readonly count: number;
   readonly mean: number | undefined;
   readonly p50: number | undefined;
-  readonly p75: number | undefined;
   readonly p90: number | undefined;
-  readonly p95: number | undefined;
   readonly p99: number | undefined;
   readonly p99_9: number | undefined;
   readonly max: number | undefined;
 }
 
+/** The thresholds, each with what was measured. */
 export interface Verdict {
   readonly passed: boolean;
   readonly judged: readonly {
@@ -61,52 +59,44 @@ export interface Verdict {
   }[];
 }
 
-export interface ReportFacts {
-  readonly settings: LoadSettings;
-  readonly target: string;
-  readonly startedAt: Date;
-  readonly seconds: number;
-  readonly interrupted: boolean;
-  readonly deaths: readonly string[];
-  readonly audit: JournalAudit | undefined;
-}
-
-/** Puts a run's report together. */
-export function reportOf(totals: Totals, facts: ReportFacts): LoadReport {
-  const { settings, target, startedAt, seconds, interrupted, deaths, audit } = facts;
-  const { sent, done, errors, dropped, unanswered } = totals;
+/** Builds the report of a run. */
+export function reportOf(
+  { recorder, startedAt, seconds, interrupted, failure }: LoadOutcome,
+  { settings, target, audit }: Pick<LoadReport, 'settings' | 'target' | 'audit'>,
+): LoadReport {
+  const { sent, done, errors, dropped, unanswered, right, latencies } = recorder;
   const due = sent + dropped;
   const rates = {
     rate_done: seconds > 0 ? done / seconds : 0,
     error_rate: sent > 0 ? errors / sent : 0,
     dropped_rate: due > 0 ? dropped / due : 0,
   };
-  const latency = summaryOf(totals.latencies);
+  const latency = summaryOf(latencies);
   const verdict = judge(settings.thresholds, {
-    // How fast a run was in which nothing went right says nothing.
-    p99_ms: totals.right > 0 ? latency.p99 : undefined,
+    // How fast a run was in which nothing went right means nothing.
+    p99_ms: right > 0 ? latency.p99 : undefined,
     error_rate: sent > 0 ? rates.error_rate : undefined,
     dropped_rate: due > 0 || arrivalsOf(settings.phases).count === 0 ? rates.dropped_rate : undefined,
-    // Nothing is lost where nothing was acknowledged.
-    lost: audit && audit.acknowledged > 0 ? faultsIn(audit) : undefined,
+    // Nothing can be lost where nothing was acknowledged.
+    lost: audit && audit.acknowledged > 0 ? auditErrors(audit) : undefined,
   });
   return {
-    ...{ settings, target, started_at: startedAt.toISOString(), seconds, interrupted, deaths },
+    ...{ settings, target, started_at: startedAt.toISOString(), seconds, interrupted, failure },
     ...{ due, sent, done, errors, dropped, unanswered, ...rates, latency },
-    latency_by_door: Object.fromEntries([...totals.byDoor].map(([door, latencies]) => [door, summaryOf(latencies)])),
-    lateness: summaryOf(totals.lateness),
-    percentiles: percentilesOf(totals.latencies),
-    outcomes: [...totals.outcomes]
+    latency_by_protocol: Object.fromEntries([...recorder.byProtocol].map(([name, some]) => [name, summaryOf(some)])),
+    lateness: summaryOf(recorder.lateness),
+    percentiles: percentilesOf(latencies),
+    outcomes: [...recorder.outcomes]
       .map(([outcome, counts]) => ({ outcome, ...counts }))
       .sort((a, b) => b.count - a.count),
-    by_second: totals.seconds(),
+    by_second: recorder.seconds(),
     audit,
-    // A run that ended before its time is not the one whose limits these are.
-    verdict: { ...verdict, passed: verdict.passed && deaths.length === 0 },
+    // A run that ended early is not the one that the thresholds are for.
+    verdict: { ...verdict, passed: verdict.passed && failure === undefined },
   };
 }
 
-/** Holds what was measured against the limits; a limit whose value is not known is not met. */
+/** Compares what was measured with the thresholds; one whose value is unknown is not met. */
 export function judge(
   thresholds: Thresholds,
   actuals: { readonly [Name in keyof Thresholds]-?: number | undefined },
@@ -122,13 +112,11 @@ export function judge(
 
 function summaryOf(latencies: Latencies): LatencySummary {
   const at = (percent: number) => latencies.percentile(percent);
-  return {
-    ...{ count: latencies.count, mean: latencies.mean, p50: at(50), p75: at(75), p90: at(90), p95: at(95) },
-    ...{ p99: at(99), p99_9: at(99.9), max: latencies.max },
-  };
+  const { count, mean, max } = latencies;
+  return { count, mean, p50: at(50), p90: at(90), p99: at(99), p99_9: at(99.9), max };
 }
 
-/** Ten points for every halving of what is left to 100, until one call is left. */
+/** Ten points for every halving of what is left to 100 %, until one call is left. */
 const pointsPerHalving = 10;
 
 function percentilesOf(latencies: Latencies): [number, number][] {

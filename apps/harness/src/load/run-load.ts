@@ -1,62 +1,71 @@
-import type { Credentials } from '../fixtures/fill-call.ts';
-import type { GatewayAddresses } from '../gateway-process.ts';
+import type { Credentials } from '@gateway/fixtures/fill-call';
+import { loadFixtures } from '@gateway/fixtures/load-fixtures';
+import { createJournal } from '../audit/journal.ts';
+import { messageOf } from '../command/command.ts';
+import type { GatewayAddresses } from '../gateway/gateway-process.ts';
 import { arrivalsOf } from './arrivals.ts';
-import { startJournal } from './journal.ts';
-import { orderIdPrefix } from './plan-calls.ts';
+import { createCallMaker } from './calls.ts';
+import { startClock } from './clock.ts';
+import { runClosedLoop, runOpenLoop } from './executors.ts';
+import { openSender } from './open-sender.ts';
+import type { LoadSettings } from './profile.ts';
 import { createProgress, type ProgressOutput } from './progress.ts';
-import type { LoadSettings } from './settings.ts';
-import { startWorkers } from './start-workers.ts';
-import { createTotals, type Totals } from './totals.ts';
+import { createRecorder, type Recorder } from './recorder.ts';
+import { rehearse } from './rehearsal.ts';
 
+/** What to send, and where. */
 export interface LoadRun {
   readonly settings: LoadSettings;
   readonly target: GatewayAddresses;
   readonly credentials: readonly Credentials[];
-  /** Where acknowledgements are written; must not be there yet. */
+  /** Where acknowledgements are stored; the file must not exist. */
   readonly journalFile: string | undefined;
   readonly progress: ProgressOutput;
 }
 
+/** How a run ended. */
 export interface LoadOutcome {
-  readonly totals: Totals;
+  readonly recorder: Recorder;
   readonly startedAt: Date;
+  /** From the first due call to the last response. */
   readonly seconds: number;
   readonly interrupted: boolean;
-  /** Why sending processes died, each with a sentence; none usually. */
-  readonly deaths: readonly string[];
+  /** Why the run ended early, such as a full disk; `undefined` usually. */
+  readonly failure: string | undefined;
 }
 
-/** How often the progress line is told anew. */
 const progressEveryMs = 500;
 
-/** Sends a whole run and counts what became of it. When `signal` aborts, the run ends at once with what was counted so far. */
+/** Sends all calls and counts what becomes of them. When `signal` aborts, the run ends at once with what was counted. */
 export async function runLoad(run: LoadRun, signal: AbortSignal): Promise<LoadOutcome> {
-  const { settings, target, credentials, journalFile } = run;
-  if (journalFile !== undefined) {
-    const clientIds = credentials.map(({ clientId }) => clientId);
-    startJournal(journalFile, { orderIdPrefix: orderIdPrefix(settings.seed), clientIds });
-  }
-  const totals = createTotals();
-  const { httpUrl, grpcAddress } = target;
-  const task = { settings, httpUrl, grpcAddress, credentials, journalFile };
-  const workers = await startWorkers(task, (part) => totals.add(part));
-  const startedAt = new Date(workers.startAtMs);
-  const elapsedMs = () => Math.max(0, Date.now() - workers.startAtMs);
-  const progress = createProgress(run.progress, totals, arrivalsOf(settings.phases).seconds);
-  const ticking = setInterval(() => progress.update(elapsedMs()), progressEveryMs);
-  const interrupt = () => void workers.stop();
-  signal.addEventListener('abort', interrupt, { once: true });
+  const { settings, credentials } = run;
+  const arrivals = arrivalsOf(settings.phases);
+  const makeCall = createCallMaker(settings, await loadFixtures(), credentials);
+  const clientIds = credentials.map(({ clientId }) => clientId);
+  const journal = run.journalFile && createJournal(run.journalFile, { seed: settings.seed, client_ids: clientIds });
+  await rehearse(makeCall, signal);
+  let failure: string | undefined;
+  const failed = new AbortController();
+  const onFailure = (error: unknown) => {
+    failure ??= messageOf(error);
+    failed.abort();
+  };
+  const recorder = createRecorder({ plannedSeconds: arrivals.seconds, journal: journal || undefined, onFailure });
+  const sender = openSender(run.target, settings.connections);
+  const startedAt = new Date();
+  const clock = startClock();
+  const progress = createProgress(run.progress, recorder, arrivals.seconds);
+  const ticking = setInterval(() => progress.update(clock.now()), progressEveryMs);
+  const execution = { sender, recorder, clock, signal: AbortSignal.any([signal, failed.signal]), makeCall };
   try {
-    if (signal.aborted) interrupt();
-    const died = await workers.ended;
-    // What they told before counts.
-    for (const { underWay } of died) totals.giveUp(underWay);
-    const seconds = elapsedMs() / 1_000;
-    return { totals, startedAt, seconds, interrupted: signal.aborted, deaths: died.map(({ reason }) => reason) };
+    if (settings.mode === 'open') await runOpenLoop(execution, arrivals, settings.max_pending);
+    else await runClosedLoop(execution, settings.connections, arrivals.seconds);
   } finally {
     clearInterval(ticking);
     progress.end();
-    signal.removeEventListener('abort', interrupt);
-    await workers.stop();
+    recorder.end();
+    sender.close();
+    if (journal) journal.close();
   }
+  return { recorder, startedAt, seconds: clock.now() / 1_000, interrupted: signal.aborted, failure };
 }

@@ -13,8 +13,8 @@ export const file_gateway_v1_order_service: GenFile = /*@__PURE__*/
   fileDesc("Ch5nYXRld2F5L3YxL29yZGVyX3NlcnZpY2UucHJvdG8SCmdhdGV3YXkudjEimQkKEkNyZWF0ZU9yZGVyUmVxdWVzdBIfCghvcmRlcl9pZBgBIAEoCUgAUghvcmRlcl9pZIgBARInCgxvcmRlcl9hbW91bnQYAiABKAFIAVIMb3JkZXJfYW1vdW50iAEBEisKDm9yZGVyX2N1cnJlbmN5GAMgASgJSAJSDm9yZGVyX2N1cnJlbmN5iAEBEiMKCm9yZGVyX25vdGUYBCABKAlIA1IKb3JkZXJfbm90ZYgBARJACgxzZXJ2aWNlX3R5cGUYBSABKA4yFy5nYXRld2F5LnYxLlNlcnZpY2VUeXBlSARSDHNlcnZpY2VfdHlwZYgBARIpCg1jdXN0b21lcl9uYW1lGAYgASgJSAVSDWN1c3RvbWVyX25hbWWIAQESKwoOY3VzdG9tZXJfZW1haWwYByABKAlIBlIOY3VzdG9tZXJfZW1haWyIAQESKwoOY3VzdG9tZXJfcGhvbmUYCCABKAlIB1IOY3VzdG9tZXJfcGhvbmWIAQESOwoWY3VzdG9tZXJfYWRkcmVzc19saW5lMRgJIAEoCUgIUhZjdXN0b21lcl9hZGRyZXNzX2xpbmUxiAEBEjsKFmN1c3RvbWVyX2FkZHJlc3NfbGluZTIYCiABKAlICVIWY3VzdG9tZXJfYWRkcmVzc19saW5lMogBARI5ChVjdXN0b21lcl9hZGRyZXNzX2NpdHkYCyABKAlIClIVY3VzdG9tZXJfYWRkcmVzc19jaXR5iAEBEjsKFmN1c3RvbWVyX2FkZHJlc3Nfc3RhdGUYDCABKAlIC1IWY3VzdG9tZXJfYWRkcmVzc19zdGF0ZYgBARI/ChhjdXN0b21lcl9hZGRyZXNzX2NvdW50cnkYDSABKAlIDFIYY3VzdG9tZXJfYWRkcmVzc19jb3VudHJ5iAEBEkcKHGN1c3RvbWVyX2FkZHJlc3NfcG9zdGFsX2NvZGUYDiABKAlIDVIcY3VzdG9tZXJfYWRkcmVzc19wb3N0YWxfY29kZYgBARIrCg5vcmRlcl9jaGVja3N1bRgPIAEoCUgOUg5vcmRlcl9jaGVja3N1bYgBARIjCgpyZXR1cm5fdXJsGBAgASgJSA9SCnJldHVybl91cmyIAQFCCwoJX29yZGVyX2lkQg8KDV9vcmRlcl9hbW91bnRCEQoPX29yZGVyX2N1cnJlbmN5Qg0KC19vcmRlcl9ub3RlQg8KDV9zZXJ2aWNlX3R5cGVCEAoOX2N1c3RvbWVyX25hbWVCEQoPX2N1c3RvbWVyX2VtYWlsQhEKD19jdXN0b21lcl9waG9uZUIZChdfY3VzdG9tZXJfYWRkcmVzc19saW5lMUIZChdfY3VzdG9tZXJfYWRkcmVzc19saW5lMkIYChZfY3VzdG9tZXJfYWRkcmVzc19jaXR5QhkKF19jdXN0b21lcl9hZGRyZXNzX3N0YXRlQhsKGV9jdXN0b21lcl9hZGRyZXNzX2NvdW50cnlCHwodX2N1c3RvbWVyX2FkZHJlc3NfcG9zdGFsX2NvZGVCEQoPX29yZGVyX2NoZWNrc3VtQg0KC19yZXR1cm5fdXJsIoACChNDcmVhdGVPcmRlclJlc3BvbnNlEioKEHNlcnZpY2Vfb3JkZXJfaWQYASABKANSEHNlcnZpY2Vfb3JkZXJfaWQSHgoKY3JlYXRlZF9hdBgCIAEoCVIKY3JlYXRlZF9hdBIaCghvcmRlcl9pZBgDIAEoCVIIb3JkZXJfaWQSOwoMb3JkZXJfc3RhdHVzGAQgASgOMhcuZ2F0ZXdheS52MS5PcmRlclN0YXR1c1IMb3JkZXJfc3RhdHVzEiAKC29yZGVyX3Rva2VuGAUgASgJUgtvcmRlcl90b2tlbhIiCgxwYXltZW50X2xpbmsYBiABKAlSDHBheW1lbnRfbGluayJmCg9HZXRPcmRlclJlcXVlc3QSHAoIb3JkZXJfaWQYASABKAlIAFIIb3JkZXJfaWQSLAoQc2VydmljZV9vcmRlcl9pZBgCIAEoA0gAUhBzZXJ2aWNlX29yZGVyX2lkQgcKBW9yZGVyIv0BChBHZXRPcmRlclJlc3BvbnNlEioKEHNlcnZpY2Vfb3JkZXJfaWQYASABKANSEHNlcnZpY2Vfb3JkZXJfaWQSHgoKY3JlYXRlZF9hdBgCIAEoCVIKY3JlYXRlZF9hdBIaCghvcmRlcl9pZBgDIAEoCVIIb3JkZXJfaWQSOwoMb3JkZXJfc3RhdHVzGAQgASgOMhcuZ2F0ZXdheS52MS5PcmRlclN0YXR1c1IMb3JkZXJfc3RhdHVzEiAKC29yZGVyX3Rva2VuGAUgASgJUgtvcmRlcl90b2tlbhIiCgxwYXltZW50X2xpbmsYBiABKAlSDHBheW1lbnRfbGluayI9ChlSZXNvbHZlUGF5bWVudExpbmtSZXF1ZXN0EiAKC29yZGVyX3Rva2VuGAEgASgJUgtvcmRlcl90b2tlbiKwAwoaUmVzb2x2ZVBheW1lbnRMaW5rUmVzcG9uc2USJAoNbWVyY2hhbnRfbmFtZRgBIAEoCVINbWVyY2hhbnRfbmFtZRIqChBzZXJ2aWNlX29yZGVyX2lkGAIgASgDUhBzZXJ2aWNlX29yZGVyX2lkEhoKCG9yZGVyX2lkGAMgASgJUghvcmRlcl9pZBIiCgxvcmRlcl9hbW91bnQYBCABKAFSDG9yZGVyX2Ftb3VudBImCg5vcmRlcl9jdXJyZW5jeRgFIAEoCVIOb3JkZXJfY3VycmVuY3kSHgoKb3JkZXJfbm90ZRgGIAEoCVIKb3JkZXJfbm90ZRI7CgxzZXJ2aWNlX3R5cGUYByABKA4yFy5nYXRld2F5LnYxLlNlcnZpY2VUeXBlUgxzZXJ2aWNlX3R5cGUSOwoMb3JkZXJfc3RhdHVzGAggASgOMhcuZ2F0ZXdheS52MS5PcmRlclN0YXR1c1IMb3JkZXJfc3RhdHVzEh4KCmNyZWF0ZWRfYXQYCSABKAlSCmNyZWF0ZWRfYXQSHgoKcmV0dXJuX3VybBgKIAEoCVIKcmV0dXJuX3VybCpMCgtTZXJ2aWNlVHlwZRIcChhTRVJWSUNFX1RZUEVfVU5TUEVDSUZJRUQQABILCgdESUdJVEFMEAESEgoOUEhZU0lDQUxfR09PRFMQAio4CgtPcmRlclN0YXR1cxIcChhPUkRFUl9TVEFUVVNfVU5TUEVDSUZJRUQQABILCgdVTl9QQUlEEAEyigIKDE9yZGVyU2VydmljZRJOCgtDcmVhdGVPcmRlchIeLmdhdGV3YXkudjEuQ3JlYXRlT3JkZXJSZXF1ZXN0Gh8uZ2F0ZXdheS52MS5DcmVhdGVPcmRlclJlc3BvbnNlEkUKCEdldE9yZGVyEhsuZ2F0ZXdheS52MS5HZXRPcmRlclJlcXVlc3QaHC5nYXRld2F5LnYxLkdldE9yZGVyUmVzcG9uc2USYwoSUmVzb2x2ZVBheW1lbnRMaW5rEiUuZ2F0ZXdheS52MS5SZXNvbHZlUGF5bWVudExpbmtSZXF1ZXN0GiYuZ2F0ZXdheS52MS5SZXNvbHZlUGF5bWVudExpbmtSZXNwb25zZWIGcHJvdG8z");
 
 /**
- * Lengths are counted in Unicode code points. Text is kept exactly as it was sent. A field that is not set is told apart
- * from an empty one: `missing`, not `blank`. Every field but customer_address_line2 is required.
+ * Lengths are in Unicode code points. Text is stored exactly as it was sent. A field that is not set is `missing`, an empty
+ * one is `blank`. All fields are required except customer_address_line2.
  *
  * @generated from message gateway.v1.CreateOrderRequest
  */
@@ -28,7 +28,7 @@ export type CreateOrderRequest = Message<"gateway.v1.CreateOrderRequest"> & {
 
   /**
    * Order amount in units of the currency: greater than 0, at most 9999999999999.99, with at most two decimals and no more
-   * than the currency has. The shortest decimal that reads back as the same double is what counts.
+   * than the currency has. The amount is the shortest decimal that reads back as the same double.
    *
    * @generated from field: optional double order_amount = 2 [json_name = "order_amount"];
    */
@@ -63,14 +63,14 @@ export type CreateOrderRequest = Message<"gateway.v1.CreateOrderRequest"> & {
   customerName?: string | undefined;
 
   /**
-   * Customer e-mail address: one @ with something on each side, no blanks, up to 254 characters.
+   * Customer e-mail address: one @ with text on both sides, no white space, up to 254 characters.
    *
    * @generated from field: optional string customer_email = 7 [json_name = "customer_email"];
    */
   customerEmail?: string | undefined;
 
   /**
-   * Customer contact phone: 4 to 32 characters, digits, blanks and + - . ( ) / # * x, at least 4 digits.
+   * Customer contact phone: 4 to 32 characters, digits, spaces and + - . ( ) / # * x, at least 4 digits.
    *
    * @generated from field: optional string customer_phone = 8 [json_name = "customer_phone"];
    */
@@ -126,7 +126,7 @@ export type CreateOrderRequest = Message<"gateway.v1.CreateOrderRequest"> & {
   orderChecksum?: string | undefined;
 
   /**
-   * Where the customer returns from the checkout page: absolute http or https URL, up to 2,048 characters.
+   * The address to which the customer returns from the checkout page: absolute http or https URL, up to 2,048 characters.
    *
    * @generated from field: optional string return_url = 16 [json_name = "return_url"];
    */
@@ -141,7 +141,7 @@ export const CreateOrderRequestSchema: GenMessage<CreateOrderRequest> = /*@__PUR
   messageDesc(file_gateway_v1_order_service, 0);
 
 /**
- * What a kept order is known by. The same order sent again is answered the same.
+ * The ids, status and payment link of a stored order.
  *
  * @generated from message gateway.v1.CreateOrderResponse
  */
@@ -197,13 +197,13 @@ export const CreateOrderResponseSchema: GenMessage<CreateOrderResponse> = /*@__P
   messageDesc(file_gateway_v1_order_service, 1);
 
 /**
- * Which order is looked for: exactly one of the two.
+ * The id of an order: exactly one of the two.
  *
  * @generated from message gateway.v1.GetOrderRequest
  */
 export type GetOrderRequest = Message<"gateway.v1.GetOrderRequest"> & {
   /**
-   * A request without either is refused.
+   * A request with neither is invalid.
    *
    * @generated from oneof gateway.v1.GetOrderRequest.order
    */
@@ -234,7 +234,7 @@ export const GetOrderRequestSchema: GenMessage<GetOrderRequest> = /*@__PURE__*/
   messageDesc(file_gateway_v1_order_service, 2);
 
 /**
- * The six fields that the creation of the order answered, with the status as it is now.
+ * The fields of CreateOrderResponse with the current status.
  *
  * @generated from message gateway.v1.GetOrderResponse
  */
@@ -290,7 +290,7 @@ export const GetOrderResponseSchema: GenMessage<GetOrderResponse> = /*@__PURE__*
   messageDesc(file_gateway_v1_order_service, 3);
 
 /**
- * Which payment link is asked about.
+ * A payment link.
  *
  * @generated from message gateway.v1.ResolvePaymentLinkRequest
  */
@@ -311,13 +311,13 @@ export const ResolvePaymentLinkRequestSchema: GenMessage<ResolvePaymentLinkReque
   messageDesc(file_gateway_v1_order_service, 4);
 
 /**
- * What the customer is asked to pay, and to whom.
+ * What the customer has to pay, and to whom.
  *
  * @generated from message gateway.v1.ResolvePaymentLinkResponse
  */
 export type ResolvePaymentLinkResponse = Message<"gateway.v1.ResolvePaymentLinkResponse"> & {
   /**
-   * Who is paid: the merchant's name. Free text, to be shown as such and never taken for markup.
+   * The name of the merchant who is paid. Free text: escape it before you show it in a page.
    *
    * @generated from field: string merchant_name = 1 [json_name = "merchant_name"];
    */
@@ -338,7 +338,7 @@ export type ResolvePaymentLinkResponse = Message<"gateway.v1.ResolvePaymentLinkR
   orderId: string;
 
   /**
-   * What is to be paid, in units of the currency: at most 15 digits, two of them decimals, which a double holds exactly.
+   * Amount to pay, in units of the currency: at most 15 digits, two of them decimals, which a double represents exactly.
    *
    * @generated from field: double order_amount = 4 [json_name = "order_amount"];
    */
@@ -380,8 +380,8 @@ export type ResolvePaymentLinkResponse = Message<"gateway.v1.ResolvePaymentLinkR
   createdAt: string;
 
   /**
-   * The merchant's address for the customer's return, as it was sent. Send the customer there with order_id, service_order_id
-   * and the order_status of that moment set in its query, and never with the token.
+   * The merchant's return_url as it was sent. Send the customer there with order_id, service_order_id and the current
+   * order_status in its query, and never with the token.
    *
    * @generated from field: string return_url = 10 [json_name = "return_url"];
    */
@@ -437,20 +437,20 @@ export const ServiceTypeSchema: GenEnum<ServiceType> = /*@__PURE__*/
   enumDesc(file_gateway_v1_order_service, 0);
 
 /**
- * The state of an order.
+ * The status of an order.
  *
  * @generated from enum gateway.v1.OrderStatus
  */
 export const OrderStatus = {
   /**
-   * Never answered.
+   * Never returned.
    *
    * @generated from enum value: ORDER_STATUS_UNSPECIFIED = 0;
    */
   ORDER_STATUS_UNSPECIFIED: 0,
 
   /**
-   * The state on creation.
+   * Created, not paid.
    *
    * @generated from enum value: UN_PAID = 1;
    */
@@ -458,7 +458,7 @@ export const OrderStatus = {
 } as const;
 
 /**
- * The state of an order.
+ * The status of an order.
  *
  * @generated from enum gateway.v1.OrderStatus
  */
@@ -471,20 +471,20 @@ export const OrderStatusSchema: GenEnum<OrderStatus> = /*@__PURE__*/
   enumDesc(file_gateway_v1_order_service, 1);
 
 /**
- * Creates payment orders and finds them again. Every call carries the caller's credentials as the metadata `x-client-id` and `x-client-secret`.
- * Creation is served to merchants as `POST {base_url}/order` and look-up as `GET {base_url}/order/{order_id}`; a request that
- * is valid there is valid here.
+ * Creates payment orders and looks them up. Every call sends the merchant's credentials as the metadata `x-client-id` and
+ * `x-client-secret`. `POST {base_url}/order` and `GET {base_url}/order/{order_id}` are the same operations in JSON and accept
+ * the same orders.
  *
- * A refusal carries `google.rpc.ErrorInfo` (its reason is the machine code) and, where fields are at fault,
- * `google.rpc.BadRequest` with one violation a field.
+ * An error has a `google.rpc.ErrorInfo`, whose reason is the machine code, and for invalid fields a `google.rpc.BadRequest`
+ * with one violation per field.
  *
  * @generated from service gateway.v1.OrderService
  */
 export const OrderService: GenService<{
   /**
-   * Keeps an order and answers with its payment link. The order_id is the key for safe retries: the same order sent again
-   * gives the first answer, with the response metadata `idempotent-replayed: true`; another order under the same order_id
-   * is refused with ALREADY_EXISTS.
+   * Stores an order and returns its payment link. The order_id makes retries safe: the same order sent again returns the
+   * first response, with the response metadata `idempotent-replayed: true`. A different order with the same order_id fails
+   * with ALREADY_EXISTS.
    *
    * @generated from rpc gateway.v1.OrderService.CreateOrder
    */
@@ -494,8 +494,8 @@ export const OrderService: GenService<{
     output: typeof CreateOrderResponseSchema;
   },
   /**
-   * Finds an order of the caller's merchant and answers what its creation answered. NOT_FOUND where the merchant has no such
-   * order, whoever else may have one.
+   * Returns an order of the merchant: the fields of CreateOrderResponse with the current status. NOT_FOUND if the merchant
+   * has no such order.
    *
    * @generated from rpc gateway.v1.OrderService.GetOrder
    */
@@ -505,9 +505,9 @@ export const OrderService: GenService<{
     output: typeof GetOrderResponseSchema;
   },
   /**
-   * For checkout services: what a payment link asks to be paid, and to whom. A client resolves the links of its own merchant;
-   * the clients that the gateway's operator names in CHECKOUT_CLIENTS resolve those of all merchants. NOT_FOUND for every other
-   * link, whether it exists or not. Nothing of the customer is told.
+   * For checkout services: returns what to pay with a payment link, and to whom. A client may resolve the links of its own
+   * merchant; the clients in the operator's setting CHECKOUT_CLIENTS may resolve those of all merchants. NOT_FOUND for every
+   * other link, whether it exists or not. The response contains no data of the customer.
    *
    * @generated from rpc gateway.v1.OrderService.ResolvePaymentLink
    */

@@ -1,2 +1,0 @@
-\set number random(1, 9000000000000000)
-insert into orders values (:merchant, :number, 'Kx7dQ2mZp0LrT9vYc4HsW8nBf3GjUe6A', 'UN_PAID', now(), 'pgbench-' || :client_id || '-' || :number, 1249.50, 'EUR', 'Two walnut shelves and one reading lamp', 'PHYSICAL_GOODS', 'Noor van der Linden', 'noor.vanderlinden@example.com', '+31 20 555 0142', 'Lindengracht 88', 'Second floor', 'Amsterdam', 'Noord-Holland', 'Netherlands', '1015 KK', 'made-by-the-shop-7d1c', 'https://shop.example.com/checkout/return?cart=5521') on conflict do nothing returning service_order_id;

@@ -1,0 +1,43 @@
+import { join } from 'node:path';
+import {
+  loadPackageDefinition,
+  Server,
+  ServerCredentials,
+  type ServerUnaryCall,
+  type sendUnaryData,
+  status,
+} from '@grpc/grpc-js';
+import { loadSync } from '@grpc/proto-loader';
+import { isKnown, type OrderFields, type OrderResponse, openInsert } from './orders.ts';
+
+// A program: grpc-js, and one insert a call.
+
+const insert = openInsert();
+
+function createOrder(call: ServerUnaryCall<OrderFields, OrderResponse>, respond: sendUnaryData<OrderResponse>): void {
+  const { 'x-client-id': clientId, 'x-client-secret': clientSecret } = call.metadata.getMap();
+  const { order_id, order_amount, order_currency, customer_name } = call.request;
+  if (!isKnown(clientId, clientSecret)) respond({ code: status.UNAUTHENTICATED });
+  else if (!order_id || !(order_amount > 0) || order_currency.length !== 3 || !customer_name) {
+    respond({ code: status.INVALID_ARGUMENT });
+  } else {
+    insert(call.request).then(
+      (response) => respond(null, response),
+      () => respond({ code: status.INTERNAL }),
+    );
+  }
+}
+
+const definition = loadSync('gateway/v1/order_service.proto', {
+  includeDirs: [join(import.meta.dirname, '../../../../proto')],
+  keepCase: true,
+  longs: Number,
+  enums: String,
+});
+const { OrderService } = Object(loadPackageDefinition(definition)).gateway.v1;
+const server = new Server();
+server.addService(OrderService.service, { CreateOrder: createOrder });
+server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, port) => {
+  if (error) throw error;
+  process.stdout.write(`${JSON.stringify({ msg: 'ready', grpc_address: `127.0.0.1:${port}` })}\n`);
+});

@@ -1,0 +1,33 @@
+import { readFile } from 'node:fs/promises';
+
+/** Linux counts CPU time in hundredths of a second for every program that reads it (`USER_HZ`). */
+const microsecondsPerTick = 10_000;
+
+/** CPU microseconds that a process has used, and its children that ended; NaN where there is no /proc. */
+export async function cpuMicroseconds(pid: number): Promise<number> {
+  const fields = await statFields(pid);
+  // utime, stime, cutime and cstime are fields 14 to 17 (proc_pid_stat(5)).
+  const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
+  return fields.length === 0 ? Number.NaN : ticks * microsecondsPerTick;
+}
+
+/** CPU microseconds of a PostgreSQL server with all of its processes, found by one of its backends. */
+export async function databaseCpuMicroseconds(backendPid: number): Promise<number> {
+  const postmaster = Number((await statFields(backendPid))[1]);
+  const children = await readFile(`/proc/${postmaster}/task/${postmaster}/children`, 'utf8').catch(() => '');
+  const times = await Promise.all([postmaster, ...children.trim().split(' ').map(Number)].map(cpuMicroseconds));
+  // A backend may end while it is read; its time is then the postmaster's.
+  return times.slice(1).reduce((sum, time) => sum + (time || 0), times[0] ?? Number.NaN);
+}
+
+/** Resident memory in MiB; NaN where there is no /proc. */
+export async function residentMib(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? Number.NaN) / 1_024;
+}
+
+/** The fields of /proc/PID/stat from the third on; the second, a name in brackets, may contain spaces. */
+async function statFields(pid: number): Promise<string[]> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  return stat === '' ? [] : stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+}

@@ -1,0 +1,95 @@
+import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
+import { createServer, type ServerHttp2Stream } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fromBinary } from '@bufbuild/protobuf';
+import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
+import { createTestDatabase } from '@gateway/dev-postgres/testing';
+import { expect, onTestFinished, test } from 'vitest';
+import { leftOut } from '../../../tools/left-out.ts';
+import type { Contender } from '../src/contenders.ts';
+import { connect } from '../src/database.ts';
+import { sendLoad } from '../src/load.ts';
+import { measure } from '../src/measure.ts';
+import { isInstalled } from '../src/programs.ts';
+
+const merchant = { id: 1, clientId: 'app_1', clientSecret: 'sk_1' };
+const options = { concurrency: 8, seconds: 1, signal: new AbortController().signal };
+
+/** A gRPC server that responds with the status that `onOrder` resolves to. */
+async function grpcServer(onOrder: (orderId: string) => string | Promise<string>): Promise<Contender> {
+  const server = createServer().on('stream', async (stream: ServerHttp2Stream) => {
+    stream.on('error', () => {});
+    const message = Buffer.concat(await stream.toArray());
+    const status = await onOrder(fromBinary(CreateOrderRequestSchema, message.subarray(5)).orderId ?? '');
+    if (stream.destroyed) return;
+    stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': status }));
+    stream.respond({ 'content-type': 'application/grpc' }, { waitForTrailers: true });
+    stream.end(Buffer.alloc(5));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  return { name: 'test', protocol: 'grpc', databaseUrl: '', merchant, port, pid: 0 };
+}
+
+test('gRPC calls are new orders each, and error statuses count as failed', async () => {
+  const seen: string[] = [];
+  const contender = await grpcServer((orderId) => (seen.push(orderId) % 5 === 0 ? '3' : '0'));
+  const { created, failed } = await sendLoad(contender, options);
+  expect(created).toBeGreaterThan(0);
+  expect(failed).toBeGreaterThan(0);
+  expect(new Set(seen).size).toBe(seen.length);
+  expect(seen.length).toBeGreaterThanOrEqual(created + failed);
+});
+
+test('on a schedule, calls due in the run count with their full time, also those that end after it', async () => {
+  // Due every 20 ms: order 51 is the first that counts, and the last quarter is slow.
+  const contender = await grpcServer((orderId) => (Number(orderId.slice(-3)) > 75 ? sleep(1_500, '0') : '0'));
+  const { created, failed, p99Ms } = await sendLoad(contender, { ...options, rate: 50 });
+  expect(created).toBeGreaterThan(45);
+  expect(created).toBeLessThanOrEqual(51);
+  expect(failed).toBe(0);
+  expect(p99Ms).toBeGreaterThan(1_400);
+});
+
+test('orders that the database does not have are an error', async () => {
+  const { url: databaseUrl, drop } = await createTestDatabase();
+  onTestFinished(drop);
+  await using sql = connect(databaseUrl);
+  await sql`create table orders (merchant_id bigint)`;
+  const contender = await grpcServer(() => '0');
+  const run = measure({ ...contender, databaseUrl }, options);
+  await expect(run).rejects.toThrow(/^test created \d+ orders, but the database has 0 of them$/);
+});
+
+const lacksWrk = leftOut(
+  'broken connections under wrk',
+  (await isInstalled('wrk')) ? undefined : 'wrk is not installed',
+);
+
+test.skipIf(lacksWrk)('wrk counts broken connections as failed', async () => {
+  const came = { responses: 0, breaks: 0 };
+  const server = createHttpServer((request, response) => {
+    request.resume().on('end', () => {
+      const breaks = (came.responses + came.breaks) % 5 === 4;
+      came[breaks ? 'breaks' : 'responses'] += 1;
+      if (breaks) request.socket.destroy();
+      else response.writeHead(201).end('{}');
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  const contender: Contender = { name: 'test', protocol: 'json', databaseUrl: '', merchant, port, pid: 0 };
+  const { created, failed } = await sendLoad(contender, options);
+  expect(failed).toBeGreaterThan(options.concurrency);
+  // Responses in flight at the end are not seen.
+  expect(created).toBeGreaterThanOrEqual(came.responses - options.concurrency);
+  expect(created).toBeLessThanOrEqual(came.responses);
+});

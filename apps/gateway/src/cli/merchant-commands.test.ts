@@ -1,0 +1,188 @@
+import type { MerchantAccounts } from '@gateway/postgres/merchant-admin';
+import { type Command, CommanderError } from 'commander';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { StartError } from '../process.ts';
+import { merchantCommands } from './merchant-commands.ts';
+
+const clientId = 'app_0123456789abcdefghijklmn';
+const clientSecret = `sk_${'x'.repeat(43)}`;
+const createdAt = new Date('2026-11-20T21:01:42.172Z');
+
+const accounts = {
+  create: vi.fn(async () => ({ clientId, clientSecret })),
+  list: vi.fn<MerchantAccounts['list']>(async ({ afterClientId }) =>
+    afterClientId === undefined
+      ? [{ name: 'Shop', clientId, checksumMode: 'versioned', createdAt, liveSecrets: 1 }]
+      : [],
+  ),
+  setChecksumMode: vi.fn(async () => 'done' as const),
+  addSecret: vi.fn(async () => ({ kind: 'added' as const, id: 2, clientSecret })),
+  listSecrets: vi.fn(async () => [
+    { id: 1, createdAt, endsAt: null },
+    { id: 2, createdAt, endsAt: new Date('2027-01-31T12:00:00Z') },
+    { id: 3, createdAt, endsAt: new Date('2026-11-30T12:00:00Z') },
+  ]),
+  endSecret: vi.fn<MerchantAccounts['endSecret']>(async (_client, _number, endsAt) => ({
+    kind: 'ends',
+    at: endsAt ?? new Date(),
+  })),
+  close: async () => {},
+};
+
+beforeEach(() => void vi.useFakeTimers({ now: Date.parse('2026-12-31T12:00:00Z'), toFake: ['Date'] }));
+afterEach(() => {
+  vi.useRealTimers();
+  vi.clearAllMocks();
+});
+
+/** Runs a command. Returns what it prints; what commander reports is in `errors`. */
+async function merchant(...args: string[]): Promise<{ output: string; errors: string }> {
+  const lines: string[] = [];
+  let errors = '';
+  const program = merchantCommands(
+    (work) => work(accounts),
+    (line) => lines.push(line),
+  );
+  for (const command of allOf(program)) {
+    const { outputError } = command.configureOutput();
+    const writeErr = (text: string) => {
+      errors += text;
+    };
+    command.exitOverride().configureOutput({ ...(outputError && { outputError }), writeErr, writeOut: writeErr });
+  }
+  try {
+    await program.parseAsync(args, { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+  }
+  return { output: lines.join('\n'), errors };
+}
+
+function allOf(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(allOf)];
+}
+
+describe('merchant', () => {
+  test('create prints the client id and the secret', async () => {
+    expect((await merchant('create', '--name', 'Corner Shop')).output).toContain(`client secret: ${clientSecret}\n`);
+    expect(accounts.create).toHaveBeenCalledWith('Corner Shop');
+    const { output } = await merchant('create', '--name', 'Corner Shop', '--json');
+    expect(JSON.parse(output)).toEqual({ name: 'Corner Shop', client_id: clientId, client_secret: clientSecret });
+  });
+
+  test('list prints a header and readable times', async () => {
+    expect((await merchant('list')).output.split('\n')).toEqual([
+      'CLIENT ID                     CHECKSUM   LIVE SECRETS  CREATED                  NAME',
+      'app_0123456789abcdefghijklmn  versioned  1             2026-11-20 21:01:42 UTC  Shop',
+    ]);
+    expect(JSON.parse((await merchant('list', '--json')).output)).toEqual({
+      ...{ client_id: clientId, name: 'Shop', checksum_mode: 'versioned', live_secrets: 1 },
+      created_at: '2026-11-20T21:01:42.172Z',
+    });
+  });
+
+  test('checksum sets the mode', async () => {
+    await merchant('checksum', 'required', clientId);
+    expect(accounts.setChecksumMode).toHaveBeenCalledWith(clientId, 'required');
+  });
+
+  test('secret add takes an end with any offset', async () => {
+    const { output } = await merchant('secret', 'add', clientId, '--json');
+    expect(JSON.parse(output)).toEqual({ client_id: clientId, number: 2, client_secret: clientSecret });
+    expect(accounts.addSecret).toHaveBeenCalledWith(clientId, null);
+    await merchant('secret', 'add', clientId, '--ends', '2028-02-29T23:30:00.5-08:00');
+    expect(accounts.addSecret).toHaveBeenLastCalledWith(clientId, new Date('2028-03-01T07:30:00.500Z'));
+  });
+
+  test('secret list prints a header and the state of each secret', async () => {
+    expect((await merchant('secret', 'list', clientId)).output.split('\n')).toEqual([
+      'NUMBER  CREATED                  STATE',
+      '1       2026-11-20 21:01:42 UTC  works',
+      '2       2026-11-20 21:01:42 UTC  works until 2027-01-31 12:00:00 UTC',
+      '3       2026-11-20 21:01:42 UTC  ended 2026-11-30 12:00:00 UTC',
+    ]);
+  });
+
+  test('secret revoke ends a secret now or at a time', async () => {
+    const now = await merchant('secret', 'revoke', clientId, '12');
+    expect(now.output).toBe(`Secret 12 of ${clientId} ends now.`);
+    expect(accounts.endSecret).toHaveBeenCalledWith(clientId, 12, null);
+    const later = await merchant('secret', 'revoke', clientId, '12', '--ends', '2027-01-31T12:00:00Z');
+    expect(later.output).toBe(`Secret 12 of ${clientId} ends at 2027-01-31 12:00:00 UTC.`);
+  });
+
+  test('create measures the name in code points', async () => {
+    const name = '😀'.repeat(255);
+    await merchant('create', '--name', name);
+    expect(accounts.create).toHaveBeenCalledWith(name);
+    await expect(merchant('create', '--name', `${name}😀`)).rejects.toThrow('--name must be at most 255 characters.');
+  });
+});
+
+describe('merchant with wrong arguments', () => {
+  afterEach(() => {
+    for (const call of Object.values(accounts)) if (vi.isMockFunction(call)) expect(call).not.toHaveBeenCalled();
+  });
+
+  test.each([
+    [['create', '--name', '  '], '--name must contain at least one non-blank character.'],
+    [['create', '--name', 'a\nb'], '--name must not contain control characters.'],
+    [['secret', 'list', clientSecret], 'CLIENT_ID must be a client id shown by `merchant list`.'],
+    [['secret', 'add', clientId, '--ends', '2026-12-31T12:00:00Z'], '--ends must be in the future.'],
+    [['secret', 'revoke', clientId, '1', '--ends', '2026-12-31T11:59:59Z'], '--ends must be in the future.'],
+    [['secret', 'revoke', clientId, '0'], 'NUMBER must be a secret number shown by `merchant secret list`.'],
+    [['secret', 'revoke', clientId, clientSecret], 'NUMBER must be a secret number shown by `merchant secret list`.'],
+  ])('%j: %s', async (args, message) => {
+    await expect(merchant(...args)).rejects.toThrow(new StartError(message));
+  });
+
+  test.each([
+    [['remove', clientId], "unknown command 'remove'"],
+    [['constructor'], "unknown command 'constructor'"],
+    [['secret', 'show', clientId], "unknown command 'show'"],
+    [['secret', clientSecret], "unknown command 'sk_...'"],
+    [['create'], "required option '--name <NAME>' not specified"],
+    [['create', '--name'], "option '--name <NAME>' argument missing"],
+    [['create', 'again', '--name', 'Shop'], 'too many arguments'],
+    [['create', '--name', 'Shop', '--ends', '2027-01-31T12:00:00Z'], "unknown option '--ends'"],
+    [['checksum', 'sometimes', clientId], 'Allowed choices are versioned, required'],
+    [['checksum', clientSecret, clientId], "value 'sk_...' is invalid"],
+    [['checksum', 'required'], "missing required argument 'CLIENT_ID'"],
+    [['secret', 'add'], "missing required argument 'CLIENT_ID'"],
+    [['secret', 'add', clientId, `--secret=${clientSecret}`], "unknown option '--secret=sk_...'"],
+  ])('%j: %s', async (args, message) => {
+    const { errors } = await merchant(...args);
+    expect(errors).toContain(message);
+    expect(errors).toContain('Usage: pnpm merchant');
+    expect(errors).not.toContain(clientSecret);
+  });
+
+  test.each([
+    'tomorrow',
+    '2027-01-31',
+    '2027-01-31T12:00:00',
+    '2027-02-29T12:00:00Z',
+    '2027-02-30T12:00:00Z',
+    '2027-13-01T12:00:00Z',
+    '2027-01-31T25:00:00Z',
+  ])('--ends %s is not a time', async (ends) => {
+    const message = '--ends must be an ISO 8601 time with an offset, such as 2027-01-31T12:00:00Z.';
+    await expect(merchant('secret', 'add', clientId, '--ends', ends)).rejects.toThrow(message);
+  });
+});
+
+test('every command, argument and option of merchant is explained by --help', async () => {
+  for (const command of allOf(
+    merchantCommands(
+      async () => {},
+      () => {},
+    ),
+  )) {
+    expect(command.description(), command.name()).not.toBe('');
+    for (const { description } of [...command.registeredArguments, ...command.options])
+      expect(description).not.toBe('');
+  }
+  const { errors: help } = await merchant('secret', 'add', '--help');
+  expect(help).toContain('Usage: pnpm merchant secret add [options] <CLIENT_ID>');
+  expect(help).toMatch(/--ends <TIME> +when the secret stops working/);
+});

@@ -1,0 +1,200 @@
+import { isClientId, liveSecretsMax } from '@gateway/domain/credentials';
+import { textError } from '@gateway/domain/field-rules';
+import { type ChecksumMode, checksumModes, merchantNameRule } from '@gateway/domain/merchant';
+import type { MerchantAccounts } from '@gateway/postgres/merchant-admin';
+import { Argument, Command } from 'commander';
+import { StartError } from '../process.ts';
+
+/** What a command does once the database is open. */
+export type WorkWithAccounts = (accounts: MerchantAccounts) => Promise<void>;
+
+/** Merchants read from the database at once. */
+const listPage = 500;
+
+const jsonHelp = 'print JSON, one object a line';
+const clientIdHelp = "the merchant's client id, as `merchant list` shows it";
+const timeForm = 'an ISO 8601 time with an offset, such as 2027-01-31T12:00:00Z';
+const secretNote = "The secret is shown only now. Store it where only the merchant's backend can read it.";
+
+/**
+ * The commands of `pnpm merchant`. None takes a secret, because every user of the machine can see arguments. Wrong arguments end
+ * the process with exit code 1 or reject with a {@link StartError}, before the database is opened.
+ */
+export function merchantCommands(
+  withAccounts: (work: WorkWithAccounts) => Promise<void>,
+  print: (line: string) => void,
+): Command {
+  const program = new Command('pnpm merchant')
+    .description('Creates merchants and manages their client secrets.')
+    .showHelpAfterError()
+    // Someone may have typed a secret by mistake.
+    .configureOutput({ outputError: (text, write) => write(text.replaceAll(/sk_\w+/g, 'sk_...')) });
+
+  program
+    .command('create')
+    .description('Creates a merchant with its first client id and secret.')
+    .requiredOption('--name <NAME>', `shown to customers, 1 to ${merchantNameRule.lengthMax} characters`, parseName)
+    .option('--json', jsonHelp)
+    .action(({ name, json }: { name: string; json?: true }) =>
+      withAccounts(async (accounts) => {
+        const { clientId, clientSecret } = await accounts.create(name);
+        if (json) return print(JSON.stringify({ name, client_id: clientId, client_secret: clientSecret }));
+        print(
+          `Created merchant ${name}\n  client id:     ${clientId}\n  client secret: ${clientSecret}\n${secretNote}`,
+        );
+      }),
+    );
+
+  program
+    .command('list')
+    .description('Lists all merchants, the oldest first.')
+    .option('--json', jsonHelp)
+    .action(({ json }: { json?: true }) => withAccounts((accounts) => listMerchants(accounts, json, print)));
+
+  program
+    .command('checksum')
+    .description("Sets how the merchant's order checksums are verified.")
+    .addArgument(
+      new Argument(
+        '<MODE>',
+        'versioned: one that begins with v1= must be right; required: every order needs one',
+      ).choices(checksumModes),
+    )
+    .argument('<CLIENT_ID>', clientIdHelp, parseClientId)
+    .action((mode: ChecksumMode, clientId: string) =>
+      withAccounts(async (accounts) => {
+        if ((await accounts.setChecksumMode(clientId, mode)) === 'unknown_client') throw unknownClient(clientId);
+        print(`Order checksums of ${clientId} are now ${mode}.`);
+      }),
+    );
+
+  const secret = program.command('secret').description("Adds, lists and revokes a merchant's client secrets.");
+
+  secret
+    .command('add')
+    .description(`Adds a client secret, which works at once. Up to ${liveSecretsMax} can work at the same time.`)
+    .argument('<CLIENT_ID>', clientIdHelp, parseClientId)
+    .option('--ends <TIME>', `when the secret stops working: ${timeForm} (default: never)`, parseEnd)
+    .option('--json', jsonHelp)
+    .action((clientId: string, { ends, json }: { ends?: Date; json?: true }) =>
+      withAccounts(async (accounts) => {
+        const added = await accounts.addSecret(clientId, ends ?? null);
+        if (added.kind !== 'added')
+          throw added.kind === 'too_many' ? tooManySecrets(clientId) : unknownClient(clientId);
+        const { id, clientSecret } = added;
+        if (json) return print(JSON.stringify({ client_id: clientId, number: id, client_secret: clientSecret }));
+        print(`Added secret ${id} of ${clientId}\n  client secret: ${clientSecret}\n${secretNote}`);
+      }),
+    );
+
+  secret
+    .command('list')
+    .description('Lists the client secrets by number. The secrets themselves are not stored.')
+    .argument('<CLIENT_ID>', clientIdHelp, parseClientId)
+    .option('--json', jsonHelp)
+    .action((clientId: string, { json }: { json?: true }) =>
+      withAccounts((accounts) => listSecrets(accounts, clientId, json, print)),
+    );
+
+  secret
+    .command('revoke')
+    .description('Revokes a client secret in every process within a second, or at a time.')
+    .argument('<CLIENT_ID>', clientIdHelp, parseClientId)
+    .argument('<NUMBER>', "the secret's number, as `merchant secret list` shows it", parseNumber)
+    .option('--ends <TIME>', `when the secret stops working: ${timeForm} (default: now)`, parseEnd)
+    .action((clientId: string, number: number, { ends }: { ends?: Date }) =>
+      withAccounts(async (accounts) => {
+        const ended = await accounts.endSecret(clientId, number, ends ?? null);
+        if (ended.kind === 'unknown_secret') throw new StartError(`${clientId} has no secret ${number}.`);
+        if (ended.kind === 'ended_already') throw new StartError(`Secret ${number} of ${clientId} has already ended.`);
+        const when = ends === undefined ? 'now' : `at ${readable(ended.at)}`;
+        print(`Secret ${number} of ${clientId} ends ${when}.`);
+      }),
+    );
+
+  return program;
+}
+
+async function listMerchants(
+  accounts: MerchantAccounts,
+  json: boolean | undefined,
+  print: (line: string) => void,
+): Promise<void> {
+  const row = rowOf([28, 9, 12, 23]);
+  if (!json) print(row('CLIENT ID', 'CHECKSUM', 'LIVE SECRETS', 'CREATED', 'NAME'));
+  let page = await accounts.list({ limit: listPage });
+  while (page.length > 0) {
+    for (const { clientId, name, checksumMode, liveSecrets, createdAt } of page) {
+      const facts = { client_id: clientId, name, checksum_mode: checksumMode, live_secrets: liveSecrets };
+      if (json) print(JSON.stringify({ ...facts, created_at: createdAt }));
+      else print(row(clientId, checksumMode, `${liveSecrets}`, readable(createdAt), name));
+    }
+    page = await accounts.list({ limit: listPage, afterClientId: page.at(-1)?.clientId ?? '' });
+  }
+}
+
+async function listSecrets(
+  accounts: MerchantAccounts,
+  clientId: string,
+  json: boolean | undefined,
+  print: (line: string) => void,
+): Promise<void> {
+  const secrets = await accounts.listSecrets(clientId);
+  if (secrets === undefined) throw unknownClient(clientId);
+  const row = rowOf([6, 23]);
+  if (!json) print(row('NUMBER', 'CREATED', 'STATE'));
+  for (const { id, createdAt, endsAt } of secrets) {
+    const state =
+      endsAt === null ? 'works' : `${endsAt.getTime() > Date.now() ? 'works until' : 'ended'} ${readable(endsAt)}`;
+    if (json) print(JSON.stringify({ number: id, created_at: createdAt, ends_at: endsAt }));
+    else print(row(`${id}`, readable(createdAt), state));
+  }
+}
+
+/** Makes lines of columns with these widths. The last column needs none. */
+function rowOf(widths: readonly number[]): (...cells: readonly string[]) => string {
+  return (...cells) => cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
+}
+
+/** A time to the second, as `2027-01-31 12:00:00 UTC`. */
+function readable(time: Date): string {
+  return `${time.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+function unknownClient(clientId: string): StartError {
+  return new StartError(`There is no client ${clientId}.`);
+}
+
+function tooManySecrets(clientId: string): StartError {
+  return new StartError(`${clientId} has ${liveSecretsMax} secrets that work, which is the limit. Revoke one first.`);
+}
+
+function parseName(text: string): string {
+  const error = textError(merchantNameRule, text);
+  if (error !== undefined) throw new StartError(`--name ${error.message}.`);
+  return text;
+}
+
+// Commander would repeat a wrong argument in its message, which may be a secret.
+
+function parseClientId(text: string): string {
+  if (!isClientId(text)) throw new StartError('CLIENT_ID must be a client id shown by `merchant list`.');
+  return text;
+}
+
+function parseNumber(text: string): number {
+  if (!/^[1-9]\d{0,14}$/.test(text))
+    throw new StartError('NUMBER must be a secret number shown by `merchant secret list`.');
+  return Number(text);
+}
+
+function parseEnd(text: string): Date {
+  try {
+    // Unlike Date, it rejects 30 February and a time without an offset.
+    const end = new Date(Temporal.Instant.from(text).epochMilliseconds);
+    if (end.getTime() > Date.now()) return end;
+  } catch {
+    throw new StartError(`--ends must be ${timeForm}.`);
+  }
+  throw new StartError('--ends must be in the future.');
+}

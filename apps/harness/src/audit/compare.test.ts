@@ -1,0 +1,80 @@
+import type { Order } from '@gateway/domain/order';
+import { parseOrder } from '@gateway/domain/parse-order';
+import { loadFixtures } from '@gateway/fixtures/load-fixtures';
+import { expect, test } from 'vitest';
+import { createOrders } from '../workload/orders.ts';
+import { acknowledgedOrder, auditErrors, formatAudit, storedOrder } from './audit.ts';
+import { type AuditedOrder, compareOrders } from './compare.ts';
+import type { JournalEntry } from './journal.ts';
+
+const { validOrder } = await loadFixtures();
+const orderOf = createOrders(validOrder, { seed: 7, merchants: 2 });
+const createdAtMs = Date.parse('2026-11-20T21:01:42.172Z');
+
+function entry(number: number, changes: Partial<JournalEntry['response']> = {}): JournalEntry {
+  const response = {
+    ...{ service_order_id: number + 1, order_token: `token${number}`, order_status: 'UN_PAID' },
+    ...{ created_at: '2026-11-20T21:01:42.172+00:00', ...changes },
+  };
+  return { number, response };
+}
+
+/** The order of a number as the database has it. */
+function stored(number: number, changes: Partial<AuditedOrder['members']> = {}, merchantOffset = 0): AuditedOrder {
+  const { merchant, fields } = orderOf(number);
+  const parsed = parseOrder({ ...fields, order_amount: Number(fields.order_amount) });
+  if (!parsed.ok) throw new Error('the order is invalid');
+  const more = { serviceOrderId: number + 1, orderToken: `token${number}`, createdAtMs, orderStatus: 'UN_PAID' };
+  const order = storedOrder(merchant + merchantOffset, { ...more, fields: parsed.value } as Order);
+  return { ...order, members: { ...order.members, ...changes } as AuditedOrder['members'] };
+}
+
+const expectedOf = (one: JournalEntry) => acknowledgedOrder(one, orderOf(one.number));
+
+test('orders stored as they were acknowledged are no error, nor are those without an acknowledgement', async () => {
+  const counts = await compareOrders([entry(1), entry(2), entry(1)], expectedOf, [stored(2), stored(3), stored(1)]);
+  expect(counts).toEqual({
+    ...{ acknowledged: 2, stored: 3, unacknowledged: 1, lost: 0, duplicated: 0, changed: 0, examples: [] },
+  });
+  expect(auditErrors({ ...counts, unreadable: 0 })).toBe(0);
+  expect(auditErrors({ ...counts, unreadable: 1 })).toBe(1);
+});
+
+test.for(Object.keys(stored(1).members).filter((name) => name !== 'order_id'))(
+  'a changed %s is found',
+  async (name) => {
+    const counts = await compareOrders([entry(1)], expectedOf, [stored(1, { [name]: 'something else' })]);
+    expect(counts).toMatchObject({
+      lost: 0,
+      duplicated: 0,
+      changed: 1,
+      examples: [`load-7-1: stored with another ${name}`],
+    });
+  },
+);
+
+test('every member that is sent or returned is compared', () => {
+  const sent = Object.keys(orderOf(1).fields);
+  expect(sent).toHaveLength(16);
+  const returned = Object.keys(entry(1).response);
+  expect(Object.keys(stored(1).members).toSorted()).toEqual([...sent, ...returned].toSorted());
+});
+
+test.for([
+  ['lost', [entry(1), entry(2)], [stored(1)]],
+  ['lost', [entry(1)], []],
+  ['changed', [entry(1)], [stored(1, {}, 1)]],
+  ['changed', [entry(1), entry(1, { order_token: 'another' })], [stored(1)]],
+  ['changed', [entry(1), entry(1, { created_at: 'later' })], [stored(1)]],
+  ['duplicated', [entry(1)], [stored(1), stored(1)]],
+  ['duplicated', [], [stored(1), stored(1, { order_token: 'another', service_order_id: 9 }, 1)]],
+  ['duplicated', [], [stored(1), stored(2, { order_token: 'token1' })]],
+  ['duplicated', [], [stored(1), stored(2, { service_order_id: 2 })]],
+] as const)('an order that is %s is counted as such, once', async ([kind, entries, orders]) => {
+  const counts = await compareOrders(entries, expectedOf, orders);
+  const { lost, duplicated, changed } = counts;
+  expect({ lost, duplicated, changed }).toEqual({ lost: 0, duplicated: 0, changed: 0, [kind]: 1 });
+  expect(auditErrors({ ...counts, unreadable: 0 })).toBe(1);
+  expect(counts.examples).toHaveLength(1);
+  expect(formatAudit({ ...counts, unreadable: 0 })).toContain(counts.examples[0]);
+});

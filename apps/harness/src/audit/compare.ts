@@ -1,0 +1,86 @@
+/** An order as it must be stored, or as it is: its merchant's position in the run, and every member sent and returned. */
+export interface AuditedOrder {
+  readonly merchant: number;
+  readonly members: Readonly<Record<string, string | number>>;
+}
+
+/** What an audit found. */
+export interface AuditCounts {
+  /** Orders that were acknowledged, each counted once. */
+  readonly acknowledged: number;
+  /** Orders of the run in the database. */
+  readonly stored: number;
+  /** Stored without an acknowledgement: the response was lost, or the run was stopped first. Not an error. */
+  readonly unacknowledged: number;
+  /** Acknowledged and not stored. */
+  readonly lost: number;
+  /** Stored more than once: an order_id, a token or a service_order_id with two orders. */
+  readonly duplicated: number;
+  /** Stored with another value than was sent or returned. */
+  readonly changed: number;
+  /** The first few errors: the order_id, and what is wrong. */
+  readonly examples: readonly string[];
+}
+
+const examplesMax = 20;
+
+/**
+ * Compares acknowledgements with stored orders, both in any order. `expectedOf` gives the order that an acknowledgement is
+ * about; asked again and again, because a soak run's orders do not fit into memory. `stored` must give every order of the run.
+ */
+export async function compareOrders<Entry>(
+  entries: Iterable<Entry>,
+  expectedOf: (entry: Entry) => AuditedOrder,
+  stored: AsyncIterable<AuditedOrder> | Iterable<AuditedOrder>,
+): Promise<AuditCounts> {
+  const errors = { lost: new Set<string>(), duplicated: new Set<string>(), changed: new Set<string>() };
+  const examples: string[] = [];
+  const report = (kind: keyof typeof errors, orderId: string, what: string) => {
+    if (!errors[kind].has(orderId) && examples.length < examplesMax) examples.push(`${orderId}: ${what}`);
+    errors[kind].add(orderId);
+  };
+  const acknowledged = new Map<string, Entry>();
+  for (const entry of entries) {
+    const order = expectedOf(entry);
+    const first = acknowledged.get(idOf(order));
+    const names = first === undefined ? [] : differingNames(expectedOf(first), order);
+    if (names.length > 0) report('changed', idOf(order), `acknowledged twice, with different ${names.join(', ')}`);
+    if (first === undefined) acknowledged.set(idOf(order), entry);
+  }
+  const found = new Set<string>();
+  const owners = new Map<unknown, string>();
+  let storedCount = 0;
+  for await (const order of stored) {
+    const orderId = idOf(order);
+    storedCount += 1;
+    if (found.has(orderId)) report('duplicated', orderId, 'stored more than once');
+    found.add(orderId);
+    for (const name of ['order_token', 'service_order_id']) {
+      const owner = owners.get(order.members[name]) ?? orderId;
+      if (owner !== orderId) report('duplicated', orderId, `has the ${name} of ${owner}`);
+      owners.set(order.members[name], owner);
+    }
+    const entry = acknowledged.get(orderId);
+    const names = entry === undefined ? [] : differingNames(expectedOf(entry), order);
+    if (names.length > 0) report('changed', orderId, `stored with another ${names.join(', ')}`);
+  }
+  for (const orderId of acknowledged.keys()) {
+    if (!found.has(orderId)) report('lost', orderId, 'acknowledged and not stored');
+  }
+  return {
+    acknowledged: acknowledged.size,
+    stored: storedCount,
+    unacknowledged: [...found].filter((orderId) => !acknowledged.has(orderId)).length,
+    ...{ lost: errors.lost.size, duplicated: errors.duplicated.size, changed: errors.changed.size, examples },
+  };
+}
+
+function idOf({ members }: AuditedOrder): string {
+  return String(members.order_id);
+}
+
+function differingNames(expected: AuditedOrder, actual: AuditedOrder): string[] {
+  const names = new Set([...Object.keys(expected.members), ...Object.keys(actual.members)]);
+  const differing = [...names].filter((name) => expected.members[name] !== actual.members[name]);
+  return expected.merchant === actual.merchant ? differing : ['merchant', ...differing];
+}

@@ -1,0 +1,81 @@
+import { type Command, CommanderError, InvalidArgumentError } from 'commander';
+import type { GatewayAddresses } from '../gateway/gateway-process.ts';
+
+/** How commands end: all is well; something is not; nothing was sent because an argument or file is invalid; Ctrl-C. */
+export const exitCodes = { passed: 0, failed: 1, invalid: 2, interrupted: 130 } as const;
+
+/** An argument, file or environment variable that keeps a command from starting. */
+export class UsageError extends Error {}
+
+/** An error's message, without a stack. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/**
+ * Parses the arguments and runs a command. Errors are printed as their message and become the exit code. A closed output, as
+ * after `| head -1`, does not end the process: it has a gateway to stop.
+ */
+export async function runCommand(command: Command, main: () => Promise<number>): Promise<void> {
+  for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
+  try {
+    command.exitOverride().showHelpAfterError('Add --help for all options.').helpOption('-h, --help', 'show this help');
+    command.allowExcessArguments(false).parse();
+    process.exitCode = await main();
+  } catch (error) {
+    // Commander has printed its own errors and the help.
+    if (error instanceof CommanderError) {
+      process.exitCode = error.exitCode === 0 ? exitCodes.passed : exitCodes.invalid;
+      return;
+    }
+    process.stderr.write(`${messageOf(error)}\n`);
+    process.exitCode = error instanceof UsageError ? exitCodes.invalid : exitCodes.failed;
+  }
+}
+
+/** Runs a step whose errors are the user's: a file that cannot be read or is not valid. */
+export async function usage<Result>(step: () => Result | Promise<Result>): Promise<Result> {
+  try {
+    return await step();
+  } catch (error) {
+    throw new UsageError(messageOf(error));
+  }
+}
+
+/** Parses the value of an option as a number. */
+export function parseNumber(text: string): number {
+  if (!/^\d+(\.\d+)?$/.test(text)) throw new InvalidArgumentError('It must be a number.');
+  return Number(text);
+}
+
+/** Parses `90`, `90s`, `2m` or `1h` to seconds. */
+export function parseSeconds(text: string): number {
+  const [, amount, unit = 's'] = /^(\d+(?:\.\d+)?)(s|m|h)?$/.exec(text) ?? [];
+  if (amount === undefined) throw new InvalidArgumentError('It must be a time such as 30s, 2m or 1h.');
+  return Number(amount) * (unit === 'h' ? 3_600 : unit === 'm' ? 60 : 1);
+}
+
+/** Adds the options that name a running gateway. */
+export function withGatewayOptions(command: Command): Command {
+  return command
+    .option('--http <url>', 'the HTTP address of a running gateway (default: start one for this run)')
+    .option('--grpc <host:port>', 'its gRPC address; --http and --grpc come together');
+}
+
+/** The gateway that `--http` and `--grpc` name, if any. */
+export function givenGateway({ http, grpc }: { http?: string; grpc?: string }): GatewayAddresses | undefined {
+  if (http === undefined && grpc === undefined) return undefined;
+  if (http === undefined || grpc === undefined) throw new UsageError('--http and --grpc must be given together');
+  if (!/^https?:\/\/[^/]/.test(http) || !URL.canParse(http)) {
+    throw new UsageError('--http must be an http or https URL');
+  }
+  if (!/^[^\s/]+:\d{1,5}$/.test(grpc)) throw new UsageError('--grpc must be HOST:PORT');
+  return { httpUrl: http.replace(/\/+$/, ''), grpcAddress: grpc };
+}
+
+/** Credentials from `CLIENT_ID` and `CLIENT_SECRET`, with a prefix; `undefined` where either is missing. */
+export function credentialsFromEnvironment(prefix = '') {
+  const clientId = process.env[`${prefix}CLIENT_ID`];
+  const clientSecret = process.env[`${prefix}CLIENT_SECRET`];
+  return clientId && clientSecret ? { clientId, clientSecret } : undefined;
+}

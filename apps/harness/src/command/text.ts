@@ -1,0 +1,32 @@
+/** Formats a latency with three significant digits. */
+export function formatMs(ms: number | undefined): string {
+  if (ms === undefined) return '-';
+  if (ms >= 10_000) return `${(ms / 1_000).toFixed(1)} s`;
+  return `${ms >= 100 ? ms.toFixed(0) : ms >= 10 ? ms.toFixed(1) : ms.toFixed(2)} ms`;
+}
+
+/** Formats a duration, below ten seconds with two significant digits. */
+export function formatSeconds(seconds: number): string {
+  if (seconds < 10) return `${Number(seconds.toPrecision(2))} s`;
+  const rounded = Math.round(seconds);
+  if (rounded < 60) return `${rounded} s`;
+  return `${Math.floor(rounded / 60)} min ${String(rounded % 60).padStart(2, '0')} s`;
+}
+
+/** Formats a share as a percentage that does not hide a few among many. */
+export function formatShare(share: number): string {
+  if (share === 0) return '0 %';
+  return share < 0.0001 ? '< 0.01 %' : `${(share * 100).toFixed(2)} %`;
+}
+
+/** Aligns rows in columns. */
+export function columns(rows: readonly (readonly string[])[]): string {
+  const widths: number[] = [];
+  for (const row of rows) {
+    row.forEach((cell, column) => {
+      widths[column] = Math.max(widths[column] ?? 0, cell.length);
+    });
+  }
+  const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
+  return rows.map((row) => line(row).trimEnd()).join('\n');
+}

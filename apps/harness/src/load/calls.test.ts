@@ -1,0 +1,69 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
+import { parseOrder } from '@gateway/domain/parse-order';
+import { protocols } from '@gateway/fixtures/client';
+import { loadFixtures } from '@gateway/fixtures/load-fixtures';
+import { expect, test } from 'vitest';
+import { createCallMaker, kindOf, orderNumberOf } from './calls.ts';
+
+const set = await loadFixtures();
+const credentials = [1, 2, 3].map((number) => ({ clientId: `app_${number}`, clientSecret: `sk_${number}` }));
+const settings = { protocol: 'mixed', merchants: 3, replay_share: 0.2, invalid_share: 0.1, seed: 7 } as const;
+const numbers = Array.from({ length: 2_000 }, (_, number) => number);
+
+test('the same seed makes the same calls, in any order, and another seed makes others', () => {
+  const make = createCallMaker(settings, set, credentials);
+  const again = createCallMaker(settings, set, credentials);
+  const backwards = numbers.toReversed().map(again).toReversed();
+  expect(backwards).toEqual(numbers.map(make));
+  const other = createCallMaker({ ...settings, seed: 8 }, set, credentials);
+  expect(other(0).body).not.toEqual(make(0).body);
+});
+
+test('shares, protocols and merchants are as requested', () => {
+  const kinds = Map.groupBy(numbers, (number) => kindOf(settings, number));
+  expect(kinds.get('replay')?.length).toBeGreaterThan(330);
+  expect(kinds.get('replay')?.length).toBeLessThan(470);
+  expect(kinds.get('invalid')?.length).toBeGreaterThan(150);
+  expect(kinds.get('invalid')?.length).toBeLessThan(250);
+  const calls = numbers.map(createCallMaker(settings, set, credentials));
+  expect(new Set(calls.map(({ protocol }) => protocol))).toEqual(new Set(protocols));
+  const clients = calls.filter(({ order }) => order !== undefined).map(({ headers }) => headers['x-client-id']);
+  expect(new Set(clients)).toEqual(new Set(credentials.map(({ clientId }) => clientId)));
+});
+
+test('a repeated order is an earlier one, the same to the last byte in the same protocol', () => {
+  const make = createCallMaker({ ...settings, protocol: 'json' }, set, credentials);
+  const repeated = numbers.filter(
+    (number) => kindOf(settings, number) === 'replay' && orderNumberOf(settings, number) !== number,
+  );
+  expect(repeated.length).toBeGreaterThan(300);
+  for (const number of repeated) {
+    const source = orderNumberOf(settings, number);
+    expect(source).toBeLessThan(number);
+    expect(kindOf(settings, source)).toBe('new');
+    expect(make(number).body).toEqual(make(source).body);
+    expect(make(number).headers).toEqual(make(source).headers);
+  }
+});
+
+test('new orders are valid, and no two have the same id', () => {
+  const make = createCallMaker({ ...settings, protocol: 'connect', invalid_share: 0 }, set, credentials);
+  const fresh = numbers.filter((number) => kindOf({ ...settings, invalid_share: 0 }, number) === 'new').map(make);
+  for (const { body } of fresh)
+    expect(parseOrder(JSON.parse(Buffer.from(body).toString()))).toMatchObject({ ok: true });
+  expect(new Set(fresh.map(({ order }) => order?.orderId)).size).toBe(fresh.length);
+});
+
+test('binary protocols get the same order in Protobuf, and failing calls come from the fixtures in every protocol', () => {
+  const json = createCallMaker({ ...settings, protocol: 'json' }, set, credentials);
+  const grpc = createCallMaker({ ...settings, protocol: 'grpc' }, set, credentials);
+  const text = JSON.parse(Buffer.from(json(3).body).toString());
+  const message = fromBinary(CreateOrderRequestSchema, grpc(3).body.subarray(5));
+  expect(message).toMatchObject({ orderId: text.order_id, orderAmount: text.order_amount, orderNote: text.order_note });
+  for (const protocol of protocols) {
+    const make = createCallMaker({ ...settings, protocol, invalid_share: 1, replay_share: 0 }, set, credentials);
+    const outcomes = new Set(numbers.slice(0, 500).flatMap((number) => make(number).expected));
+    expect([...outcomes]).toEqual(expect.arrayContaining(['invalid_order', 'unauthenticated', 'checksum_mismatch']));
+  }
+});

@@ -1,0 +1,87 @@
+import { LineChart } from 'echarts/charts';
+import { GridComponent, LegendComponent } from 'echarts/components';
+import { init, use } from 'echarts/core';
+import { SVGRenderer } from 'echarts/renderers';
+import type { LoadReport } from './report.ts';
+
+use([LineChart, GridComponent, LegendComponent, SVGRenderer]);
+
+/** Colours that are readable on a light and on a dark page. */
+const ink = '#7b8794';
+const colors = { first: '#7fa6d9', second: '#2f7de1', third: '#d9534f' };
+
+type Point = readonly [x: number, y: number | undefined];
+
+interface Line {
+  readonly name: string;
+  readonly color: string;
+  readonly points: readonly Point[];
+}
+
+/** Calls a second over time. */
+export function throughputChart({ by_second: seconds, seconds: length }: LoadReport): string {
+  const line = (name: string, color: string, count: (second: (typeof seconds)[number]) => number): Line => ({
+    ...{ name, color },
+    // The last second may be shorter than one.
+    points: seconds.map((second) => [second.second, count(second) / Math.min(1, length - second.second || 1)]),
+  });
+  return chart(
+    [
+      line('sent', colors.first, ({ sent }) => sent),
+      line('done', colors.second, ({ done }) => done),
+      line('wrong or dropped', colors.third, ({ wrong, dropped }) => wrong + dropped),
+    ],
+    { x: { name: 's', minInterval: 1 }, y: { name: 'calls/s', min: 0 } },
+  );
+}
+
+/** Percentiles of each second over time. */
+export function latencyChart({ by_second: seconds }: LoadReport): string {
+  const line = (name: string, color: string, ms: (second: (typeof seconds)[number]) => number | undefined): Line => ({
+    ...{ name, color },
+    points: seconds.map((second) => [second.second, ms(second)]),
+  });
+  return chart(
+    [
+      line('p50', colors.first, ({ p50_ms }) => p50_ms),
+      line('p90', ink, ({ p90_ms }) => p90_ms),
+      line('p99', colors.second, ({ p99_ms }) => p99_ms),
+      line('max', colors.third, ({ max_ms }) => max_ms),
+    ],
+    { x: { name: 's', minInterval: 1 }, y: { name: 'ms', type: 'log' } },
+  );
+}
+
+/** Latency by percentile; the axis is stretched towards 100 %, where the slow responses are. */
+export function percentileChart({ percentiles }: LoadReport): string {
+  const points = percentiles.map(([percent, ms]): Point => [1 / (1 - percent / 100), ms]);
+  const label = (left: number) => `${Number((100 - 100 / left).toFixed(4))} %`;
+  return chart([{ name: 'latency', color: colors.second, points }], {
+    x: { name: '', type: 'log', axisLabel: { color: ink, formatter: label } },
+    y: { name: 'ms', type: 'log' },
+  });
+}
+
+function chart(lines: readonly Line[], axes: { readonly x: object; readonly y: object }): string {
+  const drawing = init(null, null, { renderer: 'svg', ssr: true, width: 960, height: 280 });
+  const style = {
+    nameTextStyle: { color: ink },
+    axisLabel: { color: ink },
+    splitLine: { lineStyle: { opacity: 0.3 } },
+  };
+  drawing.setOption({
+    animation: false,
+    grid: { left: 70, right: 40, top: 40, bottom: 30 },
+    legend: { show: lines.length > 1, top: 4, icon: 'roundRect', itemHeight: 4, textStyle: { color: ink } },
+    xAxis: { type: 'value', ...style, splitLine: { show: false }, ...axes.x },
+    yAxis: { type: 'value', ...style, ...axes.y },
+    series: lines.map(({ name, color, points }) => ({
+      ...{ type: 'line', name, color, data: points.map(([x, y]) => [x, y ?? null]), sampling: 'max' },
+      // Where one point would not be seen, it gets a mark.
+      showSymbol: points.length < 3,
+    })),
+  });
+  const svg = drawing.renderToSVGString();
+  drawing.dispose();
+  return svg;
+}

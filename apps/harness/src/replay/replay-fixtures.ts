@@ -1,0 +1,70 @@
+import { type CallResponse, type Client, type Protocol, protocols } from '@gateway/fixtures/client';
+import { type Difference, differences } from '@gateway/fixtures/differences';
+import { fillCall, type Merchants } from '@gateway/fixtures/fill-call';
+import type { Fixture } from '@gateway/fixtures/fixture';
+
+/** The outcome of a fixture in one protocol. */
+export interface Replay {
+  readonly fixture: Fixture;
+  readonly protocol: Protocol;
+  /** `-`: the protocol cannot carry any call of the fixture. `no merchant`: one that it needs is not given. */
+  readonly outcome: 'ok' | 'differs' | '-' | 'no merchant';
+  readonly differences: readonly CallDifference[];
+}
+
+interface CallDifference extends Difference {
+  /** Counted from 1. */
+  readonly call: number;
+}
+
+/** A gateway to replay at. */
+export interface ReplayTarget {
+  readonly clients: Readonly<Record<Protocol, Client>>;
+  /** What the gateway's links begin with; `undefined` where that is unknown. */
+  readonly baseUrl: string | undefined;
+  readonly merchants: Merchants;
+  readonly validOrder: Readonly<Record<string, unknown>>;
+  /** Different for every run, so that a gateway can be replayed at twice. */
+  readonly runId: string;
+}
+
+/** Replays fixtures in every protocol, in each one call after the other. Rejects only when `signal` aborts. */
+export async function replayFixtures(
+  fixtures: readonly Fixture[],
+  target: ReplayTarget,
+  signal: AbortSignal,
+): Promise<Replay[]> {
+  const byProtocol = await Promise.all(
+    protocols.map(async (protocol) => {
+      const replays: Replay[] = [];
+      for (const fixture of fixtures) {
+        signal.throwIfAborted();
+        replays.push(await replayFixture(fixture, protocol, target));
+      }
+      return replays;
+    }),
+  );
+  return fixtures.flatMap((_, index) => byProtocol.flatMap((replays) => replays[index] ?? []));
+}
+
+/** Replays one fixture in one protocol. Never rejects: a call without a response is a difference. */
+export async function replayFixture(fixture: Fixture, protocol: Protocol, target: ReplayTarget): Promise<Replay> {
+  const isCarried = fixture.calls.some((call) => call.via === undefined && call.protocols.includes(protocol));
+  if (!isCarried) return { fixture, protocol, outcome: '-', differences: [] };
+  if ([...fixture.merchants].some((name) => target.merchants[name] === undefined)) {
+    return { fixture, protocol, outcome: 'no merchant', differences: [] };
+  }
+  const secrets = Object.values(target.merchants).map(({ clientSecret }) => clientSecret);
+  const orderId = `${target.runId}-${fixture.file}-${protocol}`;
+  const found: CallDifference[] = [];
+  let first: CallResponse | undefined;
+  for (const [index, call] of fixture.calls.entries()) {
+    if (!call.protocols.includes(protocol)) continue;
+    const { outgoing, sent, expect } = fillCall(call, { ...target, orderId });
+    const response = await target.clients[call.via ?? protocol].send(outgoing);
+    const context = { sent, first, secrets, baseUrl: target.baseUrl, nowMs: Date.now() };
+    found.push(...differences(expect, response, context).map((difference) => ({ call: index + 1, ...difference })));
+    first ??= response;
+  }
+  return { fixture, protocol, outcome: found.length === 0 ? 'ok' : 'differs', differences: found };
+}

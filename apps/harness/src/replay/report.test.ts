@@ -1,0 +1,38 @@
+import { type Protocol, protocols } from '@gateway/fixtures/client';
+import type { Fixture } from '@gateway/fixtures/fixture';
+import { expect, test } from 'vitest';
+import type { Replay } from './replay-fixtures.ts';
+import { replayReport } from './report.ts';
+
+const fixture: Fixture = { file: 'amount-zero', name: 'zero is out of range', calls: [], merchants: new Set() };
+
+function replay(protocol: Protocol, more: Partial<Replay> = {}): Replay {
+  return { fixture, protocol, outcome: 'ok', differences: [], ...more };
+}
+
+test('the report is a table, each difference with both sides, and the totals', () => {
+  const differences = [{ call: 2, what: 'status', expected: '400', actual: '500' }];
+  const replays = [
+    replay('json', { outcome: 'differs', differences }),
+    replay('connect'),
+    replay('grpc-web', { outcome: '-' }),
+    replay('grpc', { outcome: '-' }),
+  ];
+  expect(replayReport(replays)).toBe(`fixture      json     connect  grpc-web  grpc
+amount-zero  differs  ok       -         -
+
+amount-zero over json: zero is out of range
+  call 2, status
+    expected  400
+    actual    500
+
+1 fixtures in 4 protocols: 1 ok, 1 differ, 2 not possible (-)
+`);
+});
+
+test('a long value is cut', () => {
+  const differences = [{ call: 1, what: 'order_note', expected: 'x'.repeat(70_000), actual: 'nothing' }];
+  const report = replayReport(protocols.map((protocol) => replay(protocol, { outcome: 'differs', differences })));
+  expect(report).toContain('x… (70000 characters)');
+  expect(report.length).toBeLessThan(3_000);
+});

@@ -1,0 +1,34 @@
+import { protocols } from '@gateway/fixtures/client';
+import { columns } from '../command/text.ts';
+import type { Replay } from './replay-fixtures.ts';
+
+/** The report of a run: a table of fixtures and protocols, every difference, and the totals. */
+export function replayReport(replays: readonly Replay[]): string {
+  const rows = Map.groupBy(replays, ({ fixture }) => fixture.file);
+  const table = [...rows].map(([file, ofFixture]) => [file, ...ofFixture.map(({ outcome }) => outcome)]);
+  const differing = replays.filter(({ outcome }) => outcome === 'differs');
+  const parts = [columns([['fixture', ...protocols], ...table]), '', ...differing.map(formatDifferences)];
+  return `${[...parts, totals(replays, rows.size)].join('\n')}\n`;
+}
+
+/** The differences of one fixture in one protocol, with what was expected and what came. */
+export function formatDifferences({ fixture, protocol, differences }: Replay): string {
+  const lines = differences.map(
+    ({ call, what, expected, actual }) =>
+      `  call ${call}, ${what}\n    expected  ${shortened(expected)}\n    actual    ${shortened(actual)}`,
+  );
+  return [`${fixture.file} over ${protocol}: ${fixture.name}`, ...lines, ''].join('\n');
+}
+
+function totals(replays: readonly Replay[], fixtures: number): string {
+  const count = (wanted: Replay['outcome']) => replays.filter(({ outcome }) => outcome === wanted).length;
+  const skipped = count('no merchant') === 0 ? '' : `, ${count('no merchant')} without their merchant`;
+  const counts = `${count('ok')} ok, ${count('differs')} differ, ${count('-')} not possible (-)${skipped}`;
+  return `${fixtures} fixtures in ${protocols.length} protocols: ${counts}`;
+}
+
+const shownMax = 500;
+
+function shortened(text: string): string {
+  return text.length <= shownMax ? text : `${text.slice(0, shownMax)}… (${text.length} characters)`;
+}

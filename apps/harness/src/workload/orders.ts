@@ -1,0 +1,48 @@
+import { seededAt } from '@gateway/fixtures/seeded';
+
+/** One order of a run: whose it is, and its fields as the interface names them. The amount has two decimals. */
+export interface SentOrder {
+  readonly merchant: number;
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+/** Orders draw from indexes far from those of other questions about a call. */
+const orderIndex = 0x60000000;
+
+/** What the order ids of a run begin with. */
+export function orderIdPrefix(seed: number): string {
+  return `load-${seed}-`;
+}
+
+/**
+ * Returns a function that makes an order of a run from its number alone, so that the audit can make it again. Fields that do
+ * not vary are those of the fixtures' valid order.
+ */
+export function createOrders(
+  validOrder: Readonly<Record<string, unknown>>,
+  { seed, merchants }: { readonly seed: number; readonly merchants: number },
+): (number: number) => SentOrder {
+  const texts = Object.entries(validOrder).flatMap(([name, value]) =>
+    typeof value === 'string' ? [[name, value]] : [],
+  );
+  const shared: Record<string, string> = Object.fromEntries(texts);
+  return (number) => {
+    const random = seededAt(seed, orderIndex + number);
+    const given = random.pick(['Ada', 'Chinua', 'Mei', 'José', 'Saoirse', 'Дмитрий', 'أمينة', 'Søren']);
+    const family = random.pick(['Lovelace', 'Achebe', 'Nguyễn', 'García', 'O’Neill', 'Иванов', 'Müller', '李']);
+    return {
+      merchant: random.below(merchants),
+      fields: {
+        ...shared,
+        order_id: `${orderIdPrefix(seed)}${number}`,
+        order_amount: ((random.below(500_000) + 1) / 100).toFixed(2),
+        order_currency: random.pick(['EUR', 'USD', 'GBP', 'CHF', 'SEK', 'INR']),
+        order_note: `Order ${number} of a load run, ${random.pick(['gift wrapped', 'express', 'leave with a neighbour'])}`,
+        service_type: random.pick(['DIGITAL', 'PHYSICAL_GOODS']),
+        customer_name: `${given} ${family}`,
+        customer_email: `customer.${random.below(1_000_000)}@example.com`,
+        customer_address_city: random.pick(['London', 'Zürich', 'São Paulo', '東京', 'Mumbai']),
+      },
+    };
+  };
+}

@@ -1,0 +1,75 @@
+import { execFile } from 'node:child_process';
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import postgres from 'postgres';
+import { expect, test } from 'vitest';
+import { auditJournal } from '../src/audit/audit.ts';
+import { constantRate } from '../src/load/arrivals.ts';
+import { startJournaledRun } from './journaled-run.ts';
+
+const auditProgram = fileURLToPath(new URL('../src/audit-orders.ts', import.meta.url));
+
+/** Acknowledged before the crash, and at least as many after it. */
+const acknowledgedMin = 100;
+
+/** Every line of a journal but its first is an acknowledgement. */
+function acknowledgedIn(journalFile: string): number {
+  return existsSync(journalFile) ? readFileSync(journalFile, 'utf8').trimEnd().split('\n').length - 1 : 0;
+}
+
+test('a gateway that is killed during a run loses, doubles and changes nothing that it acknowledged', {
+  timeout: 60_000,
+}, async () => {
+  const profile = { protocol: 'mixed', phases: constantRate(150, 8), connections: 4, max_pending: 2_000 };
+  const run = await startJournaledRun(20_261_120, { ...profile, replay_share: 0.1 });
+  const { gateway, journalFile, isOver, ended } = run;
+  const { databaseUrl } = gateway;
+  while (acknowledgedIn(journalFile) < acknowledgedMin && !isOver()) await sleep(20);
+  const acknowledgedBefore = acknowledgedIn(journalFile);
+  await gateway.crash();
+  const { recorder } = await ended;
+
+  // The crash was felt, and calls succeeded before and after it.
+  expect(recorder.errors).toBeGreaterThan(0);
+  expect(recorder.done).toBeGreaterThan(200);
+  expect(acknowledgedBefore).toBeGreaterThanOrEqual(acknowledgedMin);
+  expect(acknowledgedIn(journalFile) - acknowledgedBefore).toBeGreaterThanOrEqual(acknowledgedMin);
+  const counts = await auditJournal(journalFile, databaseUrl);
+  expect(counts).toMatchObject({ lost: 0, duplicated: 0, changed: 0, unreadable: 0 });
+  expect(counts.acknowledged).toBeGreaterThan(200);
+
+  // The command finds the same, and an acknowledged order that is not there.
+  const audit = (file = journalFile) =>
+    promisify(execFile)(process.execPath, [auditProgram, '--journal', file], { env: { DATABASE_URL: databaseUrl } });
+  const row = (lost: number, unreadable: number) =>
+    new RegExp(`\\n +\\d+ +${lost} +0 +0 +${unreadable} +\\d+ +\\d+\\n`);
+  expect((await audit()).stdout).toMatch(row(0, 0));
+  appendFileSync(journalFile, '[999999,99,"token","2026-01-01T00:00:00.000+00:00","UN_PAID"]\n');
+  await expect(audit()).rejects.toMatchObject({ code: 1, stdout: expect.stringMatching(row(1, 0)) });
+
+  // A line that cannot be compared is reported, and the audit fails.
+  appendFileSync(journalFile, '[12,"tok');
+  await expect(audit()).rejects.toMatchObject({ stdout: expect.stringMatching(row(1, 1)) });
+  const cut = `${journalFile}-cut`;
+  writeFileSync(cut, readFileSync(journalFile, 'utf8').replace(/\n\[999999.*\n/, '\n'));
+  await expect(audit(cut)).rejects.toMatchObject({ code: 1, stdout: expect.stringMatching(row(0, 1)) });
+  // An order that someone changed in the database is found, with what was changed.
+  const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} });
+  await sql`update orders set order_currency = 'CHF', order_note = 'changed', created_at = created_at + interval '1 ms'
+    where order_id = (select min(order_id) from orders where order_currency <> 'CHF')`;
+  await sql.end();
+  const { changed, examples } = await auditJournal(journalFile, databaseUrl);
+  expect({ changed, examples }).toEqual({
+    changed: 1,
+    examples: expect.arrayContaining([
+      expect.stringMatching(/stored with another order_currency, order_note, created_at$/),
+    ]),
+  });
+
+  const empty = `${journalFile}-empty`;
+  writeFileSync(empty, `${readFileSync(journalFile, 'utf8').split('\n')[0]}\n`);
+  const stderr = 'the journal has no acknowledgement to audit\n';
+  await expect(audit(empty)).rejects.toMatchObject({ code: 2, stderr });
+});

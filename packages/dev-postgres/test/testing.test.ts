@@ -1,0 +1,68 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { afterAll, expect, test } from 'vitest';
+import { createTestDatabase, startTestServer, type TestDatabase } from '../testing/testing.ts';
+import { query } from './server-folder.ts';
+
+const databases: TestDatabase[] = [];
+
+afterAll(async () => {
+  await Promise.all(databases.map(({ drop }) => drop()));
+});
+
+async function create(prepare?: (url: string) => Promise<void>): Promise<string> {
+  const database = await createTestDatabase(prepare);
+  databases.push(database);
+  return database.url;
+}
+
+test('databases of one run are empty, or copies of a template that is prepared once', async () => {
+  const prepared: string[] = [];
+  async function withWords(url: string): Promise<void> {
+    prepared.push(url);
+    await query(url, `create table words as select 'one' as word`);
+  }
+  const [empty, ...copies] = await Promise.all([create(), create(withWords), create(withWords)]);
+  expect(await query(empty, `select to_regclass('words') as words`)).toEqual([{ words: null }]);
+  await query(copies[0] as string, 'delete from words');
+  expect(await query(copies[1] as string, 'select word from words')).toEqual([{ word: 'one' }]);
+  expect(prepared).toHaveLength(1);
+});
+
+test('a template whose preparation failed is made again', async () => {
+  let isBroken = true;
+  async function brokenOnce(url: string): Promise<void> {
+    await query(url, 'create table words (word text)');
+    if (isBroken) throw new Error('broken');
+  }
+  await expect(create(brokenOnce)).rejects.toThrow('broken');
+  isBroken = false;
+  expect(await query(await create(brokenOnce), 'select * from words')).toEqual([]);
+});
+
+test('a server of its own is removed with its folder, whoever is connected', async () => {
+  const [one, other] = await Promise.all([startTestServer(), startTestServer()]);
+  expect(one.url).not.toBe(other.url);
+  await query(one.url, 'create table words (word text)');
+  await Promise.all([one.stop(), other.stop()]);
+  expect([one.dataDir, other.dataDir].filter(existsSync)).toEqual([]);
+  await expect(query(one.url, 'select 1')).rejects.toThrow('ECONNREFUSED');
+});
+
+test.each(['exit', 'SIGKILL'] as const)('a server is removed when its process ends by %s', async (end) => {
+  const program = `
+    const { startTestServer } = await import(${JSON.stringify(new URL('../testing/testing.ts', import.meta.url).href)});
+    const { url, dataDir } = await startTestServer();
+    console.log(JSON.stringify({ url, dataDir }));
+    process.stdin.resume().once('end', () => process.exit());`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const [line] = await once(createInterface({ input: child.stdout }), 'line');
+  const { url, dataDir } = JSON.parse(line);
+  expect(await query(url, 'select 1 as one')).toEqual([{ one: 1 }]);
+  if (end === 'exit') child.stdin.end();
+  else child.kill(end);
+  await expect.poll(() => existsSync(dataDir)).toBe(false);
+  await expect(query(url, 'select 1')).rejects.toThrow('ECONNREFUSED');
+});

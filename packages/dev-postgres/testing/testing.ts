@@ -1,0 +1,124 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import postgres from 'postgres';
+import { startDevPostgres } from '../src/dev-postgres.ts';
+
+/** The environment variable with the URL of the server that all test files of a run share. */
+export const testServerVariable = 'TEST_POSTGRES_URL';
+
+/** Fills the database of a URL, and closes its connections. */
+export type Prepare = (url: string) => Promise<void>;
+
+export type TestServer = {
+  /** The URL of an empty database. */
+  readonly url: string;
+  /** The folder with data and log. */
+  readonly dataDir: string;
+  /** As {@link createTestDatabase}, on this server. */
+  createDatabase(prepare?: Prepare): Promise<TestDatabase>;
+  /** Stops the server and removes its folder. */
+  stop(): Promise<void>;
+};
+
+export type TestDatabase = {
+  readonly url: string;
+  /** Drops the database, whoever is connected. */
+  drop(): Promise<void>;
+};
+
+// Waits for the end of its standard input, which comes however the process that started it ends.
+const cleanUpScript = `
+  cat > /dev/null
+  lock="$1/postgres/cluster/postmaster.pid"
+  kill -QUIT "$(head -n 1 "$lock" 2> /dev/null)" 2> /dev/null
+  tries=0
+  while [ -e "$lock" ] && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.1; done
+  rm -rf "$1"`;
+
+/**
+ * Starts a server of its own in a temporary folder. Server and folder are removed by `stop`, or by a small shell process when
+ * this process ends in another way, `kill -9` included.
+ */
+export async function startTestServer(settings: Readonly<Record<string, string>> = {}): Promise<TestServer> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'gateway-test-postgres-'));
+  const cleanUp = spawn('sh', ['-c', cleanUpScript, 'sh', dataDir], {
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  const isClean = once(cleanUp, 'exit');
+  const removeFolder = async () => {
+    cleanUp.stdin.end();
+    await isClean;
+  };
+  try {
+    const { url, stop } = await startDevPostgres({ dataDir, settings });
+    return {
+      ...{ url, dataDir },
+      createDatabase: (prepare) => createDatabase(url, prepare),
+      stop: () => stop().finally(removeFolder),
+    };
+  } catch (error) {
+    await removeFolder();
+    throw error;
+  }
+}
+
+/**
+ * Creates a database on the server that the test run shares: an empty one, or a copy of a template that `prepare` made. The
+ * template is made once a run, under the function's name.
+ */
+export async function createTestDatabase(prepare?: Prepare): Promise<TestDatabase> {
+  const serverUrl = process.env[testServerVariable];
+  if (serverUrl === undefined)
+    throw new Error(`${testServerVariable} is not set: run vitest with the package's config`);
+  return createDatabase(serverUrl, prepare);
+}
+
+async function createDatabase(serverUrl: string, prepare: Prepare | undefined): Promise<TestDatabase> {
+  const name = `test_${randomBytes(8).toString('hex')}`;
+  await onServer(serverUrl, async (session) => {
+    const template = prepare === undefined ? 'template0' : await openTemplate(serverUrl, session, prepare);
+    await session`create database ${session(name)} template ${session(template)}`;
+  });
+  return {
+    url: databaseUrl(serverUrl, name),
+    drop: () =>
+      onServer(serverUrl, async (session) => {
+        await session`drop database ${session(name)} with (force)`;
+      }),
+  };
+}
+
+async function openTemplate(serverUrl: string, session: postgres.Sql, prepare: Prepare): Promise<string> {
+  const name = `template_${prepare.name}`;
+  // Any number. The lock goes with the session.
+  await session`select pg_advisory_lock(1)`;
+  const [found] = await session`select from pg_database where datname = ${name}`;
+  if (found === undefined) {
+    const draft = `draft_${prepare.name}`;
+    await session`drop database if exists ${session(draft)} with (force)`;
+    await session`create database ${session(draft)} template template0`;
+    await prepare(databaseUrl(serverUrl, draft));
+    await session`alter database ${session(draft)} rename to ${session(name)}`;
+  }
+  return name;
+}
+
+async function onServer(url: string, use: (session: postgres.Sql) => Promise<void>): Promise<void> {
+  const session = postgres(url, { max: 1, fetch_types: false, onnotice: () => {} });
+  try {
+    await use(session);
+  } finally {
+    await session.end({ timeout: 1 });
+  }
+}
+
+function databaseUrl(serverUrl: string, name: string): string {
+  const url = new URL(serverUrl);
+  url.pathname = `/${name}`;
+  return url.href;
+}

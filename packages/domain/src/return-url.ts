@@ -1,0 +1,32 @@
+import type { Order } from './order.ts';
+
+/**
+ * The address to which the customer returns: the merchant's return_url with order_id, service_order_id and order_status set in
+ * its query. The rest of the URL stays as it was sent. The token is not added, because whoever reads the merchant's logs could
+ * open the payment page with it.
+ */
+export function returnUrlFor({ fields, serviceOrderId, orderStatus }: Order): string {
+  const [, address = '', query = '', fragment = ''] = urlParts.exec(fields.return_url) ?? [];
+  const set = {
+    order_id: fields.order_id,
+    service_order_id: String(serviceOrderId),
+    order_status: orderStatus,
+  };
+  const sent = query.length > 1 ? query.slice(1).split('&') : [];
+  const others = sent.filter((parameter) => !Object.hasOwn(set, nameOf(parameter)));
+  const added = Object.entries(set).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+  return new URL(`${address}?${[...others, ...added].join('&')}${fragment}`).href;
+}
+
+/** The host of a URL as a browser shows it: with its port, and in Punycode if it is not ASCII. */
+export function hostOf(url: string): string {
+  return new URL(url).host;
+}
+
+const urlParts = /^([^?#]*)(\?[^#]*)?(#.*)?$/s;
+
+/** A parameter's name, decoded as the merchant's server decodes it. */
+function nameOf(parameter: string): string {
+  const [name = ''] = new URLSearchParams(`?${parameter}`).keys();
+  return name;
+}

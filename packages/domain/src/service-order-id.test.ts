@@ -1,0 +1,203 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createServiceOrderIds, idBlockSize, serviceOrderIdMax } from './service-order-id.ts';
+
+/** A database sequence of blocks, shared by several processes. */
+function createBlockSequence() {
+  let reserved = 0;
+  return {
+    reserve: async () => {
+      reserved += 1;
+      return reserved;
+    },
+    reserved: () => reserved,
+  };
+}
+
+/** Waits until pending promises have settled. */
+const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+describe('createServiceOrderIds', () => {
+  it('counts from 1 through its first block', async () => {
+    const ids = createServiceOrderIds(createBlockSequence().reserve, 4);
+
+    expect([await ids.take(), await ids.take(), await ids.take(), await ids.take()]).toStrictEqual([1, 2, 3, 4]);
+  });
+
+  it('reserves blocks of 10,000 by default', async () => {
+    const ids = createServiceOrderIds(async () => 3);
+
+    expect(idBlockSize).toBe(10_000);
+    expect(await ids.take()).toBe(20_001);
+  });
+
+  it('returns an id synchronously while its block lasts', async () => {
+    const ids = createServiceOrderIds(createBlockSequence().reserve, 6);
+    await ids.take();
+
+    expect([ids.take(), ids.take(), ids.take(), ids.take(), ids.take()]).toStrictEqual([2, 3, 4, 5, 6]);
+  });
+
+  it('continues with the next block, and leaves a gap if another process reserved one', async () => {
+    const sequence = createBlockSequence();
+    const ids = createServiceOrderIds(sequence.reserve, 2);
+    await ids.take();
+    await sequence.reserve();
+
+    expect([await ids.take(), await ids.take(), await ids.take()]).toStrictEqual([2, 5, 6]);
+  });
+
+  it('returns no id twice if more calls wait than a block has ids', async () => {
+    const ids = createServiceOrderIds(createBlockSequence().reserve, 2);
+    const taken = await Promise.all(Array.from({ length: 50 }, () => ids.take()));
+
+    expect(new Set(taken).size).toBe(50);
+  });
+
+  it('returns no id twice and wastes no block, for any block size, order of calls and delay of reservations', async () => {
+    const bursts = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 6 });
+    const delays = fc.array(fc.nat(4), { minLength: 1, maxLength: 8 });
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: 9 }), bursts, delays, async (blockSize, sizes, turns) => {
+        const sequence = createBlockSequence();
+        const reserveLate = async () => {
+          const block = await sequence.reserve();
+          for (let turn = turns[block % turns.length] ?? 0; turn > 0; turn -= 1) await Promise.resolve();
+          return block;
+        };
+        const ids = createServiceOrderIds(reserveLate, blockSize);
+        const taken: Promise<unknown>[] = [];
+        for (const size of sizes) {
+          for (let call = 0; call < size; call += 1) taken.push(Promise.resolve(ids.take()));
+          await Promise.resolve();
+        }
+        const given = await Promise.all(taken);
+        expect(new Set(given).size).toBe(given.length);
+        expect(given.every((id) => Number.isSafeInteger(id) && Number(id) >= 1)).toBe(true);
+        // The used blocks and one ahead.
+        expect(sequence.reserved()).toBeLessThanOrEqual(Math.ceil(given.length / blockSize) + 1);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('returns no id twice in several processes', async () => {
+    const sequence = createBlockSequence();
+    const processes = [7, 7, 7].map((blockSize) => createServiceOrderIds(sequence.reserve, blockSize));
+    const taken: unknown[] = [];
+    for (let round = 0; round < 40; round += 1) {
+      taken.push(...(await Promise.all(processes.map((ids) => ids.take()))));
+    }
+
+    expect(new Set(taken).size).toBe(120);
+  });
+
+  it('reserves the next block once, when half of the current one is used', async () => {
+    const sequence = createBlockSequence();
+    const ids = createServiceOrderIds(sequence.reserve, 10);
+    const reservedAfter: number[] = [];
+    for (let id = 1; id <= 10; id += 1) {
+      expect(await ids.take()).toBe(id);
+      reservedAfter.push(sequence.reserved());
+    }
+
+    expect(reservedAfter).toStrictEqual([1, 1, 1, 1, 1, 2, 2, 2, 2, 2]);
+    expect(await ids.take()).toBe(11);
+    expect(sequence.reserved()).toBe(2);
+  });
+
+  it('reserves one block for all calls that wait for the first', async () => {
+    const sequence = createBlockSequence();
+    const ids = createServiceOrderIds(sequence.reserve, 100);
+    await Promise.all(Array.from({ length: 40 }, () => ids.take()));
+
+    expect(sequence.reserved()).toBe(1);
+  });
+
+  it('rejects all waiting calls if a reservation fails, and works at the next call', async () => {
+    let fails = true;
+    const ids = createServiceOrderIds(async () => {
+      if (fails) throw new Error('not reached');
+      return 1;
+    }, 4);
+
+    const waiting = await Promise.allSettled([ids.take(), ids.take(), ids.take()]);
+    expect(waiting.map(({ status }) => status)).toStrictEqual(['rejected', 'rejected', 'rejected']);
+    await expect(ids.take()).rejects.toThrow('not reached');
+    fails = false;
+    expect(await ids.take()).toBe(1);
+  });
+
+  it('returns to all waiting calls why there is no block, and reserves again at the next call', async () => {
+    const results = ['unavailable', 'overloaded', 1] as const;
+    let reservations = 0;
+    const ids = createServiceOrderIds(async () => results[reservations++] ?? 2, 4);
+
+    expect(await Promise.all([ids.take(), ids.take()])).toStrictEqual(['unavailable', 'unavailable']);
+    expect(await ids.take()).toBe('overloaded');
+    expect(await ids.take()).toBe(1);
+  });
+
+  it('continues with its block if the next one is unavailable, and reserves again', async () => {
+    const results = [1, 'unavailable', 2] as const;
+    let reservations = 0;
+    const ids = createServiceOrderIds(async () => results[reservations++] ?? 'overloaded', 2);
+
+    expect(await ids.take()).toBe(1);
+    expect(ids.take()).toBe(2);
+    await settled();
+    expect(await ids.take()).toBe(3);
+  });
+
+  it('continues with its block if reserving ahead fails, and reserves again', async () => {
+    const results = [Promise.resolve(1), Promise.reject(new Error('not reached')), Promise.resolve(2)];
+    let reservations = 0;
+    const ids = createServiceOrderIds(() => {
+      reservations += 1;
+      return results[reservations - 1] ?? Promise.reject(new Error('reserved too often'));
+    }, 4);
+    await ids.take();
+    expect(ids.take()).toBe(2);
+
+    expect(ids.take()).toBe(3);
+    await settled();
+    expect(reservations).toBe(2);
+    expect(ids.take()).toBe(4);
+    expect(reservations).toBe(3);
+    expect(await ids.take()).toBe(5);
+  });
+
+  it('returns ids up to 2^53 - 1', async () => {
+    const ids = createServiceOrderIds(async () => serviceOrderIdMax, 1);
+
+    expect(serviceOrderIdMax).toBe(2 ** 53 - 1);
+    expect(await ids.take()).toBe(2 ** 53 - 1);
+  });
+
+  it.each([
+    [0, 10],
+    [-1, 10],
+    [1.5, 10],
+    [Number.NaN, 10],
+    [2 ** 53, 1],
+    [Math.floor(serviceOrderIdMax / 10_000) + 1, 10_000],
+  ])('rejects the block %d of %i ids, which has ids outside 1 to 2^53 - 1', async (block, blockSize) => {
+    const ids = createServiceOrderIds(async () => block, blockSize);
+
+    await expect(ids.take()).rejects.toThrow(RangeError);
+  });
+
+  it('accepts the last block that fits', async () => {
+    const ids = createServiceOrderIds(async () => Math.floor(serviceOrderIdMax / 10_000), 10_000);
+
+    expect(await ids.take()).toBe(9_007_199_254_730_001);
+  });
+
+  it('works at the next call after a rejected block', async () => {
+    const blocks = [0, 1];
+    const ids = createServiceOrderIds(async () => blocks.shift() ?? 2, 4);
+
+    await expect(ids.take()).rejects.toThrow(RangeError);
+    expect(await ids.take()).toBe(1);
+  });
+});

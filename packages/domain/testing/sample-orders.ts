@@ -1,0 +1,53 @@
+import { randomBytes } from 'node:crypto';
+import type { MerchantId } from '../src/merchant.ts';
+import { type Order, type OrderFields, openOrder } from '../src/order.ts';
+import { createOrderToken } from '../src/order-token.ts';
+import { type OrderInput, parseOrder } from '../src/parse-order.ts';
+
+const plainOrder = {
+  order_id: 'WEB-2026-000417',
+  order_amount: 1249.5,
+  order_currency: 'EUR',
+  order_note: 'Two walnut shelves and one reading lamp',
+  service_type: 'PHYSICAL_GOODS',
+  customer_name: 'Noor van der Linden',
+  customer_email: 'noor.vanderlinden@example.com',
+  customer_phone: '+31 20 555 0142',
+  customer_address_line1: 'Lindengracht 88',
+  customer_address_line2: 'Second floor',
+  customer_address_city: 'Amsterdam',
+  customer_address_state: 'Noord-Holland',
+  customer_address_country: 'Netherlands',
+  customer_address_postal_code: '1015 KK',
+  order_checksum: 'made-by-the-shop-7d1c',
+  return_url: 'https://shop.example.com/checkout/return?cart=5521',
+};
+
+type PlainOrder = typeof plainOrder;
+
+/** Returns a valid order as a merchant sends it, with all fields, some replaced by `overrides`. */
+export function validOrderInput<Overrides extends OrderInput = Record<never, never>>(
+  overrides?: Overrides,
+): Omit<PlainOrder, keyof Overrides> & Overrides {
+  return { ...plainOrder, ...overrides } as Omit<PlainOrder, keyof Overrides> & Overrides;
+}
+
+/** Returns the same order after `parseOrder`. Throws if the overrides make it invalid, which is a mistake in the test. */
+export function validOrderFields(overrides?: OrderInput): OrderFields {
+  const parsed = parseOrder(validOrderInput(overrides));
+  if (parsed.ok) return parsed.value;
+  throw new Error(`not a valid order: ${parsed.failure.map(({ field, code }) => `${field} ${code}`).join(', ')}`);
+}
+
+let ordersMade = 0;
+
+/** Returns a new order with a token, a service order id and a creation time of its own. */
+export function newOrder(merchantId: MerchantId, overrides?: OrderInput): Order {
+  ordersMade += 1;
+  return openOrder(validOrderFields(overrides), {
+    merchantId,
+    serviceOrderId: 1_000_000 + ordersMade,
+    orderToken: createOrderToken(randomBytes),
+    createdAtMs: 1_795_208_000_000 + ordersMade,
+  });
+}

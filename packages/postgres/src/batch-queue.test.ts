@@ -1,0 +1,155 @@
+import { expect, test } from 'vitest';
+import { createBatchQueue } from './batch-queue.ts';
+import { ConnectionLost } from './errors.ts';
+
+const enoughMs = 10_000;
+
+type Done = { readonly kind: 'done'; readonly item: string };
+
+const done = (item: string): Done => ({ kind: 'done', item });
+
+/** A queue whose batches end when the test lets them, so that it can see which items share a batch. */
+function openTestQueue(options: { clients: number; batchMin?: number; batchMax: number; waitingMax: number }) {
+  const batches: { items: readonly string[]; finish: () => void }[] = [];
+  let closed = 0;
+  const close = async () => {
+    closed += 1;
+  };
+  const queue = createBatchQueue<{ close(): Promise<void> }, string, Done>({
+    batchMin: options.batchMax,
+    ...options,
+    clients: Array.from({ length: options.clients }, () => ({ close })),
+    run: (_client, items) =>
+      new Promise((resolve, reject) => {
+        const finish = () => {
+          if (items.includes('lost')) reject(new ConnectionLost());
+          else if (items.includes('bad')) reject(new Error('syntax error at bad'));
+          else resolve(items.map(done));
+        };
+        batches.push({ items, finish });
+      }),
+  });
+  return { queue, batches, closed: () => closed };
+}
+
+const endOfTurn = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+
+test('a lone item leaves at once, and items that arrive while the client is busy leave together', async () => {
+  const { queue, batches } = openTestQueue({ clients: 1, batchMax: 10, waitingMax: 10 });
+  const first = queue.add('a', enoughMs);
+  await endOfTurn();
+  const later = ['b', 'c', 'd'].map((item) => queue.add(item, enoughMs));
+  await endOfTurn();
+  expect(batches.map(({ items }) => items)).toEqual([['a']]);
+  batches[0]?.finish();
+  expect(await first).toEqual(done('a'));
+  await endOfTurn();
+  expect(batches.map(({ items }) => items)).toEqual([['a'], ['b', 'c', 'd']]);
+  batches[1]?.finish();
+  expect(await Promise.all(later)).toEqual(['b', 'c', 'd'].map(done));
+});
+
+test('as many batches as clients are in flight, none larger than the limit', async () => {
+  const { queue, batches } = openTestQueue({ clients: 2, batchMax: 2, waitingMax: 10 });
+  const outcomes = ['a', 'b', 'c', 'd', 'e'].map((item) => queue.add(item, enoughMs));
+  await endOfTurn();
+  expect(batches.map(({ items }) => items)).toEqual([
+    ['a', 'b'],
+    ['c', 'd'],
+  ]);
+  batches[1]?.finish();
+  await endOfTurn();
+  expect(batches[2]?.items).toEqual(['e']);
+  for (const { finish } of batches) finish();
+  expect(await Promise.all(outcomes)).toEqual(['a', 'b', 'c', 'd', 'e'].map(done));
+});
+
+test('enough items leave during the turn that brings them, as long as a client is free', async () => {
+  const { queue, batches } = openTestQueue({ clients: 2, batchMin: 2, batchMax: 4, waitingMax: 10 });
+  const outcomes = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((item) => queue.add(item, enoughMs));
+  expect(batches.map(({ items }) => items)).toEqual([
+    ['a', 'b'],
+    ['c', 'd'],
+  ]);
+  batches[0]?.finish();
+  await endOfTurn();
+  expect(batches[2]?.items).toEqual(['e', 'f', 'g']);
+  for (const { finish } of batches) finish();
+  expect(await Promise.all(outcomes)).toHaveLength(7);
+});
+
+test('a caller that has been alone for a while does not wait for the end of the turn, until another arrives', async () => {
+  const { queue, batches } = openTestQueue({ clients: 2, batchMax: 4, waitingMax: 10 });
+  const batchesLeftAtOnce = async (...items: readonly string[]) => {
+    const outcomes = items.map((item) => queue.add(item, enoughMs));
+    const leftAtOnce = batches.length;
+    await endOfTurn();
+    for (const { finish } of batches.splice(0)) finish();
+    await Promise.all(outcomes);
+    return leftAtOnce;
+  };
+  const left: number[] = [];
+  for (let count = 0; count < 10; count += 1) left.push(await batchesLeftAtOnce('a'));
+  expect(left).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 1, 1]);
+  // The first of two leaves at once; after that nobody is assumed to be alone.
+  expect([await batchesLeftAtOnce('a', 'b'), await batchesLeftAtOnce('a')]).toEqual([1, 0]);
+});
+
+test('an item without any time left never runs', async () => {
+  const { queue, batches } = openTestQueue({ clients: 1, batchMax: 1, waitingMax: 1 });
+  const late = { kind: 'deadline_exceeded' };
+  expect(await Promise.all([queue.add('a', 0), queue.add('b', -1)])).toEqual([late, late]);
+  await endOfTurn();
+  expect(batches).toEqual([]);
+});
+
+test('an item over the limit is overloaded at once, and one that waits too long never runs', async () => {
+  const { queue, batches } = openTestQueue({ clients: 1, batchMax: 1, waitingMax: 1 });
+  const first = queue.add('a', enoughMs);
+  await endOfTurn();
+  const tooLate = queue.add('b', 1);
+  expect(await queue.add('c', enoughMs)).toEqual({ kind: 'overloaded' });
+  expect(await tooLate).toEqual({ kind: 'deadline_exceeded' });
+  const next = queue.add('d', enoughMs);
+  batches[0]?.finish();
+  expect(await first).toEqual(done('a'));
+  await endOfTurn();
+  expect(batches.map(({ items }) => items)).toEqual([['a'], ['d']]);
+  batches[1]?.finish();
+  expect(await next).toEqual(done('d'));
+});
+
+test('an item that the database rejects fails alone, with an error without values', async () => {
+  const { queue, batches } = openTestQueue({ clients: 1, batchMax: 3, waitingMax: 3 });
+  const outcomes = Promise.allSettled(['a', 'bad', 'b'].map((item) => queue.add(item, enoughMs)));
+  for (const index of [0, 1, 2, 3]) {
+    await endOfTurn();
+    batches[index]?.finish();
+  }
+  const [first, bad, last] = await outcomes;
+  expect(batches.map(({ items }) => items)).toEqual([['a', 'bad', 'b'], ['a'], ['bad'], ['b']]);
+  expect([first, last]).toMatchObject([{ value: done('a') }, { value: done('b') }]);
+  expect(bad).toMatchObject({ reason: { message: 'the database rejected a statement: Error' } });
+});
+
+test('a batch whose connection is lost is unavailable and does not run again', async () => {
+  const { queue, batches } = openTestQueue({ clients: 1, batchMax: 2, waitingMax: 2 });
+  const outcomes = Promise.all(['a', 'lost'].map((item) => queue.add(item, enoughMs)));
+  await endOfTurn();
+  batches[0]?.finish();
+  expect(await outcomes).toEqual([{ kind: 'unavailable' }, { kind: 'unavailable' }]);
+  expect(batches).toHaveLength(1);
+});
+
+test('it closes its clients only when nothing waits and nothing is in flight', async () => {
+  const { queue, batches, closed } = openTestQueue({ clients: 1, batchMax: 1, waitingMax: 3 });
+  const outcomes = Promise.all(['a', 'b'].map((item) => queue.add(item, enoughMs)));
+  const closing = queue.close();
+  for (const index of [0, 1]) {
+    await endOfTurn();
+    expect(closed()).toBe(0);
+    batches[index]?.finish();
+  }
+  await Promise.all([outcomes, closing]);
+  expect(closed()).toBe(1);
+});

@@ -1,0 +1,130 @@
+import { type StatementFailure, statementFailure, withoutValues } from './errors.ts';
+
+/** Limits are counts of items. */
+export interface BatchQueueOptions<Client, Item, Outcome> {
+  /** What runs batches, each listed as often as it may have a batch in flight. Closed with the queue. */
+  readonly clients: readonly Client[];
+  /** Items that leave at once if a client is free; fewer wait for the end of the event loop's turn. Measured in decision 013. */
+  readonly batchMin?: number;
+  /** Items in one batch. */
+  readonly batchMax: number;
+  /** Items that may wait for a client; any more are `overloaded` at once. */
+  readonly waitingMax: number;
+  /** Runs a batch in one statement: one outcome or error for each item, in the items' order. */
+  readonly run: (client: Client, items: readonly Item[]) => Promise<readonly (Outcome | Error)[]>;
+}
+
+/** After so many batches of one item, each with nothing else in flight, the caller is assumed to be alone. */
+const loneBatchesMin = 8;
+
+/** Why an item has no outcome. */
+export type QueueFailure = { readonly kind: StatementFailure } | { readonly kind: 'deadline_exceeded' };
+
+/** A queue that runs its items in batches. */
+export interface BatchQueue<Item, Outcome> {
+  /** The item's outcome; settles within `timeoutMs`. Rejects with an error without values. */
+  add(item: Item, timeoutMs: number): Promise<Outcome | QueueFailure>;
+  /** Closes the clients when nothing waits and nothing is in flight. */
+  close(): Promise<void>;
+}
+
+interface Entry<Item, Outcome> {
+  readonly item: Item;
+  /** Only the first call of either counts. */
+  readonly resolve: (outcome: Outcome | QueueFailure) => void;
+  readonly reject: (error: Error) => void;
+  readonly deadline: NodeJS.Timeout;
+}
+
+/**
+ * Lets concurrent callers share one statement and its commit. There is no timer: a batch leaves as soon as a client is free, at
+ * the end of the event loop's current turn, so that a lone item leaves at once and items that arrive together leave together. If
+ * many arrive in one turn, a first batch leaves during it, and the database works on it while the rest is still being read. An
+ * item of a caller that has been alone for a while does not wait for the end of the turn either.
+ */
+export function createBatchQueue<Client extends { close(): Promise<void> }, Item, Outcome>(
+  options: BatchQueueOptions<Client, Item, Outcome>,
+): BatchQueue<Item, Outcome> {
+  const { clients, batchMin = 16, batchMax, waitingMax, run } = options;
+  const free = [...clients];
+  const waiting: Entry<Item, Outcome>[] = [];
+  let flushIsScheduled = false;
+  let loneBatches = 0;
+  const idle = Promise.withResolvers<void>();
+  let isClosing = false;
+
+  const flush = () => {
+    while (waiting.length > 0) {
+      const client = free.pop();
+      if (client === undefined) return;
+      const batch = waiting.splice(0, batchMax);
+      loneBatches = batch.length === 1 && free.length === clients.length - 1 ? loneBatches + 1 : 0;
+      void runBatch(client, batch);
+    }
+    if (isClosing && free.length === clients.length) idle.resolve();
+  };
+
+  const flushAtEndOfTurn = () => {
+    if (flushIsScheduled) return;
+    flushIsScheduled = true;
+    setImmediate(() => {
+      flushIsScheduled = false;
+      flush();
+    });
+  };
+
+  const runBatch = async (client: Client, batch: readonly Entry<Item, Outcome>[]) => {
+    const items = batch.map(({ item }) => item);
+    const outcomes = await runItems(client, items);
+    batch.forEach(({ resolve, reject, deadline }, index) => {
+      clearTimeout(deadline);
+      const outcome = outcomes[index] ?? new Error('the batch returned no outcome for an item');
+      if (outcome instanceof Error) reject(outcome);
+      else resolve(outcome);
+    });
+    free.push(client);
+    flush();
+  };
+
+  /** If the database rejects a batch, its items run one by one, so that none fails its neighbours. */
+  const runItems = async (
+    client: Client,
+    items: readonly Item[],
+  ): Promise<readonly (Outcome | QueueFailure | Error)[]> => {
+    try {
+      return await run(client, items);
+    } catch (error) {
+      const kind = statementFailure(error);
+      if (kind !== undefined) return items.map(() => ({ kind }));
+      if (items.length === 1) return [withoutValues(error)];
+      const outcomes: (Outcome | QueueFailure | Error)[] = [];
+      for (const item of items) outcomes.push(...(await runItems(client, [item])));
+      return outcomes;
+    }
+  };
+
+  return {
+    add(item, timeoutMs) {
+      if (timeoutMs <= 0) return Promise.resolve({ kind: 'deadline_exceeded' });
+      if (waiting.length >= waitingMax) return Promise.resolve({ kind: 'overloaded' });
+      return new Promise((resolve, reject) => {
+        const deadline = setTimeout(() => {
+          const index = waiting.indexOf(entry);
+          if (index !== -1) waiting.splice(index, 1);
+          resolve({ kind: 'deadline_exceeded' });
+        }, timeoutMs);
+        const entry: Entry<Item, Outcome> = { item, resolve, reject, deadline };
+        waiting.push(entry);
+        const isAlone = loneBatches >= loneBatchesMin && free.length === clients.length;
+        if (isAlone || waiting.length >= batchMin) flush();
+        else flushAtEndOfTurn();
+      });
+    },
+    async close() {
+      isClosing = true;
+      flushAtEndOfTurn();
+      await idle.promise;
+      await Promise.all([...new Set(clients)].map((client) => client.close()));
+    },
+  };
+}

@@ -1,0 +1,258 @@
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import postgres from 'postgres';
+import { ConnectionLost, isConnectionLost, withoutValues } from './errors.ts';
+
+/** How long a connection attempt may take. */
+const connectTimeoutSeconds = 5;
+
+/** The server cancels a statement after this long, so that only a dead connection reaches the client-side deadline. */
+export const serverStatementTimeoutMs = 4_000;
+
+/** The client-side deadline of a statement: on a half-open connection the driver waits for ever. */
+const clientStatementTimeoutMs = 5_000;
+const timeoutMessage = `no response from the database in ${clientStatementTimeoutMs} ms`;
+
+/** The shortest time between two connection attempts of a client, so that a database that is down is not flooded. */
+const reconnectPauseMs = 100;
+
+/** For {@link ConnectionOptions.statementTimeoutMs}: no limit. The driver does not send a 0; this is PostgreSQL's maximum, 25 days. */
+export const noStatementTimeoutMs = 2_147_483_647;
+
+/**
+ * For {@link ConnectionOptions.settings}: plans a prepared statement at every run. A plan made while a table was nearly empty
+ * scans the table until PostgreSQL analyzes it again, which takes about a minute.
+ */
+export const plansEveryRun = { plan_cache_mode: 'force_custom_plan' } as const;
+
+/** What every part of the gateway that uses the database is opened with. */
+export interface DatabaseOptions {
+  readonly url: string;
+  /** Reports when the database is lost and when it is back. */
+  readonly connectionEvents?: ConnectionEvents | undefined;
+}
+
+/** How a connection to the database is opened. */
+export interface ConnectionOptions extends DatabaseOptions {
+  /** Visible in pg_stat_activity. */
+  readonly applicationName: string;
+  /** When the server cancels a statement: {@link serverStatementTimeoutMs} unless given. */
+  readonly statementTimeoutMs?: number;
+  /** Further settings of the session. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/** One connection to the database, opened with the first statement and never opened again. */
+export interface Connection {
+  /** Runs statements without a client-side deadline. */
+  readonly db: PostgresJsDatabase;
+  /** Whether the connection was lost or closed. */
+  isOver(): boolean;
+  /**
+   * Runs a statement under the client-side deadline. If the connection is lost or does not respond in time, it is destroyed and
+   * its other statements fail too. Rejects with the statement's own error or {@link ConnectionLost}.
+   */
+  run<Answer>(statement: () => Promise<Answer>): Promise<Answer>;
+  /** Closes the connection; running statements have a second to finish. */
+  close(): Promise<void>;
+}
+
+/** A client of the database: one connection at a time, replaced by a new one after it was lost. */
+export interface Client<Statements> {
+  /** Runs a statement as {@link Connection.run} does. */
+  run<Answer>(statement: (statements: Statements) => Promise<Answer>): Promise<Answer>;
+  /** Closes the connection; running statements have a second to finish. */
+  close(): Promise<void>;
+}
+
+/** What the clients of a process can see of the database. The reason contains no SQL, no values and no password. */
+export type ConnectionChange = { readonly kind: 'lost'; readonly reason: string } | { readonly kind: 'restored' };
+
+/** Reports to the process that the database is lost or restored; shared by all of its clients. */
+export interface ConnectionEvents {
+  failed(client: object, reason: string): void;
+  succeeded(client: object): void;
+}
+
+/**
+ * Reports one `lost` when the first client loses its connection, and one `restored` when a client that lost it can run
+ * statements again. Clients that never noticed the outage do not count: a late response would look like a recovery.
+ */
+export function createConnectionEvents(onChange: (change: ConnectionChange) => void): ConnectionEvents {
+  const failing = new Set<object>();
+  return {
+    failed(client, reason) {
+      if (failing.size === 0) onChange({ kind: 'lost', reason });
+      failing.add(client);
+    },
+    succeeded(client) {
+      if (!failing.has(client)) return;
+      failing.clear();
+      onChange({ kind: 'restored' });
+    },
+  };
+}
+
+/** Opens a client. `prepare` builds the prepared statements of a connection; it is called again after a reconnect. */
+export function openClient<Statements>(
+  options: ConnectionOptions,
+  prepare: (db: PostgresJsDatabase) => Statements,
+): Client<Statements> {
+  const openSocket = createSocketOpener();
+  const open = () => {
+    const connection = openConnection(options, openSocket);
+    return { connection, statements: prepare(connection.db) };
+  };
+  let current = open();
+  let isClosed = false;
+  const client: Client<Statements> = {
+    async run(statement) {
+      if (current.connection.isOver() && !isClosed) current = open();
+      const { connection, statements } = current;
+      try {
+        const answer = await connection.run(() => statement(statements));
+        options.connectionEvents?.succeeded(client);
+        return answer;
+      } catch (error) {
+        if (isConnectionLost(error) && !isClosed)
+          options.connectionEvents?.failed(client, withoutValues(error).message);
+        throw error;
+      }
+    },
+    close() {
+      isClosed = true;
+      return current.connection.close();
+    },
+  };
+  return client;
+}
+
+/**
+ * Opens a connection of postgres.js with every bound stated. The driver (3.4.9) would reconnect by itself, but then it sometimes
+ * sends no startup message and hangs, and a client that was ended goes on connecting for its waiting statements. So a client is
+ * used for one connection and destroyed with it.
+ */
+export function openConnection(options: ConnectionOptions, openSocket = createSocketOpener()): Connection {
+  const { url, applicationName, statementTimeoutMs = serverStatementTimeoutMs, settings = {} } = options;
+  let socket: Socket | undefined;
+  let isOver = false;
+  const running = new Set<(error: Error) => void>();
+  const destroy = () => {
+    isOver = true;
+    // The driver only ends a socket, which a server that hangs never notices.
+    socket?.destroy();
+    void client.end({ timeout: 0 });
+    // It forgets statements that wait for a connection. Others it rejects with the reason: before this.
+    setImmediate(() => {
+      for (const reject of running) reject(new ConnectionLost());
+    });
+  };
+  // The driver's types lack `socket`, which its README documents under "Custom socket".
+  const driverOptions = {
+    max: 1,
+    connect_timeout: connectTimeoutSeconds,
+    // The default is up to an hour, after which a statement would wait for a new connection.
+    max_lifetime: null,
+    idle_timeout: 0,
+    // Arrays are sent as literals, so their types need not be queried at every connection.
+    fetch_types: false,
+    onnotice: () => {},
+    onclose: destroy,
+    connection: {
+      application_name: applicationName,
+      statement_timeout: statementTimeoutMs,
+      TimeZone: 'UTC',
+      ...settings,
+    },
+    // While it connects, the driver calls this again until a host accepts the connection.
+    socket: async (target: SocketTarget) => {
+      socket = await openSocket(target, () => isOver);
+      return socket;
+    },
+  };
+  const client = postgres(url, driverOptions);
+  return {
+    db: drizzle({ client }),
+    isOver: () => isOver,
+    async run(statement) {
+      const { promise: failure, reject } = Promise.withResolvers<never>();
+      const timer = setTimeout(() => reject(new ConnectionLost(timeoutMessage)), clientStatementTimeoutMs);
+      running.add(reject);
+      try {
+        return withoutHoles(await Promise.race([statement(), failure]));
+      } catch (error) {
+        if (isConnectionLost(error)) destroy();
+        throw error;
+      } finally {
+        clearTimeout(timer);
+        running.delete(reject);
+      }
+    },
+    async close() {
+      await client.end({ timeout: 1 });
+      destroy();
+    },
+  };
+}
+
+/** The hosts of a URL as the driver parsed it, or the path of a Unix socket. */
+interface SocketTarget {
+  readonly host: readonly string[];
+  readonly port: readonly number[];
+  readonly path: string | false | undefined;
+}
+
+/**
+ * Opens the sockets of a client: each connection attempt goes to the next host of the URL, as the driver does by itself, but not
+ * more often than every {@link reconnectPauseMs}. The driver adds TLS to them.
+ */
+function createSocketOpener(): (target: SocketTarget, isOver: () => boolean) => Promise<Socket> {
+  let attempts = 0;
+  let mayConnectAt = 0;
+  return async ({ host: hosts, port: ports, path }, isOver) => {
+    const now = performance.now();
+    mayConnectAt = Math.max(now, mayConnectAt);
+    const pauseMs = mayConnectAt - now;
+    mayConnectAt += reconnectPauseMs;
+    // Also without a pause: an error that `connect` raises at once must not be emitted before the driver listens.
+    await sleep(pauseMs);
+    if (isOver()) throw new ConnectionLost();
+    const index = attempts % hosts.length;
+    attempts += 1;
+    const [host, port] = [hosts[index], ports[index]];
+    const socket = connect(path ? { path } : { host, port: port ?? 0, noDelay: true });
+    // The driver would reconnect to a server that closes each new connection until the deadline of the statement.
+    socket.once('end', () => {
+      if (socket.bytesRead === 0) socket.destroy(new ConnectionLost());
+    });
+    // The driver takes the server name for TLS from the socket.
+    return Object.assign(socket, { host, port });
+  };
+}
+
+/**
+ * Removes the holes with which postgres.js 3.4.9 begins an answer whose connection's previous statement failed after its first
+ * rows: their number counts on. Orders would be taken for inserted, and a client for unknown.
+ */
+function withoutHoles<Answer>(answer: Answer): Answer {
+  if (!Array.isArray(answer) || answer.length === 0 || 0 in answer) return answer;
+  return answer.filter(() => true) as Answer;
+}
+
+/**
+ * Values as an array literal of PostgreSQL (manual 8.15.6), every value quoted. For an array the driver would infer the type of
+ * its elements, which fails for bigints.
+ */
+export function arrayLiteral<Item>(items: readonly Item[], pick: (item: Item) => string | number): string {
+  if (items.length === 0) return '{}';
+  return `{"${items.map((item) => escaped(pick(item))).join('","')}"}`;
+}
+
+const special = /[\\"]/g;
+
+function escaped(value: string | number): string | number {
+  // Most values contain neither: searching is cheaper than replacing nothing.
+  if (typeof value === 'number' || !(value.includes('"') || value.includes('\\'))) return value;
+  return value.replace(special, '\\$&');
+}

@@ -1,0 +1,124 @@
+/** The connection was lost, or did not respond in time. Whether its statements were executed is unknown. */
+export class ConnectionLost extends Error {
+  override name = 'ConnectionLost';
+
+  constructor(message = 'the connection to the database was lost') {
+    super(message);
+  }
+}
+
+/**
+ * A statement failed for a reason that no client of the gateway can correct. Contains no SQL and no values, which may be a
+ * customer's: the code and the names of the constraint, table and column are enough to find the cause.
+ */
+export class DatabaseFault extends Error {
+  override name = 'DatabaseFault';
+}
+
+/** The outcomes of a failed statement after which it may be sent again. */
+export type StatementFailure = 'unavailable' | 'overloaded';
+
+/** Codes of postgres.js, and of Node.js where it tried several addresses of a host. */
+const connectionCodes = new Set([
+  'CONNECTION_CLOSED',
+  'CONNECTION_DESTROYED',
+  'CONNECTION_ENDED',
+  'CONNECT_TIMEOUT',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ETIMEDOUT',
+]);
+
+/** System calls that Node.js names in errors of sockets: no such host, no route, no socket file, no file descriptor left. */
+const socketCalls = /^(connect|getaddrinfo|read|write|shutdown)$/;
+
+/** Node.js error codes for TLS and certificate failures (its manual, "X509 certificate error codes"). */
+const tlsCodes = /^ERR_(SSL|TLS)_|CERT|CRL|^(UNABLE_TO|INVALID)_|^HOSTNAME_MISMATCH$/;
+
+/** Node.js' message where a server without TLS closes the connection on the TLS handshake; its code is only ECONNRESET. */
+const noTlsMessage = 'before secure TLS connection was established';
+
+/**
+ * SQLSTATEs after which the same order may be sent again (PostgreSQL 18, appendix A): connection exceptions, insufficient
+ * resources, operator intervention such as a shutdown or a statement timeout, a server in recovery or read-only after a
+ * failover, timeouts of transactions and locks, deadlocks and serialization failures, input and output errors.
+ */
+const temporaryStates = /^(08...|53...|57...|25006|25P0[34]|55P03|40001|40P01|58030)$/;
+
+/**
+ * SQLSTATEs after which a connection is replaced: connection exceptions, shutdowns, timeouts that end it, and a read-only
+ * session, as a new one may reach the primary.
+ */
+const connectionStates = /^(08...|57P0[1-5]|25006|25P0[34])$/;
+
+/** SQLSTATEs with which a server or pooler rejects a connection; the message names only what is in its URL. */
+const rejectedConnectionStates = /^(08P01|28...|3D000|42704)$/;
+
+const readOnly = '25006';
+const tooManyConnections = '53300';
+const lockNotAvailable = '55P03';
+const serializationFailure = '40001';
+
+/** The outcome of a failed statement; `undefined` for an internal error, to be thrown {@link withoutValues}. */
+export function statementFailure(error: unknown): StatementFailure | undefined {
+  const cause = rootCause(error);
+  if (codeOf(cause) === tooManyConnections) return 'overloaded';
+  return hasNoConnection(cause) || temporaryStates.test(codeOf(cause)) ? 'unavailable' : undefined;
+}
+
+/** Whether a statement failed because its connection is lost, or may be. */
+export function isConnectionLost(error: unknown): boolean {
+  const cause = rootCause(error);
+  // After a TLS failure, too, the driver lets its next statement wait for ever.
+  return hasNoConnection(cause) || tlsCodes.test(codeOf(cause)) || connectionStates.test(codeOf(cause));
+}
+
+/** Whether a concurrent statement made a serializable one fail, which is then run again. */
+export function isSerializationFailure(error: unknown): boolean {
+  return codeOf(rootCause(error)) === serializationFailure;
+}
+
+/** The same error without SQL and values: what may leave this package and appear in a log. */
+export function withoutValues(error: unknown): Error {
+  const cause = rootCause(error);
+  return cause instanceof DatabaseFault ? cause : new DatabaseFault(messageFor(cause));
+}
+
+function messageFor(cause: Error): string {
+  const code = codeOf(cause);
+  if (cause instanceof ConnectionLost) return cause.message;
+  if (cause.message.includes(noTlsMessage)) {
+    return 'no TLS connection to the database: it closed the connection on the TLS handshake; is TLS enabled there?';
+  }
+  if (hasNoConnection(cause)) return `no connection to the database: ${code}`;
+  if (tlsCodes.test(code)) return `no secure connection to the database: ${code}`;
+  if (rejectedConnectionStates.test(code)) return `the database rejected the connection: ${cause.message}`;
+  if (code === readOnly) return 'the database is read-only';
+  if (code === lockNotAvailable) return 'timed out waiting for a lock that another database session holds';
+  const names = ['constraint_name', 'table_name', 'column_name']
+    .map((key) => Reflect.get(cause, key))
+    .filter((name) => typeof name === 'string');
+  return `the database rejected a statement: ${[code || cause.constructor.name, ...names].join(' ')}`;
+}
+
+function hasNoConnection(cause: Error): boolean {
+  return (
+    cause instanceof ConnectionLost ||
+    connectionCodes.has(codeOf(cause)) ||
+    socketCalls.test(String(Reflect.get(cause, 'syscall')))
+  );
+}
+
+/** Drizzle wraps the driver's error in one whose message contains the statement and its values. */
+function rootCause(error: unknown): Error {
+  let cause: unknown = error;
+  while (cause instanceof Error && cause.cause !== undefined) cause = cause.cause;
+  return cause instanceof Error ? cause : new Error();
+}
+
+function codeOf(cause: Error): string {
+  const code: unknown = Reflect.get(cause, 'code');
+  return typeof code === 'string' ? code : '';
+}

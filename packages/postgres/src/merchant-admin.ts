@@ -1,0 +1,184 @@
+import { randomBytes } from 'node:crypto';
+import {
+  type Credentials,
+  createClientId,
+  createClientSecret,
+  hashSecret,
+  liveSecretsMax,
+} from '@gateway/domain/credentials';
+import type { ChecksumMode } from '@gateway/domain/merchant';
+import { and, asc, eq, gt, sql } from 'drizzle-orm';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { openClient } from './client.ts';
+import { isSerializationFailure, withoutValues } from './errors.ts';
+import { clientSecrets, isLiveSecret, merchants } from './schema.ts';
+
+/**
+ * Counting a client's secrets and adding one is a single statement, serializable so that two operators cannot both add the last
+ * one. PostgreSQL then fails one of them, and it runs again.
+ */
+const settings = { default_transaction_isolation: 'serializable' };
+const attemptsMax = 10;
+
+/** A merchant as its operator sees it. */
+export interface MerchantAccount {
+  readonly name: string;
+  readonly clientId: string;
+  readonly checksumMode: ChecksumMode;
+  readonly createdAt: Date;
+  /** How many of its secrets work now. */
+  readonly liveSecrets: number;
+}
+
+/** A client secret as its operator sees it: never the secret itself. */
+export interface SecretAccount {
+  /** The number that `secret revoke` takes. */
+  readonly id: number;
+  readonly createdAt: Date;
+  /** `null` while no end is set. */
+  readonly endsAt: Date | null;
+}
+
+/** A new secret with its number, or why there is none. */
+export type AddedSecret =
+  | { readonly kind: 'added'; readonly id: number; readonly clientSecret: string }
+  | { readonly kind: 'unknown_client' | 'too_many' };
+
+/** When a secret ends, or why that did not change. */
+export type EndedSecret =
+  | { readonly kind: 'ends'; readonly at: Date }
+  | { readonly kind: 'unknown_secret' }
+  | { readonly kind: 'ended_already' };
+
+/**
+ * What operators do with merchants and their secrets, on one connection made with the first call. A new secret is in the result
+ * of the call that created it, and nowhere else. Rejects with errors without values.
+ */
+export function openMerchantAccounts({ url }: { readonly url: string }) {
+  const client = openClient({ url, applicationName: 'order-gateway accounts', settings }, (db) => db);
+  const run = async <Answer>(
+    statement: (db: PostgresJsDatabase) => Promise<Answer>,
+    attempts = attemptsMax,
+  ): Promise<Answer> => {
+    try {
+      return await client.run(statement);
+    } catch (error) {
+      if (!isSerializationFailure(error) || attempts === 1) throw withoutValues(error);
+      return run(statement, attempts - 1);
+    }
+  };
+  return {
+    /** Creates a merchant with one secret that has no end. */
+    create: (name: string): Promise<Credentials> =>
+      run(async (db) => {
+        const [clientId, clientSecret] = [createClientId(randomBytes), createClientSecret(randomBytes)];
+        const merchant = db
+          .$with('merchant')
+          .as(db.insert(merchants).values({ name, clientId }).returning({ id: merchants.id }));
+        await db
+          .with(merchant)
+          .insert(clientSecrets)
+          .values({ merchantId: sql`(select id from ${merchant})`, secretHash: hashSecret(clientSecret) });
+        return { clientId, clientSecret };
+      }),
+
+    /** Merchants in the order of their creation, at most `limit`, after the one with `afterClientId`. */
+    list: (page: { readonly limit: number; readonly afterClientId?: string }): Promise<MerchantAccount[]> =>
+      run(async (db) => {
+        const after = db
+          .select({ id: merchants.id })
+          .from(merchants)
+          .where(eq(merchants.clientId, page.afterClientId ?? ''));
+        return db
+          .select({
+            name: merchants.name,
+            clientId: merchants.clientId,
+            checksumMode: merchants.checksumMode,
+            createdAt: merchants.createdAt,
+            liveSecrets: sql<number>`count(${clientSecrets.id})::int`,
+          })
+          .from(merchants)
+          .leftJoin(clientSecrets, and(eq(clientSecrets.merchantId, merchants.id), isLiveSecret))
+          .where(page.afterClientId === undefined ? undefined : gt(merchants.id, sql`(${after})`))
+          .groupBy(merchants.id)
+          .orderBy(asc(merchants.id))
+          .limit(page.limit);
+      }),
+
+    /** Takes effect when a process reads the merchant next: within a second. */
+    setChecksumMode: (clientId: string, checksumMode: ChecksumMode): Promise<'done' | 'unknown_client'> =>
+      run(async (db) => {
+        const isClient = eq(merchants.clientId, clientId);
+        const changed = await db
+          .update(merchants)
+          .set({ checksumMode })
+          .where(isClient)
+          .returning({ id: merchants.id });
+        return changed.length === 1 ? 'done' : 'unknown_client';
+      }),
+
+    /** Adds a secret unless the client has {@link liveSecretsMax} that work already. */
+    addSecret: (clientId: string, endsAt: Date | null): Promise<AddedSecret> =>
+      run(async (db) => {
+        const clientSecret = createClientSecret(randomBytes);
+        const live = db.$count(clientSecrets, and(eq(clientSecrets.merchantId, merchants.id), isLiveSecret));
+        const [added] = await db.execute<{ id: string }>(sql`
+          insert into ${clientSecrets} (merchant_id, secret_hash, ends_at)
+          select ${merchants.id}, ${hashSecret(clientSecret)}::bytea, ${endsAt?.toISOString() ?? null}::timestamptz
+          from ${merchants} where ${merchants.clientId} = ${clientId} and ${live} < ${liveSecretsMax}
+          returning id`);
+        if (added !== undefined) return { kind: 'added', id: Number(added.id), clientSecret };
+        const isKnown = (await db.$count(merchants, eq(merchants.clientId, clientId))) === 1;
+        return { kind: isKnown ? 'too_many' : 'unknown_client' };
+      }),
+
+    /** Secrets in the order of their creation; `undefined` if there is no such client. */
+    listSecrets: (clientId: string): Promise<SecretAccount[] | undefined> =>
+      run(async (db) => {
+        const rows = await db
+          .select({
+            secret: { id: clientSecrets.id, createdAt: clientSecrets.createdAt, endsAt: clientSecrets.endsAt },
+          })
+          .from(merchants)
+          .leftJoin(clientSecrets, eq(clientSecrets.merchantId, merchants.id))
+          .where(eq(merchants.clientId, clientId))
+          .orderBy(asc(clientSecrets.id));
+        return rows.length === 0 ? undefined : rows.flatMap(({ secret }) => secret ?? []);
+      }),
+
+    /**
+     * Ends a secret now, or at the given time. An end is only ever brought forward: a secret that ends sooner already, or has
+     * ended, stays as it is.
+     */
+    endSecret: (clientId: string, secretId: number, endsAt: Date | null): Promise<EndedSecret> =>
+      run(async (db) => {
+        const merchant = db.select({ id: merchants.id }).from(merchants).where(eq(merchants.clientId, clientId));
+        const isMeant = and(eq(clientSecrets.id, secretId), eq(clientSecrets.merchantId, sql`(${merchant})`));
+        const wanted = endsAt === null ? sql`now()` : sql`${endsAt.toISOString()}::timestamptz`;
+        const ended = await db
+          .update(clientSecrets)
+          // `least` ignores the null of a secret without an end.
+          .set({ endsAt: sql`least(${clientSecrets.endsAt}, ${wanted})` })
+          .where(and(isMeant, isLiveSecret))
+          .returning({ at: clientSecrets.endsAt });
+        const at = ended[0]?.at ?? undefined;
+        if (at !== undefined) return { kind: 'ends', at };
+        return { kind: (await db.$count(clientSecrets, isMeant)) === 0 ? 'unknown_secret' : 'ended_already' };
+      }),
+
+    close: () => client.close(),
+  };
+}
+
+/** The operations of {@link openMerchantAccounts}. */
+export type MerchantAccounts = ReturnType<typeof openMerchantAccounts>;
+
+/** Creates one merchant as {@link MerchantAccounts} does, on a connection of its own. */
+export async function createMerchant(url: string, name: string): Promise<Credentials> {
+  const accounts = openMerchantAccounts({ url });
+  try {
+    return await accounts.create(name);
+  } finally {
+    await accounts.close();
+  }
+}

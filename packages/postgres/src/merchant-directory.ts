@@ -1,0 +1,78 @@
+import type { ClientLookup, MerchantDirectory, MerchantId } from '@gateway/domain/merchant';
+import { and, eq, sql } from 'drizzle-orm';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { createBatchQueue } from './batch-queue.ts';
+import { arrayLiteral, type Client, type DatabaseOptions, openClient } from './client.ts';
+import { clientSecrets, isLiveSecret, merchants } from './schema.ts';
+
+/** Connections for lookups: one takes a fraction of a millisecond, and the gateway caches most of them. */
+const connections = 2;
+
+/**
+ * Lookups in one batch, which share a statement of a millisecond or two. A flood of made-up ids keeps a process so busy that a
+ * response of the database waits ten times as long; with batches of 128 the queue only grew.
+ */
+const batchMax = 1_024;
+
+/**
+ * Lookups that may wait for a connection; any more are `overloaded` at once. More than the clients that a gateway caches and the
+ * unknown clients that it admits together, so that the latter do not keep merchants out.
+ */
+const waitingMax = 16_384;
+
+/** The longest that a call may take: nobody waits for a later lookup. */
+const lookupTimeoutMs = 5_000;
+
+/** The directory with its connections. */
+export interface PostgresMerchantDirectory extends MerchantDirectory {
+  /** Lets running calls finish, then closes the connections. */
+  close(): Promise<void>;
+}
+
+type FindClients = ReturnType<typeof prepareFindClients>;
+
+/** Reads merchants and their live secrets. Lookups that arrive together share a prepared statement. */
+export function openMerchantDirectory(options: DatabaseOptions): PostgresMerchantDirectory {
+  const queue = createBatchQueue<Client<FindClients>, string, ClientLookup>({
+    clients: Array.from({ length: connections }, () =>
+      openClient({ ...options, applicationName: 'order-gateway clients' }, prepareFindClients),
+    ),
+    batchMax,
+    waitingMax,
+    run: findBatch,
+  });
+  return {
+    async findClient(clientId): Promise<ClientLookup> {
+      const outcome = await queue.add(clientId, lookupTimeoutMs);
+      return outcome.kind === 'deadline_exceeded' ? { kind: 'unavailable' } : outcome;
+    },
+    close: queue.close,
+  };
+}
+
+function prepareFindClients(db: PostgresJsDatabase) {
+  return db
+    .select({
+      clientId: merchants.clientId,
+      merchant: { id: merchants.id, name: merchants.name, checksumMode: merchants.checksumMode },
+      secret: { hash: clientSecrets.secretHash, endsAt: clientSecrets.endsAt },
+    })
+    .from(merchants)
+    .leftJoin(clientSecrets, and(eq(clientSecrets.merchantId, merchants.id), isLiveSecret))
+    .where(sql`${merchants.clientId} = any(${sql.placeholder('clientIds')}::text[])`)
+    .prepare('find_clients');
+}
+
+async function findBatch(client: Client<FindClients>, clientIds: readonly string[]): Promise<ClientLookup[]> {
+  const rows = await client.run((find) => find.execute({ clientIds: arrayLiteral(clientIds, (id) => id) }));
+  const rowsOf = Map.groupBy(rows, ({ clientId }) => clientId);
+  return clientIds.map((clientId) => {
+    const found = rowsOf.get(clientId) ?? [];
+    const merchant = found[0]?.merchant;
+    if (merchant === undefined) return { kind: 'unknown' };
+    const secrets = found.flatMap(({ secret }) =>
+      secret === null ? [] : [{ hash: secret.hash, endsAtMs: secret.endsAt?.getTime() ?? null }],
+    );
+    return { kind: 'found', client: { merchant: { ...merchant, id: merchant.id as MerchantId }, secrets } };
+  });
+}

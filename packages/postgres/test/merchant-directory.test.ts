@@ -1,0 +1,61 @@
+import { randomBytes } from 'node:crypto';
+import type { TestDatabase } from '@gateway/dev-postgres/testing';
+import { createClientId, hashSecret } from '@gateway/domain/credentials';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type MerchantAccounts, openMerchantAccounts } from '../src/merchant-admin.ts';
+import { openMerchantDirectory, type PostgresMerchantDirectory } from '../src/merchant-directory.ts';
+import { createMigratedDatabase } from '../testing/migrated-database.ts';
+
+let database: TestDatabase;
+let accounts: MerchantAccounts;
+let directory: PostgresMerchantDirectory;
+beforeAll(async () => {
+  database = await createMigratedDatabase();
+  accounts = openMerchantAccounts({ url: database.url });
+  directory = openMerchantDirectory({ url: database.url });
+});
+afterAll(async () => {
+  await Promise.all([accounts?.close(), directory?.close()]);
+  await database?.drop();
+});
+
+const later = new Date(Date.now() + 3_600_000);
+
+const hashOf = (clientSecret: string) => Buffer.from(hashSecret(clientSecret)).toString('hex');
+
+async function addSecret(clientId: string, endsAt: Date | null): Promise<string> {
+  const added = await accounts.addSecret(clientId, endsAt);
+  if (added.kind !== 'added') throw new Error(`no secret was added: ${added.kind}`);
+  return hashOf(added.clientSecret);
+}
+
+async function endFirstSecret(clientId: string): Promise<void> {
+  const [first] = (await accounts.listSecrets(clientId)) ?? [];
+  await accounts.endSecret(clientId, first?.id ?? 0, null);
+}
+
+test('lookups made together each find their own client with exactly its live secrets', async () => {
+  const one = await accounts.create('One Secret');
+  const two = await accounts.create('Two Secrets');
+  const added = await addSecret(two.clientId, null);
+  const ending = await addSecret(two.clientId, later);
+  await endFirstSecret(two.clientId);
+  const none = await accounts.create('No Secret');
+  await endFirstSecret(none.clientId);
+
+  const strangers = Array.from({ length: 3_000 }, () => createClientId(randomBytes));
+  const wanted = [...strangers, ...[two, one, none, one].map(({ clientId }) => clientId)];
+  const found = await Promise.all(wanted.map((clientId) => directory.findClient(clientId)));
+  expect(new Set(found.slice(0, strangers.length).map(({ kind }) => kind))).toEqual(new Set(['unknown']));
+  const facts = found.slice(strangers.length).map((lookup) => {
+    if (lookup.kind !== 'found') return lookup.kind;
+    const { merchant, secrets } = lookup.client;
+    return [merchant.name, new Map(secrets.map(({ hash, endsAtMs }) => [Buffer.from(hash).toString('hex'), endsAtMs]))];
+  });
+  const oneSecret = ['One Secret', new Map([[hashOf(one.clientSecret), null]])];
+  const twoSecrets = new Map([
+    [added, null],
+    [ending, later.getTime()],
+  ]);
+  expect(facts).toEqual([['Two Secrets', twoSecrets], oneSecret, ['No Secret', new Map()], oneSecret]);
+});

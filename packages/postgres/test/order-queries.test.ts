@@ -1,0 +1,101 @@
+import { startTestServer, type TestServer } from '@gateway/dev-postgres/testing';
+import type { MerchantId } from '@gateway/domain/merchant';
+import { newOrder } from '@gateway/domain/testing/sample-orders';
+import postgres from 'postgres';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { migrateDatabase } from '../src/migrate.ts';
+import { openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
+
+// What lookups find is tested by the store contract in order-store.test.ts; this file tests failures and load.
+
+const enoughMs = 20_000;
+
+let server: TestServer;
+let sql: postgres.Sql;
+let store: PostgresOrderStore;
+const merchantId = 1 as MerchantId;
+
+const stored = newOrder(merchantId, { order_id: 'stored' });
+const found = { kind: 'found', order: stored, merchantName: 'Shop' };
+
+beforeAll(async () => {
+  server = await startTestServer();
+  await migrateDatabase(server.url);
+  sql = postgres(server.url, { max: 2, onnotice: () => {} });
+  await sql`insert into merchants (name, client_id) values ('Shop', 'app_000000000000000000000001')`;
+  store = openOrderStore({ url: server.url });
+  await store.create(stored, enoughMs);
+  // Enough rows and statistics for the planner to distinguish the indexes.
+  await Promise.all(
+    Array.from({ length: 500 }, (_, index) => store.create(newOrder(merchantId, { order_id: `${index}` }), enoughMs)),
+  );
+  await sql`analyze orders`;
+});
+
+afterAll(async () => {
+  await store?.close();
+  await sql?.end({ timeout: 1 });
+  await server?.stop();
+});
+
+/** Runs `work` while another session holds a lock on the orders. */
+async function whileLocked(mode: 'exclusive' | 'access exclusive', work: () => Promise<void>): Promise<void> {
+  await sql.begin(async (session) => {
+    await session.unsafe(`lock table orders in ${mode} mode`);
+    await work();
+  });
+}
+
+test('lookups work while the inserting connection is busy', async () => {
+  const created = Promise.withResolvers<unknown>();
+  await whileLocked('exclusive', async () => {
+    created.resolve(store.create(newOrder(merchantId, { order_id: 'waits' }), enoughMs));
+    expect(await store.findByToken(stored.orderToken, enoughMs)).toStrictEqual(found);
+  });
+  expect(await created.promise).toEqual({ kind: 'created' });
+});
+
+test('a lookup that waits for a lock ends at its deadline', async () => {
+  await whileLocked('access exclusive', async () => {
+    expect(await store.findByToken(stored.orderToken, 50)).toEqual({ kind: 'deadline_exceeded' });
+  });
+  expect(await store.findByToken(stored.orderToken, enoughMs)).toStrictEqual(found);
+});
+
+test('lookups over the queue limit are overloaded at once', async () => {
+  // A separate store: the other one's connections may still run statements of the test before.
+  const idle = openOrderStore({ url: server.url });
+  const outcomes = await Promise.all(
+    Array.from({ length: 3_000 }, () => idle.findByToken(stored.orderToken, enoughMs)),
+  );
+  await idle.close();
+  const overloaded = outcomes.filter(({ kind }) => kind === 'overloaded');
+  // Two batches of 16 leave before the queue is full.
+  expect(overloaded.length).toBe(3_000 - 1_024 - 2 * 16);
+  expect(outcomes.filter(({ kind }) => kind === 'found').length).toBe(1_024 + 2 * 16);
+});
+
+test('killed connections are unavailable and then replaced', async () => {
+  const kinds = new Set<string>();
+  for (let round = 0; round < 40; round += 1) {
+    const answers = Promise.all(Array.from({ length: 50 }, () => store.findByToken(stored.orderToken, enoughMs)));
+    await sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'order-gateway lookups'`;
+    for (const { kind } of await answers) kinds.add(kind);
+  }
+  expect(kinds.difference(new Set(['found', 'unavailable'])).size).toBe(0);
+  await expect.poll(() => store.findByToken(stored.orderToken, enoughMs)).toStrictEqual(found);
+  // A statement on a connection that is lost without notice ends after 5 s.
+}, 60_000);
+
+test.each([
+  ['order_id', 'orders_merchant_id_order_id_pk', "merchant_id = 1 and order_id = 'stored'"],
+  ['service order id', 'orders_merchant_id_service_order_id', 'merchant_id = 1 and service_order_id = 1'],
+  ['token', 'orders_order_token', "order_token = 'x'"],
+])('a lookup by %s uses an index', async (_, index, condition) => {
+  const plan = await sql.begin(async (session) => {
+    // A sequential scan of a small table is faster, so it is disabled.
+    await session`set local enable_seqscan = off`;
+    return session.unsafe(`explain select * from orders where ${condition}`);
+  });
+  expect(JSON.stringify(plan)).toContain(index);
+});

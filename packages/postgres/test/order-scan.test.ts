@@ -1,0 +1,55 @@
+import type { TestDatabase } from '@gateway/dev-postgres/testing';
+import type { MerchantId } from '@gateway/domain/merchant';
+import { newOrder } from '@gateway/domain/testing/sample-orders';
+import postgres from 'postgres';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { scanOrders } from '../src/order-scan.ts';
+import { openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
+import { createMigratedDatabase } from '../testing/migrated-database.ts';
+
+const [shop, neighbour] = [1, 2] as [MerchantId, MerchantId];
+
+let database: TestDatabase;
+let store: PostgresOrderStore;
+
+beforeAll(async () => {
+  database = await createMigratedDatabase();
+  const sql = postgres(database.url, { max: 1, onnotice: () => {} });
+  await sql`insert into merchants (name, client_id) values ('Shop', 'app_1'), ('Neighbour', 'app_2')`;
+  await sql.end({ timeout: 1 });
+  store = openOrderStore({ url: database.url });
+});
+
+afterAll(async () => {
+  await store?.close();
+  await database?.drop();
+});
+
+async function create(merchantId: MerchantId, orderId: string) {
+  const order = newOrder(merchantId, { order_id: orderId });
+  expect(await store.create(order, 20_000)).toEqual({ kind: 'created' });
+  return order;
+}
+
+test('returns all orders with the prefix over several pages, and no others', async () => {
+  const orderIds = Array.from({ length: 4_050 }, (_, index) => `run_%-${index}`);
+  const stored = await Promise.all(orderIds.map((orderId) => create(shop, orderId)));
+  for (const stranger of ['run_%', 'run_x-1', 'RUN_%-1', 'a run_%-1']) await create(shop, stranger);
+  await create(neighbour, 'run_%-1');
+
+  const found = await Array.fromAsync(scanOrders(database.url, { merchantId: shop, orderIdPrefix: 'run_%-' }));
+  const byId = (a: (typeof found)[number], b: (typeof found)[number]) => a.serviceOrderId - b.serviceOrderId;
+  expect(found.toSorted(byId)).toEqual(stored.toSorted(byId));
+}, 30_000);
+
+test('closes its connection when its reader stops early', async () => {
+  for await (const order of scanOrders(database.url, { merchantId: neighbour, orderIdPrefix: '' })) {
+    expect(order.merchantId).toBe(neighbour);
+    break;
+  }
+  const sql = postgres(database.url, { max: 1 });
+  const open = () => sql`select 1 from pg_stat_activity 
+    where application_name = 'order-gateway scan' and datname = current_database()`;
+  await expect.poll(async () => (await open()).length).toBe(0);
+  await sql.end({ timeout: 1 });
+});

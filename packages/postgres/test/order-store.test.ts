@@ -1,0 +1,260 @@
+import { randomBytes } from 'node:crypto';
+import { startTestServer, type TestServer } from '@gateway/dev-postgres/testing';
+import type { MerchantId } from '@gateway/domain/merchant';
+import { describeOrderStore } from '@gateway/domain/testing/order-store-contract';
+import { newOrder } from '@gateway/domain/testing/sample-orders';
+import { eq } from 'drizzle-orm';
+import { drizzle } from 'drizzle-orm/postgres-js';
+import postgres from 'postgres';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { migrateDatabase } from '../src/migrate.ts';
+import { type OrderStoreOptions, openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
+import { merchants, orders } from '../src/schema.ts';
+import { startRelay } from '../testing/relay.ts';
+
+const enoughMs = 20_000;
+
+let server: TestServer;
+let sql: postgres.Sql;
+const stores: PostgresOrderStore[] = [];
+
+beforeAll(async () => {
+  server = await startTestServer();
+  await migrateDatabase(server.url);
+  sql = postgres(server.url, { max: 2, onnotice: () => {} });
+});
+
+afterAll(async () => {
+  await Promise.all(stores.map((store) => store.close()));
+  await sql?.end({ timeout: 1 });
+  await server?.stop();
+});
+
+function openStore(options: Partial<OrderStoreOptions> = {}): PostgresOrderStore {
+  const store = openOrderStore({ url: server.url, ...options });
+  stores.push(store);
+  return store;
+}
+
+async function newMerchantId(name = 'Shop'): Promise<MerchantId> {
+  const clientId = `app_${randomBytes(12).toString('hex')}`;
+  const made = drizzle({ client: sql }).insert(merchants).values({ name, clientId });
+  const rows = await made.returning({ id: merchants.id });
+  return rows[0]?.id as MerchantId;
+}
+
+function countOrders(merchantId: MerchantId): Promise<number> {
+  return drizzle({ client: sql }).$count(orders, eq(orders.merchantId, merchantId));
+}
+
+describeOrderStore('the PostgreSQL order store', async () => {
+  const store = openOrderStore({ url: server.url });
+  const names = new Map<MerchantId, string>();
+  const named = async () => {
+    const name = `Shop ${names.size + 1} 'é' 店`;
+    const merchantId = await newMerchantId(name);
+    names.set(merchantId, name);
+    return merchantId;
+  };
+  const merchantIds = async (): Promise<[MerchantId, MerchantId]> => [await named(), await named()];
+  const nameOf = (merchantId: MerchantId) => names.get(merchantId) ?? '';
+  return { store, merchantIds, countOrders, nameOf, close: () => store.close() };
+});
+
+test('two stores that race for the same order_ids store one order each and return it to every caller', async () => {
+  const merchantId = await newMerchantId();
+  const racers = [openStore(), openStore()];
+  const orderIds = Array.from({ length: 200 }, (_, index) => `race-${(index * 7919) % 200}`);
+  const calls = racers.flatMap((store) =>
+    orderIds.map(async (orderId) => {
+      const order = newOrder(merchantId, { order_id: orderId });
+      return { orderId, order, outcome: await store.create(order, enoughMs) };
+    }),
+  );
+  const answers = await Promise.all(calls);
+  for (const orderId of orderIds) {
+    const pair = answers.filter((answer) => answer.orderId === orderId);
+    const created = pair.filter(({ outcome }) => outcome.kind === 'created');
+    const exists = pair.flatMap(({ outcome }) => (outcome.kind === 'exists' ? [outcome.order] : []));
+    expect([created.length, exists.length]).toEqual([1, 1]);
+    expect(exists[0]).toEqual(created[0]?.order);
+  }
+  expect(await countOrders(merchantId)).toBe(200);
+});
+
+test('amounts are exact decimals in the database too, so that sums are exact', async () => {
+  const merchantId = await newMerchantId();
+  const store = openStore();
+  for (const amount of [0.1, 0.2, 9_999_999_999_999.99]) {
+    await store.create(newOrder(merchantId, { order_id: `${amount}`, order_amount: amount }), enoughMs);
+  }
+  const [row] = await sql`select sum(order_amount)::text as sum from orders where merchant_id = ${merchantId}`;
+  expect(row?.sum).toBe('10000000000000.29');
+});
+
+test('a row that the database rejects fails alone', async () => {
+  const merchantId = await newMerchantId();
+  const store = openStore();
+  const unknownMerchant = 9_000_000_000 as MerchantId;
+  const outcomes = await Promise.allSettled([
+    store.create(newOrder(merchantId, { order_id: 'good-1' }), enoughMs),
+    store.create(newOrder(unknownMerchant, { order_id: 'bad' }), enoughMs),
+    store.create(newOrder(merchantId, { order_id: 'good-2' }), enoughMs),
+  ]);
+  expect(
+    outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value.kind : outcome.reason.message)),
+  ).toEqual([
+    'created',
+    'the database rejected a statement: 23503 orders_merchant_id_merchants_id_fk orders',
+    'created',
+  ]);
+});
+
+test('a service order id that exists already is an internal error and fails alone', async () => {
+  const merchantId = await newMerchantId();
+  const store = openStore();
+  const first = newOrder(merchantId, { order_id: 'first' });
+  expect((await store.create(first, enoughMs)).kind).toBe('created');
+  const outcomes = await Promise.allSettled([
+    store.create({ ...newOrder(merchantId, { order_id: 'twice' }), serviceOrderId: first.serviceOrderId }, enoughMs),
+    store.create(newOrder(merchantId, { order_id: 'good' }), enoughMs),
+  ]);
+  expect(
+    outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value.kind : outcome.reason.message)),
+  ).toEqual(['the database rejected a statement: 23505 orders_merchant_id_service_order_id orders', 'created']);
+});
+
+test('an order is created although an existing one in its batch could not be read', async () => {
+  const merchantId = await newMerchantId();
+  await sql`create role writer login password 'writer'`;
+  await sql`grant insert, select (merchant_id, order_id, service_order_id) on orders to writer`;
+  const url = Object.assign(new URL(server.url), { username: 'writer', password: 'writer' }).href;
+  const store = openStore({ url });
+  expect((await store.create(newOrder(merchantId, { order_id: 'there' }), enoughMs)).kind).toBe('created');
+  const outcomes = await Promise.allSettled([
+    store.create(newOrder(merchantId, { order_id: 'there' }), enoughMs),
+    store.create(newOrder(merchantId, { order_id: 'new' }), enoughMs),
+  ]);
+  expect(
+    outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value.kind : outcome.reason.message)),
+  ).toEqual(['the database rejected a statement: 42501', 'created']);
+});
+
+test('an order is created only by its own row, even if the database sends a response too many', async () => {
+  const merchantId = await newMerchantId();
+  let isDoubled = false;
+  const relay = await startRelay(server.url, (piece) => {
+    const changed = isDoubled ? Buffer.concat([Buffer.from('Z\0\0\0\x05I'), piece]) : piece;
+    isDoubled = false;
+    return [changed];
+  });
+  onTestFinished(() => relay.close());
+  const store = openStore({ url: relay.url, batchMax: 1 });
+  await store.create(newOrder(merchantId, { order_id: 'before' }), enoughMs);
+  isDoubled = true;
+  const unknownMerchant = 9_000_000_000 as MerchantId;
+  const [, rejected] = await Promise.all([
+    store.create(newOrder(merchantId, { order_id: 'good' }), enoughMs),
+    store.create(newOrder(unknownMerchant, { order_id: 'bad' }), enoughMs),
+  ]);
+  expect(rejected.kind).toBe('unavailable');
+});
+
+test('a database that was read-only for a while creates orders again', async () => {
+  const merchantId = await newMerchantId();
+  await sql`create role failing_over superuser login password 'writer'`;
+  const store = openStore({
+    url: Object.assign(new URL(server.url), { username: 'failing_over', password: 'writer' }).href,
+  });
+  const kindOf = async () => (await store.create(newOrder(merchantId, { order_id: 'one' }), enoughMs)).kind;
+  await sql`alter role failing_over set default_transaction_read_only = on`;
+  expect([await kindOf(), await kindOf()]).toEqual(['unavailable', 'unavailable']);
+  await sql`alter role failing_over reset default_transaction_read_only`;
+  await expect.poll(kindOf).not.toBe('unavailable');
+});
+
+test('an order over the queue limit is overloaded at once', async () => {
+  const merchantId = await newMerchantId();
+  const store = openStore({ waitingMax: 3 });
+  const kinds = await Promise.all(
+    Array.from({ length: 5 }, (_, index) =>
+      store.create(newOrder(merchantId, { order_id: `line-${index}` }), enoughMs),
+    ),
+  );
+  expect(kinds.map(({ kind }) => kind)).toEqual(['created', 'created', 'created', 'overloaded', 'overloaded']);
+  expect(await countOrders(merchantId)).toBe(3);
+});
+
+test('a call ends at its deadline while the database is busy, and the same order can be sent again', async () => {
+  const merchantId = await newMerchantId();
+  const store = openStore();
+  const order = newOrder(merchantId, { order_id: 'slow' });
+  const lockTaken = Promise.withResolvers<void>();
+  const lockFreed = Promise.withResolvers<void>();
+  const locking = sql.begin(async (session) => {
+    await session`lock table orders in exclusive mode`;
+    lockTaken.resolve();
+    await lockFreed.promise;
+  });
+  await lockTaken.promise;
+  expect(await store.create(order, 50)).toEqual({ kind: 'deadline_exceeded' });
+  lockFreed.resolve();
+  await locking;
+  const again = await store.create(newOrder(merchantId, { order_id: 'slow' }), enoughMs);
+  expect(again).toEqual({ kind: 'exists', order });
+});
+
+test.each([
+  { kills: 200, processes: 8 },
+  { kills: 50, processes: 1 },
+])(
+  'after $kills backend kills under $processes stores no acknowledged order is lost and no call hangs',
+  async ({ kills, processes }) => {
+    const merchantId = await newMerchantId();
+    const racers = Array.from({ length: processes }, () => openStore({ batchMax: 4 }));
+    const create = (orderId: string, index: number) =>
+      (racers[index % processes] ?? openStore()).create(newOrder(merchantId, { order_id: orderId }), enoughMs);
+    const acknowledged: string[] = [];
+    const unknown: string[] = [];
+    let killed = 0;
+    const killer = (async () => {
+      while (killed < kills) {
+        const victims = await sql`
+        select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'order-gateway orders'`;
+        killed += victims.length;
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    })();
+    for (let round = 0; killed < kills; round += 1) {
+      await Promise.all(
+        Array.from({ length: 25 }, async (_, index) => {
+          const orderId = `killed-${round}-${index}`;
+          const { kind } = await create(orderId, index);
+          (kind === 'created' ? acknowledged : unknown).push(orderId);
+          if (kind !== 'created') expect(kind).toBe('unavailable');
+        }),
+      );
+    }
+    await killer;
+    const rows = await drizzle({ client: sql })
+      .select({ id: orders.order_id })
+      .from(orders)
+      .where(eq(orders.merchantId, merchantId));
+    const stored = new Set(rows.map(({ id }) => id));
+    expect(acknowledged.filter((orderId) => !stored.has(orderId))).toEqual([]);
+    expect(unknown.length).toBeGreaterThan(0);
+    // What a caller does: sends the same order_id again until it gets an answer. Once may not be enough, as the last connections
+    // were killed just now.
+    const again = async (orderId: string, index: number) => {
+      for (let attempt = 0; attempt < 10; attempt += 1) {
+        const { kind } = await create(orderId, index);
+        if (kind !== 'unavailable') return kind;
+      }
+      return 'unavailable';
+    };
+    const answers = new Set(await Promise.all(unknown.map(again)));
+    expect(answers.difference(new Set(['created', 'exists']))).toEqual(new Set());
+    expect(await countOrders(merchantId)).toBe(acknowledged.length + unknown.length);
+  },
+  60_000,
+);

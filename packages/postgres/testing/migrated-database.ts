@@ -1,0 +1,7 @@
+import { createTestDatabase, type TestDatabase } from '@gateway/dev-postgres/testing';
+import { migrateDatabase } from '../src/migrate.ts';
+
+/** Creates a database with the schema on the server that the test run shares. */
+export function createMigratedDatabase(): Promise<TestDatabase> {
+  return createTestDatabase(migrateDatabase);
+}
