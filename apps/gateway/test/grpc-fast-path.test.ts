@@ -38,15 +38,18 @@ afterAll(async () => {
 
 const text = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 300 }),
-  fc.constantFrom('', ' ', 'a|b\\c', 'v1=00', '100%25 ', 'x'.repeat(2_100)),
+  fc.constantFrom('', ' ', 'a|b\\c', 'v1=00', 'x'.repeat(2_100)),
 );
+
+/** What its error response repeats, percent-encoded. */
+const inError = { orderNote: '100%25 of\nall \u{1f4da}', orderChecksum: 'v1=00' };
 
 /** Few order ids, so that replays and conflicts occur; most fields are valid, some of them anything. */
 const message = fc
   .record({
     orderId: fc.nat({ max: 240 }).map((number) => `order-${number}`),
     broken: fc.oneof(
-      { weight: 6, arbitrary: fc.constantFrom({}, {}, {}, { orderNote: 'another' }) },
+      { weight: 6, arbitrary: fc.constantFrom({}, {}, {}, {}, { orderNote: 'another' }, inError) },
       fc.record(
         {
           orderId: text,
