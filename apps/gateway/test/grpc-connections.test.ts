@@ -88,6 +88,14 @@ test('closes a connection that made a call and makes no more after its time, wha
   });
 });
 
+test('sends GOAWAY before it closes a connection, so that the client has time to go by itself', async () => {
+  await withClient({ unusedTimeoutMs: 100, goawayTimeoutMs: never }, async (client) => {
+    client.socket.write(clientPreface);
+    expect(await client.frame(isFrame(frameTypes.goAway, 0))).toBeDefined();
+    expect(client.socket.readableEnded).toBe(false);
+  });
+});
+
 test('resets a call that trickles, and closes its connection though one call was complete', async () => {
   await withClient({ streamTimeoutMs: 200, idleTimeoutMs: 300 }, async (client) => {
     client.socket.write(Buffer.concat([clientPreface, callFrames(1, 'first'), headersFrame(3, callFields, 0)]));

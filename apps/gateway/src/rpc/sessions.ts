@@ -53,9 +53,7 @@ export function watchSessions(server: Http2Server, limits: typeof http2Limits): 
     for (const [session, { streams, isUsed, idleSince }] of uses) {
       for (const [stream, beganAt] of streams) {
         if (now - beganAt < limits.streamTimeoutMs) break;
-        // A stream that was closed and is still here belongs to a client that reads nothing, so it can't be reset.
-        if (stream.closed) session.destroy();
-        else stream.close(constants.NGHTTP2_CANCEL);
+        stream.close(constants.NGHTTP2_CANCEL);
       }
       const openTimeoutMs = isUsed ? limits.idleTimeoutMs : limits.unusedTimeoutMs;
       if (now - idleSince < openTimeoutMs + (streams.size === 0 ? 0 : limits.streamTimeoutMs)) continue;
