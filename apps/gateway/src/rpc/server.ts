@@ -81,6 +81,13 @@ export function createGrpcServer(
     answerByConnect(request, response);
   };
 
+  const onRequest = (request: Http2ServerRequest, response: Http2ServerResponse) => {
+    serve(request, response).catch((error: unknown) => {
+      deps.logger.error({ err: error }, 'gRPC request failed');
+      response.stream.destroy();
+    });
+  };
+
   const server = createServer(
     {
       maxHeaderListPairs: limits.maxHeaderListPairs,
@@ -96,13 +103,10 @@ export function createGrpcServer(
         enablePush: false,
       },
     },
-    (request, response) => {
-      serve(request, response).catch((error: unknown) => {
-        deps.logger.error({ err: error }, 'gRPC request failed');
-        response.stream.destroy();
-      });
-    },
+    onRequest,
   );
+  // Node.js would answer 417 by itself, without an x-request-id.
+  server.on('checkExpectation', onRequest);
   server.maxConnections = connectionsMax;
   const sessions = watchSessions(server, limits);
   return {
