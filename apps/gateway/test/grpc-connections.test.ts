@@ -96,6 +96,16 @@ test('sends GOAWAY before it closes a connection, so that the client has time to
   });
 });
 
+test('leaves a connection open for a call that began before its time was over', async () => {
+  await withClient({ unusedTimeoutMs: 100 }, async (client) => {
+    const frames = callFrames(1, 'late');
+    client.socket.write(Buffer.concat([clientPreface, frames.subarray(0, -1)]));
+    await sleep(300);
+    client.socket.write(frames.subarray(-1));
+    expect(await client.frame(isFrame(frameTypes.data, 1))).toBeDefined();
+  });
+});
+
 test('resets a call that trickles, and closes its connection though one call was complete', async () => {
   await withClient({ streamTimeoutMs: 200, idleTimeoutMs: 300 }, async (client) => {
     client.socket.write(Buffer.concat([clientPreface, callFrames(1, 'first'), headersFrame(3, callFields, 0)]));
