@@ -145,6 +145,24 @@ test(
   testTimeoutMs,
 );
 
+test('authenticates a call once, also where Connect answers it', async () => {
+  let authenticated = 0;
+  const server = await runGrpcServer({
+    async authenticate() {
+      authenticated += 1;
+      return { ok: true, value: { id: 7 as MerchantId, name: 'Shop', checksumMode: 'versioned' } };
+    },
+  });
+  const session = openSession(server.port);
+  try {
+    await sendCall(session, { headers: callHeaders, chunks: [Buffer.alloc(3)], ends: true });
+    expect(authenticated).toBe(1);
+  } finally {
+    session.close();
+    await server.close();
+  }
+});
+
 test(
   'logs a call to Connect that has no time at all, once and as that',
   async () => {

@@ -34,8 +34,6 @@ export function watchSessions(server: Http2Server, limits: typeof http2Limits): 
     session.once('close', () => uses.delete(session));
     session.on('stream', (stream) => {
       use.streams.set(stream, performance.now());
-      // An error of a stream ends that stream; without a listener it would end the process.
-      stream.on('error', () => {});
       stream.once('close', () => use.streams.delete(stream));
       stream.once('end', () => {
         // A reset ends the stream too.
@@ -45,9 +43,6 @@ export function watchSessions(server: Http2Server, limits: typeof http2Limits): 
       });
     });
   });
-  // Without a listener an error of a session would end the process; the session closes by itself.
-  server.on('sessionError', () => {});
-
   const sweep = setInterval(() => {
     const now = performance.now();
     for (const [session, { streams, isUsed, idleSince }] of uses) {
