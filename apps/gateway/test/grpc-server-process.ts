@@ -36,3 +36,5 @@ process.on('message', (message) => {
   process.send?.({ rssMax, errors } satisfies ServerReport);
   rssMax = 0;
 });
+// Nobody else would end it where the test run is killed.
+process.once('disconnect', () => process.exit());
