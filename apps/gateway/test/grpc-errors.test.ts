@@ -81,6 +81,8 @@ test('every response has an x-request-id, and is logged with it', async () => {
     expected.push('7'.repeat(16), 'shop-1');
     await expect.poll(() => server.calls.map(({ request_id }) => request_id)).toEqual(expected);
   }
+  const logged = new Set(server.calls.map(({ code }) => code));
+  expect(logged).toEqual(new Set(['not_found', 'unsupported_media_type', 'method_not_allowed']));
   session.close();
   await server.close();
 });

@@ -43,8 +43,9 @@ export function createGrpcServer(
     routes: routesOf(services),
     contextValues: (request) => createContextValues().set(rpcCallKey, rpcCalls.get(request)),
     // gRPC clients make UNIMPLEMENTED of a bare 404 too, with words about HTTP that help nobody.
-    fallback: ({ headers }, response) => {
-      const mediaType = headers['content-type'] ?? '';
+    fallback: (request, response) => {
+      rpcCalls.get(request)?.call.fail({ kind: 'not_found' });
+      const mediaType = request.headers['content-type'] ?? '';
       const status = setTrailerStatus(new Headers(), new ConnectError('no such method', Code.Unimplemented));
       if (isGrpc(mediaType)) response.writeHead(200, { 'content-type': mediaType, ...Object.fromEntries(status) });
       else response.writeHead(404);
