@@ -9,7 +9,7 @@ import postgres from 'postgres';
 import { afterEach, expect, test } from 'vitest';
 import { credentialHeaders, orderMessage, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
 
-// The refusals that a healthy gateway does not show: each is provoked on real parts and asked for at every protocol. The others
+// The errors that a healthy gateway does not show: each is provoked on real parts and asked for at every protocol. The others
 // are shown by the fixtures.
 
 let gateway: RunningGateway | undefined;
@@ -25,13 +25,13 @@ function newOrderId(): string {
   return `failure-${orders}`;
 }
 
-interface Refusal {
+interface ErrorFacts {
   readonly protocol: string;
   readonly code: string | undefined;
   readonly retryAfterSeconds: number | undefined;
 }
 
-async function refusalInJson(running: RunningGateway): Promise<Refusal> {
+async function errorInJson(running: RunningGateway): Promise<ErrorFacts> {
   const response = await postOrder(running, validOrderInput({ order_id: newOrderId() }));
   const { code, status } = (await response.json()) as { code?: string; status?: number };
   expect(status).toBe(response.status);
@@ -43,7 +43,7 @@ async function refusalInJson(running: RunningGateway): Promise<Refusal> {
   };
 }
 
-async function refusalOver(protocol: string, transport: Transport, running: RunningGateway): Promise<Refusal> {
+async function errorOver(protocol: string, transport: Transport, running: RunningGateway): Promise<ErrorFacts> {
   const call = createClient(OrderService, transport).createOrder(orderMessage(newOrderId()), {
     headers: credentialHeaders(running.credentials),
   });
@@ -60,16 +60,16 @@ async function refusalOver(protocol: string, transport: Transport, running: Runn
 }
 
 /** One order at every protocol, at the same time: what each of them answers. */
-async function refusalsAtEveryDoor(running: RunningGateway): Promise<Refusal[]> {
+async function errorsInEveryProtocol(running: RunningGateway): Promise<ErrorFacts[]> {
   return Promise.all([
-    refusalInJson(running),
-    refusalOver('connect', createConnectTransport({ baseUrl: running.url, httpVersion: '1.1' }), running),
-    refusalOver('grpc-web', createGrpcWebTransport({ baseUrl: running.url, httpVersion: '1.1' }), running),
-    refusalOver('grpc', createGrpcTransport({ baseUrl: running.grpcUrl }), running),
+    errorInJson(running),
+    errorOver('connect', createConnectTransport({ baseUrl: running.url, httpVersion: '1.1' }), running),
+    errorOver('grpc-web', createGrpcWebTransport({ baseUrl: running.url, httpVersion: '1.1' }), running),
+    errorOver('grpc', createGrpcTransport({ baseUrl: running.grpcUrl }), running),
   ]);
 }
 
-function everywhere(code: string, httpStatus: number, grpcStatus: number, retryAfterSeconds?: number): Refusal[] {
+function everywhere(code: string, httpStatus: number, grpcStatus: number, retryAfterSeconds?: number): ErrorFacts[] {
   const protocols = [`json ${httpStatus}`, `connect ${grpcStatus}`, `grpc-web ${grpcStatus}`, `grpc ${grpcStatus}`];
   return protocols.map((protocol) => ({ protocol, code, retryAfterSeconds }));
 }
@@ -78,7 +78,7 @@ test('a merchant over its share is rate limited at every protocol, with the time
   gateway = await runGateway({ rateLimit: 1 });
   const { calls } = gateway;
   await (await postOrder(gateway)).text();
-  expect(await refusalsAtEveryDoor(gateway)).toEqual(everywhere('rate_limited', 429, 8, 1));
+  expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('rate_limited', 429, 8, 1));
   const limited = () => calls.filter(({ code }) => code === 'rate_limited');
   await expect
     .poll(() =>
@@ -92,17 +92,17 @@ test('a merchant over its share is rate limited at every protocol, with the time
   expect(new Set(limited().map(({ merchant_id }) => merchant_id))).toEqual(new Set([created?.merchant_id]));
 }, 60_000);
 
-test('a full waiting line answers overloaded at every protocol, with the time to wait', async () => {
+test('a full queue: overloaded in every protocol, with Retry-After', async () => {
   gateway = await runGateway({ ordersWaitingMax: 0 });
-  expect(await refusalsAtEveryDoor(gateway)).toEqual(everywhere('overloaded', 503, 14, 1));
+  expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('overloaded', 503, 14, 1));
 }, 60_000);
 
-test('a table that is gone answers internal at every protocol, tells no cause, and is loud in the log', async () => {
+test('a missing table: internal in every protocol without a cause, and an error in the log', async () => {
   gateway = await runGateway();
   const sql = postgres(gateway.databaseUrl, { max: 1, onnotice: () => {} });
   await sql`alter table orders rename to orders_gone`;
   await sql.end({ timeout: 1 });
-  expect(await refusalsAtEveryDoor(gateway)).toEqual(everywhere('internal', 500, 13));
+  expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('internal', 500, 13));
   const body = await (await postOrder(gateway)).text();
   expect(body).not.toMatch(/relation|orders_gone|insert|42P01|at .*\.ts/i);
   expect(gateway.errors.map(({ err }) => Object(err).message)).toEqual(
@@ -110,25 +110,25 @@ test('a table that is gone answers internal at every protocol, tells no cause, a
   );
 }, 60_000);
 
-test('ids that can not be reserved for a fault of ours answer internal at every protocol, and are loud in the log', async () => {
+test('order ids that cannot be reserved: internal in every protocol, and an error in the log', async () => {
   gateway = await runGateway();
   const sql = postgres(gateway.databaseUrl, { max: 1, onnotice: () => {} });
   await sql`alter sequence service_order_id_blocks rename to blocks_gone`;
   await sql.end({ timeout: 1 });
-  expect(await refusalsAtEveryDoor(gateway)).toEqual(everywhere('internal', 500, 13));
+  expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('internal', 500, 13));
   expect(gateway.errors.map(({ err }) => Object(err).message)).toEqual(
     Array(4).fill(expect.stringMatching(/: 42P01$/)),
   );
 }, 60_000);
 
-test('a database that is away answers unavailable at every protocol, before and after the credentials are forgotten', async () => {
+test('a stopped database: unavailable in every protocol, before and after the cached credentials expire', async () => {
   const server = await startTestServer();
   gateway = await runGateway({ server });
   await (await postOrder(gateway)).text();
   await server.stop();
-  expect(await refusalsAtEveryDoor(gateway)).toEqual(everywhere('unavailable', 503, 14));
+  expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('unavailable', 503, 14));
   await sleep(1_000);
-  expect(await refusalsAtEveryDoor(gateway)).toEqual(everywhere('unavailable', 503, 14));
+  expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('unavailable', 503, 14));
   expect((await fetch(`${gateway.url}/health/ready`)).status).toBe(503);
   expect((await fetch(`${gateway.url}/health/live`)).status).toBe(200);
   // The cause stands in the log once, and each call that was answered 5xx at error level.
@@ -137,7 +137,7 @@ test('a database that is away answers unavailable at every protocol, before and 
   expect(new Set(unavailable.map(({ level }) => level))).toEqual(new Set([50]));
 }, 60_000);
 
-test('an order that waits too long for a busy database answers deadline_exceeded, and its statement is given up', async () => {
+test('an order that waits too long for a busy database: deadline_exceeded, and its statement is cancelled', async () => {
   gateway = await runGateway();
   const running = gateway;
   await (await postOrder(running)).text();
@@ -154,10 +154,10 @@ test('an order that waits too long for a busy database answers deadline_exceeded
   // waits.
   const first = [];
   for (let group = 0; group < 2; group += 1) {
-    first.push(refusalInJson(running));
+    first.push(errorInJson(running));
     await sleep(100);
   }
-  expect(await refusalsAtEveryDoor(running)).toEqual(everywhere('deadline_exceeded', 504, 4));
+  expect(await errorsInEveryProtocol(running)).toEqual(everywhere('deadline_exceeded', 504, 4));
   expect((await Promise.all(first)).map(({ code }) => code)).toEqual(['unavailable', 'unavailable']);
   unlocked.resolve();
   await lock;

@@ -66,7 +66,7 @@ function grpcJsCall(
 }
 
 describe('POST /order', () => {
-  test('answers 201 with exactly the six fields of the interface', async () => {
+  test('responds 201 with exactly the six fields of the interface', async () => {
     const response = await postOrder(gateway, validOrderInput({ order_id: 'six-fields' }));
     expect(response.status).toBe(201);
     expect(response.headers.get('idempotent-replayed')).toBeNull();
@@ -87,7 +87,7 @@ describe('POST /order', () => {
     expect(answer.payment_link).toBe(`${gateway.baseUrl}/payment/${answer.order_token}`);
   });
 
-  test('answers the same order again with 200 and the same bytes, and another order with 409', async () => {
+  test('responds 200 with the same bytes to the same order, and 409 to another order', async () => {
     const first = await postOrder(gateway, validOrderInput({ order_id: 'again' }));
     const second = await postOrder(gateway, validOrderInput({ order_id: 'again' }));
     expect([second.status, second.headers.get('idempotent-replayed')]).toEqual([200, 'true']);
@@ -101,7 +101,7 @@ describe('POST /order', () => {
     expect(await conflict.json()).toMatchObject({ code: 'order_id_conflict', fields: ['order_amount', 'order_note'] });
   });
 
-  test('makes one row of 50 concurrent identical requests and gives all of them the same answer', async () => {
+  test('50 concurrent identical requests create one row and get the same response', async () => {
     const order = validOrderInput({ order_id: 'fifty' });
     const responses = await Promise.all(Array.from({ length: 50 }, () => postOrder(gateway, order)));
     expect(responses.filter(({ status }) => status === 201).length).toBe(1);
@@ -139,11 +139,11 @@ describe('POST /order', () => {
   });
 });
 
-describe('every door', () => {
+describe('every protocol', () => {
   test('gives the same order to whoever sends it, whatever the protocol and the client', async () => {
     const headers = credentialHeaders(gateway.credentials);
     const { url: http, grpcUrl: grpc } = gateway;
-    const created = await answerOf(await postOrder(gateway, validOrderInput({ order_id: 'every-door' })));
+    const created = await answerOf(await postOrder(gateway, validOrderInput({ order_id: 'every-protocol' })));
     const transports = [
       createConnectTransport({ baseUrl: http, httpVersion: '1.1', useBinaryFormat: true }),
       createConnectTransport({ baseUrl: http, httpVersion: '1.1', useBinaryFormat: false }),
@@ -152,7 +152,7 @@ describe('every door', () => {
     ];
     for (const transport of transports) {
       let replayed: string | null = null;
-      const answer = await client(transport).createOrder(orderMessage('every-door'), {
+      const answer = await client(transport).createOrder(orderMessage('every-protocol'), {
         headers,
         onHeader: (received) => {
           replayed = received.get('idempotent-replayed');
@@ -161,13 +161,13 @@ describe('every door', () => {
       expect(answer).toMatchObject({
         serviceOrderId: BigInt(created.service_order_id),
         createdAt: created.created_at,
-        orderId: 'every-door',
+        orderId: 'every-protocol',
         orderToken: created.order_token,
         paymentLink: created.payment_link,
       });
       expect(replayed).toBe('true');
     }
-    const stock = await grpcJsCall(validOrderInput({ order_id: 'every-door' }));
+    const stock = await grpcJsCall(validOrderInput({ order_id: 'every-protocol' }));
     expect(stock.answer).toEqual({ ...created, service_order_id: String(created.service_order_id) });
     expect(stock.replayed).toEqual(['true']);
   });
@@ -198,35 +198,35 @@ describe('every door', () => {
     expect(JSON.parse(stdout)).toEqual({ ...created, service_order_id: String(created.service_order_id) });
   });
 
-  test('refuses with the machine code and one violation a field in details that a stock client decodes', async () => {
+  test('rejects with the machine code and one violation a field in details that a stock client decodes', async () => {
     const transport = createGrpcTransport({ baseUrl: gateway.grpcUrl });
-    const refused = await client(transport)
+    const rejected = await client(transport)
       .createOrder(
-        { ...orderMessage('refused'), orderAmount: 10.001, customerPhone: '12' },
+        { ...orderMessage('rejected'), orderAmount: 10.001, customerPhone: '12' },
         { headers: credentialHeaders(gateway.credentials) },
       )
       .catch((error: unknown) => ConnectError.from(error));
-    if (!(refused instanceof ConnectError)) throw new Error('the order was taken');
-    expect(refused.code).toBe(Code.InvalidArgument);
-    expect(refused.findDetails(ErrorInfoSchema)).toMatchObject([{ reason: 'invalid_order', domain: 'order-gateway' }]);
-    const violations = refused.findDetails(BadRequestSchema).flatMap(({ fieldViolations }) => fieldViolations);
+    if (!(rejected instanceof ConnectError)) throw new Error('the order was taken');
+    expect(rejected.code).toBe(Code.InvalidArgument);
+    expect(rejected.findDetails(ErrorInfoSchema)).toMatchObject([{ reason: 'invalid_order', domain: 'order-gateway' }]);
+    const violations = rejected.findDetails(BadRequestSchema).flatMap(({ fieldViolations }) => fieldViolations);
     expect(violations.map(({ field, reason }) => [field, reason])).toEqual([
       ['order_amount', 'too_precise'],
       ['customer_phone', 'too_short'],
     ]);
   });
 
-  test('tells a stock client a refusal in its own words', async () => {
+  test('a stock client gets an early error with its message', async () => {
     const order = validOrderInput({ order_id: 'in-words' });
     await grpcJsCall(order);
-    const refusal = grpcJsCall({ ...order, order_note: 'another' });
-    await expect(refusal).rejects.toMatchObject({
+    const rejected = grpcJsCall({ ...order, order_note: 'another' });
+    await expect(rejected).rejects.toMatchObject({
       code: status.ALREADY_EXISTS,
       details: 'You have another order with this order_id. It differs in: order_note',
     });
   });
 
-  test('answers missing, unknown and wrong credentials alike', async () => {
+  test('gives missing, unknown and wrong credentials the same response', async () => {
     const unknown = { ...gateway.credentials, clientId: 'app_000000000000000000000000' };
     const wrong = { ...gateway.credentials, clientSecret: `sk_${'0'.repeat(43)}` };
     const cases = [{}, credentialHeaders(unknown), credentialHeaders(wrong)];
@@ -245,15 +245,15 @@ describe('every door', () => {
     expect(answers[2]).toEqual(answers[0]);
     const transport = createGrpcTransport({ baseUrl: gateway.grpcUrl });
     for (const headers of cases) {
-      const refused = await client(transport)
+      const rejected = await client(transport)
         .createOrder({}, { headers })
         .catch((error: unknown) => ConnectError.from(error));
-      expect(refused).toMatchObject({ code: status.UNAUTHENTICATED });
+      expect(rejected).toMatchObject({ code: status.UNAUTHENTICATED });
     }
   });
 });
 
-test('a base URL with a path keeps it in links, and the routes are mounted under it', async () => {
+test('a base URL with a path: links contain it, and routes are mounted under it', async () => {
   const mounted = await runGateway({ baseUrl: 'https://pay.example.com/gateway/' });
   try {
     const created = await postOrder(mounted);

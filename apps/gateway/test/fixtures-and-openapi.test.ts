@@ -35,7 +35,7 @@ function validator(...pointer: string[]): ValidateFunction {
   return ajv.compile({ $ref: `openapi#/${places.join('/')}` });
 }
 
-/** What the document says about an answer of `POST /order`; of anything else, that a refusal is a problem. */
+/** What the document says about an answer of `POST /order`; of anything else, that a rejected is a problem. */
 function answerValidator(call: FixtureCall, status: number, mediaType: string): ValidateFunction {
   if (call.method !== 'POST' || (call.path ?? '/order') !== '/order')
     return validator('components', 'schemas', 'Problem');
@@ -60,7 +60,7 @@ function jsonOf(bytes: Uint8Array | undefined): unknown {
   }
 }
 
-describe('every fixture at the JSON door', () => {
+describe('every fixture over JSON', () => {
   const said = fixtures.filter(({ calls }) =>
     calls.some(({ protocols, via }) => protocols.includes('json') && via === undefined),
   );
@@ -83,7 +83,7 @@ describe('every fixture at the JSON door', () => {
         expect(conforms(answer.body), ajv.errorsText(conforms.errors)).toBe(true);
         if (answer.status < 300) expect(isOrder(sent), ajv.errorsText(isOrder.errors)).toBe(true);
         if (call.expect.outcome === 'invalid_order' && sent !== undefined && !isBeyondSchema(call, sent)) {
-          expect(isOrder(sent), `the schema takes what is refused: ${JSON.stringify(sent)}`).toBe(false);
+          expect(isOrder(sent), `the schema takes what is rejected: ${JSON.stringify(sent)}`).toBe(false);
         }
       }
     } finally {

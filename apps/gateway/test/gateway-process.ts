@@ -43,7 +43,7 @@ export async function endProcesses(): Promise<void> {
 }
 
 /** Has {@link endProcesses} end a process. */
-export function keepTrackOf(child: ChildProcess): void {
+export function endLater(child: ChildProcess): void {
   children.push(child);
 }
 

@@ -26,7 +26,7 @@ async function createOrder(orderId: string, overrides: Record<string, unknown> =
 }
 
 describe('GET /order/{order_id}', () => {
-  test('answers 200 with exactly what the creation answered', async () => {
+  test('responds 200 with exactly the response of the creation', async () => {
     const created = await postOrder(gateway, validOrderInput({ order_id: 'look-up' }));
     const found = await getOrder('look-up');
     expect(found.status).toBe(200);
@@ -64,7 +64,7 @@ describe('GET /order/{order_id}', () => {
     expect(await answerOf(await getOrder('2026/11/0001'))).toEqual(created);
   });
 
-  test("answers another merchant's order as one that does not exist", async () => {
+  test("another merchant's order is not found", async () => {
     await createOrder('mine');
     const answers = await Promise.all(
       ['mine', 'never-sent'].map(async (orderId) => {
@@ -94,22 +94,22 @@ describe('GET /order/{order_id}', () => {
     }
   });
 
-  test('no cache keeps an answer, so that what is not there yet is found later, and by its own merchant alone', async () => {
-    await createOrder('kept-nowhere');
+  test('responses are not cached, so that an order is found once it exists, by its own merchant only', async () => {
+    await createOrder('cached-nowhere');
     for (const [path, headers, status] of [
-      ['kept-nowhere', own(), 200],
+      ['cached-nowhere', own(), 200],
       ['not-yet', own(), 404],
-      ['kept-nowhere', other, 404],
-      ['kept-nowhere', {}, 401],
+      ['cached-nowhere', other, 404],
+      ['cached-nowhere', {}, 401],
     ] as const) {
       for (const method of ['GET', 'HEAD']) {
-        const { status: answered, headers: told } = await fetch(`${gateway.url}/order/${path}`, { method, headers });
-        expect([answered, told.get('cache-control')]).toEqual([status, 'no-store']);
+        const { status: answered, headers: sent } = await fetch(`${gateway.url}/order/${path}`, { method, headers });
+        expect([answered, sent.get('cache-control')]).toEqual([status, 'no-store']);
       }
     }
   });
 
-  test('answers HEAD without a body, and other methods with 405', async () => {
+  test('responds to HEAD without a body, and to other methods with 405', async () => {
     await createOrder('methods');
     const head = await fetch(`${gateway.url}/order/methods`, { method: 'HEAD', headers: own() });
     expect([head.status, await head.text()]).toEqual([200, '']);
@@ -139,7 +139,7 @@ function clients() {
   }));
 }
 
-async function refusalOf(call: Promise<unknown>) {
+async function errorOf(call: Promise<unknown>) {
   const error = ConnectError.from(
     await call.then(
       () => new Error('it was answered'),
@@ -173,11 +173,11 @@ describe('GetOrder', () => {
     }
   });
 
-  test("answers NOT_FOUND for what is not there and for what is another merchant's", async () => {
+  test("responds NOT_FOUND to a missing order and to another merchant's", async () => {
     const created = await createOrder('rpc-mine');
     for (const { name, client } of clients()) {
       const ask = (order: Parameters<typeof client.getOrder>[0]['order'], headers = own()) =>
-        refusalOf(client.getOrder({ ...(order === undefined ? {} : { order }) }, { headers }));
+        errorOf(client.getOrder({ ...(order === undefined ? {} : { order }) }, { headers }));
       expect(await ask({ case: 'orderId', value: 'rpc-mine' }, other), name).toEqual(notFound);
       const mine = { case: 'serviceOrderId', value: BigInt(created.service_order_id) } as const;
       expect(await ask(mine, other), name).toEqual(notFound);
@@ -189,27 +189,27 @@ describe('GetOrder', () => {
     expect(gateway.errors).toEqual([]);
   });
 
-  test('a caller that would wait for years is noted with the answer that it got', async () => {
+  test('a timeout of years: the call is logged with the response that the client got', async () => {
     // Each protocol reads its own.
     const headers = { ...own(), 'connect-timeout-ms': '9999999999', 'grpc-timeout': '99999999H' };
     const callsBefore = gateway.calls.length;
     const calls = clients().flatMap(({ client }) =>
       Array.from({ length: 20 }, () =>
-        refusalOf(client.getOrder({ order: { case: 'orderId', value: 'not-there' } }, { headers })),
+        errorOf(client.getOrder({ order: { case: 'orderId', value: 'not-there' } }, { headers })),
       ),
     );
-    for (const refusal of await Promise.all(calls)) expect(refusal).toEqual(notFound);
+    for (const rejected of await Promise.all(calls)) expect(rejected).toEqual(notFound);
     await expect.poll(() => gateway.calls.length).toBe(callsBefore + calls.length);
     expect(gateway.calls.slice(callsBefore).filter(({ code }) => code !== 'not_found')).toEqual([]);
   });
 
-  test('refuses a request that names no order, and one without credentials', async () => {
+  test('rejects a request that names no order, and one without credentials', async () => {
     for (const { name, client } of clients()) {
-      expect(await refusalOf(client.getOrder({}, { headers: own() })), name).toEqual({
+      expect(await errorOf(client.getOrder({}, { headers: own() })), name).toEqual({
         code: Code.InvalidArgument,
         reason: 'invalid_order',
       });
-      const unnamed = await refusalOf(client.getOrder({ order: { case: 'orderId', value: 'x' } }));
+      const unnamed = await errorOf(client.getOrder({ order: { case: 'orderId', value: 'x' } }));
       expect(unnamed, name).toEqual({ code: Code.Unauthenticated, reason: 'unauthenticated' });
     }
   });
@@ -220,7 +220,7 @@ describe('GetOrder', () => {
     '{"order_id":"a","order_id":"b"}',
     '{"order_id":"a","service_order_id":"1"}',
     '[]',
-  ])('refuses the JSON %j as malformed', async (body) => {
+  ])('rejects the JSON %j as malformed', async (body) => {
     const response = await fetch(`${gateway.url}/gateway.v1.OrderService/GetOrder`, {
       method: 'POST',
       headers: { ...own(), 'content-type': 'application/json' },
@@ -263,14 +263,14 @@ describe('ResolvePaymentLink', () => {
     }
   });
 
-  test("answers another merchant's link as one that does not exist", async () => {
+  test("another merchant's link is not found", async () => {
     const { order_token: orderToken } = await createOrder('not-yours');
     for (const { name, client } of clients()) {
       for (const text of [orderToken, 'A'.repeat(32), '', 'A'.repeat(31), '\u0000'.repeat(32)]) {
-        const refusal = await refusalOf(client.resolvePaymentLink({ orderToken: text }, { headers: other }));
-        expect(refusal, `${name} ${text}`).toEqual(notFound);
+        const rejected = await errorOf(client.resolvePaymentLink({ orderToken: text }, { headers: other }));
+        expect(rejected, `${name} ${text}`).toEqual(notFound);
       }
-      expect(await refusalOf(client.resolvePaymentLink({ orderToken })), name).toMatchObject({
+      expect(await errorOf(client.resolvePaymentLink({ orderToken })), name).toMatchObject({
         reason: 'unauthenticated',
       });
     }

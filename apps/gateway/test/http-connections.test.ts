@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway?.close());
 
-test('answers that are given while the gateway closes say that the connection ends', async () => {
+test('responses while the gateway closes have connection: close', async () => {
   const closing = await runGateway();
   const body = JSON.stringify(validOrderInput({ order_id: 'closing' }));
   const length = `content-length: ${body.length}`;
@@ -44,7 +44,7 @@ test('answers that are given while the gateway closes say that the connection en
   await closed;
 });
 
-test.concurrent('requests that are sent ahead are answered, and a caller that sends thousands ahead is cut off', async () => {
+test.concurrent('pipelined requests get responses, and a client that pipelines thousands is disconnected', async () => {
   const ask = 'GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n';
   const last = ask.replace('\r\n\r\n', '\r\nconnection: close\r\n\r\n');
   expect(statusesOf(await exchange(gateway, ask.repeat(99) + last))).toEqual(Array(100).fill('200'));
@@ -54,7 +54,7 @@ test.concurrent('requests that are sent ahead are answered, and a caller that se
   expect(statusesOf(received).length).toBeLessThan(4_000);
 });
 
-test.concurrent('a caller that asks and asks and takes no answer is cut off', async () => {
+test.concurrent('a client that sends requests and reads no response is disconnected', async () => {
   const socket = connect(gateway.httpPort, '127.0.0.1');
   socket.on('error', () => {});
   const cutOff = new Promise<void>((resolve) => socket.once('close', () => resolve()));

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => gateway?.close());
 
 test.each([
-  ['a request line that is none', 'GARBAGE\r\n\r\n', 400, 'malformed_json'],
+  ['an invalid request line', 'GARBAGE\r\n\r\n', 400, 'malformed_json'],
   ['an unknown method', 'FLY /order HTTP/1.1\r\nhost: x\r\n\r\n', 400, 'malformed_json'],
   ['a TLS hello', Buffer.from('16030100c8010000c40303', 'hex'), 400, 'malformed_json'],
   ['an HTTP/2 preface', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400, 'malformed_json'],
@@ -34,7 +34,7 @@ test.each([
     'malformed_json',
   ],
   ['a header with a NUL', 'GET /order HTTP/1.1\r\nhost: x\r\nx: a\u0000b\r\n\r\n', 400, 'malformed_json'],
-])('%s is refused with a problem document before there is a request', async (_, text, status, code) => {
+])('%s is rejected with a problem document before there is a request', async (_, text, status, code) => {
   const answer = await exchange(gateway, text);
   expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
   expect(answer.toLowerCase()).toContain('content-type: application/problem+json');
@@ -56,7 +56,7 @@ test.each([
   ['a query after a known path', 'PUT', '/order?x=1', 405, 'method_not_allowed', 'POST'],
   ['POST to health', 'POST', '/health/live', 405, 'method_not_allowed', 'GET, HEAD'],
   ['GET where a method of the service is', 'GET', createOrderPath, 405, 'method_not_allowed', 'POST'],
-])('%s is refused with a problem document', async (_, method, path, status, code, allow) => {
+])('%s is rejected with a problem document', async (_, method, path, status, code, allow) => {
   const response = await fetch(`${gateway.url}${path}`, { method });
   expect([response.status, response.headers.get('allow')]).toEqual([status, allow]);
   expect(response.headers.get('content-type')).toContain('application/problem+json');
@@ -73,7 +73,7 @@ test.each([
   ['PUT', createOrderPath, 405, 'POST'],
   ['QUERY', createOrderPath, 405, 'POST'],
   ['POST', '/order/x', 405, 'GET, HEAD'],
-])('%s %s is refused in the same way whatever its body and media type are', async (method, path, status, allow) => {
+])('%s %s is rejected in the same way whatever its body and media type are', async (method, path, status, allow) => {
   for (const type of ['application/json', 'application/json; charset=utf-16', 'text/plain', 'no type', undefined]) {
     for (const body of [undefined, '{', '{"__proto__":1}', 'x'.repeat(70_000)]) {
       const headers = type === undefined ? {} : { 'content-type': type };
@@ -85,7 +85,7 @@ test.each([
   expect(gateway.errors).toEqual([]);
 });
 
-test('QUERY without a media type is no fault where a method of the service is', async () => {
+test('QUERY without a media type on an RPC path is no internal error', async () => {
   expect(
     await exchange(gateway, `QUERY ${createOrderPath} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`),
   ).not.toMatch(/^HTTP\/1\.1 5/);
@@ -97,7 +97,7 @@ test.each([
   ['without the brackets of IPv6', '1.1', 'host: ::1:8080\r\n'],
   ['that is empty', '1.1', 'host:\r\n'],
   ['that HTTP/1.0 does not ask for', '1.0', ''],
-])('a Host %s makes no other answer, at the JSON door and over Connect', async (_, version, host) => {
+])('a Host %s does not change the response, in JSON and Connect', async (_, version, host) => {
   for (const path of ['/order', createOrderPath]) {
     const head = postHead(gateway, path, 'content-length: 2', 'connection: close');
     const request = head.replace('HTTP/1.1', `HTTP/${version}`).replace('host: x\r\n', host);
@@ -115,7 +115,7 @@ test.each([
   ['application/json; charset=latin1'],
   ['multipart/form-data; boundary=x'],
   [''],
-])('the media type "%s" is refused', async (type) => {
+])('the media type "%s" is rejected', async (type) => {
   const response = await postOrder(gateway, '{}', { 'content-type': type });
   expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([
     415,
@@ -130,22 +130,22 @@ test.each([
   'application/json; charset="utf-8"',
   'application/json; charset=utf8',
   'application/json; odata=verbose; charset=utf-8',
-])('the media type %s is taken', async (type) => {
+])('the media type %s is accepted', async (type) => {
   expect((await postOrder(gateway, '{}', { 'content-type': type })).status).toBe(400);
 });
 
-test('a body that is told to be as it is, in any case, is taken', async () => {
+test('content-encoding: identity is accepted in any case', async () => {
   for (const coding of ['identity', 'Identity', 'IDENTITY']) {
     expect((await postOrder(gateway, '{}', { 'content-encoding': coding })).status).toBe(400);
   }
 });
 
-test('a compressed body is refused', async () => {
+test('a compressed body is rejected', async () => {
   const response = await postOrder(gateway, '{}', { 'content-encoding': 'gzip' });
   expect(response.status).toBe(415);
 });
 
-test('a body of 64 KiB is read, and one byte more is refused, with and without a length', async () => {
+test('a body of 64 KiB is read, and one byte more is rejected, with and without a content-length', async () => {
   const padded = (size: number) => `{"unknown":"${'x'.repeat(size - 14)}"}`;
   expect((await postOrder(gateway, padded(65_536))).status).toBe(400);
   expect((await postOrder(gateway, padded(65_537))).status).toBe(413);
@@ -155,7 +155,7 @@ test('a body of 64 KiB is read, and one byte more is refused, with and without a
   expect(await exchange(gateway, chunked(65_537))).toMatch(/^HTTP\/1\.1 413 /);
 });
 
-test('messages that are sent byte by byte get a response, and do not keep other requests from theirs', async () => {
+test('messages that are sent byte by byte get a response, and do not block other requests', async () => {
   const head = postHead(gateway, createOrderPath, 'transfer-encoding: chunked', 'connection: close').replace(
     'application/json',
     'application/grpc-web+proto',
@@ -176,7 +176,7 @@ test.each([
     '5\r\n\u0000\u0000\u0001\u0000\u0000\r\n',
   ],
   ['in Connect', 'application/proto', `content-length: ${messageBytesMax}`, ''],
-])('a message %s that is only announced takes no room', async (_, mediaType, length, head) => {
+])('a message %s that is only announced takes no memory', async (_, mediaType, length, head) => {
   const text = postHead(gateway, createOrderPath, length, 'expect: 100-continue') + head;
   const bytes = Buffer.from(text.replace('application/json', mediaType), 'latin1');
   expect((await postOrder(gateway, '{}')).status).toBe(400);
@@ -194,7 +194,7 @@ test.each([
   }
 });
 
-test('a Connect message whose length is over the limit is refused before it comes', async () => {
+test('a Connect message whose length is over the limit is rejected before its body arrives', async () => {
   const length = `content-length: ${messageBytesMax + 1}`;
   const socket = connect(gateway.httpPort, '127.0.0.1');
   socket.write(postHead(gateway, createOrderPath, length).replace('application/json', 'application/proto'));
@@ -240,14 +240,17 @@ test.each([
     ['201', '400'],
   ],
   ['no request at all', () => '', 'GARBAGE\r\n\r\n', ['400']],
-])('what is no request does not overtake the answer to %s before it', async (_, before, unreadable, statuses) => {
-  for (const end of ['', 'MORE\r\n'.repeat(1_000)]) {
-    const received = await exchange(gateway, before() + unreadable + end);
-    expect(statusesOf(received).map((status) => status.replace('200', '201'))).toEqual(statuses);
-  }
-});
+])(
+  'bytes that are no request do not overtake the response to %s before them',
+  async (_, before, unreadable, statuses) => {
+    for (const end of ['', 'MORE\r\n'.repeat(1_000)]) {
+      const received = await exchange(gateway, before() + unreadable + end);
+      expect(statusesOf(received).map((status) => status.replace('200', '201'))).toEqual(statuses);
+    }
+  },
+);
 
-test('an order whose body takes longer than a call may is refused and not created', async () => {
+test('an order whose body takes longer than the call timeout is rejected and not created', async () => {
   const body = JSON.stringify(validOrderInput({ order_id: 'too-slow' }));
   const socket = connect(gateway.httpPort, '127.0.0.1');
   const answer = textOf(socket);
@@ -261,7 +264,7 @@ test('an order whose body takes longer than a call may is refused and not create
   expect(found.status).toBe(404);
 });
 
-test('a body that ends early is no hang and no fault', async () => {
+test('a body that ends early causes no hang and no internal error', async () => {
   const socket = connect(gateway.httpPort, '127.0.0.1');
   socket.on('error', () => {});
   socket.end(`${postHead(gateway, '/order', 'content-length: 100')}{"order_id":`);

@@ -103,8 +103,8 @@ export const acceptedValues: readonly string[] = [
   ...['\t1', '\n1', '\r1', ' 1', '1 \t\n\r ', '[\n1\n,\n2\n]', '{\t"a"\t:\t1\t}'],
 ];
 
-/** What RFC 8259 refuses, as the value of a member. */
-export const refusedValues: readonly string[] = [
+/** What RFC 8259 rejects, as the value of a member. */
+export const rejectedValues: readonly string[] = [
   // Numbers
   ...[
     '+1',
@@ -332,7 +332,7 @@ export const refusedValues: readonly string[] = [
 ];
 
 /** Whole documents that are not one JSON object in UTF-8: each as the bytes of a body. */
-export const refusedDocuments: readonly (readonly [name: string, body: Uint8Array])[] = [
+export const rejectedDocuments: readonly (readonly [name: string, body: Uint8Array])[] = [
   ...[
     '',
     ' ',

@@ -5,7 +5,7 @@ import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { leftOut } from '../../../tools/left-out.ts';
-import { endProcesses, environment, keepTrackOf, newClusterDir } from './gateway-process.ts';
+import { endLater, endProcesses, environment, newClusterDir } from './gateway-process.ts';
 
 afterEach(endProcesses);
 
@@ -16,18 +16,18 @@ async function startWith(stdout: 'pipe' | number) {
     env: environment(await newClusterDir()),
     stdio: ['ignore', stdout, 'pipe'],
   });
-  keepTrackOf(child);
-  let told = '';
-  child.stderr?.on('data', (piece) => {
-    told += piece;
+  endLater(child);
+  let stderr = '';
+  child.stderr?.on('data', (chunk) => {
+    stderr += chunk;
   });
   // The banner on standard error comes once the gateway is ready; the line that says so may be lost.
-  const address = () => /The gateway is running at (\S+)\. Press/.exec(told)?.[1] ?? '';
+  const address = () => /The gateway is running at (\S+)\. Press/.exec(stderr)?.[1] ?? '';
   await expect.poll(address).not.toBe('');
   const url = address();
   return {
     url,
-    told: () => told,
+    stderr: () => stderr,
     isLive: async () => (await fetch(`${url}/health/live`)).ok,
     stopReading() {
       child.stdout?.destroy();
@@ -41,19 +41,19 @@ async function startWith(stdout: 'pipe' | number) {
   };
 }
 
-/** A call that is refused before any work, and makes a line of 200 characters at least. */
-async function callRefused(url: string, number: number): Promise<number> {
+/** A call that is rejected before any work, and makes a line of 200 characters at least. */
+async function sendRejectedCall(url: string, number: number): Promise<number> {
   const requestId = `${number}`.padStart(128, '0');
   const answer = await fetch(`${url}/order`, { method: 'POST', body: 'x', headers: { 'x-request-id': requestId } });
   await answer.text();
   return answer.status;
 }
 
-test('a file gets every line, the last ones too', async () => {
+test('a file gets every log line, the last ones too', async () => {
   const path = join(await newClusterDir(), 'log');
   const file = await open(path, 'a');
   const gateway = await startWith(file.fd);
-  for (let number = 0; number < 100; number += 1) expect(await callRefused(gateway.url, number)).toBe(415);
+  for (let number = 0; number < 100; number += 1) expect(await sendRejectedCall(gateway.url, number)).toBe(415);
   expect(await gateway.end()).toBe(0);
   await file.close();
   const lines = (await readFile(path, 'utf8')).trimEnd().split('\n');
@@ -69,31 +69,31 @@ const alwaysFull = '/dev/full';
 const noFullDisk = existsSync(alwaysFull) ? undefined : `this machine has no ${alwaysFull}`;
 
 test.skipIf(leftOut('a log on a full disk', noFullDisk))(
-  'a full disk costs the lines and nothing else',
+  'a full disk loses log lines and nothing else',
   async () => {
     const full = await open(alwaysFull, 'w');
     const gateway = await startWith(full.fd);
-    for (let number = 0; number < 100; number += 1) expect(await callRefused(gateway.url, number)).toBe(415);
+    for (let number = 0; number < 100; number += 1) expect(await sendRejectedCall(gateway.url, number)).toBe(415);
     expect(await gateway.isLive()).toBe(true);
-    await expect.poll(gateway.told).toMatch(/^log lines are lost: .*ENOSPC/m);
+    await expect.poll(gateway.stderr).toMatch(/^log lines are lost: .*ENOSPC/m);
     expect(await gateway.end()).toBe(0);
     await full.close();
   },
   120_000,
 );
 
-test('a reader that has stopped keeps the gateway neither from answering nor from ending', async () => {
+test('a reader of the log that has stopped blocks neither responses nor the stop', async () => {
   const gateway = await startWith('pipe');
   // Nobody reads the pipe, which holds 64 KiB on Linux.
-  for (let number = 0; number < 2_000; number += 1) expect(await callRefused(gateway.url, number)).toBe(415);
+  for (let number = 0; number < 2_000; number += 1) expect(await sendRejectedCall(gateway.url, number)).toBe(415);
   expect(await gateway.isLive()).toBe(true);
   expect(await gateway.end()).toBe(0);
 }, 120_000);
 
-test('readers of standard output and standard error that are gone cost the lines and nothing else', async () => {
+test('closed standard output and standard error lose log lines and nothing else', async () => {
   const gateway = await startWith('pipe');
   gateway.stopReading();
-  for (let number = 0; number < 100; number += 1) expect(await callRefused(gateway.url, number)).toBe(415);
+  for (let number = 0; number < 100; number += 1) expect(await sendRejectedCall(gateway.url, number)).toBe(415);
   expect(await gateway.isLive()).toBe(true);
   expect(await gateway.end()).toBe(0);
 }, 120_000);

@@ -56,7 +56,7 @@ afterAll(async () => {
 
 type Send = (orderId: string, fields: Record<string, string>) => Promise<string[]>;
 
-/** Sends an order and gives the names of the refused fields; none where it was taken. */
+/** Sends an order and gives the names of the rejected fields; none where it was taken. */
 const overJson: Send = async (orderId, fields) => {
   const response = await postOrder(gateway, validOrderInput({ order_id: orderId, ...fields }));
   const answer = (await response.json()) as { errors?: { field: string }[] };
@@ -87,15 +87,15 @@ test.each([
   ['JSON', overJson],
   ['gRPC', overGrpc],
 ])(
-  'over %s every text is stored as it was sent, or its field is refused by name',
-  async (door, send) => {
+  'over %s every text is stored as it was sent, or its field is rejected by name',
+  async (protocol, send) => {
     let stored = 0;
     for (const [index, text] of texts.entries()) {
-      const orderId = `naughty-${door}-${index}`;
+      const orderId = `naughty-${protocol}-${index}`;
       const everywhere = Object.fromEntries(freeTextFields.map((name) => [name, text]));
-      const refused = await send(orderId, everywhere);
-      expect(refused.length, JSON.stringify(text)).toBeGreaterThan(0);
-      const taken = freeTextFields.filter((name) => !refused.includes(name));
+      const rejected = await send(orderId, everywhere);
+      expect(rejected.length, JSON.stringify(text)).toBeGreaterThan(0);
+      const taken = freeTextFields.filter((name) => !rejected.includes(name));
       const withTaken = Object.fromEntries(taken.map((name) => [name, text]));
       expect(await send(orderId, withTaken), JSON.stringify(text)).toEqual([]);
       const rows = await sql`select * from orders where order_id = ${orderId}`;
@@ -111,14 +111,14 @@ test.each([
   ['JSON', overJson],
   ['gRPC', overGrpc],
 ])(
-  'over %s every text is an order_id of its own, or refused as one',
+  'over %s every text is an order_id of its own, or rejected as one',
   async (_, send) => {
     const taken: string[] = [];
     for (const text of new Set(texts)) {
-      const refused = await send(text, { order_note: `over ${_}` }).catch((error: unknown) => [String(error)]);
-      if (refused.length === 0) taken.push(text);
-      else expect(refused, JSON.stringify(text)).toEqual(['order_id']);
-      if (refused.length === 0)
+      const rejected = await send(text, { order_note: `over ${_}` }).catch((error: unknown) => [String(error)]);
+      if (rejected.length === 0) taken.push(text);
+      else expect(rejected, JSON.stringify(text)).toEqual(['order_id']);
+      if (rejected.length === 0)
         await sql`delete from orders where order_id = ${text}`.then(({ count }) => expect(count).toBe(1));
     }
     expect(taken.length).toBeGreaterThan(300);

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { endProcesses, type GatewayProcess, newDataDir, startProcess } from './gateway-process.ts';
 import { credentialHeaders, orderMessage, postOrder } from './running-gateway.ts';
 
-// What must never be told again: a card number, a secret, an e-mail address.
+// What no response may contain: a card number, a secret, an e-mail address.
 const delicate = ['4111111111111111', `sk_${'Q7'.repeat(21)}z`, 'private.person@example.com'];
 
 const textFields = orderFieldNames.filter((name) => name !== 'order_amount' && name !== 'service_type');
@@ -23,7 +23,7 @@ afterAll(endProcesses);
 
 type Send = (orderId: string, fields: Record<string, string>) => Promise<string>;
 
-/** All that a caller gets to see: status, headers, body. */
+/** All that a client sees: status, headers, body. */
 const overJson: Send = async (orderId, fields) => {
   const response = await postOrder(
     { url: gateway.url, credentials },
@@ -44,16 +44,16 @@ function overRpc(open: () => Transport): Send {
       })
       .catch((error: unknown) => {
         const { rawMessage, details, metadata } = ConnectError.from(error);
-        const told = details.map((detail) =>
+        const texts = details.map((detail) =>
           'value' in detail && detail.value instanceof Uint8Array ? Buffer.from(detail.value).toString('latin1') : '',
         );
-        return { rawMessage, told, metadata: [...metadata] };
+        return { rawMessage, texts, metadata: [...metadata] };
       });
     return seen + JSON.stringify(answer, (_, value) => (typeof value === 'bigint' ? String(value) : value));
   };
 }
 
-const doors: readonly (readonly [string, Send])[] = [
+const protocols: readonly (readonly [string, Send])[] = [
   ['json', overJson],
   [
     'connect',
@@ -67,32 +67,32 @@ const doors: readonly (readonly [string, Send])[] = [
   ['grpc', overRpc(() => createGrpcTransport({ baseUrl: gateway.grpcUrl }))],
 ];
 
-test.each(doors)(
-  'at the door %s no field of an order is told in an answer',
-  async (door, send) => {
+test.each(protocols)(
+  'over %s no field of an order is in a response',
+  async (protocol, send) => {
     for (const field of textFields) {
-      // The answer to a kept order echoes its order_id; what refusals do with one is tested below.
+      // The response to a stored order echoes its order_id; what errors do with one is tested below.
       if (field === 'order_id') continue;
       for (const [index, value] of delicate.entries()) {
-        const orderId = `leak-${door}-${field}-${index}`;
-        // As it is, made invalid, and in conflict with a kept order.
+        const orderId = `leak-${protocol}-${field}-${index}`;
+        // As it is, made invalid, and in conflict with a stored order.
         for (const text of [value, `${value}\u0000`, `${value}${'x'.repeat(3_000)}`]) {
           expect(await send(orderId, { [field]: text }), field).not.toContain(value);
         }
-        await send(`${orderId}-kept`, {});
-        expect(await send(`${orderId}-kept`, { [field]: value }), field).not.toContain(value);
+        await send(`${orderId}-stored`, {});
+        expect(await send(`${orderId}-stored`, { [field]: value }), field).not.toContain(value);
       }
     }
   },
   60_000,
 );
 
-test.each(doors)('at the door %s a refused order_id is not told in an answer', async (_, send) => {
+test.each(protocols)('over %s a rejected order_id is not in the response', async (_, send) => {
   for (const value of delicate) {
     for (const text of [`${value}\u0000`, `${value}${'x'.repeat(128)}`])
       expect(await send(text, {})).not.toContain(value);
     await send(value, {});
-    // In conflict with the order that is kept under it.
+    // In conflict with the order that is stored under it.
     expect(await send(value, { order_note: 'another' })).not.toContain(value);
   }
 });
@@ -118,8 +118,8 @@ test('requests that break in other ways tell nothing either', async () => {
     ]) {
       const malformed = await postOrder({ url: gateway.url, credentials }, body);
       expect(await malformed.text()).not.toContain(value);
-      const refused = await postOrder({ url: gateway.url, credentials }, body, headers);
-      expect(`${JSON.stringify([...refused.headers])}${await refused.text()}`).not.toContain(value);
+      const rejected = await postOrder({ url: gateway.url, credentials }, body, headers);
+      expect(`${JSON.stringify([...rejected.headers])}${await rejected.text()}`).not.toContain(value);
     }
     const nowhere = await fetch(`${gateway.url}/${value}?card=${value}`);
     expect(await nowhere.text()).not.toContain(value);
@@ -127,7 +127,7 @@ test('requests that break in other ways tell nothing either', async () => {
 });
 
 test('no log line holds anything that was sent', async () => {
-  const callsSent = doors.length * (textFields.length - 1) * delicate.length * 5;
+  const callsSent = protocols.length * (textFields.length - 1) * delicate.length * 5;
   await expect.poll(() => gateway.lines.length).toBeGreaterThan(callsSent);
   const log = gateway.lines.join('\n');
   for (const value of [...delicate, credentials.clientSecret, 'leak-', 'Noor', 'Lindengracht'])

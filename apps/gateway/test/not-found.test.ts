@@ -17,7 +17,7 @@ const anyPiece = fc.oneof(
 );
 
 test.each(['/order/', '/payment/'])(
-  'whatever follows %s is answered 404 as what is not there, and no fault of ours',
+  'whatever follows %s: 404, and no internal error',
   async (start) => {
     const headers = credentialHeaders(gateway.credentials);
     const anyPath = fc.array(anyPiece, { maxLength: 12 }).map((pieces) => pieces.join(''));

@@ -12,11 +12,11 @@ import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterEach, expect, test } from 'vitest';
 import { leftOut } from '../../../tools/left-out.ts';
 import {
+  endLater,
   endProcesses,
   environment,
   type GatewayProcess,
   isAlive,
-  keepTrackOf,
   newClusterDir,
   newDataDir,
   postgresPid,
@@ -43,12 +43,12 @@ test('an order survives kill -9 of the gateway and of PostgreSQL right after its
   const replayed = await postOrder({ url: second.url, credentials });
   expect(replayed.status).toBe(200);
   // The link has the port in it, which is another one now.
-  const { payment_link: _, ...kept } = await answerOf(replayed);
-  expect(await created.json()).toMatchObject(kept);
+  const { payment_link: _, ...stored } = await answerOf(replayed);
+  expect(await created.json()).toMatchObject(stored);
 }, 120_000);
 
 test.each(['SIGKILL', 'SIGINT'] as const)(
-  'gateways whose PostgreSQL somebody else ends by %s have it again, with all orders, and leave no process',
+  'gateways whose PostgreSQL exits by %s get it back with all orders, and leave no process',
   async (signal) => {
     const dataDir = await newClusterDir();
     const starter = await startProcess(dataDir);
@@ -56,12 +56,12 @@ test.each(['SIGKILL', 'SIGINT'] as const)(
     const credentials = await starter.credentials();
     const killed = await postgresPid(dataDir);
     let orders = 0;
-    const kept: { order: object; answer: object }[] = [];
+    const created: { order: object; answer: object }[] = [];
     const createOne = async ({ url }: GatewayProcess) => {
       const order = validOrderInput({ order_id: `order-${orders++}` });
       const response = await postOrder({ url, credentials }, order);
       const answer = (await response.json()) as object;
-      if (response.status === 201) kept.push({ order, answer });
+      if (response.status === 201) created.push({ order, answer });
       else expect(answer).toMatchObject({ status: 503, code: 'unavailable' });
     };
     const isBack = (gateway: GatewayProcess) => gateway.lines.some((line) => line.includes('PostgreSQL restarted'));
@@ -75,10 +75,10 @@ test.each(['SIGKILL', 'SIGINT'] as const)(
     const pid = await postgresPid(dataDir);
     expect(pid).not.toBe(killed);
     for (const gateway of [starter, joined]) {
-      const before = kept.length;
-      await expect.poll(() => createOne(gateway).then(() => kept.length)).toBeGreaterThan(before);
+      const before = created.length;
+      await expect.poll(() => createOne(gateway).then(() => created.length)).toBeGreaterThan(before);
     }
-    for (const { order, answer } of kept) {
+    for (const { order, answer } of created) {
       const again = await postOrder({ url: starter.url, credentials }, order);
       const { payment_link: _, ...facts } = await answerOf(again);
       expect(again.status).toBe(200);
@@ -94,7 +94,7 @@ test.each(['SIGKILL', 'SIGINT'] as const)(
   120_000,
 );
 
-test('SIGTERM lets a request under way finish, stops PostgreSQL and ends with 0', async () => {
+test('SIGTERM lets a request in flight finish, stops PostgreSQL and exits with 0', async () => {
   const dataDir = await newClusterDir();
   const gateway = await startProcess(dataDir);
   const credentials = await gateway.credentials();
@@ -138,7 +138,7 @@ test.each([
   ['the gateway', 'src/main.ts', []],
   ['a merchant command', 'src/cli/merchant.ts', ['list']],
 ])(
-  '%s that is told to end while PostgreSQL starts leaves none behind',
+  '%s that gets SIGTERM while PostgreSQL starts leaves no process',
   async (_, script, args) => {
     const dataDir = await newDataDir();
     const child = spawn(process.execPath, [script, ...args], {
@@ -146,7 +146,7 @@ test.each([
       env: environment(dataDir),
       stdio: 'ignore',
     });
-    keepTrackOf(child);
+    endLater(child);
     const exit = once(child, 'exit');
     await expect.poll(() => postgresPid(dataDir).catch(() => 'none'), { interval: 5 }).not.toBe('none');
     child.kill('SIGTERM');
@@ -156,7 +156,7 @@ test.each([
   120_000,
 );
 
-test('a merchant can be made while the gateway runs and while it does not, and works at once', async () => {
+test('a merchant can be created while the gateway runs and while it does not, and works at once', async () => {
   const dataDir = await newClusterDir();
   const before = await runProgram(
     'src/cli/merchant.ts',
@@ -190,7 +190,7 @@ test.each([
       ]
     : []),
 ])(
-  'with HOST=%s both doors are where the ready line says, and so is the base URL',
+  'with HOST=%s both ports listen where the ready line says, and so does the base URL',
   async (HOST, host, baseHost) => {
     const gateway = await startProcess(await newClusterDir(), { HOST });
     const credentials = await gateway.credentials();
@@ -210,7 +210,7 @@ test.each([
   120_000,
 );
 
-test('a taken port, a database that is not there and a wrong configuration are told in plain lines', async () => {
+test('a used port, an unreachable database and a wrong configuration are reported in plain lines', async () => {
   const dataDir = await newClusterDir();
   const blocker = createServer().listen(0, '127.0.0.1');
   await once(blocker, 'listening');
@@ -236,14 +236,14 @@ test('a taken port, a database that is not there and a wrong configuration are t
   const variables = { HTTP_PORT: 'x', BASE_URL: 'ftp://x', DATABASE_URL: 'y' };
   const wrong = await runProgram('src/main.ts', [], environment(dataDir, variables));
   expect(wrong.code).toBe(1);
-  const told = wrong.stderr
+  const reported = wrong.stderr
     .trimEnd()
     .split('\n')
     .map((line) => line.split(' ')[0]);
-  expect(told).toEqual(Object.keys(variables));
+  expect(reported).toEqual(Object.keys(variables));
 }, 120_000);
 
-test('help is told, and an argument that is none, before anything is started', async () => {
+test('help and an unknown argument print their message before anything is started', async () => {
   const dataDir = await newDataDir();
   const helped = await runProgram('src/main.ts', ['--help'], environment(dataDir));
   expect(helped).toMatchObject({ code: 0, stderr: '' });
@@ -262,7 +262,7 @@ test('help is told, and an argument that is none, before anything is started', a
   expect(await readdir(dataDir)).toEqual([]);
 }, 120_000);
 
-test('a start that can not keep its demo merchant ends before the doors open, and stops PostgreSQL', async () => {
+test('a start that cannot store its demo merchant exits before the ports open, and stops PostgreSQL', async () => {
   const dataDir = await newClusterDir();
   // A folder where the file should be.
   await mkdir(join(dataDir, 'demo-merchant.json'));

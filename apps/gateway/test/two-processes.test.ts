@@ -40,7 +40,7 @@ async function merchant(...args: string[]): Promise<string> {
   return stdout;
 }
 
-test('a secret works at once in every process when it is added, and in none a second after it was revoked', async () => {
+test('a secret works at once in every process when it is added, and nowhere a second after it was revoked', async () => {
   expect((await statusesWith(credentials.clientSecret)).sort()).toEqual([200, 201]);
   const { number, client_secret: added } = JSON.parse(await merchant('secret', 'add', credentials.clientId, '--json'));
   expect(await statusesWith(added)).toEqual([200, 200]);
@@ -81,7 +81,7 @@ test('the same order sent to two processes at once, in JSON and over gRPC, is cr
   };
   for (let round = 0; round < 40; round += 1) {
     const orderId = `raced-${round}`;
-    // Each process and each door is the first to be sent to as often as the other.
+    // Each process and each protocol is the first to be sent to as often as the other.
     const calls = [
       () => viaJson(gateways[round % 2 === 0 ? 0 : 1], orderId),
       () => viaGrpc(services[round % 2 === 0 ? 1 : 0], orderId),

@@ -68,18 +68,8 @@ export async function launchServer(cluster: Cluster, settings: Readonly<Record<s
   const readLog = () => readFile(cluster.log).catch(() => Buffer.of());
   const { length: logged } = await readLog();
   try {
-    await runProgram(user, pg_ctl, [
-      'start',
-      '-s',
-      '-t',
-      '30',
-      '-D',
-      cluster.data,
-      '-l',
-      cluster.log,
-      '-o',
-      options.join(' '),
-    ]);
+    const args = ['-s', '-t', '30', '-D', cluster.data, '-l', cluster.log, '-o', options.join(' ')];
+    await runProgram(user, pg_ctl, ['start', ...args]);
   } catch (error) {
     const output = (await readLog()).subarray(logged).toString();
     if (!output.includes('incompatible with server')) throw output === '' ? error : programError('PostgreSQL', output);

@@ -164,13 +164,19 @@ async function becomeUser(port: number, password: string, onLost: () => void): P
 }
 
 async function leave(session: postgres.Sql, cluster: Cluster): Promise<void> {
+  const giveUpAt = performance.now() + startLimitMs;
   try {
-    await session`select pg_advisory_unlock_shared(${usersLock})`;
-    const [lock] = await session`select pg_try_advisory_lock(${usersLock}) as alone`;
-    if (lock?.alone === true) await stopServer(cluster);
-  } catch (error) {
-    // No failure where the server has gone meanwhile.
-    if (runningServer(cluster) !== undefined) throw error;
+    // Tried again where the connection was lost: most often another user is stopping the server at this moment.
+    while (runningServer(cluster) !== undefined) {
+      try {
+        await session`select pg_advisory_unlock_shared(${usersLock})`;
+        const [lock] = await session`select pg_try_advisory_lock(${usersLock}) as alone`;
+        return lock?.alone === true ? await stopServer(cluster) : undefined;
+      } catch (error) {
+        if (performance.now() > giveUpAt) throw error;
+        await sleep(pollMs);
+      }
+    }
   } finally {
     await session.end({ timeout: 0 });
   }
