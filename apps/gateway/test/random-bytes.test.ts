@@ -1,19 +1,19 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createRandomBytes } from './random-bytes.ts';
+import { createRandomBytes } from '../src/random-bytes.ts';
 
-test('no byte is handed out twice, however many are asked for at a time', () => {
+test('no byte is returned twice, however many are requested at a time', () => {
   for (const count of [16, 32, 48, 8_192, 10_000]) {
     const randomBytes = createRandomBytes();
-    // Equal pieces of 16 bytes are no chance.
-    const pieces = Array.from({ length: 100 }, () => Buffer.from(randomBytes(count)).toString('hex').match(/.{32}/g));
-    expect(new Set(pieces.flat()).size).toBe(pieces.flat().length);
+    // Chunks of 16 random bytes are never equal by chance.
+    const chunks = Array.from({ length: 100 }, () => Buffer.from(randomBytes(count)).toString('hex').match(/.{32}/g));
+    expect(new Set(chunks.flat()).size).toBe(chunks.flat().length);
   }
 });
 
-test('bytes come from the system and not from what makes the numbers of Math.random', () => {
-  const source = join(import.meta.dirname, 'random-bytes.ts');
+test('bytes come from the system and not from the generator of Math.random', () => {
+  const source = join(import.meta.dirname, '../src/random-bytes.ts');
   const script = `import { createRandomBytes } from ${JSON.stringify(source)};
     console.log(Math.random(), Buffer.from(createRandomBytes()(32)).toString('hex'));`;
   const run = () =>

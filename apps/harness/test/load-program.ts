@@ -1,0 +1,32 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { beforeEach, onTestFinished } from 'vitest';
+
+export const program = fileURLToPath(new URL('../src/load.ts', import.meta.url));
+
+/** The folder of the test that runs. */
+export let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'load-test-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+});
+
+/** Everything that a run makes lies in the test's folder, so that what it leaves behind can be seen. */
+export function environment(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
+  const { PATH, HOME, NODE_COMPILE_CACHE, TEST_POSTGRES_CLUSTER } = process.env;
+  return { PATH, HOME, NODE_COMPILE_CACHE, TEST_POSTGRES_CLUSTER, TMPDIR: folder, ...more };
+}
+
+/** Runs `pnpm load` to its end. */
+export async function load(args: readonly string[], env = environment()) {
+  const ended = promisify(execFile)(process.execPath, [program, ...args], { env });
+  return ended.then(
+    (output) => ({ code: 0, ...output }),
+    ({ code, stdout, stderr }) => ({ code: Number(code), stdout: String(stdout), stderr: String(stderr) }),
+  );
+}

@@ -1,0 +1,110 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { json, text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, onTestFinished, test } from 'vitest';
+import { environment, folder, load, program } from './load-program.ts';
+
+test('invalid arguments and files end with exit code 2 before anything is sent', async () => {
+  const profile = join(folder, 'mine.json');
+  writeFileSync(profile, '{ "phases": [{ "seconds": 1, "rate": -1 }] }');
+  const invalid = await load(['--profile', profile]);
+  expect(invalid).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringMatching(/^mine\.json: .*\n.*at phases\[0\]\.rate\n$/),
+  });
+  const given = ['--http', 'http://127.0.0.1:1', '--grpc', '127.0.0.1:1'];
+  const faults: [string, string[]][] = [
+    ["option '--rate <n>' argument 'many' is invalid", ['--rate', 'many']],
+    ['no-such.json: ENOENT', ['--profile', 'no-such']],
+    ['1 merchants need credentials, and CLIENT_ID and CLIENT_SECRET has those of 0', given],
+    ['mine.json, line 1: must be an object with client_id', [...given, '--credentials', profile]],
+    ['--credentials needs --http and --grpc', ['--credentials', profile, '--duration', '1s']],
+    ['mine.json already exists, and a journal belongs to one run', ['--journal', profile]],
+    ['EISDIR', ['--html', folder]],
+  ];
+  const ended = await Promise.all(faults.map(([, args]) => load(args)));
+  for (const [index, { code, stdout, stderr }] of ended.entries()) {
+    expect({ code, stdout, stderr }).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining(faults[index]?.[0] ?? ''),
+    });
+    expect(stderr).not.toMatch(/^ +at .*\(/m);
+  }
+  const missing = environment({ CLIENT_ID: 'app_1', CLIENT_SECRET: 'sk_1', DATA_DIR: folder });
+  const audited = await load([...given, '--audit'], missing);
+  expect(audited).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no database in') });
+});
+
+test.for(['load', 'replay', 'audit-orders'])('%s --help explains every option and the exit codes', async (name) => {
+  const file = fileURLToPath(new URL(`../src/${name}.ts`, import.meta.url));
+  const { stdout } = await promisify(execFile)(process.execPath, [file, '--help'], { env: environment() });
+  expect(stdout).toContain(`Usage: pnpm ${name} [options]`);
+  const options = [...stdout.matchAll(/^ {2}(?:-h, )?--\S+(?: <\S+>)?(.*)$/gm)];
+  expect(options.length).toBeGreaterThan(1);
+  for (const [line, description] of options) expect(description?.trim(), line).not.toBe('');
+  expect(stdout).toContain('Exit codes: 0 ');
+  if (name === 'load') for (const profile of ['burst', 'smoke', 'soak', 'steady']) expect(stdout).toContain(profile);
+});
+
+test('a run whose audit fails is reported all the same, and does not pass', async () => {
+  const json = join(folder, 'run.json');
+  const given = ['--http', 'http://127.0.0.1:1', '--grpc', '127.0.0.1:1', '--json', json];
+  const credentials = { CLIENT_ID: 'app_1', CLIENT_SECRET: 'sk_1', DATABASE_URL: 'postgres://127.0.0.1:1/none' };
+  const { code, stderr } = await load([...given, '--duration', '1s', '--audit'], environment(credentials));
+  expect(code).toBe(1);
+  expect(stderr).toContain('the audit failed: ');
+  const { sent, verdict } = JSON.parse(readFileSync(json, 'utf8'));
+  expect(sent).toBe(100);
+  expect(verdict).toMatchObject({ passed: false, judged: [{ threshold: 'lost', limit: 0, passed: false }] });
+});
+
+test('a full disk ends the run with the report of what was done, and it does not pass', async () => {
+  let calls = 0;
+  const server = createServer(async (request, response) => {
+    const { order_id } = Object(await json(request));
+    calls += 1;
+    const order = { service_order_id: calls, order_id, order_token: 't', payment_link: '/payment/t' };
+    // The first ones never get a response.
+    if (calls <= 5) return;
+    response.writeHead(201).end(JSON.stringify({ ...order, created_at: 'now', order_status: 'UN_PAID' }));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const given = ['--http', `http://127.0.0.1:${Object(server.address()).port}`, '--grpc', '127.0.0.1:1'];
+  const args = [...given, '--rate', '100', '--duration', '10m', '--journal', join(folder, 'run.ndjson')];
+  // No file may grow beyond 16 of the shell's blocks: the journal is full after some seconds.
+  const limited = spawn('sh', ['-c', 'ulimit -f 16; exec "$@"', 'sh', process.execPath, program, ...args], {
+    env: environment({ CLIENT_ID: 'app_1', CLIENT_SECRET: 'sk_1' }),
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  onTestFinished(() => {
+    limited.kill('SIGKILL');
+  });
+  const [stdout] = await Promise.all([text(limited.stdout), once(limited, 'exit')]);
+  expect(stdout).toMatch(/^The run ended early: (?:the journal took \d+ of \d+ bytes|EFBIG)/);
+  expect(stdout).toMatch(/done +\d{2,} /);
+  expect(Number(/pending at the end +(\d+)/.exec(stdout)?.[1])).toBeGreaterThanOrEqual(5);
+  expect(limited.exitCode).toBe(1);
+});
+
+test('a missed threshold ends a run with 1', async () => {
+  const profile = join(folder, 'mine.json');
+  writeFileSync(profile, '{ "phases": [{ "seconds": 1, "rate": 20 }], "thresholds": { "error_rate": 0.5 } }');
+  const { code, stdout } = await load(
+    ['--http', 'http://127.0.0.1:1', '--grpc', '127.0.0.1:1', '--profile', profile],
+    environment({ CLIENT_ID: 'app_1', CLIENT_SECRET: 'sk_1' }),
+  );
+  expect(code).toBe(1);
+  expect(stdout).toContain('no response: ECONNREFUSED');
+  expect(stdout).toMatch(/error_rate +1 +at most 0.5 +MISSED/);
+});
