@@ -147,8 +147,6 @@ function failingCall(
   const { outgoing } = fillCall(call, { merchants: { first: own }, orderId, validOrder: set.validOrder });
   // The fixture decides about credentials, and over JSON about the media type; the rest is the protocol's.
   const headers = { ...outgoing.headers, ...(protocol === 'json' ? {} : protocolHeaders[protocol]) };
-  const binary = isBinary(protocol) ? binaryOrder(outgoing.order) : undefined;
-  if (binary?.ok === false) throw new Error(`${protocol} cannot carry a failing call: ${binary.reason}`);
-  const body = binary === undefined ? (outgoing.bytes ?? new Uint8Array()) : enveloped(binary.message);
+  const body = isBinary(protocol) ? enveloped(binaryOrder(outgoing.order)) : (outgoing.bytes ?? new Uint8Array());
   return { protocol, path: pathOf(protocol), headers, body, order: undefined, expected: [call.expect.outcome] };
 }
