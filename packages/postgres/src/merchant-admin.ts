@@ -39,7 +39,7 @@ export interface SecretAccount {
   readonly endsAt: Date | null;
 }
 
-/** A new secret with its number, or why there is none. */
+/** A new secret with its number, or why none was added. */
 export type AddedSecret =
   | { readonly kind: 'added'; readonly id: number; readonly clientSecret: string }
   | { readonly kind: 'unknown_client' | 'too_many' };
@@ -56,10 +56,10 @@ export type EndedSecret =
  */
 export function openMerchantAccounts({ url }: { readonly url: string }) {
   const client = openClient({ url, applicationName: 'order-gateway accounts', settings }, (db) => db);
-  const run = async <Answer>(
-    statement: (db: PostgresJsDatabase) => Promise<Answer>,
+  const run = async <Result>(
+    statement: (db: PostgresJsDatabase) => Promise<Result>,
     attempts = attemptsMax,
-  ): Promise<Answer> => {
+  ): Promise<Result> => {
     try {
       return await client.run(statement);
     } catch (error) {

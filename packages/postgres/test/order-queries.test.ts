@@ -78,9 +78,9 @@ test('lookups over the queue limit are overloaded at once', async () => {
 test('killed connections are unavailable and then replaced', async () => {
   const kinds = new Set<string>();
   for (let round = 0; round < 40; round += 1) {
-    const answers = Promise.all(Array.from({ length: 50 }, () => store.findByToken(stored.orderToken, enoughMs)));
+    const finding = Promise.all(Array.from({ length: 50 }, () => store.findByToken(stored.orderToken, enoughMs)));
     await sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'order-gateway lookups'`;
-    for (const { kind } of await answers) kinds.add(kind);
+    for (const { kind } of await finding) kinds.add(kind);
   }
   expect(kinds.difference(new Set(['found', 'unavailable'])).size).toBe(0);
   await expect.poll(() => store.findByToken(stored.orderToken, enoughMs)).toStrictEqual(found);

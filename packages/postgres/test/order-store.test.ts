@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { startTestServer, type TestServer } from '@gateway/dev-postgres/testing';
 import type { MerchantId } from '@gateway/domain/merchant';
+import type { CreateOutcome } from '@gateway/domain/order-store';
 import { describeOrderStore } from '@gateway/domain/testing/order-store-contract';
 import { newOrder } from '@gateway/domain/testing/sample-orders';
 import { eq } from 'drizzle-orm';
@@ -10,7 +11,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { migrateDatabase } from '../src/migrate.ts';
 import { type OrderStoreOptions, openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
 import { merchants, orders } from '../src/schema.ts';
-import { startRelay } from '../testing/relay.ts';
+import { startChangingProxy } from '../testing/database-proxy.ts';
 
 const enoughMs = 20_000;
 
@@ -47,6 +48,11 @@ function countOrders(merchantId: MerchantId): Promise<number> {
   return drizzle({ client: sql }).$count(orders, eq(orders.merchantId, merchantId));
 }
 
+/** The kind of each outcome, or the message of its error. */
+function outcomesOf(creating: readonly Promise<CreateOutcome>[]): Promise<string[]> {
+  return Promise.all(creating.map((one) => one.then(({ kind }) => kind).catch((error: Error) => error.message)));
+}
+
 describeOrderStore('the PostgreSQL order store', async () => {
   const store = openOrderStore({ url: server.url });
   const names = new Map<MerchantId, string>();
@@ -61,7 +67,7 @@ describeOrderStore('the PostgreSQL order store', async () => {
   return { store, merchantIds, countOrders, nameOf, close: () => store.close() };
 });
 
-test('two stores that race for the same order_ids store one order each and return it to every caller', async () => {
+test('two stores that race for the same order_ids store one order each and return it to every call', async () => {
   const merchantId = await newMerchantId();
   const racers = [openStore(), openStore()];
   const orderIds = Array.from({ length: 200 }, (_, index) => `race-${(index * 7919) % 200}`);
@@ -96,14 +102,12 @@ test('a row that the database rejects fails alone', async () => {
   const merchantId = await newMerchantId();
   const store = openStore();
   const unknownMerchant = 9_000_000_000 as MerchantId;
-  const outcomes = await Promise.allSettled([
+  const outcomes = await outcomesOf([
     store.create(newOrder(merchantId, { order_id: 'good-1' }), enoughMs),
     store.create(newOrder(unknownMerchant, { order_id: 'bad' }), enoughMs),
     store.create(newOrder(merchantId, { order_id: 'good-2' }), enoughMs),
   ]);
-  expect(
-    outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value.kind : outcome.reason.message)),
-  ).toEqual([
+  expect(outcomes).toEqual([
     'created',
     'the database rejected a statement: 23503 orders_merchant_id_merchants_id_fk orders',
     'created',
@@ -115,13 +119,14 @@ test('a service order id that exists already is an internal error and fails alon
   const store = openStore();
   const first = newOrder(merchantId, { order_id: 'first' });
   expect((await store.create(first, enoughMs)).kind).toBe('created');
-  const outcomes = await Promise.allSettled([
+  const outcomes = await outcomesOf([
     store.create({ ...newOrder(merchantId, { order_id: 'twice' }), serviceOrderId: first.serviceOrderId }, enoughMs),
     store.create(newOrder(merchantId, { order_id: 'good' }), enoughMs),
   ]);
-  expect(
-    outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value.kind : outcome.reason.message)),
-  ).toEqual(['the database rejected a statement: 23505 orders_merchant_id_service_order_id orders', 'created']);
+  expect(outcomes).toEqual([
+    'the database rejected a statement: 23505 orders_merchant_id_service_order_id orders',
+    'created',
+  ]);
 });
 
 test('an order is created although an existing one in its batch could not be read', async () => {
@@ -131,25 +136,23 @@ test('an order is created although an existing one in its batch could not be rea
   const url = Object.assign(new URL(server.url), { username: 'writer', password: 'writer' }).href;
   const store = openStore({ url });
   expect((await store.create(newOrder(merchantId, { order_id: 'there' }), enoughMs)).kind).toBe('created');
-  const outcomes = await Promise.allSettled([
+  const outcomes = await outcomesOf([
     store.create(newOrder(merchantId, { order_id: 'there' }), enoughMs),
     store.create(newOrder(merchantId, { order_id: 'new' }), enoughMs),
   ]);
-  expect(
-    outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value.kind : outcome.reason.message)),
-  ).toEqual(['the database rejected a statement: 42501', 'created']);
+  expect(outcomes).toEqual(['the database rejected a statement: 42501', 'created']);
 });
 
 test('an order is created only by its own row, even if the database sends a response too many', async () => {
   const merchantId = await newMerchantId();
   let isDoubled = false;
-  const relay = await startRelay(server.url, (piece) => {
-    const changed = isDoubled ? Buffer.concat([Buffer.from('Z\0\0\0\x05I'), piece]) : piece;
+  const proxy = await startChangingProxy(server.url, (chunk) => {
+    const changed = isDoubled ? Buffer.concat([Buffer.from('Z\0\0\0\x05I'), chunk]) : chunk;
     isDoubled = false;
-    return [changed];
+    return changed;
   });
-  onTestFinished(() => relay.close());
-  const store = openStore({ url: relay.url, batchMax: 1 });
+  onTestFinished(() => proxy.close());
+  const store = openStore({ url: proxy.url, batchMax: 1 });
   await store.create(newOrder(merchantId, { order_id: 'before' }), enoughMs);
   isDoubled = true;
   const unknownMerchant = 9_000_000_000 as MerchantId;
@@ -243,8 +246,8 @@ test.each([
     const stored = new Set(rows.map(({ id }) => id));
     expect(acknowledged.filter((orderId) => !stored.has(orderId))).toEqual([]);
     expect(unknown.length).toBeGreaterThan(0);
-    // What a caller does: sends the same order_id again until it gets an answer. Once may not be enough, as the last connections
-    // were killed just now.
+    // A merchant sends the same order_id again until it gets an outcome. Once may not be enough, as the last connections were
+    // killed just now.
     const again = async (orderId: string, index: number) => {
       for (let attempt = 0; attempt < 10; attempt += 1) {
         const { kind } = await create(orderId, index);
@@ -252,8 +255,8 @@ test.each([
       }
       return 'unavailable';
     };
-    const answers = new Set(await Promise.all(unknown.map(again)));
-    expect(answers.difference(new Set(['created', 'exists']))).toEqual(new Set());
+    const outcomes = new Set(await Promise.all(unknown.map(again)));
+    expect(outcomes.difference(new Set(['created', 'exists']))).toEqual(new Set());
     expect(await countOrders(merchantId)).toBe(acknowledged.length + unknown.length);
   },
   60_000,
