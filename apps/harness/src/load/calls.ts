@@ -5,9 +5,10 @@ import {
   CreateOrderRequestSchema,
   ServiceType,
 } from '@gateway/contract/gateway/v1/order_service_pb';
+import type { Credentials } from '@gateway/domain/credentials';
 import { binaryOrder } from '@gateway/fixtures/binary-order';
 import { createOrderPath, isBinary, type Protocol, protocols } from '@gateway/fixtures/client';
-import { type Credentials, fillCall } from '@gateway/fixtures/fill-call';
+import { fillCall } from '@gateway/fixtures/fill-call';
 import type { FixtureCall } from '@gateway/fixtures/fixture';
 import { JsonNumber, writeJson } from '@gateway/fixtures/json-number';
 import type { FixtureSet } from '@gateway/fixtures/load-fixtures';
