@@ -43,40 +43,18 @@ function outcomeOf(field: OrderFieldName, value: unknown): string {
 
 describe('the field rules', () => {
   it('cover the sixteen fields of the interface, in its order', () => {
-    expect(orderFieldNames).toStrictEqual([
-      'order_id',
-      'order_amount',
-      'order_currency',
-      'order_note',
-      'service_type',
-      'customer_name',
-      'customer_email',
-      'customer_phone',
-      'customer_address_line1',
-      'customer_address_line2',
-      'customer_address_city',
-      'customer_address_state',
-      'customer_address_country',
-      'customer_address_postal_code',
-      'order_checksum',
-      'return_url',
-    ]);
+    expect(orderFieldNames.join(' ')).toBe(
+      'order_id order_amount order_currency order_note service_type customer_name customer_email customer_phone ' +
+        'customer_address_line1 customer_address_line2 customer_address_city customer_address_state ' +
+        'customer_address_country customer_address_postal_code order_checksum return_url',
+    );
     expect(Object.keys(fieldRules)).toStrictEqual([...orderFieldNames]);
   });
 
   it('use ten error codes', () => {
-    expect(fieldErrorCodes).toStrictEqual([
-      'missing',
-      'wrong_type',
-      'blank',
-      'too_long',
-      'too_short',
-      'not_allowed',
-      'bad_format',
-      'bad_characters',
-      'too_precise',
-      'out_of_range',
-    ]);
+    expect(fieldErrorCodes.join(' ')).toBe(
+      'missing wrong_type blank too_long too_short not_allowed bad_format bad_characters too_precise out_of_range',
+    );
   });
 });
 
