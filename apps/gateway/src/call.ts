@@ -75,9 +75,10 @@ export class Call {
     return this.#timeoutMs - (performance.now() - this.#startedAt);
   }
 
-  /** Checks the credentials, then the merchant's rate limit. */
+  /** Checks the credentials, then the merchant's rate limit; once, however often it is called. */
   authenticate(): Promise<Result<Client, Failure>> {
     return this.run(async () => {
+      if (this.#client !== undefined) return success(this.#client);
       const credentials = { clientId: this.#clientId, clientSecret: this.#clientSecret };
       const merchant = await this.#deps.authenticate(credentials, this.timeLeftMs());
       if (!merchant.ok) return merchant;

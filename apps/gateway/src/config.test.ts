@@ -56,11 +56,11 @@ test.each([
   [{ CHECKOUT_CLIENTS: 'app_short' }, 'CHECKOUT_CLIENTS'],
   [{ CHECKOUT_CLIENTS: `app_${'a'.repeat(24)},` }, 'CHECKOUT_CLIENTS'],
   [{ RATE_LIMIT: '0' }, 'RATE_LIMIT'],
-])('refuses %j', (env, told) => {
-  expect(() => readConfig(env)).toThrow(told);
+])('rejects %j', (env, message) => {
+  expect(() => readConfig(env)).toThrow(message);
 });
 
-test('tells all problems at once, and no value', () => {
+test('reports all problems at once, and no value', () => {
   const env = { HTTP_PORT: 'secret1', GRPC_PORT: 'secret2', DATABASE_URL: 'secret3' };
   expect(() => readConfig(env)).toThrow(/^HTTP_PORT .+\nGRPC_PORT .+\nDATABASE_URL .+$/);
   expect(() => readConfig(env)).not.toThrow(/secret/);

@@ -23,7 +23,7 @@ export interface Config {
   readonly checkoutClients: ReadonlySet<string>;
 }
 
-/** What is told to who asks how to start the gateway. The README says more. */
+/** The text of `pnpm start --help`. The README says more. */
 export const startUsage = `Usage: pnpm start, with the configuration in environment variables:
   HOST                  the address to listen on (127.0.0.1)
   HTTP_PORT, GRPC_PORT  0 takes a free port (8080, 9090)
@@ -35,19 +35,19 @@ export const startUsage = `Usage: pnpm start, with the configuration in environm
   CHECKOUT_CLIENTS      client ids that may resolve every merchant's payment links (none)
 `;
 
-/** Reads the configuration from environment variables. Throws one error that tells all problems, one a line. */
+/** Reads the configuration from environment variables. Throws one error with all problems, one a line. */
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const problems: string[] = [];
   const read = <Value>(
     name: string,
     byDefault: Value,
     parse: (text: string) => Value | undefined,
-    told: string,
+    rule: string,
   ): Value => {
     const text = env[name];
     if (text === undefined || text === '') return byDefault;
     const value = parse(text);
-    if (value === undefined) problems.push(`${name} ${told}`);
+    if (value === undefined) problems.push(`${name} ${rule}`);
     return value ?? byDefault;
   };
   const config: Config = {
@@ -82,7 +82,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   return config;
 }
 
-/** The environment is not a configuration; the message tells every problem without repeating a value. */
+/** The environment is not a configuration; the message names every problem without a value. */
 export class ConfigError extends Error {
   override name = 'ConfigError';
 }

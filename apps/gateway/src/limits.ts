@@ -63,14 +63,16 @@ export const http2Limits = {
   maxSessionMemory: 10,
   /** Entries of one SETTINGS frame; RFC 9113 names six (Node.js's default). */
   maxSettings: 32,
-  /** Frames that break the protocol (Node.js's default). */
-  maxSessionInvalidFrames: 1_000,
+  /** Frames that break the protocol: a client at work sends none. A tenth of Node.js's default, as each costs a stream. */
+  maxSessionInvalidFrames: 100,
   /**
-   * Rapid reset, CVE-2023-44487 (Node.js's defaults). Clients cancel calls too: all that are in flight when their own caller has
-   * gone, or the slower one of two. Closing the connection would cost its other calls.
+   * Rapid reset, CVE-2023-44487: streams that a client may reset, at once and a second. Clients cancel calls too, at most all that
+   * are in flight at once; closing the connection would cost its other calls. So twice that number, half of Node.js's default.
    */
-  streamResetBurst: 1_000,
+  streamResetBurst: 500,
   streamResetRate: 33,
+  /** A call whose request or response is not complete after this long is reset; all methods are unary. */
+  streamTimeoutMs: requestTimeoutMs,
   /** A connection without calls is closed after this long; gRPC clients connect again by themselves. */
   idleTimeoutMs: 300_000,
   unusedTimeoutMs,

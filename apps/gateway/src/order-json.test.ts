@@ -10,7 +10,7 @@ function refusalOf(body: Uint8Array | string): string | undefined {
   return parsed.ok ? undefined : parsed.failure;
 }
 
-test('keeps the digits of the amount as they were sent', () => {
+test('returns the digits of the amount as they were sent', () => {
   for (const digits of [
     '10',
     '10.00',
@@ -59,7 +59,7 @@ test('refuses bytes that are not UTF-8', () => {
   expect(refusalOf(Uint8Array.of(0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d))).toBe('The body is not valid UTF-8.');
 });
 
-test('keeps equal keys of different objects, and __proto__ and constructor as plain keys', () => {
+test('accepts equal keys of different objects, and __proto__ and constructor as plain keys', () => {
   const text =
     '{"a":{"k":1},"b":{"k":2},"c":[{"k":3},{"k":4}],"__proto__":{"admin":true},"constructor":1,"s":"{\\"a\\":1,\\"a\\":2}\\\\"}';
   const parsed = parseOrderJson(encode(text));
@@ -73,7 +73,7 @@ test('reads 30,000 nested arrays and objects without running out of stack', () =
   expect(refusalOf('['.repeat(65_000))).toMatch(/not valid JSON/);
 });
 
-test('tells no piece of the body', () => {
+test('an error contains nothing of the body', () => {
   expect(refusalOf('{"customer_name": Geheim}')).not.toContain('Geheim');
   expect(refusalOf('{"geheim":1,"geheim":2}')).not.toContain('geheim');
 });

@@ -6,10 +6,10 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
  * Reads an order from the bytes of a JSON object, strictly: UTF-8 only, no byte-order mark, no duplicate keys at any depth.
- * The amount keeps the digits that were sent. The failure is a sentence for the caller that holds nothing of the body.
+ * The amount has the digits that were sent. The failure is a sentence for the client that contains nothing of the body.
  *
  * `JSON.parse` decides what JSON is; a scan of the text, which is known to be well-formed by then, finds what it does not
- * tell. The scan does not recurse, so that depth costs no stack. docs/decisions/ holds the measurement behind this choice.
+ * report. The scan does not recurse, so that depth costs no stack (docs/decisions/002-strict-json.md).
  */
 export function parseOrderJson(bytes: Uint8Array): Result<OrderInput, string> {
   let text: string;
@@ -22,7 +22,7 @@ export function parseOrderJson(bytes: Uint8Array): Result<OrderInput, string> {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    return failed(`The body is not valid JSON${placeOf(error)}.`);
+    return failed(`The body is not valid JSON${positionOf(error)}.`);
   }
   if (!isObject(value)) return failed('The body is not a JSON object.');
   const { duplicateAt, amount } = scanFlat(text, value) ?? scan(text);
@@ -35,8 +35,8 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The engine's message repeats a piece of the body; only the position is told. */
-function placeOf(error: unknown): string {
+/** The engine's message repeats a part of the body; only the position is used. */
+function positionOf(error: unknown): string {
   const position = error instanceof SyntaxError ? /at position (\d+)/.exec(error.message)?.[1] : undefined;
   return position === undefined ? '' : ` at position ${position}`;
 }
@@ -62,9 +62,9 @@ const amountKey = 'order_amount';
 
 const numberMember = /\s*:\s*(-?[0-9][0-9.eE+-]*)/y;
 
-/** The digits of the number whose key ends before `place`, if it is a number. */
-function digitsAfterKey(text: string, place: number): string | undefined {
-  numberMember.lastIndex = place;
+/** The digits of the number whose key ends before `offset`, if it is a number. */
+function digitsAfterKey(text: string, offset: number): string | undefined {
+  numberMember.lastIndex = offset;
   return numberMember.exec(text)?.[1];
 }
 
@@ -94,8 +94,8 @@ function scanFlat(text: string, value: Record<string, unknown>): Findings | unde
   return amount === undefined ? {} : { amount };
 }
 
-function isBeforeColon(text: string, place: number): boolean {
-  let next = place;
+function isBeforeColon(text: string, offset: number): boolean {
+  let next = offset;
   // Between the tokens of well-formed JSON, what is no larger than a blank is white space.
   while (text.charCodeAt(next) <= blank) next += 1;
   return text.charCodeAt(next) === colon;
@@ -146,16 +146,16 @@ function scan(text: string): Findings {
   return amount === undefined ? {} : { amount };
 }
 
-/** Where the string that begins at `start` ends: the place of its closing quote. */
+/** Where the string that begins at `start` ends: the offset of its closing quote. */
 function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   while (isEscaped(text, end)) end = text.indexOf('"', end + 1);
   return end;
 }
 
-function isEscaped(text: string, place: number): boolean {
+function isEscaped(text: string, offset: number): boolean {
   let backslashes = 0;
-  while (text.charCodeAt(place - 1 - backslashes) === backslash) backslashes += 1;
+  while (text.charCodeAt(offset - 1 - backslashes) === backslash) backslashes += 1;
   return backslashes % 2 === 1;
 }
 

@@ -4,7 +4,7 @@ import type { RandomBytes } from '@gateway/domain/base62';
 /** One call into the system's random source serves about 250 tokens; measured 20 times cheaper than one call a token. */
 const poolBytes = 8_192;
 
-/** The system's random source, drawn in bulk. Bytes are handed out once; the piece is the caller's until the next call. */
+/** The system's random source, drawn in bulk. Bytes are handed out once; each chunk is valid until the next call. */
 export function createRandomBytes(): RandomBytes {
   const pool = new Uint8Array(poolBytes);
   let used = poolBytes;

@@ -1,11 +1,15 @@
 import { type ClientHttp2Session, connect, constants, type OutgoingHttpHeaders } from 'node:http2';
+import { create, toBinary } from '@bufbuild/protobuf';
+import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
+import { credentials } from './fixed-deps.ts';
+import { credentialHeaders, orderMessage } from './running-gateway.ts';
 
-/** A gRPC call as bytes: what a well-behaved client would never send can be said too. */
+/** A gRPC call as bytes, so that a test can send what a library's client would not. */
 export interface RawCall {
   readonly headers: OutgoingHttpHeaders;
-  /** What is written, piece by piece. */
-  readonly pieces: readonly Uint8Array[];
-  /** Whether the body is ended after the last piece. */
+  /** What is written, one after the other. */
+  readonly chunks: readonly Uint8Array[];
+  /** Whether the body ends after the last chunk. */
   readonly ends: boolean;
   /** Cancels the call right after what was written. */
   readonly cancels?: boolean;
@@ -15,37 +19,50 @@ export interface RawAnswer {
   readonly headers: Readonly<Record<string, unknown>>;
   readonly trailers: Readonly<Record<string, unknown>>;
   readonly body: string;
-  /** The code that the stream was closed with (RFC 9113, 7), or `open` where nothing came within the wait. */
+  /** The code that the stream was closed with (RFC 9113, 7), or `open` where it did not close in time. */
   readonly closed: number | 'open';
 }
 
-/** Long against any answer; a call that takes this long hangs. */
+/** A call that takes this long hangs: the server's own time limit is a third of it. */
 const waitMs = 15_000;
 
-/** Where every protocol of the service but `POST /order` asks for a new order. */
+/** The path of the method that creates an order, in gRPC, gRPC-Web and Connect. */
 export const createOrderPath = '/gateway.v1.OrderService/CreateOrder';
 
-/** The frame of a message: flags, the length that is told, the bytes. */
+/** The headers of a call with the credentials of the one client that `fixedDeps` knows. */
+export const callHeaders = { 'content-type': 'application/grpc', ...credentialHeaders(credentials) };
+
+/** A message with its prefix: flags and the announced length. */
 export function frame(data: Uint8Array, { flags = 0, length = data.length } = {}): Buffer {
-  const head = Buffer.alloc(5);
-  head[0] = flags;
-  head.writeUInt32BE(length, 1);
-  return Buffer.concat([head, data]);
+  const prefix = Buffer.alloc(5);
+  prefix[0] = flags;
+  prefix.writeUInt32BE(length, 1);
+  return Buffer.concat([prefix, data]);
 }
 
-/** Connects in HTTP/2 without TLS. What goes wrong on the connection is seen in the calls' answers. */
+/** A valid order as the data of a message. */
+export function orderData(orderId: string): Uint8Array {
+  return toBinary(CreateOrderRequestSchema, create(CreateOrderRequestSchema, orderMessage(orderId)));
+}
+
+/** A call that creates an order. */
+export function ordinaryCall(orderId: string): RawCall {
+  return { headers: callHeaders, chunks: [frame(orderData(orderId))], ends: true };
+}
+
+/** Connects in HTTP/2 without TLS. An error of the connection shows in the answers of its calls. */
 export function openSession(port: number): ClientHttp2Session {
   const session = connect(`http://127.0.0.1:${port}`);
   session.on('error', () => {});
   return session;
 }
 
-export function sendCall(session: ClientHttp2Session, { headers, pieces, ends, cancels }: RawCall): Promise<RawAnswer> {
+export function sendCall(session: ClientHttp2Session, { headers, chunks, ends, cancels }: RawCall): Promise<RawAnswer> {
   return new Promise((resolve) => {
     const stream = session.request({ ':method': 'POST', ':path': createOrderPath, ...headers }, { endStream: false });
     const answer = { headers: {}, trailers: {}, body: [] as Uint8Array[] };
     const finish = (closed: number | 'open') => {
-      clearTimeout(patience);
+      clearTimeout(timer);
       resolve({
         headers: answer.headers,
         trailers: answer.trailers,
@@ -53,7 +70,7 @@ export function sendCall(session: ClientHttp2Session, { headers, pieces, ends, c
         body: Buffer.concat(answer.body).toString('hex'),
       });
     };
-    const patience = setTimeout(() => finish('open'), waitMs);
+    const timer = setTimeout(() => finish('open'), waitMs);
     stream.on('response', (received) => {
       answer.headers = received;
     });
@@ -61,14 +78,14 @@ export function sendCall(session: ClientHttp2Session, { headers, pieces, ends, c
       answer.trailers = received;
     });
     stream.on('data', (chunk: Uint8Array) => answer.body.push(chunk));
-    // A server that has answered may close a stream whose request it does not need; the client is then rightly done.
+    // A server may answer and close a stream before the request is complete.
     stream.on('end', () => {
-      // Node.js tells the trailers after the end.
+      // Node.js emits the trailers after the end.
       setImmediate(() => stream.writableEnded || stream.close(constants.NGHTTP2_NO_ERROR));
     });
     stream.on('error', () => {});
     stream.on('close', () => finish(stream.rstCode ?? 0));
-    for (const piece of pieces) stream.write(piece);
+    for (const chunk of chunks) stream.write(chunk);
     if (ends) stream.end();
     if (cancels) stream.close(constants.NGHTTP2_CANCEL);
   });

@@ -12,32 +12,32 @@ import { credentialHeaders, orderMessage } from './running-gateway.ts';
 
 const headers = { 'content-type': 'application/grpc', ...credentialHeaders(credentials) };
 
-test('tells a message that is too large apart by the machine code, on either path', async () => {
-  const listener = await runGrpcServer();
-  const transport = createGrpcTransport({ baseUrl: `http://127.0.0.1:${listener.port}` });
+test('answers a message that is too large with its machine code, plain and compressed', async () => {
+  const server = await runGrpcServer();
+  const transport = createGrpcTransport({ baseUrl: `http://127.0.0.1:${server.port}` });
   const compressed = createGrpcTransport({
-    baseUrl: `http://127.0.0.1:${listener.port}`,
+    baseUrl: `http://127.0.0.1:${server.port}`,
     sendCompression: compressionGzip,
     compressMinBytes: 1,
   });
   try {
     for (const each of [transport, compressed]) {
-      const refused = await createClient(OrderService, each)
+      const error = await createClient(OrderService, each)
         .createOrder({ orderNote: randomBytes(70_000).toString('base64') }, { headers: credentialHeaders(credentials) })
-        .catch((error: unknown) => ConnectError.from(error));
-      if (!(refused instanceof ConnectError)) throw new Error('the message was taken');
-      expect(refused.code).toBe(Code.ResourceExhausted);
-      expect(refused.findDetails(ErrorInfoSchema)).toMatchObject([{ reason: 'body_too_large' }]);
+        .catch((reason: unknown) => ConnectError.from(reason));
+      if (!(error instanceof ConnectError)) throw new Error('the message was accepted');
+      expect(error.code).toBe(Code.ResourceExhausted);
+      expect(error.findDetails(ErrorInfoSchema)).toMatchObject([{ reason: 'body_too_large' }]);
     }
-    await expect.poll(() => listener.calls.map(({ code }) => code)).toEqual(['body_too_large', 'body_too_large']);
+    await expect.poll(() => server.calls.map(({ code }) => code)).toEqual(['body_too_large', 'body_too_large']);
   } finally {
-    await listener.close();
+    await server.close();
   }
 });
 
-test('a refusal fits into the 8 KB of trailers that clients take, whatever the order holds', async () => {
-  const listener = await runGrpcServer();
-  const session = openSession(listener.port);
+test('an error fits into the 8 KB of trailers that clients accept, whatever the order contains', async () => {
+  const server = await runGrpcServer();
+  const session = openSession(server.port);
   const order = {
     ...orderMessage('long'),
     orderNote: '\u{1F4DA}'.repeat(1_000),
@@ -45,20 +45,20 @@ test('a refusal fits into the 8 KB of trailers that clients take, whatever the o
     orderChecksum: 'v1=bad',
   };
   const data = toBinary(CreateOrderRequestSchema, create(CreateOrderRequestSchema, order));
-  const { trailers } = await sendCall(session, { headers, pieces: [frame(data)], ends: true });
+  const { trailers } = await sendCall(session, { headers, chunks: [frame(data)], ends: true });
   expect(trailers['grpc-status']).toBe('3');
   const bytes = Object.entries(trailers).reduce((sum, [name, value]) => sum + name.length + String(value).length, 0);
   expect(bytes).toBeLessThan(8_192);
   const message = decodeURIComponent(String(trailers['grpc-message']));
   expect(message).toMatch(/\u{1F4DA} \.\.\. \(cut, of \d+ bytes; POST \/order answers all of it\)$/u);
   session.close();
-  await listener.close();
+  await server.close();
 });
 
-test('an answer carries x-request-id also where there is no call', async () => {
-  const listener = await runGrpcServer();
-  const session = openSession(listener.port);
-  const refusals: [Record<string, string>, number, string?][] = [
+test('every response has an x-request-id, and is logged with it', async () => {
+  const server = await runGrpcServer();
+  const session = openSession(server.port);
+  const rejected: [Record<string, string>, number, string?][] = [
     [{ ':path': '/gateway.v1.OrderService/Nothing', 'content-type': 'application/grpc' }, 200, '12'],
     [{ ':path': '/grpc.health.v1.Health/Check', 'content-type': 'application/grpc+proto' }, 200, '12'],
     [{ ':path': '/gateway.v1.OrderService/Nothing', 'content-type': 'application/grpc-web' }, 404],
@@ -67,16 +67,22 @@ test('an answer carries x-request-id also where there is no call', async () => {
     [{ 'content-type': 'application/json' }, 415],
     [{ 'content-type': 'application/grpc-web' }, 415],
     [{ ':method': 'PUT', 'content-type': 'application/grpc' }, 405],
+    [{ ':path': '/', 'content-type': 'application/grpc', expect: 'anything' }, 200, '12'],
   ];
-  for (const [asked, status, code] of refusals) {
-    const made = await sendCall(session, { headers: asked, pieces: [], ends: true });
-    const { ':status': told, 'x-request-id': requestId, allow, 'grpc-status': grpcStatus } = made.headers;
-    expect([told, requestId, grpcStatus]).toEqual([status, '7'.repeat(16), code]);
+  const expected: string[] = [];
+  for (const [sent, status, code] of rejected) {
+    const answer = await sendCall(session, { headers: sent, chunks: [], ends: true });
+    const { ':status': httpStatus, 'x-request-id': requestId, allow, 'grpc-status': grpcStatus } = answer.headers;
+    expect([httpStatus, requestId, grpcStatus]).toEqual([status, '7'.repeat(16), code]);
     expect(allow).toBe(status === 405 ? 'POST' : undefined);
-    const named = { ...asked, 'x-request-id': 'shop-1' };
-    const echoed = await sendCall(session, { headers: named, pieces: [], ends: true });
+    const named = { ...sent, 'x-request-id': 'shop-1' };
+    const echoed = await sendCall(session, { headers: named, chunks: [], ends: true });
     expect(echoed.headers['x-request-id']).toBe('shop-1');
+    expected.push('7'.repeat(16), 'shop-1');
+    await expect.poll(() => server.calls.map(({ request_id }) => request_id)).toEqual(expected);
   }
+  const logged = new Set(server.calls.map(({ code }) => code));
+  expect(logged).toEqual(new Set(['not_found', 'unsupported_media_type', 'method_not_allowed']));
   session.close();
-  await listener.close();
+  await server.close();
 });

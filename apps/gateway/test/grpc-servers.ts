@@ -1,7 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'vitest';
 import type { GatewayDeps } from '../src/gateway-deps.ts';
+import { http2Limits } from '../src/limits.ts';
 import { orderService } from '../src/rpc/order-service.ts';
 import { createGrpcServer, type GrpcServerOptions } from '../src/rpc/server.ts';
 import { fixedDeps } from './fixed-deps.ts';
+import { openSession, ordinaryCall, sendCall } from './grpc-call.ts';
 import { createMemoryLogger, type MemoryLogger } from './memory-logger.ts';
 
 export interface RunningServer extends Omit<MemoryLogger, 'logger'> {
@@ -9,17 +13,48 @@ export interface RunningServer extends Omit<MemoryLogger, 'logger'> {
   close(): Promise<void>;
 }
 
-export interface ServerOptions extends Partial<Pick<GatewayDeps, 'store' | 'authenticate'>>, GrpcServerOptions {}
+export interface ServerOptions
+  extends Partial<Pick<GatewayDeps, 'store' | 'authenticate'>>,
+    Pick<GrpcServerOptions, 'hasFastPath'> {
+  /** Replace those of the port, so that a test need not wait a minute. */
+  readonly limits?: Partial<typeof http2Limits>;
+}
 
 /** The gRPC port with orders in memory, and without chance and time: equal calls get equal bytes. */
 export async function runGrpcServer({ hasFastPath, limits, ...own }: ServerOptions = {}): Promise<RunningServer> {
   const { logger, calls, errors } = createMemoryLogger();
   const deps: GatewayDeps = { ...fixedDeps(logger), ...own };
-  const options = {
-    ...(hasFastPath === undefined ? {} : { hasFastPath }),
-    ...(limits === undefined ? {} : { limits }),
-  };
+  const options = { ...(hasFastPath === undefined ? {} : { hasFastPath }), limits: { ...http2Limits, ...limits } };
   const server = createGrpcServer(deps, [orderService(deps)], options);
   const port = await server.listen(0, '127.0.0.1');
   return { port, calls, errors, close: () => server.close() };
+}
+
+/** Runs the gRPC port beside a client that makes one ordinary call after the other. All of them must succeed. */
+export async function whileCallsGoOn(
+  options: ServerOptions,
+  body: (server: RunningServer) => Promise<void>,
+): Promise<void> {
+  const server = await runGrpcServer(options);
+  const session = openSession(server.port);
+  const statuses: unknown[] = [];
+  let isOver = false;
+  const callOn = async () => {
+    do {
+      const { trailers } = await sendCall(session, ordinaryCall(`ordinary-${statuses.length}`));
+      statuses.push(trailers['grpc-status']);
+      await sleep(20);
+    } while (!isOver);
+  };
+  const calls = callOn();
+  try {
+    await body(server);
+  } finally {
+    isOver = true;
+    await calls;
+    session.close();
+    await server.close();
+  }
+  expect(statuses.filter((status) => status !== '0')).toEqual([]);
+  expect(server.errors).toEqual([]);
 }

@@ -20,7 +20,7 @@ const sendOrderAgain =
 /** Every error that an API returns for an order or a payment link, by machine code. The documentation is made from it too. */
 export const failures = {
   malformed_json: {
-    title: 'Malformed JSON',
+    title: 'Malformed request',
     httpStatus: 400,
     grpcStatus: null,
     when: 'The body is not one JSON object in UTF-8, or it has a duplicate key. Correct the body.',
@@ -71,7 +71,7 @@ export const failures = {
     title: 'The body is too large',
     httpStatus: 413,
     grpcStatus: 'RESOURCE_EXHAUSTED',
-    when: 'The body or message is larger than 64 KiB, or the headers are larger than 16 KiB.',
+    when: 'The body or message is larger than 64 KiB or the headers are larger than 16 KiB.',
   },
   unsupported_media_type: {
     title: 'Unsupported media type',

@@ -35,7 +35,7 @@ function setUp() {
   return { authenticate, state, pass, setClockBack };
 }
 
-const refused = { ok: false, failure: { kind: 'unauthenticated' } };
+const unauthenticated = { ok: false, failure: { kind: 'unauthenticated' } };
 const passed = { ok: true, value: merchant };
 
 test('right credentials pass, and are looked up once while they are fresh', async () => {
@@ -46,11 +46,11 @@ test('right credentials pass, and are looked up once while they are fresh', asyn
 
 test('missing, malformed, unknown and wrong credentials get one answer', async () => {
   const { authenticate } = setUp();
-  expect(await authenticate({ clientId: undefined, clientSecret })).toEqual(refused);
-  expect(await authenticate({ clientId, clientSecret: undefined })).toEqual(refused);
-  expect(await authenticate({ clientId: 'app_x', clientSecret })).toEqual(refused);
-  expect(await authenticate({ clientId: createClientId(randomBytes), clientSecret })).toEqual(refused);
-  expect(await authenticate({ clientId, clientSecret: createClientSecret(randomBytes) })).toEqual(refused);
+  expect(await authenticate({ clientId: undefined, clientSecret })).toEqual(unauthenticated);
+  expect(await authenticate({ clientId, clientSecret: undefined })).toEqual(unauthenticated);
+  expect(await authenticate({ clientId: 'app_x', clientSecret })).toEqual(unauthenticated);
+  expect(await authenticate({ clientId: createClientId(randomBytes), clientSecret })).toEqual(unauthenticated);
+  expect(await authenticate({ clientId, clientSecret: createClientSecret(randomBytes) })).toEqual(unauthenticated);
 });
 
 test('a wrong secret of a known client costs a look-up each time, as an unknown client does', async () => {
@@ -58,8 +58,8 @@ test('a wrong secret of a known client costs a look-up each time, as an unknown 
   for (let call = 0; call < 3; call += 1) await authenticate({ clientId, clientSecret });
   for (let call = 0; call < 3; call += 1) {
     const wrong = createClientSecret(randomBytes);
-    expect(await authenticate({ clientId, clientSecret: wrong })).toEqual(refused);
-    expect(await authenticate({ clientId: createClientId(randomBytes), clientSecret })).toEqual(refused);
+    expect(await authenticate({ clientId, clientSecret: wrong })).toEqual(unauthenticated);
+    expect(await authenticate({ clientId: createClientId(randomBytes), clientSecret })).toEqual(unauthenticated);
   }
   expect(state.lookups.length).toBe(1 + 6);
 });
@@ -78,14 +78,14 @@ test('a revoked secret stops within a second, and one that ends stops at its end
   state.secrets = [...state.secrets, { hash: hashSecret(ending), endsAtMs: 1_000_100 }];
   expect(await authenticate({ clientId, clientSecret: ending })).toEqual(passed);
   pass(100);
-  expect(await authenticate({ clientId, clientSecret: ending })).toEqual(refused);
+  expect(await authenticate({ clientId, clientSecret: ending })).toEqual(unauthenticated);
   for (let call = 0; call < 3; call += 1) expect(await authenticate({ clientId, clientSecret })).toEqual(passed);
   state.secrets = [];
   pass(999);
-  expect(await authenticate({ clientId, clientSecret })).toEqual(refused);
+  expect(await authenticate({ clientId, clientSecret })).toEqual(unauthenticated);
 });
 
-test('a client in use is read anew before its time is up, without a caller that waits', async () => {
+test('a client in use is read again before it expires, and no call waits for it', async () => {
   const { authenticate, state, pass } = setUp();
   await authenticate({ clientId, clientSecret });
   pass(500);
@@ -114,12 +114,12 @@ test('a call passes by no look-up that began long before it, as the secret may h
   pass(1_000);
   const after = authenticate({ clientId, clientSecret });
   resolve(found);
-  expect(await after).toEqual(refused);
+  expect(await after).toEqual(unauthenticated);
   expect(await before).toEqual(passed);
-  expect(await authenticate({ clientId, clientSecret })).toEqual(refused);
+  expect(await authenticate({ clientId, clientSecret })).toEqual(unauthenticated);
 });
 
-test('a flood of unknown clients is bounded and keeps nobody else out', async () => {
+test('a flood of unknown clients is bounded and blocks nobody else', async () => {
   const { authenticate, state, pass } = setUp();
   await authenticate({ clientId, clientSecret });
   pass(900);
@@ -145,7 +145,7 @@ test("a merchant's first call passes in the middle of a flood of unknown clients
   expect(state.lookups.length).toBe(1_001);
 });
 
-test('a directory that is down is told apart from wrong credentials', async () => {
+test('a directory that is down gives another error than wrong credentials', async () => {
   const { authenticate, state } = setUp();
   state.answer = { kind: 'unavailable' };
   expect(await authenticate({ clientId, clientSecret })).toEqual({ ok: false, failure: { kind: 'unavailable' } });
@@ -157,7 +157,7 @@ test('a revoked secret stops within the second although the clock of the machine
   state.secrets = [];
   setClockBack(3_600_000);
   pass(1_000);
-  expect(await authenticate({ clientId, clientSecret })).toEqual(refused);
+  expect(await authenticate({ clientId, clientSecret })).toEqual(unauthenticated);
 });
 
 test('a look-up is waited for no longer than the time of the call', async () => {

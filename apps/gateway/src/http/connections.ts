@@ -55,7 +55,8 @@ export function watchConnections(
     if (responses.size > pipelinedRequestsMax) socket.destroy();
     response.once('close', () => {
       responses.delete(response);
-      if (!isResponsePending(socket)) waiting.get(socket)?.();
+      const respond = waiting.get(socket);
+      if (respond !== undefined && !isResponsePending(socket)) respond();
     });
   });
 

@@ -20,7 +20,7 @@ test('however many ask at once, the database is asked once, and anew by who come
   expect(await later).toBe(200);
 });
 
-test('no cache keeps an answer', async () => {
+test('responses are not cached', async () => {
   const app = fastify();
   healthRoutes(app, { isReady: async () => false });
   for (const path of ['/health/live', '/health/ready']) {

@@ -45,9 +45,9 @@ export function createHttpServer(deps: GatewayDeps, services: readonly RpcServic
     frameworkErrors: (error, request, reply) => {
       openCall(deps, request, reply);
       const isPage = /^(GET|HEAD)$/.test(request.method) && request.url.startsWith(`${pathPrefix}/payment/`);
-      if (isPage)
-        void sendLinkFailure(deps, request, reply, request.call.fail({ kind: 'not_found', unknown: 'payment_link' }));
-      else sendError(error, request, reply);
+      if (!isPage) return void sendError(error, request, reply);
+      const failure = request.call.fail({ kind: 'not_found', unknown: 'payment_link' });
+      sendLinkFailure(deps, request, reply, failure).catch((cause) => sendError(cause, request, reply));
     },
     clientErrorHandler: (error, socket) => connections.handleClientError(error, socket),
   });

@@ -19,22 +19,23 @@ export function readBody(
   return new Promise((resolve) => {
     let chunks: Buffer[] = [];
     let length = 0;
+    let isSettled = false;
     const joined = () => (chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks));
     const settle = (body: RpcBody) => {
       clearTimeout(timer);
+      isSettled = true;
       chunks = [];
       resolve(body);
     };
     const timer = setTimeout(settle, Math.max(0, timeoutMs), 'deadline_exceeded');
-    let isTooLarge = false;
     stream.on('data', (chunk: Buffer) => {
-      if (isTooLarge) return;
+      if (isSettled) return;
       const isStart = length < envelopePrefixBytes;
       chunks.push(chunk);
       length += chunk.length;
       if (chunks.length === chunksMax) chunks = [joined()];
-      isTooLarge = length > bytesMax || (hasEnvelope && isStart && announcedLength(joined()) > messageBytesMax);
-      if (isTooLarge) settle('too_large');
+      if (length > bytesMax || (hasEnvelope && isStart && announcedLength(joined()) > messageBytesMax))
+        settle('too_large');
     });
     stream.once('end', () => settle(joined()));
     stream.once('error', () => settle('aborted'));

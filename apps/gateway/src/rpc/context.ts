@@ -46,11 +46,14 @@ export async function runOrThrow<Value>(call: Call, step: () => Promise<Result<V
   return result.value;
 }
 
-/** Checks the size of the message, then the credentials, before the message is parsed. */
+/** Checks that the message came and its size, then the credentials, before the message is parsed. */
 export async function authenticateRpc({ call, body }: RpcCall): Promise<void> {
-  await runOrThrow<Client>(call, async () =>
-    body === 'too_large' ? failed({ kind: 'body_too_large' }) : call.authenticate(),
-  );
+  await runOrThrow<Client>(call, async () => {
+    if (body === 'too_large') return failed({ kind: 'body_too_large' });
+    // Node.js's timers may fire a little before the time that `call` has left.
+    if (body === 'deadline_exceeded') return failed({ kind: 'deadline_exceeded' });
+    return call.authenticate();
+  });
 }
 
 /** The options of every Connect router. */

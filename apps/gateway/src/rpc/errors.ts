@@ -31,7 +31,7 @@ export function connectErrorOf(failure: Failure, requestId: string): ConnectErro
   return error;
 }
 
-/** The machine code as every refusal carries it. */
+/** The machine code as every error carries it. */
 function errorInfoOf(reason: FailureCode, requestId: string): ConnectError['details'][number] {
   return { desc: ErrorInfoSchema, value: { reason, domain: errorDomain, metadata: { request_id: requestId } } };
 }
@@ -48,7 +48,7 @@ function detailsOf(failure: Failure): ConnectError['details'] {
           failure.fields.map((field) => ({
             field,
             reason: 'differs',
-            description: 'differs from the order that is kept',
+            description: 'differs from the stored order',
           })),
         ),
       ];

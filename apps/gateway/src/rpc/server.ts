@@ -43,8 +43,9 @@ export function createGrpcServer(
     routes: routesOf(services),
     contextValues: (request) => createContextValues().set(rpcCallKey, rpcCalls.get(request)),
     // gRPC clients make UNIMPLEMENTED of a bare 404 too, with words about HTTP that help nobody.
-    fallback: ({ headers }, response) => {
-      const mediaType = headers['content-type'] ?? '';
+    fallback: (request, response) => {
+      rpcCalls.get(request)?.call.fail({ kind: 'not_found' });
+      const mediaType = request.headers['content-type'] ?? '';
       const status = setTrailerStatus(new Headers(), new ConnectError('no such method', Code.Unimplemented));
       if (isGrpc(mediaType)) response.writeHead(200, { 'content-type': mediaType, ...Object.fromEntries(status) });
       else response.writeHead(404);
@@ -57,7 +58,7 @@ export function createGrpcServer(
     const { headers } = request;
     const call = new Call(deps, 'grpc', headers);
     response.setHeader('x-request-id', call.requestId);
-    response.once('close', () => call.end({ isAnswered: response.writableFinished, status: response.statusCode }));
+    response.once('close', () => call.end({ isAnswered: response.writableEnded, status: response.statusCode }));
     if (isGrpcJson(headers['content-type'])) return void response.writeHead(415).end();
     // Connect omits it (RFC 9110, 15.5.6).
     if (request.method !== 'POST') response.setHeader('allow', 'POST');
@@ -65,9 +66,11 @@ export function createGrpcServer(
     const body = isGrpc(headers['content-type'])
       ? await readBody(request, { hasEnvelope: true, timeoutMs: call.timeLeftMs() })
       : Buffer.alloc(0);
-    if (body === 'aborted') return;
+    // Node.js emits a request before it reads the frames after it. Its reset may be among them: then nobody waits for an answer.
+    await new Promise((resolve) => setImmediate(resolve));
+    if (body === 'aborted' || response.stream.closed) return;
     const rpcCall = { call, body, isJson: false };
-    if (answerUnary?.(request, response, rpcCall)) return;
+    if (await answerUnary?.(request, response, rpcCall)) return;
     rpcCalls.set(request, rpcCall);
     // Connect makes a URL of the authority, and throws where it can't.
     headers[':authority'] = 'gateway';
@@ -77,6 +80,13 @@ export function createGrpcServer(
       if (typeof body !== 'string') yield body;
     };
     answerByConnect(request, response);
+  };
+
+  const onRequest = (request: Http2ServerRequest, response: Http2ServerResponse) => {
+    serve(request, response).catch((error: unknown) => {
+      deps.logger.error({ err: error }, 'gRPC request failed');
+      response.stream.destroy();
+    });
   };
 
   const server = createServer(
@@ -94,13 +104,10 @@ export function createGrpcServer(
         enablePush: false,
       },
     },
-    (request, response) => {
-      serve(request, response).catch((error: unknown) => {
-        deps.logger.error({ err: error }, 'gRPC request failed');
-        response.stream.destroy();
-      });
-    },
+    onRequest,
   );
+  // Node.js would answer 417 by itself, without an x-request-id.
+  server.on('checkExpectation', onRequest);
   server.maxConnections = connectionsMax;
   const sessions = watchSessions(server, limits);
   return {

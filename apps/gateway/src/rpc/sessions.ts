@@ -1,12 +1,13 @@
-import type { Http2Server, ServerHttp2Session } from 'node:http2';
+import { constants, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
-import { callTimeoutMs, type http2Limits } from '../limits.ts';
+import type { http2Limits } from '../limits.ts';
 
 interface Use {
-  openStreams: number;
-  /** Whether a client sent a complete request: one that only trickles has not. */
+  /** The open streams with the time when each began, the oldest first. Times are those of `performance.now()`. */
+  readonly streams: Map<ServerHttp2Stream, number>;
+  /** Whether the client sent a complete request: one that only trickles has not. */
   isUsed: boolean;
-  /** Of an unused session its start, else the end of its latest stream, on the clock of `performance.now()`. */
+  /** When the latest complete request came, or the session began. */
   idleSince: number;
 }
 
@@ -16,8 +17,8 @@ export interface Sessions {
 }
 
 /**
- * Closes the sessions of a server that nobody uses: ones that never made a call, and idle ones. Node.js's own session timeout
- * does not do that, as it starts again with every frame, a PING included.
+ * Closes what clients leave open: streams whose request or response does not end, and sessions without a complete request for too
+ * long. Node.js's own session timeout does not do that, as it starts again with every frame, a PING included.
  */
 export function watchSessions(server: Http2Server, limits: typeof http2Limits): Sessions {
   const uses = new Map<ServerHttp2Session, Use>();
@@ -28,34 +29,32 @@ export function watchSessions(server: Http2Server, limits: typeof http2Limits): 
     socket.once('close', () => sockets.delete(socket));
   });
   server.on('session', (session) => {
-    const use: Use = { openStreams: 0, isUsed: false, idleSince: performance.now() };
+    const use: Use = { streams: new Map(), isUsed: false, idleSince: performance.now() };
     uses.set(session, use);
     session.once('close', () => uses.delete(session));
     session.on('stream', (stream) => {
-      use.openStreams += 1;
-      // An error of a stream ends that stream; without a listener it would end the process.
-      stream.on('error', () => {});
-      stream.once('close', () => {
-        use.openStreams -= 1;
-        use.isUsed ||= stream.readableEnded;
-        if (use.isUsed) use.idleSince = performance.now();
+      use.streams.set(stream, performance.now());
+      stream.once('close', () => use.streams.delete(stream));
+      stream.once('end', () => {
+        // A reset ends the stream too.
+        if (stream.closed) return;
+        use.isUsed = true;
+        use.idleSince = performance.now();
       });
     });
   });
-  // Without a listener an error of a session would end the process; the session closes by itself.
-  server.on('sessionError', () => {});
-
-  const timeoutOf = ({ openStreams, isUsed }: Use) => {
-    if (!isUsed) return limits.unusedTimeoutMs + (openStreams === 0 ? 0 : callTimeoutMs);
-    return openStreams === 0 ? limits.idleTimeoutMs : Number.POSITIVE_INFINITY;
-  };
   const sweep = setInterval(() => {
     const now = performance.now();
-    for (const [session, use] of uses) {
-      if (now - use.idleSince < timeoutOf(use)) continue;
+    for (const [session, { streams, isUsed, idleSince }] of uses) {
+      for (const [stream, beganAt] of streams) {
+        if (now - beganAt < limits.streamTimeoutMs) break;
+        stream.close(constants.NGHTTP2_CANCEL);
+      }
+      const openTimeoutMs = isUsed ? limits.idleTimeoutMs : limits.unusedTimeoutMs;
+      if (now - idleSince < openTimeoutMs + (streams.size === 0 ? 0 : limits.streamTimeoutMs)) continue;
       uses.delete(session);
       // `close()` would leave the socket open until the client closes it, too.
-      session.goaway();
+      if (!session.destroyed) session.goaway();
       setTimeout(() => session.destroy(), limits.goawayTimeoutMs).unref();
     }
   }, limits.checkEveryMs).unref();

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { create, type DescMessage, type DescMethod, fromBinary, type Message, toBinary } from '@bufbuild/protobuf';
 import { ConnectError, createContextValues } from '@connectrpc/connect';
@@ -14,30 +15,40 @@ interface UnaryMethod {
   readonly implementation: Implementation;
 }
 
-/** Answers a call and returns true, or leaves it to Connect. */
-export type AnswerUnary = (request: Http2ServerRequest, response: Http2ServerResponse, rpcCall: RpcCall) => boolean;
+/** Answers a call and resolves to true, or leaves it to Connect. */
+export type AnswerUnary = (
+  request: Http2ServerRequest,
+  response: Http2ServerResponse,
+  rpcCall: RpcCall,
+) => Promise<boolean>;
 
 const mediaType = /^application\/grpc(\+proto)?$/i;
 
 /**
  * A shorter way for what nearly all gRPC calls are: a unary method, one uncompressed message in binary. It calls the same service
  * object as Connect's router, without Connect's pipeline of iterators and signals, which costs six times as much processor time
- * as the rest of a call (docs/decisions). Everything else, each malformed message included, is Connect's to answer. Both answer
- * alike (test/grpc-fast-path.test.ts), so this file can be deleted on any day.
+ * as the rest of a call (docs/decisions). Everything else, each malformed message included, is Connect's to answer, but only to
+ * clients with valid credentials: nobody else can make the gateway spend that time. Both answer alike
+ * (test/grpc-fast-path.test.ts), so this file can be deleted on any day.
  */
 export function createUnaryFastPath(services: readonly RpcService[]): AnswerUnary {
   const methods = new Map(services.flatMap(unaryMethods));
-  return (request, response, rpcCall) => {
-    const { body } = rpcCall;
+  return async (request, response, rpcCall) => {
     const { headers } = request;
     const method = methods.get(request.url);
-    const encoding = headers['grpc-encoding'] ?? 'identity';
-    if (method === undefined || request.method !== 'POST' || encoding !== 'identity') return false;
-    if (!mediaType.test(headers['content-type'] ?? '') || 'grpc-timeout' in headers || typeof body === 'string')
+    if (method === undefined || request.method !== 'POST' || !mediaType.test(headers['content-type'] ?? ''))
       return false;
-    const message = decodeEnvelope(method.input, body);
-    if (message === undefined) return false;
-    void answer(method, message, rpcCall, response);
+    const responseHeader = new Headers();
+    try {
+      await authenticateRpc(rpcCall);
+      const message = decodeMessage(method.input, headers, rpcCall);
+      if (message === undefined) return false;
+      const values = createContextValues().set(rpcCallKey, rpcCall);
+      const output = await method.implementation(message, { values, responseHeader });
+      send(response, responseHeader, setTrailerStatus(new Headers(), undefined), encodeEnvelope(method.output, output));
+    } catch (error) {
+      send(response, responseHeader, errorTrailers(error, rpcCall));
+    }
     return true;
   };
 }
@@ -52,7 +63,10 @@ function unaryMethods({ descriptor, implementation }: RpcService): [string, Unar
 }
 
 /** The one message of a body; `undefined` for anything less regular, which Connect knows how to reject. */
-function decodeEnvelope(schema: DescMessage, body: Buffer): Message | undefined {
+function decodeMessage(schema: DescMessage, headers: IncomingHttpHeaders, { body }: RpcCall): Message | undefined {
+  const encoding = headers['grpc-encoding'] ?? 'identity';
+  // A timeout that is still there is malformed: `takeTimeout` takes the others.
+  if (encoding !== 'identity' || 'grpc-timeout' in headers || typeof body === 'string') return undefined;
   const isRegular = body[0] === 0 && body.length === envelopePrefixBytes + announcedLength(body);
   if (!isRegular) return undefined;
   try {
@@ -62,29 +76,17 @@ function decodeEnvelope(schema: DescMessage, body: Buffer): Message | undefined 
   }
 }
 
-async function answer(
-  { output, implementation }: UnaryMethod,
-  message: Message,
-  rpcCall: RpcCall,
-  response: Http2ServerResponse,
-): Promise<void> {
-  const responseHeader = new Headers();
-  let envelope: Buffer | undefined;
-  let trailers: Headers;
-  try {
-    await authenticateRpc(rpcCall);
-    const values = createContextValues().set(rpcCallKey, rpcCall);
-    envelope = encodeEnvelope(output, await implementation(message, { values, responseHeader }));
-    trailers = setTrailerStatus(new Headers(), undefined);
-  } catch (error) {
-    const { call } = rpcCall;
-    const failure = error instanceof ConnectError ? error : connectErrorOf(call.failInternally(error), call.requestId);
-    trailers = setTrailerStatus(new Headers(), failure);
-    trailers.set('grpc-message', percentEncoded(failure.rawMessage));
-  }
+function errorTrailers(error: unknown, { call }: RpcCall): Headers {
+  const failure = error instanceof ConnectError ? error : connectErrorOf(call.failInternally(error), call.requestId);
+  const trailers = setTrailerStatus(new Headers(), failure);
+  trailers.set('grpc-message', percentEncoded(failure.rawMessage));
+  return trailers;
+}
+
+function send(response: Http2ServerResponse, header: Headers, trailers: Headers, envelope?: Buffer): void {
   // The client may have cancelled meanwhile.
-  if (response.stream.destroyed) return;
-  response.writeHead(200, { 'content-type': 'application/grpc+proto', ...Object.fromEntries(responseHeader) });
+  if (response.stream.closed) return;
+  response.writeHead(200, { 'content-type': 'application/grpc+proto', ...Object.fromEntries(header) });
   response.addTrailers(Object.fromEntries(trailers));
   if (envelope === undefined) response.end();
   else response.end(envelope);

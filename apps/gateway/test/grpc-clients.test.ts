@@ -1,0 +1,182 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { Code, ConnectError, createClient } from '@connectrpc/connect';
+import { compressionGzip, createGrpcTransport, Http2SessionManager } from '@connectrpc/connect-node';
+import {
+  type CreateOrderRequest,
+  CreateOrderRequestSchema,
+  CreateOrderResponseSchema,
+  OrderService,
+} from '@gateway/contract/gateway/v1/order_service_pb';
+import { ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
+import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
+import { type ChannelOptions, Client, compressionAlgorithms, credentials, Metadata } from '@grpc/grpc-js';
+import { expect, test } from 'vitest';
+import { messageBytesMax } from '../src/limits.ts';
+import { callHeaders, createOrderPath, frame, openSession, orderData, sendCall } from './grpc-call.ts';
+import { runGrpcServer } from './grpc-servers.ts';
+import { orderMessage } from './running-gateway.ts';
+
+const { 'content-type': _protocol, ...credentialFields } = callHeaders;
+
+interface Answer {
+  readonly code: number;
+  readonly isReplayed: boolean;
+  /** The details of an error, or the id of the order as text. */
+  readonly text: string;
+}
+
+interface StockClient {
+  createOrder(message: CreateOrderRequest, options?: { timeoutMs?: number; signal?: AbortSignal }): Promise<Answer>;
+  close(): void;
+}
+
+function grpcJs(port: number, options: ChannelOptions = {}): StockClient {
+  const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), options);
+  const metadata = new Metadata();
+  for (const [name, value] of Object.entries(credentialFields)) metadata.set(name, String(value));
+  return {
+    close: () => client.close(),
+    createOrder: (message, { timeoutMs, signal } = {}) =>
+      new Promise((resolve) => {
+        let isReplayed = false;
+        const call = client.makeUnaryRequest(
+          createOrderPath,
+          (request: CreateOrderRequest) => Buffer.from(toBinary(CreateOrderRequestSchema, request)),
+          (bytes: Buffer) => fromBinary(CreateOrderResponseSchema, bytes),
+          message,
+          metadata,
+          timeoutMs === undefined ? {} : { deadline: Date.now() + timeoutMs },
+          (error, response) => {
+            const text = String(error?.metadata?.get('grpc-status-details-bin')[0] ?? response?.orderId ?? '');
+            resolve({ code: error?.code ?? 0, isReplayed, text });
+          },
+        );
+        call.on('metadata', (header) => {
+          isReplayed = header.get('idempotent-replayed')[0] === 'true';
+        });
+        signal?.addEventListener('abort', () => call.cancel());
+      }),
+  };
+}
+
+function connectNode(port: number, sendCompression?: typeof compressionGzip): StockClient {
+  const baseUrl = `http://127.0.0.1:${port}`;
+  const sessionManager = new Http2SessionManager(baseUrl);
+  const compression = sendCompression === undefined ? {} : { sendCompression, compressMinBytes: 1 };
+  const client = createClient(OrderService, createGrpcTransport({ baseUrl, sessionManager, ...compression }));
+  return {
+    close: () => sessionManager.abort(),
+    async createOrder(message, options) {
+      let isReplayed = false;
+      const onHeader = (header: Headers) => {
+        isReplayed = header.get('idempotent-replayed') === 'true';
+      };
+      try {
+        const { orderId } = await client.createOrder(message, { headers: credentialFields, onHeader, ...options });
+        return { code: 0, isReplayed, text: orderId };
+      } catch (reason) {
+        const error = ConnectError.from(reason);
+        return { code: error.code, isReplayed, text: error.findDetails(ErrorInfoSchema)[0]?.reason ?? '' };
+      }
+    },
+  };
+}
+
+const pings = { 'grpc.keepalive_time_ms': 20, 'grpc.keepalive_permit_without_calls': 1 };
+const gzip = { 'grpc.default_compression_algorithm': compressionAlgorithms.gzip };
+
+const clients: readonly (readonly [name: string, open: (port: number) => StockClient])[] = [
+  ['grpc-js', (port) => grpcJs(port, pings)],
+  ['grpc-js with gzip', (port) => grpcJs(port, { ...pings, ...gzip })],
+  ['connect-node', (port) => connectNode(port)],
+  ['connect-node with gzip', (port) => connectNode(port, compressionGzip)],
+];
+
+/** A message of this many bytes, whose order_note is far too long. */
+function messageOf(bytes: number): CreateOrderRequest {
+  const note = (length: number) => create(CreateOrderRequestSchema, { orderNote: 'x'.repeat(length) });
+  const overhead = toBinary(CreateOrderRequestSchema, note(bytes)).length - bytes;
+  return note(bytes - overhead);
+}
+
+test.each(clients)('%s gets orders, replays, errors with details and messages of any size', async (_name, open) => {
+  const server = await runGrpcServer();
+  const client = open(server.port);
+  try {
+    expect(await client.createOrder(orderMessage('one'))).toEqual({ code: 0, isReplayed: false, text: 'one' });
+    // Time for some of grpc-js's keepalive PINGs.
+    await sleep(200);
+    expect(await client.createOrder(orderMessage('one'))).toEqual({ code: 0, isReplayed: true, text: 'one' });
+    const invalid = await client.createOrder({ ...orderMessage('two'), orderAmount: 10.001 });
+    expect(invalid).toMatchObject({ code: Code.InvalidArgument, text: expect.stringContaining('invalid_order') });
+    const conflict = await client.createOrder({ ...orderMessage('one'), orderNote: 'another' });
+    expect(conflict).toMatchObject({ code: Code.AlreadyExists, text: expect.stringContaining('order_id_conflict') });
+    const largest = await client.createOrder(messageOf(messageBytesMax));
+    expect(largest).toMatchObject({ code: Code.InvalidArgument, text: expect.stringContaining('invalid_order') });
+    const tooLarge = await client.createOrder(messageOf(messageBytesMax + 1));
+    expect(tooLarge.code).toBe(Code.ResourceExhausted);
+    const many = await Promise.all(
+      Array.from({ length: 600 }, (_, index) => client.createOrder(orderMessage(`many-${index}`))),
+    );
+    expect(new Set(many.map(({ code }) => code))).toEqual(new Set([0]));
+  } finally {
+    client.close();
+    await server.close();
+  }
+});
+
+test.each(clients)('%s can limit the time of a call and cancel it', async (_name, open) => {
+  const entered: string[] = [];
+  const server = await runGrpcServer({
+    store: {
+      ...createInMemoryOrderStore(),
+      async create({ fields }, timeoutMs) {
+        entered.push(fields.order_id);
+        await sleep(timeoutMs);
+        return { kind: 'deadline_exceeded' };
+      },
+    },
+  });
+  const client = open(server.port);
+  try {
+    const late = await client.createOrder(orderMessage('late'), { timeoutMs: 200 });
+    expect(late.code).toBe(Code.DeadlineExceeded);
+    const abort = new AbortController();
+    const cancelled = client.createOrder(orderMessage('cancelled'), { signal: abort.signal });
+    await expect.poll(() => entered).toContain('cancelled');
+    abort.abort();
+    expect((await cancelled).code).toBe(Code.Canceled);
+    await expect.poll(() => server.calls.map(({ code }) => code)).toContain('cancelled');
+  } finally {
+    client.close();
+    await server.close();
+  }
+});
+
+test('takes the headers that grpcurl, proxies and tracing add', async () => {
+  const server = await runGrpcServer();
+  const session = openSession(server.port);
+  try {
+    const headers = {
+      ...callHeaders,
+      'content-type': 'application/grpc+proto',
+      'user-agent': 'grpcurl/1.9.3 grpc-go/1.69.0',
+      te: 'trailers',
+      'grpc-accept-encoding': 'gzip,deflate,identity',
+      'grpc-encoding': 'identity',
+      'grpc-timeout': '99999999H',
+      'grpc-trace-bin': 'AAAREiM0RVZneImaq7zN3u8',
+      traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+      'x-forwarded-for': '192.0.2.1, 192.0.2.2',
+      'x-envoy-expected-rq-timeout-ms': '15000',
+      ...Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`x-more-${index}`, 'v'.repeat(100)])),
+    };
+    const answer = await sendCall(session, { headers, chunks: [frame(orderData('odd'))], ends: true });
+    expect(answer.trailers['grpc-status']).toBe('0');
+    expect(server.calls).toMatchObject([{ code: 'created' }]);
+  } finally {
+    session.close();
+    await server.close();
+  }
+});

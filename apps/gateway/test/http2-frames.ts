@@ -1,0 +1,172 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { callHeaders, createOrderPath, frame, orderData } from './grpc-call.ts';
+
+// HTTP/2 as bytes, for what a library's client would never send. Numbers are those of RFC 9113, section 6.
+
+export const frameTypes = {
+  data: 0,
+  headers: 1,
+  priority: 2,
+  reset: 3,
+  settings: 4,
+  ping: 6,
+  goAway: 7,
+  windowUpdate: 8,
+  continuation: 9,
+};
+
+export const flags = { endStream: 1, ack: 1, endHeaders: 4, padded: 8 };
+
+export const maxWindow = 0x7fff_ffff;
+
+const frameHeaderBytes = 9;
+
+export function http2Frame(type: number, set: number, streamId: number, payload: Uint8Array = Buffer.alloc(0)): Buffer {
+  const header = Buffer.alloc(frameHeaderBytes);
+  header.writeUIntBE(payload.length, 0, 3);
+  header[3] = type;
+  header[4] = set;
+  header.writeUInt32BE(streamId, 5);
+  return Buffer.concat([header, payload]);
+}
+
+/** A number as four bytes. */
+export function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+}
+
+export function settingsFrame(settings: readonly (readonly [id: number, value: number])[] = []): Buffer {
+  const payload = settings.map(([id, value]) => Buffer.concat([Buffer.from([0, id]), uint32(value)]));
+  return http2Frame(frameTypes.settings, 0, 0, Buffer.concat(payload));
+}
+
+/** What a client begins with: the connection preface and its settings. */
+export const clientPreface = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), settingsFrame()]);
+
+export const pingFrame = (set = 0) => http2Frame(frameTypes.ping, set, 0, Buffer.alloc(8));
+
+export const resetFrame = (streamId: number) => http2Frame(frameTypes.reset, 0, streamId, uint32(8));
+
+export const windowUpdateFrame = (streamId: number, size: number) =>
+  http2Frame(frameTypes.windowUpdate, 0, streamId, uint32(size));
+
+export const dataFrame = (streamId: number, data: Uint8Array, set: number = flags.endStream) =>
+  http2Frame(frameTypes.data, set, streamId, data);
+
+/** An HPACK integer (RFC 7541, 5.1) in a byte whose upper bits are `pattern`. */
+export function hpackInteger(value: number, prefixBits: number, pattern = 0): Buffer {
+  const prefixMax = 2 ** prefixBits - 1;
+  if (value < prefixMax) return Buffer.from([pattern | value]);
+  const bytes = [pattern | prefixMax];
+  let rest = value - prefixMax;
+  for (; rest >= 128; rest >>= 7) bytes.push((rest & 127) | 128);
+  return Buffer.from([...bytes, rest]);
+}
+
+function hpackText(text: string): Buffer {
+  return Buffer.concat([hpackInteger(text.length, 7), Buffer.from(text, 'latin1')]);
+}
+
+/** A field with its name written out, without indexing (RFC 7541, 6.2.2), or added to the dynamic table (6.2.1). */
+export function hpackField(name: string, value: string, isIndexed = false): Buffer {
+  return Buffer.concat([Buffer.from([isIndexed ? 0x40 : 0]), hpackText(name), hpackText(value)]);
+}
+
+export type Fields = Readonly<Record<string, string>>;
+
+export const requestFields: Fields = {
+  ':method': 'POST',
+  ':scheme': 'http',
+  ':path': createOrderPath,
+  ':authority': 'localhost',
+  'content-type': 'application/grpc',
+  te: 'trailers',
+};
+
+export function headerBlock(fields: Fields = requestFields): Buffer {
+  return Buffer.concat(Object.entries(fields).map(([name, value]) => hpackField(name, value)));
+}
+
+export function headersFrame(streamId: number, fields: Fields = requestFields, set = flags.endStream): Buffer {
+  return http2Frame(frameTypes.headers, set | flags.endHeaders, streamId, headerBlock(fields));
+}
+
+export const callFields: Fields = { ...requestFields, ...callHeaders };
+
+/** The frames of a call that creates an order. */
+export function callFrames(streamId: number, orderId: string): Buffer {
+  return Buffer.concat([headersFrame(streamId, callFields, 0), dataFrame(streamId, frame(orderData(orderId)))]);
+}
+
+export interface ReceivedFrame {
+  readonly type: number;
+  readonly flags: number;
+  readonly streamId: number;
+  readonly payload: Buffer;
+}
+
+/** Whether a frame has this type and this stream. */
+export const isFrame = (type: number, streamId: number) => (received: ReceivedFrame) =>
+  received.type === type && received.streamId === streamId;
+
+export interface RawClient {
+  readonly socket: Socket;
+  /** All frames that came so far. */
+  readonly frames: readonly ReceivedFrame[];
+  /** Resolves when the server has ended the connection. */
+  readonly closed: Promise<void>;
+  /** The first frame of this kind, or `undefined` where the connection ends before it. */
+  frame(isIt: (received: ReceivedFrame) => boolean): Promise<ReceivedFrame | undefined>;
+}
+
+/** A connection on which the test writes bytes. It stays open when the server ends its half. */
+export async function openRawClient(port: number): Promise<RawClient> {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true });
+  const frames: ReceivedFrame[] = [];
+  const arrivals = new EventTarget();
+  let isClosed = false;
+  let unread = Buffer.alloc(0);
+  socket.on('error', () => {});
+  socket.on('data', (bytes: Buffer) => {
+    unread = Buffer.concat([unread, bytes]);
+    while (unread.length >= frameHeaderBytes) {
+      const end = frameHeaderBytes + unread.readUIntBE(0, 3);
+      if (unread.length < end) break;
+      const [type = 0, set = 0] = unread.subarray(3, 5);
+      const streamId = unread.readUInt32BE(5) & maxWindow;
+      frames.push({ type, flags: set, streamId, payload: unread.subarray(frameHeaderBytes, end) });
+      unread = unread.subarray(end);
+    }
+    arrivals.dispatchEvent(new Event('frames'));
+  });
+  const closed = new Promise<void>((resolve) => {
+    for (const event of ['end', 'close']) {
+      socket.once(event, () => {
+        isClosed = true;
+        arrivals.dispatchEvent(new Event('frames'));
+        resolve();
+      });
+    }
+  });
+  await Promise.race([once(socket, 'connect'), closed]);
+  return {
+    socket,
+    frames,
+    closed,
+    async frame(isIt) {
+      while (!isClosed && !frames.some(isIt)) {
+        await new Promise((resolve) => arrivals.addEventListener('frames', resolve, { once: true }));
+      }
+      return frames.find(isIt);
+    },
+  };
+}
+
+/** Resolves with what a promise gives, or after the time with `undefined`. */
+export function within<Value>(timeMs: number, promise: Promise<Value>): Promise<Value | undefined> {
+  return Promise.race([promise, sleep(timeMs, undefined, { ref: false })]);
+}
