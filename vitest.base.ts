@@ -1,7 +1,11 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 /** Starts the PostgreSQL that all test files of a run share. */
 export const testPostgres = new URL('./packages/dev-postgres/testing/global-setup.ts', import.meta.url).pathname;
+
+/** Most tests wait for other processes most of the time. Projects must agree: vitest runs those with one worker one by one. */
+export const maxWorkers = availableParallelism() + 2;
 
 /**
  * The tests of one package. Which test is which is said by its file, and here only:
@@ -16,6 +20,9 @@ export const packageTests = defineConfig(({ mode }) => ({
       mode === 'slow' ? ['test/**/*.slow.test.ts'] : [mode === 'unit' ? 'src/**/*.test.ts' : '{src,test}/**/*.test.ts'],
     exclude: mode === 'slow' ? [] : ['**/*.slow.test.ts'],
     globalSetup: mode === 'unit' ? [] : [testPostgres],
+    maxWorkers,
+    // A process a file costs unit tests more than their work.
+    isolate: mode !== 'unit',
     // Limits that catch a hang, not a slow machine: two test runs at once on two cores must pass.
     testTimeout: mode === 'slow' ? 3_600_000 : 40_000,
     hookTimeout: 90_000,

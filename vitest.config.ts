@@ -1,18 +1,38 @@
-import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { TallyReporter } from './tools/tally-reporter.ts';
-import { testPostgres } from './vitest.base.ts';
+import { maxWorkers } from './vitest.base.ts';
+
+// Programs that tests start compile their modules once.
+process.env.NODE_COMPILE_CACHE ??= new URL('node_modules/.cache/node', import.meta.url).pathname;
+
+/** Files that take longest, so that none of them is alone at the end. A fresh clone has no measured durations. */
+const longest = [
+  'harness/test/load',
+  'gateway/test/http-transport',
+  'bench/test/bench',
+  'dev-postgres/test/',
+  'test/process',
+];
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification) => {
+      const index = longest.findIndex((part) => moduleId.includes(part));
+      return index >= 0 ? index : longest.length + (moduleId.includes('/test/') ? 0 : 1);
+    };
+    return files.toSorted((one, other) => rank(one) - rank(other));
+  }
+}
 
 export default defineConfig(({ mode }) => ({
   test: {
     projects: [
       '{packages,apps}/*/vitest.config.ts',
-      { test: { name: 'repository', include: mode === 'test' ? ['tools/*.test.ts'] : [] } },
+      { test: { name: 'repository', include: mode === 'test' ? ['tools/*.test.ts'] : [], maxWorkers } },
     ],
-    globalSetup: mode === 'unit' ? [] : [testPostgres],
+    sequence: { sequencer: LongestFirst },
     passWithNoTests: true,
-    // Most tests wait for other processes most of the time.
-    maxWorkers: availableParallelism() + 2,
     reporters: ['default', new TallyReporter()],
   },
 }));

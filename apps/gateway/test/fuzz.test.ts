@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { fuzz } from '../fuzz/fuzz.ts';
+import { fuzz } from './fuzz.ts';
 import { postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
 
 let gateway: RunningGateway;
@@ -8,12 +8,12 @@ beforeAll(async () => {
 });
 afterAll(() => gateway?.close());
 
-test('4,000 mutated bodies and messages get an answer that is no fault of the gateway', async () => {
+test('4,000 mutated bodies and messages get a response, and no internal error', async () => {
   const seed = Math.floor(Math.random() * 1_000_000);
-  const { answers, bad } = await fuzz(gateway, { seed, count: 4_000 });
-  expect(bad, `pnpm test:fuzz --seed ${seed} repeats this`).toEqual([]);
-  expect(Object.values(answers).reduce((sum, count) => sum + count, 0)).toBe(4_000);
-  expect(Object.keys(answers)).toEqual(expect.arrayContaining(['http 201', 'http 400', 'grpc 0', 'grpc 3']));
+  const { responses, bad } = await fuzz(gateway, { seed, count: 4_000 });
+  expect(bad, `FUZZ_SEED=${seed} pnpm test:slow fuzz repeats this`).toEqual([]);
+  expect(Object.values(responses).reduce((sum, count) => sum + count, 0)).toBe(4_000);
+  expect(Object.keys(responses)).toEqual(expect.arrayContaining(['http 201', 'http 400', 'grpc 0', 'grpc 3']));
   expect(gateway.errors).toEqual([]);
   expect((await postOrder(gateway)).status).toBe(201);
-}, 120_000);
+});

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { copyTestCluster } from '@gateway/dev-postgres/testing';
 import type { Credentials } from '@gateway/domain/credentials';
 
 const folder = join(import.meta.dirname, '..');
@@ -52,8 +53,16 @@ export async function newDataDir(): Promise<string> {
   return dataDir;
 }
 
+/** A data folder with the cluster that a first start makes. */
+export async function newClusterDir(): Promise<string> {
+  const dataDir = await newDataDir();
+  await copyTestCluster(dataDir);
+  return dataDir;
+}
+
 export function environment(dataDir: string, more: Record<string, string> = {}): NodeJS.ProcessEnv {
-  return { PATH: process.env.PATH, DATA_DIR: dataDir, HTTP_PORT: '0', GRPC_PORT: '0', ...more };
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
+  return { PATH, NODE_COMPILE_CACHE, DATA_DIR: dataDir, HTTP_PORT: '0', GRPC_PORT: '0', ...more };
 }
 
 /** Starts `main.ts` and waits for its ready line. */

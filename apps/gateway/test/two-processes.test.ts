@@ -9,7 +9,7 @@ import {
   endProcesses,
   environment,
   type GatewayProcess,
-  newDataDir,
+  newClusterDir,
   runProgram,
   startProcess,
 } from './gateway-process.ts';
@@ -21,7 +21,7 @@ let dataDir: string;
 let gateways: readonly [GatewayProcess, GatewayProcess];
 let credentials: Credentials;
 beforeAll(async () => {
-  dataDir = await newDataDir();
+  dataDir = await newClusterDir();
   const starts = [0, 1].map(() => startProcess(dataDir, { BASE_URL: 'https://pay.example.com' }));
   gateways = (await Promise.all(starts)) as [GatewayProcess, GatewayProcess];
   credentials = await gateways[0].credentials();

@@ -21,7 +21,8 @@ beforeEach(() => {
 
 /** Everything that a run makes lies in the test's folder, so that what it leaves behind can be seen. */
 function environment(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
-  return { PATH: process.env.PATH, HOME: process.env.HOME, TMPDIR: folder, ...more };
+  const { PATH, HOME, NODE_COMPILE_CACHE, TEST_POSTGRES_CLUSTER } = process.env;
+  return { PATH, HOME, NODE_COMPILE_CACHE, TEST_POSTGRES_CLUSTER, TMPDIR: folder, ...more };
 }
 
 async function load(args: readonly string[], env = environment()) {

@@ -1,17 +1,20 @@
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 
 const run = promisify(execFile);
 const packageFolder = join(import.meta.dirname, '..');
+const programs = join(packageFolder, 'node_modules/.bin');
 const protoFolder = '../../proto';
 
 /** Runs buf and returns its findings, empty if there are none. */
 async function findingsOf(...args: string[]): Promise<string> {
-  return run(join(packageFolder, 'node_modules/.bin/buf'), args, { cwd: packageFolder, timeout: 60_000 }).then(
+  // buf looks for its plugin in the PATH.
+  const env = { ...process.env, PATH: `${programs}${delimiter}${process.env.PATH}` };
+  return run(join(programs, 'buf'), args, { cwd: packageFolder, timeout: 60_000, env }).then(
     ({ stdout }) => stdout,
     (error: { stdout: string; stderr: string }) => `${error.stdout}${error.stderr}` || 'buf failed',
   );

@@ -17,6 +17,7 @@ import {
   type GatewayProcess,
   isAlive,
   keepTrackOf,
+  newClusterDir,
   newDataDir,
   postgresPid,
   runProgram,
@@ -49,7 +50,7 @@ test('an order survives kill -9 of the gateway and of PostgreSQL right after its
 test.each(['SIGKILL', 'SIGINT'] as const)(
   'gateways whose PostgreSQL somebody else ends by %s have it again, with all orders, and leave no process',
   async (signal) => {
-    const dataDir = await newDataDir();
+    const dataDir = await newClusterDir();
     const starter = await startProcess(dataDir);
     const joined = await startProcess(dataDir);
     const credentials = await starter.credentials();
@@ -94,7 +95,7 @@ test.each(['SIGKILL', 'SIGINT'] as const)(
 );
 
 test('SIGTERM lets a request under way finish, stops PostgreSQL and ends with 0', async () => {
-  const dataDir = await newDataDir();
+  const dataDir = await newClusterDir();
   const gateway = await startProcess(dataDir);
   const credentials = await gateway.credentials();
   const pid = await postgresPid(dataDir);
@@ -126,7 +127,7 @@ test('SIGTERM lets a request under way finish, stops PostgreSQL and ends with 0'
 }, 120_000);
 
 test('SIGHUP, as of a terminal that was closed, stops PostgreSQL too', async () => {
-  const dataDir = await newDataDir();
+  const dataDir = await newClusterDir();
   const gateway = await startProcess(dataDir);
   gateway.child.kill('SIGHUP');
   expect(await gateway.exited).toBe(0);
@@ -156,7 +157,7 @@ test.each([
 );
 
 test('a merchant can be made while the gateway runs and while it does not, and works at once', async () => {
-  const dataDir = await newDataDir();
+  const dataDir = await newClusterDir();
   const before = await runProgram(
     'src/cli/merchant.ts',
     ['create', '--name', 'Early Shop', '--json'],
@@ -191,7 +192,7 @@ test.each([
 ])(
   'with HOST=%s both doors are where the ready line says, and so is the base URL',
   async (HOST, host, baseHost) => {
-    const gateway = await startProcess(await newDataDir(), { HOST });
+    const gateway = await startProcess(await newClusterDir(), { HOST });
     const credentials = await gateway.credentials();
     const { port } = new URL(gateway.url);
     expect([gateway.url, gateway.baseUrl]).toEqual([`http://${host}:${port}`, `http://${baseHost}:${port}`]);
@@ -210,7 +211,7 @@ test.each([
 );
 
 test('a taken port, a database that is not there and a wrong configuration are told in plain lines', async () => {
-  const dataDir = await newDataDir();
+  const dataDir = await newClusterDir();
   const blocker = createServer().listen(0, '127.0.0.1');
   await once(blocker, 'listening');
   const address = blocker.address();
@@ -219,12 +220,12 @@ test('a taken port, a database that is not there and a wrong configuration are t
   blocker.close();
   expect(portTaken).toMatchObject({
     code: 1,
-    stderr: `GRPC_PORT ${taken} can't be listened on: it is taken. Set GRPC_PORT to another port.\n`,
+    stderr: `GRPC_PORT ${taken} is already in use. Set GRPC_PORT to another port.\n`,
   });
   const elsewhere = await runProgram('src/main.ts', [], environment(dataDir, { HOST: '192.0.2.1' }));
   expect(elsewhere).toMatchObject({
     code: 1,
-    stderr: `HOST 192.0.2.1 can't be listened on: the system says EADDRNOTAVAIL. Set HOST to an address of this machine.\n`,
+    stderr: `HOST 192.0.2.1 can't be used (EADDRNOTAVAIL). Set HOST to an address of this machine.\n`,
   });
   const nowhere = { DATABASE_URL: 'postgres://u:geheim@127.0.0.1:1/x' };
   const noDatabase = await runProgram('src/main.ts', [], environment(dataDir, nowhere));
@@ -262,7 +263,7 @@ test('help is told, and an argument that is none, before anything is started', a
 }, 120_000);
 
 test('a start that can not keep its demo merchant ends before the doors open, and stops PostgreSQL', async () => {
-  const dataDir = await newDataDir();
+  const dataDir = await newClusterDir();
   // A folder where the file should be.
   await mkdir(join(dataDir, 'demo-merchant.json'));
   const { code, stdout, stderr } = await runProgram('src/main.ts', [], environment(dataDir));

@@ -8,7 +8,7 @@ import { validOrderFields, validOrderInput } from '@gateway/domain/testing/sampl
 import { type MerchantAccounts, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runProgram } from './gateway-process.ts';
+import { environment, runProgram } from './gateway-process.ts';
 import { credentialHeaders, orderMessage, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
 
 let gateway: RunningGateway;
@@ -24,7 +24,7 @@ afterAll(async () => {
 
 /** Runs `pnpm merchant` on the running gateway's database. */
 function merchant(...args: string[]) {
-  return runProgram('src/cli/merchant.ts', args, { PATH: process.env.PATH, DATABASE_URL: gateway.databaseUrl });
+  return runProgram('src/cli/merchant.ts', args, environment('', { DATABASE_URL: gateway.databaseUrl }));
 }
 
 async function addSecret(clientId: string, endsAt: Date | null = null): Promise<{ id: number; clientSecret: string }> {

@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import type { Credentials } from '@gateway/domain/credentials';
-import { createOrderPath } from '../test/grpc-call.ts';
+import { createOrderPath } from './grpc-call.ts';
 import { mutatedBody, mutatedFrame } from './mutations.ts';
 
 export interface FuzzTarget {
@@ -16,34 +16,35 @@ export interface FuzzOptions {
   readonly count: number;
   /** The number of the first input. */
   readonly first?: number;
-  readonly onProgress?: (sent: number) => void;
+  /** Called every 5,000 inputs. */
+  readonly onProgress?: () => void;
 }
 
-/** How often each answer was given, and the inputs whose answer was none or a fault of the gateway. */
+/** How often each response was given, and the inputs without a response or with an internal error. */
 export interface FuzzReport {
-  readonly answers: Readonly<Record<string, number>>;
-  readonly bad: readonly { readonly number: number; readonly answer: string }[];
+  readonly responses: Readonly<Record<string, number>>;
+  readonly bad: readonly { readonly number: number; readonly response: string }[];
 }
 
-/** Inputs under way at the same time. */
+/** Inputs in flight at the same time. */
 const concurrency = 16;
 
-/** After this long without an answer an input counts as hung: twice the gateway's own time limit for a request. */
+/** After this long without a response an input counts as hung: far above the gateway's own limit for a call. */
 const hungAfterMs = 20_000;
 
 /**
- * gRPC statuses that are a fault of the gateway: UNKNOWN, DATA_LOSS, and INTERNAL with details, which is the gateway's own word
- * for its bugs. INTERNAL without details is how gRPC libraries refuse a message that can't be decoded.
+ * gRPC statuses that are a bug of the gateway: UNKNOWN, DATA_LOSS, and INTERNAL with details. INTERNAL without details is how
+ * gRPC libraries respond to a message that can't be decoded.
  */
-const faultStatuses = new Set(['grpc 2', 'grpc 15', 'grpc 13 with details']);
+const bugStatuses = new Set(['grpc 2', 'grpc 15', 'grpc 13 with details']);
 
 /** Sends mutated inputs to a gateway. */
 export async function fuzz(
   target: FuzzTarget,
   { seed, count, first = 0, onProgress }: FuzzOptions,
 ): Promise<FuzzReport> {
-  const answers: Record<string, number> = {};
-  const bad: { number: number; answer: string }[] = [];
+  const responses: Record<string, number> = {};
+  const bad: { number: number; response: string }[] = [];
   const agent = new Agent({ keepAlive: true, maxSockets: concurrency });
   const session = openSession(target.grpcPort);
   let next = first;
@@ -51,23 +52,23 @@ export async function fuzz(
     while (next < first + count) {
       const number = next;
       next += 1;
-      const answer =
+      const response =
         number % 2 === 0
           ? await sendBody(target, agent, mutatedBody(seed, number))
           : await sendFrame(target, session.current(), mutatedFrame(seed, number));
-      answers[answer] = (answers[answer] ?? 0) + 1;
-      if (isBad(answer)) bad.push({ number, answer });
-      if ((number + 1) % 5_000 === 0) onProgress?.(number + 1 - first);
+      responses[response] = (responses[response] ?? 0) + 1;
+      if (isBad(response)) bad.push({ number, response });
+      if ((number + 1) % 5_000 === 0) onProgress?.();
     }
   };
   await Promise.all(Array.from({ length: concurrency }, work));
   agent.destroy();
   session.close();
-  return { answers, bad };
+  return { responses, bad };
 }
 
-function isBad(answer: string): boolean {
-  return answer.startsWith('http 5') || answer.startsWith('no answer') || faultStatuses.has(answer);
+function isBad(response: string): boolean {
+  return response.startsWith('http 5') || response.startsWith('no response') || bugStatuses.has(response);
 }
 
 function sendBody({ httpPort, credentials }: FuzzTarget, agent: Agent, body: Uint8Array): Promise<string> {
@@ -85,10 +86,10 @@ function sendBody({ httpPort, credentials }: FuzzTarget, agent: Agent, body: Uin
       headers,
       timeout: hungAfterMs,
     };
-    const sent = request(options, (response) => {
-      response.resume().on('end', () => resolve(`http ${response.statusCode}`));
+    const sent = request(options, (incoming) => {
+      incoming.resume().on('end', () => resolve(`http ${incoming.statusCode}`));
     });
-    sent.on('error', (error) => resolve(`no answer: ${error.message}`));
+    sent.on('error', (error) => resolve(`no response: ${error.message}`));
     sent.on('timeout', () => sent.destroy(new Error('hung')));
     sent.end(body);
   });
@@ -116,14 +117,14 @@ function sendFrame({ credentials }: FuzzTarget, session: ClientHttp2Session, fra
     stream.on('error', () => {});
     stream.setTimeout(hungAfterMs, () => stream.close());
     stream.on('close', () =>
-      resolve(status ?? (stream.rstCode === 0 ? 'no answer: closed' : `reset ${stream.rstCode}`)),
+      resolve(status ?? (stream.rstCode === 0 ? 'no response: closed' : `reset ${stream.rstCode}`)),
     );
     stream.resume();
     stream.end(frame);
   });
 }
 
-/** One connection for all calls, opened again where the gateway ended it. */
+/** One connection for all calls, opened again if the gateway ended it. */
 function openSession(port: number): { current(): ClientHttp2Session; close(): void } {
   let session: ClientHttp2Session | undefined;
   return {

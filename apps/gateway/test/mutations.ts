@@ -2,7 +2,7 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { type Seeded, seededAt } from '@gateway/fixtures/seeded';
-import { orderMessage } from '../test/running-gateway.ts';
+import { orderMessage } from './running-gateway.ts';
 
 /** Bytes that parsers stumble over: JSON's and protobuf's own, and the edges of UTF-8. */
 const evilBytes = [
@@ -10,7 +10,7 @@ const evilBytes = [
   0xed, 0xf4, 0xff,
 ] as const;
 
-const evilPieces = [
+const evilTexts = [
   ...[
     '"order_id":1,',
     '"order_amount":1e400,',
@@ -74,15 +74,15 @@ function edited(bytes: Buffer, random: Seeded): Buffer {
     case 2:
       return Buffer.concat([before, Buffer.of(random.below(256)), bytes.subarray(Math.min(at + 1, bytes.length))]);
     case 3:
-      return Buffer.concat([before, Buffer.from(random.pick(evilPieces)), bytes.subarray(at)]);
+      return Buffer.concat([before, Buffer.from(random.pick(evilTexts)), bytes.subarray(at)]);
     case 4:
       return Buffer.concat([bytes.subarray(0, at + length), bytes.subarray(at)]);
     case 5:
       return before;
     default: {
       const flipped = Buffer.from(bytes);
-      const place = Math.min(at, bytes.length - 1);
-      if (place >= 0) flipped.writeUInt8(flipped.readUInt8(place) ^ (1 << random.below(8)), place);
+      const offset = Math.min(at, bytes.length - 1);
+      if (offset >= 0) flipped.writeUInt8(flipped.readUInt8(offset) ^ (1 << random.below(8)), offset);
       return flipped;
     }
   }

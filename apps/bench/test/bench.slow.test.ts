@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { leftOut } from '../../../tools/left-out.ts';
+import { contenderNames } from '../src/contenders.ts';
+import { isInstalled } from '../src/programs.ts';
+import { allGood, bench, outcomes } from './run-bench.ts';
+
+const lacksPgbench = leftOut('bench', (await isInstalled('pgbench')) ? undefined : 'pgbench is not installed');
+
+test('every contender creates orders, alone and with many callers, and nothing is left behind', async () => {
+  const { stdout, sections } = await bench('--rounds', '1', '--seconds', '1');
+  const names = contenderNames.filter((name) => name !== 'pgbench' || !lacksPgbench);
+  expect(sections.map(outcomes)).toEqual([
+    allGood(names),
+    allGood(['gateway-json', 'gateway-grpc', 'bare-http', 'bare-http2', 'insert']),
+    allGood(['gateway-grpc', 'bare-http2']),
+  ]);
+  expect(sections.map(({ ratios }) => ratios.length)).toEqual([lacksPgbench ? 8 : 10, 4, 1]);
+  for (const name of names) expect(stdout).toContain(`| ${name} `);
+});
+
+test('the gateway is compared on an empty table and on one that has orders', async () => {
+  const { sections } = await bench('--growth', '1000', '--only', 'gateway-grpc', '--rounds', '1', '--seconds', '1');
+  expect(sections.map(outcomes)).toEqual([allGood(['gateway-grpc', 'gateway-grpc, 1000 orders before'])]);
+  expect(sections[0]?.ratios).toHaveLength(1);
+});

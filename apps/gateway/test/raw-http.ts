@@ -1,0 +1,48 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { credentialHeaders, type RunningGateway } from './running-gateway.ts';
+
+// HTTP/1.1 as text, for what no client library sends.
+
+/** Opens a connection, writes the text, and returns all that comes until the gateway ends the connection. */
+export async function exchange({ httpPort }: RunningGateway, text: string | Uint8Array): Promise<string> {
+  const socket = connect(httpPort, '127.0.0.1');
+  socket.write(text);
+  return textOf(socket);
+}
+
+/** All that comes until the gateway ends the connection. */
+export async function textOf(socket: Socket): Promise<string> {
+  let received = '';
+  socket.setEncoding('latin1').on('data', (chunk) => {
+    received += chunk;
+  });
+  socket.on('error', () => {});
+  await once(socket, 'close');
+  return received;
+}
+
+/** The request line and the headers of a POST with valid credentials. */
+export function postHead({ credentials }: RunningGateway, path: string, ...more: string[]): string {
+  const { 'x-client-id': id, 'x-client-secret': secret } = credentialHeaders(credentials);
+  const lines = [
+    `POST ${path} HTTP/1.1`,
+    'host: x',
+    `x-client-id: ${id}`,
+    `x-client-secret: ${secret}`,
+    'content-type: application/json',
+  ];
+  return `${[...lines, ...more].join('\r\n')}\r\n\r\n`;
+}
+
+/** A complete order request. */
+export function orderRequest(gateway: RunningGateway, orderId: string): string {
+  const body = JSON.stringify(validOrderInput({ order_id: orderId }));
+  return `${postHead(gateway, '/order', `content-length: ${body.length}`)}${body}`;
+}
+
+/** The status of each response that came, in their order. */
+export function statusesOf(received: string): string[] {
+  return received.match(/(?<=HTTP\/1\.1 )\d{3}/g) ?? [];
+}
