@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 /** Starts the PostgreSQL that all test files of a run share. */
-export const testPostgres = new URL('./packages/dev-postgres/testing/global-setup.ts', import.meta.url).pathname;
+const testPostgres = new URL('./packages/dev-postgres/testing/global-setup.ts', import.meta.url).pathname;
 
 /** Most tests wait for other processes most of the time. Projects must agree: vitest runs those with one worker one by one. */
 export const maxWorkers = availableParallelism() + 2;

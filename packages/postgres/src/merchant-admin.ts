@@ -129,7 +129,8 @@ export function openMerchantAccounts({ url }: { readonly url: string }) {
           .returning({ at: clientSecrets.endsAt });
         const at = ended[0]?.at ?? undefined;
         if (at !== undefined) return { kind: 'ends', at } as const;
-        return { kind: (await db.$count(clientSecrets, isMeant)) === 0 ? 'unknown_secret' : 'ended_already' } as const;
+        const isKnown = (await db.$count(clientSecrets, isMeant)) === 1;
+        return isKnown ? ({ kind: 'ended_already' } as const) : ({ kind: 'unknown_secret' } as const);
       }),
 
     close: () => client.close(),
