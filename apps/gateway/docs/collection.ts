@@ -43,12 +43,12 @@ export async function collection(): Promise<string> {
 function isForPeople({ calls }: Fixture): boolean {
   if (calls.length > callsMax) return false;
   return calls.every((call) => {
-    const text = JSON.stringify([call.content, call.headers, call.path]);
+    const text = JSON.stringify([call.order, call.text, call.headers, call.path]);
     const computed = /\{\{(?!order_id\}\}|members\}\}|client_id\}\}|client_secret\}\})/.test(text);
-    const { content } = call;
-    const padded = content.kind === 'order' && content.padToBytes !== undefined;
     const sent = call.protocols.includes('json') && (call.via ?? 'json') === 'json';
-    return sent && call.merchant === 'first' && !computed && !padded && content.kind !== 'latin1';
+    return (
+      sent && call.merchant === 'first' && !computed && call.pad_to_bytes === undefined && call.latin1 === undefined
+    );
   });
 }
 

@@ -81,7 +81,7 @@ function openOutput(): (lines: string) => void {
 }
 
 /** Messages of other errors may hold values of a request. */
-const safeNames = new Set(['DatabaseFault']);
+const safeNames = new Set(['DatabaseError']);
 
 function safeError(error: unknown) {
   if (!(error instanceof Error)) return { type: typeof error };

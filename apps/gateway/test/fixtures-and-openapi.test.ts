@@ -1,6 +1,6 @@
+import { createJsonClient } from '@gateway/fixtures/client';
 import { fillCall, type Merchants } from '@gateway/fixtures/fill-call';
 import type { FixtureCall } from '@gateway/fixtures/fixture';
-import { createJsonClient } from '@gateway/fixtures/json-client';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { createMerchant, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
@@ -94,10 +94,10 @@ describe('every fixture over JSON', () => {
 
 test('the order that the reference shows is the fixture of the interface’s example', () => {
   const fixture = fixtures.find(({ file }) => file === 'interface-example-in-full');
-  const content = fixture?.calls[0]?.content;
-  if (content?.kind !== 'order') throw new Error('the fixture has no order');
+  const order = fixture?.calls[0]?.order;
+  if (order === undefined) throw new Error('the fixture has no order');
   const { order_id, order_amount, ...fields } = exampleOrder;
-  expect(content.value).toMatchObject(fields);
-  expect(Number(Object(content.value.order_amount).text ?? content.value.order_amount)).toBe(order_amount);
+  expect(order).toMatchObject(fields);
+  expect(Number(Object(order.order_amount).text ?? order.order_amount)).toBe(order_amount);
   expect(order_id).not.toBe('');
 });

@@ -22,7 +22,7 @@ async function killConnections(databaseUrl: string, isOver: () => boolean): Prom
   return killed;
 }
 
-test('under load in all protocols, 250 killed database connections leave every call answered and every order stored', {
+test('under load in all protocols, 250 killed database connections leave a response to every call and every order stored', {
   timeout: 90_000,
 }, async () => {
   const profile = { protocol: 'mixed', phases: constantRate(150, 30), connections: 4, max_pending: 4_000 };

@@ -19,7 +19,7 @@ test('invalid arguments and files end with exit code 2 before anything is sent',
     stderr: expect.stringMatching(/^mine\.json: .*\n.*at phases\[0\]\.rate\n$/),
   });
   const given = ['--http', 'http://127.0.0.1:1', '--grpc', '127.0.0.1:1'];
-  const faults: [string, string[]][] = [
+  const mistakes: [string, string[]][] = [
     ["option '--rate <n>' argument 'many' is invalid", ['--rate', 'many']],
     ['no-such.json: ENOENT', ['--profile', 'no-such']],
     ['1 merchants need credentials, and CLIENT_ID and CLIENT_SECRET has those of 0', given],
@@ -28,12 +28,12 @@ test('invalid arguments and files end with exit code 2 before anything is sent',
     ['mine.json already exists, and a journal belongs to one run', ['--journal', profile]],
     ['EISDIR', ['--html', folder]],
   ];
-  const ended = await Promise.all(faults.map(([, args]) => load(args)));
+  const ended = await Promise.all(mistakes.map(([, args]) => load(args)));
   for (const [index, { code, stdout, stderr }] of ended.entries()) {
     expect({ code, stdout, stderr }).toEqual({
       code: 2,
       stdout: '',
-      stderr: expect.stringContaining(faults[index]?.[0] ?? ''),
+      stderr: expect.stringContaining(mistakes[index]?.[0] ?? ''),
     });
     expect(stderr).not.toMatch(/^ +at .*\(/m);
   }

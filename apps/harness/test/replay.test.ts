@@ -4,9 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { type Client, type Protocol, protocols } from '@gateway/fixtures/client';
+import { type Client, openClients, type Protocol, protocols } from '@gateway/fixtures/client';
 import { fixturesFolder, loadFixtures } from '@gateway/fixtures/load-fixtures';
-import { openClients } from '@gateway/fixtures/open-clients';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type OwnGateway, startOwnGateway } from '../src/gateway/own-gateway.ts';
 import { replayFixture } from '../src/replay/replay-fixtures.ts';
@@ -15,14 +14,14 @@ import { testDatabase } from './journaled-run.ts';
 
 const { fixtures, validOrder } = await loadFixtures();
 
-/** Above the deadlines of a fixture's calls, so that a call without an answer is reported as a difference. */
+/** Above the deadlines of a fixture's calls, so that a call without a response is reported as a difference. */
 const fixtureTimeoutMs = 120_000;
 
 describe('at a gateway of its own', () => {
   let gateway: OwnGateway;
   let clients: Record<Protocol, Client>;
 
-  // Above the bounds of starting and stopping themselves, so that their own messages say what went wrong.
+  // Above the bounds of starting and stopping themselves, so that their own messages are reported.
   beforeAll(async () => {
     const merchants = [{ name: 'First' }, { name: 'Second' }, { name: 'Strict', checksumRequired: true }];
     gateway = await startOwnGateway(merchants, new AbortController().signal, testDatabase);

@@ -16,7 +16,7 @@ const makeCall = createCallMaker(settings, set, [{ clientId: 'app_1', clientSecr
 const stallMs = 1_000;
 
 /**
- * A server that answers at once, and stalls once: from the first call that comes at the given time or later, so that this
+ * A server that responds at once, and stalls once: from the first call that comes at the given time or later, so that this
  * one meets all of the stall, however busy the machine is. Ends with the test.
  */
 async function stallingServer(stallsFromMs: number): Promise<string> {
@@ -36,7 +36,7 @@ async function stallingServer(stallsFromMs: number): Promise<string> {
 }
 
 function execution(httpUrl: string, connections: number): Execution & { recorder: Recorder } {
-  const sender = createHttpSender(httpUrl, connections, () => ({ outcome: 'answered' }));
+  const sender = createHttpSender(httpUrl, connections, () => ({ outcome: 'responded' }));
   onTestFinished(() => sender.close());
   const { signal } = new AbortController();
   const recorder = createRecorder({ plannedSeconds: 10 });

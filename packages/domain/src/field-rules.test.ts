@@ -43,40 +43,18 @@ function outcomeOf(field: OrderFieldName, value: unknown): string {
 
 describe('the field rules', () => {
   it('cover the sixteen fields of the interface, in its order', () => {
-    expect(orderFieldNames).toStrictEqual([
-      'order_id',
-      'order_amount',
-      'order_currency',
-      'order_note',
-      'service_type',
-      'customer_name',
-      'customer_email',
-      'customer_phone',
-      'customer_address_line1',
-      'customer_address_line2',
-      'customer_address_city',
-      'customer_address_state',
-      'customer_address_country',
-      'customer_address_postal_code',
-      'order_checksum',
-      'return_url',
-    ]);
+    expect(orderFieldNames.join(' ')).toBe(
+      'order_id order_amount order_currency order_note service_type customer_name customer_email customer_phone ' +
+        'customer_address_line1 customer_address_line2 customer_address_city customer_address_state ' +
+        'customer_address_country customer_address_postal_code order_checksum return_url',
+    );
     expect(Object.keys(fieldRules)).toStrictEqual([...orderFieldNames]);
   });
 
   it('use ten error codes', () => {
-    expect(fieldErrorCodes).toStrictEqual([
-      'missing',
-      'wrong_type',
-      'blank',
-      'too_long',
-      'too_short',
-      'not_allowed',
-      'bad_format',
-      'bad_characters',
-      'too_precise',
-      'out_of_range',
-    ]);
+    expect(fieldErrorCodes.join(' ')).toBe(
+      'missing wrong_type blank too_long too_short not_allowed bad_format bad_characters too_precise out_of_range',
+    );
   });
 });
 
@@ -198,76 +176,35 @@ describe('a value of the wrong type', () => {
   );
 });
 
-describe('order_currency', () => {
-  it.each(['EUR', 'USD', 'INR', 'BHD', 'CLF', 'UYW', 'XCG'])('may be %s', (code) => {
-    expect(outcomeOf('order_currency', code)).toBe('unchanged');
-  });
-
-  it.each(['XXX', 'XTS', 'XAU', 'XDR', 'XSU'])('may not be %s, which has no minor unit', (code) => {
-    expect(outcomeOf('order_currency', code)).toBe('not_allowed');
-  });
-
-  it.each(['', ' ', 'eur', 'Eur', 'EUR ', ' EUR', 'EUR\n', 'EU', 'EURO', '978', 'ABC', 'DEM', '€', 'ＥＵＲ', '\ud83d'])(
-    'may not be %j',
-    (code) => {
-      expect(outcomeOf('order_currency', code)).toBe('not_allowed');
-    },
-  );
-
-  it.each(['constructor', '__proto__', 'toString', 'includes'])('may not be the word %s', (word) => {
-    expect(outcomeOf('order_currency', word)).toBe('not_allowed');
-  });
-});
-
-describe('service_type', () => {
-  it.each(['DIGITAL', 'PHYSICAL_GOODS'])('may be %s', (value) => {
-    expect(outcomeOf('service_type', value)).toBe('unchanged');
-  });
+describe('a field with a list of values', () => {
+  const properties = ['constructor', '__proto__', 'toString', 'includes'];
+  const noMinorUnit = ['XXX', 'XTS', 'XAU', 'XDR', 'XSU'];
+  const noCurrency = ['', ' ', 'eur', 'Eur', 'EUR ', ' EUR', 'EUR\n', 'EU', 'EURO', '978', 'ABC', 'DEM', '€', 'ＥＵＲ'];
+  const noServiceType = ['', 'digital', 'Digital', 'DIGITAL ', ' DIGITAL', 'PHYSICAL', 'PHYSICAL GOODS', '0'];
 
   it.each([
-    '',
-    'digital',
-    'Digital',
-    'DIGITAL ',
-    ' DIGITAL',
-    'PHYSICAL',
-    'PHYSICAL GOODS',
-    'DIGITAL,PHYSICAL_GOODS',
-    '0',
-  ])('may not be %j', (value) => {
-    expect(outcomeOf('service_type', value)).toBe('not_allowed');
+    ['order_currency', 'unchanged', ['EUR', 'USD', 'INR', 'BHD', 'CLF', 'UYW', 'XCG']],
+    ['order_currency', 'not_allowed', [...noMinorUnit, ...noCurrency, '\ud83d', ...properties]],
+    ['service_type', 'unchanged', ['DIGITAL', 'PHYSICAL_GOODS']],
+    ['service_type', 'not_allowed', [...noServiceType, 'DIGITAL,PHYSICAL_GOODS', ...properties]],
+  ] as const)('%s is %s for each of %j', (field, outcome, values) => {
+    for (const value of values) expect(outcomeOf(field, value), value).toBe(outcome);
   });
 });
 
 describe('customer_email', () => {
-  it.each([
-    'a@b',
-    'first.last+tag@example.com',
-    `"'|\\"@example.com`,
-    'ünï@bücher.example.com',
-    '用户@例子.example',
-    '😀@a',
-    '.@.',
-  ])('may be %s: mail servers decide whether it exists', (email) => {
-    expect(outcomeOf('customer_email', email)).toBe('unchanged');
-  });
+  const exotic = [`"'|\\"@example.com`, 'ünï@bücher.example.com', '用户@例子.example', '😀@a', '.@.'];
+  const wrongAts = ['a', '@', 'a@', '@b', 'a@b@c', 'a@@b', '@a@b', 'a@b@'];
+  const blanks = ['a b@c', 'a@b c', ' a@b', 'a@b ', 'a\u00a0@b', 'a@\u3000b'];
 
-  it.each([
-    'a',
-    '@',
-    'a@',
-    '@b',
-    'a@b@c',
-    'a@@b',
-    '@a@b',
-    'a@b@',
-    'a b@c',
-    'a@b c',
-    ' a@b',
-    'a@b ',
-    'a\u00a0@b',
-    'a@\u3000b',
-  ])('may not be %j', (email) => {
+  it.each(['a@b', 'first.last+tag@example.com', ...exotic])(
+    'may be %s: mail servers decide whether it exists',
+    (email) => {
+      expect(outcomeOf('customer_email', email)).toBe('unchanged');
+    },
+  );
+
+  it.each([...wrongAts, ...blanks])('may not be %j', (email) => {
     expect(outcomeOf('customer_email', email)).toBe('bad_format');
   });
 });
@@ -287,27 +224,13 @@ describe('customer_phone', () => {
   });
 
   it.each([
-    ['1', 'too_short'],
-    ['123', 'too_short'],
-    ['x', 'too_short'],
-    ['123 ', 'bad_format'],
-    ['+123', 'bad_format'],
-    ['(+)-', 'bad_format'],
-    ['xxxxxxxx', 'bad_format'],
-    ['1 2 3'.padEnd(32, '-'), 'bad_format'],
-    ['12345 X9', 'bad_characters'],
-    ['12345 ext 9', 'bad_characters'],
-    ['12345,9', 'bad_characters'],
-    ['12345;9', 'bad_characters'],
-    ['12345_9', 'bad_characters'],
-    ['+31\u00a020 555', 'bad_characters'],
-    ['+31‑20‑5550142', 'bad_characters'],
-    ['１２３４５', 'bad_characters'],
-    ['٠١٢٣٤٥', 'bad_characters'],
-    ['1234😀', 'bad_characters'],
-    ['1234'.padEnd(33, ' '), 'too_long'],
-  ])('may not be %j: %s', (phone, code) => {
-    expect(outcomeOf('customer_phone', phone)).toBe(code);
+    ['too_short', ['1', '123', 'x']],
+    ['bad_format', ['123 ', '+123', '(+)-', 'xxxxxxxx', '1 2 3'.padEnd(32, '-')]],
+    ['bad_characters', ['12345 X9', '12345 ext 9', '12345,9', '12345;9', '12345_9', '+31\u00a020 555']],
+    ['bad_characters', ['+31‑20‑5550142', '１２３４５', '٠١٢٣٤٥', '1234😀']],
+    ['too_long', ['1234'.padEnd(33, ' ')]],
+  ])('is %s as %j', (code, phones) => {
+    for (const phone of phones) expect(outcomeOf('customer_phone', phone), phone).toBe(code);
   });
 });
 

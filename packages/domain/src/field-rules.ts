@@ -44,20 +44,11 @@ export interface TextRule {
   };
 }
 
-/** The rule of a field with a fixed set of values. */
-export interface ChoiceRule {
-  readonly kind: 'choice';
-  readonly values: readonly string[];
-  readonly message: string;
-}
-
-/** The rule of `order_amount`. Its limits are in money.ts. */
-export interface AmountRule {
-  readonly kind: 'amount';
-}
-
-/** The rule of any field. */
-export type FieldRule = TextRule | ChoiceRule | AmountRule;
+/** The rule of any field. The limits of an amount are in money.ts. */
+export type FieldRule =
+  | TextRule
+  | { readonly kind: 'choice'; readonly values: readonly string[]; readonly message: string }
+  | { readonly kind: 'amount' };
 
 function text(lengthMax: number, more: Partial<TextRule> = {}): TextRule {
   return { kind: 'text', required: true, lengthMin: 1, lengthMax, ...more };

@@ -1,38 +1,20 @@
 import { describe, expect, it } from 'vitest';
-import { validOrderFields } from '../testing/sample-orders.ts';
+import { anotherOrderInput, validOrderFields } from '../testing/sample-orders.ts';
 import { NumberText } from './money.ts';
 import { orderDifference } from './order-difference.ts';
 import { orderFieldNames } from './order-fields.ts';
-
-const anotherValue = {
-  order_id: 'WEB-2026-000418',
-  order_amount: 1249.51,
-  order_currency: 'USD',
-  order_note: 'Two walnut shelves and one reading lamp.',
-  service_type: 'DIGITAL',
-  customer_name: 'noor van der Linden',
-  customer_email: 'noor@example.com',
-  customer_phone: '+31205550142',
-  customer_address_line1: 'Lindengracht 88 ',
-  customer_address_line2: '',
-  customer_address_city: 'Utrecht',
-  customer_address_state: 'Utrecht',
-  customer_address_country: 'NL',
-  customer_address_postal_code: '1015KK',
-  return_url: 'https://shop.example.com/checkout/return?cart=5522',
-};
 
 describe('orderDifference', () => {
   it('is empty for the same order sent twice', () => {
     expect(orderDifference(validOrderFields(), validOrderFields())).toStrictEqual([]);
   });
 
-  it.each(Object.entries(anotherValue))('returns %s if only that differs', (field, value) => {
+  it.each(Object.entries(anotherOrderInput))('returns %s if only that differs', (field, value) => {
     expect(orderDifference(validOrderFields(), validOrderFields({ [field]: value }))).toStrictEqual([field]);
   });
 
   it('returns all fields that differ, in the order of the interface', () => {
-    const backwards = Object.fromEntries(Object.entries(anotherValue).reverse());
+    const backwards = Object.fromEntries(Object.entries(anotherOrderInput).reverse());
     const names = orderFieldNames.filter((name) => name !== 'order_checksum');
 
     expect(orderDifference(validOrderFields(), validOrderFields(backwards))).toStrictEqual(names);

@@ -189,88 +189,44 @@ describe('parseOrder', () => {
   });
 });
 
+/** A text stands for the digits of a JSON number; gRPC sends doubles. */
+const written = (amount: string | number) => (typeof amount === 'string' ? new NumberText(amount) : amount);
+
 describe('order_amount', () => {
   it.each([
-    ['10', '10.00'],
-    ['10.0', '10.00'],
-    ['10.00', '10.00'],
-    ['1e1', '10.00'],
-    ['0.01', '0.01'],
-    ['9999999999999.99', '9999999999999.99'],
-  ])('sent as %s is %s', (digits, formatted) => {
-    expect(formatAmount(validOrderFields({ order_amount: new NumberText(digits) }).order_amount)).toBe(formatted);
+    ['10.00', ['10', '10.0', '10.00', '1e1', 10]],
+    ['0.01', ['0.01', 0.01]],
+    ['100.50', [100.5]],
+    ['9999999999999.99', ['9999999999999.99', 9_999_999_999_999.99]],
+  ])('is %s if it is sent as one of %j', (formatted, sent) => {
+    for (const amount of sent) {
+      expect(formatAmount(validOrderFields({ order_amount: written(amount) }).order_amount)).toBe(formatted);
+    }
   });
 
   it.each([
-    ['-0', 'out_of_range'],
-    ['0', 'out_of_range'],
-    ['0.00', 'out_of_range'],
-    ['0e999999999999', 'out_of_range'],
-    ['-10.00', 'out_of_range'],
-    ['10000000000000', 'out_of_range'],
-    ['1e400', 'out_of_range'],
-    ['0.001', 'too_precise'],
-    ['10.001', 'too_precise'],
-    ['10.000000000000000001', 'too_precise'],
-    ['1e-400', 'too_precise'],
-  ])('sent as %s is %s', (digits, code) => {
-    expect(errorsOf(validOrderInput({ order_amount: new NumberText(digits) }))).toStrictEqual([`order_amount ${code}`]);
+    ['out_of_range', ['-0', '0', '0.00', '0e999999999999', '-10.00', '10000000000000', '1e400']],
+    ['out_of_range', [0, -0, -1, 1e13, Number.MAX_VALUE]],
+    ['too_precise', ['0.001', '10.001', '10.000000000000000001', '1e-400', 0.001, 0.1 + 0.2, Number.MIN_VALUE]],
+    ['wrong_type', [Number.NaN, Number.POSITIVE_INFINITY]],
+  ])('is %s if it is sent as one of %j', (code, sent) => {
+    for (const amount of sent) {
+      expect(errorsOf(validOrderInput({ order_amount: written(amount) }))).toStrictEqual([`order_amount ${code}`]);
+    }
   });
 
   it.each([
-    [10, 1_000n],
-    [0.01, 1n],
-    [100.5, 10_050n],
-    [9_999_999_999_999.99, 999_999_999_999_999n],
-  ])('sent as the double %d is %d hundredths', (double, hundredths) => {
-    expect(validOrderFields({ order_amount: double }).order_amount).toBe(hundredths);
+    ['JPY', ['100', '100.00', '1e2', '1'], ['100.50', '100.05', '0.01']],
+    ['KRW', [], ['9999999999999.99']],
+    ['UYI', ['9999999999999'], []],
+    ['EUR', ['100.50', '0.01'], ['100.505']],
+    ['BHD', ['100.55', '0.010'], ['100.555']],
+    ['CLF', ['100.55'], ['100.5555']],
+  ])('in %s may be %j and has too many decimals as %j', (order_currency, valid, tooPrecise) => {
+    const errorsFor = (digits: string) => errorsOf(validOrderInput({ order_currency, order_amount: written(digits) }));
+    for (const digits of valid) expect(errorsFor(digits), digits).toStrictEqual([]);
+    for (const digits of tooPrecise) expect(errorsFor(digits), digits).toStrictEqual(['order_amount too_precise']);
   });
-
-  it.each([
-    [0, 'out_of_range'],
-    [-0, 'out_of_range'],
-    [-1, 'out_of_range'],
-    [1e13, 'out_of_range'],
-    [Number.MAX_VALUE, 'out_of_range'],
-    [0.001, 'too_precise'],
-    [0.1 + 0.2, 'too_precise'],
-    [Number.MIN_VALUE, 'too_precise'],
-    [Number.NaN, 'wrong_type'],
-    [Number.POSITIVE_INFINITY, 'wrong_type'],
-  ])('sent as the double %d is %s', (double, code) => {
-    expect(errorsOf(validOrderInput({ order_amount: double }))).toStrictEqual([`order_amount ${code}`]);
-  });
-
-  it.each([
-    ['JPY', '100'],
-    ['JPY', '100.00'],
-    ['JPY', '1e2'],
-    ['JPY', '1'],
-    ['UYI', '9999999999999'],
-    ['EUR', '100.50'],
-    ['EUR', '0.01'],
-    ['BHD', '100.55'],
-    ['BHD', '0.010'],
-    ['CLF', '100.55'],
-  ])('in %s may be %s', (order_currency, digits) => {
-    expect(errorsOf(validOrderInput({ order_currency, order_amount: new NumberText(digits) }))).toStrictEqual([]);
-  });
-
-  it.each([
-    ['JPY', '100.50'],
-    ['JPY', '100.05'],
-    ['JPY', '0.01'],
-    ['KRW', '9999999999999.99'],
-    ['EUR', '100.505'],
-    ['BHD', '100.555'],
-    ['CLF', '100.5555'],
-  ])(
-    'in %s may not be %s, which has more decimals than the currency or the interface allows',
-    (order_currency, digits) => {
-      const input = validOrderInput({ order_currency, order_amount: new NumberText(digits) });
-      expect(errorsOf(input)).toStrictEqual(['order_amount too_precise']);
-    },
-  );
 
   it.each(orderCurrencyCodes)('may be a whole number in %s', (order_currency) => {
     expect(errorsOf(validOrderInput({ order_currency, order_amount: 100 }))).toStrictEqual([]);

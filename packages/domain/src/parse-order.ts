@@ -1,5 +1,5 @@
 import { minorUnitOf } from './currency.ts';
-import { type ChoiceRule, type FieldError, fieldRules, type TextRule, textError } from './field-rules.ts';
+import { type FieldError, type FieldRule, fieldRules, textError } from './field-rules.ts';
 import {
   type AmountError,
   type AmountHundredths,
@@ -21,6 +21,8 @@ import { failed, type Result, success } from './result.ts';
  */
 export type OrderInput = Readonly<Partial<Record<OrderFieldName, unknown>>>;
 
+type BrokenRule = Omit<FieldError, 'field'>;
+
 const amountMessages: Readonly<Record<AmountError, string>> = {
   wrong_type: 'must be a number',
   too_precise: `must have at most ${amountDecimals} decimals`,
@@ -41,7 +43,9 @@ export function parseOrder(input: OrderInput): Result<OrderFields, readonly Fiel
   const errors: FieldError[] = [];
   const fields: Record<OrderFieldName, string | AmountHundredths | undefined> = { ...noFields };
   for (const field of orderFieldNames) {
-    fields[field] = parseField(field, input[field], errors);
+    const checked = checkField(fieldRules[field], input[field]);
+    if (typeof checked === 'object') errors.push({ field, ...checked });
+    else fields[field] = checked;
   }
   // True if there are no errors; until then a field may be undefined.
   const parsed = fields as OrderFields;
@@ -54,57 +58,21 @@ export function parseOrder(input: OrderInput): Result<OrderFields, readonly Fiel
   return errors.length === 0 ? success(parsed) : failed(errors);
 }
 
-function parseField(
-  field: OrderFieldName,
-  value: unknown,
-  errors: FieldError[],
-): string | AmountHundredths | undefined {
-  const rule = fieldRules[field];
-  const absent = value === undefined || value === null;
-  if (absent && rule.kind === 'text' && !rule.required) return '';
-  if (absent) {
-    errors.push({ field, code: 'missing', message: 'is required' });
-    return undefined;
+/** The field's value, or the first rule that it breaks. */
+function checkField(rule: FieldRule, value: unknown): string | AmountHundredths | BrokenRule {
+  if (value === undefined || value === null) {
+    return rule.kind === 'text' && !rule.required ? '' : { code: 'missing', message: 'is required' };
   }
-  switch (rule.kind) {
-    case 'amount':
-      return parseAmountField(field, value, errors);
-    case 'choice':
-      return parseChoice(field, rule, value, errors);
-    case 'text':
-      return parseText(field, rule, value, errors);
-  }
+  if (rule.kind === 'amount') return checkAmount(value);
+  if (typeof value !== 'string') return { code: 'wrong_type', message: 'must be a string' };
+  if (rule.kind === 'text') return textError(rule, value) ?? value;
+  return rule.values.includes(value) ? value : { code: 'not_allowed', message: rule.message };
 }
 
-function parseAmountField(field: OrderFieldName, value: unknown, errors: FieldError[]): AmountHundredths | undefined {
+function checkAmount(value: unknown): AmountHundredths | BrokenRule {
   const digits = value instanceof NumberText ? value.text : typeof value === 'number' ? digitsOfDouble(value) : '';
   const amount = parseAmount(digits);
-  if (amount.ok) return amount.value;
-  errors.push({ field, code: amount.failure, message: amountMessages[amount.failure] });
-  return undefined;
-}
-
-function parseChoice(
-  field: OrderFieldName,
-  rule: ChoiceRule,
-  value: unknown,
-  errors: FieldError[],
-): string | undefined {
-  if (typeof value !== 'string') errors.push({ field, code: 'wrong_type', message: 'must be a string' });
-  else if (!rule.values.includes(value)) errors.push({ field, code: 'not_allowed', message: rule.message });
-  else return value;
-  return undefined;
-}
-
-function parseText(field: OrderFieldName, rule: TextRule, value: unknown, errors: FieldError[]): string | undefined {
-  if (typeof value !== 'string') {
-    errors.push({ field, code: 'wrong_type', message: 'must be a string' });
-    return undefined;
-  }
-  const error = textError(rule, value);
-  if (error === undefined) return value;
-  errors.push({ field, ...error });
-  return undefined;
+  return amount.ok ? amount.value : { code: amount.failure, message: amountMessages[amount.failure] };
 }
 
 function precisionMessage(minorUnit: number): string {

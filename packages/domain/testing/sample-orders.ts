@@ -23,6 +23,25 @@ const plainOrder = {
   return_url: 'https://shop.example.com/checkout/return?cart=5521',
 };
 
+/** Another valid value for every field of {@link validOrderInput} but the checksum. */
+export const anotherOrderInput = {
+  order_id: 'WEB-2026-000418',
+  order_amount: 1249.51,
+  order_currency: 'USD',
+  order_note: 'Two walnut shelves and one reading lamp.',
+  service_type: 'DIGITAL',
+  customer_name: 'noor van der Linden',
+  customer_email: 'noor@example.com',
+  customer_phone: '+31205550142',
+  customer_address_line1: 'Lindengracht 88 ',
+  customer_address_line2: '',
+  customer_address_city: 'Utrecht',
+  customer_address_state: 'Utrecht',
+  customer_address_country: 'NL',
+  customer_address_postal_code: '1015KK',
+  return_url: 'https://shop.example.com/checkout/return?cart=5522',
+};
+
 type PlainOrder = typeof plainOrder;
 
 /** Returns a valid order as a merchant sends it, with all fields, some replaced by `overrides`. */

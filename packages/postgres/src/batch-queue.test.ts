@@ -78,7 +78,7 @@ test('enough items leave during the turn that brings them, as long as a client i
   expect(await Promise.all(outcomes)).toHaveLength(7);
 });
 
-test('a caller that has been alone for a while does not wait for the end of the turn, until another arrives', async () => {
+test('a client that has been the only one for a while does not wait for the end of the turn, until another arrives', async () => {
   const { queue, batches } = openTestQueue({ clients: 2, batchMax: 4, waitingMax: 10 });
   const batchesLeftAtOnce = async (...items: readonly string[]) => {
     const outcomes = items.map((item) => queue.add(item, enoughMs));

@@ -14,7 +14,7 @@ export interface BatchQueueOptions<Client, Item, Outcome> {
   readonly run: (client: Client, items: readonly Item[]) => Promise<readonly (Outcome | Error)[]>;
 }
 
-/** After so many batches of one item, each with nothing else in flight, the caller is assumed to be alone. */
+/** After so many batches of one item, each with nothing else in flight, the client is assumed to be the only one. */
 const loneBatchesMin = 8;
 
 /** Why an item has no outcome. */
@@ -37,10 +37,10 @@ interface Entry<Item, Outcome> {
 }
 
 /**
- * Lets concurrent callers share one statement and its commit. There is no timer: a batch leaves as soon as a client is free, at
+ * Lets concurrent calls share one statement and its commit. There is no timer: a batch leaves as soon as a client is free, at
  * the end of the event loop's current turn, so that a lone item leaves at once and items that arrive together leave together. If
  * many arrive in one turn, a first batch leaves during it, and the database works on it while the rest is still being read. An
- * item of a caller that has been alone for a while does not wait for the end of the turn either.
+ * item of a client that has been the only one for a while does not wait for the end of the turn either.
  */
 export function createBatchQueue<Client extends { close(): Promise<void> }, Item, Outcome>(
   options: BatchQueueOptions<Client, Item, Outcome>,

@@ -53,7 +53,7 @@ export interface Connection {
    * Runs a statement under the client-side deadline. If the connection is lost or does not respond in time, it is destroyed and
    * its other statements fail too. Rejects with the statement's own error or {@link ConnectionLost}.
    */
-  run<Answer>(statement: () => Promise<Answer>): Promise<Answer>;
+  run<Rows>(statement: () => Promise<Rows>): Promise<Rows>;
   /** Closes the connection; running statements have a second to finish. */
   close(): Promise<void>;
 }
@@ -61,7 +61,7 @@ export interface Connection {
 /** A client of the database: one connection at a time, replaced by a new one after it was lost. */
 export interface Client<Statements> {
   /** Runs a statement as {@link Connection.run} does. */
-  run<Answer>(statement: (statements: Statements) => Promise<Answer>): Promise<Answer>;
+  run<Rows>(statement: (statements: Statements) => Promise<Rows>): Promise<Rows>;
   /** Closes the connection; running statements have a second to finish. */
   close(): Promise<void>;
 }
@@ -111,9 +111,9 @@ export function openClient<Statements>(
       if (current.connection.isOver() && !isClosed) current = open();
       const { connection, statements } = current;
       try {
-        const answer = await connection.run(() => statement(statements));
+        const rows = await connection.run(() => statement(statements));
         options.connectionEvents?.succeeded(client);
-        return answer;
+        return rows;
       } catch (error) {
         if (isConnectionLost(error) && !isClosed)
           options.connectionEvents?.failed(client, withoutValues(error).message);
@@ -232,12 +232,12 @@ function createSocketOpener(): (target: SocketTarget, isOver: () => boolean) => 
 }
 
 /**
- * Removes the holes with which postgres.js 3.4.9 begins an answer whose connection's previous statement failed after its first
+ * Removes the holes with which postgres.js 3.4.9 begins a result whose connection's previous statement failed after its first
  * rows: their number counts on. Orders would be taken for inserted, and a client for unknown.
  */
-function withoutHoles<Answer>(answer: Answer): Answer {
-  if (!Array.isArray(answer) || answer.length === 0 || 0 in answer) return answer;
-  return answer.filter(() => true) as Answer;
+function withoutHoles<Rows>(rows: Rows): Rows {
+  if (!Array.isArray(rows) || rows.length === 0 || 0 in rows) return rows;
+  return rows.filter(() => true) as Rows;
 }
 
 /**

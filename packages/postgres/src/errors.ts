@@ -11,8 +11,8 @@ export class ConnectionLost extends Error {
  * A statement failed for a reason that no client of the gateway can correct. Contains no SQL and no values, which may be a
  * customer's: the code and the names of the constraint, table and column are enough to find the cause.
  */
-export class DatabaseFault extends Error {
-  override name = 'DatabaseFault';
+export class DatabaseError extends Error {
+  override name = 'DatabaseError';
 }
 
 /** The outcomes of a failed statement after which it may be sent again. */
@@ -83,7 +83,7 @@ export function isSerializationFailure(error: unknown): boolean {
 /** The same error without SQL and values: what may leave this package and appear in a log. */
 export function withoutValues(error: unknown): Error {
   const cause = rootCause(error);
-  return cause instanceof DatabaseFault ? cause : new DatabaseFault(messageFor(cause));
+  return cause instanceof DatabaseError ? cause : new DatabaseError(messageFor(cause));
 }
 
 function messageFor(cause: Error): string {

@@ -20,46 +20,16 @@ import { clientSecrets, isLiveSecret, merchants } from './schema.ts';
 const settings = { default_transaction_isolation: 'serializable' };
 const attemptsMax = 10;
 
-/** A merchant as its operator sees it. */
-export interface MerchantAccount {
-  readonly name: string;
-  readonly clientId: string;
-  readonly checksumMode: ChecksumMode;
-  readonly createdAt: Date;
-  /** How many of its secrets work now. */
-  readonly liveSecrets: number;
-}
-
-/** A client secret as its operator sees it: never the secret itself. */
-export interface SecretAccount {
-  /** The number that `secret revoke` takes. */
-  readonly id: number;
-  readonly createdAt: Date;
-  /** `null` while no end is set. */
-  readonly endsAt: Date | null;
-}
-
-/** A new secret with its number, or why there is none. */
-export type AddedSecret =
-  | { readonly kind: 'added'; readonly id: number; readonly clientSecret: string }
-  | { readonly kind: 'unknown_client' | 'too_many' };
-
-/** When a secret ends, or why that did not change. */
-export type EndedSecret =
-  | { readonly kind: 'ends'; readonly at: Date }
-  | { readonly kind: 'unknown_secret' }
-  | { readonly kind: 'ended_already' };
-
 /**
  * What operators do with merchants and their secrets, on one connection made with the first call. A new secret is in the result
  * of the call that created it, and nowhere else. Rejects with errors without values.
  */
 export function openMerchantAccounts({ url }: { readonly url: string }) {
   const client = openClient({ url, applicationName: 'order-gateway accounts', settings }, (db) => db);
-  const run = async <Answer>(
-    statement: (db: PostgresJsDatabase) => Promise<Answer>,
+  const run = async <Result>(
+    statement: (db: PostgresJsDatabase) => Promise<Result>,
     attempts = attemptsMax,
-  ): Promise<Answer> => {
+  ): Promise<Result> => {
     try {
       return await client.run(statement);
     } catch (error) {
@@ -82,8 +52,8 @@ export function openMerchantAccounts({ url }: { readonly url: string }) {
         return { clientId, clientSecret };
       }),
 
-    /** Merchants in the order of their creation, at most `limit`, after the one with `afterClientId`. */
-    list: (page: { readonly limit: number; readonly afterClientId?: string }): Promise<MerchantAccount[]> =>
+    /** Merchants in the order of their creation with the number of their live secrets, at most `limit`, after `afterClientId`. */
+    list: (page: { readonly limit: number; readonly afterClientId?: string }) =>
       run(async (db) => {
         const after = db
           .select({ id: merchants.id })
@@ -106,19 +76,15 @@ export function openMerchantAccounts({ url }: { readonly url: string }) {
       }),
 
     /** Takes effect when a process reads the merchant next: within a second. */
-    setChecksumMode: (clientId: string, checksumMode: ChecksumMode): Promise<'done' | 'unknown_client'> =>
+    setChecksumMode: (clientId: string, checksumMode: ChecksumMode) =>
       run(async (db) => {
-        const isClient = eq(merchants.clientId, clientId);
-        const changed = await db
-          .update(merchants)
-          .set({ checksumMode })
-          .where(isClient)
-          .returning({ id: merchants.id });
+        const isMeant = eq(merchants.clientId, clientId);
+        const changed = await db.update(merchants).set({ checksumMode }).where(isMeant).returning({ id: merchants.id });
         return changed.length === 1 ? 'done' : 'unknown_client';
       }),
 
-    /** Adds a secret unless the client has {@link liveSecretsMax} that work already. */
-    addSecret: (clientId: string, endsAt: Date | null): Promise<AddedSecret> =>
+    /** Adds a secret unless the client has {@link liveSecretsMax} that work already. Its id is the number that `secret revoke` takes. */
+    addSecret: (clientId: string, endsAt: Date | null) =>
       run(async (db) => {
         const clientSecret = createClientSecret(randomBytes);
         const live = db.$count(clientSecrets, and(eq(clientSecrets.merchantId, merchants.id), isLiveSecret));
@@ -127,13 +93,13 @@ export function openMerchantAccounts({ url }: { readonly url: string }) {
           select ${merchants.id}, ${hashSecret(clientSecret)}::bytea, ${endsAt?.toISOString() ?? null}::timestamptz
           from ${merchants} where ${merchants.clientId} = ${clientId} and ${live} < ${liveSecretsMax}
           returning id`);
-        if (added !== undefined) return { kind: 'added', id: Number(added.id), clientSecret };
+        if (added !== undefined) return { kind: 'added', id: Number(added.id), clientSecret } as const;
         const isKnown = (await db.$count(merchants, eq(merchants.clientId, clientId))) === 1;
-        return { kind: isKnown ? 'too_many' : 'unknown_client' };
+        return { kind: isKnown ? 'too_many' : 'unknown_client' } as const;
       }),
 
-    /** Secrets in the order of their creation; `undefined` if there is no such client. */
-    listSecrets: (clientId: string): Promise<SecretAccount[] | undefined> =>
+    /** Secrets in the order of their creation, never the secrets themselves; `undefined` if there is no such client. */
+    listSecrets: (clientId: string) =>
       run(async (db) => {
         const rows = await db
           .select({
@@ -150,7 +116,7 @@ export function openMerchantAccounts({ url }: { readonly url: string }) {
      * Ends a secret now, or at the given time. An end is only ever brought forward: a secret that ends sooner already, or has
      * ended, stays as it is.
      */
-    endSecret: (clientId: string, secretId: number, endsAt: Date | null): Promise<EndedSecret> =>
+    endSecret: (clientId: string, secretId: number, endsAt: Date | null) =>
       run(async (db) => {
         const merchant = db.select({ id: merchants.id }).from(merchants).where(eq(merchants.clientId, clientId));
         const isMeant = and(eq(clientSecrets.id, secretId), eq(clientSecrets.merchantId, sql`(${merchant})`));
@@ -162,8 +128,9 @@ export function openMerchantAccounts({ url }: { readonly url: string }) {
           .where(and(isMeant, isLiveSecret))
           .returning({ at: clientSecrets.endsAt });
         const at = ended[0]?.at ?? undefined;
-        if (at !== undefined) return { kind: 'ends', at };
-        return { kind: (await db.$count(clientSecrets, isMeant)) === 0 ? 'unknown_secret' : 'ended_already' };
+        if (at !== undefined) return { kind: 'ends', at } as const;
+        const isKnown = (await db.$count(clientSecrets, isMeant)) === 1;
+        return isKnown ? ({ kind: 'ended_already' } as const) : ({ kind: 'unknown_secret' } as const);
       }),
 
     close: () => client.close(),

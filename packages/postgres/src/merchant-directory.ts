@@ -9,14 +9,14 @@ import { clientSecrets, isLiveSecret, merchants } from './schema.ts';
 const connections = 2;
 
 /**
- * Lookups in one batch, which share a statement of a millisecond or two. A flood of made-up ids keeps a process so busy that a
+ * Lookups in one batch, which share a statement of a millisecond or two. A flood of made-up ids makes a process so busy that a
  * response of the database waits ten times as long; with batches of 128 the queue only grew.
  */
 const batchMax = 1_024;
 
 /**
  * Lookups that may wait for a connection; any more are `overloaded` at once. More than the clients that a gateway caches and the
- * unknown clients that it admits together, so that the latter do not keep merchants out.
+ * unknown clients that it looks up together, so that the latter do not exclude merchants.
  */
 const waitingMax = 16_384;
 

@@ -40,7 +40,7 @@ type Inserts = Client<ReturnType<typeof prepareInserts>>;
 type Replays = Client<ReturnType<typeof prepareFind>>;
 
 /**
- * Stores orders in PostgreSQL. Orders that arrive together share one insert and its commit; every caller gets its outcome after
+ * Stores orders in PostgreSQL. Orders that arrive together share one insert and its commit; every call gets its outcome after
  * that commit. An order is created by one statement without a transaction around it. A second statement reads it only if its
  * merchant had one with the same order_id: a single statement that does both misses rows that another session just committed.
  */

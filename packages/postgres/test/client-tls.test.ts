@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { openClient } from '../src/client.ts';
 import { statementFailure, withoutValues } from '../src/errors.ts';
 import { migrateDatabase } from '../src/migrate.ts';
-import { startRelay } from '../testing/relay.ts';
+import { startChangingProxy } from '../testing/database-proxy.ts';
 import { type SelfSigned, selfSigned } from '../testing/self-signed.ts';
 
 const host = 'localhost';
@@ -115,11 +115,11 @@ test.each([
 ] as const)(
   'a server that closes the connection after %i bytes, by %s, fails a statement before its deadline',
   async (count, how) => {
-    const relay = await startRelay(secure.url, (chunk) => [chunk.subarray(0, count)]);
-    onTestFinished(() => relay.close());
-    const pending = failureOf(usesTls(urlWith(relay.url, 'sslmode=require')));
-    await vi.waitFor(() => expect(relay.passed()).toBeGreaterThan(0));
-    relay.hangUp(how);
+    const proxy = await startChangingProxy(secure.url, (chunk) => chunk.subarray(0, count));
+    onTestFinished(() => proxy.close());
+    const pending = failureOf(usesTls(urlWith(proxy.url, 'sslmode=require')));
+    await vi.waitFor(() => expect(proxy.received()).toBeGreaterThan(0));
+    proxy.disconnect(how);
     const error = await pending;
     expect(error).toBeInstanceOf(Error);
     expect(withoutValues(error).message).not.toContain('no response');
@@ -127,26 +127,26 @@ test.each([
 );
 
 test('a server that resets the connection with its last byte of the TLS handshake fails a statement', async () => {
-  const relay = await startRelay(secure.url, (chunk) => {
-    if (relay.passed() === 2) queueMicrotask(() => relay.hangUp('reset'));
-    return [chunk];
+  const proxy = await startChangingProxy(secure.url, (chunk) => {
+    if (proxy.received() === 2) queueMicrotask(() => proxy.disconnect('reset'));
+    return chunk;
   });
-  onTestFinished(() => relay.close());
-  const error = await failureOf(usesTls(urlWith(relay.url, 'sslmode=require')));
+  onTestFinished(() => proxy.close());
+  const error = await failureOf(usesTls(urlWith(proxy.url, 'sslmode=require')));
   // The driver misses it, so the deadline ends the statement.
   expect(statementFailure(error)).toBe('unavailable');
 });
 
 test('a client that is closed during the TLS handshake leaves no socket open', async () => {
-  const relay = await startRelay(secure.url, (chunk) => (chunk.length === 1 ? [chunk] : []));
-  onTestFinished(() => relay.close());
+  const proxy = await startChangingProxy(secure.url, (chunk) => (chunk.length === 1 ? chunk : Buffer.of()));
+  onTestFinished(() => proxy.close());
   const client = openClient(
-    { url: urlWith(relay.url, 'sslmode=require'), applicationName: 'closed early' },
+    { url: urlWith(proxy.url, 'sslmode=require'), applicationName: 'closed early' },
     (db) => db,
   );
   const pending = failureOf(client.run((db) => db.execute(sql`select 1`)));
-  await vi.waitFor(() => expect(relay.passed()).toBeGreaterThan(1));
+  await vi.waitFor(() => expect(proxy.received()).toBeGreaterThan(1));
   await client.close();
   expect(await pending).toBeInstanceOf(Error);
-  await vi.waitFor(() => expect(relay.open()).toBe(0));
+  await vi.waitFor(() => expect(proxy.sockets.size).toBe(0));
 });

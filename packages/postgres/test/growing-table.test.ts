@@ -1,34 +1,23 @@
-import type { TestDatabase } from '@gateway/dev-postgres/testing';
 import type { MerchantId } from '@gateway/domain/merchant';
 import { newOrder } from '@gateway/domain/testing/sample-orders';
-import postgres from 'postgres';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { openOrderStore } from '../src/order-store.ts';
-import { createMigratedDatabase } from '../testing/migrated-database.ts';
+import { useTestDatabase } from '../testing/test-database.ts';
 
 const enoughMs = 20_000;
 
 /** From this run on PostgreSQL may cache the plan of a prepared statement (manual, PREPARE). */
 const runsUntilCached = 6;
 
-let database: TestDatabase;
-let sql: postgres.Sql;
+const database = useTestDatabase();
 
-beforeAll(async () => {
-  database = await createMigratedDatabase();
-  sql = postgres(database.url, { max: 1, onnotice: () => {} });
-  // As in the first minute of a database, but for as long as the test takes.
-  await sql`alter table orders set (autovacuum_enabled = false)`;
-});
-
-afterAll(async () => {
-  await sql?.end({ timeout: 1 });
-  await database?.drop();
-});
+// As in the first minute of a database, but for as long as the test takes.
+beforeAll(() => database.sql`alter table orders set (autovacuum_enabled = false)`);
 
 test('orders are found by index even if the table was empty at the first lookup', async () => {
   const store = openOrderStore({ url: database.url });
-  const [merchant] = await sql`insert into merchants (name, client_id) values ('Shop', 'app') returning id::int`;
+  const [merchant] =
+    await database.sql`insert into merchants (name, client_id) values ('Shop', 'app') returning id::int`;
   const merchantId = merchant?.id as MerchantId;
   const order = newOrder(merchantId, { order_id: 'first' });
   await store.create(order, enoughMs);
@@ -48,13 +37,13 @@ test('orders are found by index even if the table was empty at the first lookup'
 });
 
 async function connectionsOfStores(): Promise<number> {
-  const rows = await sql`select 1 from pg_stat_activity 
+  const rows = await database.sql`select 1 from pg_stat_activity 
     where application_name like 'order-gateway %' and datname = current_database()`;
   return rows.length;
 }
 
 /** Rows read by sequential scans, as reported by connections that have ended. */
 async function rowsReadByScans(): Promise<number> {
-  const [row] = await sql`select seq_tup_read::int as rows from pg_stat_user_tables where relname = 'orders'`;
+  const [row] = await database.sql`select seq_tup_read::int as rows from pg_stat_user_tables where relname = 'orders'`;
   return row?.rows;
 }

@@ -1,28 +1,22 @@
 import { randomBytes } from 'node:crypto';
-import type { TestDatabase } from '@gateway/dev-postgres/testing';
 import { liveSecretsMax } from '@gateway/domain/credentials';
 import type { MerchantId } from '@gateway/domain/merchant';
 import { openOrder } from '@gateway/domain/order';
 import { createOrderToken } from '@gateway/domain/order-token';
 import { validOrderFields } from '@gateway/domain/testing/sample-orders';
-import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type MerchantAccounts, openMerchantAccounts } from '../src/merchant-admin.ts';
 import { openOrderStore } from '../src/order-store.ts';
-import { createMigratedDatabase } from '../testing/migrated-database.ts';
+import { useTestDatabase } from '../testing/test-database.ts';
 
-let database: TestDatabase;
+const database = useTestDatabase();
 let accounts: MerchantAccounts;
 
-beforeAll(async () => {
-  database = await createMigratedDatabase();
+beforeAll(() => {
   accounts = openMerchantAccounts({ url: database.url });
 });
 
-afterAll(async () => {
-  await accounts?.close();
-  await database?.drop();
-});
+afterAll(() => accounts?.close());
 
 const [soon, later] = [new Date('2098-01-31T12:00:00.000Z'), new Date('2099-01-31T12:00:00.000Z')];
 
@@ -61,15 +55,17 @@ test('operators who add a secret at the same time make no more live than a clien
   const { clientId } = await newClient();
   for (let live = 1; live < liveSecretsMax - 1; live += 1) await addSecret(clientId);
   const another = openMerchantAccounts({ url: database.url });
-  const sql = postgres(database.url, { max: 2 });
-  onTestFinished(() => Promise.all([another.close(), sql.end({ timeout: 1 })]).then(() => {}));
+  onTestFinished(() => another.close());
   const adding: ReturnType<MerchantAccounts['addSecret']>[] = [];
-  await sql.begin(async (session) => {
+  await database.sql.begin(async (session) => {
     // Nothing can be written to the secrets, so that both operators have come as far as they can before either has added one.
     await session`lock table client_secrets in exclusive mode`;
     adding.push(addSecret(clientId), another.addSecret(clientId, null));
     await expect
-      .poll(() => sql`select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`)
+      .poll(
+        () =>
+          database.sql`select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+      )
       .toHaveLength(2);
   });
   expect((await Promise.all(adding)).map(({ kind }) => kind).sort()).toEqual(['added', 'too_many']);
@@ -84,9 +80,8 @@ test("another merchant's secret is unknown", async () => {
 test('orders are created while a secret is being added to their merchant', async () => {
   const { clientId } = await newClient();
   const store = openOrderStore({ url: database.url });
-  const sql = postgres(database.url, { max: 2 });
-  onTestFinished(() => Promise.all([store.close(), sql.end({ timeout: 1 })]).then(() => {}));
-  const [merchant] = await sql`select id::int from merchants where client_id = ${clientId}`;
+  onTestFinished(() => store.close());
+  const [merchant] = await database.sql`select id::int from merchants where client_id = ${clientId}`;
   const order = openOrder(validOrderFields({ order_id: 'meanwhile' }), {
     merchantId: merchant?.id as MerchantId,
     serviceOrderId: 1,
@@ -94,10 +89,11 @@ test('orders are created while a secret is being added to their merchant', async
     createdAtMs: 1_795_000_000_000,
   });
   const adding = Promise.withResolvers<unknown>();
-  await sql.begin(async (session) => {
+  await database.sql.begin(async (session) => {
     await session`lock table client_secrets in exclusive mode`;
     adding.resolve(addSecret(clientId));
-    const waiting = () => sql`select 1 from pg_locks where not granted and relation = 'client_secrets'::regclass`;
+    const waiting = () =>
+      database.sql`select 1 from pg_locks where not granted and relation = 'client_secrets'::regclass`;
     await expect.poll(waiting).toHaveLength(1);
     expect(await store.create(order, 20_000)).toEqual({ kind: 'created' });
   });

@@ -1,23 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import type { TestDatabase } from '@gateway/dev-postgres/testing';
 import { createClientId, hashSecret } from '@gateway/domain/credentials';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type MerchantAccounts, openMerchantAccounts } from '../src/merchant-admin.ts';
 import { openMerchantDirectory, type PostgresMerchantDirectory } from '../src/merchant-directory.ts';
-import { createMigratedDatabase } from '../testing/migrated-database.ts';
+import { useTestDatabase } from '../testing/test-database.ts';
 
-let database: TestDatabase;
+const database = useTestDatabase();
 let accounts: MerchantAccounts;
 let directory: PostgresMerchantDirectory;
-beforeAll(async () => {
-  database = await createMigratedDatabase();
+beforeAll(() => {
   accounts = openMerchantAccounts({ url: database.url });
   directory = openMerchantDirectory({ url: database.url });
 });
-afterAll(async () => {
-  await Promise.all([accounts?.close(), directory?.close()]);
-  await database?.drop();
-});
+afterAll(() => Promise.all([accounts?.close(), directory?.close()]));
 
 const later = new Date(Date.now() + 3_600_000);
 

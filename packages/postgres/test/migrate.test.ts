@@ -7,7 +7,7 @@ import { drizzle } from 'drizzle-orm/postgres-js';
 import { migrate } from 'drizzle-orm/postgres-js/migrator';
 import postgres from 'postgres';
 import { expect, onTestFinished, test } from 'vitest';
-import { DatabaseFault } from '../src/errors.ts';
+import { DatabaseError } from '../src/errors.ts';
 import { migrateDatabase } from '../src/migrate.ts';
 import { runQuery } from '../testing/run-query.ts';
 
@@ -46,7 +46,7 @@ test('a migration whose connection is lost fails with a reason, changes nothing,
     const migrating = migrateDatabase(url).catch((error: unknown) => error);
     await expect.poll(waiting).toHaveLength(1);
     await sql`select pg_terminate_backend(pid) from (${waiting()}) session`;
-    expect(await migrating).toEqual(new DatabaseFault('no connection to the database: CONNECTION_CLOSED'));
+    expect(await migrating).toEqual(new DatabaseError('no connection to the database: CONNECTION_CLOSED'));
     throw new Error('undone');
   });
   await expect(outcome).rejects.toThrow('undone');

@@ -1,17 +1,14 @@
-import { startTestServer, type TestServer } from '@gateway/dev-postgres/testing';
 import type { MerchantId } from '@gateway/domain/merchant';
 import { newOrder } from '@gateway/domain/testing/sample-orders';
-import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { migrateDatabase } from '../src/migrate.ts';
 import { openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
+import { useTestDatabase } from '../testing/test-database.ts';
 
 // What lookups find is tested by the store contract in order-store.test.ts; this file tests failures and load.
 
 const enoughMs = 20_000;
 
-let server: TestServer;
-let sql: postgres.Sql;
+const database = useTestDatabase();
 let store: PostgresOrderStore;
 const merchantId = 1 as MerchantId;
 
@@ -19,28 +16,21 @@ const stored = newOrder(merchantId, { order_id: 'stored' });
 const found = { kind: 'found', order: stored, merchantName: 'Shop' };
 
 beforeAll(async () => {
-  server = await startTestServer();
-  await migrateDatabase(server.url);
-  sql = postgres(server.url, { max: 2, onnotice: () => {} });
-  await sql`insert into merchants (name, client_id) values ('Shop', 'app_000000000000000000000001')`;
-  store = openOrderStore({ url: server.url });
+  await database.sql`insert into merchants (name, client_id) values ('Shop', 'app_000000000000000000000001')`;
+  store = openOrderStore({ url: database.url });
   await store.create(stored, enoughMs);
   // Enough rows and statistics for the planner to distinguish the indexes.
   await Promise.all(
     Array.from({ length: 500 }, (_, index) => store.create(newOrder(merchantId, { order_id: `${index}` }), enoughMs)),
   );
-  await sql`analyze orders`;
+  await database.sql`analyze orders`;
 });
 
-afterAll(async () => {
-  await store?.close();
-  await sql?.end({ timeout: 1 });
-  await server?.stop();
-});
+afterAll(() => store?.close());
 
 /** Runs `work` while another session holds a lock on the orders. */
 async function whileLocked(mode: 'exclusive' | 'access exclusive', work: () => Promise<void>): Promise<void> {
-  await sql.begin(async (session) => {
+  await database.sql.begin(async (session) => {
     await session.unsafe(`lock table orders in ${mode} mode`);
     await work();
   });
@@ -64,7 +54,7 @@ test('a lookup that waits for a lock ends at its deadline', async () => {
 
 test('lookups over the queue limit are overloaded at once', async () => {
   // A separate store: the other one's connections may still run statements of the test before.
-  const idle = openOrderStore({ url: server.url });
+  const idle = openOrderStore({ url: database.url });
   const outcomes = await Promise.all(
     Array.from({ length: 3_000 }, () => idle.findByToken(stored.orderToken, enoughMs)),
   );
@@ -78,9 +68,10 @@ test('lookups over the queue limit are overloaded at once', async () => {
 test('killed connections are unavailable and then replaced', async () => {
   const kinds = new Set<string>();
   for (let round = 0; round < 40; round += 1) {
-    const answers = Promise.all(Array.from({ length: 50 }, () => store.findByToken(stored.orderToken, enoughMs)));
-    await sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'order-gateway lookups'`;
-    for (const { kind } of await answers) kinds.add(kind);
+    const finding = Promise.all(Array.from({ length: 50 }, () => store.findByToken(stored.orderToken, enoughMs)));
+    await database.sql`select pg_terminate_backend(pid) from pg_stat_activity
+      where application_name = 'order-gateway lookups' and datname = current_database()`;
+    for (const { kind } of await finding) kinds.add(kind);
   }
   expect(kinds.difference(new Set(['found', 'unavailable'])).size).toBe(0);
   await expect.poll(() => store.findByToken(stored.orderToken, enoughMs)).toStrictEqual(found);
@@ -92,7 +83,7 @@ test.each([
   ['service order id', 'orders_merchant_id_service_order_id', 'merchant_id = 1 and service_order_id = 1'],
   ['token', 'orders_order_token', "order_token = 'x'"],
 ])('a lookup by %s uses an index', async (_, index, condition) => {
-  const plan = await sql.begin(async (session) => {
+  const plan = await database.sql.begin(async (session) => {
     // A sequential scan of a small table is faster, so it is disabled.
     await session`set local enable_seqscan = off`;
     return session.unsafe(`explain select * from orders where ${condition}`);

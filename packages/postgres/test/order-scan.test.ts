@@ -1,29 +1,21 @@
-import type { TestDatabase } from '@gateway/dev-postgres/testing';
 import type { MerchantId } from '@gateway/domain/merchant';
 import { newOrder } from '@gateway/domain/testing/sample-orders';
-import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { scanOrders } from '../src/order-scan.ts';
 import { openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
-import { createMigratedDatabase } from '../testing/migrated-database.ts';
+import { useTestDatabase } from '../testing/test-database.ts';
 
 const [shop, neighbour] = [1, 2] as [MerchantId, MerchantId];
 
-let database: TestDatabase;
+const database = useTestDatabase();
 let store: PostgresOrderStore;
 
 beforeAll(async () => {
-  database = await createMigratedDatabase();
-  const sql = postgres(database.url, { max: 1, onnotice: () => {} });
-  await sql`insert into merchants (name, client_id) values ('Shop', 'app_1'), ('Neighbour', 'app_2')`;
-  await sql.end({ timeout: 1 });
+  await database.sql`insert into merchants (name, client_id) values ('Shop', 'app_1'), ('Neighbour', 'app_2')`;
   store = openOrderStore({ url: database.url });
 });
 
-afterAll(async () => {
-  await store?.close();
-  await database?.drop();
-});
+afterAll(() => store?.close());
 
 async function create(merchantId: MerchantId, orderId: string) {
   const order = newOrder(merchantId, { order_id: orderId });
@@ -47,9 +39,7 @@ test('closes its connection when its reader stops early', async () => {
     expect(order.merchantId).toBe(neighbour);
     break;
   }
-  const sql = postgres(database.url, { max: 1 });
-  const open = () => sql`select 1 from pg_stat_activity 
+  const open = () => database.sql`select 1 from pg_stat_activity 
     where application_name = 'order-gateway scan' and datname = current_database()`;
   await expect.poll(async () => (await open()).length).toBe(0);
-  await sql.end({ timeout: 1 });
 });

@@ -1,54 +1,46 @@
 import { randomBytes } from 'node:crypto';
-import { startTestServer, type TestServer } from '@gateway/dev-postgres/testing';
 import type { MerchantId } from '@gateway/domain/merchant';
+import type { CreateOutcome } from '@gateway/domain/order-store';
 import { describeOrderStore } from '@gateway/domain/testing/order-store-contract';
 import { newOrder } from '@gateway/domain/testing/sample-orders';
 import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
-import postgres from 'postgres';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { migrateDatabase } from '../src/migrate.ts';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { type OrderStoreOptions, openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
 import { merchants, orders } from '../src/schema.ts';
-import { startRelay } from '../testing/relay.ts';
+import { startChangingProxy } from '../testing/database-proxy.ts';
+import { useTestDatabase } from '../testing/test-database.ts';
 
 const enoughMs = 20_000;
 
-let server: TestServer;
-let sql: postgres.Sql;
+const database = useTestDatabase();
 const stores: PostgresOrderStore[] = [];
-
-beforeAll(async () => {
-  server = await startTestServer();
-  await migrateDatabase(server.url);
-  sql = postgres(server.url, { max: 2, onnotice: () => {} });
-});
-
-afterAll(async () => {
-  await Promise.all(stores.map((store) => store.close()));
-  await sql?.end({ timeout: 1 });
-  await server?.stop();
-});
+afterAll(() => Promise.all(stores.map((store) => store.close())));
 
 function openStore(options: Partial<OrderStoreOptions> = {}): PostgresOrderStore {
-  const store = openOrderStore({ url: server.url, ...options });
+  const store = openOrderStore({ url: database.url, ...options });
   stores.push(store);
   return store;
 }
 
 async function newMerchantId(name = 'Shop'): Promise<MerchantId> {
   const clientId = `app_${randomBytes(12).toString('hex')}`;
-  const made = drizzle({ client: sql }).insert(merchants).values({ name, clientId });
+  const made = drizzle({ client: database.sql }).insert(merchants).values({ name, clientId });
   const rows = await made.returning({ id: merchants.id });
   return rows[0]?.id as MerchantId;
 }
 
 function countOrders(merchantId: MerchantId): Promise<number> {
-  return drizzle({ client: sql }).$count(orders, eq(orders.merchantId, merchantId));
+  return drizzle({ client: database.sql }).$count(orders, eq(orders.merchantId, merchantId));
+}
+
+/** The kind of each outcome, or the message of its error. */
+function outcomesOf(creating: readonly Promise<CreateOutcome>[]): Promise<string[]> {
+  return Promise.all(creating.map((one) => one.then(({ kind }) => kind).catch((error: Error) => error.message)));
 }
 
 describeOrderStore('the PostgreSQL order store', async () => {
-  const store = openOrderStore({ url: server.url });
+  const store = openOrderStore({ url: database.url });
   const names = new Map<MerchantId, string>();
   const named = async () => {
     const name = `Shop ${names.size + 1} 'é' 店`;
@@ -61,7 +53,7 @@ describeOrderStore('the PostgreSQL order store', async () => {
   return { store, merchantIds, countOrders, nameOf, close: () => store.close() };
 });
 
-test('two stores that race for the same order_ids store one order each and return it to every caller', async () => {
+test('two stores that race for the same order_ids store one order each and return it to every call', async () => {
   const merchantId = await newMerchantId();
   const racers = [openStore(), openStore()];
   const orderIds = Array.from({ length: 200 }, (_, index) => `race-${(index * 7919) % 200}`);
@@ -88,7 +80,7 @@ test('amounts are exact decimals in the database too, so that sums are exact', a
   for (const amount of [0.1, 0.2, 9_999_999_999_999.99]) {
     await store.create(newOrder(merchantId, { order_id: `${amount}`, order_amount: amount }), enoughMs);
   }
-  const [row] = await sql`select sum(order_amount)::text as sum from orders where merchant_id = ${merchantId}`;
+  const [row] = await database.sql`select sum(order_amount)::text as sum from orders where merchant_id = ${merchantId}`;
   expect(row?.sum).toBe('10000000000000.29');
 });
 
@@ -96,14 +88,12 @@ test('a row that the database rejects fails alone', async () => {
   const merchantId = await newMerchantId();
   const store = openStore();
   const unknownMerchant = 9_000_000_000 as MerchantId;
-  const outcomes = await Promise.allSettled([
+  const outcomes = await outcomesOf([
     store.create(newOrder(merchantId, { order_id: 'good-1' }), enoughMs),
     store.create(newOrder(unknownMerchant, { order_id: 'bad' }), enoughMs),
     store.create(newOrder(merchantId, { order_id: 'good-2' }), enoughMs),
   ]);
-  expect(
-    outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value.kind : outcome.reason.message)),
-  ).toEqual([
+  expect(outcomes).toEqual([
     'created',
     'the database rejected a statement: 23503 orders_merchant_id_merchants_id_fk orders',
     'created',
@@ -115,41 +105,40 @@ test('a service order id that exists already is an internal error and fails alon
   const store = openStore();
   const first = newOrder(merchantId, { order_id: 'first' });
   expect((await store.create(first, enoughMs)).kind).toBe('created');
-  const outcomes = await Promise.allSettled([
+  const outcomes = await outcomesOf([
     store.create({ ...newOrder(merchantId, { order_id: 'twice' }), serviceOrderId: first.serviceOrderId }, enoughMs),
     store.create(newOrder(merchantId, { order_id: 'good' }), enoughMs),
   ]);
-  expect(
-    outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value.kind : outcome.reason.message)),
-  ).toEqual(['the database rejected a statement: 23505 orders_merchant_id_service_order_id orders', 'created']);
+  expect(outcomes).toEqual([
+    'the database rejected a statement: 23505 orders_merchant_id_service_order_id orders',
+    'created',
+  ]);
 });
 
 test('an order is created although an existing one in its batch could not be read', async () => {
   const merchantId = await newMerchantId();
-  await sql`create role writer login password 'writer'`;
-  await sql`grant insert, select (merchant_id, order_id, service_order_id) on orders to writer`;
-  const url = Object.assign(new URL(server.url), { username: 'writer', password: 'writer' }).href;
+  await database.sql`create role writer login password 'writer'`;
+  await database.sql`grant insert, select (merchant_id, order_id, service_order_id) on orders to writer`;
+  const url = Object.assign(new URL(database.url), { username: 'writer', password: 'writer' }).href;
   const store = openStore({ url });
   expect((await store.create(newOrder(merchantId, { order_id: 'there' }), enoughMs)).kind).toBe('created');
-  const outcomes = await Promise.allSettled([
+  const outcomes = await outcomesOf([
     store.create(newOrder(merchantId, { order_id: 'there' }), enoughMs),
     store.create(newOrder(merchantId, { order_id: 'new' }), enoughMs),
   ]);
-  expect(
-    outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value.kind : outcome.reason.message)),
-  ).toEqual(['the database rejected a statement: 42501', 'created']);
+  expect(outcomes).toEqual(['the database rejected a statement: 42501', 'created']);
 });
 
 test('an order is created only by its own row, even if the database sends a response too many', async () => {
   const merchantId = await newMerchantId();
   let isDoubled = false;
-  const relay = await startRelay(server.url, (piece) => {
-    const changed = isDoubled ? Buffer.concat([Buffer.from('Z\0\0\0\x05I'), piece]) : piece;
+  const proxy = await startChangingProxy(database.url, (chunk) => {
+    const changed = isDoubled ? Buffer.concat([Buffer.from('Z\0\0\0\x05I'), chunk]) : chunk;
     isDoubled = false;
-    return [changed];
+    return changed;
   });
-  onTestFinished(() => relay.close());
-  const store = openStore({ url: relay.url, batchMax: 1 });
+  onTestFinished(() => proxy.close());
+  const store = openStore({ url: proxy.url, batchMax: 1 });
   await store.create(newOrder(merchantId, { order_id: 'before' }), enoughMs);
   isDoubled = true;
   const unknownMerchant = 9_000_000_000 as MerchantId;
@@ -162,14 +151,14 @@ test('an order is created only by its own row, even if the database sends a resp
 
 test('a database that was read-only for a while creates orders again', async () => {
   const merchantId = await newMerchantId();
-  await sql`create role failing_over superuser login password 'writer'`;
+  await database.sql`create role failing_over superuser login password 'writer'`;
   const store = openStore({
-    url: Object.assign(new URL(server.url), { username: 'failing_over', password: 'writer' }).href,
+    url: Object.assign(new URL(database.url), { username: 'failing_over', password: 'writer' }).href,
   });
   const kindOf = async () => (await store.create(newOrder(merchantId, { order_id: 'one' }), enoughMs)).kind;
-  await sql`alter role failing_over set default_transaction_read_only = on`;
+  await database.sql`alter role failing_over set default_transaction_read_only = on`;
   expect([await kindOf(), await kindOf()]).toEqual(['unavailable', 'unavailable']);
-  await sql`alter role failing_over reset default_transaction_read_only`;
+  await database.sql`alter role failing_over reset default_transaction_read_only`;
   await expect.poll(kindOf).not.toBe('unavailable');
 });
 
@@ -191,7 +180,7 @@ test('a call ends at its deadline while the database is busy, and the same order
   const order = newOrder(merchantId, { order_id: 'slow' });
   const lockTaken = Promise.withResolvers<void>();
   const lockFreed = Promise.withResolvers<void>();
-  const locking = sql.begin(async (session) => {
+  const locking = database.sql.begin(async (session) => {
     await session`lock table orders in exclusive mode`;
     lockTaken.resolve();
     await lockFreed.promise;
@@ -219,8 +208,9 @@ test.each([
     let killed = 0;
     const killer = (async () => {
       while (killed < kills) {
-        const victims = await sql`
-        select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'order-gateway orders'`;
+        const victims = await database.sql`
+        select pg_terminate_backend(pid) from pg_stat_activity
+          where application_name = 'order-gateway orders' and datname = current_database()`;
         killed += victims.length;
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
@@ -236,15 +226,15 @@ test.each([
       );
     }
     await killer;
-    const rows = await drizzle({ client: sql })
+    const rows = await drizzle({ client: database.sql })
       .select({ id: orders.order_id })
       .from(orders)
       .where(eq(orders.merchantId, merchantId));
     const stored = new Set(rows.map(({ id }) => id));
     expect(acknowledged.filter((orderId) => !stored.has(orderId))).toEqual([]);
     expect(unknown.length).toBeGreaterThan(0);
-    // What a caller does: sends the same order_id again until it gets an answer. Once may not be enough, as the last connections
-    // were killed just now.
+    // A merchant sends the same order_id again until it gets an outcome. Once may not be enough, as the last connections were
+    // killed just now.
     const again = async (orderId: string, index: number) => {
       for (let attempt = 0; attempt < 10; attempt += 1) {
         const { kind } = await create(orderId, index);
@@ -252,8 +242,8 @@ test.each([
       }
       return 'unavailable';
     };
-    const answers = new Set(await Promise.all(unknown.map(again)));
-    expect(answers.difference(new Set(['created', 'exists']))).toEqual(new Set());
+    const outcomes = new Set(await Promise.all(unknown.map(again)));
+    expect(outcomes.difference(new Set(['created', 'exists']))).toEqual(new Set());
     expect(await countOrders(merchantId)).toBe(acknowledged.length + unknown.length);
   },
   60_000,

@@ -1,38 +1,32 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** Something between a database and its clients, for one test. */
+/** A proxy between a database and its clients, for one test. */
 export interface DatabaseProxy {
-  /** The database's URL, by way of the proxy. */
+  /** The database's URL with the proxy's address. */
   readonly url: string;
-  /** Of both sides. */
+  /** Open sockets of both sides. */
   readonly sockets: ReadonlySet<Socket>;
   close(): Promise<void>;
 }
 
-/**
- * Accepts connections and opens one to the database for each; `join` passes the bytes on and returns a function that waits until
- * all of them have passed. Then the end of one side ends the other.
- */
+/** Accepts connections and opens one to the database for each. `join` passes the bytes on. The end of one side ends the other. */
 export async function startDatabaseProxy(
   databaseUrl: string,
-  join: (client: Socket, database: Socket) => () => Promise<void>,
+  join: (client: Socket, database: Socket) => void = (client, database) => client.pipe(database).pipe(client),
   port = 0,
 ): Promise<DatabaseProxy> {
   const target = new URL(databaseUrl);
   const sockets = new Set<Socket>();
   const server = createServer({ noDelay: true }, (client) => {
     const database = connect(Number(target.port), target.hostname);
-    const passed = join(client, database);
-    for (const [one, other] of [
-      [client, database],
-      [database, client],
-    ] as const) {
+    join(client, database);
+    for (const [one, other] of bothWays(client, database)) {
       sockets.add(one);
       one.on('error', () => {});
       one.on('close', () => {
         sockets.delete(one);
-        void passed().then(() => other.destroy());
+        other.destroySoon();
       });
     }
   }).listen(port, '127.0.0.1');
@@ -48,4 +42,68 @@ export async function startDatabaseProxy(
       await once(server, 'close');
     },
   };
+}
+
+/** Passes on what `change` makes of each chunk that the database sends; an empty one is dropped. */
+export async function startChangingProxy(databaseUrl: string, change: (chunk: Buffer) => Uint8Array) {
+  let received = 0;
+  const proxy = await startDatabaseProxy(databaseUrl, (client, database) => {
+    client.pipe(database);
+    database.on('data', (chunk: Buffer) => {
+      received += 1;
+      client.write(change(chunk));
+    });
+  });
+  return {
+    ...proxy,
+    /** Chunks that the database has sent. */
+    received: () => received,
+    /** Ends all connections, in an orderly way or by a reset. */
+    disconnect(how: 'end' | 'reset') {
+      for (const socket of proxy.sockets) {
+        if (how === 'reset') socket.resetAndDestroy();
+        else socket.destroy();
+      }
+    },
+  };
+}
+
+/** The first connection is cut at its first chunk, the next after one more, up to this; then again. A handshake has fewer. */
+const chunksMax = 12;
+
+/** Cuts every connection, each at another moment: while it connects, during a statement, between two. */
+export async function startCuttingProxy(databaseUrl: string) {
+  let connections = 0;
+  let cuts = 0;
+  let isCutting = true;
+  const proxy = await startDatabaseProxy(databaseUrl, (client, database) => {
+    let chunksLeft = connections % chunksMax;
+    const byReset = connections % 2 === 0;
+    connections += 1;
+    for (const [from, to] of bothWays(client, database)) {
+      from.on('data', (chunk) => {
+        to.write(chunk);
+        chunksLeft -= 1;
+        if (!isCutting || chunksLeft >= 0) return;
+        cuts += 1;
+        if (byReset) client.resetAndDestroy();
+        else client.destroy();
+      });
+    }
+  });
+  return {
+    ...proxy,
+    /** Connections cut so far. */
+    cuts: () => cuts,
+    stopCutting() {
+      isCutting = false;
+    },
+  };
+}
+
+function bothWays(client: Socket, database: Socket) {
+  return [
+    [client, database],
+    [database, client],
+  ] as const;
 }

@@ -4,7 +4,7 @@ import type { GatewayAddresses } from '../gateway/gateway-process.ts';
 /** How commands end: all is well; something is not; nothing was sent because an argument or file is invalid; Ctrl-C. */
 export const exitCodes = { passed: 0, failed: 1, invalid: 2, interrupted: 130 } as const;
 
-/** An argument, file or environment variable that keeps a command from starting. */
+/** An argument, file or environment variable with which a command cannot start. */
 export class UsageError extends Error {}
 
 /** An error's message, without a stack. */

@@ -1,5 +1,5 @@
 import { startTestServer } from '@gateway/dev-postgres/testing';
-import type { Credentials } from '@gateway/fixtures/fill-call';
+import type { Credentials } from '@gateway/domain/credentials';
 import { openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { type GatewayProcess, startGatewayProcess } from './gateway-process.ts';
 

@@ -5,9 +5,10 @@ import {
   CreateOrderRequestSchema,
   ServiceType,
 } from '@gateway/contract/gateway/v1/order_service_pb';
+import type { Credentials } from '@gateway/domain/credentials';
 import { binaryOrder } from '@gateway/fixtures/binary-order';
 import { createOrderPath, isBinary, type Protocol, protocols } from '@gateway/fixtures/client';
-import { type Credentials, fillCall } from '@gateway/fixtures/fill-call';
+import { fillCall } from '@gateway/fixtures/fill-call';
 import type { FixtureCall } from '@gateway/fixtures/fixture';
 import { JsonNumber, writeJson } from '@gateway/fixtures/json-number';
 import type { FixtureSet } from '@gateway/fixtures/load-fixtures';
@@ -147,8 +148,6 @@ function failingCall(
   const { outgoing } = fillCall(call, { merchants: { first: own }, orderId, validOrder: set.validOrder });
   // The fixture decides about credentials, and over JSON about the media type; the rest is the protocol's.
   const headers = { ...outgoing.headers, ...(protocol === 'json' ? {} : protocolHeaders[protocol]) };
-  const binary = isBinary(protocol) ? binaryOrder(outgoing.order) : undefined;
-  if (binary?.ok === false) throw new Error(`${protocol} cannot carry a failing call: ${binary.reason}`);
-  const body = binary === undefined ? (outgoing.bytes ?? new Uint8Array()) : enveloped(binary.message);
+  const body = isBinary(protocol) ? enveloped(binaryOrder(outgoing.order)) : (outgoing.bytes ?? new Uint8Array());
   return { protocol, path: pathOf(protocol), headers, body, order: undefined, expected: [call.expect.outcome] };
 }

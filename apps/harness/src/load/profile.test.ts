@@ -73,19 +73,7 @@ function parsed(...args: string[]): LoadFlags {
 }
 
 test('arguments become numbers, seconds and names', () => {
-  const args = [
-    '--rate',
-    '7.5',
-    '--ramp-to',
-    '9',
-    '--duration',
-    '2m',
-    '--mode',
-    'closed',
-    '--max-pending',
-    '5',
-    '--audit',
-  ];
+  const args = '--rate 7.5 --ramp-to 9 --duration 2m --mode closed --max-pending 5 --audit'.split(' ');
   expect(parsed(...args)).toEqual({ rate: 7.5, rampTo: 9, duration: 120, mode: 'closed', maxPending: 5, audit: true });
 });
 

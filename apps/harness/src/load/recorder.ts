@@ -5,7 +5,7 @@ import { createLatencies, type Latencies } from './latencies.ts';
 import { isResponse, type Reply, timedOut } from './sender.ts';
 
 /** One second of a run. */
-export interface SecondCounts {
+interface SecondCounts {
   /** Counted from 0. */
   readonly second: number;
   readonly sent: number;
@@ -162,6 +162,5 @@ function checked({ order }: LoadCall, reply: Reply): Reply {
 
 function acknowledgement({ order }: LoadCall, { acknowledged }: Reply): JournalEntry[] {
   if (order === undefined || acknowledged === undefined) return [];
-  const { service_order_id, order_token, created_at, order_status } = acknowledged;
-  return [{ number: order.number, response: { service_order_id, order_token, created_at, order_status } }];
+  return [{ number: order.number, response: acknowledged }];
 }

@@ -5,8 +5,7 @@ import { findTrailerError } from '@connectrpc/connect/protocol-grpc';
 import { trailerParse } from '@connectrpc/connect/protocol-grpc-web';
 import { CreateOrderResponseSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import { ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
-import { z } from 'zod';
-import type { Acknowledged, Reply } from './sender.ts';
+import { acknowledgedSchema, type Reply } from './sender.ts';
 
 /** A response over HTTP/1.1. */
 export interface HttpReply {
@@ -14,16 +13,6 @@ export interface HttpReply {
   readonly headers: Headers;
   readonly body: Buffer;
 }
-
-/** Protobuf's JSON form writes 64-bit integers as texts, so the id is converted. */
-const acknowledgedSchema: z.ZodType<Acknowledged> = z.object({
-  order_id: z.string(),
-  service_order_id: z.coerce.number().int(),
-  order_token: z.string(),
-  created_at: z.string(),
-  order_status: z.string(),
-  payment_link: z.string(),
-});
 
 /** Reads a response of `POST /order`. */
 export function readJson({ status, headers, body }: HttpReply): Reply {

@@ -3,7 +3,7 @@ import type { AuditResult } from '../audit/audit.ts';
 import { constantRate } from './arrivals.ts';
 import { type LoadSettings, parseProfile } from './profile.ts';
 import { createRecorder, type Recorder } from './recorder.ts';
-import { judge, type LoadReport, reportOf } from './report.ts';
+import { judge, type LoadReport, type ReportedRun, reportOf } from './report.ts';
 import { reportPage } from './report-page.ts';
 import { reportTable } from './report-table.ts';
 import type { LoadOutcome } from './run-load.ts';
@@ -17,7 +17,14 @@ const settings: LoadSettings = {
 };
 const noCounts = { acknowledged: 0, stored: 0, unacknowledged: 0, lost: 0, duplicated: 0, changed: 0, unreadable: 0 };
 const audit: AuditResult = { ...noCounts, acknowledged: 9, stored: 9, changed: 1, examples: [] };
-const call = { path: '/order', headers: {}, body: new Uint8Array(), expected: ['created'], order: undefined };
+const call = {
+  protocol: 'json',
+  path: '/order',
+  headers: {},
+  body: new Uint8Array(),
+  expected: ['created'],
+  order: undefined,
+} as const;
 
 /** Ten calls a second, the last of which fails. */
 function someRecorder(outcome: string, seconds = 2): Recorder {
@@ -26,12 +33,7 @@ function someRecorder(outcome: string, seconds = 2): Recorder {
     const isLast = number === seconds * 10 - 1;
     recorder.recordSent(number * 100, 0.1);
     const latencyMs = 10 + (number % 10);
-    recorder.recordReply(
-      { ...call, protocol: 'json' },
-      { outcome: isLast ? outcome : 'created' },
-      number * 100,
-      latencyMs,
-    );
+    recorder.recordReply(call, { outcome: isLast ? outcome : 'created' }, number * 100, latencyMs);
     recorder.end();
   }
   return recorder;
@@ -39,7 +41,7 @@ function someRecorder(outcome: string, seconds = 2): Recorder {
 
 function someReport(
   outcome: Partial<LoadOutcome> = {},
-  more: Partial<LoadReport> = {},
+  more: Partial<ReportedRun> = {},
   lastOutcome = 'overloaded',
 ): LoadReport {
   const recorder = someRecorder(lastOutcome);
@@ -76,7 +78,7 @@ test('a threshold is met by an equal value, and lost counts duplicated and chang
 test('a run in which nothing went right meets no latency threshold, and an audit of nothing no loss threshold', () => {
   const recorder = createRecorder({ plannedSeconds: 1 });
   recorder.recordSent(0, 0);
-  recorder.recordReply({ ...call, protocol: 'json' }, { outcome: 'unauthenticated' }, 1, 1);
+  recorder.recordReply(call, { outcome: 'unauthenticated' }, 1, 1);
   recorder.end();
   const limits = { ...settings, thresholds: { p99_ms: 50, lost: 0 } };
   const report = someReport({ recorder }, { settings: limits, audit: { ...noCounts, examples: [] } });
@@ -104,7 +106,7 @@ test('the table has latencies, outcomes and the verdict, each under a heading', 
   for (const heading of headings) expect(table).toMatch(heading);
 });
 
-test('a run that failed does not pass, and both reports say why', () => {
+test('a run that failed does not pass, and both reports contain the reason', () => {
   const report = someReport({ failure: 'the disk is full' }, { settings: { ...settings, thresholds: {} } });
   expect(report.verdict.passed).toBe(false);
   expect(reportTable(report)).toMatch(/^The run ended early: the disk is full\..*\nfailed\n$/s);

@@ -2,68 +2,27 @@ import { type AuditResult, auditErrors } from '../audit/audit.ts';
 import { arrivalsOf } from './arrivals.ts';
 import type { Latencies } from './latencies.ts';
 import type { LoadSettings, Thresholds } from './profile.ts';
-import type { SecondCounts } from './recorder.ts';
 import type { LoadOutcome } from './run-load.ts';
 
 /** Everything that is known of a run: what `--json` writes, and what table and page show. Times are milliseconds. */
-export interface LoadReport {
-  readonly settings: LoadSettings;
-  readonly target: string;
-  /** ISO 8601 in UTC. */
-  readonly started_at: string;
-  readonly seconds: number;
-  readonly interrupted: boolean;
-  readonly failure: string | undefined;
-  /** Calls that were due. */
-  readonly due: number;
-  readonly sent: number;
-  readonly done: number;
-  readonly errors: number;
-  readonly dropped: number;
-  readonly unanswered: number;
-  readonly rate_done: number;
-  readonly error_rate: number;
-  readonly dropped_rate: number;
-  readonly latency: LatencySummary;
-  readonly latency_by_protocol: Readonly<Record<string, LatencySummary>>;
-  /** How late the generator sent: its own part in the latencies. */
-  readonly lateness: LatencySummary;
-  /** `[percent, milliseconds]`, ever closer to 100. */
-  readonly percentiles: readonly (readonly [number, number])[];
-  readonly outcomes: readonly { readonly outcome: string; readonly count: number; readonly wrong: number }[];
-  readonly by_second: readonly SecondCounts[];
-  readonly audit: AuditResult | undefined;
-  readonly verdict: Verdict;
-}
+export type LoadReport = ReturnType<typeof reportOf>;
 
 /** Percentiles in milliseconds; `undefined` where nothing was measured. */
-export interface LatencySummary {
-  readonly count: number;
-  readonly mean: number | undefined;
-  readonly p50: number | undefined;
-  readonly p90: number | undefined;
-  readonly p99: number | undefined;
-  readonly p99_9: number | undefined;
-  readonly max: number | undefined;
-}
+export type LatencySummary = ReturnType<typeof summaryOf>;
 
-/** The thresholds, each with what was measured. */
-export interface Verdict {
-  readonly passed: boolean;
-  readonly judged: readonly {
-    readonly threshold: keyof Thresholds;
-    readonly limit: number;
-    /** `undefined` where there is nothing to judge, which does not pass. */
-    readonly actual: number | undefined;
-    readonly passed: boolean;
-  }[];
+/** What a report needs besides the run's outcome. */
+export interface ReportedRun {
+  readonly settings: LoadSettings;
+  readonly target: string;
+  /** `undefined` without an audit. */
+  readonly audit: AuditResult | undefined;
 }
 
 /** Builds the report of a run. */
 export function reportOf(
   { recorder, startedAt, seconds, interrupted, failure }: LoadOutcome,
-  { settings, target, audit }: Pick<LoadReport, 'settings' | 'target' | 'audit'>,
-): LoadReport {
+  { settings, target, audit }: ReportedRun,
+) {
   const { sent, done, errors, dropped, unanswered, right, latencies } = recorder;
   const due = sent + dropped;
   const rates = {
@@ -84,7 +43,9 @@ export function reportOf(
     ...{ settings, target, started_at: startedAt.toISOString(), seconds, interrupted, failure },
     ...{ due, sent, done, errors, dropped, unanswered, ...rates, latency },
     latency_by_protocol: Object.fromEntries([...recorder.byProtocol].map(([name, some]) => [name, summaryOf(some)])),
+    // How late the generator sent: its own part in the latencies.
     lateness: summaryOf(recorder.lateness),
+    // `[percent, milliseconds]`, ever closer to 100.
     percentiles: percentilesOf(latencies),
     outcomes: [...recorder.outcomes]
       .map(([outcome, counts]) => ({ outcome, ...counts }))
@@ -96,11 +57,8 @@ export function reportOf(
   };
 }
 
-/** Compares what was measured with the thresholds; one whose value is unknown is not met. */
-export function judge(
-  thresholds: Thresholds,
-  actuals: { readonly [Name in keyof Thresholds]-?: number | undefined },
-): Verdict {
+/** Compares what was measured with the thresholds. One whose value is `undefined`, as there is nothing to judge, is not met. */
+export function judge(thresholds: Thresholds, actuals: { readonly [Name in keyof Thresholds]-?: number | undefined }) {
   const names = ['p99_ms', 'error_rate', 'dropped_rate', 'lost'] as const;
   const judged = names.flatMap((threshold) => {
     const limit = thresholds[threshold];
@@ -110,7 +68,7 @@ export function judge(
   return { passed: judged.every(({ passed }) => passed), judged };
 }
 
-function summaryOf(latencies: Latencies): LatencySummary {
+function summaryOf(latencies: Latencies) {
   const at = (percent: number) => latencies.percentile(percent);
   const { count, mean, max } = latencies;
   return { count, mean, p50: at(50), p90: at(90), p99: at(99), p99_9: at(99.9), max };

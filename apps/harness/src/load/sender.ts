@@ -1,20 +1,21 @@
+import { z } from 'zod';
 import type { LoadCall } from './calls.ts';
 
-/** The six members of a successful response. */
-export interface Acknowledged {
-  readonly order_id: string;
-  readonly service_order_id: number;
-  readonly order_token: string;
-  readonly created_at: string;
-  readonly order_status: string;
-  readonly payment_link: string;
-}
+/** The six members of a successful response. Protobuf's JSON form writes 64-bit integers as texts, so the id is converted. */
+export const acknowledgedSchema = z.object({
+  order_id: z.string(),
+  service_order_id: z.coerce.number().int(),
+  order_token: z.string(),
+  created_at: z.string(),
+  order_status: z.string(),
+  payment_link: z.string(),
+});
 
 /** How a call ended. */
 export interface Reply {
-  /** `created`, `replayed`, an error code of the gateway, or words for what no gateway should answer. */
+  /** `created`, `replayed`, an error code of the gateway, or a description of what no gateway should send. */
   readonly outcome: string;
-  readonly acknowledged?: Acknowledged;
+  readonly acknowledged?: z.infer<typeof acknowledgedSchema>;
 }
 
 /** Sends calls over a bounded number of connections, which open on first use. */

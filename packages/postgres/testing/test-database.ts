@@ -1,0 +1,30 @@
+import type { TestDatabase } from '@gateway/dev-postgres/testing';
+import postgres from 'postgres';
+import { afterAll, beforeAll } from 'vitest';
+import { createMigratedDatabase } from './migrated-database.ts';
+
+/** A migrated database for the tests of one file, with two connections. Exists from before the first test to after the last. */
+export function useTestDatabase(): { readonly url: string; readonly sql: postgres.Sql } {
+  let database: TestDatabase | undefined;
+  let sql: postgres.Sql | undefined;
+  beforeAll(async () => {
+    database = await createMigratedDatabase();
+    sql = postgres(database.url, { max: 2, onnotice: () => {} });
+  });
+  afterAll(async () => {
+    await sql?.end({ timeout: 1 });
+    await database?.drop();
+  });
+  const opened = <Part>(part: Part | undefined): Part => {
+    if (part === undefined) throw new Error('the database exists only while tests and hooks run');
+    return part;
+  };
+  return {
+    get url() {
+      return opened(database).url;
+    },
+    get sql() {
+      return opened(sql);
+    },
+  };
+}
