@@ -28,12 +28,13 @@ beforeEach(async () => {
 
 afterEach(async () => {
   for (const child of children) child.kill('SIGKILL');
-  const stops = users.map(({ stop }) => stop());
+  const stops = await Promise.allSettled(users.map(({ stop }) => stop()));
   [users, children] = [[], []];
-  await Promise.all(stops);
   for (const pid of serverPids()) process.kill(pid, 'SIGKILL');
   await expect.poll(serverPids).toEqual([]);
   await rm(parent, { recursive: true, force: true });
+  // After everything is removed.
+  expect(stops.filter(({ status }) => status === 'rejected')).toEqual([]);
 });
 
 /** The data folder of this test. */
