@@ -12,7 +12,7 @@ export const maxWorkers = availableParallelism() + 2;
  *
  * - `src/**\/*.test.ts`: unit tests, in-process, without PostgreSQL, sockets, processes or a browser (`pnpm test:unit`).
  * - `test/**\/*.test.ts`: everything else (`pnpm test`, with the unit tests).
- * - `test/**\/*.slow.test.ts`: soaks, long fuzzing, long kills. They are bounded and stop by themselves (`pnpm test:slow`).
+ * - `test/**\/*.slow.test.ts`: soaks, long fuzzing, long kills, the bench. They are bounded and stop by themselves (`pnpm test:slow`).
  */
 export const packageTests = defineConfig(({ mode }) => ({
   test: {
@@ -20,7 +20,8 @@ export const packageTests = defineConfig(({ mode }) => ({
       mode === 'slow' ? ['test/**/*.slow.test.ts'] : [mode === 'unit' ? 'src/**/*.test.ts' : '{src,test}/**/*.test.ts'],
     exclude: mode === 'slow' ? [] : ['**/*.slow.test.ts'],
     globalSetup: mode === 'unit' ? [] : [testPostgres],
-    maxWorkers,
+    // Slow tests run one after the other: most of them load the machine.
+    maxWorkers: mode === 'slow' ? 1 : maxWorkers,
     // A process a file costs unit tests more than their work.
     isolate: mode !== 'unit',
     // Limits that catch a hang, not a slow machine: two test runs at once on two cores must pass.
