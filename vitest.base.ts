@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 /** Starts the PostgreSQL that all test files of a run share. */
 const testPostgres = new URL('./packages/dev-postgres/testing/global-setup.ts', import.meta.url).pathname;
 
-/** Most tests wait for other processes most of the time. Projects must agree: vitest runs those with one worker one by one. */
+/** Most tests wait for other processes most of the time. Every project sets this: the root's value does not apply to projects. */
 export const maxWorkers = availableParallelism() + 2;
 
 /**
