@@ -25,8 +25,8 @@ export const packageTests = defineConfig(({ mode }) => ({
     // A process a file costs unit tests more than their work.
     isolate: mode !== 'unit',
     // Limits that catch a hang, not a slow machine: two test runs at once on two cores must pass.
-    testTimeout: mode === 'slow' ? 3_600_000 : 40_000,
-    hookTimeout: 90_000,
-    expect: { poll: { timeout: 30_000 } },
+    testTimeout: mode === 'slow' ? 3_600_000 : 120_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000 } },
   },
 }));
