@@ -22,9 +22,12 @@ export function environment(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   return { PATH, HOME, NODE_COMPILE_CACHE, TEST_POSTGRES_CLUSTER, TMPDIR: folder, ...more };
 }
 
+// Below the limit of a test, so that a run that hangs is ended too.
+const limitMs = 100_000;
+
 /** Runs `pnpm load` to its end. */
 export async function load(args: readonly string[], env = environment()) {
-  const ended = promisify(execFile)(process.execPath, [program, ...args], { env });
+  const ended = promisify(execFile)(process.execPath, [program, ...args], { env, timeout: limitMs });
   return ended.then(
     (output) => ({ code: 0, ...output }),
     ({ code, stdout, stderr }) => ({ code: Number(code), stdout: String(stdout), stderr: String(stderr) }),

@@ -55,8 +55,11 @@ test('Ctrl-C ends a run at once with the report of what was done', async () => {
 });
 
 test('a closed terminal, a second Ctrl-C and a closed output leave no gateway behind', async () => {
-  const start = (duration: string) =>
-    spawn(process.execPath, [program, '--rate', '50', '--duration', duration], { env: environment() });
+  const start = (duration: string) => {
+    const started = spawn(process.execPath, [program, '--rate', '50', '--duration', duration], { env: environment() });
+    onTestFinished(() => void started.kill());
+    return started;
+  };
   const child = start('10m');
   let progress = '';
   child.stderr.on('data', (chunk) => {
