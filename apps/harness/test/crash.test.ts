@@ -19,9 +19,7 @@ function acknowledgedIn(journalFile: string): number {
   return existsSync(journalFile) ? readFileSync(journalFile, 'utf8').trimEnd().split('\n').length - 1 : 0;
 }
 
-test('a gateway that is killed during a run loses, doubles and changes nothing that it acknowledged', {
-  timeout: 60_000,
-}, async () => {
+test('a gateway that is killed during a run loses, doubles and changes nothing that it acknowledged', async () => {
   const profile = { protocol: 'mixed', phases: constantRate(150, 8), connections: 4, max_pending: 2_000 };
   const run = await startJournaledRun(20_261_120, { ...profile, replay_share: 0.1 });
   const { gateway, journalFile, isOver, ended } = run;

@@ -43,9 +43,7 @@ function execution(httpUrl: string, connections: number): Execution & { recorder
   return { sender, recorder, clock: startClock(), signal, makeCall };
 }
 
-test('a stall of a second shows in the p99 of the open loop, and hides in the closed loop', {
-  timeout: 30_000,
-}, async () => {
+test('a stall of a second shows in the p99 of the open loop, and hides in the closed loop', async () => {
   // One loop after the other, each with a server and a stall of its own: the closed one makes as many calls as it can.
   const begin = async () => execution(await stallingServer(Date.now() + 3_000), 4);
   const open = await begin();
@@ -69,7 +67,7 @@ test('a stall of a second shows in the p99 of the open loop, and hides in the cl
   expect(closedLoop.latencies.max).toBeGreaterThan(0.8 * stallMs);
 });
 
-test('a call that is due beyond the pending calls allowed is dropped and counted', { timeout: 30_000 }, async () => {
+test('a call that is due beyond the pending calls allowed is dropped and counted', async () => {
   const run = execution(await stallingServer(Date.now()), 2);
   await runOpenLoop(run, arrivalsOf(constantRate(100, 0.5)), 10);
   run.recorder.end();
