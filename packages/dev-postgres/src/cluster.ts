@@ -122,8 +122,9 @@ function isServer(pid: number, data: string): boolean {
   }
 }
 
-/** The port of the last server on a cluster, from the command line that PostgreSQL stores; 0 before the first. */
-export async function lastPort({ data }: Cluster): Promise<number> {
+/** The port of the last server on a cluster, from the command line that PostgreSQL stores; none before the first. */
+export async function lastPort({ data }: Cluster): Promise<number | undefined> {
   const commandLine = await readFile(join(data, 'postmaster.opts'), 'utf8').catch(() => '');
-  return Number(/"port=(\d+)"/.exec(commandLine)?.[1] ?? 0);
+  const port = /"port=(\d+)"/.exec(commandLine)?.[1];
+  return port === undefined ? undefined : Number(port);
 }

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -182,14 +183,15 @@ async function leave(session: postgres.Sql, cluster: Cluster): Promise<void> {
   }
 }
 
-/** The preferred port, or else any. Where another program takes it meanwhile, PostgreSQL fails and is launched again. */
-function freePort(preferred: number): Promise<number> {
+/** Below the ports of outgoing connections (from 32768 on Linux), one of which could take the port during a restart. */
+const ports = { first: 20_000, count: 12_000 };
+
+/** The last port, or else any. Where another program takes it meanwhile, PostgreSQL fails and is launched again. */
+function freePort(last: number | undefined): Promise<number> {
+  const port = last ?? ports.first + randomInt(ports.count);
   return new Promise((resolve) => {
     const probe = createServer();
-    probe.once('error', () => resolve(freePort(0)));
-    probe.listen(preferred, '127.0.0.1', () => {
-      const { port } = probe.address() as { port: number };
-      probe.close(() => resolve(port));
-    });
+    probe.once('error', () => resolve(freePort(undefined)));
+    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(port)));
   });
 }
