@@ -9,10 +9,10 @@ process.env.NODE_COMPILE_CACHE ??= new URL('node_modules/.cache/node', import.me
 /** Files that take longest, so that none of them is alone at the end. A fresh clone has no measured durations. */
 const longest = [
   'harness/test/load',
-  'gateway/test/http-transport',
+  'gateway/test/http-requests',
   'bench/test/bench',
   'dev-postgres/test/',
-  'test/process',
+  'gateway/test/start-and-stop',
 ];
 
 class LongestFirst extends BaseSequencer {

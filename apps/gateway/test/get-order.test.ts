@@ -231,7 +231,7 @@ describe('GetOrder', () => {
 });
 
 describe('ResolvePaymentLink', () => {
-  test('tells who is paid what, over every protocol, and nothing of the customer', async () => {
+  test('returns who is paid what, over every protocol, and nothing of the customer', async () => {
     const { order_token: orderToken, ...created } = await createOrder('resolved', {
       order_amount: 9_999_999_999_999.99,
     });
@@ -254,7 +254,7 @@ describe('ResolvePaymentLink', () => {
     }
   });
 
-  test("tells the operator's checkout services about every merchant's link", async () => {
+  test("resolves every merchant's link for the operator's checkout services", async () => {
     const { order_token: orderToken } = await createOrder('for-checkout');
     const headers = credentialHeaders(gateway.checkoutCredentials);
     for (const { name, client } of clients()) {

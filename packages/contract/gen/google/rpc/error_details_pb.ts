@@ -2,7 +2,7 @@
 // @generated from file google/rpc/error_details.proto (package google.rpc, syntax proto3)
 /* eslint-disable */
 
-// The part of the google.rpc error model that the gateway's refusals use. Names and numbers are those of the public
+// The part of the google.rpc error model that the gateway's errors use. Names and numbers are those of the public
 // google/rpc/error_details.proto, so that any gRPC client that knows those types decodes these details; the rest of that file
 // is left out.
 
