@@ -25,7 +25,8 @@ test.each(['SIGKILL', 'SIGINT', 'SIGQUIT'] as const)(
 
     await users[1]?.stop();
     await users[2]?.stop();
-    expect(await query(first.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+    // Where the first user had not joined again when the last other left, that one stopped the server, and it starts once more.
+    await runs(first);
     await first.stop();
     expect(serverPids()).toEqual([]);
   },
