@@ -3,7 +3,7 @@ import type { ChangeOutcome, OrderStore } from '@gateway/domain/order-store';
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';
-import { type Client, type DatabaseOptions, openClient } from './client.ts';
+import { type Client, type DatabaseOptions, openClient, plansEveryRun } from './client.ts';
 import { statementFailure, withoutValues } from './errors.ts';
 import { events, isPastEnd, orders, statusAsOfNow, webhookDeliveries, webhookEndpoints } from './schema.ts';
 
@@ -31,7 +31,8 @@ type Statements = ReturnType<typeof prepareStatements>;
 
 /** Changes the states of orders in PostgreSQL: the change, its event and its delivery are one statement. */
 export function openOrderChanges(options: DatabaseOptions): OrderChanges {
-  const open = () => openClient({ ...options, applicationName: 'order-gateway changes' }, prepareStatements);
+  const open = () =>
+    openClient({ ...options, applicationName: 'order-gateway changes', settings: plansEveryRun }, prepareStatements);
   const queue = createBatchQueue<Client<Statements>, Parameters<OrderStore['change']>[0], ChangeOutcome>({
     clients: Array.from({ length: connections }, open),
     batchMax: 1,
