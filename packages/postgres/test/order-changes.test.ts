@@ -37,8 +37,8 @@ test('processes that sweep at the same time store each expiry once, and leave op
   await Promise.all(orders.map((order) => store.create(order, enoughMs)));
 
   const sweep = async (racer: PostgresOrderStore): Promise<number> => {
-    const { expired, isDone } = await racer.expire();
-    return isDone ? expired : expired + (await sweep(racer));
+    const { count, isDone } = await racer.expire();
+    return isDone ? count : count + (await sweep(racer));
   };
   const swept = await Promise.all(racers.map(sweep));
 
@@ -72,6 +72,26 @@ test('a change queues the delivery of its event where the merchant has an endpoi
     select d.merchant_id::int, attempts, next_attempt_at <= now() as is_due, delivered_at
     from webhook_deliveries d join events using (merchant_id, event_id)`;
   expect(rows).toEqual([{ merchant_id: active, attempts: 0, is_due: true, delivered_at: null }]);
+});
+
+test('events are deleted after 30 days, with their deliveries', async () => {
+  const store = openStore();
+  const merchantId = await newMerchantId();
+  await store.create(newOrder(merchantId, { order_id: 'of an event' }), enoughMs);
+  await database.sql`
+    insert into events select ${merchantId}, pg_current_xact_id(), 'evt_' || n, 'order.paid',
+      now() - case when n <= 700 then interval '30 days 1 minute' else interval '29 days' end, 'of an event'
+    from generate_series(1, 710) n`;
+  await database.sql`
+    insert into webhook_deliveries select merchant_id, event_id, 1, null, now(), now(), '200' from events
+    where merchant_id = ${merchantId}`;
+
+  expect(await store.deleteOldEvents()).toStrictEqual({ count: 500, isDone: false });
+  expect(await store.deleteOldEvents()).toStrictEqual({ count: 200, isDone: true });
+  const left = await database.sql`select
+    (select count(*)::int from events where merchant_id = ${merchantId}) as events,
+    (select count(*)::int from webhook_deliveries where merchant_id = ${merchantId}) as deliveries`;
+  expect(left).toEqual([{ events: 10, deliveries: 10 }]);
 });
 
 test.each(['FOO', 'PAID', 'CANCELLED'])(
