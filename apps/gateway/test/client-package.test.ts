@@ -1,0 +1,3 @@
+import { createClient } from '@gateway/client';
+import { expect, test } from 'vitest';
+test('x', () => { expect(createClient).toBeTypeOf('function'); });
