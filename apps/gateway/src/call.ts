@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { randomBase62 } from '@gateway/domain/base62';
 import { type Failure, type FailureCode, failures } from '@gateway/domain/failure';
-import type { Merchant, MerchantId } from '@gateway/domain/merchant';
+import type { Account, Merchant } from '@gateway/domain/merchant';
 import { failed, type Result, success } from '@gateway/domain/result';
 import type { GatewayDeps } from './gateway-deps.ts';
 import { callTimeoutMs } from './limits.ts';
@@ -14,10 +14,9 @@ export type Protocol = 'json' | 'connect' | 'grpc-web' | 'grpc';
  */
 export type Outcome = FailureCode | 'created' | 'replayed' | 'ok' | 'unreadable' | 'cancelled';
 
-/** An authenticated client. The secret stays with it, as `v1=` checksums are keyed with it. */
+/** An authenticated merchant. The secret stays with it, as `v1=` checksums are keyed with it. */
 export interface Client {
   readonly merchant: Merchant;
-  readonly clientId: string;
   readonly clientSecret: string;
 }
 
@@ -43,8 +42,7 @@ export class Call {
   readonly #clientSecret: string | undefined;
   readonly #startedAt = performance.now();
   #timeoutMs = callTimeoutMs;
-  #client: Client | undefined;
-  #merchantId: MerchantId | undefined;
+  #account: Account | undefined;
   #outcome: Outcome | undefined;
 
   constructor(deps: GatewayDeps, protocol: Protocol, headers: IncomingHttpHeaders) {
@@ -56,10 +54,10 @@ export class Call {
     this.#clientSecret = headers['x-client-secret']?.toString();
   }
 
-  /** The client of a call that was authenticated. */
+  /** The client of a call that was authenticated as a merchant's. */
   get client(): Client {
-    if (this.#client === undefined) throw new Error('the call was not authenticated');
-    return this.#client;
+    if (this.#account?.kind !== 'merchant') throw new Error('the call was not authenticated as a merchant');
+    return { merchant: this.#account, clientSecret: this.#clientSecret ?? '' };
   }
 
   /** A client may ask for less time than the gateway gives, and gets no more. */
@@ -75,23 +73,18 @@ export class Call {
     return this.#timeoutMs - (performance.now() - this.#startedAt);
   }
 
-  /** Checks the credentials, then the merchant's rate limit; once, however often it is called. */
-  authenticate(): Promise<Result<Client, Failure>> {
+  /** Checks the credentials, the kind of client, then its rate limit; once, however often it is called. */
+  authenticate(kind: Account['kind']): Promise<Result<Account, Failure>> {
     return this.run(async () => {
-      if (this.#client !== undefined) return success(this.#client);
+      if (this.#account !== undefined) return success(this.#account);
       const credentials = { clientId: this.#clientId, clientSecret: this.#clientSecret };
-      const merchant = await this.#deps.authenticate(credentials, this.timeLeftMs());
-      if (!merchant.ok) return merchant;
-      this.#merchantId = merchant.value.id;
-      const retryAfterSeconds = this.#deps.rateLimit?.(merchant.value.id);
+      const account = await this.#deps.authenticate(credentials, this.timeLeftMs());
+      if (!account.ok) return account;
+      this.#account = account.value;
+      if (account.value.kind !== kind) return failed({ kind: 'permission_denied' });
+      const retryAfterSeconds = this.#deps.rateLimit?.(account.value.id);
       if (retryAfterSeconds !== undefined) return failed({ kind: 'rate_limited', retryAfterSeconds });
-      const client = {
-        merchant: merchant.value,
-        clientId: credentials.clientId ?? '',
-        clientSecret: credentials.clientSecret ?? '',
-      };
-      this.#client = client;
-      return success(client);
+      return account;
     });
   }
 
@@ -131,7 +124,7 @@ export class Call {
       {
         request_id: this.requestId,
         protocol: this.protocol,
-        merchant_id: this.#merchantId,
+        [`${this.#account?.kind ?? 'merchant'}_id`]: this.#account?.id,
         code,
         duration_ms: Math.round((performance.now() - this.#startedAt) * 1_000) / 1_000,
       },

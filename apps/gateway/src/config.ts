@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
 import { defaultDataDir } from '@gateway/dev-postgres';
 import { type CheckoutTemplate, parseCheckoutTemplate } from '@gateway/domain/checkout-link';
-import { isClientId } from '@gateway/domain/credentials';
 import { type BaseUrl, parseBaseUrl } from '@gateway/domain/payment-link';
 
 export interface Config {
@@ -19,8 +18,6 @@ export interface Config {
   readonly rateLimit: number | undefined;
   /** Where the payment page's Pay button leads; absent: the page has none. */
   readonly checkoutTemplate: CheckoutTemplate | undefined;
-  /** The client ids of checkout services, which may resolve every merchant's payment links. */
-  readonly checkoutClients: ReadonlySet<string>;
 }
 
 /** The text of `pnpm start --help`. The README says more. */
@@ -32,7 +29,6 @@ export const startUsage = `Usage: pnpm start, with the configuration in environm
   DATA_DIR              the embedded PostgreSQL's data (.data/)
   CHECKOUT_URL          where the payment page's Pay button leads, with {order_token} (no button)
   RATE_LIMIT            calls a second that each merchant may make in one process (no limit)
-  CHECKOUT_CLIENTS      client ids that may resolve every merchant's payment links (none)
 `;
 
 /** Reads the configuration from environment variables. Throws one error with all problems, one a line. */
@@ -74,7 +70,6 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       parseCheckoutTemplate,
       'must be an absolute http or https URL with {order_token} once in its path or query',
     ),
-    checkoutClients: read('CHECKOUT_CLIENTS', new Set(), parseClientIds, 'must be client ids with commas between them'),
   };
   if (config.httpPort !== 0 && config.httpPort === config.grpcPort)
     problems.push('HTTP_PORT and GRPC_PORT must differ');
@@ -93,11 +88,6 @@ function parsePort(text: string): number | undefined {
 
 function parseRate(text: string): number | undefined {
   return /^[1-9]\d{0,6}$/.test(text) && Number(text) <= 1_000_000 ? Number(text) : undefined;
-}
-
-function parseClientIds(text: string): ReadonlySet<string> | undefined {
-  const ids = text.split(',').map((id) => id.trim());
-  return ids.every(isClientId) ? new Set(ids) : undefined;
 }
 
 function parseDatabaseUrl(text: string): string | undefined {

@@ -20,8 +20,6 @@ export interface GatewayDeps {
   readonly baseUrl: () => BaseUrl;
   /** Where the payment page's Pay button leads; absent: the page has none. */
   readonly checkoutTemplate: CheckoutTemplate | undefined;
-  /** The client ids of checkout services, which may resolve every merchant's payment links. */
-  readonly checkoutClients: ReadonlySet<string>;
   /** Whether the database answers. */
   readonly isReady: () => Promise<boolean>;
   readonly logger: Logger;

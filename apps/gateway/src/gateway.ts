@@ -12,8 +12,10 @@ import type { Config } from './config.ts';
 import type { GatewayDeps } from './gateway-deps.ts';
 import { createHttpServer } from './http/server.ts';
 import type { Logger } from './logger.ts';
+import { startExpirySweep } from './orders/expiry-sweep.ts';
 import { StartError } from './process.ts';
 import { createRandomBytes } from './random-bytes.ts';
+import { checkoutService } from './rpc/checkout-service.ts';
 import { orderService } from './rpc/order-service.ts';
 import { createGrpcServer } from './rpc/server.ts';
 
@@ -58,14 +60,14 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     baseUrl: () => baseUrl,
     isReady: () => orderIds.isReachable(),
     checkoutTemplate: config.checkoutTemplate,
-    checkoutClients: config.checkoutClients,
     logger,
   };
-  const services = [orderService(deps)];
+  const services = [orderService(deps), checkoutService(deps)];
   const http = createHttpServer(deps, services, pathPrefixOf(baseUrl));
   const grpc = createGrpcServer(deps, services);
+  const expirySweep = startExpirySweep(store.expire, logger);
   const close = async () => {
-    await Promise.all([http.close(), grpc.close()]);
+    await Promise.all([http.close(), grpc.close(), expirySweep.stop()]);
     await Promise.all([store.close(), directory.close(), orderIds.close()]);
   };
   try {

@@ -5,6 +5,9 @@ import { fieldRules } from '@gateway/domain/field-rules';
 /** The largest body or message, in bytes: an order with every field at its limit takes about 20 KiB as UTF-8. */
 export const messageBytesMax = 65_536;
 
+/** The most of a response: a page of 100 orders with the longest texts has half of it. gRPC clients take 4 MiB. */
+export const responseBytesMax = 1_048_576;
+
 /** The time for one call from its headers to its response. A client may ask for less, and gets no more. */
 export const callTimeoutMs = 5_000;
 

@@ -28,7 +28,10 @@ async function detailOf(path: string, body: object | undefined, replaced: Partia
 
 function storeThatIs(kind: 'unavailable' | 'deadline_exceeded' | 'overloaded'): OrderStore {
   const fail = async () => ({ kind }) as const;
-  return { create: fail, findByOrderId: fail, findByServiceOrderId: fail, findByToken: fail };
+  return {
+    ...{ create: fail, change: fail, list: fail, listEvents: fail },
+    ...{ findByOrderId: fail, findByServiceOrderId: fail, findByToken: fail },
+  };
 }
 
 test.each(['unavailable', 'deadline_exceeded'] as const)(

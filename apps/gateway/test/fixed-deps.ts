@@ -11,7 +11,15 @@ const sevens = (count: number) => new Uint8Array(count).fill(7);
 /** The one client that is known. */
 export const credentials = { clientId: createClientId(sevens), clientSecret: createClientSecret(sevens) };
 
-const merchant: Merchant = { id: 7 as MerchantId, name: 'Shop', checksumMode: 'versioned' };
+/** The merchant of {@link credentials}. */
+export const merchant: Merchant = {
+  id: 7 as MerchantId,
+  name: 'Shop',
+  checksumMode: 'versioned',
+  kind: 'merchant',
+  mode: 'live',
+  defaultLifetimeSeconds: null,
+};
 
 /** What an API needs, with orders in memory, and without chance and time: equal calls get equal bytes. */
 export function fixedDeps(logger: Logger): GatewayDeps {
@@ -29,7 +37,6 @@ export function fixedDeps(logger: Logger): GatewayDeps {
     rateLimit: undefined,
     baseUrl: () => 'http://localhost' as BaseUrl,
     checkoutTemplate: undefined,
-    checkoutClients: new Set(),
     isReady: async () => true,
     logger,
   };

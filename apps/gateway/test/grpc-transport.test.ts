@@ -3,11 +3,11 @@ import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Code } from '@connectrpc/connect';
-import type { MerchantId } from '@gateway/domain/merchant';
 import type { OrderStore } from '@gateway/domain/order-store';
 import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
 import { expect, test } from 'vitest';
 import { messageBytesMax } from '../src/limits.ts';
+import { merchant } from './fixed-deps.ts';
 import { callHeaders, frame, openSession, orderData, ordinaryCall, type RawCall, sendCall } from './grpc-call.ts';
 import { runGrpcServer, whileCallsGoOn } from './grpc-servers.ts';
 import {
@@ -150,7 +150,7 @@ test('authenticates a call once, also where Connect answers it', async () => {
   const server = await runGrpcServer({
     async authenticate() {
       authenticated += 1;
-      return { ok: true, value: { id: 7 as MerchantId, name: 'Shop', checksumMode: 'versioned' } };
+      return { ok: true, value: merchant };
     },
   });
   const session = openSession(server.port);
@@ -193,7 +193,7 @@ test.each([
     const server = await runGrpcServer({
       async authenticate() {
         authenticated += 1;
-        return { ok: true, value: { id: 7 as MerchantId, name: 'Shop', checksumMode: 'versioned' } };
+        return { ok: true, value: merchant };
       },
     });
     const session = openSession(server.port);

@@ -16,7 +16,7 @@ import { createMemoryLogger, type MemoryLogger } from './memory-logger.ts';
 export interface RunningGateway extends Gateway, Omit<MemoryLogger, 'logger'> {
   readonly databaseUrl: string;
   readonly credentials: Credentials;
-  /** Of the checkout service, which may resolve every merchant's payment links. */
+  /** Of a checkout system, which takes the payments of all merchants. */
   readonly checkoutCredentials: Credentials;
   /** `http://` and the real port, with the path that the routes are mounted under. */
   readonly url: string;
@@ -35,14 +35,13 @@ export async function runGateway(
 ): Promise<RunningGateway> {
   const postgres = await (options.server?.createDatabase(migrateDatabase) ?? createMigratedDatabase());
   const credentials = await createMerchant(postgres.url, 'Test Shop');
-  const checkoutCredentials = await createMerchant(postgres.url, 'Checkout Service');
+  const checkoutCredentials = await createMerchant(postgres.url, 'Checkout Service', 'checkout');
   const { logger, calls, errors } = createMemoryLogger();
   const baseUrl = options.baseUrl === undefined ? undefined : parseBaseUrl(options.baseUrl);
   const gateway = await openGateway(
     {
       ...{ host: '127.0.0.1', httpPort: 0, grpcPort: 0, baseUrl, databaseUrl: postgres.url },
       ...{ rateLimit: options.rateLimit, ordersWaitingMax: options.ordersWaitingMax },
-      checkoutClients: new Set([checkoutCredentials.clientId]),
       checkoutTemplate: parseCheckoutTemplate(options.checkoutUrl ?? ''),
     },
     logger,

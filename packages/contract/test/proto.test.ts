@@ -36,7 +36,11 @@ test('the committed code is generated from the proto files', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'contract-'));
   try {
     expect(await findingsOf('generate', protoFolder, '--output', folder)).toBe('');
-    for (const file of ['gateway/v1/order_service_pb.ts', 'google/rpc/error_details_pb.ts']) {
+    for (const file of [
+      'gateway/v1/order_service_pb.ts',
+      'gateway/v1/checkout_service_pb.ts',
+      'google/rpc/error_details_pb.ts',
+    ]) {
       const generated = await readFile(join(folder, 'gen', file), 'utf8');
       expect(await readFile(join(packageFolder, 'gen', file), 'utf8'), file).toBe(generated);
     }

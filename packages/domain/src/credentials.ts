@@ -7,15 +7,16 @@ export interface Credentials {
   readonly clientSecret: string;
 }
 
-const clientIdFormat = /^app_[0-9A-Za-z]{24}$/;
+const clientIdPrefixes = { live: 'app_', test: 'app_test_', checkout: 'chk_' } as const;
+const clientIdFormat = /^(app_|app_test_|chk_)[0-9A-Za-z]{24}$/;
 const clientSecretFormat = /^sk_[0-9A-Za-z]{43}$/;
 
 /** The most secrets of a client that are valid at the same time, so that one can be replaced without downtime. */
 export const liveSecretsMax = 5;
 
-/** A new client id: `app_` and 24 base62 characters. */
-export function createClientId(randomBytes: RandomBytes): string {
-  return `app_${randomBase62(24, randomBytes)}`;
+/** A new client id: `app_` (of a live merchant), `app_test_` or `chk_` (of a checkout system) and 24 base62 characters. */
+export function createClientId(randomBytes: RandomBytes, of: keyof typeof clientIdPrefixes = 'live'): string {
+  return `${clientIdPrefixes[of]}${randomBase62(24, randomBytes)}`;
 }
 
 /** A new client secret: `sk_` and 43 base62 characters, 256 bits. Shown once, stored only as a hash. */

@@ -1,5 +1,5 @@
 import type { FieldError } from './field-rules.ts';
-import type { OrderFieldName } from './order-fields.ts';
+import type { RequestFieldName } from './order-fields.ts';
 
 interface FailureFacts {
   /** A short summary that is always the same for a code (RFC 9457 `title`). */
@@ -37,6 +37,18 @@ export const failures = {
     grpcStatus: 'UNAUTHENTICATED',
     when: 'The credentials in x-client-id and x-client-secret are missing or invalid.',
   },
+  permission_denied: {
+    title: 'Permission denied',
+    httpStatus: 403,
+    grpcStatus: 'PERMISSION_DENIED',
+    when: 'The credentials are those of another kind of client: merchants use OrderService and the JSON API, checkout systems CheckoutService.',
+  },
+  invalid_request: {
+    title: 'The request has invalid parameters',
+    httpStatus: 400,
+    grpcStatus: 'INVALID_ARGUMENT',
+    when: 'One or more parameters that are not fields of an order are invalid. All of them are listed. Correct them.',
+  },
   checksum_mismatch: {
     title: 'The order_checksum does not match',
     httpStatus: 400,
@@ -66,6 +78,30 @@ export const failures = {
     httpStatus: 409,
     grpcStatus: 'ALREADY_EXISTS',
     when: 'You have another order with this order_id, which differs in the listed fields. Nothing was stored. Use a new order_id.',
+  },
+  order_already_paid: {
+    title: 'The order is paid',
+    httpStatus: 409,
+    grpcStatus: 'ALREADY_EXISTS',
+    when: 'The order is paid already, so it can neither be cancelled nor paid again. A second payment must be given back.',
+  },
+  order_cancelled: {
+    title: 'The order is cancelled',
+    httpStatus: 409,
+    grpcStatus: 'FAILED_PRECONDITION',
+    when: 'The order is cancelled and can no longer be paid. The payment must be given back.',
+  },
+  order_expired: {
+    title: 'The order is expired',
+    httpStatus: 409,
+    grpcStatus: 'FAILED_PRECONDITION',
+    when: 'The order has passed its order_expires_at. A payment that was made or reported too late must be given back.',
+  },
+  payment_mismatch: {
+    title: 'The payment does not match the order',
+    httpStatus: 400,
+    grpcStatus: 'INVALID_ARGUMENT',
+    when: "The payment's amount or currency is not that of the order. The payment must be given back.",
   },
   body_too_large: {
     title: 'The body is too large',
@@ -118,9 +154,10 @@ export type FailureCode = keyof typeof failures;
 
 /** A failure with more facts than its code. */
 type DetailedFailure =
-  | { readonly kind: 'invalid_order'; readonly errors: readonly FieldError[] }
+  | { readonly kind: 'invalid_order'; readonly errors: readonly FieldError<RequestFieldName>[] }
+  | { readonly kind: 'invalid_request'; readonly errors: readonly FieldError<string>[] }
   | { readonly kind: 'checksum_mismatch'; readonly canonicalText: string }
-  | { readonly kind: 'order_id_conflict'; readonly fields: readonly OrderFieldName[] }
+  | { readonly kind: 'order_id_conflict'; readonly fields: readonly RequestFieldName[] }
   | { readonly kind: 'malformed_json'; readonly reason: string }
   | { readonly kind: 'method_not_allowed'; readonly allow: string }
   /** `unknown` says what was looked up; it is absent for an unknown path. */
@@ -149,6 +186,7 @@ export function failureAdvice(code: FailureCode, creates: boolean): string {
 export function failureDetail(failure: Failure): string {
   switch (failure.kind) {
     case 'invalid_order':
+    case 'invalid_request':
       return failure.errors.map(({ field, message }) => `${field} ${message}`).join('; ');
     case 'checksum_mismatch':
       return `The gateway hashed this text with the client secret of the request: ${failure.canonicalText}`;

@@ -18,9 +18,9 @@ export const fieldErrorCodes = [
 /** One of {@link fieldErrorCodes}. */
 export type FieldErrorCode = (typeof fieldErrorCodes)[number];
 
-/** One invalid field. The message states the rule and never repeats the value. */
-export interface FieldError {
-  readonly field: OrderFieldName;
+/** One invalid field of an order, or parameter of a request. The message states the rule and never repeats the value. */
+export interface FieldError<Name extends string = OrderFieldName> {
+  readonly field: Name;
   readonly code: FieldErrorCode;
   readonly message: string;
 }

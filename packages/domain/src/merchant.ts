@@ -14,12 +14,33 @@ export const checksumModes = ['versioned', 'required'] as const;
 /** One of {@link checksumModes}. */
 export type ChecksumMode = (typeof checksumModes)[number];
 
+/** Whether a merchant's orders move money. Set when the merchant is created, and never changed. */
+export const merchantModes = ['live', 'test'] as const;
+
+/** One of {@link merchantModes}. */
+export type MerchantMode = (typeof merchantModes)[number];
+
 /** The settings of a merchant that a request needs. */
 export interface Merchant {
+  readonly kind: 'merchant';
   readonly id: MerchantId;
   readonly name: string;
   readonly checksumMode: ChecksumMode;
+  readonly mode: MerchantMode;
+  /** The lifetime in seconds of an order without an end of its own; `null`: it never expires. */
+  readonly defaultLifetimeSeconds: number | null;
 }
+
+/** A checkout system: takes the payments of all merchants and owns no orders. */
+export interface CheckoutSystem {
+  readonly kind: 'checkout';
+  /** From the same numbers as the ids of merchants. */
+  readonly id: MerchantId;
+  readonly name: string;
+}
+
+/** Whom a client id belongs to. */
+export type Account = Merchant | CheckoutSystem;
 
 /** A client secret as it is stored. */
 export interface StoredSecret {
@@ -29,9 +50,9 @@ export interface StoredSecret {
   readonly endsAtMs: number | null;
 }
 
-/** A merchant with the secrets that are valid for its client id. */
+/** An account with the secrets that are valid for its client id. */
 export interface Client {
-  readonly merchant: Merchant;
+  readonly account: Account;
   readonly secrets: readonly StoredSecret[];
 }
 
@@ -42,9 +63,9 @@ export type ClientLookup =
   | { readonly kind: 'unavailable' }
   | { readonly kind: 'overloaded' };
 
-/** Looks up the merchant that a client id belongs to. */
+/** Looks up the account that a client id belongs to. */
 export interface MerchantDirectory {
-  /** Returns the client id's merchant and live secrets as they are now. Rejects only because of a bug. */
+  /** Returns the client id's account and live secrets as they are now. Rejects only because of a bug. */
   findClient(clientId: string): Promise<ClientLookup>;
 }
 

@@ -21,6 +21,9 @@ export const orderFieldNames = [
 /** One of {@link orderFieldNames}. */
 export type OrderFieldName = (typeof orderFieldNames)[number];
 
+/** A field of the request that creates an order: one of the interface's, or the optional end. */
+export type RequestFieldName = OrderFieldName | 'order_expires_at';
+
 /** What an order is for: digital services or shipped goods. */
 export const serviceTypes = ['DIGITAL', 'PHYSICAL_GOODS'] as const;
 

@@ -1,5 +1,6 @@
-import type { MerchantId } from './merchant.ts';
-import type { Order } from './order.ts';
+import type { MerchantId, MerchantMode } from './merchant.ts';
+import type { Order, OrderStatus } from './order.ts';
+import type { EventType, OrderChange } from './order-states.ts';
 import type { OrderToken } from './order-token.ts';
 
 /** The result of creating an order. */
@@ -29,14 +30,63 @@ export type FindOutcome<Found> =
 /** The result of looking up a merchant's order by one of its ids. */
 export type OrderLookup = FindOutcome<{ readonly order: Order }>;
 
-/** An order and the name of the merchant who is paid: what a payment page shows. */
+/** An order and the merchant who is paid: what a payment page shows. */
 export interface LinkedOrder {
   readonly order: Order;
-  readonly merchantName: string;
+  readonly merchant: {
+    readonly name: string;
+    readonly mode: MerchantMode;
+    /** What signs the return, encrypted; `null` if the merchant has none. */
+    readonly signingSecret: Uint8Array | null;
+  };
 }
 
 /** The result of looking up an order by its payment link. */
 export type LinkLookup = FindOutcome<LinkedOrder>;
+
+/** The result of changing an order's state. */
+export type ChangeOutcome =
+  /** The change and its event are stored durably. */
+  | { readonly kind: 'changed' }
+  /** The order was not in the state `transition.from` any more: read it and decide again. Nothing was written. */
+  | { readonly kind: 'raced' }
+  /** Too many changes are waiting. Nothing was written. */
+  | { readonly kind: 'overloaded' }
+  /** The database was not reachable, or its response was lost: the change may be stored. */
+  | { readonly kind: 'unavailable' }
+  /** `timeoutMs` passed: the change may be stored. */
+  | { readonly kind: 'deadline_exceeded' };
+
+/** Which of a merchant's orders to list. */
+export interface OrderFilter {
+  /** As of now; absent: all. */
+  readonly status?: OrderStatus | undefined;
+  /** Orders created from this time on, in milliseconds since 1970-01-01 UTC. */
+  readonly createdFromMs?: number | undefined;
+  /** Orders created before this time. */
+  readonly createdToMs?: number | undefined;
+  /** Only orders that come after this one in the list. */
+  readonly after?: OrderPosition | undefined;
+  readonly limit: number;
+}
+
+/** Where an order stands in a list: newest first, and of the same millisecond the highest id first. */
+export type OrderPosition = Pick<Order, 'createdAtMs' | 'serviceOrderId'>;
+
+/** An event, with the order as it is now. */
+export interface OrderEvent extends EventPosition {
+  readonly type: EventType;
+  /** Milliseconds since 1970-01-01 UTC. */
+  readonly createdAtMs: number;
+  readonly order: Order;
+}
+
+/** Where an event stands in its merchant's feed. */
+export interface EventPosition {
+  readonly eventId: string;
+  /** A number of up to 20 digits: the transaction that wrote the event. */
+  readonly transactionId: string;
+}
 
 /** Stores orders. Every implementation passes the suite in `testing/order-store-contract.ts`. */
 export interface OrderStore {
@@ -54,4 +104,24 @@ export interface OrderStore {
 
   /** Finds the order of a payment link, of any merchant. */
   findByToken(token: OrderToken, timeoutMs: number): Promise<LinkLookup>;
+
+  /** Changes an order's state and stores the event of the change, if the order is still in the state that the change is from. */
+  change(change: OrderChange, timeoutMs: number): Promise<ChangeOutcome>;
+
+  /** Returns at most `limit` of the merchant's orders, newest first. */
+  list(
+    merchantId: MerchantId,
+    filter: OrderFilter,
+    timeoutMs: number,
+  ): Promise<FindOutcome<{ readonly orders: readonly Order[] }>>;
+
+  /**
+   * Returns at most `limit` of the merchant's events after a position, oldest first. An event appears once no other can still
+   * appear before it, so that a client that polls misses none.
+   */
+  listEvents(
+    merchantId: MerchantId,
+    page: { readonly after?: EventPosition | undefined; readonly limit: number },
+    timeoutMs: number,
+  ): Promise<FindOutcome<{ readonly events: readonly OrderEvent[] }>>;
 }

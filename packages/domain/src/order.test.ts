@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { validOrderFields } from '../testing/sample-orders.ts';
 import type { MerchantId } from './merchant.ts';
-import { formatCreatedAt, openOrder } from './order.ts';
+import { formatTime, openOrder } from './order.ts';
 import { createOrderToken } from './order-token.ts';
 
 const lastTimeMs = Date.parse('9999-12-31T23:59:59.999Z');
@@ -16,13 +16,14 @@ describe('openOrder', () => {
       serviceOrderId: 42,
       orderToken: createOrderToken(randomBytes),
       createdAtMs: 1_795_208_502_172,
+      expiresAtMs: null,
     };
 
     expect(openOrder(fields, assigned)).toStrictEqual({ ...assigned, orderStatus: 'UN_PAID', fields });
   });
 });
 
-describe('formatCreatedAt', () => {
+describe('formatTime', () => {
   it.each([
     [0, '1970-01-01T00:00:00.000+00:00'],
     [1, '1970-01-01T00:00:00.001+00:00'],
@@ -31,13 +32,13 @@ describe('formatCreatedAt', () => {
     [1_795_208_502_000, '2026-11-20T21:01:42.000+00:00'],
     [lastTimeMs, '9999-12-31T23:59:59.999+00:00'],
   ])('formats %i as %s', (createdAtMs, createdAt) => {
-    expect(formatCreatedAt(createdAtMs)).toBe(createdAt);
+    expect(formatTime(createdAtMs)).toBe(createdAt);
   });
 
   it('formats every time of the years 1970 to 9999 with milliseconds and the UTC offset', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: lastTimeMs }), (createdAtMs) => {
-        const createdAt = formatCreatedAt(createdAtMs);
+        const createdAt = formatTime(createdAtMs);
         expect(createdAt).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00$/);
         expect(Date.parse(createdAt)).toBe(createdAtMs);
       }),

@@ -14,8 +14,8 @@ export interface OrderFields
   readonly service_type: ServiceType;
 }
 
-/** The statuses of an order. */
-export const orderStatuses = ['UN_PAID'] as const;
+/** The statuses of an order; `order-states.ts` says which follows which. */
+export const orderStatuses = ['UN_PAID', 'PAID', 'EXPIRED', 'CANCELLED'] as const;
 
 /** One of {@link orderStatuses}. */
 export type OrderStatus = (typeof orderStatuses)[number];
@@ -26,21 +26,28 @@ export interface Order {
   /** Assigned by the gateway: positive, at most 2^53 - 1. */
   readonly serviceOrderId: number;
   readonly orderToken: OrderToken;
+  /** As of the time at which the order was read. */
   readonly orderStatus: OrderStatus;
-  /** Milliseconds since 1970-01-01 UTC. */
+  /** All times are milliseconds since 1970-01-01 UTC. */
   readonly createdAtMs: number;
+  /** From then on an open order is expired; `null`: it never expires. */
+  readonly expiresAtMs: number | null;
+  /** What paid the order; `null` unless it is `PAID`. */
+  readonly payment: { readonly paymentId: string; readonly paidAtMs: number } | null;
+  /** `null` unless the order is `CANCELLED`. */
+  readonly cancelledAtMs: number | null;
   readonly fields: OrderFields;
 }
 
 /** Returns a new order from the validated fields and the values that the gateway assigns. */
 export function openOrder(
   fields: OrderFields,
-  assigned: Pick<Order, 'merchantId' | 'serviceOrderId' | 'orderToken' | 'createdAtMs'>,
+  assigned: Pick<Order, 'merchantId' | 'serviceOrderId' | 'orderToken' | 'createdAtMs' | 'expiresAtMs'>,
 ): Order {
-  return { ...assigned, orderStatus: 'UN_PAID', fields };
+  return { ...assigned, orderStatus: 'UN_PAID', payment: null, cancelledAtMs: null, fields };
 }
 
-/** Formats `created_at`: ISO 8601 with milliseconds and the UTC offset, `2026-11-20T21:01:42.172+00:00`. */
-export function formatCreatedAt(createdAtMs: number): string {
-  return `${isoTime(createdAtMs).slice(0, -1)}+00:00`;
+/** Formats a time of an order: ISO 8601 with milliseconds and the UTC offset, `2026-11-20T21:01:42.172+00:00`. */
+export function formatTime(ms: number): string {
+  return `${isoTime(ms).slice(0, -1)}+00:00`;
 }

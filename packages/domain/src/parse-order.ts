@@ -12,14 +12,14 @@ import {
   parseAmount,
 } from './money.ts';
 import type { OrderFields } from './order.ts';
-import { type OrderFieldName, orderFieldNames } from './order-fields.ts';
+import { type OrderFieldName, orderFieldNames, type RequestFieldName } from './order-fields.ts';
 import { failed, type Result, success } from './result.ts';
 
 /**
  * An order as an API received it: any values under the interface's names. The amount is a {@link NumberText} where the digits
  * that were sent are known, otherwise a number.
  */
-export type OrderInput = Readonly<Partial<Record<OrderFieldName, unknown>>>;
+export type OrderInput = Readonly<Partial<Record<RequestFieldName, unknown>>>;
 
 type BrokenRule = Omit<FieldError, 'field'>;
 

@@ -14,6 +14,7 @@ function orderWith(fields: Parameters<typeof validOrderFields>[0], serviceOrderI
     serviceOrderId,
     orderToken: token,
     createdAtMs: 1_795_000_000_000,
+    expiresAtMs: null,
   });
 }
 

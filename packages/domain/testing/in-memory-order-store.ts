@@ -1,6 +1,7 @@
 import type { MerchantId } from '../src/merchant.ts';
 import type { Order } from '../src/order.ts';
-import type { OrderStore } from '../src/order-store.ts';
+import { statusAsOf } from '../src/order-states.ts';
+import type { OrderEvent, OrderPosition, OrderStore } from '../src/order-store.ts';
 
 /** Stores orders in memory. It is never overloaded, unavailable or late. */
 export interface InMemoryOrderStore extends OrderStore {
@@ -11,9 +12,17 @@ export interface InMemoryOrderStore extends OrderStore {
 /** Returns an order store for the tests of its users. `nameOf` returns the merchants' names. */
 export function createInMemoryOrderStore(
   nameOf: (merchantId: MerchantId) => string = (merchantId) => `Merchant ${merchantId}`,
+  now: () => number = Date.now,
 ): InMemoryOrderStore {
   const ordersByMerchant = new Map<MerchantId, Map<string, Order>>();
-  const ordersOf = (merchantId: MerchantId) => [...(ordersByMerchant.get(merchantId)?.values() ?? [])];
+  const events: OrderEvent[] = [];
+  const asOfNow = (order: Order): Order => ({
+    ...order,
+    orderStatus: statusAsOf(order.orderStatus, order.expiresAtMs, now()),
+  });
+  const ordersOf = (merchantId: MerchantId) => [...(ordersByMerchant.get(merchantId)?.values() ?? [])].map(asOfNow);
+  const find = (merchantId: MerchantId, orderId: string) =>
+    ordersOf(merchantId).find(({ fields }) => fields.order_id === orderId);
   const lookup = (order: Order | undefined) =>
     order === undefined ? ({ kind: 'unknown' } as const) : ({ kind: 'found', order } as const);
 
@@ -21,12 +30,12 @@ export function createInMemoryOrderStore(
     // There is no await between the look-up and the write, so racing calls cannot interleave.
     async create(order) {
       const orders = ordersByMerchant.get(order.merchantId) ?? new Map<string, Order>();
-      const first = orders.get(order.fields.order_id);
+      const first = find(order.merchantId, order.fields.order_id);
       if (first !== undefined) return { kind: 'exists', order: first };
       ordersByMerchant.set(order.merchantId, orders.set(order.fields.order_id, order));
       return { kind: 'created' };
     },
-    findByOrderId: async (merchantId, orderId) => lookup(ordersByMerchant.get(merchantId)?.get(orderId)),
+    findByOrderId: async (merchantId, orderId) => lookup(find(merchantId, orderId)),
     findByServiceOrderId: async (merchantId, serviceOrderId) =>
       lookup(ordersOf(merchantId).find((order) => order.serviceOrderId === serviceOrderId)),
     async findByToken(token) {
@@ -34,8 +43,41 @@ export function createInMemoryOrderStore(
       const order = all.find(({ orderToken }) => orderToken === token);
       return order === undefined
         ? { kind: 'unknown' }
-        : { kind: 'found', order, merchantName: nameOf(order.merchantId) };
+        : {
+            kind: 'found',
+            order,
+            merchant: { name: nameOf(order.merchantId), mode: 'live', signingSecret: null },
+          };
+    },
+    async change({ transition, order }) {
+      const { merchantId, fields } = order;
+      if (find(merchantId, fields.order_id)?.orderStatus !== transition.from) return { kind: 'raced' };
+      ordersByMerchant.get(merchantId)?.set(fields.order_id, order);
+      const number = String(events.length + 1);
+      const position = { eventId: `evt_${number.padStart(32, '0')}`, transactionId: number };
+      events.push({ ...position, type: transition.event, createdAtMs: now(), order });
+      return { kind: 'changed' };
+    },
+    async list(merchantId, { status, createdFromMs = 0, createdToMs = Number.POSITIVE_INFINITY, after, limit }) {
+      const listed = ordersOf(merchantId)
+        .filter(({ orderStatus }) => status === undefined || orderStatus === status)
+        .filter(({ createdAtMs }) => createdAtMs >= createdFromMs && createdAtMs < createdToMs)
+        .filter((order) => after === undefined || compare(after, order) < 0)
+        .sort(compare);
+      return { kind: 'found', orders: listed.slice(0, limit) };
+    },
+    async listEvents(merchantId, { after, limit }) {
+      const listed = events
+        .filter(({ order }) => order.merchantId === merchantId)
+        .filter(({ transactionId }) => Number(transactionId) > Number(after?.transactionId ?? 0))
+        .flatMap((event) => ({ ...event, order: find(merchantId, event.order.fields.order_id) ?? event.order }));
+      return { kind: 'found', events: listed.slice(0, limit) };
     },
     ordersOf,
   };
+}
+
+/** Newest first. */
+function compare(a: OrderPosition, b: OrderPosition): number {
+  return b.createdAtMs - a.createdAtMs || b.serviceOrderId - a.serviceOrderId;
 }

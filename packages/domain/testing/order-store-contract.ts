@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { MerchantId } from '../src/merchant.ts';
 import { NumberText } from '../src/money.ts';
-import type { Order } from '../src/order.ts';
-import type { CreateOutcome, OrderStore } from '../src/order-store.ts';
+import type { Order, OrderStatus } from '../src/order.ts';
+import { decide, type OrderAction, transitions } from '../src/order-states.ts';
+import type { CreateOutcome, EventPosition, OrderFilter, OrderStore } from '../src/order-store.ts';
 import { createOrderToken } from '../src/order-token.ts';
 import type { OrderInput } from '../src/parse-order.ts';
 import { serviceOrderIdMax } from '../src/service-order-id.ts';
@@ -165,6 +166,8 @@ export function describeOrderStore(name: string, open: () => Promise<OpenedOrder
     });
 
     describeLookups(() => opened, create);
+    describeChanges(() => opened, create);
+    describeLists(() => opened, create);
 
     it.each([5_000, 4_999.5])('create accepts a timeout of %d ms', async (enoughMs) => {
       const [merchantId] = await opened.merchantIds();
@@ -224,7 +227,7 @@ function describeLookups(opened: () => OpenedOrderStore, create: (order: Order) 
     expect(await store.findByServiceOrderId(merchantId, order.serviceOrderId, timeoutMs)).toStrictEqual(found);
     expect(await store.findByToken(order.orderToken, timeoutMs)).toStrictEqual({
       ...found,
-      merchantName: nameOf(merchantId),
+      merchant: { name: nameOf(merchantId), mode: 'live', signingSecret: null },
     });
   });
 
@@ -253,8 +256,8 @@ function describeLookups(opened: () => OpenedOrderStore, create: (order: Order) 
     expect(await store.findByServiceOrderId(other, first.serviceOrderId, timeoutMs)).toStrictEqual({ kind: 'unknown' });
     await create(second);
     expect(await store.findByOrderId(other, first.fields.order_id, timeoutMs)).toMatchObject({ order: second });
-    expect(await store.findByToken(first.orderToken, timeoutMs)).toMatchObject({ merchantName: nameOf(one) });
-    expect(await store.findByToken(second.orderToken, timeoutMs)).toMatchObject({ merchantName: nameOf(other) });
+    expect(await store.findByToken(first.orderToken, timeoutMs)).toMatchObject({ merchant: { name: nameOf(one) } });
+    expect(await store.findByToken(second.orderToken, timeoutMs)).toMatchObject({ merchant: { name: nameOf(other) } });
   });
 
   it('look-ups find nothing for unknown ids and store nothing', async () => {
@@ -277,6 +280,204 @@ function describeLookups(opened: () => OpenedOrderStore, create: (order: Order) 
 
     expect(await store.findByOrderId(merchantId, text, timeoutMs)).toStrictEqual({ kind: 'found', order });
     expect(await store.findByOrderId(merchantId, `${text} `, timeoutMs)).toStrictEqual({ kind: 'unknown' });
+  });
+}
+
+/** An order whose end is so many milliseconds ahead, or past. */
+function endingIn(merchantId: MerchantId, ms: number, overrides?: OrderInput): Order {
+  return { ...newOrder(merchantId, overrides), expiresAtMs: Date.now() + ms };
+}
+
+const hourMs = 3_600_000;
+
+/** The tests of changes of state. Their order and their errors are those of `decide`. */
+function describeChanges(opened: () => OpenedOrderStore, create: (order: Order) => Promise<CreateOutcome>): void {
+  const paymentOf = (order: Order, paymentId: string, paidAtMs = order.createdAtMs): OrderAction => ({
+    kind: 'pay',
+    payment: { paymentId, paidAtMs, amount: order.fields.order_amount, currency: order.fields.order_currency },
+  });
+  const find = async ({ merchantId, fields }: Order): Promise<Order> => {
+    const found = await opened().store.findByOrderId(merchantId, fields.order_id, timeoutMs);
+    if (found.kind !== 'found') throw new Error(found.kind);
+    return found.order;
+  };
+  /** What a use case does: read, decide, change, and the same again where another change was faster. */
+  const act = async (order: Order, action: OrderAction): Promise<string> => {
+    const decided = decide(await find(order), action, Date.now());
+    if (!decided.ok) return decided.failure.kind;
+    if (decided.value.kind === 'replayed') return 'replayed';
+    const { kind } = await opened().store.change(decided.value.change, timeoutMs);
+    return kind === 'raced' ? act(order, action) : kind;
+  };
+  const eventsOf = async ({ merchantId }: Order): Promise<string[]> => {
+    const page = await opened().store.listEvents(merchantId, { limit: 100 }, timeoutMs);
+    if (page.kind !== 'found') throw new Error(page.kind);
+    return page.events.map(({ type, order }) => `${type} ${order.fields.order_id}`);
+  };
+  const created = async (order: Order): Promise<Order> => {
+    expect(await create(order)).toStrictEqual({ kind: 'created' });
+    return order;
+  };
+  const newMerchant = async () => (await opened().merchantIds())[0];
+
+  it('change stores a payment, a cancellation and their events, each once', async () => {
+    const merchantId = await newMerchant();
+    const paid = await created(newOrder(merchantId, { order_id: 'paid' }));
+    const cancelled = await created(newOrder(merchantId, { order_id: 'cancelled' }));
+
+    expect(await act(paid, paymentOf(paid, 'p-1', 1_795_208_502_172))).toBe('changed');
+    expect(await act(paid, paymentOf(paid, 'p-1'))).toBe('replayed');
+    expect(await act(paid, paymentOf(paid, 'p-2'))).toBe('order_already_paid');
+    expect(await act(paid, { kind: 'cancel' })).toBe('order_already_paid');
+    expect(await act(cancelled, { kind: 'cancel' })).toBe('changed');
+    expect(await act(cancelled, { kind: 'cancel' })).toBe('replayed');
+    expect(await act(cancelled, paymentOf(cancelled, 'p-3'))).toBe('order_cancelled');
+    expect(await find(paid)).toStrictEqual({
+      ...paid,
+      orderStatus: 'PAID',
+      payment: { paymentId: 'p-1', paidAtMs: 1_795_208_502_172 },
+    });
+    expect(await find(cancelled)).toStrictEqual({
+      ...cancelled,
+      orderStatus: 'CANCELLED',
+      cancelledAtMs: expect.any(Number),
+    });
+    expect(await eventsOf(paid)).toStrictEqual(['order.paid paid', 'order.cancelled cancelled']);
+  });
+
+  it('change takes an order past its end as expired, whether that is stored or not', async () => {
+    const merchantId = await newMerchant();
+    const open = await created(endingIn(merchantId, hourMs, { order_id: 'open' }));
+    const late = await created(endingIn(merchantId, -hourMs, { order_id: 'late' }));
+    const tooLate = await created(endingIn(merchantId, -25 * hourMs, { order_id: 'too late' }));
+
+    expect((await find(open)).orderStatus).toBe('UN_PAID');
+    expect((await find(late)).orderStatus).toBe('EXPIRED');
+    expect(await create(newOrder(merchantId, { order_id: 'late' }))).toMatchObject({
+      order: { orderStatus: 'EXPIRED' },
+    });
+    expect(await act(late, { kind: 'cancel' })).toBe('order_expired');
+    const end = late.expiresAtMs ?? 0;
+    expect(await act(late, paymentOf(late, 'p-1', end))).toBe('order_expired');
+    expect(await act(late, paymentOf(late, 'p-1', end - 1))).toBe('changed');
+    expect(await act(tooLate, paymentOf(tooLate, 'p-1', (tooLate.expiresAtMs ?? 0) - 1))).toBe('order_expired');
+    expect(await act(open, paymentOf(open, 'p-1', (open.expiresAtMs ?? 0) - 1))).toBe('changed');
+    expect(await eventsOf(open)).toStrictEqual(['order.paid late', 'order.paid open']);
+  });
+
+  it.each([
+    [
+      'payments and cancellations',
+      (order: Order, call: number) => (call % 2 ? paymentOf(order, 'p-1') : { kind: 'cancel' as const }),
+    ],
+    ['two payments', (order: Order, call: number) => paymentOf(order, `p-${call % 2}`)],
+    ['cancellations', () => ({ kind: 'cancel' as const })],
+  ])('change lets one of 50 racing %s win, and all of them learn the result', async (_, actionOf) => {
+    const merchantId = await newMerchant();
+    const order = await created(newOrder(merchantId));
+
+    const outcomes = await Promise.all(Array.from({ length: 50 }, (_, call) => act(order, actionOf(order, call))));
+
+    expect(outcomes.filter((outcome) => outcome === 'changed')).toHaveLength(1);
+    const winner = actionOf(order, outcomes.indexOf('changed'));
+    const now = await find(order);
+    expect(now.orderStatus).toBe(winner.kind === 'pay' ? 'PAID' : 'CANCELLED');
+    for (const [call, outcome] of outcomes.entries()) {
+      const decided = decide(now, actionOf(order, call), Date.now());
+      const expected = decided.ok ? decided.value.kind : decided.failure.kind;
+      if (outcome !== 'changed') expect(outcome).toBe(expected);
+    }
+    expect(await eventsOf(order)).toHaveLength(1);
+  });
+
+  it('change of a state that the order has left writes nothing', async () => {
+    const merchantId = await newMerchant();
+    const order = await created(newOrder(merchantId));
+    const stale = decide(order, paymentOf(order, 'p-1'), Date.now());
+    await act(order, { kind: 'cancel' });
+
+    if (!stale.ok || stale.value.kind !== 'change') throw new Error('the order can be paid');
+    expect(await opened().store.change(stale.value.change, timeoutMs)).toStrictEqual({ kind: 'raced' });
+    expect((await find(order)).orderStatus).toBe('CANCELLED');
+    expect(await eventsOf(order)).toHaveLength(1);
+  });
+}
+
+/** The tests of lists. */
+function describeLists(opened: () => OpenedOrderStore, create: (order: Order) => Promise<CreateOutcome>): void {
+  const list = async (merchantId: MerchantId, filter: Partial<OrderFilter> = {}): Promise<readonly Order[]> => {
+    const page = await opened().store.list(merchantId, { limit: 100, ...filter }, timeoutMs);
+    if (page.kind !== 'found') throw new Error(page.kind);
+    return page.orders;
+  };
+
+  it('list returns the orders of the merchant, newest first, of one millisecond the highest id first', async () => {
+    const [merchantId, other] = await opened().merchantIds();
+    const orders = [3, 1, 2, 2, 1].map((createdAtMs, index) => ({
+      ...newOrder(merchantId, { order_id: `listed-${index}` }),
+      createdAtMs,
+    }));
+    await Promise.all([...orders, newOrder(other)].map(create));
+
+    const newestFirst = [0, 3, 2, 4, 1].map((index) => orders[index]);
+    expect(await list(merchantId)).toStrictEqual(newestFirst);
+    expect(await list(merchantId, { limit: 2 })).toStrictEqual(newestFirst.slice(0, 2));
+    expect(await list(merchantId, { limit: 2, after: newestFirst[1] })).toStrictEqual(newestFirst.slice(2, 4));
+    expect(await list(merchantId, { createdFromMs: 2 })).toStrictEqual(newestFirst.slice(0, 3));
+    expect(await list(merchantId, { createdToMs: 2 })).toStrictEqual(newestFirst.slice(3));
+    expect(await list(merchantId, { createdFromMs: 1, createdToMs: 2, after: orders[4] })).toStrictEqual([orders[1]]);
+    expect(await list(merchantId, { createdFromMs: 4 })).toStrictEqual([]);
+  });
+
+  it('list filters by the status as of now', async () => {
+    const { store, merchantIds } = opened();
+    const [merchantId] = await merchantIds();
+    const [open, ended, paid] = [
+      endingIn(merchantId, hourMs, { order_id: 'open' }),
+      endingIn(merchantId, -hourMs, { order_id: 'ended' }),
+      newOrder(merchantId, { order_id: 'paid' }),
+    ];
+    const endless = newOrder(merchantId, { order_id: 'endless' });
+    await Promise.all([open, ended, paid, endless].map(create));
+    const order: Order = { ...paid, orderStatus: 'PAID', payment: { paymentId: 'p', paidAtMs: 1 } };
+    await store.change({ transition: transitions.pay, order }, timeoutMs);
+
+    const idsOf = async (status: OrderStatus) =>
+      (await list(merchantId, { status })).map(({ fields }) => fields.order_id);
+    expect(await idsOf('UN_PAID')).toStrictEqual(['endless', 'open']);
+    expect(await idsOf('EXPIRED')).toStrictEqual(['ended']);
+    expect(await idsOf('PAID')).toStrictEqual(['paid']);
+    expect(await idsOf('CANCELLED')).toStrictEqual([]);
+    expect((await list(merchantId)).map(({ orderStatus }) => orderStatus)).toStrictEqual([
+      'UN_PAID',
+      'PAID',
+      'EXPIRED',
+      'UN_PAID',
+    ]);
+  });
+
+  it('listEvents continues after any position, and returns the events of the merchant only', async () => {
+    const { store, merchantIds } = opened();
+    const [merchantId, other] = await merchantIds();
+    const orders = [merchantId, merchantId, other, merchantId].map((id, index) =>
+      newOrder(id, { order_id: `event-${index}` }),
+    );
+    await Promise.all(orders.map(create));
+    for (const order of orders) {
+      const cancelled: Order = { ...order, orderStatus: 'CANCELLED', cancelledAtMs: 1 };
+      await store.change({ transition: transitions.cancel, order: cancelled }, timeoutMs);
+    }
+
+    const seen: string[] = [];
+    let after: EventPosition | undefined;
+    for (;;) {
+      const page = await store.listEvents(merchantId, { after, limit: 1 }, timeoutMs);
+      const [event] = page.kind === 'found' ? page.events : [];
+      if (event === undefined) break;
+      seen.push(event.order.fields.order_id);
+      after = event;
+    }
+    expect(seen).toStrictEqual(['event-0', 'event-1', 'event-3']);
   });
 }
 

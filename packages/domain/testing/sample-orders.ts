@@ -68,5 +68,6 @@ export function newOrder(merchantId: MerchantId, overrides?: OrderInput): Order 
     serviceOrderId: 1_000_000 + ordersMade,
     orderToken: createOrderToken(randomBytes),
     createdAtMs: 1_795_208_000_000 + ordersMade,
+    expiresAtMs: null,
   });
 }

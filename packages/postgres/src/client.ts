@@ -241,18 +241,18 @@ function withoutHoles<Rows>(rows: Rows): Rows {
 }
 
 /**
- * Values as an array literal of PostgreSQL (manual 8.15.6), every value quoted. For an array the driver would infer the type of
+ * Values as an array literal of PostgreSQL (manual 8.15.6), every value quoted but null. For an array the driver would infer the type of
  * its elements, which fails for bigints.
  */
-export function arrayLiteral<Item>(items: readonly Item[], pick: (item: Item) => string | number): string {
-  if (items.length === 0) return '{}';
-  return `{"${items.map((item) => escaped(pick(item))).join('","')}"}`;
+export function arrayLiteral<Item>(items: readonly Item[], pick: (item: Item) => string | number | null): string {
+  return `{${items.map((item) => quoted(pick(item))).join(',')}}`;
 }
 
 const special = /[\\"]/g;
 
-function escaped(value: string | number): string | number {
+function quoted(value: string | number | null): string {
+  if (value === null) return 'NULL';
   // Most values contain neither: searching is cheaper than replacing nothing.
-  if (typeof value === 'number' || !(value.includes('"') || value.includes('\\'))) return value;
-  return value.replace(special, '\\$&');
+  if (typeof value === 'number' || !(value.includes('"') || value.includes('\\'))) return `"${value}"`;
+  return `"${value.replace(special, '\\$&')}"`;
 }

@@ -38,13 +38,17 @@ export function openMerchantAccounts({ url }: { readonly url: string }) {
     }
   };
   return {
-    /** Creates a merchant with one secret that has no end. */
-    create: (name: string): Promise<Credentials> =>
+    /** Creates a live or test merchant, or a checkout system, with one secret that has no end. */
+    create: (name: string, what: 'live' | 'test' | 'checkout' = 'live'): Promise<Credentials> =>
       run(async (db) => {
-        const [clientId, clientSecret] = [createClientId(randomBytes), createClientSecret(randomBytes)];
-        const merchant = db
-          .$with('merchant')
-          .as(db.insert(merchants).values({ name, clientId }).returning({ id: merchants.id }));
+        const [clientId, clientSecret] = [createClientId(randomBytes, what), createClientSecret(randomBytes)];
+        const account = what === 'checkout' ? ({ kind: what } as const) : { mode: what };
+        const merchant = db.$with('merchant').as(
+          db
+            .insert(merchants)
+            .values({ name, clientId, ...account })
+            .returning({ id: merchants.id }),
+        );
         await db
           .with(merchant)
           .insert(clientSecrets)
@@ -63,7 +67,10 @@ export function openMerchantAccounts({ url }: { readonly url: string }) {
           .select({
             name: merchants.name,
             clientId: merchants.clientId,
+            kind: merchants.kind,
+            mode: merchants.mode,
             checksumMode: merchants.checksumMode,
+            defaultLifetimeSeconds: merchants.defaultLifetimeSeconds,
             createdAt: merchants.createdAt,
             liveSecrets: sql<number>`count(${clientSecrets.id})::int`,
           })
@@ -80,6 +87,18 @@ export function openMerchantAccounts({ url }: { readonly url: string }) {
       run(async (db) => {
         const isMeant = eq(merchants.clientId, clientId);
         const changed = await db.update(merchants).set({ checksumMode }).where(isMeant).returning({ id: merchants.id });
+        return changed.length === 1 ? 'done' : 'unknown_client';
+      }),
+
+    /** The lifetime of orders without an end of their own, `null` for none. Takes effect within a second. */
+    setDefaultLifetime: (clientId: string, defaultLifetimeSeconds: number | null) =>
+      run(async (db) => {
+        const isMeant = and(eq(merchants.clientId, clientId), eq(merchants.kind, 'merchant'));
+        const changed = await db
+          .update(merchants)
+          .set({ defaultLifetimeSeconds })
+          .where(isMeant)
+          .returning({ id: merchants.id });
         return changed.length === 1 ? 'done' : 'unknown_client';
       }),
 
@@ -140,11 +159,15 @@ export function openMerchantAccounts({ url }: { readonly url: string }) {
 /** The operations of {@link openMerchantAccounts}. */
 export type MerchantAccounts = ReturnType<typeof openMerchantAccounts>;
 
-/** Creates one merchant as {@link MerchantAccounts} does, on a connection of its own. */
-export async function createMerchant(url: string, name: string): Promise<Credentials> {
+/** Creates one client as {@link MerchantAccounts} does, on a connection of its own. */
+export async function createMerchant(
+  url: string,
+  name: string,
+  what?: 'live' | 'test' | 'checkout',
+): Promise<Credentials> {
   const accounts = openMerchantAccounts({ url });
   try {
-    return await accounts.create(name);
+    return await accounts.create(name, what);
   } finally {
     await accounts.close();
   }

@@ -1,4 +1,4 @@
-import type { ClientLookup, MerchantDirectory, MerchantId } from '@gateway/domain/merchant';
+import type { Account, ClientLookup, Merchant, MerchantDirectory, MerchantId } from '@gateway/domain/merchant';
 import { and, eq, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';
@@ -31,7 +31,7 @@ export interface PostgresMerchantDirectory extends MerchantDirectory {
 
 type FindClients = ReturnType<typeof prepareFindClients>;
 
-/** Reads merchants and their live secrets. Lookups that arrive together share a prepared statement. */
+/** Reads clients and their live secrets. Lookups that arrive together share a prepared statement. */
 export function openMerchantDirectory(options: DatabaseOptions): PostgresMerchantDirectory {
   const queue = createBatchQueue<Client<FindClients>, string, ClientLookup>({
     clients: Array.from({ length: connections }, () =>
@@ -54,7 +54,14 @@ function prepareFindClients(db: PostgresJsDatabase) {
   return db
     .select({
       clientId: merchants.clientId,
-      merchant: { id: merchants.id, name: merchants.name, checksumMode: merchants.checksumMode },
+      account: {
+        kind: merchants.kind,
+        id: merchants.id,
+        name: merchants.name,
+        checksumMode: merchants.checksumMode,
+        mode: merchants.mode,
+        defaultLifetimeSeconds: merchants.defaultLifetimeSeconds,
+      },
       secret: { hash: clientSecrets.secretHash, endsAt: clientSecrets.endsAt },
     })
     .from(merchants)
@@ -68,11 +75,18 @@ async function findBatch(client: Client<FindClients>, clientIds: readonly string
   const rowsOf = Map.groupBy(rows, ({ clientId }) => clientId);
   return clientIds.map((clientId) => {
     const found = rowsOf.get(clientId) ?? [];
-    const merchant = found[0]?.merchant;
-    if (merchant === undefined) return { kind: 'unknown' };
+    const account = found[0]?.account;
+    if (account === undefined) return { kind: 'unknown' };
     const secrets = found.flatMap(({ secret }) =>
       secret === null ? [] : [{ hash: secret.hash, endsAtMs: secret.endsAt?.getTime() ?? null }],
     );
-    return { kind: 'found', client: { merchant: { ...merchant, id: merchant.id as MerchantId }, secrets } };
+    return { kind: 'found', client: { account: accountOf(account), secrets } };
   });
+}
+
+type AccountRow = Omit<Merchant, 'kind' | 'id'> & { readonly kind: Account['kind']; readonly id: number };
+
+function accountOf({ kind, id, name, ...settings }: AccountRow): Account {
+  const common = { id: id as MerchantId, name };
+  return kind === 'merchant' ? { kind, ...common, ...settings } : { kind, ...common };
 }

@@ -1,11 +1,11 @@
 import type { MerchantId } from '@gateway/domain/merchant';
 import type { LinkLookup, OrderLookup, OrderStore } from '@gateway/domain/order-store';
-import { eq, getTableColumns, sql } from 'drizzle-orm';
+import { eq, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';
 import { arrayLiteral, type Client, type DatabaseOptions, openClient, plansEveryRun } from './client.ts';
-import { type OrderRow, orderOf } from './order-rows.ts';
-import { merchants, orders } from './schema.ts';
+import { type OrderRow, orderColumns, orderOf } from './order-rows.ts';
+import { merchants, orders, webhookEndpoints } from './schema.ts';
 
 /**
  * Connections for lookups. Separate from the inserting one, as anyone can request a payment page and must not slow down creating
@@ -19,8 +19,8 @@ const batchMax = 128;
 /** Lookups that may wait for a connection: a tenth of a second's work. Any more are `overloaded` at once. */
 const waitingMax = 1_024;
 
-/** The part of an order store that only reads. */
-export interface OrderQueries extends Omit<OrderStore, 'create'> {
+/** The part of an order store that finds single orders. */
+export interface OrderQueries extends Pick<OrderStore, 'findByOrderId' | 'findByServiceOrderId' | 'findByToken'> {
   /** Lets running calls finish, then closes the connections. */
   close(): Promise<void>;
 }
@@ -63,9 +63,14 @@ export function openOrderQueries(options: DatabaseOptions): OrderQueries {
 function prepareStatements(db: PostgresJsDatabase) {
   const found = () =>
     db
-      .select({ order: getTableColumns(orders), merchantName: merchants.name })
+      .select({
+        order: orderColumns,
+        merchant: { name: merchants.name, mode: merchants.mode },
+        endpoint: { signingSecret: webhookEndpoints.signingSecret },
+      })
       .from(orders)
-      .innerJoin(merchants, eq(merchants.id, orders.merchantId));
+      .innerJoin(merchants, eq(merchants.id, orders.merchantId))
+      .leftJoin(webhookEndpoints, eq(webhookEndpoints.merchantId, orders.merchantId));
   const merchantIds = sql`${sql.placeholder('merchantIds')}::bigint[]`;
   const values = sql.placeholder('values');
   const orderIds = sql`(select * from unnest(${merchantIds}, ${values}::text[]))`;
@@ -88,8 +93,13 @@ async function findBatch(client: Client<Statements>, batch: readonly Lookup[]): 
         values: arrayLiteral(lookups, ({ value }) => value),
       }),
     );
-    for (const { order, merchantName } of rows) {
-      found.set(keyOfRow(by, order), { kind: 'found', order: orderOf(order), merchantName });
+    for (const { order, merchant, endpoint } of rows) {
+      const signingSecret = endpoint?.signingSecret ?? null;
+      found.set(keyOfRow(by, order), {
+        kind: 'found',
+        order: orderOf(order),
+        merchant: { ...merchant, signingSecret },
+      });
     }
   }
   return batch.map((lookup) => found.get(keyOf(lookup)) ?? { kind: 'unknown' });

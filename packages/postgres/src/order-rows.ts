@@ -4,43 +4,75 @@ import type { Order } from '@gateway/domain/order';
 import type { OrderToken } from '@gateway/domain/order-token';
 import { getTableColumns, type Placeholder, type SQL, sql } from 'drizzle-orm';
 import { arrayLiteral } from './client.ts';
-import { orders } from './schema.ts';
+import { orders, statusAsOfNow } from './schema.ts';
 
 /** A row of the orders table. */
 export type OrderRow = typeof orders.$inferSelect;
 
-const columns = Object.entries(getTableColumns(orders)) as [keyof OrderRow, (typeof orders)[keyof OrderRow]][];
+/** What a read selects: all columns, with the status as of now. */
+export const orderColumns = { ...getTableColumns(orders), orderStatus: statusAsOfNow };
 
-/** A placeholder for the value of every column, filled by a row. */
-export const rowPlaceholders = Object.fromEntries(columns.map(([key]) => [key, sql.placeholder(key)])) as Readonly<
-  Record<keyof OrderRow, Placeholder>
->;
+/** The columns that only a change of state sets, at the end of the table. */
+type LaterColumn = 'paidAt' | 'paymentId' | 'cancelledAt';
 
-/** A placeholder for an array of the values of every column, in the table's order, filled by {@link columnArrays}. */
-export const arrayPlaceholders: SQL[] = columns.map(
-  ([key, column]) => sql`${sql.placeholder(key)}::${sql.raw(column.getSQLType())}[]`,
-);
+/** A row as it is inserted. The end is ISO 8601: Drizzle can't encode a placeholder's null as a time. */
+export type NewOrderRow = Omit<OrderRow, LaterColumn | 'expiresAt'> & { readonly expiresAt: string | null };
+
+const { paidAt, paymentId, cancelledAt, ...insertedColumns } = getTableColumns(orders);
+
+const columns = Object.entries(insertedColumns) as [keyof NewOrderRow, (typeof orders)[keyof NewOrderRow]][];
+
+/** A placeholder for the value of every inserted column, filled by a row. */
+export const rowPlaceholders = {
+  ...(Object.fromEntries(columns.map(([key]) => [key, sql.placeholder(key)])) as Record<
+    keyof NewOrderRow,
+    Placeholder
+  >),
+  expiresAt: sql`${sql.placeholder('expiresAt')}`,
+};
+
+/**
+ * The rows of a batch, from one array for each inserted column, filled by {@link columnArrays}. The other columns are null.
+ */
+export const unnestedRows: SQL = sql`select *, ${sql.join(
+  [paidAt, paymentId, cancelledAt].map((column) => sql`null::${sql.raw(column.getSQLType())}`),
+  sql`, `,
+)} from unnest(${sql.join(
+  columns.map(([key, column]) => sql`${sql.placeholder(key)}::${sql.raw(column.getSQLType())}[]`),
+  sql`, `,
+)})`;
 
 /** The rows, as one array literal for every column. */
-export function columnArrays(rows: readonly OrderRow[]): Record<string, string> {
+export function columnArrays(rows: readonly NewOrderRow[]): Record<string, string> {
   return Object.fromEntries(
-    columns.map(([key, column]) => [key, arrayLiteral(rows, (row) => column.mapToDriverValue(row[key]) as string)]),
+    columns.map(([key, column]) => {
+      const pick = (row: NewOrderRow) => {
+        const value = row[key];
+        return value === null || key === 'expiresAt'
+          ? (value as string | null)
+          : (column.mapToDriverValue(value) as string);
+      };
+      return [key, arrayLiteral(rows, pick)];
+    }),
   );
 }
 
-/** The row that stores an order. */
-export function rowOf({ createdAtMs, fields, ...order }: Order): OrderRow {
+/** The row that stores a new order. */
+export function rowOf(order: Order): NewOrderRow {
+  const { merchantId, serviceOrderId, orderToken, orderStatus, createdAtMs, expiresAtMs, fields } = order;
   return {
-    ...order,
+    ...{ merchantId, serviceOrderId, orderToken, orderStatus },
     createdAt: new Date(createdAtMs),
     ...fields,
     order_amount: formatAmount(fields.order_amount),
+    expiresAt: expiresAtMs === null ? null : new Date(expiresAtMs).toISOString(),
   };
 }
 
 /** The order that a row stores. Throws if its amount is not valid. */
 export function orderOf(row: OrderRow): Order {
-  const { merchantId, serviceOrderId, orderToken, orderStatus, createdAt, ...fields } = row;
+  const { merchantId, serviceOrderId, orderToken, orderStatus, createdAt, ...others } = row;
+  const { expiresAt, paidAt, paymentId, cancelledAt, ...fields } = others;
   const amount = parseAmount(fields.order_amount);
   if (!amount.ok) throw new RangeError(`the amount of stored order ${serviceOrderId} is ${amount.failure}`);
   return {
@@ -49,6 +81,9 @@ export function orderOf(row: OrderRow): Order {
     orderToken: orderToken as OrderToken,
     orderStatus,
     createdAtMs: createdAt.getTime(),
+    expiresAtMs: expiresAt?.getTime() ?? null,
+    payment: paidAt === null || paymentId === null ? null : { paymentId, paidAtMs: paidAt.getTime() },
+    cancelledAtMs: cancelledAt?.getTime() ?? null,
     fields: { ...fields, order_amount: amount.value },
   };
 }

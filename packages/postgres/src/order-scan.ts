@@ -3,7 +3,7 @@ import type { Order } from '@gateway/domain/order';
 import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import { noStatementTimeoutMs, openConnection } from './client.ts';
 import { withoutValues } from './errors.ts';
-import { orderOf } from './order-rows.ts';
+import { orderColumns, orderOf } from './order-rows.ts';
 import { orders } from './schema.ts';
 
 /** Orders read in one statement: about a megabyte. */
@@ -28,7 +28,7 @@ export async function* scanOrders(
     for (;;) {
       const beyond = after === undefined ? undefined : gt(orders.order_id, after);
       const page = await connection.db
-        .select()
+        .select(orderColumns)
         .from(orders)
         .where(and(eq(orders.merchantId, merchantId), beyond, sql`starts_with(${orders.order_id}, ${orderIdPrefix})`))
         .orderBy(asc(orders.order_id))

@@ -12,8 +12,18 @@ import {
   serverStatementTimeoutMs,
 } from './client.ts';
 import { statementFailure, withoutValues } from './errors.ts';
+import { type OrderChanges, openOrderChanges } from './order-changes.ts';
+import { openOrderLists } from './order-lists.ts';
 import { openOrderQueries } from './order-queries.ts';
-import { arrayPlaceholders, columnArrays, type OrderRow, orderOf, rowOf, rowPlaceholders } from './order-rows.ts';
+import {
+  columnArrays,
+  type NewOrderRow,
+  orderColumns,
+  orderOf,
+  rowOf,
+  rowPlaceholders,
+  unnestedRows,
+} from './order-rows.ts';
 import { orders } from './schema.ts';
 
 /** Batches in flight on the inserting connection: the next is already there when one is done, and none waits for the network. */
@@ -31,7 +41,7 @@ export interface OrderStoreOptions extends DatabaseOptions {
 }
 
 /** An order store with its connections. */
-export interface PostgresOrderStore extends OrderStore {
+export interface PostgresOrderStore extends OrderStore, Pick<OrderChanges, 'expire'> {
   /** Lets running calls finish, then closes the connections. */
   close(): Promise<void>;
 }
@@ -64,12 +74,16 @@ export function openOrderStore({
     waitingMax,
     run: (_inserts, batch) => createBatch(inserts, replays, batch),
   });
-  const { close: closeQueries, ...queries } = openOrderQueries(database);
+  const queries = openOrderQueries(database);
+  const changes = openOrderChanges(database);
+  const lists = openOrderLists(database);
   return {
     ...queries,
+    ...changes,
+    ...lists,
     create: queue.add,
     async close() {
-      await Promise.all([queue.close(), closeQueries()]);
+      await Promise.all([queue.close(), queries.close(), changes.close(), lists.close()]);
       await replays.close();
     },
   };
@@ -90,7 +104,7 @@ function prepareInserts(db: PostgresJsDatabase) {
       .prepare('insert_order'),
     insert: db
       .insert(orders)
-      .select(sql`select * from unnest(${sql.join(arrayPlaceholders, sql`, `)})`)
+      .select(unnestedRows)
       .onConflictDoNothing(key)
       .returning(returned)
       .prepare('insert_orders'),
@@ -100,7 +114,7 @@ function prepareInserts(db: PostgresJsDatabase) {
 function prepareFind(db: PostgresJsDatabase) {
   const wanted = sql`unnest(${sql.placeholder('merchantIds')}::bigint[], ${sql.placeholder('orderIds')}::text[])`;
   return db
-    .select()
+    .select(orderColumns)
     .from(orders)
     .where(sql`(${orders.merchantId}, ${orders.order_id}) in (select * from ${wanted})`)
     .prepare('find_orders');
@@ -154,7 +168,7 @@ function keyOf(order: Order): string {
   return `${order.merchantId} ${order.fields.order_id}`;
 }
 
-function byKey(a: OrderRow, b: OrderRow): number {
+function byKey(a: NewOrderRow, b: NewOrderRow): number {
   if (a.merchantId !== b.merchantId) return a.merchantId - b.merchantId;
   return a.order_id < b.order_id ? -1 : a.order_id > b.order_id ? 1 : 0;
 }

@@ -1,13 +1,16 @@
-import { checksumModes } from '@gateway/domain/merchant';
+import { checksumModes, merchantModes } from '@gateway/domain/merchant';
 import { amountDecimals, amountHundredthsMax } from '@gateway/domain/money';
-import { orderStatuses } from '@gateway/domain/order';
+import { type OrderStatus, orderStatuses } from '@gateway/domain/order';
 import { serviceTypes } from '@gateway/domain/order-fields';
-import { gt, isNull, or, sql } from 'drizzle-orm';
+import { eventTypes } from '@gateway/domain/order-states';
+import { and, eq, gt, isNull, lte, or, type SQL, sql } from 'drizzle-orm';
 import {
+  type AnyPgColumn,
   bigint,
   check,
   customType,
   index,
+  integer,
   numeric,
   pgSequence,
   pgTable,
@@ -27,12 +30,28 @@ const amountDigits = amountHundredthsMax.toString().length;
 
 const moment = (name: string) => timestamp(name, { precision: 3, withTimezone: true, mode: 'date' });
 
-/** Merchants, each with one client id. */
+const xid8 = customType<{ data: string; driverData: string }>({ dataType: () => 'xid8' });
+
+/** The list of a CHECK constraint. */
+const oneOf = (column: AnyPgColumn, values: readonly string[]): SQL =>
+  sql`${column} in (${sql.raw(values.map((value) => `'${value}'`).join(', '))})`;
+
+/**
+ * The gateway's clients, each with one client id: merchants, and checkout systems, which own no orders. Both have the same
+ * secrets, and one number space for their ids.
+ */
+export const clientKinds = ['merchant', 'checkout'] as const;
+
+/** Merchants and checkout systems, each with one client id. */
 export const merchants = pgTable('merchants', {
   id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
   name: text('name').notNull(),
   clientId: text('client_id').notNull().unique(),
+  kind: text('kind', { enum: clientKinds }).notNull().default('merchant'),
   checksumMode: text('checksum_mode', { enum: checksumModes }).notNull().default('versioned'),
+  mode: text('mode', { enum: merchantModes }).notNull().default('live'),
+  /** The lifetime of an order that is sent without order_expires_at; `null`: it never expires. */
+  defaultLifetimeSeconds: integer('default_lifetime_seconds'),
   createdAt: moment('created_at').notNull().defaultNow(),
 });
 
@@ -54,7 +73,7 @@ export const clientSecrets = pgTable(
 /** Whether a secret works now, by the clock of the database. */
 export const isLiveSecret = or(isNull(clientSecrets.endsAt), gt(clientSecrets.endsAt, sql`now()`));
 
-/** Orders, one row each, named as in the domain. The gateway inserts them and never changes one. */
+/** Orders, one row each, named as in the domain. Only the status and the columns after return_url ever change. */
 export const orders = pgTable(
   'orders',
   {
@@ -81,12 +100,99 @@ export const orders = pgTable(
     customer_address_postal_code: text().notNull(),
     order_checksum: text().notNull(),
     return_url: text().notNull(),
+    expiresAt: moment('order_expires_at'),
+    paidAt: moment('paid_at'),
+    paymentId: text('payment_id'),
+    cancelledAt: moment('cancelled_at'),
   },
   (table) => [
     primaryKey({ columns: [table.merchantId, table.order_id] }),
     unique('orders_merchant_id_service_order_id').on(table.merchantId, table.serviceOrderId),
     index('orders_order_token').on(table.orderToken),
+    // A list reads one range for each status, so that a filter for a rare status reads no other rows.
+    index('orders_list').on(table.merchantId, table.orderStatus, table.createdAt, table.serviceOrderId),
+    // Only the open orders with an end are in it: creating others costs nothing.
+    index('orders_open_end')
+      .on(table.expiresAt)
+      .where(sql`${table.orderStatus} = 'UN_PAID' and ${table.expiresAt} is not null`),
     check('orders_amount_positive', sql`${table.order_amount} > 0`),
+    check('orders_status', oneOf(table.orderStatus, orderStatuses)),
+    check(
+      'orders_paid',
+      sql`(${table.orderStatus} = 'PAID') = (${table.paidAt} is not null and ${table.paymentId} is not null)`,
+    ),
+    check('orders_cancelled', sql`(${table.orderStatus} = 'CANCELLED') = (${table.cancelledAt} is not null)`),
+  ],
+);
+
+/** Whether an open order has passed its end, by the clock of the database. */
+export const isPastEnd = and(eq(orders.orderStatus, 'UN_PAID'), lte(orders.expiresAt, sql`now()`));
+
+/** The status as of now: what every read returns and every change compares (`statusAsOf` of the domain). */
+export const statusAsOfNow = sql<OrderStatus>`case when ${isPastEnd} then 'EXPIRED' else ${orders.orderStatus} end`;
+
+/**
+ * One row for each change of an order's state, written in the statement of the change. The order is joined when an event is read.
+ * The id of the transaction orders the feed: events below the oldest running transaction can't get a predecessor any more.
+ */
+export const events = pgTable(
+  'events',
+  {
+    merchantId: bigint('merchant_id', { mode: 'number' })
+      .notNull()
+      .references(() => merchants.id),
+    transactionId: xid8('transaction_id').notNull(),
+    eventId: text('event_id').notNull(),
+    type: text('type', { enum: eventTypes }).notNull(),
+    createdAt: moment('created_at').notNull(),
+    order_id: text().notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.merchantId, table.transactionId, table.eventId] }),
+    // For deleting old events: rows are in the order of their time, so that a few pages of index find them.
+    index('events_created_at').using('brin', table.createdAt),
+    check('events_type', oneOf(table.type, eventTypes)),
+  ],
+);
+
+/** The endpoint to which a merchant's events are delivered. Secrets are encrypted with SECRETS_KEY. */
+export const webhookEndpoints = pgTable('webhook_endpoints', {
+  merchantId: bigint('merchant_id', { mode: 'number' })
+    .primaryKey()
+    .references(() => merchants.id),
+  url: text('url').notNull(),
+  signingSecret: bytea('signing_secret').notNull(),
+  previousSecret: bytea('previous_secret'),
+  /** Until then deliveries are signed with both secrets. */
+  previousEndsAt: moment('previous_ends_at'),
+  createdAt: moment('created_at').notNull().defaultNow(),
+  /** Set when the endpoint answered 410: nothing is delivered any more. */
+  disabledAt: moment('disabled_at'),
+  /** Set while the latest attempt failed. */
+  failingSince: moment('failing_since'),
+});
+
+/** An event to be delivered, and what became of it: the queue and its record in one. */
+export const webhookDeliveries = pgTable(
+  'webhook_deliveries',
+  {
+    merchantId: bigint('merchant_id', { mode: 'number' })
+      .notNull()
+      .references(() => merchants.id),
+    eventId: text('event_id').notNull(),
+    attempts: integer('attempts').notNull(),
+    /** `null`: delivered, or given up. */
+    nextAttemptAt: moment('next_attempt_at'),
+    lastAttemptAt: moment('last_attempt_at'),
+    deliveredAt: moment('delivered_at'),
+    /** The HTTP status or the reason of the failure, without anything of the response. */
+    lastResult: text('last_result'),
+  },
+  (table) => [
+    primaryKey({ columns: [table.merchantId, table.eventId] }),
+    index('webhook_deliveries_due')
+      .on(table.merchantId, table.nextAttemptAt)
+      .where(sql`${table.nextAttemptAt} is not null`),
   ],
 );
 

@@ -87,6 +87,7 @@ test('orders are created while a secret is being added to their merchant', async
     serviceOrderId: 1,
     orderToken: createOrderToken(randomBytes),
     createdAtMs: 1_795_000_000_000,
+    expiresAtMs: null,
   });
   const adding = Promise.withResolvers<unknown>();
   await database.sql.begin(async (session) => {

@@ -44,8 +44,8 @@ test('lookups made together each find their own client with exactly its live sec
   expect(new Set(found.slice(0, strangers.length).map(({ kind }) => kind))).toEqual(new Set(['unknown']));
   const facts = found.slice(strangers.length).map((lookup) => {
     if (lookup.kind !== 'found') return lookup.kind;
-    const { merchant, secrets } = lookup.client;
-    return [merchant.name, new Map(secrets.map(({ hash, endsAtMs }) => [Buffer.from(hash).toString('hex'), endsAtMs]))];
+    const { account, secrets } = lookup.client;
+    return [account.name, new Map(secrets.map(({ hash, endsAtMs }) => [Buffer.from(hash).toString('hex'), endsAtMs]))];
   });
   const oneSecret = ['One Secret', new Map([[hashOf(one.clientSecret), null]])];
   const twoSecrets = new Map([

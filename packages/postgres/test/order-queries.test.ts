@@ -13,7 +13,7 @@ let store: PostgresOrderStore;
 const merchantId = 1 as MerchantId;
 
 const stored = newOrder(merchantId, { order_id: 'stored' });
-const found = { kind: 'found', order: stored, merchantName: 'Shop' };
+const found = { kind: 'found', order: stored, merchant: { name: 'Shop', mode: 'live', signingSecret: null } };
 
 beforeAll(async () => {
   await database.sql`insert into merchants (name, client_id) values ('Shop', 'app_000000000000000000000001')`;

@@ -4,7 +4,14 @@ import type { ClientLookup, Merchant, MerchantDirectory, MerchantId, StoredSecre
 import { expect, test } from 'vitest';
 import { createAuthenticate } from './authenticate.ts';
 
-const merchant: Merchant = { id: 7 as MerchantId, name: 'Shop', checksumMode: 'versioned' };
+const merchant: Merchant = {
+  kind: 'merchant',
+  id: 7 as MerchantId,
+  name: 'Shop',
+  checksumMode: 'versioned',
+  mode: 'live',
+  defaultLifetimeSeconds: null,
+};
 const clientId = createClientId(randomBytes);
 const clientSecret = createClientSecret(randomBytes);
 
@@ -21,7 +28,9 @@ function setUp() {
     async findClient(id) {
       state.lookups.push(id);
       if (state.answer !== undefined) return state.answer;
-      return id === clientId ? { kind: 'found', client: { merchant, secrets: state.secrets } } : { kind: 'unknown' };
+      return id === clientId
+        ? { kind: 'found', client: { account: merchant, secrets: state.secrets } }
+        : { kind: 'unknown' };
     },
   };
   const check = createAuthenticate({ directory, now: () => nowMs - setBackMs, monotonicNow: () => nowMs });
@@ -108,7 +117,7 @@ test('a call passes by no look-up that began long before it, as the secret may h
   const { promise, resolve } = Promise.withResolvers<ClientLookup>();
   state.answer = promise as never;
   const before = authenticate({ clientId, clientSecret });
-  const found: ClientLookup = { kind: 'found', client: { merchant, secrets: state.secrets } };
+  const found: ClientLookup = { kind: 'found', client: { account: merchant, secrets: state.secrets } };
   state.secrets = [];
   state.answer = undefined;
   pass(1_000);

@@ -1,6 +1,6 @@
 import { areWellFormed, type Credentials, hashSecret, matchesSecret } from '@gateway/domain/credentials';
 import type { Failure } from '@gateway/domain/failure';
-import type { Client, ClientLookup, Merchant, MerchantDirectory } from '@gateway/domain/merchant';
+import type { Account, Client, ClientLookup, MerchantDirectory } from '@gateway/domain/merchant';
 import { failed, type Result, success } from '@gateway/domain/result';
 import { settledWithin, storageFailure } from '../storage-outcome.ts';
 
@@ -16,7 +16,7 @@ export interface AuthenticateDeps {
 type PresentedCredentials = { readonly [Key in keyof Credentials]: Credentials[Key] | undefined };
 
 /** Checks the credentials of a request within the time given. Missing, unknown and wrong ones get the same failure. */
-export type Authenticate = (credentials: PresentedCredentials, timeoutMs: number) => Promise<Result<Merchant, Failure>>;
+export type Authenticate = (credentials: PresentedCredentials, timeoutMs: number) => Promise<Result<Account, Failure>>;
 
 /**
  * How long a cached client is valid. A revoked secret must stop within 1 s in every process, and this bound needs no message
@@ -107,14 +107,14 @@ export function createAuthenticate({ directory, now, monotonicNow }: Authenticat
     if (cached !== undefined && ageMs < cacheLifeMs && holds(cached.client, presented, now())) {
       if (ageMs >= refreshAgeMs) lookUp(clientId).catch(() => {});
       if (known === undefined) remember(clientSecret, presented);
-      return success(cached.client.merchant);
+      return success(cached.client.account);
     }
     const found = await settledWithin(timeoutMs, lookUp(clientId));
     if (found === 'deadline_exceeded') return failed(storageFailure(found));
     if (found.kind === 'unavailable' || found.kind === 'overloaded') return failed(storageFailure(found.kind));
     const secrets = found.kind === 'found' ? found.client : undefined;
     if (!holds(secrets, presented, now()) || found.kind === 'unknown') return failed({ kind: 'unauthenticated' });
-    return success(found.client.merchant);
+    return success(found.client.account);
   };
 }
 

@@ -8,14 +8,15 @@ const clientId = 'app_0123456789abcdefghijklmn';
 const clientSecret = `sk_${'x'.repeat(43)}`;
 const createdAt = new Date('2026-11-20T21:01:42.172Z');
 
+const settings = { kind: 'merchant', mode: 'live', checksumMode: 'versioned', defaultLifetimeSeconds: null } as const;
+
 const accounts = {
   create: vi.fn(async () => ({ clientId, clientSecret })),
   list: vi.fn<MerchantAccounts['list']>(async ({ afterClientId }) =>
-    afterClientId === undefined
-      ? [{ name: 'Shop', clientId, checksumMode: 'versioned', createdAt, liveSecrets: 1 }]
-      : [],
+    afterClientId === undefined ? [{ name: 'Shop', clientId, ...settings, createdAt, liveSecrets: 1 }] : [],
   ),
   setChecksumMode: vi.fn(async () => 'done' as const),
+  setDefaultLifetime: vi.fn(async () => 'done' as const),
   addSecret: vi.fn(async () => ({ kind: 'added' as const, id: 2, clientSecret })),
   listSecrets: vi.fn(async () => [
     { id: 1, createdAt, endsAt: null },

@@ -1,12 +1,11 @@
 import { isClientId, liveSecretsMax } from '@gateway/domain/credentials';
 import { textError } from '@gateway/domain/field-rules';
 import { type ChecksumMode, checksumModes, merchantNameRule } from '@gateway/domain/merchant';
+import { lifetimeMs } from '@gateway/domain/order-expiry';
 import type { MerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { Argument, Command } from 'commander';
 import { StartError } from '../process.ts';
-
-/** What a command does once the database is open. */
-export type WorkWithAccounts = (accounts: MerchantAccounts) => Promise<void>;
+import type { WorkWithAccounts } from './with-accounts.ts';
 
 /** Merchants read from the database at once. */
 const listPage = 500;
@@ -14,7 +13,7 @@ const listPage = 500;
 const jsonHelp = 'print JSON, one object a line';
 const clientIdHelp = "the merchant's client id, as `merchant list` shows it";
 const timeForm = 'an ISO 8601 time with an offset, such as 2027-01-31T12:00:00Z';
-const secretNote = "The secret is shown only now. Store it where only the merchant's backend can read it.";
+const secretNote = "The secret is shown only now. Store it where only the client's backend can read it.";
 
 /**
  * The commands of `pnpm merchant`. None takes a secret, because every user of the machine can see arguments. Wrong arguments end
@@ -34,14 +33,14 @@ export function merchantCommands(
     .command('create')
     .description('Creates a merchant with its first client id and secret.')
     .requiredOption('--name <NAME>', `shown to customers, 1 to ${merchantNameRule.lengthMax} characters`, parseName)
+    .option('--test', 'for trying out: the orders move no money; this can never be changed')
     .option('--json', jsonHelp)
-    .action(({ name, json }: { name: string; json?: true }) =>
+    .action(({ name, test, json }: { name: string; test?: true; json?: true }) =>
       withAccounts(async (accounts) => {
-        const { clientId, clientSecret } = await accounts.create(name);
-        if (json) return print(JSON.stringify({ name, client_id: clientId, client_secret: clientSecret }));
-        print(
-          `Created merchant ${name}\n  client id:     ${clientId}\n  client secret: ${clientSecret}\n${secretNote}`,
-        );
+        const mode = test ? 'test' : 'live';
+        const { clientId, clientSecret } = await accounts.create(name, mode);
+        if (json) return print(JSON.stringify({ name, mode, client_id: clientId, client_secret: clientSecret }));
+        print(`Created ${mode} merchant ${name}\n${credentialLines(clientId, clientSecret)}`);
       }),
     );
 
@@ -65,6 +64,20 @@ export function merchantCommands(
       withAccounts(async (accounts) => {
         if ((await accounts.setChecksumMode(clientId, mode)) === 'unknown_client') throw unknownClient(clientId);
         print(`Order checksums of ${clientId} are now ${mode}.`);
+      }),
+    );
+
+  program
+    .command('lifetime')
+    .description('Sets after what time an order expires that is sent without order_expires_at.')
+    .argument('<CLIENT_ID>', clientIdHelp, parseClientId)
+    .argument('<LIFETIME>', '1m to 366d, such as 30m, 24h or 7d, or none', parseLifetime)
+    .action((clientId: string, seconds: number | 'none') =>
+      withAccounts(async (accounts) => {
+        const lifetime = seconds === 'none' ? null : seconds;
+        if ((await accounts.setDefaultLifetime(clientId, lifetime)) === 'unknown_client') throw unknownClient(clientId);
+        const rule = lifetime === null ? 'do not expire' : `expire after ${lifetime} seconds`;
+        print(`Orders of ${clientId} without order_expires_at now ${rule}.`);
       }),
     );
 
@@ -115,19 +128,50 @@ export function merchantCommands(
   return program;
 }
 
+/** The commands of `pnpm checkout`. A checkout system's secrets are managed with `pnpm merchant secret`. */
+export function checkoutCommands(
+  withAccounts: (work: WorkWithAccounts) => Promise<void>,
+  print: (line: string) => void,
+): Command {
+  const program = new Command('pnpm checkout')
+    .description('Creates the clients of checkout systems, which record the payments of all merchants.')
+    .showHelpAfterError();
+  program
+    .command('create')
+    .description('Creates a checkout client with its first client id and secret.')
+    .requiredOption('--name <NAME>', `for the operator, 1 to ${merchantNameRule.lengthMax} characters`, parseName)
+    .option('--json', jsonHelp)
+    .action(({ name, json }: { name: string; json?: true }) =>
+      withAccounts(async (accounts) => {
+        const { clientId, clientSecret } = await accounts.create(name, 'checkout');
+        if (json) return print(JSON.stringify({ name, client_id: clientId, client_secret: clientSecret }));
+        print(`Created checkout client ${name}\n${credentialLines(clientId, clientSecret)}`);
+      }),
+    );
+  return program;
+}
+
+function credentialLines(clientId: string, clientSecret: string): string {
+  return `  client id:     ${clientId}\n  client secret: ${clientSecret}\n${secretNote}`;
+}
+
 async function listMerchants(
   accounts: MerchantAccounts,
   json: boolean | undefined,
   print: (line: string) => void,
 ): Promise<void> {
-  const row = rowOf([28, 9, 12, 23]);
-  if (!json) print(row('CLIENT ID', 'CHECKSUM', 'LIVE SECRETS', 'CREATED', 'NAME'));
+  const row = rowOf([33, 8, 9, 12, 23]);
+  if (!json) print(row('CLIENT ID', 'KIND', 'CHECKSUM', 'LIVE SECRETS', 'CREATED', 'NAME'));
   let page = await accounts.list({ limit: listPage });
   while (page.length > 0) {
-    for (const { clientId, name, checksumMode, liveSecrets, createdAt } of page) {
-      const facts = { client_id: clientId, name, checksum_mode: checksumMode, live_secrets: liveSecrets };
+    for (const { clientId, name, kind, mode, checksumMode, liveSecrets, createdAt, ...settings } of page) {
+      const what = kind === 'merchant' ? mode : kind;
+      const facts = {
+        ...{ client_id: clientId, name, kind: what, checksum_mode: checksumMode, live_secrets: liveSecrets },
+        default_lifetime_seconds: settings.defaultLifetimeSeconds,
+      };
       if (json) print(JSON.stringify({ ...facts, created_at: createdAt }));
-      else print(row(clientId, checksumMode, `${liveSecrets}`, readable(createdAt), name));
+      else print(row(clientId, what, checksumMode, `${liveSecrets}`, readable(createdAt), name));
     }
     page = await accounts.list({ limit: listPage, afterClientId: page.at(-1)?.clientId ?? '' });
   }
@@ -186,6 +230,14 @@ function parseNumber(text: string): number {
   if (!/^[1-9]\d{0,14}$/.test(text))
     throw new StartError('NUMBER must be a secret number shown by `merchant secret list`.');
   return Number(text);
+}
+
+function parseLifetime(text: string): number | 'none' {
+  if (text === 'none') return text;
+  const [, count, unit] = /^([1-9]\d{0,6})([mhd])$/.exec(text) ?? [];
+  const seconds = Number(count) * { m: 60, h: 3_600, d: 86_400 }[unit as 'm' | 'h' | 'd'];
+  if (unit !== undefined && seconds * 1_000 <= lifetimeMs.max) return seconds;
+  throw new StartError('LIFETIME must be 1m to 366d, such as 30m, 24h or 7d, or none.');
 }
 
 function parseEnd(text: string): Date {

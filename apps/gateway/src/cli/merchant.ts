@@ -1,30 +1,8 @@
-import { openMerchantAccounts } from '@gateway/postgres/merchant-admin';
-import { readConfig } from '../config.ts';
-import { openDatabase } from '../database.ts';
-import { messageOf, onStopSignal, run, StartError } from '../process.ts';
-import { merchantCommands, type WorkWithAccounts } from './merchant-commands.ts';
+import { run } from '../process.ts';
+import { merchantCommands } from './merchant-commands.ts';
+import { withAccounts } from './with-accounts.ts';
 
 await run(async () => {
   const print = (line: string) => process.stdout.write(`${line}\n`);
   await merchantCommands(withAccounts, print).parseAsync();
 });
-
-async function withAccounts(work: WorkWithAccounts): Promise<void> {
-  const done = openAndWork(work);
-  // A signal waits for the end, which takes a moment: otherwise a PostgreSQL would stay behind, or a new secret never be shown.
-  onStopSignal(() => done);
-  await done;
-}
-
-async function openAndWork(work: WorkWithAccounts): Promise<void> {
-  const database = await openDatabase(readConfig(process.env));
-  const accounts = openMerchantAccounts({ url: database.url });
-  try {
-    await work(accounts);
-  } catch (error) {
-    throw error instanceof StartError ? error : new StartError(`The command failed: ${messageOf(error)}`);
-  } finally {
-    await accounts.close();
-    await database.close();
-  }
-}

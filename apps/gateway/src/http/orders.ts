@@ -1,15 +1,18 @@
 import type { Failure } from '@gateway/domain/failure';
-import { failed, type Result } from '@gateway/domain/result';
+import { failed, type Result, success } from '@gateway/domain/result';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { messageBytesMax } from '../limits.ts';
 import { parseOrderJson } from '../order-json.ts';
+import { cancelOrder } from '../orders/cancel-order.ts';
 import { type CreatedOrder, createOrder } from '../orders/create-order.ts';
 import { findOrder } from '../orders/find-order.ts';
-import { orderResponse } from '../orders/order-response.ts';
+import { eventResponse, listEvents } from '../orders/list-events.ts';
+import { listOrders } from '../orders/list-orders.ts';
+import { orderRecord, orderResponse } from '../orders/order-response.ts';
 import { isJsonInUtf8, sendFailure, wildcardOf } from './requests.ts';
 
-/** `POST /order` and `GET /order/{order_id}`. */
+/** The interface's `POST /order`, and what a merchant does with orders later. */
 export function orderRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   // The media type is checked before the body is read; the body is taken as bytes whatever it is.
   app.removeAllContentTypeParsers();
@@ -27,12 +30,52 @@ export function orderRoutes(app: FastifyInstance, deps: GatewayDeps): void {
     handler: (request, reply) => respondToCreate(deps, request, reply),
   });
   // The order_id is all that follows, percent-decoded: an id with a slash is found behind a proxy that decodes `%2F`, too.
-  app.get('/order/*', (request, reply) => respondToFind(deps, request, reply));
+  app.get('/order/*', async (request, reply) => {
+    const { call } = request;
+    return respond(deps, request, reply, async () => {
+      const order = await findOrder(deps, call, { by: 'order_id', orderId: wildcardOf(request) });
+      return order.ok ? success(orderRecord(order.value, call.client.merchant.mode, deps.baseUrl())) : order;
+    });
+  });
+  app.post<{ Params: { order_id: string } }>('/order/:order_id/cancel', async (request, reply) => {
+    const { call } = request;
+    return respond(deps, request, reply, async () => {
+      const cancelled = await cancelOrder(deps, call, { by: 'order_id', orderId: request.params.order_id });
+      if (!cancelled.ok) return cancelled;
+      const { found, replayed } = cancelled.value;
+      if (replayed) {
+        call.succeed('replayed');
+        reply.header('idempotent-replayed', 'true');
+      }
+      return success(orderRecord(found.order, call.client.merchant.mode, deps.baseUrl()));
+    });
+  });
+  app.get('/orders', async (request, reply) => {
+    const { call } = request;
+    return respond(deps, request, reply, async () => {
+      const page = await listOrders(deps, call, Object(request.query));
+      if (!page.ok) return page;
+      const { orders, nextCursor } = page.value;
+      const { mode } = call.client.merchant;
+      const records = orders.map((order) => orderRecord(order, mode, deps.baseUrl()));
+      return success({ orders: records, next_cursor: nextCursor });
+    });
+  });
+  app.get('/events', async (request, reply) => {
+    const { call } = request;
+    return respond(deps, request, reply, async () => {
+      const page = await listEvents(deps, call, Object(request.query));
+      if (!page.ok) return page;
+      const { mode } = call.client.merchant;
+      const events = page.value.events.map((event) => eventResponse(event, mode, deps.baseUrl()));
+      return success({ events, next_cursor: page.value.nextCursor });
+    });
+  });
 }
 
 async function respondToCreate(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { call, body } = request;
-  const client = await call.authenticate();
+  const client = await call.authenticate('merchant');
   if (!client.ok) return sendFailure(reply, client.failure, deps);
   const created = await call.run(async (): Promise<Result<CreatedOrder, Failure>> => {
     const input = parseOrderJson(body instanceof Uint8Array ? body : new Uint8Array());
@@ -49,16 +92,19 @@ async function respondToCreate(deps: GatewayDeps, request: FastifyRequest, reply
     .send(JSON.stringify(orderResponse(order, deps.baseUrl())));
 }
 
-async function respondToFind(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const { call } = request;
+/** Answers a merchant's request with a value as JSON. */
+async function respond(
+  deps: GatewayDeps,
+  { call }: FastifyRequest,
+  reply: FastifyReply,
+  handle: () => Promise<Result<object, Failure>>,
+): Promise<FastifyReply> {
   // An error, too, must not be cached: the order may exist at the next look-up.
   reply.header('cache-control', 'no-store');
-  const client = await call.authenticate();
+  const client = await call.authenticate('merchant');
   if (!client.ok) return sendFailure(reply, client.failure, deps);
-  const found = await call.run(() => findOrder(deps, call, { by: 'order_id', orderId: wildcardOf(request) }));
-  if (!found.ok) return sendFailure(reply, found.failure, deps);
+  const result = await call.run(handle);
+  if (!result.ok) return sendFailure(reply, result.failure, deps);
   call.succeed('ok');
-  return reply
-    .header('content-type', 'application/json')
-    .send(JSON.stringify(orderResponse(found.value, deps.baseUrl())));
+  return reply.header('content-type', 'application/json').send(JSON.stringify(result.value));
 }

@@ -49,6 +49,7 @@ export function headersOfFailure(failure: Failure): Record<string, string> {
 function membersOf(failure: Failure): Record<string, unknown> {
   switch (failure.kind) {
     case 'invalid_order':
+    case 'invalid_request':
       return { errors: failure.errors };
     case 'order_id_conflict':
       return { fields: failure.fields };

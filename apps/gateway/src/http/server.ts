@@ -110,10 +110,11 @@ function collectAllowedMethods(app: FastifyInstance): (url: string) => string | 
   });
   return (url) => {
     const [path = ''] = url.split('?', 1);
+    const taken: string[] = [];
     for (const [route, allowed] of methods) {
-      const matches = route.endsWith('*') ? path.startsWith(route.slice(0, -1)) : path === route;
-      if (matches) return allowed.join(', ');
+      const pattern = route.replace(/:[a-z_]+/g, '[^/]+').replace('*', '.*');
+      if (new RegExp(`^${pattern}$`).test(path)) taken.push(...allowed);
     }
-    return undefined;
+    return taken.length === 0 ? undefined : taken.join(', ');
   };
 }

@@ -38,7 +38,7 @@ export async function findPaymentLink(
   const token = parseOrderToken(tokenText);
   if (token === undefined) return failed(notFound);
   const found = await store.findByToken(token, call.timeLeftMs());
-  return resultOf(found, notFound, ({ order, merchantName }) => ({ order, merchantName }));
+  return resultOf(found, notFound, ({ order, merchant }) => ({ order, merchant }));
 }
 
 function resultOf<Found, Value>(

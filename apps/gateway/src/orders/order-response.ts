@@ -1,7 +1,10 @@
-import { formatCreatedAt, type Order } from '@gateway/domain/order';
+import type { MerchantMode } from '@gateway/domain/merchant';
+import { formatAmount } from '@gateway/domain/money';
+import { formatTime, type Order } from '@gateway/domain/order';
+import type { ServiceType } from '@gateway/domain/order-fields';
 import { type BaseUrl, paymentLink } from '@gateway/domain/payment-link';
 
-/** The six fields that the interface answers, in its order. */
+/** The six fields that the interface answers to a creation, in its order. */
 export interface OrderResponse {
   readonly service_order_id: number;
   readonly created_at: string;
@@ -14,10 +17,44 @@ export interface OrderResponse {
 export function orderResponse(order: Order, baseUrl: BaseUrl): OrderResponse {
   return {
     service_order_id: order.serviceOrderId,
-    created_at: formatCreatedAt(order.createdAtMs),
+    created_at: formatTime(order.createdAtMs),
     order_id: order.fields.order_id,
     order_status: order.orderStatus,
     order_token: order.orderToken,
     payment_link: paymentLink(baseUrl, order.orderToken),
   };
+}
+
+/** What every other call answers for an order: never the customer's data. Fields without a value are `undefined`. */
+export interface OrderRecord extends OrderResponse {
+  readonly mode: MerchantMode;
+  readonly order_amount: number;
+  readonly order_currency: string;
+  readonly order_note: string;
+  readonly service_type: ServiceType;
+  readonly order_expires_at: string | undefined;
+  readonly paid_at: string | undefined;
+  readonly payment_id: string | undefined;
+  readonly cancelled_at: string | undefined;
+}
+
+export function orderRecord(order: Order, mode: MerchantMode, baseUrl: BaseUrl): OrderRecord {
+  const { fields, payment } = order;
+  return {
+    ...orderResponse(order, baseUrl),
+    mode,
+    // At most 15 digits, which a double represents exactly.
+    order_amount: Number(formatAmount(fields.order_amount)),
+    order_currency: fields.order_currency,
+    order_note: fields.order_note,
+    service_type: fields.service_type,
+    order_expires_at: formatOptional(order.expiresAtMs),
+    paid_at: formatOptional(payment?.paidAtMs ?? null),
+    payment_id: payment?.paymentId,
+    cancelled_at: formatOptional(order.cancelledAtMs),
+  };
+}
+
+function formatOptional(ms: number | null): string | undefined {
+  return ms === null ? undefined : formatTime(ms);
 }

@@ -1,6 +1,7 @@
 import { type CheckoutTemplate, parseCheckoutTemplate } from '@gateway/domain/checkout-link';
 import type { MerchantId } from '@gateway/domain/merchant';
 import { type Order, type OrderFields, openOrder } from '@gateway/domain/order';
+import type { LinkedOrder } from '@gateway/domain/order-store';
 import { createOrderToken } from '@gateway/domain/order-token';
 import { validOrderFields } from '@gateway/domain/testing/sample-orders';
 import naughtyStrings from 'big-list-of-naughty-strings/blns.json' with { type: 'json' };
@@ -41,8 +42,13 @@ function orderWith(fields: Partial<OrderFields>): Order {
       serviceOrderId: 42,
       orderToken: token,
       createdAtMs: 1_795_000_000_000,
+      expiresAtMs: null,
     },
   );
+}
+
+function named(name: string): LinkedOrder['merchant'] {
+  return { name, mode: 'live', signingSecret: null };
 }
 
 /** The tags of the page with their attributes, but without text and attribute values. */
@@ -62,10 +68,10 @@ const templates: (CheckoutTemplate | undefined)[] = [
 ];
 
 test.each(templates)('no stored text changes the structure of the page, with checkout %s', async (template) => {
-  const plain = skeletonOf(await paymentPage({ order: orderWith({}), merchantName: 'x' }, template, 'en'));
+  const plain = skeletonOf(await paymentPage({ order: orderWith({}), merchant: named('x') }, template, 'en'));
   for (const text of texts) {
     const order = orderWith({ order_id: text, order_note: text });
-    const page = await paymentPage({ order, merchantName: text }, template, 'en');
+    const page = await paymentPage({ order, merchant: named(text) }, template, 'en');
     expect(skeletonOf(page), JSON.stringify(text)).toEqual(plain);
     const inner = [...page.matchAll(/<bdi>([^<]*)<\/bdi>/g)].map(([, content]) => unescaped(content ?? ''));
     expect(inner.filter((content) => content === text).length, JSON.stringify(text)).toBeGreaterThanOrEqual(3);
@@ -76,7 +82,7 @@ test('no stored text changes where the return link goes', async () => {
   for (const text of texts) {
     const order = orderWith({ order_id: text, order_note: text });
     for (const language of pageLanguages) {
-      const page = await paymentPage({ order, merchantName: text }, undefined, language);
+      const page = await paymentPage({ order, merchant: named(text) }, undefined, language);
       const addresses = [...page.matchAll(/ href="([^"]*)"/g)].map(([, address]) => unescaped(address ?? ''));
       expect(addresses).toHaveLength(1);
       const { origin, searchParams } = new URL(addresses[0] ?? '');
@@ -86,7 +92,7 @@ test('no stored text changes where the return link goes', async () => {
 });
 
 test('no return_url breaks out of its attribute', async () => {
-  const plain = skeletonOf(await paymentPage({ order: orderWith({}), merchantName: 'x' }, undefined, 'en'));
+  const plain = skeletonOf(await paymentPage({ order: orderWith({}), merchant: named('x') }, undefined, 'en'));
   for (const rest of [
     '?a="onclick=alert(1)',
     "?'><script>",
@@ -96,13 +102,16 @@ test('no return_url breaks out of its attribute', async () => {
     '?{{7*7}}',
   ]) {
     const order = orderWith({ return_url: `https://shop.example.com/${rest}` });
-    expect(skeletonOf(await paymentPage({ order, merchantName: 'x' }, undefined, 'en')), rest).toEqual(plain);
+    expect(skeletonOf(await paymentPage({ order, merchant: named('x') }, undefined, 'en')), rest).toEqual(plain);
   }
 });
 
 test('the JSON holds every text unchanged', () => {
   for (const text of texts) {
-    const json = paymentJson({ order: orderWith({ order_id: text, order_note: text }), merchantName: text }, undefined);
+    const json = paymentJson(
+      { order: orderWith({ order_id: text, order_note: text }), merchant: named(text) },
+      undefined,
+    );
     expect(JSON.parse(json)).toMatchObject({ merchant_name: text, order_id: text, order_note: text });
   }
 });

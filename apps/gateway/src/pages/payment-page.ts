@@ -1,7 +1,7 @@
 import type { CheckoutTemplate } from '@gateway/domain/checkout-link';
 import { checkoutLink } from '@gateway/domain/checkout-link';
 import { formatAmount } from '@gateway/domain/money';
-import { formatCreatedAt, type OrderStatus } from '@gateway/domain/order';
+import { formatTime, type OrderStatus } from '@gateway/domain/order';
 import type { LinkedOrder } from '@gateway/domain/order-store';
 import { hostOf, returnUrlFor } from '@gateway/domain/return-url';
 import { html } from 'hono/html';
@@ -14,11 +14,16 @@ import { paymentPageStyle } from './styles.ts';
 /** From this length on an amount is written smaller, so that it fits one line of a small screen. */
 const longAmountMin = 14;
 
-const statusTexts: Readonly<Record<OrderStatus, keyof PageTexts>> = { UN_PAID: 'unpaid' };
+const statusTexts: Readonly<Record<OrderStatus, keyof PageTexts>> = {
+  UN_PAID: 'unpaid',
+  PAID: 'unpaid',
+  EXPIRED: 'unpaid',
+  CANCELLED: 'unpaid',
+};
 
 /** Renders the page of an order: merchant, amount, note, status, and the links to pay and to return. */
 export function paymentPage(
-  { order, merchantName }: LinkedOrder,
+  { order, merchant: { name: merchantName } }: LinkedOrder,
   checkoutTemplate: CheckoutTemplate | undefined,
   language: PageLanguage,
 ): Promise<string> {
@@ -38,7 +43,7 @@ export function paymentPage(
 <div><dt>${texts.status}</dt><dd><span class="status">${texts[statusTexts[order.orderStatus]]}</span></dd></div>
 <div><dt>${texts.note}</dt><dd class="note"><bdi>${order_note}</bdi></dd></div>
 <div><dt>${texts.orderNumber}</dt><dd><bdi>${order_id}</bdi></dd></div>
-<div><dt>${texts.created}</dt><dd><time datetime="${formatCreatedAt(order.createdAtMs)}"><bdi>${localTime(order.createdAtMs, language)}</bdi></time></dd></div>
+<div><dt>${texts.created}</dt><dd><time datetime="${formatTime(order.createdAtMs)}"><bdi>${localTime(order.createdAtMs, language)}</bdi></time></dd></div>
 </dl>
 <div class="actions block">
 ${
@@ -69,7 +74,7 @@ function pageOf(language: PageLanguage, title: string, body: Html): Promise<stri
 
 /** The facts of the payment page as JSON. Like the page, it holds none of the customer's data. */
 export function paymentJson(
-  { order, merchantName }: LinkedOrder,
+  { order, merchant: { name: merchantName } }: LinkedOrder,
   checkoutTemplate: CheckoutTemplate | undefined,
 ): string {
   const { fields } = order;
@@ -81,7 +86,7 @@ export function paymentJson(
     order_currency: fields.order_currency,
     order_note: fields.order_note,
     order_status: order.orderStatus,
-    created_at: formatCreatedAt(order.createdAtMs),
+    created_at: formatTime(order.createdAtMs),
     return_url: returnUrlFor(order),
     checkout_url: checkoutTemplate === undefined ? null : checkoutLink(checkoutTemplate, order.orderToken),
   });

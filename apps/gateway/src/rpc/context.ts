@@ -6,10 +6,12 @@ import {
   type HandlerContext,
   type ServiceImpl,
 } from '@connectrpc/connect';
+import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
 import type { Failure } from '@gateway/domain/failure';
+import type { Account } from '@gateway/domain/merchant';
 import { failed, type Result } from '@gateway/domain/result';
-import type { Call, Client } from '../call.ts';
-import { messageBytesMax } from '../limits.ts';
+import type { Call } from '../call.ts';
+import { messageBytesMax, responseBytesMax } from '../limits.ts';
 import type { RpcBody } from './body.ts';
 import { connectErrorOf } from './errors.ts';
 
@@ -47,22 +49,22 @@ export async function runOrThrow<Value>(call: Call, step: () => Promise<Result<V
 }
 
 /** Checks that the message came and its size, then the credentials, before the message is parsed. */
-export async function authenticateRpc({ call, body }: RpcCall): Promise<void> {
-  await runOrThrow<Client>(call, async () => {
+export async function authenticateRpc({ call, body }: RpcCall, service: DescService): Promise<void> {
+  await runOrThrow<Account>(call, async () => {
     if (body === 'too_large') return failed({ kind: 'body_too_large' });
     // Node.js's timers may fire a little before the time that `call` has left.
     if (body === 'deadline_exceeded') return failed({ kind: 'deadline_exceeded' });
-    return call.authenticate();
+    return call.authenticate(service.typeName === CheckoutService.typeName ? 'checkout' : 'merchant');
   });
 }
 
 /** The options of every Connect router. */
 export const routerOptions: ConnectRouterOptions = {
   readMaxBytes: messageBytesMax,
-  writeMaxBytes: messageBytesMax,
+  writeMaxBytes: responseBytesMax,
   // A response is below a kilobyte: compressing it costs more than it saves.
   compressMinBytes: messageBytesMax,
-  requestGate: (context) => authenticateRpc(rpcCallOf(context)),
+  requestGate: (context) => authenticateRpc(rpcCallOf(context), context.service),
 };
 
 /** The methods of the services, for a Connect router. */

@@ -15,6 +15,8 @@ const codes: Readonly<Record<NonNullable<(typeof failures)[FailureCode]['grpcSta
   INTERNAL: Code.Internal,
   UNAVAILABLE: Code.Unavailable,
   UNAUTHENTICATED: Code.Unauthenticated,
+  PERMISSION_DENIED: Code.PermissionDenied,
+  FAILED_PRECONDITION: Code.FailedPrecondition,
 };
 
 /**
@@ -39,6 +41,7 @@ function errorInfoOf(reason: FailureCode, requestId: string): ConnectError['deta
 function detailsOf(failure: Failure): ConnectError['details'] {
   switch (failure.kind) {
     case 'invalid_order':
+    case 'invalid_request':
       return [
         badRequest(failure.errors.map(({ field, code, message }) => ({ field, reason: code, description: message }))),
       ];

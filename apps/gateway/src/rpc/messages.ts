@@ -5,31 +5,39 @@ import {
   type MessageInitShape,
   type MessageShape,
 } from '@bufbuild/protobuf';
+import type {
+  RecordPaymentResponseSchema,
+  ResolvePaymentLinkResponseSchema,
+} from '@gateway/contract/gateway/v1/checkout_service_pb';
 import {
   type CreateOrderRequest,
+  type CreateOrderResponseSchema,
   type GetOrderRequest,
-  type GetOrderResponseSchema,
+  type ListOrdersRequest,
+  type OrderRecordSchema,
   OrderStatus,
-  type ResolvePaymentLinkResponseSchema,
   ServiceType,
 } from '@gateway/contract/gateway/v1/order_service_pb';
 import type { Failure } from '@gateway/domain/failure';
-import { formatAmount } from '@gateway/domain/money';
-import { formatCreatedAt, type Order } from '@gateway/domain/order';
+import type { MerchantMode } from '@gateway/domain/merchant';
+import { formatAmount, NumberText, parseAmount } from '@gateway/domain/money';
+import { formatTime, type Order, orderStatuses } from '@gateway/domain/order';
 import { serviceTypes } from '@gateway/domain/order-fields';
 import type { LinkedOrder } from '@gateway/domain/order-store';
 import type { OrderInput } from '@gateway/domain/parse-order';
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import { failed, type Result, success } from '@gateway/domain/result';
+import { returnUrlFor } from '@gateway/domain/return-url';
 import { parseOrderJson } from '../order-json.ts';
 import type { OrderKey } from '../orders/find-order.ts';
-import { orderResponse } from '../orders/order-response.ts';
+import type { ListInput } from '../orders/list-orders.ts';
+import { orderRecord, orderResponse } from '../orders/order-response.ts';
 import type { RpcCall } from './context.ts';
 
 type Init<Schema extends DescMessage> = Omit<MessageInitShape<Schema>, '$typeName' | '$unknown'>;
 
 /** The six fields of the interface as a message. */
-export function orderMessage(order: Order, baseUrl: BaseUrl): Init<typeof GetOrderResponseSchema> {
+export function orderMessage(order: Order, baseUrl: BaseUrl): Init<typeof CreateOrderResponseSchema> {
   const response = orderResponse(order, baseUrl);
   return {
     serviceOrderId: BigInt(response.service_order_id),
@@ -41,14 +49,28 @@ export function orderMessage(order: Order, baseUrl: BaseUrl): Init<typeof GetOrd
   };
 }
 
-/** What to pay and to whom, as a message. */
-export function paymentLinkMessage({
-  order,
-  merchantName,
-}: LinkedOrder): Init<typeof ResolvePaymentLinkResponseSchema> {
-  const { fields } = order;
+/** The order record as a message. */
+export function recordMessage(order: Order, mode: MerchantMode, baseUrl: BaseUrl): Init<typeof OrderRecordSchema> {
+  const record = orderRecord(order, mode, baseUrl);
   return {
-    merchantName,
+    ...orderMessage(order, baseUrl),
+    mode,
+    orderAmount: record.order_amount,
+    orderCurrency: record.order_currency,
+    orderNote: record.order_note,
+    serviceType: ServiceType[record.service_type],
+    orderExpiresAt: record.order_expires_at,
+    paidAt: record.paid_at,
+    paymentId: record.payment_id,
+    cancelledAt: record.cancelled_at,
+  };
+}
+
+/** What to pay and to whom, as a message. */
+export function paymentLinkMessage({ order, merchant }: LinkedOrder): Init<typeof ResolvePaymentLinkResponseSchema> {
+  const { fields, expiresAtMs } = order;
+  return {
+    merchantName: merchant.name,
     serviceOrderId: BigInt(order.serviceOrderId),
     orderId: fields.order_id,
     orderAmount: Number(formatAmount(fields.order_amount)),
@@ -56,8 +78,24 @@ export function paymentLinkMessage({
     orderNote: fields.order_note,
     serviceType: ServiceType[fields.service_type],
     orderStatus: OrderStatus[order.orderStatus],
-    createdAt: formatCreatedAt(order.createdAtMs),
-    returnUrl: fields.return_url,
+    createdAt: formatTime(order.createdAtMs),
+    returnUrl: returnUrlFor(order),
+    orderExpiresAt: expiresAtMs === null ? undefined : formatTime(expiresAtMs),
+    mode: merchant.mode,
+  };
+}
+
+/** A paid order as a message. */
+export function paymentMessage({ order }: LinkedOrder): Init<typeof RecordPaymentResponseSchema> {
+  const { payment } = order;
+  if (payment === null) throw new Error('a paid order has no payment');
+  return {
+    serviceOrderId: BigInt(order.serviceOrderId),
+    orderId: order.fields.order_id,
+    orderStatus: OrderStatus[order.orderStatus],
+    paymentId: payment.paymentId,
+    paidAt: formatTime(payment.paidAtMs),
+    returnUrl: returnUrlFor(order),
   };
 }
 
@@ -81,6 +119,7 @@ export function orderInputOf(message: CreateOrderRequest, rpcCall: RpcCall): Res
     customer_address_postal_code: message.customerAddressPostalCode,
     order_checksum: message.orderChecksum,
     return_url: message.returnUrl,
+    order_expires_at: message.orderExpiresAt,
   } satisfies Required<OrderInput>);
 }
 
@@ -94,14 +133,24 @@ export function readMessage<Schema extends DescMessage>(
   const json = parseJson(rpcCall);
   if (!json.ok) return json;
   try {
-    return success(fromJson(schema, { ...json.value } as JsonValue, { ignoreUnknownFields: true }));
+    const { order_amount: amount, ...others } = json.value;
+    const value = amount === undefined ? others : { ...others, order_amount: exactDouble(amount) };
+    return success(fromJson(schema, value as JsonValue, { ignoreUnknownFields: true }));
   } catch {
     return failed({ kind: 'malformed_json', reason: `The body is not a ${schema.name}.` });
   }
 }
 
+/** The double of an amount's digits. What no order can cost becomes `NaN`, which equals no amount: rounded, it might. */
+function exactDouble(amount: unknown): number | string {
+  const isExact = amount instanceof NumberText && parseAmount(amount.text).ok;
+  return isExact ? Number(amount.text) : 'NaN';
+}
+
 /** Which order a request asks for. */
-export function orderKeyOf({ order }: GetOrderRequest): Result<OrderKey, Failure> {
+export function orderKeyOf(read: Result<Pick<GetOrderRequest, 'order'>, Failure>): Result<OrderKey, Failure> {
+  if (!read.ok) return read;
+  const { order } = read.value;
   switch (order.case) {
     case 'orderId':
       return success({ by: 'order_id', orderId: order.value });
@@ -112,6 +161,17 @@ export function orderKeyOf({ order }: GetOrderRequest): Result<OrderKey, Failure
       return failed({ kind: 'invalid_order', errors: [missing] });
     }
   }
+}
+
+/** The parameters of a list. A status that this version does not know is passed on as its number, to be rejected. */
+export function listInputOf({ status, createdFrom, createdTo, limit, cursor }: ListOrdersRequest): ListInput {
+  return {
+    status: status === undefined ? undefined : (orderStatuses.find((name) => OrderStatus[name] === status) ?? status),
+    created_from: createdFrom,
+    created_to: createdTo,
+    limit,
+    cursor,
+  };
 }
 
 function parseJson({ body }: RpcCall): Result<OrderInput, Failure> {

@@ -1,6 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
-import { create, type DescMessage, type DescMethod, fromBinary, type Message, toBinary } from '@bufbuild/protobuf';
+import {
+  create,
+  type DescMessage,
+  type DescMethod,
+  type DescService,
+  fromBinary,
+  type Message,
+  toBinary,
+} from '@bufbuild/protobuf';
 import { ConnectError, createContextValues } from '@connectrpc/connect';
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import { announcedLength, envelopePrefixBytes } from './body.ts';
@@ -10,6 +18,7 @@ import { connectErrorOf } from './errors.ts';
 type Implementation = (message: Message, context: RpcContext) => Promise<Record<string, unknown>>;
 
 interface UnaryMethod {
+  readonly service: DescService;
   readonly input: DescMessage;
   readonly output: DescMessage;
   readonly implementation: Implementation;
@@ -40,7 +49,7 @@ export function createUnaryFastPath(services: readonly RpcService[]): AnswerUnar
       return false;
     const responseHeader = new Headers();
     try {
-      await authenticateRpc(rpcCall);
+      await authenticateRpc(rpcCall, method.service);
       const message = decodeMessage(method.input, headers, rpcCall);
       if (message === undefined) return false;
       const values = createContextValues().set(rpcCallKey, rpcCall);
@@ -58,7 +67,7 @@ function unaryMethods({ descriptor, implementation }: RpcService): [string, Unar
     .filter(({ methodKind }: DescMethod) => methodKind === 'unary')
     .map(({ name, localName, input, output }) => [
       `/${descriptor.typeName}/${name}`,
-      { input, output, implementation: Reflect.get(implementation, localName) as Implementation },
+      { service: descriptor, input, output, implementation: Reflect.get(implementation, localName) as Implementation },
     ]);
 }
 

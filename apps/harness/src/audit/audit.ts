@@ -1,5 +1,5 @@
 import { formatAmount } from '@gateway/domain/money';
-import { formatCreatedAt, type Order } from '@gateway/domain/order';
+import { formatTime, type Order } from '@gateway/domain/order';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
 import { scanOrders } from '@gateway/postgres/order-scan';
@@ -58,7 +58,7 @@ export function storedOrder(merchant: number, order: Order): AuditedOrder {
       order_amount: formatAmount(order.fields.order_amount),
       service_order_id: order.serviceOrderId,
       order_token: order.orderToken,
-      created_at: formatCreatedAt(order.createdAtMs),
+      created_at: formatTime(order.createdAtMs),
       order_status: order.orderStatus,
     },
   };
@@ -70,7 +70,7 @@ async function* storedOrders({ client_ids, seed }: JournalHead, databaseUrl: str
     for (const [merchant, clientId] of client_ids.entries()) {
       const lookup = await directory.findClient(clientId);
       if (lookup.kind !== 'found') throw new Error(`the client ${clientId} is ${lookup.kind} in the database`);
-      const scan = { merchantId: lookup.client.merchant.id, orderIdPrefix: orderIdPrefix(seed) };
+      const scan = { merchantId: lookup.client.account.id, orderIdPrefix: orderIdPrefix(seed) };
       for await (const order of scanOrders(databaseUrl, scan)) yield storedOrder(merchant, order);
     }
   } finally {

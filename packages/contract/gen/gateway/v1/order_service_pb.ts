@@ -10,7 +10,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file gateway/v1/order_service.proto.
  */
 export const file_gateway_v1_order_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch5nYXRld2F5L3YxL29yZGVyX3NlcnZpY2UucHJvdG8SCmdhdGV3YXkudjEimQkKEkNyZWF0ZU9yZGVyUmVxdWVzdBIfCghvcmRlcl9pZBgBIAEoCUgAUghvcmRlcl9pZIgBARInCgxvcmRlcl9hbW91bnQYAiABKAFIAVIMb3JkZXJfYW1vdW50iAEBEisKDm9yZGVyX2N1cnJlbmN5GAMgASgJSAJSDm9yZGVyX2N1cnJlbmN5iAEBEiMKCm9yZGVyX25vdGUYBCABKAlIA1IKb3JkZXJfbm90ZYgBARJACgxzZXJ2aWNlX3R5cGUYBSABKA4yFy5nYXRld2F5LnYxLlNlcnZpY2VUeXBlSARSDHNlcnZpY2VfdHlwZYgBARIpCg1jdXN0b21lcl9uYW1lGAYgASgJSAVSDWN1c3RvbWVyX25hbWWIAQESKwoOY3VzdG9tZXJfZW1haWwYByABKAlIBlIOY3VzdG9tZXJfZW1haWyIAQESKwoOY3VzdG9tZXJfcGhvbmUYCCABKAlIB1IOY3VzdG9tZXJfcGhvbmWIAQESOwoWY3VzdG9tZXJfYWRkcmVzc19saW5lMRgJIAEoCUgIUhZjdXN0b21lcl9hZGRyZXNzX2xpbmUxiAEBEjsKFmN1c3RvbWVyX2FkZHJlc3NfbGluZTIYCiABKAlICVIWY3VzdG9tZXJfYWRkcmVzc19saW5lMogBARI5ChVjdXN0b21lcl9hZGRyZXNzX2NpdHkYCyABKAlIClIVY3VzdG9tZXJfYWRkcmVzc19jaXR5iAEBEjsKFmN1c3RvbWVyX2FkZHJlc3Nfc3RhdGUYDCABKAlIC1IWY3VzdG9tZXJfYWRkcmVzc19zdGF0ZYgBARI/ChhjdXN0b21lcl9hZGRyZXNzX2NvdW50cnkYDSABKAlIDFIYY3VzdG9tZXJfYWRkcmVzc19jb3VudHJ5iAEBEkcKHGN1c3RvbWVyX2FkZHJlc3NfcG9zdGFsX2NvZGUYDiABKAlIDVIcY3VzdG9tZXJfYWRkcmVzc19wb3N0YWxfY29kZYgBARIrCg5vcmRlcl9jaGVja3N1bRgPIAEoCUgOUg5vcmRlcl9jaGVja3N1bYgBARIjCgpyZXR1cm5fdXJsGBAgASgJSA9SCnJldHVybl91cmyIAQFCCwoJX29yZGVyX2lkQg8KDV9vcmRlcl9hbW91bnRCEQoPX29yZGVyX2N1cnJlbmN5Qg0KC19vcmRlcl9ub3RlQg8KDV9zZXJ2aWNlX3R5cGVCEAoOX2N1c3RvbWVyX25hbWVCEQoPX2N1c3RvbWVyX2VtYWlsQhEKD19jdXN0b21lcl9waG9uZUIZChdfY3VzdG9tZXJfYWRkcmVzc19saW5lMUIZChdfY3VzdG9tZXJfYWRkcmVzc19saW5lMkIYChZfY3VzdG9tZXJfYWRkcmVzc19jaXR5QhkKF19jdXN0b21lcl9hZGRyZXNzX3N0YXRlQhsKGV9jdXN0b21lcl9hZGRyZXNzX2NvdW50cnlCHwodX2N1c3RvbWVyX2FkZHJlc3NfcG9zdGFsX2NvZGVCEQoPX29yZGVyX2NoZWNrc3VtQg0KC19yZXR1cm5fdXJsIoACChNDcmVhdGVPcmRlclJlc3BvbnNlEioKEHNlcnZpY2Vfb3JkZXJfaWQYASABKANSEHNlcnZpY2Vfb3JkZXJfaWQSHgoKY3JlYXRlZF9hdBgCIAEoCVIKY3JlYXRlZF9hdBIaCghvcmRlcl9pZBgDIAEoCVIIb3JkZXJfaWQSOwoMb3JkZXJfc3RhdHVzGAQgASgOMhcuZ2F0ZXdheS52MS5PcmRlclN0YXR1c1IMb3JkZXJfc3RhdHVzEiAKC29yZGVyX3Rva2VuGAUgASgJUgtvcmRlcl90b2tlbhIiCgxwYXltZW50X2xpbmsYBiABKAlSDHBheW1lbnRfbGluayJmCg9HZXRPcmRlclJlcXVlc3QSHAoIb3JkZXJfaWQYASABKAlIAFIIb3JkZXJfaWQSLAoQc2VydmljZV9vcmRlcl9pZBgCIAEoA0gAUhBzZXJ2aWNlX29yZGVyX2lkQgcKBW9yZGVyIv0BChBHZXRPcmRlclJlc3BvbnNlEioKEHNlcnZpY2Vfb3JkZXJfaWQYASABKANSEHNlcnZpY2Vfb3JkZXJfaWQSHgoKY3JlYXRlZF9hdBgCIAEoCVIKY3JlYXRlZF9hdBIaCghvcmRlcl9pZBgDIAEoCVIIb3JkZXJfaWQSOwoMb3JkZXJfc3RhdHVzGAQgASgOMhcuZ2F0ZXdheS52MS5PcmRlclN0YXR1c1IMb3JkZXJfc3RhdHVzEiAKC29yZGVyX3Rva2VuGAUgASgJUgtvcmRlcl90b2tlbhIiCgxwYXltZW50X2xpbmsYBiABKAlSDHBheW1lbnRfbGluayI9ChlSZXNvbHZlUGF5bWVudExpbmtSZXF1ZXN0EiAKC29yZGVyX3Rva2VuGAEgASgJUgtvcmRlcl90b2tlbiKwAwoaUmVzb2x2ZVBheW1lbnRMaW5rUmVzcG9uc2USJAoNbWVyY2hhbnRfbmFtZRgBIAEoCVINbWVyY2hhbnRfbmFtZRIqChBzZXJ2aWNlX29yZGVyX2lkGAIgASgDUhBzZXJ2aWNlX29yZGVyX2lkEhoKCG9yZGVyX2lkGAMgASgJUghvcmRlcl9pZBIiCgxvcmRlcl9hbW91bnQYBCABKAFSDG9yZGVyX2Ftb3VudBImCg5vcmRlcl9jdXJyZW5jeRgFIAEoCVIOb3JkZXJfY3VycmVuY3kSHgoKb3JkZXJfbm90ZRgGIAEoCVIKb3JkZXJfbm90ZRI7CgxzZXJ2aWNlX3R5cGUYByABKA4yFy5nYXRld2F5LnYxLlNlcnZpY2VUeXBlUgxzZXJ2aWNlX3R5cGUSOwoMb3JkZXJfc3RhdHVzGAggASgOMhcuZ2F0ZXdheS52MS5PcmRlclN0YXR1c1IMb3JkZXJfc3RhdHVzEh4KCmNyZWF0ZWRfYXQYCSABKAlSCmNyZWF0ZWRfYXQSHgoKcmV0dXJuX3VybBgKIAEoCVIKcmV0dXJuX3VybCpMCgtTZXJ2aWNlVHlwZRIcChhTRVJWSUNFX1RZUEVfVU5TUEVDSUZJRUQQABILCgdESUdJVEFMEAESEgoOUEhZU0lDQUxfR09PRFMQAio4CgtPcmRlclN0YXR1cxIcChhPUkRFUl9TVEFUVVNfVU5TUEVDSUZJRUQQABILCgdVTl9QQUlEEAEyigIKDE9yZGVyU2VydmljZRJOCgtDcmVhdGVPcmRlchIeLmdhdGV3YXkudjEuQ3JlYXRlT3JkZXJSZXF1ZXN0Gh8uZ2F0ZXdheS52MS5DcmVhdGVPcmRlclJlc3BvbnNlEkUKCEdldE9yZGVyEhsuZ2F0ZXdheS52MS5HZXRPcmRlclJlcXVlc3QaHC5nYXRld2F5LnYxLkdldE9yZGVyUmVzcG9uc2USYwoSUmVzb2x2ZVBheW1lbnRMaW5rEiUuZ2F0ZXdheS52MS5SZXNvbHZlUGF5bWVudExpbmtSZXF1ZXN0GiYuZ2F0ZXdheS52MS5SZXNvbHZlUGF5bWVudExpbmtSZXNwb25zZWIGcHJvdG8z");
+  fileDesc("Ch5nYXRld2F5L3YxL29yZGVyX3NlcnZpY2UucHJvdG8SCmdhdGV3YXkudjEi3wkKEkNyZWF0ZU9yZGVyUmVxdWVzdBIfCghvcmRlcl9pZBgBIAEoCUgAUghvcmRlcl9pZIgBARInCgxvcmRlcl9hbW91bnQYAiABKAFIAVIMb3JkZXJfYW1vdW50iAEBEisKDm9yZGVyX2N1cnJlbmN5GAMgASgJSAJSDm9yZGVyX2N1cnJlbmN5iAEBEiMKCm9yZGVyX25vdGUYBCABKAlIA1IKb3JkZXJfbm90ZYgBARJACgxzZXJ2aWNlX3R5cGUYBSABKA4yFy5nYXRld2F5LnYxLlNlcnZpY2VUeXBlSARSDHNlcnZpY2VfdHlwZYgBARIpCg1jdXN0b21lcl9uYW1lGAYgASgJSAVSDWN1c3RvbWVyX25hbWWIAQESKwoOY3VzdG9tZXJfZW1haWwYByABKAlIBlIOY3VzdG9tZXJfZW1haWyIAQESKwoOY3VzdG9tZXJfcGhvbmUYCCABKAlIB1IOY3VzdG9tZXJfcGhvbmWIAQESOwoWY3VzdG9tZXJfYWRkcmVzc19saW5lMRgJIAEoCUgIUhZjdXN0b21lcl9hZGRyZXNzX2xpbmUxiAEBEjsKFmN1c3RvbWVyX2FkZHJlc3NfbGluZTIYCiABKAlICVIWY3VzdG9tZXJfYWRkcmVzc19saW5lMogBARI5ChVjdXN0b21lcl9hZGRyZXNzX2NpdHkYCyABKAlIClIVY3VzdG9tZXJfYWRkcmVzc19jaXR5iAEBEjsKFmN1c3RvbWVyX2FkZHJlc3Nfc3RhdGUYDCABKAlIC1IWY3VzdG9tZXJfYWRkcmVzc19zdGF0ZYgBARI/ChhjdXN0b21lcl9hZGRyZXNzX2NvdW50cnkYDSABKAlIDFIYY3VzdG9tZXJfYWRkcmVzc19jb3VudHJ5iAEBEkcKHGN1c3RvbWVyX2FkZHJlc3NfcG9zdGFsX2NvZGUYDiABKAlIDVIcY3VzdG9tZXJfYWRkcmVzc19wb3N0YWxfY29kZYgBARIrCg5vcmRlcl9jaGVja3N1bRgPIAEoCUgOUg5vcmRlcl9jaGVja3N1bYgBARIjCgpyZXR1cm5fdXJsGBAgASgJSA9SCnJldHVybl91cmyIAQESLwoQb3JkZXJfZXhwaXJlc19hdBgRIAEoCUgQUhBvcmRlcl9leHBpcmVzX2F0iAEBQgsKCV9vcmRlcl9pZEIPCg1fb3JkZXJfYW1vdW50QhEKD19vcmRlcl9jdXJyZW5jeUINCgtfb3JkZXJfbm90ZUIPCg1fc2VydmljZV90eXBlQhAKDl9jdXN0b21lcl9uYW1lQhEKD19jdXN0b21lcl9lbWFpbEIRCg9fY3VzdG9tZXJfcGhvbmVCGQoXX2N1c3RvbWVyX2FkZHJlc3NfbGluZTFCGQoXX2N1c3RvbWVyX2FkZHJlc3NfbGluZTJCGAoWX2N1c3RvbWVyX2FkZHJlc3NfY2l0eUIZChdfY3VzdG9tZXJfYWRkcmVzc19zdGF0ZUIbChlfY3VzdG9tZXJfYWRkcmVzc19jb3VudHJ5Qh8KHV9jdXN0b21lcl9hZGRyZXNzX3Bvc3RhbF9jb2RlQhEKD19vcmRlcl9jaGVja3N1bUINCgtfcmV0dXJuX3VybEITChFfb3JkZXJfZXhwaXJlc19hdCKAAgoTQ3JlYXRlT3JkZXJSZXNwb25zZRIqChBzZXJ2aWNlX29yZGVyX2lkGAEgASgDUhBzZXJ2aWNlX29yZGVyX2lkEh4KCmNyZWF0ZWRfYXQYAiABKAlSCmNyZWF0ZWRfYXQSGgoIb3JkZXJfaWQYAyABKAlSCG9yZGVyX2lkEjsKDG9yZGVyX3N0YXR1cxgEIAEoDjIXLmdhdGV3YXkudjEuT3JkZXJTdGF0dXNSDG9yZGVyX3N0YXR1cxIgCgtvcmRlcl90b2tlbhgFIAEoCVILb3JkZXJfdG9rZW4SIgoMcGF5bWVudF9saW5rGAYgASgJUgxwYXltZW50X2xpbmsiZgoPR2V0T3JkZXJSZXF1ZXN0EhwKCG9yZGVyX2lkGAEgASgJSABSCG9yZGVyX2lkEiwKEHNlcnZpY2Vfb3JkZXJfaWQYAiABKANIAFIQc2VydmljZV9vcmRlcl9pZEIHCgVvcmRlciKTBQoQR2V0T3JkZXJSZXNwb25zZRIqChBzZXJ2aWNlX29yZGVyX2lkGAEgASgDUhBzZXJ2aWNlX29yZGVyX2lkEh4KCmNyZWF0ZWRfYXQYAiABKAlSCmNyZWF0ZWRfYXQSGgoIb3JkZXJfaWQYAyABKAlSCG9yZGVyX2lkEjsKDG9yZGVyX3N0YXR1cxgEIAEoDjIXLmdhdGV3YXkudjEuT3JkZXJTdGF0dXNSDG9yZGVyX3N0YXR1cxIgCgtvcmRlcl90b2tlbhgFIAEoCVILb3JkZXJfdG9rZW4SIgoMcGF5bWVudF9saW5rGAYgASgJUgxwYXltZW50X2xpbmsSDAoEbW9kZRgHIAEoCRIiCgxvcmRlcl9hbW91bnQYCCABKAFSDG9yZGVyX2Ftb3VudBImCg5vcmRlcl9jdXJyZW5jeRgJIAEoCVIOb3JkZXJfY3VycmVuY3kSHgoKb3JkZXJfbm90ZRgKIAEoCVIKb3JkZXJfbm90ZRI7CgxzZXJ2aWNlX3R5cGUYCyABKA4yFy5nYXRld2F5LnYxLlNlcnZpY2VUeXBlUgxzZXJ2aWNlX3R5cGUSLwoQb3JkZXJfZXhwaXJlc19hdBgMIAEoCUgAUhBvcmRlcl9leHBpcmVzX2F0iAEBEh0KB3BhaWRfYXQYDSABKAlIAVIHcGFpZF9hdIgBARIjCgpwYXltZW50X2lkGA4gASgJSAJSCnBheW1lbnRfaWSIAQESJwoMY2FuY2VsbGVkX2F0GA8gASgJSANSDGNhbmNlbGxlZF9hdIgBAUITChFfb3JkZXJfZXhwaXJlc19hdEIKCghfcGFpZF9hdEINCgtfcGF5bWVudF9pZEIPCg1fY2FuY2VsbGVkX2F0ImkKEkNhbmNlbE9yZGVyUmVxdWVzdBIcCghvcmRlcl9pZBgBIAEoCUgAUghvcmRlcl9pZBIsChBzZXJ2aWNlX29yZGVyX2lkGAIgASgDSABSEHNlcnZpY2Vfb3JkZXJfaWRCBwoFb3JkZXIilgUKE0NhbmNlbE9yZGVyUmVzcG9uc2USKgoQc2VydmljZV9vcmRlcl9pZBgBIAEoA1IQc2VydmljZV9vcmRlcl9pZBIeCgpjcmVhdGVkX2F0GAIgASgJUgpjcmVhdGVkX2F0EhoKCG9yZGVyX2lkGAMgASgJUghvcmRlcl9pZBI7CgxvcmRlcl9zdGF0dXMYBCABKA4yFy5nYXRld2F5LnYxLk9yZGVyU3RhdHVzUgxvcmRlcl9zdGF0dXMSIAoLb3JkZXJfdG9rZW4YBSABKAlSC29yZGVyX3Rva2VuEiIKDHBheW1lbnRfbGluaxgGIAEoCVIMcGF5bWVudF9saW5rEgwKBG1vZGUYByABKAkSIgoMb3JkZXJfYW1vdW50GAggASgBUgxvcmRlcl9hbW91bnQSJgoOb3JkZXJfY3VycmVuY3kYCSABKAlSDm9yZGVyX2N1cnJlbmN5Eh4KCm9yZGVyX25vdGUYCiABKAlSCm9yZGVyX25vdGUSOwoMc2VydmljZV90eXBlGAsgASgOMhcuZ2F0ZXdheS52MS5TZXJ2aWNlVHlwZVIMc2VydmljZV90eXBlEi8KEG9yZGVyX2V4cGlyZXNfYXQYDCABKAlIAFIQb3JkZXJfZXhwaXJlc19hdIgBARIdCgdwYWlkX2F0GA0gASgJSAFSB3BhaWRfYXSIAQESIwoKcGF5bWVudF9pZBgOIAEoCUgCUgpwYXltZW50X2lkiAEBEicKDGNhbmNlbGxlZF9hdBgPIAEoCUgDUgxjYW5jZWxsZWRfYXSIAQFCEwoRX29yZGVyX2V4cGlyZXNfYXRCCgoIX3BhaWRfYXRCDQoLX3BheW1lbnRfaWRCDwoNX2NhbmNlbGxlZF9hdCL4AQoRTGlzdE9yZGVyc1JlcXVlc3QSLAoGc3RhdHVzGAEgASgOMhcuZ2F0ZXdheS52MS5PcmRlclN0YXR1c0gAiAEBEicKDGNyZWF0ZWRfZnJvbRgCIAEoCUgBUgxjcmVhdGVkX2Zyb22IAQESIwoKY3JlYXRlZF90bxgDIAEoCUgCUgpjcmVhdGVkX3RviAEBEhIKBWxpbWl0GAQgASgFSAOIAQESEwoGY3Vyc29yGAUgASgJSASIAQFCCQoHX3N0YXR1c0IPCg1fY3JlYXRlZF9mcm9tQg0KC19jcmVhdGVkX3RvQggKBl9saW1pdEIJCgdfY3Vyc29yInQKEkxpc3RPcmRlcnNSZXNwb25zZRInCgZvcmRlcnMYASADKAsyFy5nYXRld2F5LnYxLk9yZGVyUmVjb3JkEiUKC25leHRfY3Vyc29yGAIgASgJSABSC25leHRfY3Vyc29yiAEBQg4KDF9uZXh0X2N1cnNvciKOBQoLT3JkZXJSZWNvcmQSKgoQc2VydmljZV9vcmRlcl9pZBgBIAEoA1IQc2VydmljZV9vcmRlcl9pZBIeCgpjcmVhdGVkX2F0GAIgASgJUgpjcmVhdGVkX2F0EhoKCG9yZGVyX2lkGAMgASgJUghvcmRlcl9pZBI7CgxvcmRlcl9zdGF0dXMYBCABKA4yFy5nYXRld2F5LnYxLk9yZGVyU3RhdHVzUgxvcmRlcl9zdGF0dXMSIAoLb3JkZXJfdG9rZW4YBSABKAlSC29yZGVyX3Rva2VuEiIKDHBheW1lbnRfbGluaxgGIAEoCVIMcGF5bWVudF9saW5rEgwKBG1vZGUYByABKAkSIgoMb3JkZXJfYW1vdW50GAggASgBUgxvcmRlcl9hbW91bnQSJgoOb3JkZXJfY3VycmVuY3kYCSABKAlSDm9yZGVyX2N1cnJlbmN5Eh4KCm9yZGVyX25vdGUYCiABKAlSCm9yZGVyX25vdGUSOwoMc2VydmljZV90eXBlGAsgASgOMhcuZ2F0ZXdheS52MS5TZXJ2aWNlVHlwZVIMc2VydmljZV90eXBlEi8KEG9yZGVyX2V4cGlyZXNfYXQYDCABKAlIAFIQb3JkZXJfZXhwaXJlc19hdIgBARIdCgdwYWlkX2F0GA0gASgJSAFSB3BhaWRfYXSIAQESIwoKcGF5bWVudF9pZBgOIAEoCUgCUgpwYXltZW50X2lkiAEBEicKDGNhbmNlbGxlZF9hdBgPIAEoCUgDUgxjYW5jZWxsZWRfYXSIAQFCEwoRX29yZGVyX2V4cGlyZXNfYXRCCgoIX3BhaWRfYXRCDQoLX3BheW1lbnRfaWRCDwoNX2NhbmNlbGxlZF9hdCpMCgtTZXJ2aWNlVHlwZRIcChhTRVJWSUNFX1RZUEVfVU5TUEVDSUZJRUQQABILCgdESUdJVEFMEAESEgoOUEhZU0lDQUxfR09PRFMQAipeCgtPcmRlclN0YXR1cxIcChhPUkRFUl9TVEFUVVNfVU5TUEVDSUZJRUQQABILCgdVTl9QQUlEEAESCAoEUEFJRBACEgsKB0VYUElSRUQQAxINCglDQU5DRUxMRUQQBDLCAgoMT3JkZXJTZXJ2aWNlEk4KC0NyZWF0ZU9yZGVyEh4uZ2F0ZXdheS52MS5DcmVhdGVPcmRlclJlcXVlc3QaHy5nYXRld2F5LnYxLkNyZWF0ZU9yZGVyUmVzcG9uc2USRQoIR2V0T3JkZXISGy5nYXRld2F5LnYxLkdldE9yZGVyUmVxdWVzdBocLmdhdGV3YXkudjEuR2V0T3JkZXJSZXNwb25zZRJOCgtDYW5jZWxPcmRlchIeLmdhdGV3YXkudjEuQ2FuY2VsT3JkZXJSZXF1ZXN0Gh8uZ2F0ZXdheS52MS5DYW5jZWxPcmRlclJlc3BvbnNlEksKCkxpc3RPcmRlcnMSHS5nYXRld2F5LnYxLkxpc3RPcmRlcnNSZXF1ZXN0Gh4uZ2F0ZXdheS52MS5MaXN0T3JkZXJzUmVzcG9uc2ViBnByb3RvMw");
 
 /**
  * Lengths are in Unicode code points. Text is stored exactly as it was sent. A field that is not set is `missing`, an empty
@@ -131,6 +131,14 @@ export type CreateOrderRequest = Message<"gateway.v1.CreateOrderRequest"> & {
    * @generated from field: optional string return_url = 16 [json_name = "return_url"];
    */
   returnUrl?: string | undefined;
+
+  /**
+   * The end of the order, ISO 8601 with an offset, 1 minute to 366 days ahead: from then on it can't be paid. Optional:
+   * without it the merchant's default lifetime applies.
+   *
+   * @generated from field: optional string order_expires_at = 17 [json_name = "order_expires_at"];
+   */
+  orderExpiresAt?: string | undefined;
 };
 
 /**
@@ -234,7 +242,7 @@ export const GetOrderRequestSchema: GenMessage<GetOrderRequest> = /*@__PURE__*/
   messageDesc(file_gateway_v1_order_service, 2);
 
 /**
- * The fields of CreateOrderResponse with the current status.
+ * The order record.
  *
  * @generated from message gateway.v1.GetOrderResponse
  */
@@ -261,7 +269,7 @@ export type GetOrderResponse = Message<"gateway.v1.GetOrderResponse"> & {
   orderId: string;
 
   /**
-   * Status of the order.
+   * Status of the order as of now.
    *
    * @generated from field: gateway.v1.OrderStatus order_status = 4 [json_name = "order_status"];
    */
@@ -280,6 +288,69 @@ export type GetOrderResponse = Message<"gateway.v1.GetOrderResponse"> & {
    * @generated from field: string payment_link = 6 [json_name = "payment_link"];
    */
   paymentLink: string;
+
+  /**
+   * `live`, or `test` for a merchant whose orders move no money.
+   *
+   * @generated from field: string mode = 7;
+   */
+  mode: string;
+
+  /**
+   * Amount, in units of the currency: at most 15 digits, two of them decimals, which a double represents exactly.
+   *
+   * @generated from field: double order_amount = 8 [json_name = "order_amount"];
+   */
+  orderAmount: number;
+
+  /**
+   * Upper-case ISO 4217 code.
+   *
+   * @generated from field: string order_currency = 9 [json_name = "order_currency"];
+   */
+  orderCurrency: string;
+
+  /**
+   * Free text about the order.
+   *
+   * @generated from field: string order_note = 10 [json_name = "order_note"];
+   */
+  orderNote: string;
+
+  /**
+   * What the order is for.
+   *
+   * @generated from field: gateway.v1.ServiceType service_type = 11 [json_name = "service_type"];
+   */
+  serviceType: ServiceType;
+
+  /**
+   * From then on the order can't be paid; formatted like created_at. Absent: it never expires.
+   *
+   * @generated from field: optional string order_expires_at = 12 [json_name = "order_expires_at"];
+   */
+  orderExpiresAt?: string | undefined;
+
+  /**
+   * When the customer paid. Absent unless PAID.
+   *
+   * @generated from field: optional string paid_at = 13 [json_name = "paid_at"];
+   */
+  paidAt?: string | undefined;
+
+  /**
+   * The checkout system's identifier of the payment. Absent unless PAID.
+   *
+   * @generated from field: optional string payment_id = 14 [json_name = "payment_id"];
+   */
+  paymentId?: string | undefined;
+
+  /**
+   * When the merchant cancelled. Absent unless CANCELLED.
+   *
+   * @generated from field: optional string cancelled_at = 15 [json_name = "cancelled_at"];
+   */
+  cancelledAt?: string | undefined;
 };
 
 /**
@@ -290,45 +361,61 @@ export const GetOrderResponseSchema: GenMessage<GetOrderResponse> = /*@__PURE__*
   messageDesc(file_gateway_v1_order_service, 3);
 
 /**
- * A payment link.
+ * The order to cancel, as in GetOrderRequest.
  *
- * @generated from message gateway.v1.ResolvePaymentLinkRequest
+ * @generated from message gateway.v1.CancelOrderRequest
  */
-export type ResolvePaymentLinkRequest = Message<"gateway.v1.ResolvePaymentLinkRequest"> & {
+export type CancelOrderRequest = Message<"gateway.v1.CancelOrderRequest"> & {
   /**
-   * The last part of the payment link: 32 letters and digits.
+   * A request with neither is invalid.
    *
-   * @generated from field: string order_token = 1 [json_name = "order_token"];
+   * @generated from oneof gateway.v1.CancelOrderRequest.order
    */
-  orderToken: string;
+  order: {
+    /**
+     * The merchant's own identifier of the order, exactly as it was sent on creation.
+     *
+     * @generated from field: string order_id = 1 [json_name = "order_id"];
+     */
+    value: string;
+    case: "orderId";
+  } | {
+    /**
+     * The identifier that the service assigned.
+     *
+     * @generated from field: int64 service_order_id = 2 [json_name = "service_order_id"];
+     */
+    value: bigint;
+    case: "serviceOrderId";
+  } | { case: undefined; value?: undefined };
 };
 
 /**
- * Describes the message gateway.v1.ResolvePaymentLinkRequest.
- * Use `create(ResolvePaymentLinkRequestSchema)` to create a new message.
+ * Describes the message gateway.v1.CancelOrderRequest.
+ * Use `create(CancelOrderRequestSchema)` to create a new message.
  */
-export const ResolvePaymentLinkRequestSchema: GenMessage<ResolvePaymentLinkRequest> = /*@__PURE__*/
+export const CancelOrderRequestSchema: GenMessage<CancelOrderRequest> = /*@__PURE__*/
   messageDesc(file_gateway_v1_order_service, 4);
 
 /**
- * What the customer has to pay, and to whom.
+ * The order record, as GetOrderResponse.
  *
- * @generated from message gateway.v1.ResolvePaymentLinkResponse
+ * @generated from message gateway.v1.CancelOrderResponse
  */
-export type ResolvePaymentLinkResponse = Message<"gateway.v1.ResolvePaymentLinkResponse"> & {
-  /**
-   * The name of the merchant who is paid. Free text: escape it before you show it in a page.
-   *
-   * @generated from field: string merchant_name = 1 [json_name = "merchant_name"];
-   */
-  merchantName: string;
-
+export type CancelOrderResponse = Message<"gateway.v1.CancelOrderResponse"> & {
   /**
    * Identifier of the order assigned by the service: positive, at most 2^53 - 1.
    *
-   * @generated from field: int64 service_order_id = 2 [json_name = "service_order_id"];
+   * @generated from field: int64 service_order_id = 1 [json_name = "service_order_id"];
    */
   serviceOrderId: bigint;
+
+  /**
+   * Creation time, ISO 8601 with milliseconds and UTC offset, such as 2026-11-20T21:01:42.172+00:00.
+   *
+   * @generated from field: string created_at = 2 [json_name = "created_at"];
+   */
+  createdAt: string;
 
   /**
    * The merchant's order_id.
@@ -338,62 +425,292 @@ export type ResolvePaymentLinkResponse = Message<"gateway.v1.ResolvePaymentLinkR
   orderId: string;
 
   /**
-   * Amount to pay, in units of the currency: at most 15 digits, two of them decimals, which a double represents exactly.
+   * Status of the order as of now.
    *
-   * @generated from field: double order_amount = 4 [json_name = "order_amount"];
+   * @generated from field: gateway.v1.OrderStatus order_status = 4 [json_name = "order_status"];
+   */
+  orderStatus: OrderStatus;
+
+  /**
+   * Token identifying the order in its payment link: 32 letters and digits.
+   *
+   * @generated from field: string order_token = 5 [json_name = "order_token"];
+   */
+  orderToken: string;
+
+  /**
+   * Address of the form {base_url}/payment/<order_token>.
+   *
+   * @generated from field: string payment_link = 6 [json_name = "payment_link"];
+   */
+  paymentLink: string;
+
+  /**
+   * `live`, or `test` for a merchant whose orders move no money.
+   *
+   * @generated from field: string mode = 7;
+   */
+  mode: string;
+
+  /**
+   * Amount, in units of the currency: at most 15 digits, two of them decimals, which a double represents exactly.
+   *
+   * @generated from field: double order_amount = 8 [json_name = "order_amount"];
    */
   orderAmount: number;
 
   /**
    * Upper-case ISO 4217 code.
    *
-   * @generated from field: string order_currency = 5 [json_name = "order_currency"];
+   * @generated from field: string order_currency = 9 [json_name = "order_currency"];
    */
   orderCurrency: string;
 
   /**
-   * Free text about the order, up to 1,000 characters with line breaks and tabs.
+   * Free text about the order.
    *
-   * @generated from field: string order_note = 6 [json_name = "order_note"];
+   * @generated from field: string order_note = 10 [json_name = "order_note"];
    */
   orderNote: string;
 
   /**
    * What the order is for.
    *
-   * @generated from field: gateway.v1.ServiceType service_type = 7 [json_name = "service_type"];
+   * @generated from field: gateway.v1.ServiceType service_type = 11 [json_name = "service_type"];
    */
   serviceType: ServiceType;
 
   /**
-   * Status of the order: only one that is UN_PAID can be paid.
+   * From then on the order can't be paid; formatted like created_at. Absent: it never expires.
    *
-   * @generated from field: gateway.v1.OrderStatus order_status = 8 [json_name = "order_status"];
+   * @generated from field: optional string order_expires_at = 12 [json_name = "order_expires_at"];
    */
-  orderStatus: OrderStatus;
+  orderExpiresAt?: string | undefined;
 
   /**
-   * Creation time, ISO 8601 with milliseconds and UTC offset.
+   * When the customer paid. Absent unless PAID.
    *
-   * @generated from field: string created_at = 9 [json_name = "created_at"];
+   * @generated from field: optional string paid_at = 13 [json_name = "paid_at"];
+   */
+  paidAt?: string | undefined;
+
+  /**
+   * The checkout system's identifier of the payment. Absent unless PAID.
+   *
+   * @generated from field: optional string payment_id = 14 [json_name = "payment_id"];
+   */
+  paymentId?: string | undefined;
+
+  /**
+   * When the merchant cancelled. Absent unless CANCELLED.
+   *
+   * @generated from field: optional string cancelled_at = 15 [json_name = "cancelled_at"];
+   */
+  cancelledAt?: string | undefined;
+};
+
+/**
+ * Describes the message gateway.v1.CancelOrderResponse.
+ * Use `create(CancelOrderResponseSchema)` to create a new message.
+ */
+export const CancelOrderResponseSchema: GenMessage<CancelOrderResponse> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_order_service, 5);
+
+/**
+ * Which orders to list. All filters are optional.
+ *
+ * @generated from message gateway.v1.ListOrdersRequest
+ */
+export type ListOrdersRequest = Message<"gateway.v1.ListOrdersRequest"> & {
+  /**
+   * Only orders that have this status now.
+   *
+   * @generated from field: optional gateway.v1.OrderStatus status = 1;
+   */
+  status?: OrderStatus | undefined;
+
+  /**
+   * Only orders created at this time or later: ISO 8601 with an offset.
+   *
+   * @generated from field: optional string created_from = 2 [json_name = "created_from"];
+   */
+  createdFrom?: string | undefined;
+
+  /**
+   * Only orders created before this time: ISO 8601 with an offset.
+   *
+   * @generated from field: optional string created_to = 3 [json_name = "created_to"];
+   */
+  createdTo?: string | undefined;
+
+  /**
+   * At most so many orders: 1 to 100; 20 unless given.
+   *
+   * @generated from field: optional int32 limit = 4;
+   */
+  limit?: number | undefined;
+
+  /**
+   * The next_cursor of the page before, with the same filters.
+   *
+   * @generated from field: optional string cursor = 5;
+   */
+  cursor?: string | undefined;
+};
+
+/**
+ * Describes the message gateway.v1.ListOrdersRequest.
+ * Use `create(ListOrdersRequestSchema)` to create a new message.
+ */
+export const ListOrdersRequestSchema: GenMessage<ListOrdersRequest> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_order_service, 6);
+
+/**
+ * A page of orders.
+ *
+ * @generated from message gateway.v1.ListOrdersResponse
+ */
+export type ListOrdersResponse = Message<"gateway.v1.ListOrdersResponse"> & {
+  /**
+   * Newest first.
+   *
+   * @generated from field: repeated gateway.v1.OrderRecord orders = 1;
+   */
+  orders: OrderRecord[];
+
+  /**
+   * For the next page; absent on the last one.
+   *
+   * @generated from field: optional string next_cursor = 2 [json_name = "next_cursor"];
+   */
+  nextCursor?: string | undefined;
+};
+
+/**
+ * Describes the message gateway.v1.ListOrdersResponse.
+ * Use `create(ListOrdersResponseSchema)` to create a new message.
+ */
+export const ListOrdersResponseSchema: GenMessage<ListOrdersResponse> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_order_service, 7);
+
+/**
+ * The order record, as GetOrderResponse.
+ *
+ * @generated from message gateway.v1.OrderRecord
+ */
+export type OrderRecord = Message<"gateway.v1.OrderRecord"> & {
+  /**
+   * Identifier of the order assigned by the service: positive, at most 2^53 - 1.
+   *
+   * @generated from field: int64 service_order_id = 1 [json_name = "service_order_id"];
+   */
+  serviceOrderId: bigint;
+
+  /**
+   * Creation time, ISO 8601 with milliseconds and UTC offset, such as 2026-11-20T21:01:42.172+00:00.
+   *
+   * @generated from field: string created_at = 2 [json_name = "created_at"];
    */
   createdAt: string;
 
   /**
-   * The merchant's return_url as it was sent. Send the customer there with order_id, service_order_id and the current
-   * order_status in its query, and never with the token.
+   * The merchant's order_id.
    *
-   * @generated from field: string return_url = 10 [json_name = "return_url"];
+   * @generated from field: string order_id = 3 [json_name = "order_id"];
    */
-  returnUrl: string;
+  orderId: string;
+
+  /**
+   * Status of the order as of now.
+   *
+   * @generated from field: gateway.v1.OrderStatus order_status = 4 [json_name = "order_status"];
+   */
+  orderStatus: OrderStatus;
+
+  /**
+   * Token identifying the order in its payment link: 32 letters and digits.
+   *
+   * @generated from field: string order_token = 5 [json_name = "order_token"];
+   */
+  orderToken: string;
+
+  /**
+   * Address of the form {base_url}/payment/<order_token>.
+   *
+   * @generated from field: string payment_link = 6 [json_name = "payment_link"];
+   */
+  paymentLink: string;
+
+  /**
+   * `live`, or `test` for a merchant whose orders move no money.
+   *
+   * @generated from field: string mode = 7;
+   */
+  mode: string;
+
+  /**
+   * Amount, in units of the currency: at most 15 digits, two of them decimals, which a double represents exactly.
+   *
+   * @generated from field: double order_amount = 8 [json_name = "order_amount"];
+   */
+  orderAmount: number;
+
+  /**
+   * Upper-case ISO 4217 code.
+   *
+   * @generated from field: string order_currency = 9 [json_name = "order_currency"];
+   */
+  orderCurrency: string;
+
+  /**
+   * Free text about the order.
+   *
+   * @generated from field: string order_note = 10 [json_name = "order_note"];
+   */
+  orderNote: string;
+
+  /**
+   * What the order is for.
+   *
+   * @generated from field: gateway.v1.ServiceType service_type = 11 [json_name = "service_type"];
+   */
+  serviceType: ServiceType;
+
+  /**
+   * From then on the order can't be paid; formatted like created_at. Absent: it never expires.
+   *
+   * @generated from field: optional string order_expires_at = 12 [json_name = "order_expires_at"];
+   */
+  orderExpiresAt?: string | undefined;
+
+  /**
+   * When the customer paid. Absent unless PAID.
+   *
+   * @generated from field: optional string paid_at = 13 [json_name = "paid_at"];
+   */
+  paidAt?: string | undefined;
+
+  /**
+   * The checkout system's identifier of the payment. Absent unless PAID.
+   *
+   * @generated from field: optional string payment_id = 14 [json_name = "payment_id"];
+   */
+  paymentId?: string | undefined;
+
+  /**
+   * When the merchant cancelled. Absent unless CANCELLED.
+   *
+   * @generated from field: optional string cancelled_at = 15 [json_name = "cancelled_at"];
+   */
+  cancelledAt?: string | undefined;
 };
 
 /**
- * Describes the message gateway.v1.ResolvePaymentLinkResponse.
- * Use `create(ResolvePaymentLinkResponseSchema)` to create a new message.
+ * Describes the message gateway.v1.OrderRecord.
+ * Use `create(OrderRecordSchema)` to create a new message.
  */
-export const ResolvePaymentLinkResponseSchema: GenMessage<ResolvePaymentLinkResponse> = /*@__PURE__*/
-  messageDesc(file_gateway_v1_order_service, 5);
+export const OrderRecordSchema: GenMessage<OrderRecord> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_order_service, 8);
 
 /**
  * What the order is for.
@@ -455,6 +772,27 @@ export const OrderStatus = {
    * @generated from enum value: UN_PAID = 1;
    */
   UN_PAID: 1,
+
+  /**
+   * Paid. Final.
+   *
+   * @generated from enum value: PAID = 2;
+   */
+  PAID: 2,
+
+  /**
+   * Its order_expires_at was reached before it was paid. Becomes PAID only by a payment that was made before that time.
+   *
+   * @generated from enum value: EXPIRED = 3;
+   */
+  EXPIRED: 3,
+
+  /**
+   * Cancelled by the merchant. Final.
+   *
+   * @generated from enum value: CANCELLED = 4;
+   */
+  CANCELLED: 4,
 } as const;
 
 /**
@@ -471,9 +809,8 @@ export const OrderStatusSchema: GenEnum<OrderStatus> = /*@__PURE__*/
   enumDesc(file_gateway_v1_order_service, 1);
 
 /**
- * Creates payment orders and looks them up. Every call sends the merchant's credentials as the metadata `x-client-id` and
- * `x-client-secret`. `POST {base_url}/order` and `GET {base_url}/order/{order_id}` are the same operations in JSON and accept
- * the same orders.
+ * Creates, lists and cancels payment orders and looks them up: for merchants. Every call sends the merchant's credentials as the metadata `x-client-id` and
+ * `x-client-secret`. The JSON API has the same operations and accepts the same orders.
  *
  * An error has a `google.rpc.ErrorInfo`, whose reason is the machine code, and for invalid fields a `google.rpc.BadRequest`
  * with one violation per field.
@@ -494,8 +831,7 @@ export const OrderService: GenService<{
     output: typeof CreateOrderResponseSchema;
   },
   /**
-   * Returns an order of the merchant: the fields of CreateOrderResponse with the current status. NOT_FOUND if the merchant
-   * has no such order.
+   * Returns an order of the merchant with its current status. NOT_FOUND if the merchant has no such order.
    *
    * @generated from rpc gateway.v1.OrderService.GetOrder
    */
@@ -505,16 +841,25 @@ export const OrderService: GenService<{
     output: typeof GetOrderResponseSchema;
   },
   /**
-   * For checkout services: returns what to pay with a payment link, and to whom. A client may resolve the links of its own
-   * merchant; the clients in the operator's setting CHECKOUT_CLIENTS may resolve those of all merchants. NOT_FOUND for every
-   * other link, whether it exists or not. The response contains no data of the customer.
+   * Cancels an order that is not paid, and returns it. An order that is cancelled already is returned with the response
+   * metadata `idempotent-replayed: true`. ALREADY_EXISTS if it is paid, FAILED_PRECONDITION if it is expired.
    *
-   * @generated from rpc gateway.v1.OrderService.ResolvePaymentLink
+   * @generated from rpc gateway.v1.OrderService.CancelOrder
    */
-  resolvePaymentLink: {
+  cancelOrder: {
     methodKind: "unary";
-    input: typeof ResolvePaymentLinkRequestSchema;
-    output: typeof ResolvePaymentLinkResponseSchema;
+    input: typeof CancelOrderRequestSchema;
+    output: typeof CancelOrderResponseSchema;
+  },
+  /**
+   * Lists orders of the merchant, newest first. Orders that are added meanwhile change no page.
+   *
+   * @generated from rpc gateway.v1.OrderService.ListOrders
+   */
+  listOrders: {
+    methodKind: "unary";
+    input: typeof ListOrdersRequestSchema;
+    output: typeof ListOrdersResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_gateway_v1_order_service, 0);

@@ -1,0 +1,68 @@
+import type { Failure } from '@gateway/domain/failure';
+import type { FieldError } from '@gateway/domain/field-rules';
+import type { MerchantMode } from '@gateway/domain/merchant';
+import { formatTime } from '@gateway/domain/order';
+import { type EventType, orderAfter } from '@gateway/domain/order-states';
+import type { EventPosition, OrderEvent } from '@gateway/domain/order-store';
+import type { BaseUrl } from '@gateway/domain/payment-link';
+import { failed, type Result, success } from '@gateway/domain/result';
+import type { Call } from '../call.ts';
+import type { GatewayDeps } from '../gateway-deps.ts';
+import { storageFailure } from '../storage-outcome.ts';
+import { type OrderRecord, orderRecord } from './order-response.ts';
+import { cursorError, decodeCursor, encodeCursor, readLimit } from './page.ts';
+
+/** A page of a merchant's events. */
+export interface EventPage {
+  readonly events: readonly OrderEvent[];
+  /** Never absent: later events follow it. */
+  readonly nextCursor: string;
+}
+
+/** An event as a feed and a webhook carry it. */
+export interface EventResponse {
+  readonly id: string;
+  readonly type: EventType;
+  readonly timestamp: string;
+  /** The order as it was after the change. */
+  readonly data: OrderRecord;
+}
+
+/** Lists the merchant's events, oldest first. */
+export async function listEvents(
+  { store }: GatewayDeps,
+  call: Call,
+  input: Readonly<Partial<Record<'limit' | 'cursor', unknown>>>,
+): Promise<Result<EventPage, Failure>> {
+  const errors: FieldError<string>[] = [];
+  const limit = readLimit(input.limit, errors);
+  const after = input.cursor === undefined ? start : positionOf(input.cursor);
+  if (after === undefined) errors.push(cursorError);
+  if (after === undefined || errors.length > 0) return failed({ kind: 'invalid_request', errors });
+  const listed = await store.listEvents(call.client.merchant.id, { after, limit }, call.timeLeftMs());
+  if (listed.kind === 'unknown')
+    return success({ events: [], nextCursor: encodeCursor(after.transactionId, after.eventId) });
+  if (listed.kind !== 'found') return failed(storageFailure(listed.kind));
+  const last = listed.events.at(-1) ?? after;
+  return success({ events: listed.events, nextCursor: encodeCursor(last.transactionId, last.eventId) });
+}
+
+export function eventResponse(event: OrderEvent, mode: MerchantMode, baseUrl: BaseUrl): EventResponse {
+  return {
+    id: event.eventId,
+    type: event.type,
+    timestamp: formatTime(event.createdAtMs),
+    data: orderRecord(orderAfter(event.type, event.order), mode, baseUrl),
+  };
+}
+
+/** Before the first event. */
+const start: EventPosition = { transactionId: '0', eventId: '' };
+
+const transactionIdMax = 2n ** 64n - 1n;
+
+function positionOf(cursor: unknown): EventPosition | undefined {
+  const [, transactionId, eventId] = /^(\d{1,20})\.((?:evt_[0-9a-f]{32})?)$/.exec(decodeCursor(cursor)) ?? [];
+  if (transactionId === undefined || BigInt(transactionId) > transactionIdMax) return undefined;
+  return { transactionId, eventId: eventId ?? '' };
+}

@@ -1,0 +1,145 @@
+import { transitions } from '@gateway/domain/order-states';
+import type { ChangeOutcome, OrderStore } from '@gateway/domain/order-store';
+import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { createBatchQueue } from './batch-queue.ts';
+import { type Client, type DatabaseOptions, openClient } from './client.ts';
+import { statementFailure, withoutValues } from './errors.ts';
+import { events, isPastEnd, orders, statusAsOfNow, webhookDeliveries, webhookEndpoints } from './schema.ts';
+
+/** Connections for changes: each waits for a commit, which four share. */
+const connections = 4;
+
+/** Changes that may wait for a connection: a second's work. Any more are `overloaded` at once. */
+const waitingMax = 2_048;
+
+/** Orders that expire in one statement: a tenth of a second's work. */
+const expiredMax = 500;
+
+/** The part of an order store that changes orders. */
+export interface OrderChanges extends Pick<OrderStore, 'change'> {
+  /**
+   * Stores that orders have passed their end, with their events: at most {@link expiredMax}, and none that another process is
+   * changing. Returns whether there may be more. Rejects with an error without values.
+   */
+  expire(): Promise<{ readonly expired: number; readonly isDone: boolean }>;
+  /** Lets running calls finish, then closes the connections. */
+  close(): Promise<void>;
+}
+
+type Statements = ReturnType<typeof prepareStatements>;
+
+/** Changes the states of orders in PostgreSQL: the change, its event and its delivery are one statement. */
+export function openOrderChanges(options: DatabaseOptions): OrderChanges {
+  const open = () => openClient({ ...options, applicationName: 'order-gateway changes' }, prepareStatements);
+  const queue = createBatchQueue<Client<Statements>, Parameters<OrderStore['change']>[0], ChangeOutcome>({
+    clients: Array.from({ length: connections }, open),
+    batchMax: 1,
+    waitingMax,
+    async run(client, [change]) {
+      if (change === undefined) return [];
+      const { transition, order } = change;
+      const rows = await client.run(({ change }) =>
+        change.execute({
+          merchantId: order.merchantId,
+          orderId: order.fields.order_id,
+          from: transition.from,
+          to: transition.to,
+          paidAt: order.payment === null ? null : new Date(order.payment.paidAtMs).toISOString(),
+          paymentId: order.payment?.paymentId ?? null,
+          cancelledAt: order.cancelledAtMs === null ? null : new Date(order.cancelledAtMs).toISOString(),
+          event: transition.event,
+        }),
+      );
+      return [{ kind: rows.length === 1 ? 'changed' : 'raced' }];
+    },
+  });
+  const sweep = open();
+  return {
+    change: queue.add,
+    async expire() {
+      try {
+        const rows = await sweep.run(({ expire }) => expire.execute());
+        return { expired: rows.length, isDone: rows.length < expiredMax };
+      } catch (error) {
+        if (statementFailure(error) === undefined) throw withoutValues(error);
+        return { expired: 0, isDone: true };
+      }
+    },
+    async close() {
+      await Promise.all([queue.close(), sweep.close()]);
+    },
+  };
+}
+
+function prepareStatements(db: PostgresJsDatabase) {
+  const key = { merchantId: orders.merchantId, order_id: orders.order_id };
+  const changed = db.$with('changed').as(
+    db
+      .update(orders)
+      .set({
+        orderStatus: sql`${sql.placeholder('to')}`,
+        paidAt: sql`${sql.placeholder('paidAt')}`,
+        paymentId: sql`${sql.placeholder('paymentId')}`,
+        cancelledAt: sql`${sql.placeholder('cancelledAt')}`,
+      })
+      .where(
+        and(
+          eq(orders.merchantId, sql.placeholder('merchantId')),
+          eq(orders.order_id, sql.placeholder('orderId')),
+          sql`${statusAsOfNow} = ${sql.placeholder('from')}`,
+        ),
+      )
+      .returning(key),
+  );
+  const due = db.$with('due').as(
+    db.select(key).from(orders).where(isPastEnd).orderBy(orders.expiresAt).limit(expiredMax).for('update', {
+      skipLocked: true,
+    }),
+  );
+  const expired = db.$with('changed').as(
+    db
+      .with(due)
+      .update(orders)
+      .set({ orderStatus: transitions.expire.to })
+      .from(due)
+      .where(and(eq(orders.merchantId, due.merchantId), eq(orders.order_id, due.order_id)))
+      .returning(key),
+  );
+  const event = sql`${sql.placeholder('event')}::text`;
+  return {
+    change: db
+      .with(changed, ...eventsOfChanged(db, event))
+      .select({ order_id: changed.order_id })
+      .from(changed)
+      .prepare('change_order'),
+    expire: db
+      .with(expired, ...eventsOfChanged(db, sql`${transitions.expire.event}::text`))
+      .select({ order_id: expired.order_id })
+      .from(expired)
+      .prepare('expire_orders'),
+  };
+}
+
+/** The rest of a statement that changes orders: an event for each row of `changed`, and its delivery to the merchant's endpoint. */
+function eventsOfChanged(db: PostgresJsDatabase, type: SQL) {
+  const logged = db
+    .$with('logged')
+    .as(
+      db
+        .insert(events)
+        .select(
+          sql`select merchant_id, pg_current_xact_id(), 'evt_' || replace(gen_random_uuid()::text, '-', ''), ${type}, now(), order_id from changed`,
+        )
+        .returning({ merchantId: events.merchantId, eventId: events.eventId }),
+    );
+  const queued = db.$with('queued').as(
+    db
+      .insert(webhookDeliveries)
+      .select(
+        sql`select merchant_id, event_id, 0, now(), null, null, null from logged join ${webhookEndpoints} using (merchant_id) where ${isNull(webhookEndpoints.disabledAt)}`,
+      )
+      .returning({ eventId: webhookDeliveries.eventId }),
+  );
+  return [logged, queued] as const;
+}

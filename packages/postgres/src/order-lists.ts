@@ -1,0 +1,140 @@
+import type { MerchantId } from '@gateway/domain/merchant';
+import { orderStatuses } from '@gateway/domain/order';
+import type { EventPosition, FindOutcome, OrderEvent, OrderFilter, OrderStore } from '@gateway/domain/order-store';
+import { and, asc, desc, eq, sql } from 'drizzle-orm';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { createBatchQueue } from './batch-queue.ts';
+import { arrayLiteral, type Client, type DatabaseOptions, openClient, plansEveryRun } from './client.ts';
+import { orderColumns, orderOf } from './order-rows.ts';
+import { events, isPastEnd, orders } from './schema.ts';
+
+/** Pages that may wait for the connection of their kind: half a second's work. Any more are `overloaded` at once. */
+const waitingMax = 256;
+
+/** The part of an order store that lists. */
+export interface OrderLists extends Pick<OrderStore, 'list' | 'listEvents'> {
+  /** Lets running calls finish, then closes the connections. */
+  close(): Promise<void>;
+}
+
+type Page<Items> = FindOutcome<Items>;
+
+/** Lists orders and events in PostgreSQL, on a connection each, so that they delay neither look-ups nor new orders. */
+export function openOrderLists(options: DatabaseOptions): OrderLists {
+  const orderPages = openPages(
+    options,
+    prepareOrders,
+    async (client, page: OrderFilter & { merchantId: MerchantId }) => {
+      const { status, createdFromMs, createdToMs, after } = page;
+      const rows = await client.run((list) =>
+        list.execute({
+          merchantId: page.merchantId,
+          status: status ?? null,
+          statuses: arrayLiteral(status === undefined ? orderStatuses : [status], (one) => one),
+          createdFrom: createdFromMs === undefined ? '-infinity' : new Date(createdFromMs).toISOString(),
+          createdTo: createdToMs === undefined ? 'infinity' : new Date(createdToMs).toISOString(),
+          afterCreated: after === undefined ? 'infinity' : new Date(after.createdAtMs).toISOString(),
+          afterId: after?.serviceOrderId ?? 0,
+          limit: page.limit,
+        }),
+      );
+      return { orders: rows.map(orderOf) };
+    },
+  );
+  const eventPages = openPages(
+    options,
+    prepareEvents,
+    async (client, page: { merchantId: MerchantId; after?: EventPosition | undefined; limit: number }) => {
+      const { after = { transactionId: '0', eventId: '' } } = page;
+      const rows = await client.run((list) =>
+        list.execute({ merchantId: page.merchantId, ...after, limit: page.limit }),
+      );
+      const listed = rows.map(
+        ({ event, order }): OrderEvent => ({ ...event, createdAtMs: event.createdAt.getTime(), order: orderOf(order) }),
+      );
+      return { events: listed };
+    },
+  );
+  return {
+    list: (merchantId, filter, timeoutMs) => orderPages.add({ merchantId, ...filter }, timeoutMs),
+    listEvents: (merchantId, page, timeoutMs) => eventPages.add({ merchantId, ...page }, timeoutMs),
+    async close() {
+      await Promise.all([orderPages.close(), eventPages.close()]);
+    },
+  };
+}
+
+function openPages<Statement, Request, Items>(
+  options: DatabaseOptions,
+  prepare: (db: PostgresJsDatabase) => Statement,
+  read: (client: Client<Statement>, request: Request) => Promise<Items>,
+) {
+  return createBatchQueue<Client<Statement>, Request, Page<Items>>({
+    clients: [openClient({ ...options, applicationName: 'order-gateway lists', settings: plansEveryRun }, prepare)],
+    batchMax: 1,
+    waitingMax,
+    run: (client, requests) =>
+      Promise.all(requests.map(async (request) => ({ kind: 'found' as const, ...(await read(client, request)) }))),
+  });
+}
+
+/**
+ * One range of `orders_list` for each status, so that a page costs the same wherever it stands and however rare the status is.
+ * Orders past their end that are still stored as open come from `orders_open_end`: `offset 0` makes PostgreSQL read them first.
+ */
+function prepareOrders(db: PostgresJsDatabase) {
+  const status = sql`${sql.placeholder('status')}::text`;
+  const limit = sql.placeholder('limit');
+  const isOnPage = and(
+    eq(orders.merchantId, sql.placeholder('merchantId')),
+    sql`${orders.createdAt} >= ${sql.placeholder('createdFrom')}::timestamptz`,
+    sql`${orders.createdAt} < ${sql.placeholder('createdTo')}::timestamptz`,
+    sql`(${orders.createdAt}, ${orders.serviceOrderId}) < (${sql.placeholder('afterCreated')}::timestamptz, ${sql.placeholder('afterId')}::bigint)`,
+  );
+  const newestFirst = [desc(orders.createdAt), desc(orders.serviceOrderId)];
+  const order = sql.join(newestFirst, sql`, `);
+  const page = sql`(
+    select listed.* from unnest(${sql.placeholder('statuses')}::text[]) as wanted(status) cross join lateral (
+      select merchant_id, order_id from ${orders}
+      where ${isOnPage} and ${orders.orderStatus} = wanted.status and (${status} is null or (${isPastEnd}) is not true)
+      order by ${order} limit ${limit}
+    ) as listed
+    union all
+    select merchant_id, order_id from (select * from ${orders} where ${isPastEnd} offset 0) as ${orders}
+    where ${status} = 'EXPIRED' and ${isOnPage}
+  ) as page`;
+  return db
+    .select(orderColumns)
+    .from(orders)
+    .innerJoin(page, sql`page.merchant_id = ${orders.merchantId} and page.order_id = ${orders.order_id}`)
+    .orderBy(...newestFirst)
+    .limit(limit)
+    .prepare('list_orders');
+}
+
+/** Events of finished transactions only: an event of a running one could still appear before them. */
+function prepareEvents(db: PostgresJsDatabase) {
+  const position = sql`(${sql.placeholder('transactionId')}::xid8, ${sql.placeholder('eventId')}::text)`;
+  return db
+    .select({
+      event: {
+        eventId: events.eventId,
+        transactionId: sql<string>`${events.transactionId}::text`,
+        type: events.type,
+        createdAt: events.createdAt,
+      },
+      order: orderColumns,
+    })
+    .from(events)
+    .innerJoin(orders, and(eq(orders.merchantId, events.merchantId), eq(orders.order_id, events.order_id)))
+    .where(
+      and(
+        eq(events.merchantId, sql.placeholder('merchantId')),
+        sql`(${events.transactionId}, ${events.eventId}) > ${position}`,
+        sql`${events.transactionId} < pg_snapshot_xmin(pg_current_snapshot())`,
+      ),
+    )
+    .orderBy(asc(events.transactionId), asc(events.eventId))
+    .limit(sql.placeholder('limit'))
+    .prepare('list_events');
+}
