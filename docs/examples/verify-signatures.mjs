@@ -17,8 +17,8 @@ try {
       'webhook-timestamp': WEBHOOK_TIMESTAMP,
       'webhook-signature': WEBHOOK_SIGNATURE,
     };
-    const { type, data } = await verifyWebhook(await buffer(process.stdin), headers, SIGNING_SECRET);
-    process.stdout.write(`${data.order_id} ${type}\n`);
+    const { id, type } = await verifyWebhook(await buffer(process.stdin), headers, SIGNING_SECRET);
+    process.stdout.write(`${id} ${type}\n`);
   }
 } catch (error) {
   if (!(error instanceof SignatureError)) throw error;

@@ -55,7 +55,7 @@ if (getenv('RETURN_URL') !== false) {
         $secret,
     );
     $event = $verified ? json_decode($body, true, 512, JSON_THROW_ON_ERROR) : [];
-    $line = $verified ? "{$event['data']['order_id']} {$event['type']}" : '';
+    $line = $verified ? "{$event['id']} {$event['type']}" : '';
 }
 if (!$verified) {
     fwrite(STDERR, "not verified\n");

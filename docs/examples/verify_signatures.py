@@ -58,4 +58,4 @@ else:
     if not is_signed_webhook(headers, body, secret):
         raise SystemExit("not verified")
     event = json.loads(body)
-    print(event["data"]["order_id"], event["type"])
+    print(event["id"], event["type"])

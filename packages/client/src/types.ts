@@ -85,7 +85,16 @@ export interface OrderEvent {
   readonly id: string;
   readonly type: EventType;
   readonly timestamp: string;
+  /** The order as it was after the change. */
   readonly data: Order;
+}
+
+/** What the operator's command `merchant webhook test` sends: it belongs to no order. */
+export interface TestEvent {
+  readonly id: string;
+  readonly type: 'webhook.test';
+  readonly timestamp: string;
+  readonly data: Readonly<Record<string, never>>;
 }
 
 /** A part of the event feed, oldest first. */

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { SignatureError } from './errors.ts';
 import { verifyReturn } from './verify-return.ts';
 
@@ -8,7 +8,7 @@ const key = Buffer.alloc(32, 7);
 const secret = `whsec_${key.toString('base64')}`;
 const otherSecret = `whsec_${Buffer.alloc(32, 8).toString('base64')}`;
 
-/** The parameters that the gateway adds to a return URL: behaviour as documented in docs/payment-page.md. */
+/** The parameters that the gateway adds to a return URL. */
 function signedParameters(orderId = 'web-1001', ageSeconds = 0) {
   const signedAt = String(Math.floor(Date.now() / 1_000) - ageSeconds);
   const text = [orderId.replaceAll('\\', '\\\\').replaceAll('|', '\\|'), '42', 'PAID', signedAt].join('|');
@@ -20,6 +20,19 @@ function signedParameters(orderId = 'web-1001', ageSeconds = 0) {
     signature: `v1=${createHmac('sha256', key).update(text).digest('hex')}`,
   };
 }
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test('verifyReturn accepts the fixed vector', async () => {
+  // printf %s 'A\|1\\|42|UN_PAID|1795208000' | openssl dgst -sha256 -mac hmac -macopt hexkey:<32 times 07>
+  vi.setSystemTime(1_795_208_000_000);
+  const address =
+    'https://s.example/?a=1&order_id=A%7C1%5C&service_order_id=42&order_status=UN_PAID&signed_at=1795208000' +
+    '&signature=v1%3D3726534d2a01579d3eb52d07db35fe462dd3af32d0bb447a625fa8e4dc3573ad';
+  expect(await verifyReturn(address, secret)).toMatchObject({ order_id: 'A|1\\', order_status: 'UN_PAID' });
+});
 
 const query = String(new URLSearchParams(signedParameters()));
 

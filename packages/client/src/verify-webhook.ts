@@ -1,7 +1,7 @@
 import { SignatureError } from './errors.ts';
 import { base64Bytes, bytesOf, isSigned } from './hmac.ts';
 import { checkSignedAt } from './signed-at.ts';
-import type { OrderEvent } from './types.ts';
+import type { OrderEvent, TestEvent } from './types.ts';
 
 /** The headers of a request: of `fetch`, or an object as of Node.js. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -20,7 +20,7 @@ export async function verifyWebhook(
   headers: WebhookHeaders,
   secrets: string | readonly string[],
   { toleranceSeconds = 300 }: { readonly toleranceSeconds?: number } = {},
-): Promise<OrderEvent> {
+): Promise<OrderEvent | TestEvent> {
   if (typeof body !== 'string' && !(body instanceof Uint8Array)) {
     throw new TypeError('The body must be the raw body as text or bytes, not parsed JSON');
   }
