@@ -12,7 +12,7 @@ import type { Config } from './config.ts';
 import type { GatewayDeps } from './gateway-deps.ts';
 import { createHttpServer } from './http/server.ts';
 import type { Logger } from './logger.ts';
-import { startExpirySweep } from './orders/expiry-sweep.ts';
+import { startBackgroundJobs } from './orders/background-jobs.ts';
 import { StartError } from './process.ts';
 import { createRandomBytes } from './random-bytes.ts';
 import { checkoutService } from './rpc/checkout-service.ts';
@@ -65,9 +65,9 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
   const services = [orderService(deps), checkoutService(deps)];
   const http = createHttpServer(deps, services, pathPrefixOf(baseUrl));
   const grpc = createGrpcServer(deps, services);
-  const expirySweep = startExpirySweep(store.expire, logger);
+  const backgroundJobs = startBackgroundJobs(store, logger);
   const close = async () => {
-    await Promise.all([http.close(), grpc.close(), expirySweep.stop()]);
+    await Promise.all([http.close(), grpc.close(), backgroundJobs.stop()]);
     await Promise.all([store.close(), directory.close(), orderIds.close()]);
   };
   try {

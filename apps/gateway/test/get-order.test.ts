@@ -1,10 +1,9 @@
-import { Code, ConnectError, createClient } from '@connectrpc/connect';
-import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
+import { Code } from '@connectrpc/connect';
 import { OrderService, OrderStatus } from '@gateway/contract/gateway/v1/order_service_pb';
-import { ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { rpcClients, rpcErrorOf } from './rpc-clients.ts';
 import { answerOf, credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
 
 let gateway: RunningGateway;
@@ -133,30 +132,6 @@ describe('GET /order/{order_id}', () => {
   });
 });
 
-/** A client for each protocol and encoding. */
-function clients() {
-  const transports = {
-    grpc: createGrpcTransport({ baseUrl: gateway.grpcUrl }),
-    'grpc-web': createGrpcWebTransport({ baseUrl: gateway.url, httpVersion: '1.1' }),
-    'connect in JSON': createConnectTransport({ baseUrl: gateway.url, httpVersion: '1.1', useBinaryFormat: false }),
-    'connect in binary': createConnectTransport({ baseUrl: gateway.url, httpVersion: '1.1', useBinaryFormat: true }),
-  };
-  return Object.entries(transports).map(([name, transport]) => ({
-    name,
-    client: createClient(OrderService, transport),
-  }));
-}
-
-async function errorOf(call: Promise<unknown>) {
-  const error = ConnectError.from(
-    await call.then(
-      () => new Error('it was answered'),
-      (error: unknown) => error,
-    ),
-  );
-  return { code: error.code, reason: error.findDetails(ErrorInfoSchema)[0]?.reason };
-}
-
 const notFound = { code: Code.NotFound, reason: 'not_found' };
 
 describe('GetOrder', () => {
@@ -170,7 +145,7 @@ describe('GetOrder', () => {
       orderToken: created.order_token,
       paymentLink: created.payment_link,
     };
-    for (const { name, client } of clients()) {
+    for (const { name, client } of rpcClients(OrderService, gateway)) {
       const byOrderId = await client.getOrder({ order: { case: 'orderId', value: 'rpc-look-up' } }, { headers: own() });
       expect(byOrderId, name).toMatchObject(expected);
       const byServiceOrderId = await client.getOrder(
@@ -183,9 +158,9 @@ describe('GetOrder', () => {
 
   test("responds NOT_FOUND to a missing order and to another merchant's", async () => {
     const created = await createOrder('rpc-mine');
-    for (const { name, client } of clients()) {
+    for (const { name, client } of rpcClients(OrderService, gateway)) {
       const ask = (order: Parameters<typeof client.getOrder>[0]['order'], headers = own()) =>
-        errorOf(client.getOrder({ ...(order === undefined ? {} : { order }) }, { headers }));
+        rpcErrorOf(client.getOrder({ ...(order === undefined ? {} : { order }) }, { headers }));
       expect(await ask({ case: 'orderId', value: 'rpc-mine' }, other), name).toEqual(notFound);
       const mine = { case: 'serviceOrderId', value: BigInt(created.service_order_id) } as const;
       expect(await ask(mine, other), name).toEqual(notFound);
@@ -201,9 +176,9 @@ describe('GetOrder', () => {
     // Each protocol reads its own.
     const headers = { ...own(), 'connect-timeout-ms': '9999999999', 'grpc-timeout': '99999999H' };
     const callsBefore = gateway.calls.length;
-    const calls = clients().flatMap(({ client }) =>
+    const calls = rpcClients(OrderService, gateway).flatMap(({ client }) =>
       Array.from({ length: 20 }, () =>
-        errorOf(client.getOrder({ order: { case: 'orderId', value: 'not-there' } }, { headers })),
+        rpcErrorOf(client.getOrder({ order: { case: 'orderId', value: 'not-there' } }, { headers })),
       ),
     );
     for (const rejected of await Promise.all(calls)) expect(rejected).toEqual(notFound);
@@ -212,12 +187,13 @@ describe('GetOrder', () => {
   });
 
   test('rejects a request that names no order, and one without credentials', async () => {
-    for (const { name, client } of clients()) {
-      expect(await errorOf(client.getOrder({}, { headers: own() })), name).toEqual({
+    for (const { name, client } of rpcClients(OrderService, gateway)) {
+      expect(await rpcErrorOf(client.getOrder({}, { headers: own() })), name).toEqual({
         code: Code.InvalidArgument,
         reason: 'invalid_order',
+        violations: ['order_id missing'],
       });
-      const unnamed = await errorOf(client.getOrder({ order: { case: 'orderId', value: 'x' } }));
+      const unnamed = await rpcErrorOf(client.getOrder({ order: { case: 'orderId', value: 'x' } }));
       expect(unnamed, name).toEqual({ code: Code.Unauthenticated, reason: 'unauthenticated' });
     }
   });

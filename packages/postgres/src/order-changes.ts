@@ -1,9 +1,9 @@
 import { transitions } from '@gateway/domain/order-states';
 import type { ChangeOutcome, OrderStore } from '@gateway/domain/order-store';
-import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
+import { and, eq, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';
-import { type Client, type DatabaseOptions, openClient } from './client.ts';
+import { type Client, type DatabaseOptions, openClient, plansEveryRun } from './client.ts';
 import { statementFailure, withoutValues } from './errors.ts';
 import { events, isPastEnd, orders, statusAsOfNow, webhookDeliveries, webhookEndpoints } from './schema.ts';
 
@@ -13,16 +13,28 @@ const connections = 4;
 /** Changes that may wait for a connection: a second's work. Any more are `overloaded` at once. */
 const waitingMax = 2_048;
 
-/** Orders that expire in one statement: a tenth of a second's work. */
-const expiredMax = 500;
+/** Orders that expire, or events that are deleted, in one statement: a tenth of a second's work. */
+const sweptMax = 500;
+
+/** How long events are stored. */
+const eventLifetime = sql`interval '30 days'`;
+
+/** What a statement of a background job did. */
+export interface Swept {
+  readonly count: number;
+  /** Whether nothing is left to do. */
+  readonly isDone: boolean;
+}
 
 /** The part of an order store that changes orders. */
 export interface OrderChanges extends Pick<OrderStore, 'change'> {
   /**
-   * Stores that orders have passed their end, with their events: at most {@link expiredMax}, and none that another process is
-   * changing. Returns whether there may be more. Rejects with an error without values.
+   * Stores that orders have passed their end, with their events: at most {@link sweptMax}, and none that another process is
+   * changing. Rejects with an error without values; a database that can't be reached has nothing to do.
    */
-  expire(): Promise<{ readonly expired: number; readonly isDone: boolean }>;
+  expire(): Promise<Swept>;
+  /** Deletes events that are older than 30 days, and their deliveries: at most {@link sweptMax}. Rejects as `expire` does. */
+  deleteOldEvents(): Promise<Swept>;
   /** Lets running calls finish, then closes the connections. */
   close(): Promise<void>;
 }
@@ -31,7 +43,8 @@ type Statements = ReturnType<typeof prepareStatements>;
 
 /** Changes the states of orders in PostgreSQL: the change, its event and its delivery are one statement. */
 export function openOrderChanges(options: DatabaseOptions): OrderChanges {
-  const open = () => openClient({ ...options, applicationName: 'order-gateway changes' }, prepareStatements);
+  const open = () =>
+    openClient({ ...options, applicationName: 'order-gateway changes', settings: plansEveryRun }, prepareStatements);
   const queue = createBatchQueue<Client<Statements>, Parameters<OrderStore['change']>[0], ChangeOutcome>({
     clients: Array.from({ length: connections }, open),
     batchMax: 1,
@@ -54,20 +67,22 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
       return [{ kind: rows.length === 1 ? 'changed' : 'raced' }];
     },
   });
-  const sweep = open();
+  const background = open();
+  const sweep = async (statement: 'expire' | 'deleteOldEvents'): Promise<Swept> => {
+    try {
+      const rows = await background.run<unknown[]>((statements) => statements[statement].execute());
+      return { count: rows.length, isDone: rows.length < sweptMax };
+    } catch (error) {
+      if (statementFailure(error) === undefined) throw withoutValues(error);
+      return { count: 0, isDone: true };
+    }
+  };
   return {
     change: queue.add,
-    async expire() {
-      try {
-        const rows = await sweep.run(({ expire }) => expire.execute());
-        return { expired: rows.length, isDone: rows.length < expiredMax };
-      } catch (error) {
-        if (statementFailure(error) === undefined) throw withoutValues(error);
-        return { expired: 0, isDone: true };
-      }
-    },
+    expire: () => sweep('expire'),
+    deleteOldEvents: () => sweep('deleteOldEvents'),
     async close() {
-      await Promise.all([queue.close(), sweep.close()]);
+      await Promise.all([queue.close(), background.close()]);
     },
   };
 }
@@ -93,7 +108,7 @@ function prepareStatements(db: PostgresJsDatabase) {
       .returning(key),
   );
   const due = db.$with('due').as(
-    db.select(key).from(orders).where(isPastEnd).orderBy(orders.expiresAt).limit(expiredMax).for('update', {
+    db.select(key).from(orders).where(isPastEnd).orderBy(orders.expiresAt).limit(sweptMax).for('update', {
       skipLocked: true,
     }),
   );
@@ -106,6 +121,33 @@ function prepareStatements(db: PostgresJsDatabase) {
       .where(and(eq(orders.merchantId, due.merchantId), eq(orders.order_id, due.order_id)))
       .returning(key),
   );
+  const old = db.$with('old').as(
+    db
+      .select({ merchantId: events.merchantId, eventId: events.eventId, transactionId: events.transactionId })
+      .from(events)
+      .where(lt(events.createdAt, sql`now() - ${eventLifetime}`))
+      .limit(sweptMax),
+  );
+  const deletedEvents = db
+    .$with('deleted_events')
+    .as(
+      db
+        .delete(events)
+        .where(
+          sql`(${events.merchantId}, ${events.transactionId}, ${events.eventId}) in (select merchant_id, transaction_id, event_id from ${old})`,
+        )
+        .returning({ eventId: events.eventId }),
+    );
+  const deletedDeliveries = db
+    .$with('deleted_deliveries')
+    .as(
+      db
+        .delete(webhookDeliveries)
+        .where(
+          sql`(${webhookDeliveries.merchantId}, ${webhookDeliveries.eventId}) in (select merchant_id, event_id from ${old})`,
+        )
+        .returning({ eventId: webhookDeliveries.eventId }),
+    );
   const event = sql`${sql.placeholder('event')}::text`;
   return {
     change: db
@@ -118,6 +160,11 @@ function prepareStatements(db: PostgresJsDatabase) {
       .select({ order_id: expired.order_id })
       .from(expired)
       .prepare('expire_orders'),
+    deleteOldEvents: db
+      .with(old, deletedEvents, deletedDeliveries)
+      .select({ eventId: old.eventId })
+      .from(old)
+      .prepare('delete_events'),
   };
 }
 

@@ -25,16 +25,14 @@ export function openOrderLists(options: DatabaseOptions): OrderLists {
     options,
     prepareOrders,
     async (client, page: OrderFilter & { merchantId: MerchantId }) => {
-      const { status, createdFromMs, createdToMs, after } = page;
+      const { status, createdFromMs } = page;
       const rows = await client.run((list) =>
         list.execute({
           merchantId: page.merchantId,
           status: status ?? null,
           statuses: arrayLiteral(status === undefined ? orderStatuses : [status], (one) => one),
           createdFrom: createdFromMs === undefined ? '-infinity' : new Date(createdFromMs).toISOString(),
-          createdTo: createdToMs === undefined ? 'infinity' : new Date(createdToMs).toISOString(),
-          afterCreated: after === undefined ? 'infinity' : new Date(after.createdAtMs).toISOString(),
-          afterId: after?.serviceOrderId ?? 0,
+          ...upperBoundOf(page),
           limit: page.limit,
         }),
       );
@@ -64,6 +62,15 @@ export function openOrderLists(options: DatabaseOptions): OrderLists {
   };
 }
 
+/** The one position that all listed orders stand before: of two bounds PostgreSQL would scan the index from the wider one. */
+function upperBoundOf({ createdToMs, after }: OrderFilter): { readonly beforeTime: string; readonly beforeId: number } {
+  if (after !== undefined && after.createdAtMs < (createdToMs ?? Number.POSITIVE_INFINITY)) {
+    return { beforeTime: new Date(after.createdAtMs).toISOString(), beforeId: after.serviceOrderId };
+  }
+  // Ids are positive: no order of that millisecond stands before this.
+  return { beforeTime: createdToMs === undefined ? 'infinity' : new Date(createdToMs).toISOString(), beforeId: 0 };
+}
+
 function openPages<Statement, Request, Items>(
   options: DatabaseOptions,
   prepare: (db: PostgresJsDatabase) => Statement,
@@ -88,8 +95,7 @@ function prepareOrders(db: PostgresJsDatabase) {
   const isOnPage = and(
     eq(orders.merchantId, sql.placeholder('merchantId')),
     sql`${orders.createdAt} >= ${sql.placeholder('createdFrom')}::timestamptz`,
-    sql`${orders.createdAt} < ${sql.placeholder('createdTo')}::timestamptz`,
-    sql`(${orders.createdAt}, ${orders.serviceOrderId}) < (${sql.placeholder('afterCreated')}::timestamptz, ${sql.placeholder('afterId')}::bigint)`,
+    sql`(${orders.createdAt}, ${orders.serviceOrderId}) < (${sql.placeholder('beforeTime')}::timestamptz, ${sql.placeholder('beforeId')}::bigint)`,
   );
   const newestFirst = [desc(orders.createdAt), desc(orders.serviceOrderId)];
   const order = sql.join(newestFirst, sql`, `);

@@ -41,7 +41,7 @@ export interface OrderStoreOptions extends DatabaseOptions {
 }
 
 /** An order store with its connections. */
-export interface PostgresOrderStore extends OrderStore, Pick<OrderChanges, 'expire'> {
+export interface PostgresOrderStore extends OrderStore, Pick<OrderChanges, 'expire' | 'deleteOldEvents'> {
   /** Lets running calls finish, then closes the connections. */
   close(): Promise<void>;
 }

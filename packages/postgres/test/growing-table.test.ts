@@ -1,4 +1,5 @@
 import type { MerchantId } from '@gateway/domain/merchant';
+import { transitions } from '@gateway/domain/order-states';
 import { newOrder } from '@gateway/domain/testing/sample-orders';
 import { beforeAll, expect, test } from 'vitest';
 import { openOrderStore } from '../src/order-store.ts';
@@ -14,23 +15,32 @@ const database = useTestDatabase();
 // As in the first minute of a database, but for as long as the test takes.
 beforeAll(() => database.sql`alter table orders set (autovacuum_enabled = false)`);
 
-test('orders are found by index even if the table was empty at the first lookup', async () => {
+test('orders are found, listed and changed by index even if the table was empty at the first lookup', async () => {
   const store = openOrderStore({ url: database.url });
   const [merchant] =
     await database.sql`insert into merchants (name, client_id) values ('Shop', 'app') returning id::int`;
   const merchantId = merchant?.id as MerchantId;
   const order = newOrder(merchantId, { order_id: 'first' });
   await store.create(order, enoughMs);
+  // From a state in which the order is not: the statement finds the order and changes nothing.
+  const stale = { transition: transitions.payLate, order: { ...order, payment: { paymentId: 'p', paidAtMs: 1 } } };
   const findEveryWay = async () => [
     await store.create(newOrder(merchantId, { order_id: 'first' }), enoughMs),
     await store.findByOrderId(merchantId, 'first', enoughMs),
     await store.findByServiceOrderId(merchantId, order.serviceOrderId, enoughMs),
     await store.findByToken(order.orderToken, enoughMs),
+    await store.change(stale, enoughMs),
+    await store.list(merchantId, { limit: 20, createdToMs: 1 }, enoughMs),
+    await store.list(merchantId, { limit: 20, createdToMs: 1, status: 'EXPIRED' }, enoughMs),
+    await store.listEvents(merchantId, { limit: 20 }, enoughMs),
   ];
   for (let run = 0; run < runsUntilCached; run += 1) await findEveryWay();
   const orderIds = Array.from({ length: 2_000 }, (_, index) => `order-${index}`);
   await Promise.all(orderIds.map((order_id) => store.create(newOrder(merchantId, { order_id }), enoughMs)));
-  expect((await findEveryWay()).map(({ kind }) => kind)).toEqual(['exists', 'found', 'found', 'found']);
+  expect((await findEveryWay()).map(({ kind }) => kind)).toEqual([
+    ...['exists', 'found', 'found', 'found'],
+    ...['raced', 'found', 'found', 'found'],
+  ]);
   await store.close();
   await expect.poll(connectionsOfStores).toBe(0);
   expect(await rowsReadByScans()).toBeLessThan(orderIds.length);

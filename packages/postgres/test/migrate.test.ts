@@ -1,17 +1,23 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createTestDatabase } from '@gateway/dev-postgres/testing';
+import type { MerchantId } from '@gateway/domain/merchant';
+import { newOrder } from '@gateway/domain/testing/sample-orders';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { migrate } from 'drizzle-orm/postgres-js/migrator';
 import postgres from 'postgres';
 import { expect, onTestFinished, test } from 'vitest';
 import { DatabaseError } from '../src/errors.ts';
 import { migrateDatabase } from '../src/migrate.ts';
+import { rowOf } from '../src/order-rows.ts';
+import { openOrderStore } from '../src/order-store.ts';
 import { runQuery } from '../testing/run-query.ts';
 
 const packageFolder = join(import.meta.dirname, '..');
+
+const tables = ['client_secrets', 'events', 'merchants', 'orders', 'webhook_deliveries', 'webhook_endpoints'];
 
 /** The URL of an empty database, which exists until the end of the test. */
 async function createDatabase(): Promise<string> {
@@ -30,7 +36,7 @@ test('processes that start at the same time migrate an empty database once', asy
   await Promise.all([migrateDatabase(url), migrateDatabase(url), migrateDatabase(url)]);
   const sql = postgres(url, { max: 1 });
   onTestFinished(() => sql.end({ timeout: 1 }));
-  expect(await tablesOf(sql)).toEqual(['client_secrets', 'merchants', 'orders']);
+  expect(await tablesOf(sql)).toEqual(tables);
 });
 
 test('a migration whose connection is lost fails with a reason, changes nothing, and the next one succeeds', async () => {
@@ -52,7 +58,7 @@ test('a migration whose connection is lost fails with a reason, changes nothing,
   await expect(outcome).rejects.toThrow('undone');
   expect(await tablesOf(sql)).toEqual([]);
   await migrateDatabase(url);
-  expect(await tablesOf(sql)).toEqual(['client_secrets', 'merchants', 'orders']);
+  expect(await tablesOf(sql)).toEqual(tables);
 });
 
 test('a migration waits for that of another process, up to a limit', async () => {
@@ -67,7 +73,7 @@ test('a migration waits for that of another process, up to a limit', async () =>
   expect(await tablesOf(sql)).toEqual([]);
   await sql`select pg_advisory_unlock(${0x6f72646572})`;
   await migrateDatabase(url, 50);
-  expect(await tablesOf(sql)).toEqual(['client_secrets', 'merchants', 'orders']);
+  expect(await tablesOf(sql)).toEqual(tables);
 });
 
 test('a migration has no statement time limit, whatever the database sets', async () => {
@@ -93,6 +99,38 @@ test("a database that Drizzle's own migrator brought up to date is left as it is
   const another = await createDatabase();
   await migrateDatabase(another);
   expect(await runQuery(another, 'select * from drizzle.__drizzle_migrations')).toEqual([...done]);
+});
+
+test('orders that were stored before a migration are found after it', async () => {
+  const url = await createDatabase();
+  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  onTestFinished(() => sql.end({ timeout: 1 }));
+  const first = await mkdtemp(join(packageFolder, 'node_modules', 'first-migration-'));
+  onTestFinished(() => rm(first, { recursive: true }));
+  const all = join(packageFolder, 'migrations');
+  const journal = JSON.parse(await readFile(join(all, 'meta/_journal.json'), 'utf8'));
+  await mkdir(join(first, 'meta'));
+  await writeFile(
+    join(first, 'meta/_journal.json'),
+    JSON.stringify({ ...journal, entries: journal.entries.slice(0, 1) }),
+  );
+  await cp(join(all, '0000_first.sql'), join(first, '0000_first.sql'));
+  await migrate(drizzle({ client: sql }), { migrationsFolder: first });
+  const [merchant] = await sql`insert into merchants (name, client_id) values ('Shop', 'app_x') returning id`;
+  const order = newOrder(Number(merchant?.id) as MerchantId);
+  const { expiresAt: _, ...row } = rowOf(order);
+  const columns = { ...row, createdAt: row.createdAt.toISOString() };
+  const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  await sql`insert into orders ${sql(Object.fromEntries(Object.entries(columns).map(([name, value]) => [snakeCase(name), value])))}`;
+
+  await migrateDatabase(url);
+  const store = openOrderStore({ url });
+  onTestFinished(() => store.close());
+  expect(await store.findByToken(order.orderToken, 20_000)).toStrictEqual({
+    kind: 'found',
+    order,
+    merchant: { name: 'Shop', mode: 'live', signingSecret: null },
+  });
 });
 
 test('the committed migrations lead to the schema in the code', async () => {

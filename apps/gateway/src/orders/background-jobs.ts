@@ -1,0 +1,35 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from '../logger.ts';
+
+/** How often orders that passed their end are looked for. Their status shows it at once; this writes it, and the event. */
+const expireEveryMs = 1_000;
+
+/** How often events that are past their 30 days are looked for. */
+const deleteEventsEveryMs = 3_600_000;
+
+/** What the jobs run: each does a bounded part of the work, and returns whether all of it is done. */
+export interface BackgroundWork {
+  expire(): Promise<{ readonly isDone: boolean }>;
+  deleteOldEvents(): Promise<{ readonly isDone: boolean }>;
+}
+
+/** Runs what no call waits for, until it is stopped. Any number of processes may do so. */
+export function startBackgroundJobs(work: BackgroundWork, logger: Logger): { stop(): Promise<void> } {
+  const stopping = new AbortController();
+  const repeat = async (job: keyof BackgroundWork, everyMs: number) => {
+    while (!stopping.signal.aborted) {
+      const { isDone } = await work[job]().catch((error: unknown) => {
+        logger.error({ err: error, job }, 'background job failed');
+        return { isDone: true };
+      });
+      if (isDone) await sleep(everyMs, undefined, { signal: stopping.signal }).catch(() => {});
+    }
+  };
+  const jobs = Promise.all([repeat('expire', expireEveryMs), repeat('deleteOldEvents', deleteEventsEveryMs)]);
+  return {
+    async stop() {
+      stopping.abort();
+      await jobs;
+    },
+  };
+}

@@ -1,0 +1,36 @@
+import type { DescService } from '@bufbuild/protobuf';
+import { type Client, ConnectError, createClient } from '@connectrpc/connect';
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
+import { BadRequestSchema, ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
+import type { RunningGateway } from './running-gateway.ts';
+
+/** A client of a service for each protocol and encoding. */
+export function rpcClients<Service extends DescService>(
+  service: Service,
+  gateway: Pick<RunningGateway, 'url' | 'grpcUrl'>,
+): { readonly name: string; readonly client: Client<Service> }[] {
+  const transports = {
+    grpc: createGrpcTransport({ baseUrl: gateway.grpcUrl }),
+    'grpc-web': createGrpcWebTransport({ baseUrl: gateway.url, httpVersion: '1.1' }),
+    'connect in JSON': createConnectTransport({ baseUrl: gateway.url, httpVersion: '1.1', useBinaryFormat: false }),
+    'connect in binary': createConnectTransport({ baseUrl: gateway.url, httpVersion: '1.1', useBinaryFormat: true }),
+  };
+  return Object.entries(transports).map(([name, transport]) => ({ name, client: createClient(service, transport) }));
+}
+
+/** The status of a failed call, its machine code and the fields that are wrong. */
+export async function rpcErrorOf(call: Promise<unknown>) {
+  const error = ConnectError.from(
+    await call.then(
+      () => new Error('it was answered'),
+      (error: unknown) => error,
+    ),
+  );
+  const [badRequest] = error.findDetails(BadRequestSchema);
+  const violations = badRequest?.fieldViolations.map(({ field, reason }) => `${field} ${reason}`);
+  return {
+    code: error.code,
+    reason: error.findDetails(ErrorInfoSchema)[0]?.reason,
+    ...(violations === undefined ? {} : { violations }),
+  };
+}

@@ -1,0 +1,105 @@
+import { randomBytes } from 'node:crypto';
+import type { MerchantId } from '@gateway/domain/merchant';
+import type { Order } from '@gateway/domain/order';
+import { transitions } from '@gateway/domain/order-states';
+import { newOrder } from '@gateway/domain/testing/sample-orders';
+import { afterAll, expect, test } from 'vitest';
+import { openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
+import { useTestDatabase } from '../testing/test-database.ts';
+
+const enoughMs = 20_000;
+
+const database = useTestDatabase();
+const stores: PostgresOrderStore[] = [];
+afterAll(() => Promise.all(stores.map((store) => store.close())));
+
+function openStore(): PostgresOrderStore {
+  const store = openOrderStore({ url: database.url });
+  stores.push(store);
+  return store;
+}
+
+async function newMerchantId(): Promise<MerchantId> {
+  const clientId = `app_${randomBytes(12).toString('hex')}`;
+  const [row] = await database.sql`insert into merchants (name, client_id) values ('Shop', ${clientId}) returning id`;
+  return Number(row?.id) as MerchantId;
+}
+
+test('processes that sweep at the same time store each expiry once, and leave open orders alone', async () => {
+  const merchantId = await newMerchantId();
+  const racers = [openStore(), openStore(), openStore()];
+  const [store] = racers as [PostgresOrderStore];
+  const now = Date.now();
+  const orders = Array.from({ length: 1_400 }, (_, index): Order => {
+    const expiresAtMs = index < 1_200 ? now - 1_000 : index < 1_300 ? now + 3_600_000 : null;
+    return { ...newOrder(merchantId, { order_id: `swept-${index}` }), expiresAtMs };
+  });
+  await Promise.all(orders.map((order) => store.create(order, enoughMs)));
+
+  const sweep = async (racer: PostgresOrderStore): Promise<number> => {
+    const { count, isDone } = await racer.expire();
+    return isDone ? count : count + (await sweep(racer));
+  };
+  const swept = await Promise.all(racers.map(sweep));
+
+  // A sweep passes over rows that another one has locked, so one more finds what is left.
+  const left = await sweep(store);
+  expect(swept.reduce((sum, count) => sum + count, left)).toBe(1_200);
+  expect(await database.sql`select order_status, count(*)::int from orders group by 1 order by 1`).toEqual([
+    { order_status: 'EXPIRED', count: 1_200 },
+    { order_status: 'UN_PAID', count: 200 },
+  ]);
+  expect(
+    await database.sql`select type, count(*)::int, count(distinct order_id)::int as orders from events group by 1`,
+  ).toEqual([{ type: 'order.expired', count: 1_200, orders: 1_200 }]);
+  expect(await sweep(store)).toBe(0);
+});
+
+test('a change queues the delivery of its event where the merchant has an endpoint that is not disabled', async () => {
+  const store = openStore();
+  const [active, disabled, without] = [await newMerchantId(), await newMerchantId(), await newMerchantId()];
+  await database.sql`insert into webhook_endpoints (merchant_id, url, signing_secret, disabled_at) values
+    (${active}, 'https://shop.example.com', ${new Uint8Array(32)}, null),
+    (${disabled}, 'https://shop.example.com', ${new Uint8Array(32)}, now())`;
+  for (const merchantId of [active, disabled, without]) {
+    const order = newOrder(merchantId);
+    await store.create(order, enoughMs);
+    const cancelled: Order = { ...order, orderStatus: 'CANCELLED', cancelledAtMs: 1 };
+    const change = { transition: transitions.cancel, order: cancelled };
+    expect(await store.change(change, enoughMs)).toStrictEqual({ kind: 'changed' });
+  }
+  const rows = await database.sql`
+    select d.merchant_id::int, attempts, next_attempt_at <= now() as is_due, delivered_at
+    from webhook_deliveries d join events using (merchant_id, event_id)`;
+  expect(rows).toEqual([{ merchant_id: active, attempts: 0, is_due: true, delivered_at: null }]);
+});
+
+test('events are deleted after 30 days, with their deliveries', async () => {
+  const store = openStore();
+  const merchantId = await newMerchantId();
+  await store.create(newOrder(merchantId, { order_id: 'of an event' }), enoughMs);
+  await database.sql`
+    insert into events select ${merchantId}, pg_current_xact_id(), 'evt_' || n, 'order.paid',
+      now() - case when n <= 700 then interval '30 days 1 minute' else interval '29 days' end, 'of an event'
+    from generate_series(1, 710) n`;
+  await database.sql`
+    insert into webhook_deliveries select merchant_id, event_id, 1, null, now(), now(), '200' from events
+    where merchant_id = ${merchantId}`;
+
+  expect(await store.deleteOldEvents()).toStrictEqual({ count: 500, isDone: false });
+  expect(await store.deleteOldEvents()).toStrictEqual({ count: 200, isDone: true });
+  const left = await database.sql`select
+    (select count(*)::int from events where merchant_id = ${merchantId}) as events,
+    (select count(*)::int from webhook_deliveries where merchant_id = ${merchantId}) as deliveries`;
+  expect(left).toEqual([{ events: 10, deliveries: 10 }]);
+});
+
+test.each(['FOO', 'PAID', 'CANCELLED'])(
+  'the database rejects the status %s without what belongs to it',
+  async (status) => {
+    const order = newOrder(await newMerchantId());
+    await openStore().create(order, enoughMs);
+    const setting = database.sql`update orders set order_status = ${status} where merchant_id = ${order.merchantId}`;
+    await expect(setting).rejects.toMatchObject({ code: '23514' });
+  },
+);
