@@ -5,7 +5,15 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import { type ClientOptions, createClient, GatewayError, type NewOrder, orderChecksum } from '@gateway/client';
+import {
+  type ClientOptions,
+  type CreatedOrder,
+  createClient,
+  GatewayError,
+  type NewOrder,
+  type OrderFilter,
+  orderChecksum,
+} from '@gateway/client';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -163,21 +171,27 @@ describe('@gateway/client with a gateway:', () => {
 
   test('listOrders iterates over every order of a filter once, newest first', async () => {
     const client = clientOf();
-    const ids = Array.from({ length: 7 }, (_, index) => `list-${index}`);
-    const { created_at: from } = await client.createOrder(orderOf('list-first'));
-    for (const id of ids) await client.createOrder(orderOf(id));
+    const created: CreatedOrder[] = [];
+    for (const index of [0, 1, 2, 3, 4, 5, 6]) created.unshift(await client.createOrder(orderOf(`list-${index}`)));
     await client.cancelOrder('list-3');
-    const list = async (filter: Parameters<typeof client.listOrders>[0]) => {
+    const list = async (filter: OrderFilter) => {
       const found: string[] = [];
       for await (const { order_id } of client.listOrders(filter)) found.push(order_id);
-      return found.filter((id) => ids.includes(id));
+      return found.filter((id) => id.startsWith('list-'));
     };
-    const newestFirst = ids.toReversed();
-    expect(await list({ limit: 3 })).toEqual(newestFirst);
-    expect(await list({ createdFrom: from })).toEqual(newestFirst);
-    const open = newestFirst.filter((id) => id !== 'list-3');
-    expect(await list({ createdFrom: new Date(from), status: 'UN_PAID', limit: 100 })).toEqual(open);
-    expect(await list({ createdTo: from })).toEqual([]);
+    const idsOf = (orders: readonly CreatedOrder[]) => orders.map(({ order_id }) => order_id);
+    expect(await list({ limit: 3 })).toEqual(idsOf(created));
+    expect(await list({ status: 'UN_PAID', limit: 100 })).toEqual(
+      idsOf(created.filter(({ order_id }) => order_id !== 'list-3')),
+    );
+    // Orders may be created in the same millisecond.
+    const middle = created[3]?.created_at ?? '';
+    expect(await list({ createdFrom: middle })).toEqual(
+      idsOf(created.filter(({ created_at }) => created_at >= middle)),
+    );
+    expect(await list({ createdTo: new Date(middle) })).toEqual(
+      idsOf(created.filter(({ created_at }) => created_at < middle)),
+    );
   });
 
   test('listEvents returns every event once to a poller that stores its cursor', async () => {
