@@ -10,7 +10,8 @@ test('without any variable it serves this machine alone, from the embedded datab
     baseUrl: undefined,
     databaseUrl: undefined,
     checkoutTemplate: undefined,
-    checkoutClients: new Set(),
+    secretsKey: undefined,
+    webhookAllowPrivate: false,
   });
   expect(config.dataDir).toMatch(/\/\.data$/);
 });
@@ -24,8 +25,9 @@ test('reads every variable', () => {
     DATABASE_URL: 'postgres://user:pass@db.example.com/orders',
     DATA_DIR: '/var/lib/gateway',
     CHECKOUT_URL: 'https://checkout.example.com/pay/{order_token}?from=link',
-    CHECKOUT_CLIENTS: `app_${'a'.repeat(24)}, app_${'B'.repeat(24)}`,
     RATE_LIMIT: '200',
+    SECRETS_KEY: `${'A'.repeat(42)}E=`,
+    WEBHOOK_ALLOW_PRIVATE: '1',
   };
   expect(readConfig(env)).toEqual({
     host: '0.0.0.0',
@@ -35,8 +37,9 @@ test('reads every variable', () => {
     databaseUrl: 'postgres://user:pass@db.example.com/orders',
     dataDir: '/var/lib/gateway',
     checkoutTemplate: 'https://checkout.example.com/pay/{order_token}?from=link',
-    checkoutClients: new Set([`app_${'a'.repeat(24)}`, `app_${'B'.repeat(24)}`]),
     rateLimit: 200,
+    secretsKey: Buffer.from([...new Uint8Array(31), 1]),
+    webhookAllowPrivate: true,
   });
 });
 
@@ -53,15 +56,17 @@ test.each([
   [{ DATABASE_URL: 'mysql://db/x' }, 'DATABASE_URL'],
   [{ CHECKOUT_URL: 'https://checkout.example.com/' }, 'CHECKOUT_URL'],
   [{ CHECKOUT_URL: 'https://{order_token}.example.com/' }, 'CHECKOUT_URL'],
-  [{ CHECKOUT_CLIENTS: 'app_short' }, 'CHECKOUT_CLIENTS'],
-  [{ CHECKOUT_CLIENTS: `app_${'a'.repeat(24)},` }, 'CHECKOUT_CLIENTS'],
   [{ RATE_LIMIT: '0' }, 'RATE_LIMIT'],
+  [{ SECRETS_KEY: Buffer.alloc(31).toString('base64') }, 'SECRETS_KEY must be 32 bytes in base64'],
+  [{ SECRETS_KEY: Buffer.alloc(33).toString('base64') }, 'SECRETS_KEY'],
+  [{ SECRETS_KEY: Buffer.alloc(32).toString('hex') }, 'SECRETS_KEY'],
+  [{ WEBHOOK_ALLOW_PRIVATE: 'yes' }, 'WEBHOOK_ALLOW_PRIVATE must be 0 or 1'],
 ])('rejects %j', (env, message) => {
   expect(() => readConfig(env)).toThrow(message);
 });
 
 test('reports all problems at once, and no value', () => {
-  const env = { HTTP_PORT: 'secret1', GRPC_PORT: 'secret2', DATABASE_URL: 'secret3' };
-  expect(() => readConfig(env)).toThrow(/^HTTP_PORT .+\nGRPC_PORT .+\nDATABASE_URL .+$/);
+  const env = { HTTP_PORT: 'secret1', GRPC_PORT: 'secret2', DATABASE_URL: 'secret3', SECRETS_KEY: 'secret4' };
+  expect(() => readConfig(env)).toThrow(/^HTTP_PORT .+\nGRPC_PORT .+\nDATABASE_URL .+\nSECRETS_KEY .+$/);
   expect(() => readConfig(env)).not.toThrow(/secret/);
 });
