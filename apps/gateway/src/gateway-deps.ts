@@ -5,6 +5,7 @@ import type { BaseUrl } from '@gateway/domain/payment-link';
 import type { Authenticate } from './auth/authenticate.ts';
 import type { RateLimit } from './auth/rate-limit.ts';
 import type { Logger } from './logger.ts';
+import type { SigningSecrets } from './webhooks/signing-secrets.ts';
 
 /** What every API of the gateway needs. */
 export interface GatewayDeps {
@@ -18,6 +19,8 @@ export interface GatewayDeps {
   readonly baseUrl: () => BaseUrl;
   /** Where the payment page's Pay button leads; absent: the page has none. */
   readonly checkoutTemplate: CheckoutTemplate | undefined;
+  /** Decrypts the secrets that sign returns; absent without SECRETS_KEY. */
+  readonly signingSecrets: SigningSecrets | undefined;
   /** Whether the database answers. */
   readonly isReady: () => Promise<boolean>;
   readonly logger: Logger;

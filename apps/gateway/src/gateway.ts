@@ -62,6 +62,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     baseUrl: () => baseUrl,
     isReady: store.isReachable,
     checkoutTemplate: config.checkoutTemplate,
+    signingSecrets: config.secretsKey && createSigningSecrets(config.secretsKey),
     logger,
   };
   const services = [orderService(deps), checkoutService(deps)];
@@ -76,7 +77,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     const httpPort = await bound('HTTP_PORT', { address, port: config.httpPort }, http.listen);
     baseUrl = config.baseUrl ?? ownBaseUrl(host, httpPort);
     const grpcPort = await bound('GRPC_PORT', { address, port: config.grpcPort }, grpc.listen);
-    webhooks = startWebhooks(config, database, () => baseUrl, logger);
+    webhooks = startWebhooks(config, database, deps);
     return { baseUrl, host, httpPort, grpcPort, close };
   } catch (error) {
     await close();
@@ -86,17 +87,16 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
 
 /** Starts the delivery of webhooks, if the key is there that signs them. */
 function startWebhooks(
-  { secretsKey, webhookAllowPrivate }: GatewayConfig,
+  { webhookAllowPrivate }: GatewayConfig,
   database: DatabaseOptions,
-  baseUrl: () => BaseUrl,
-  logger: Logger,
+  { signingSecrets: secrets, baseUrl, logger, now }: GatewayDeps,
 ): WebhookDelivery | undefined {
-  if (secretsKey === undefined) return void logger.warn('SECRETS_KEY is not set: no webhooks are sent');
+  if (secrets === undefined)
+    return void logger.warn('SECRETS_KEY is not set: no webhooks are sent, and returns are not signed');
   return startWebhookDelivery({
     deliveries: openWebhookDeliveries(database),
     sender: createSender({ allowPrivate: webhookAllowPrivate }),
-    secrets: createSigningSecrets(secretsKey),
-    ...{ baseUrl, logger, now: Date.now },
+    ...{ secrets, baseUrl, logger, now },
   });
 }
 

@@ -43,9 +43,12 @@ await run(async () => {
 async function open(config: Config, logger: Logger) {
   const database = await openDatabase(config, logger);
   try {
-    // Before the ports open: after "ready" nothing but a signal ends the process.
-    const demoMerchant = database.embedded ? await findOrCreateDemoMerchant(database.url, config.dataDir) : undefined;
     const secretsKey = await findSecretsKey(config);
+    // Before the ports open: after "ready" nothing but a signal ends the process.
+    const demoMerchant =
+      database.embedded && secretsKey !== undefined
+        ? await findOrCreateDemoMerchant({ url: database.url, dataDir: config.dataDir, secretsKey })
+        : undefined;
     const gateway = await openGateway({ ...config, secretsKey, databaseUrl: database.url }, logger);
     return { database, demoMerchant, gateway };
   } catch (error) {

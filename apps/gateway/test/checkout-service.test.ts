@@ -1,12 +1,21 @@
 import { Code, createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
+import { verifyReturn } from '@gateway/client';
 import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
 import { OrderService, OrderStatus, ServiceType } from '@gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { rpcClients, rpcErrorOf } from './rpc-clients.ts';
-import { answerOf, credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+import {
+  answerOf,
+  credentialHeaders,
+  giveSigningSecret,
+  postOrder,
+  type RunningGateway,
+  runGateway,
+} from './running-gateway.ts';
 
 let gateway: RunningGateway;
 beforeAll(async () => {
@@ -165,6 +174,20 @@ describe('RecordPayment', () => {
     expect(await rpcErrorOf(late)).toEqual({ code: Code.FailedPrecondition, reason: 'order_expired' });
     expect(await runQuery(gateway.databaseUrl, "select order_id from events where order_id = 'expiring'")).toEqual([]);
   });
+});
+
+test('the return is signed where the merchant has a signing secret, with the status of now', async () => {
+  const { clientId, clientSecret } = await createMerchant(gateway.databaseUrl, 'Signing Shop');
+  const secret = await giveSigningSecret(gateway.databaseUrl, clientId);
+  const shop = { url: gateway.url, credentials: { clientId, clientSecret } };
+  const { order_token, service_order_id } = await answerOf(await postOrder(shop, validOrderInput({ order_id: 'a|b' })));
+  for (const { name, client } of rpcClients(CheckoutService, gateway)) {
+    const link = await client.resolvePaymentLink({ orderToken: order_token }, { headers: checkout() });
+    const signed = { order_id: 'a|b', service_order_id, order_status: name === 'grpc' ? 'UN_PAID' : 'PAID' };
+    expect(await verifyReturn(link.returnUrl, secret), name).toMatchObject(signed);
+    const paid = await client.recordPayment(payment(order_token), { headers: checkout() });
+    expect(await verifyReturn(paid.returnUrl, secret), name).toMatchObject({ ...signed, order_status: 'PAID' });
+  }
 });
 
 test('each service takes only the credentials of its own kind of client', async () => {

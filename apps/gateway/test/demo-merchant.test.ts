@@ -1,9 +1,10 @@
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { verifyReturn } from '@gateway/client';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createDemoOrder, demoBanner, findOrCreateDemoMerchant } from '../src/cli/demo-merchant.ts';
-import { type RunningGateway, runGateway } from './running-gateway.ts';
+import { type RunningGateway, runGateway, testSecretsKey } from './running-gateway.ts';
 
 let gateway: RunningGateway;
 let dataDir: string;
@@ -16,44 +17,55 @@ beforeEach(async () => {
 });
 afterAll(() => gateway?.close());
 
+const findOrCreate = () => findOrCreateDemoMerchant({ url: gateway.databaseUrl, dataDir, secretsKey: testSecretsKey });
+
 test('first starts at once agree on one demo merchant, which later starts find', async () => {
-  const [first, second] = await Promise.all([
-    findOrCreateDemoMerchant(gateway.databaseUrl, dataDir),
-    findOrCreateDemoMerchant(gateway.databaseUrl, dataDir),
-  ]);
+  const [first, second] = await Promise.all([findOrCreate(), findOrCreate()]);
   expect(second).toEqual(first);
-  expect(await findOrCreateDemoMerchant(gateway.databaseUrl, dataDir)).toEqual(first);
+  expect(await findOrCreate()).toEqual(first);
   expect(await readdir(dataDir)).toEqual(['demo-merchant.json']);
 });
 
 test.each([
   ['no JSON', 'x'],
-  ['the merchant of another database', '{"clientId":"app_000000000000000000000000","clientSecret":"sk_x"}'],
+  [
+    'the merchant of a version without signing secrets',
+    '{"clientId":"app_000000000000000000000000","clientSecret":"sk_x"}',
+  ],
+  [
+    'the merchant of another database',
+    '{"clientId":"app_test_000000000000000000000000","clientSecret":"sk_x","signingSecret":"whsec_x"}',
+  ],
 ])('a file with %s is replaced', async (_, content) => {
   await writeFile(join(dataDir, 'demo-merchant.json'), content);
-  const created = await findOrCreateDemoMerchant(gateway.databaseUrl, dataDir);
-  expect(await findOrCreateDemoMerchant(gateway.databaseUrl, dataDir)).toEqual(created);
+  const created = await findOrCreate();
+  expect(await findOrCreate()).toEqual(created);
   expect(await createDemoOrder(gateway.url, created, gateway.baseUrl)).toContain('/payment/');
 });
 
 test('a folder instead of the file is reported in one sentence', async () => {
   await mkdir(join(dataDir, 'demo-merchant.json'));
-  await expect(findOrCreateDemoMerchant(gateway.databaseUrl, dataDir)).rejects.toThrow(
-    `The demo merchant in ${dataDir} could not be found or created: `,
-  );
+  await expect(findOrCreate()).rejects.toThrow(`The demo merchant in ${dataDir} could not be found or created: `);
 });
 
 test('the banner shows the docs, the credentials and the link of an order that a click on Pay pays', async () => {
-  const credentials = await findOrCreateDemoMerchant(gateway.databaseUrl, dataDir);
+  const credentials = await findOrCreate();
   const paymentLink = await createDemoOrder(gateway.url, credentials, gateway.baseUrl);
   expect(paymentLink).toContain(`${gateway.baseUrl}/payment/`);
   const body = new URLSearchParams({ outcome: 'pay' });
   const paid = await fetch(`${paymentLink}/simulate`, { method: 'POST', body, redirect: 'manual' });
   const back = paid.headers.get('location') ?? '';
   expect([paid.status, back]).toEqual([303, expect.stringContaining(`${gateway.baseUrl}/?`)]);
+  expect(await verifyReturn(back, credentials.signingSecret)).toMatchObject({ order_status: 'PAID' });
   expect((await fetch(back)).status).toBe(200);
   const banner = demoBanner(credentials, gateway.baseUrl, paymentLink);
-  for (const shown of [`${gateway.baseUrl}/docs`, paymentLink, credentials.clientSecret, 'press Pay', 'Ctrl-C']) {
+  for (const shown of [
+    `${gateway.baseUrl}/docs`,
+    paymentLink,
+    credentials.clientSecret,
+    credentials.signingSecret,
+    'press Pay',
+  ]) {
     expect(banner).toContain(shown);
   }
   const [, address = '', ...headers] = /curl (\S+\/events) -H '(.+): (.+)' -H '(.+): (.+)'/.exec(banner) ?? [];
@@ -63,7 +75,7 @@ test('the banner shows the docs, the credentials and the link of an order that a
 });
 
 test('every start shows the same link, until its order is paid', async () => {
-  const credentials = await findOrCreateDemoMerchant(gateway.databaseUrl, dataDir);
+  const credentials = await findOrCreate();
   const nextStart = () => createDemoOrder(gateway.url, credentials, gateway.baseUrl);
   const first = await nextStart();
   expect(await nextStart()).toBe(first);
@@ -77,7 +89,7 @@ test('every start shows the same link, until its order is paid', async () => {
 });
 
 test('without a demo order the start goes on and the banner has no link', async () => {
-  const credentials = await findOrCreateDemoMerchant(gateway.databaseUrl, dataDir);
+  const credentials = await findOrCreate();
   const wrong = { ...credentials, clientSecret: 'sk_x' };
   expect(await createDemoOrder('http://127.0.0.1:1', credentials, gateway.baseUrl)).toBeUndefined();
   expect(await createDemoOrder(gateway.url, wrong, gateway.baseUrl)).toBeUndefined();

@@ -63,7 +63,11 @@ test('the README shows the request that a first start prints', async () => {
   const readme = await readFile(new URL('../README.md', docs), 'utf8');
   const baseUrl = parseBaseUrl('http://localhost:8080');
   if (baseUrl === undefined) throw new Error('no base URL');
-  const banner = demoBanner({ clientId: '<APP_ID>', clientSecret: '<SECRET_KEY>' }, baseUrl, undefined);
+  const banner = demoBanner(
+    { clientId: '<APP_ID>', clientSecret: '<SECRET_KEY>', signingSecret: '' },
+    baseUrl,
+    undefined,
+  );
   const request = /^curl .+/ms.exec(banner)?.[0] ?? 'no request';
   expect(readme).toContain(request.trimEnd());
 });

@@ -34,6 +34,7 @@ export function fixedDeps(logger: Logger): GatewayDeps {
     rateLimit: undefined,
     baseUrl: () => 'http://localhost' as BaseUrl,
     checkoutTemplate: undefined,
+    signingSecrets: undefined,
     isReady: async () => true,
     logger,
   };

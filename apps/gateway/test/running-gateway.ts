@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { fromJson } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import type { TestServer } from '@gateway/dev-postgres/testing';
@@ -6,11 +7,14 @@ import type { Credentials } from '@gateway/domain/credentials';
 import type { MerchantMode } from '@gateway/domain/merchant';
 import { parseBaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { createSigningSecret, formatSigningSecret } from '@gateway/domain/webhook-signature';
 import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { migrateDatabase } from '@gateway/postgres/migrate';
 import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
+import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
 import { type Gateway, openGateway } from '../src/gateway.ts';
 import type { OrderResponse } from '../src/orders/order-response.ts';
+import { createSigningSecrets } from '../src/webhooks/signing-secrets.ts';
 import { createMemoryLogger, type MemoryLogger } from './memory-logger.ts';
 
 /** A gateway on free ports and a database of its own, with one merchant. */
@@ -66,6 +70,22 @@ export async function runGateway(
       if (options.server === undefined) await postgres.drop();
     },
   };
+}
+
+/** Gives a merchant a signing secret, with an endpoint that is disabled, and returns it as the merchant gets it. */
+export async function giveSigningSecret(databaseUrl: string, clientId: string): Promise<string> {
+  const endpoints = openWebhookEndpoints({ url: databaseUrl });
+  try {
+    const merchant = await endpoints.find(clientId);
+    if (merchant === undefined) throw new Error(`there is no merchant ${clientId}`);
+    const secret = createSigningSecret(randomBytes);
+    const signingSecret = createSigningSecrets(testSecretsKey).encrypt(merchant.merchantId, secret);
+    const endpoint = { url: 'https://shop.example.com', signingSecret, disabledAt: new Date() };
+    await endpoints.set(merchant.merchantId, endpoint);
+    return formatSigningSecret(secret);
+  } finally {
+    await endpoints.close();
+  }
 }
 
 /** The valid order as a protobuf message; `overrides` are under the interface's names, which are the message's in JSON. */

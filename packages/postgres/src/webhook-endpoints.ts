@@ -37,15 +37,21 @@ export function openWebhookEndpoints({ url }: { readonly url: string }) {
         return found && { merchantId: found.merchantId as MerchantId, endpoint: found.endpoint ?? undefined };
       }),
 
-    /** Sets the merchant's endpoint, enabled. The secret of an earlier one stays valid for {@link secretOverlapHours}. */
-    set: (merchantId: MerchantId, endpoint: { readonly url: string; readonly signingSecret: Uint8Array }) =>
+    /**
+     * Sets the merchant's endpoint, enabled unless `disabledAt` is given. The secret of an earlier one stays valid for
+     * {@link secretOverlapHours}.
+     */
+    set: (
+      merchantId: MerchantId,
+      endpoint: { readonly url: string; readonly signingSecret: Uint8Array; readonly disabledAt?: Date },
+    ) =>
       run(async (db) => {
         await db
           .insert(webhookEndpoints)
           .values({ merchantId, ...endpoint })
           .onConflictDoUpdate({
             target: webhookEndpoints.merchantId,
-            set: { ...endpoint, ...replacedSecret, disabledAt: null, failingSince: null },
+            set: { disabledAt: null, ...endpoint, ...replacedSecret, failingSince: null },
           });
       }),
 

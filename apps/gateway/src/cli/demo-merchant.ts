@@ -1,35 +1,52 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Credentials } from '@gateway/domain/credentials';
 import type { BaseUrl } from '@gateway/domain/payment-link';
+import { createSigningSecret, formatSigningSecret } from '@gateway/domain/webhook-signature';
 import { createMerchant, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
+import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
 import { messageOf, StartError } from '../process.ts';
+import { createSigningSecrets } from '../webhooks/signing-secrets.ts';
 
-/** The demo merchant's credentials for the next start, readable only by the owner. */
+/** The demo merchant for the next start, readable only by the owner. */
 const fileName = 'demo-merchant.json';
+
+/** The demo merchant's credentials, and the secret that signs its returns, as the merchant gets it. */
+export interface DemoMerchant extends Credentials {
+  readonly signingSecret: string;
+}
+
+interface DemoDatabase {
+  readonly url: string;
+  readonly dataDir: string;
+  /** Encrypts the signing secret. */
+  readonly secretsKey: Uint8Array;
+}
 
 /**
  * Returns the embedded database's one demo merchant: the first start creates it, later starts find it. Rejects with a
  * {@link StartError}.
  */
-export async function findOrCreateDemoMerchant(databaseUrl: string, dataDir: string): Promise<Credentials> {
-  const path = join(dataDir, fileName);
+export async function findOrCreateDemoMerchant(database: DemoDatabase): Promise<DemoMerchant> {
+  const path = join(database.dataDir, fileName);
   try {
-    return (await findDemoMerchant(databaseUrl, path)) ?? (await createDemoMerchant(databaseUrl, path));
+    return (await findDemoMerchant(database, path)) ?? (await createDemoMerchant(database, path));
   } catch (error) {
-    throw new StartError(`The demo merchant in ${dataDir} could not be found or created: ${messageOf(error)}`);
+    throw new StartError(`The demo merchant in ${database.dataDir} could not be found or created: ${messageOf(error)}`);
   }
 }
 
-/** The credentials in the file, or `undefined` if it has none or their merchant is not in this database. */
-async function findDemoMerchant(databaseUrl: string, path: string): Promise<Credentials | undefined> {
+/** The merchant in the file; `undefined` if it is not in this database, or of a version before signing secrets. */
+async function findDemoMerchant({ url }: DemoDatabase, path: string): Promise<DemoMerchant | undefined> {
   const text = await readFile(path, 'utf8').catch(() => '');
-  const { clientId, clientSecret } = parseObject(text);
-  if (typeof clientId !== 'string' || typeof clientSecret !== 'string') return undefined;
-  const accounts = openMerchantAccounts({ url: databaseUrl });
+  const { clientId, clientSecret, signingSecret } = parseObject(text);
+  if (typeof clientId !== 'string' || typeof clientSecret !== 'string' || typeof signingSecret !== 'string')
+    return undefined;
+  const accounts = openMerchantAccounts({ url });
   try {
-    return (await accounts.listSecrets(clientId)) === undefined ? undefined : { clientId, clientSecret };
+    const secrets = await accounts.listSecrets(clientId);
+    return secrets === undefined ? undefined : { clientId, clientSecret, signingSecret };
   } finally {
     await accounts.close();
   }
@@ -43,21 +60,38 @@ function parseObject(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-async function createDemoMerchant(databaseUrl: string, path: string): Promise<Credentials> {
-  const credentials = await createMerchant(databaseUrl, 'Demo Shop', 'test');
+async function createDemoMerchant(database: DemoDatabase, path: string): Promise<DemoMerchant> {
+  const credentials = await createMerchant(database.url, 'Demo Shop', 'test');
+  const demoMerchant = { ...credentials, signingSecret: await createDemoSecret(database, credentials) };
   const draft = `${path}.${randomUUID()}`;
-  await writeFile(draft, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600 });
+  await writeFile(draft, `${JSON.stringify(demoMerchant, null, 2)}\n`, { mode: 0o600 });
   try {
     // Unlike rename, link fails if the file exists: of two first starts, the first decides.
     await link(draft, path);
   } catch {
-    const others = await findDemoMerchant(databaseUrl, path);
+    const others = await findDemoMerchant(database, path);
     if (others !== undefined) return others;
     await rename(draft, path);
   } finally {
     await rm(draft, { force: true });
   }
-  return credentials;
+  return demoMerchant;
+}
+
+/** A signing secret comes with an endpoint. The demo merchant has no server, so its endpoint is disabled. */
+async function createDemoSecret({ url, secretsKey }: DemoDatabase, { clientId }: Credentials): Promise<string> {
+  const endpoints = openWebhookEndpoints({ url });
+  try {
+    const merchant = await endpoints.find(clientId);
+    if (merchant === undefined) throw new Error('it was not stored');
+    const secret = createSigningSecret(randomBytes);
+    const signingSecret = createSigningSecrets(secretsKey).encrypt(merchant.merchantId, secret);
+    const endpoint = { url: 'https://shop.example.com/webhooks', signingSecret, disabledAt: new Date() };
+    await endpoints.set(merchant.merchantId, endpoint);
+    return formatSigningSecret(secret);
+  } finally {
+    await endpoints.close();
+  }
 }
 
 /**
@@ -89,7 +123,7 @@ export async function createDemoOrder(
 
 /** What a developer sees after `start`: where to look, the credentials, and a request to paste. */
 export function demoBanner(
-  { clientId, clientSecret }: Credentials,
+  { clientId, clientSecret, signingSecret }: DemoMerchant,
   baseUrl: BaseUrl,
   paymentLink: string | undefined,
 ): string {
@@ -98,12 +132,13 @@ The gateway is running at ${baseUrl}. Press Ctrl-C to stop it.
 
   Documentation:   ${baseUrl}/docs
   Payment page:    ${paymentLink ?? 'create an order to get a payment link'}
-                   Open it and press Pay: no money moves, and the order is paid.
+                   Open it and press Pay: no money moves, the order is paid, and you return with a signature.
 
 Demo merchant:
 
   x-client-id:     ${clientId}
   x-client-secret: ${clientSecret}
+  signing secret:  ${signingSecret}
 
 See the event of the payment:
 

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { verifyReturn } from '@gateway/client';
 import type { MerchantMode } from '@gateway/domain/merchant';
 import type { AmountHundredths } from '@gateway/domain/money';
 import { type OrderStatus, orderStatuses } from '@gateway/domain/order';
@@ -12,7 +13,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { leftOut } from '../../../../tools/left-out.ts';
 import type { OrderResponse } from '../../src/orders/order-response.ts';
 import { localAmount, type PageLanguage, pageLanguages, pageTexts } from '../../src/pages/localization.ts';
-import { answerOf, credentialHeaders, postOrder, type RunningGateway, runGateway } from '../running-gateway.ts';
+import {
+  answerOf,
+  credentialHeaders,
+  giveSigningSecret,
+  postOrder,
+  type RunningGateway,
+  runGateway,
+} from '../running-gateway.ts';
 import { openBrowser } from './open-browser.ts';
 
 const opened = await openBrowser();
@@ -50,11 +58,13 @@ if (opened.kind === 'none') {
 function describePages(browser: Browser): void {
   let gateway: RunningGateway;
   let testShop: Pick<RunningGateway, 'url' | 'credentials'>;
+  let signingSecret: string;
   let shop: Shop;
   beforeAll(async () => {
     shop = await openShop();
     gateway = await runGateway({ checkoutUrl: 'https://checkout.example.com/{order_token}' });
     testShop = { url: gateway.url, credentials: await createMerchant(gateway.databaseUrl, 'Test Shop', 'test') };
+    signingSecret = await giveSigningSecret(gateway.databaseUrl, testShop.credentials.clientId);
   });
   afterAll(() => Promise.all([gateway?.close(), shop?.close(), browser.close()]));
 
@@ -209,6 +219,7 @@ function describePages(browser: Browser): void {
           '/thanks',
           { cart: '5', order_id, service_order_id: String(service_order_id), order_status: 'PAID' },
         ]);
+        expect(await verifyReturn(page.url(), signingSecret)).toMatchObject({ order_id, order_status: 'PAID' });
         expect(await page.textContent('h1')).toBe('Thank you');
         expect(shop.refererOf(page.url())).toBeUndefined();
         // Back: the page is not cached, so it shows the order as it is.
