@@ -1,4 +1,5 @@
 import { startDevPostgres } from '@gateway/dev-postgres';
+import { settingsThatLoseOrders } from '@gateway/postgres/durability';
 import { migrateDatabase } from '@gateway/postgres/migrate';
 import type { Config } from './config.ts';
 import type { Logger } from './logger.ts';
@@ -20,6 +21,8 @@ export async function openDatabase(
   const database = databaseUrl === undefined ? await openEmbedded(dataDir, logger) : external(databaseUrl);
   try {
     await migrateDatabase(database.url);
+    const settings = logger === undefined ? [] : await settingsThatLoseOrders(database.url);
+    if (settings.length > 0) logger?.warn({ off: settings }, 'the database server can lose acknowledged orders');
     return database;
   } catch (error) {
     await database.close();

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import postgres from 'postgres';
+import postgres, { type Notice } from 'postgres';
 import { ConnectionLost, isConnectionLost, withoutValues } from './errors.ts';
 
 /** How long a connection attempt may take. */
@@ -138,15 +138,16 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
   let socket: Socket | undefined;
   let isOver = false;
   const running = new Set<(error: Error) => void>();
+  const fail = (error: Error) => {
+    for (const reject of running) reject(error);
+  };
   const destroy = () => {
     isOver = true;
     // The driver only ends a socket, which a server that hangs never notices.
     socket?.destroy();
     void client.end({ timeout: 0 });
     // It forgets statements that wait for a connection. Others it rejects with the reason: before this.
-    setImmediate(() => {
-      for (const reject of running) reject(new ConnectionLost());
-    });
+    setImmediate(() => fail(new ConnectionLost()));
   };
   // The driver's types lack `socket`, which its README documents under "Custom socket".
   const driverOptions = {
@@ -157,7 +158,12 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
     idle_timeout: 0,
     // Arrays are sent as literals, so their types need not be queried at every connection.
     fetch_types: false,
-    onnotice: () => {},
+    onnotice: (notice: Notice) => {
+      if (!isReplicationGivenUp(notice)) return;
+      // At once, before the success of the statement is read. It may be any of those that run.
+      fail(new ConnectionLost(replicationMessage));
+      destroy();
+    },
     onclose: destroy,
     connection: {
       application_name: applicationName,
@@ -194,6 +200,16 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
       destroy();
     },
   };
+}
+
+const replicationMessage = 'the database committed without waiting for its synchronous standby';
+
+/**
+ * Whether a commit stopped waiting for its synchronous standby because an administrator cancelled it: the server reports success
+ * then, with a warning (its source, syncrep.c), and the order is lost if the standby is promoted.
+ */
+function isReplicationGivenUp({ severity, code }: Notice): boolean {
+  return severity === 'WARNING' && code === '01000';
 }
 
 /** The hosts of a URL as the driver parsed it, or the path of a Unix socket. */

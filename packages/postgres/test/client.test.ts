@@ -265,3 +265,30 @@ describe('connection events', () => {
     expect(changes.slice(1)).toEqual([{ kind: 'restored' }]);
   });
 });
+
+test('a statement whose commit stopped waiting for its standby is not acknowledged', async () => {
+  const own = await startTestServer();
+  onTestFinished(() => own.stop());
+  const { url } = await own.createDatabase((one) => runQuery(one, 'create table kept (id int)').then(() => {}));
+  await runQuery(url, "alter system set synchronous_standby_names = 'no_standby'");
+  await runQuery(url, 'select pg_reload_conf()');
+  const client = openTestClient(url, 'unreplicated');
+  const waiting = () =>
+    runQuery(
+      url,
+      "select pid from pg_stat_activity where application_name = 'unreplicated' and wait_event = 'SyncRep'",
+    );
+  await expect
+    .poll(() => runQuery(url, 'show synchronous_standby_names'))
+    .toEqual([{ synchronous_standby_names: 'no_standby' }]);
+  const insert = client.run((db) => db.execute(sql`insert into kept values (1) returning id`));
+  const failure = insert.then(
+    () => 'acknowledged',
+    (error: unknown) => withoutValues(error).message,
+  );
+  await expect.poll(waiting).toHaveLength(1);
+  await runQuery(url, "select pg_cancel_backend(pid) from pg_stat_activity where application_name = 'unreplicated'");
+  expect(await failure).toBe('the database committed without waiting for its synchronous standby');
+  expect(statementFailure(await insert.catch((error: unknown) => error))).toBe('unavailable');
+  expect(await runQuery(url, 'select id from kept')).toEqual([{ id: 1 }]);
+});
