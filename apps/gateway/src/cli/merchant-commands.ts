@@ -17,7 +17,7 @@ const secretNote = "The secret is shown only now. Store it where only the client
 
 /** For errors about arguments: someone may have typed a secret by mistake. */
 const withoutSecrets: OutputConfiguration = {
-  outputError: (text, write) => write(text.replaceAll(/sk_\w+/g, 'sk_...')),
+  outputError: (text, write) => write(text.replaceAll(/\b(sk|whsec)_[\w+/=]+/g, '$1_...')),
 };
 
 /**

@@ -279,7 +279,7 @@ function getPaymentPage(): Operation {
     responses: {
       '200': {
         description: 'The order of the link.',
-        content: { ...page, 'application/json': { schema: refTo('Payment') } },
+        content: pageOrJson,
       },
       ...errorResponses('getPaymentPage', page),
     },
@@ -292,7 +292,7 @@ function simulatePayment(): Operation {
     tags: ['Payment page'],
     summary: 'Pay or decline an order of a test merchant',
     description:
-      'The form of the two buttons on the page of a test order, for tests without a browser. No money moves. The orders of a live merchant do not have this path.',
+      'What the two buttons on the page of a test order send, for tests without a browser. No money moves. `not_found` for the orders of live merchants, and `permission_denied` for a form on another site.',
     security: [],
     parameters: [orderToken],
     requestBody: {
@@ -316,13 +316,21 @@ function simulatePayment(): Operation {
           Location: { description: 'The return URL, with its parameters', schema: { type: 'string', format: 'uri' } },
         },
       },
-      '200': { description: 'Declined: the page again, with a notice. The order is still `UN_PAID`.', content: page },
+      '200': {
+        description: 'Declined: the payment page again, with a notice. The order is still `UN_PAID`.',
+        content: pageOrJson,
+      },
+      '409': {
+        description: 'Nothing to pay or to decline: the payment page of the order as it is now.',
+        content: pageOrJson,
+      },
       ...errorResponses('simulatePayment', page),
     },
   };
 }
 
 const page: Content = { 'text/html': { schema: { type: 'string' } } };
+const pageOrJson: Content = { ...page, 'application/json': { schema: refTo('Payment') } };
 
 /** What each event means. */
 export const eventMeanings: Readonly<Record<EventType, string>> = {

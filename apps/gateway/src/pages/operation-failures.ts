@@ -17,10 +17,7 @@ export const jsonFailures = {
   listOrders: ['invalid_request', 'request_timeout', ...withCredentials],
   listEvents: ['invalid_request', 'request_timeout', ...withCredentials],
   getPaymentPage: ['not_found', 'request_timeout', ...everywhere],
-  simulatePayment: [
-    ...(['invalid_request', 'permission_denied', 'not_found', 'order_cancelled', 'order_expired'] as const),
-    ...(['unsupported_media_type', 'request_timeout', ...everywhere] as const),
-  ],
+  simulatePayment: ['invalid_request', 'permission_denied', 'not_found', 'request_timeout', ...everywhere],
 } as const satisfies Record<string, readonly FailureCode[]>;
 
 /** An `operationId` of the JSON API. */

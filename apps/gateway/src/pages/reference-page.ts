@@ -72,7 +72,7 @@ ${failureCodes.map((code) => {
 function operationSection(path: string, method: string, operation: Operation, baseUrl: string): Html {
   const { operationId, description, security, parameters, requestBody, responses } = operation;
   const needs = security.length === 0 ? '' : ' Needs the headers `x-client-id` and `x-client-secret`.';
-  const successes = Object.entries(responses).filter(([status]) => status < '400');
+  const ordinary = Object.entries(responses).filter(([, { content }]) => !content?.['application/problem+json']);
   return html`<section id="${operationId}">
 <h2>${operation.summary}</h2>
 <p><code>${method} ${path}</code></p>
@@ -84,7 +84,7 @@ function operationSection(path: string, method: string, operation: Operation, ba
   )}</dl>
 ${requestBody === undefined ? '' : html`<h3>Body</h3>${contentOf(requestBody.content)}`}
 <h3>Responses</h3>
-<dl>${successes.map(
+<dl>${ordinary.map(
     ([
       status,
       response,
@@ -93,7 +93,7 @@ ${Object.entries(response.headers ?? {}).map(
   ([name, header]) => html`<p><code>${name}</code>: ${withCode(header.description)}.</p>`,
 )}</dd>`,
   )}</dl>
-${contentOf(successes[0]?.[1].content)}
+${contentOf(ordinary[0]?.[1].content)}
 <h3>Errors</h3>
 <ul class="row">${jsonFailures[operationId]
     .toSorted((one, other) => failures[one].httpStatus - failures[other].httpStatus)

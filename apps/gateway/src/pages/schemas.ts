@@ -102,6 +102,8 @@ const responseProperties = {
 const amount: JsonSchema = { description: 'The amount', ...amountBounds };
 const currency: JsonSchema = { type: 'string', description: 'Currency code', enum: orderCurrencyCodes };
 const expiresAt = momentOf('The end of the order; absent if it never expires');
+const paidAt = momentOf('When the customer paid; absent unless PAID');
+const cancelledAt = momentOf('When the merchant cancelled; absent unless CANCELLED');
 const mode: JsonSchema = {
   type: 'string',
   description: 'Whether the merchant’s orders move money',
@@ -124,9 +126,9 @@ export const orderRecordSchema = objectOf(
   },
   {
     order_expires_at: expiresAt,
-    paid_at: momentOf('When the customer paid; absent unless PAID'),
+    paid_at: paidAt,
     payment_id: { type: 'string', description: 'The checkout system’s id of the payment; absent unless PAID' },
-    cancelled_at: momentOf('When you cancelled; absent unless CANCELLED'),
+    cancelled_at: cancelledAt,
   },
 );
 
@@ -154,21 +156,33 @@ export const eventPageSchema = objectOf({
 });
 
 /** The payment page as JSON. */
-export const paymentSchema = objectOf({
-  merchant_name: { type: 'string', description: 'Who is paid' },
-  order_id: { type: 'string', description: 'The order_id of the merchant' },
-  order_amount: amount,
-  order_currency: currency,
-  order_note: { type: 'string', description: 'What the payment is for' },
-  order_status: orderStatus,
-  created_at: createdAt,
-  return_url: { type: 'string', description: 'Link back to the merchant, complete with its parameters', format: 'uri' },
-  checkout_url: {
-    type: ['string', 'null'],
-    description: 'Where the order is paid; null if the merchant handles the payment',
-    format: 'uri',
+export const paymentSchema = objectOf(
+  {
+    merchant_name: { type: 'string', description: 'Who is paid' },
+    order_id: { type: 'string', description: 'The order_id of the merchant' },
+    order_amount: amount,
+    order_currency: currency,
+    order_note: { type: 'string', description: 'What the payment is for' },
+    order_status: orderStatus,
+    created_at: createdAt,
+    return_url: {
+      type: 'string',
+      description: 'Link back to the merchant, complete with its parameters',
+      format: 'uri',
+    },
+    checkout_url: {
+      type: ['string', 'null'],
+      description: 'Where the order is paid; null if that is not possible here',
+      format: 'uri',
+    },
   },
-});
+  {
+    mode,
+    order_expires_at: expiresAt,
+    paid_at: paidAt,
+    cancelled_at: cancelledAt,
+  },
+);
 
 /** An error: RFC 9457 with the gateway's own members. */
 export const problemSchema: JsonSchema = {
