@@ -15,6 +15,8 @@ export const maxWorkers = availableParallelism() + 2;
  * - `test/**\/*.slow.test.ts`: soaks, long fuzzing, long kills, the bench. They are bounded and stop by themselves (`pnpm test:slow`).
  */
 export const packageTests = defineConfig(({ mode }) => ({
+  // A published package is tested from its source. The others are Vite's defaults, which these replace.
+  ssr: { resolve: { conditions: ['@gateway/source', 'module', 'node', 'development|production'] } },
   test: {
     include:
       mode === 'slow' ? ['test/**/*.slow.test.ts'] : [mode === 'unit' ? 'src/**/*.test.ts' : '{src,test}/**/*.test.ts'],

@@ -2,7 +2,6 @@ import type { RandomBytes } from '@gateway/domain/base62';
 import type { CheckoutTemplate } from '@gateway/domain/checkout-link';
 import type { OrderStore } from '@gateway/domain/order-store';
 import type { BaseUrl } from '@gateway/domain/payment-link';
-import type { ServiceOrderIds } from '@gateway/domain/service-order-id';
 import type { Authenticate } from './auth/authenticate.ts';
 import type { RateLimit } from './auth/rate-limit.ts';
 import type { Logger } from './logger.ts';
@@ -10,7 +9,6 @@ import type { Logger } from './logger.ts';
 /** What every API of the gateway needs. */
 export interface GatewayDeps {
   readonly store: OrderStore;
-  readonly serviceOrderIds: ServiceOrderIds;
   readonly randomBytes: RandomBytes;
   /** Milliseconds since 1970-01-01 UTC. */
   readonly now: () => number;

@@ -1,10 +1,8 @@
 import { lookup } from 'node:dns/promises';
 import { isIPv6 } from 'node:net';
 import { type BaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
-import { createServiceOrderIds } from '@gateway/domain/service-order-id';
 import { createConnectionEvents } from '@gateway/postgres/client';
 import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
-import { openOrderIds } from '@gateway/postgres/order-ids';
 import { openOrderStore } from '@gateway/postgres/order-store';
 import { createAuthenticate } from './auth/authenticate.ts';
 import { createRateLimit } from './auth/rate-limit.ts';
@@ -45,20 +43,18 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     else logger.error('database back');
   });
   const database = { url: config.databaseUrl, connectionEvents };
-  const orderIds = openOrderIds(database);
   const directory = openMerchantDirectory(database);
   const store = openOrderStore({ ...database, waitingMax: config.ordersWaitingMax });
   let baseUrl = config.baseUrl ?? ownBaseUrl(host, config.httpPort);
   const deps: GatewayDeps = {
     store,
-    serviceOrderIds: createServiceOrderIds(orderIds.reserve),
     randomBytes: createRandomBytes(),
     now: Date.now,
     authenticate: createAuthenticate({ directory, now: Date.now, monotonicNow }),
     rateLimit:
       config.rateLimit === undefined ? undefined : createRateLimit({ callsPerSecond: config.rateLimit, monotonicNow }),
     baseUrl: () => baseUrl,
-    isReady: () => orderIds.isReachable(),
+    isReady: store.isReachable,
     checkoutTemplate: config.checkoutTemplate,
     logger,
   };
@@ -68,7 +64,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
   const backgroundJobs = startBackgroundJobs(store, logger);
   const close = async () => {
     await Promise.all([http.close(), grpc.close(), backgroundJobs.stop()]);
-    await Promise.all([store.close(), directory.close(), orderIds.close()]);
+    await Promise.all([store.close(), directory.close()]);
   };
   try {
     const httpPort = await bound('HTTP_PORT', { address, port: config.httpPort }, http.listen);

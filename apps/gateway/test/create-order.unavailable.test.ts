@@ -49,11 +49,6 @@ test('POST /order: overloaded says that nothing was stored', async () => {
   );
 });
 
-test('POST /order: unavailable before the store does not say that the order may exist', async () => {
-  const serviceOrderIds = { take: async () => 'unavailable' as const };
-  expect(await detailOf('/order', validOrderInput(), { serviceOrderIds })).not.toContain('created');
-});
-
 test.each(['unavailable', 'deadline_exceeded'] as const)('GET /order: %s does not mention creating', async (kind) => {
   expect(await detailOf('/order/A-1', undefined, { store: storeThatIs(kind) })).not.toMatch(/creat|order_id/);
 });

@@ -1,7 +1,9 @@
 import { execFile, execFileSync } from 'node:child_process';
+import { createHmac } from 'node:crypto';
 import { copyFile, mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { leftOut } from '../../../tools/left-out.ts';
 import { credentialHeaders, type RunningGateway, runGateway } from './running-gateway.ts';
@@ -11,18 +13,48 @@ const examplesFolder = join(import.meta.dirname, '../../../docs/examples');
 /** In this folder the examples find the packages that they import. */
 const projectFolder = join(import.meta.dirname, '../node_modules/.cache/examples');
 
-/** The examples and their commands. Node.js and curl are required; the others are tested if they are installed. */
-const examples = [
-  { file: 'create-order.sh', language: 'curl', runs: 'sh', version: ['curl', '--version'] },
-  { file: 'create-order.mjs', language: 'Node.js', runs: process.execPath, version: [process.execPath, '--version'] },
-  { file: 'connect-client.mjs', language: 'Connect', runs: process.execPath, version: [process.execPath, '--version'] },
-  { file: 'grpc-client.mjs', language: 'grpc-js', runs: process.execPath, version: [process.execPath, '--version'] },
-  { file: 'create_order.py', language: 'Python', runs: 'python3', version: ['python3', '--version'] },
-  { file: 'create-order.php', language: 'PHP', runs: 'php', version: ['php', '-r', 'curl_version();'] },
-] as const;
+/** Takes the client package from its source. */
+const node = [process.execPath, '--conditions=@gateway/source'] as const;
 
-const present = examples.filter(({ version: [command, ...args] }) => runsAtAll(command, args));
-const absent = examples.filter((example) => !present.includes(example));
+/** The languages, how they run, and how to see whether they are installed. Node.js and curl are required. */
+const languages = {
+  curl: { runs: ['sh'], version: ['curl', '--version'] },
+  'Node.js': { runs: node, version: [process.execPath, '--version'] },
+  Connect: { runs: node, version: [process.execPath, '--version'] },
+  'grpc-js': { runs: node, version: [process.execPath, '--version'] },
+  Python: { runs: ['python3'], version: ['python3', '--version'] },
+  PHP: { runs: ['php'], version: ['php', '-r', 'curl_version();'] },
+} as const;
+
+type Language = keyof typeof languages;
+
+/** The examples that create an order, by language. */
+const creating: Readonly<Record<Language, string>> = {
+  curl: 'create-order.sh',
+  'Node.js': 'create-order.mjs',
+  Connect: 'connect-client.mjs',
+  'grpc-js': 'grpc-client.mjs',
+  Python: 'create_order.py',
+  PHP: 'create-order.php',
+};
+
+/** The examples that verify a webhook or a return. */
+const verifying: Readonly<Partial<Record<Language, string>>> = {
+  curl: 'verify-signatures.sh',
+  'Node.js': 'verify-signatures.mjs',
+  Python: 'verify_signatures.py',
+  PHP: 'verify-signatures.php',
+};
+
+const present = namesOf(languages).filter((language) => {
+  const [command, ...args] = languages[language].version;
+  return runsAtAll(command, args);
+});
+const absent = namesOf(languages).filter((language) => !present.includes(language));
+
+function namesOf(record: Readonly<Partial<Record<Language, unknown>>>): Language[] {
+  return Object.keys(record) as Language[];
+}
 
 function runsAtAll(command: string, args: readonly string[]): boolean {
   try {
@@ -40,59 +72,140 @@ beforeAll(async () => {
 });
 afterAll(() => gateway?.close());
 
-/** Runs an example and returns its last line, parsed as JSON. */
-async function run(file: string, runs: string, more: Record<string, string>): Promise<unknown> {
+/** Runs an example to its end; rejects if it fails. */
+async function run(
+  language: Language,
+  file: string,
+  variables: Readonly<Record<string, string>>,
+  input = '',
+): Promise<string> {
   const copy = join(projectFolder, file);
   await copyFile(join(examplesFolder, file), copy);
-  const env = {
-    PATH: process.env.PATH,
+  const [command, ...options] = languages[language].runs;
+  const running = promisify(execFile)(command, [...options, copy], {
+    env: { PATH: process.env.PATH, ...variables },
+    timeout: 20_000,
+  });
+  // A program that does not read its input may have ended before.
+  running.child.stdin?.on('error', () => {}).end(input);
+  return (await running).stdout;
+}
+
+/** Runs an example that creates an order. */
+function create(language: Language, variables: Readonly<Record<string, string>>): Promise<string> {
+  return run(language, creating[language], {
     BASE_URL: gateway.url,
     GRPC_ADDRESS: `127.0.0.1:${gateway.grpcPort}`,
     PROTO_FILE: join(import.meta.dirname, '../../../proto/gateway/v1/order_service.proto'),
     CLIENT_ID: gateway.credentials.clientId,
     CLIENT_SECRET: gateway.credentials.clientSecret,
-    ...more,
-  };
-  const { stdout } = await promisify(execFile)(runs, [copy], { env, timeout: 20_000 });
-  return JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
+    ...variables,
+  });
 }
 
-describe('the example in', () => {
-  test.each(present.map(({ language, file, runs }) => [language, file, runs] as const))(
-    '%s creates an order and looks it up again',
-    async (_, file, runs) => {
-      const orderId = `example-${file}`;
-      const printed = await run(file, runs, { ORDER_ID: orderId });
-      const headers = credentialHeaders(gateway.credentials);
-      const found = await (await fetch(`${gateway.url}/order/${orderId}`, { headers })).json();
-      // Protobuf's JSON writes 64-bit integers as text.
-      expect({ ...Object(printed), service_order_id: Number(Object(printed).service_order_id) }).toEqual(found);
-    },
-    30_000,
+/** What a program that failed wrote. */
+function outputOfFailure(running: Promise<unknown>): Promise<string> {
+  return running.then(
+    () => 'it succeeded',
+    ({ stdout, stderr }: { stdout: string; stderr: string }) => stdout + stderr,
   );
+}
 
-  test.each(present.map(({ language, file, runs }) => [language, file, runs] as const))(
-    '%s fails with the error code if the credentials are wrong',
-    async (_, file, runs) => {
-      const failure = await run(file, runs, { ORDER_ID: 'rejected', CLIENT_SECRET: `sk_${'0'.repeat(43)}` }).then(
-        () => 'it succeeded',
-        ({ stdout, stderr }: { stdout: string; stderr: string }) => stdout + stderr,
-      );
-      expect(failure).toMatch(/unauthenticated/i);
-    },
-    30_000,
-  );
+describe.each(present)('the example in %s', (language) => {
+  test('creates an order and looks it up again', async () => {
+    const orderId = `example-${language}`;
+    const printed = JSON.parse((await create(language, { ORDER_ID: orderId })).trim().split('\n').at(-1) ?? '');
+    const headers = credentialHeaders(gateway.credentials);
+    const found = await (await fetch(`${gateway.url}/order/${orderId}`, { headers })).json();
+    // Protobuf's JSON writes 64-bit integers as text.
+    expect({ ...printed, service_order_id: Number(printed.service_order_id) }).toEqual(found);
+  }, 30_000);
+
+  test('fails with the error code if the credentials are wrong', async () => {
+    const failure = create(language, { ORDER_ID: 'rejected', CLIENT_SECRET: `sk_${'0'.repeat(43)}` });
+    expect(await outputOfFailure(failure)).toMatch(/unauthenticated/i);
+  }, 30_000);
 });
 
-for (const { language, version } of absent) leftOut(`the example in ${language}`, `${version[0]} is not installed`);
+const signingKey = Buffer.alloc(32, 7);
+const signingSecret = `whsec_${signingKey.toString('base64')}`;
+const otherSecret = `whsec_${Buffer.alloc(32, 8).toString('base64')}`;
 
-test(`run on this machine: ${present.map(({ language }) => language).join(', ')}; left out: ${absent.map(({ language }) => language).join(', ') || 'none'}`, () => {
-  const languages: readonly string[] = present.map(({ language }) => language);
-  expect(languages).toEqual(expect.arrayContaining(['curl', 'Node.js', 'Connect', 'grpc-js']));
+/** A webhook as the reference library of Standard Webhooks signs it, as environment variables. */
+function signedWebhook(body: string, ageSeconds = 0, secrets = [signingSecret]): Record<string, string> {
+  const at = new Date(Date.now() - ageSeconds * 1_000);
+  return {
+    SIGNING_SECRET: signingSecret,
+    WEBHOOK_ID: 'evt_1',
+    WEBHOOK_TIMESTAMP: String(Math.floor(at.getTime() / 1_000)),
+    WEBHOOK_SIGNATURE: secrets.map((secret) => new Webhook(secret).sign('evt_1', at, body)).join(' '),
+  };
+}
+
+/** A signed return as environment variables: the URL, and its values for the shell. */
+function signedReturn(change: { status?: string; ageSeconds?: number; secret?: string } = {}): Record<string, string> {
+  const signedAt = String(Math.floor(Date.now() / 1_000) - (change.ageSeconds ?? 0));
+  const text = `a\\|b\\\\é|42|UN_PAID|${signedAt}`;
+  const values = {
+    order_id: 'a|b\\é',
+    service_order_id: '42',
+    order_status: change.status ?? 'UN_PAID',
+    signed_at: signedAt,
+    signature: `v1=${createHmac('sha256', signingKey).update(text).digest('hex')}`,
+  };
+  return {
+    ...Object.fromEntries(Object.entries(values).map(([name, value]) => [name.toUpperCase(), value])),
+    SIGNING_SECRET: change.secret ?? signingSecret,
+    RETURN_URL: `https://shop.example.com/thanks?cart=7&${new URLSearchParams(values)}#top`,
+  };
+}
+
+describe.each(namesOf(verifying).filter((language) => present.includes(language)))(
+  'the example in %s that verifies signatures',
+  (language) => {
+    const file = verifying[language] ?? '';
+    const body = JSON.stringify({ id: 'evt_1', type: 'order.paid', data: { order_note: 'café 💶' } });
+
+    test.each([
+      ['one signature', [signingSecret]],
+      ['two signatures', [otherSecret, signingSecret]],
+    ])('accepts a webhook with %s', async (_, secrets) => {
+      expect(await run(language, file, signedWebhook(body, 0, secrets), body)).toMatch(/evt_1.*order\.paid/);
+    });
+
+    test.each([
+      ['another secret', body, () => signedWebhook(body, 0, [otherSecret])],
+      ['another body', `${body} `, () => signedWebhook(body)],
+      ['another id', body, () => ({ ...signedWebhook(body), WEBHOOK_ID: 'evt_2' })],
+      ['an old time', body, () => signedWebhook(body, 310)],
+      ['a time that is no number', body, () => ({ ...signedWebhook(body), WEBHOOK_TIMESTAMP: '1x' })],
+    ])('rejects a webhook with %s', async (_, content, variables) => {
+      expect(await outputOfFailure(run(language, file, variables(), content))).toContain('not verified');
+    });
+
+    test('accepts a signed return', async () => {
+      expect(await run(language, file, signedReturn())).toBe('a|b\\é UN_PAID\n');
+    });
+
+    test.each([
+      ['another secret', { secret: otherSecret }],
+      ['another status', { status: 'PAID' }],
+      ['an old time', { ageSeconds: 3_610 }],
+    ])('rejects a return with %s', async (_, change) => {
+      expect(await outputOfFailure(run(language, file, signedReturn(change)))).toContain('not verified');
+    });
+  },
+);
+
+for (const language of absent) {
+  leftOut(`the examples in ${language}`, `${languages[language].version[0]} is not installed`);
+}
+
+test(`run on this machine: ${present.join(', ')}; left out: ${absent.join(', ') || 'none'}`, () => {
+  expect(present).toEqual(expect.arrayContaining(['curl', 'Node.js', 'Connect', 'grpc-js']));
 });
 
 test('every example is run by these tests', async () => {
-  expect((await readdir(examplesFolder)).filter((file) => !file.endsWith('.md')).sort()).toEqual(
-    examples.map(({ file }) => file).sort(),
-  );
+  const files = (await readdir(examplesFolder)).filter((file) => !file.endsWith('.md'));
+  expect(files.sort()).toEqual([...Object.values(creating), ...Object.values(verifying)].sort());
 });

@@ -23,11 +23,8 @@ export const merchant: Merchant = {
 
 /** What an API needs, with orders in memory, and without chance and time: equal calls get equal bytes. */
 export function fixedDeps(logger: Logger): GatewayDeps {
-  // As a varint and as digits, every id has the same length.
-  let lastOrderId = 2 ** 40;
   return {
     store: createInMemoryOrderStore(),
-    serviceOrderIds: { take: () => ++lastOrderId },
     randomBytes: sevens,
     now: () => 1_790_000_000_000,
     async authenticate({ clientId, clientSecret }) {

@@ -1,12 +1,12 @@
 import type { MerchantId, MerchantMode } from './merchant.ts';
-import type { Order, OrderStatus } from './order.ts';
+import type { NewOrder, Order, OrderStatus } from './order.ts';
 import type { EventType, OrderChange } from './order-states.ts';
 import type { OrderToken } from './order-token.ts';
 
 /** The result of creating an order. */
 export type CreateOutcome =
-  /** The order is stored durably. */
-  | { readonly kind: 'created' }
+  /** The order is stored durably, with the service_order_id that the store assigned. */
+  | { readonly kind: 'created'; readonly order: Order }
   /** The merchant already has an order with this order_id. Nothing was written. */
   | { readonly kind: 'exists'; readonly order: Order }
   /** Too many orders are waiting. Nothing was written. */
@@ -94,7 +94,7 @@ export interface OrderStore {
    * Stores the order unless its merchant has one with the same order_id. If several calls with one order_id race, in any number
    * of processes, one order is stored and all calls return it. Settles within `timeoutMs`; rejects only because of a bug.
    */
-  create(order: Order, timeoutMs: number): Promise<CreateOutcome>;
+  create(order: NewOrder, timeoutMs: number): Promise<CreateOutcome>;
 
   /** Finds the merchant's order with exactly this order_id. Every look-up settles and rejects as `create` does. */
   findByOrderId(merchantId: MerchantId, orderId: string, timeoutMs: number): Promise<OrderLookup>;

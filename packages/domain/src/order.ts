@@ -39,11 +39,14 @@ export interface Order {
   readonly fields: OrderFields;
 }
 
+/** An order that is not stored yet: the store assigns its service_order_id. */
+export type NewOrder = Omit<Order, 'serviceOrderId'>;
+
 /** Returns a new order from the validated fields and the values that the gateway assigns. */
 export function openOrder(
   fields: OrderFields,
-  assigned: Pick<Order, 'merchantId' | 'serviceOrderId' | 'orderToken' | 'createdAtMs' | 'expiresAtMs'>,
-): Order {
+  assigned: Pick<Order, 'merchantId' | 'orderToken' | 'createdAtMs' | 'expiresAtMs'>,
+): NewOrder {
   return { ...assigned, orderStatus: 'UN_PAID', payment: null, cancelledAtMs: null, fields };
 }
 

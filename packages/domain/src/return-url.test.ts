@@ -9,13 +9,13 @@ import { hostOf, returnUrlFor } from './return-url.ts';
 const token = createOrderToken((count) => new Uint8Array(count).fill(7));
 
 function orderWith(fields: Parameters<typeof validOrderFields>[0], serviceOrderId = 42) {
-  return openOrder(validOrderFields(fields), {
+  const assigned = {
     merchantId: 1 as MerchantId,
-    serviceOrderId,
     orderToken: token,
     createdAtMs: 1_795_000_000_000,
     expiresAtMs: null,
-  });
+  };
+  return { ...openOrder(validOrderFields(fields), assigned), serviceOrderId };
 }
 
 const addedNames = ['order_id', 'service_order_id', 'order_status'];

@@ -128,25 +128,18 @@ describe('createServiceOrderIds', () => {
     expect(await ids.take()).toBe(1);
   });
 
-  it('returns to all waiting calls why there is no block, and reserves again at the next call', async () => {
-    const results = ['unavailable', 'overloaded', 1] as const;
-    let reservations = 0;
-    const ids = createServiceOrderIds(async () => results[reservations++] ?? 2, 4);
+  it('drops what is left of a block, and the next one, although calls wait for it', async () => {
+    const sequence = createBlockSequence();
+    const ids = createServiceOrderIds(sequence.reserve, 10);
+    for (let id = 1; id <= 6; id += 1) await ids.take();
+    expect(sequence.reserved()).toBe(2);
 
-    expect(await Promise.all([ids.take(), ids.take()])).toStrictEqual(['unavailable', 'unavailable']);
-    expect(await ids.take()).toBe('overloaded');
-    expect(await ids.take()).toBe(1);
-  });
-
-  it('continues with its block if the next one is unavailable, and reserves again', async () => {
-    const results = [1, 'unavailable', 2] as const;
-    let reservations = 0;
-    const ids = createServiceOrderIds(async () => results[reservations++] ?? 'overloaded', 2);
-
-    expect(await ids.take()).toBe(1);
-    expect(ids.take()).toBe(2);
-    await settled();
-    expect(await ids.take()).toBe(3);
+    ids.drop();
+    expect([await ids.take(), await ids.take()]).toStrictEqual([21, 22]);
+    const late = createServiceOrderIds(sequence.reserve, 10);
+    const waiting = late.take();
+    late.drop();
+    expect(await waiting).toBe(41);
   });
 
   it('continues with its block if reserving ahead fails, and reserves again', async () => {

@@ -1,19 +1,18 @@
 /** The largest integer that every JSON parser reads exactly: 2^53 - 1. */
 export const serviceOrderIdMax = Number.MAX_SAFE_INTEGER;
 
-/** Ids that a process reserves at once: one reservation a second at 10,000 orders a second. */
+/** Ids that are reserved at once: one reservation a second at 10,000 orders a second. */
 export const idBlockSize = 10_000;
 
-/** Why no block was reserved: the database was not reachable, or accepted no more connections. */
-export type NoIdBlock = 'unavailable' | 'overloaded';
-
-/** Reserves the next block for this process and returns its number, counted from 1. Rejects only because of a bug. */
-export type ReserveIdBlock = () => Promise<number | NoIdBlock>;
+/** Reserves the next block and returns its number, counted from 1. */
+export type ReserveIdBlock = () => Promise<number>;
 
 /** Assigns ids to new orders. */
 export interface ServiceOrderIds {
-  /** Returns the next id, or a promise of it if the next block has to be reserved first. Rejects only because of a bug. */
-  take(): number | Promise<number | NoIdBlock>;
+  /** Returns the next id, or a promise of it if the next block has to be reserved first. Rejects as the reservation does. */
+  take(): number | Promise<number>;
+  /** Drops what is left of the block, because its ids are in use: the next id comes from a new one. */
+  drop(): void;
 }
 
 /**
@@ -23,15 +22,11 @@ export interface ServiceOrderIds {
 export function createServiceOrderIds(reserveBlock: ReserveIdBlock, blockSize = idBlockSize): ServiceOrderIds {
   let next = 1;
   let end = 1;
-  let following: Promise<number | NoIdBlock> | undefined;
+  let following: Promise<number> | undefined;
 
   const fetchFollowing = () => {
     following ??= reserveBlock()
-      .then((block) => {
-        if (typeof block === 'number') return firstIdOf(block, blockSize);
-        following = undefined;
-        return block;
-      })
+      .then((block) => firstIdOf(block, blockSize))
       .catch((error: unknown) => {
         following = undefined;
         throw error;
@@ -39,10 +34,9 @@ export function createServiceOrderIds(reserveBlock: ReserveIdBlock, blockSize = 
     return following;
   };
 
-  const takeFromFollowing = async (): Promise<number | NoIdBlock> => {
+  const takeFromFollowing = async (): Promise<number> => {
     const awaited = fetchFollowing();
     const first = await awaited;
-    if (typeof first !== 'number') return first;
     // Several calls may wait for the same block. The first one switches to it; for the others it is current, or used up.
     if (awaited === following) {
       next = first;
@@ -52,13 +46,18 @@ export function createServiceOrderIds(reserveBlock: ReserveIdBlock, blockSize = 
     return take();
   };
 
-  const take = (): number | Promise<number | NoIdBlock> => {
+  const take = (): number | Promise<number> => {
     if (next >= end) return takeFromFollowing();
     if (end - next <= blockSize / 2 && following === undefined) fetchFollowing().catch(() => {});
     return next++;
   };
 
-  return { take };
+  const drop = () => {
+    end = next;
+    following = undefined;
+  };
+
+  return { take, drop };
 }
 
 function firstIdOf(block: number, blockSize: number): number {

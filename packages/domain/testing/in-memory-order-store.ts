@@ -16,6 +16,8 @@ export function createInMemoryOrderStore(
 ): InMemoryOrderStore {
   const ordersByMerchant = new Map<MerchantId, Map<string, Order>>();
   const events: OrderEvent[] = [];
+  // As a varint and as digits, every id has the same length.
+  let lastServiceOrderId = 2 ** 40;
   const asOfNow = (order: Order): Order => ({
     ...order,
     orderStatus: statusAsOf(order.orderStatus, order.expiresAtMs, now()),
@@ -32,8 +34,10 @@ export function createInMemoryOrderStore(
       const orders = ordersByMerchant.get(order.merchantId) ?? new Map<string, Order>();
       const first = find(order.merchantId, order.fields.order_id);
       if (first !== undefined) return { kind: 'exists', order: first };
-      ordersByMerchant.set(order.merchantId, orders.set(order.fields.order_id, order));
-      return { kind: 'created' };
+      lastServiceOrderId += 1;
+      const stored = { ...order, serviceOrderId: lastServiceOrderId };
+      ordersByMerchant.set(order.merchantId, orders.set(order.fields.order_id, stored));
+      return { kind: 'created', order: stored };
     },
     findByOrderId: async (merchantId, orderId) => lookup(find(merchantId, orderId)),
     findByServiceOrderId: async (merchantId, serviceOrderId) =>

@@ -36,7 +36,15 @@ export function describeOrderStore(name: string, open: () => Promise<OpenedOrder
     });
     afterAll(() => opened?.close());
 
-    const create = (order: Order): Promise<CreateOutcome> => opened.store.create(order, timeoutMs);
+    /** Gives the order the id that the store assigned, so that it can be compared with what is found. */
+    const create = async (order: Order): Promise<CreateOutcome | { readonly kind: 'created' }> => {
+      const outcome = await opened.store.create(order, timeoutMs);
+      if (outcome.kind !== 'created') return outcome;
+      const { serviceOrderId } = outcome.order;
+      expect(outcome.order).toStrictEqual(Object.assign(order, { serviceOrderId }));
+      expect(Number.isSafeInteger(serviceOrderId) && serviceOrderId > 0).toBe(true);
+      return { kind: 'created' };
+    };
 
     it('create stores an order once and then returns the first one, complete', async () => {
       const [merchantId] = await opened.merchantIds();
@@ -70,11 +78,6 @@ export function describeOrderStore(name: string, open: () => Promise<OpenedOrder
       ...[1_795_208_502_000, 1_795_208_502_001, 1_795_208_502_172, 1_795_208_502_999, 4_102_444_800_001].map(
         (createdAtMs): [string, Overrides] => [`the milliseconds of the creation time ${createdAtMs}`, { createdAtMs }],
       ),
-      // Ids of newOrder start at a million, so no other order of the merchant has this id.
-      ...[1, 2 ** 31, 2 ** 53 - 2, serviceOrderIdMax].map((serviceOrderId): [string, Overrides] => [
-        `the service order id ${serviceOrderId}`,
-        { serviceOrderId },
-      ]),
     ])('create stores %s unchanged', async (_, { fields, ...assigned }) => {
       const [merchantId] = await opened.merchantIds();
       const order = { ...newOrder(merchantId, fields), ...assigned };
@@ -169,22 +172,32 @@ export function describeOrderStore(name: string, open: () => Promise<OpenedOrder
     describeChanges(() => opened, create);
     describeLists(() => opened, create);
 
+    it('create assigns different service order ids to the orders of all merchants', async () => {
+      const merchantIds = await opened.merchantIds();
+      const orders = Array.from({ length: 300 }, (_, index) =>
+        newOrder(merchantIds[index % 2 === 0 ? 0 : 1], { order_id: `numbered-${index}` }),
+      );
+      await Promise.all(orders.map(create));
+      expect(new Set(orders.map(({ serviceOrderId }) => serviceOrderId)).size).toBe(300);
+    });
+
     it.each([5_000, 4_999.5])('create accepts a timeout of %d ms', async (enoughMs) => {
       const [merchantId] = await opened.merchantIds();
       const orders = Array.from({ length: 20 }, (_, call) => newOrder(merchantId, { order_id: `timed-${call}` }));
 
       const outcomes = await Promise.all(orders.map((order) => opened.store.create(order, enoughMs)));
 
-      expect(outcomes).toStrictEqual(orders.map(() => ({ kind: 'created' })));
+      expect(outcomes).toStrictEqual(orders.map(() => ({ kind: 'created', order: expect.anything() })));
     });
   });
 }
+
+type Create = (order: Order) => Promise<{ readonly kind: CreateOutcome['kind'] }>;
 
 /** What differs from a new order. */
 interface Overrides {
   readonly fields?: OrderInput;
   readonly createdAtMs?: number;
-  readonly serviceOrderId?: number;
 }
 
 /** The text in every field without a format. */
@@ -213,7 +226,7 @@ const longestFields: OrderInput = {
 };
 
 /** The tests of the look-ups. */
-function describeLookups(opened: () => OpenedOrderStore, create: (order: Order) => Promise<CreateOutcome>): void {
+function describeLookups(opened: () => OpenedOrderStore, create: Create): void {
   it('look-ups find an order by order_id, by service order id and by token, complete', async () => {
     const { store, merchantIds, nameOf } = opened();
     const [merchantId] = await merchantIds();
@@ -291,7 +304,7 @@ function endingIn(merchantId: MerchantId, ms: number, overrides?: OrderInput): O
 const hourMs = 3_600_000;
 
 /** The tests of changes of state. Their order and their errors are those of `decide`. */
-function describeChanges(opened: () => OpenedOrderStore, create: (order: Order) => Promise<CreateOutcome>): void {
+function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
   const paymentOf = (order: Order, paymentId: string, paidAtMs = order.createdAtMs): OrderAction => ({
     kind: 'pay',
     payment: { paymentId, paidAtMs, amount: order.fields.order_amount, currency: order.fields.order_currency },
@@ -404,7 +417,7 @@ function describeChanges(opened: () => OpenedOrderStore, create: (order: Order) 
 }
 
 /** The tests of lists. */
-function describeLists(opened: () => OpenedOrderStore, create: (order: Order) => Promise<CreateOutcome>): void {
+function describeLists(opened: () => OpenedOrderStore, create: Create): void {
   const list = async (merchantId: MerchantId, filter: Partial<OrderFilter> = {}): Promise<readonly Order[]> => {
     const page = await opened().store.list(merchantId, { limit: 100, ...filter }, timeoutMs);
     if (page.kind !== 'found') throw new Error(page.kind);

@@ -60,14 +60,14 @@ export function validOrderFields(overrides?: OrderInput): OrderFields {
 
 let ordersMade = 0;
 
-/** Returns a new order with a token, a service order id and a creation time of its own. */
+/** Returns a new order with a token and a creation time of its own. Its service order id holds until a store assigns another. */
 export function newOrder(merchantId: MerchantId, overrides?: OrderInput): Order {
   ordersMade += 1;
-  return openOrder(validOrderFields(overrides), {
+  const order = openOrder(validOrderFields(overrides), {
     merchantId,
-    serviceOrderId: 1_000_000 + ordersMade,
     orderToken: createOrderToken(randomBytes),
     createdAtMs: 1_795_208_000_000 + ordersMade,
     expiresAtMs: null,
   });
+  return { ...order, serviceOrderId: 1_000_000 + ordersMade };
 }

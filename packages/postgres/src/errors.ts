@@ -60,6 +60,7 @@ const readOnly = '25006';
 const tooManyConnections = '53300';
 const lockNotAvailable = '55P03';
 const serializationFailure = '40001';
+const uniqueViolation = '23505';
 
 /** The outcome of a failed statement; `undefined` for an internal error, to be thrown {@link withoutValues}. */
 export function statementFailure(error: unknown): StatementFailure | undefined {
@@ -78,6 +79,12 @@ export function isConnectionLost(error: unknown): boolean {
 /** Whether a concurrent statement made a serializable one fail, which is then run again. */
 export function isSerializationFailure(error: unknown): boolean {
   return codeOf(rootCause(error)) === serializationFailure;
+}
+
+/** Whether a statement failed because a row has a key that is in use. */
+export function isDuplicateOf(error: unknown, constraint: string): boolean {
+  const cause = rootCause(error);
+  return codeOf(cause) === uniqueViolation && Reflect.get(cause, 'constraint_name') === constraint;
 }
 
 /** The same error without SQL and values: what may leave this package and appear in a log. */

@@ -1,41 +1,34 @@
-import type { ReserveIdBlock } from '@gateway/domain/service-order-id';
+import { createServiceOrderIds, idBlockSize, type ServiceOrderIds } from '@gateway/domain/service-order-id';
 import { sql } from 'drizzle-orm';
-import { type DatabaseOptions, openClient } from './client.ts';
-import { statementFailure, withoutValues } from './errors.ts';
-import { serviceOrderIdBlocks } from './schema.ts';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { orders, serviceOrderIdBlocks } from './schema.ts';
 
-/** Blocks of service order ids, reserved in the database. */
-export interface OrderIds {
-  /** Reserves a block. A sequence never returns a number twice, not even after a crash, and never waits for another session. */
-  readonly reserve: ReserveIdBlock;
-  /** Whether the database responds. */
-  isReachable(): Promise<boolean>;
-  /** Closes the connection. */
-  close(): Promise<void>;
+const sequence = `${serviceOrderIdBlocks.schema ?? 'public'}.${serviceOrderIdBlocks.seqName}`;
+
+/** Blocks that are skipped in one statement: a fraction of a second's work. */
+const skippedMax = 100_000;
+
+/**
+ * The ids for the orders that one connection inserts, from blocks that the same connection reserves. They end with it, as the
+ * next connection may lead to another server: after an asynchronous failover that server may not know of the block, and reserve
+ * it again. What it has of the orders it also has of the sequence, which is in the same log.
+ */
+export function openOrderIds(db: PostgresJsDatabase): ServiceOrderIds {
+  return createServiceOrderIds(() => reserveBlock(db));
 }
 
-/** Opens the blocks on one connection, made with the first call. Rejects only for bugs, with errors that contain no values. */
-export function openOrderIds(options: DatabaseOptions): OrderIds {
-  const sequence = `${serviceOrderIdBlocks.schema ?? 'public'}.${serviceOrderIdBlocks.seqName}`;
-  const client = openClient({ ...options, applicationName: 'order-gateway ids' }, (db) => db);
-  return {
-    async reserve() {
-      try {
-        const rows = await client.run((db) => db.execute<{ block: string }>(sql`select nextval(${sequence}) as block`));
-        return Number(rows[0]?.block);
-      } catch (error) {
-        const failure = statementFailure(error);
-        if (failure === undefined) throw withoutValues(error);
-        return failure;
-      }
-    },
-    isReachable: () =>
-      client
-        .run((db) => db.execute(sql`select 1`))
-        .then(
-          () => true,
-          () => false,
-        ),
-    close: () => client.close(),
-  };
+/** A sequence never returns a number twice, and never waits for another session. A set back one is moved past the ids in use. */
+async function reserveBlock(db: PostgresJsDatabase): Promise<number> {
+  for (;;) {
+    const [reserved] = await db.execute<{ block: string; lastUsed: string | null }>(sql`
+      with reserved as materialized (select nextval(${sequence}) as block)
+      select block, (
+        select max(service_order_id) from ${orders} where service_order_id > (block - 1) * ${idBlockSize}
+      ) as "lastUsed" from reserved`);
+    const [block, lastUsed] = [Number(reserved?.block), reserved?.lastUsed ?? null];
+    if (lastUsed === null) return block;
+    // Not by setval, which could move the sequence back when two processes do it.
+    const skipped = Math.min(Math.ceil(Number(lastUsed) / idBlockSize) - block, skippedMax);
+    await db.execute(sql`select max(nextval(${sequence})) from generate_series(1, ${skipped})`);
+  }
 }

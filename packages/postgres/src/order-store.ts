@@ -1,4 +1,4 @@
-import type { Order } from '@gateway/domain/order';
+import type { NewOrder, Order } from '@gateway/domain/order';
 import type { CreateOutcome, OrderStore } from '@gateway/domain/order-store';
 import { sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
@@ -11,8 +11,9 @@ import {
   plansEveryRun,
   serverStatementTimeoutMs,
 } from './client.ts';
-import { statementFailure, withoutValues } from './errors.ts';
+import { isDuplicateOf, statementFailure, withoutValues } from './errors.ts';
 import { type OrderChanges, openOrderChanges } from './order-changes.ts';
+import { openOrderIds } from './order-ids.ts';
 import { openOrderLists } from './order-lists.ts';
 import { openOrderQueries } from './order-queries.ts';
 import {
@@ -24,13 +25,16 @@ import {
   rowPlaceholders,
   unnestedRows,
 } from './order-rows.ts';
-import { orders } from './schema.ts';
+import { orders, serviceOrderIdKey } from './schema.ts';
 
 /** Batches in flight on the inserting connection: the next is already there when one is done, and none waits for the network. */
 const batchesInFlight = 2;
 
 /** A batch may wait behind another on its connection: both must end before the client takes the connection for dead. */
 const statementTimeoutMs = Math.floor(serverStatementTimeoutMs / batchesInFlight);
+
+/** How often a batch is inserted whose ids are in use: the second block is checked when it is reserved. */
+const insertAttemptsMax = 3;
 
 /** The defaults are those of decisions 001 and 013. */
 export interface OrderStoreOptions extends DatabaseOptions {
@@ -42,11 +46,14 @@ export interface OrderStoreOptions extends DatabaseOptions {
 
 /** An order store with its connections. */
 export interface PostgresOrderStore extends OrderStore, Pick<OrderChanges, 'expire' | 'deleteOldEvents'> {
+  /** Whether the database responds to the connection that inserts orders. */
+  isReachable(): Promise<boolean>;
   /** Lets running calls finish, then closes the connections. */
   close(): Promise<void>;
 }
 
-type Inserts = Client<ReturnType<typeof prepareInserts>>;
+type Statements = ReturnType<typeof prepareInserts>;
+type Inserts = Client<Statements>;
 type Replays = Client<ReturnType<typeof prepareFind>>;
 
 /**
@@ -68,7 +75,7 @@ export function openOrderStore({
     { ...database, applicationName: 'order-gateway replays', statementTimeoutMs, settings: plansEveryRun },
     prepareFind,
   );
-  const queue = createBatchQueue<Inserts, Order, CreateOutcome>({
+  const queue = createBatchQueue<Inserts, NewOrder, CreateOutcome>({
     clients: Array.from({ length: batchesInFlight }, () => inserts),
     batchMax,
     waitingMax,
@@ -82,6 +89,13 @@ export function openOrderStore({
     ...changes,
     ...lists,
     create: queue.add,
+    isReachable: () =>
+      inserts
+        .run(({ db }) => db.execute(sql`select 1`))
+        .then(
+          () => true,
+          () => false,
+        ),
     async close() {
       await Promise.all([queue.close(), queries.close(), changes.close(), lists.close()]);
       await replays.close();
@@ -95,6 +109,8 @@ function prepareInserts(db: PostgresJsDatabase) {
   const key = { target: [orders.merchantId, orders.order_id] };
   const returned = { serviceOrderId: orders.serviceOrderId };
   return {
+    db,
+    ids: openOrderIds(db),
     /** A lone order does without the arrays, which take a tenth of the time of its insert. */
     insertOne: db
       .insert(orders)
@@ -124,20 +140,41 @@ function prepareFind(db: PostgresJsDatabase) {
 async function createBatch(
   inserts: Inserts,
   replays: Replays,
-  batch: readonly Order[],
+  batch: readonly NewOrder[],
 ): Promise<(CreateOutcome | Error)[]> {
-  // All sessions lock rows in the same order, so that two batches with the same order_ids cannot deadlock.
-  const rows = batch.map(rowOf).sort(byKey);
-  const [lone] = rows.length === 1 ? rows : [];
-  const inserted = await inserts.run(({ insert, insertOne }) =>
-    lone === undefined ? insert.execute(columnArrays(rows)) : insertOne.execute({ ...lone }),
+  const { orders, created } = await inserts.run((statements) => insertBatch(statements, batch));
+  const others = orders.filter((order) => !created.has(order.serviceOrderId));
+  const outcomeOf = others.length === 0 ? undefined : await findExisting(replays, others);
+  return orders.map((order) =>
+    created.has(order.serviceOrderId) || outcomeOf === undefined ? { kind: 'created', order } : outcomeOf(order),
   );
-  // By its own id only: the driver has returned rows of other statements (issue 1120).
-  const created = new Set(inserted.map(({ serviceOrderId }) => serviceOrderId));
-  const others = batch.filter((order) => !created.has(order.serviceOrderId));
-  if (others.length === 0) return batch.map(() => ({ kind: 'created' }));
-  const outcomeOf = await findExisting(replays, others);
-  return batch.map((order) => (created.has(order.serviceOrderId) ? { kind: 'created' } : outcomeOf(order)));
+}
+
+/** Inserts a batch with ids of this connection. Returns the orders, and the ids of those that did not exist before. */
+async function insertBatch(
+  statements: Statements,
+  batch: readonly NewOrder[],
+  attempts = insertAttemptsMax,
+): Promise<{ readonly orders: readonly Order[]; readonly created: ReadonlySet<number> }> {
+  const { ids, insert, insertOne } = statements;
+  const orders: Order[] = [];
+  for (const order of batch) {
+    const id = ids.take();
+    orders.push({ ...order, serviceOrderId: typeof id === 'number' ? id : await id });
+  }
+  // All sessions lock rows in the same order, so that two batches with the same order_ids cannot deadlock.
+  const rows = orders.map(rowOf).sort(byKey);
+  const [lone] = rows.length === 1 ? rows : [];
+  try {
+    const inserted = await (lone === undefined ? insert.execute(columnArrays(rows)) : insertOne.execute({ ...lone }));
+    // By its own id only: the driver has returned rows of other statements (issue 1120).
+    return { orders, created: new Set(inserted.map(({ serviceOrderId }) => serviceOrderId)) };
+  } catch (error) {
+    if (attempts === 1 || !isDuplicateOf(error, serviceOrderIdKey)) throw error;
+    // Nothing is stored. The ids are in use, as after a restore.
+    ids.drop();
+    return insertBatch(statements, batch, attempts - 1);
+  }
 }
 
 /** The outcome of each order that was not inserted. A failure to read them does not affect those that were. */

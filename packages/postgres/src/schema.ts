@@ -20,7 +20,7 @@ import {
   unique,
 } from 'drizzle-orm/pg-core';
 
-// Every unique key of a table that grows with the orders begins with merchant_id, and the only foreign key points at the
+// Every unique key of a table that grows with the orders holds merchant_id, and the only foreign key points at the
 // merchants, so that the tables can be sharded by merchant_id unchanged.
 
 const bytea = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => 'bytea' });
@@ -73,6 +73,9 @@ export const clientSecrets = pgTable(
 /** Whether a secret works now, by the clock of the database. */
 export const isLiveSecret = or(isNull(clientSecrets.endsAt), gt(clientSecrets.endsAt, sql`now()`));
 
+/** The key of service order ids. */
+export const serviceOrderIdKey = 'orders_service_order_id';
+
 /** Orders, one row each, named as in the domain. Only the status and the columns after return_url ever change. */
 export const orders = pgTable(
   'orders',
@@ -107,7 +110,8 @@ export const orders = pgTable(
   },
   (table) => [
     primaryKey({ columns: [table.merchantId, table.order_id] }),
-    unique('orders_merchant_id_service_order_id').on(table.merchantId, table.serviceOrderId),
+    // The id first, so that one look tells whether the ids of a block are in use.
+    unique(serviceOrderIdKey).on(table.serviceOrderId, table.merchantId),
     index('orders_order_token').on(table.orderToken),
     // A list reads one range for each status, so that a filter for a rare status reads no other rows.
     index('orders_list').on(table.merchantId, table.orderStatus, table.createdAt, table.serviceOrderId),

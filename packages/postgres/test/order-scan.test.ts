@@ -18,9 +18,9 @@ beforeAll(async () => {
 afterAll(() => store?.close());
 
 async function create(merchantId: MerchantId, orderId: string) {
-  const order = newOrder(merchantId, { order_id: orderId });
-  expect(await store.create(order, 20_000)).toEqual({ kind: 'created' });
-  return order;
+  const outcome = await store.create(newOrder(merchantId, { order_id: orderId }), 20_000);
+  if (outcome.kind !== 'created') throw new Error(outcome.kind);
+  return outcome.order;
 }
 
 test('returns all orders with the prefix over several pages, and no others', async () => {

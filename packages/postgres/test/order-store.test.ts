@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { MerchantId } from '@gateway/domain/merchant';
+import type { Order } from '@gateway/domain/order';
 import type { CreateOutcome } from '@gateway/domain/order-store';
+import { idBlockSize } from '@gateway/domain/service-order-id';
 import { describeOrderStore } from '@gateway/domain/testing/order-store-contract';
 import { newOrder } from '@gateway/domain/testing/sample-orders';
 import { eq } from 'drizzle-orm';
@@ -69,7 +71,7 @@ test('two stores that race for the same order_ids store one order each and retur
     const created = pair.filter(({ outcome }) => outcome.kind === 'created');
     const exists = pair.flatMap(({ outcome }) => (outcome.kind === 'exists' ? [outcome.order] : []));
     expect([created.length, exists.length]).toEqual([1, 1]);
-    expect(exists[0]).toEqual(created[0]?.order);
+    expect(exists[0]).toEqual({ ...created[0]?.order, serviceOrderId: expect.any(Number) });
   }
   expect(await countOrders(merchantId)).toBe(200);
 });
@@ -100,25 +102,69 @@ test('a row that the database rejects fails alone', async () => {
   ]);
 });
 
-test('a service order id that exists already is an internal error and fails alone', async () => {
+const created = async (store: PostgresOrderStore, merchantId: MerchantId, orderId: string): Promise<Order> => {
+  const outcome = await store.create(newOrder(merchantId, { order_id: orderId }), enoughMs);
+  if (outcome.kind !== 'created') throw new Error(outcome.kind);
+  return outcome.order;
+};
+
+test('ids that turn out to be in use are replaced by a new block, and no call fails', async () => {
   const merchantId = await newMerchantId();
   const store = openStore();
-  const first = newOrder(merchantId, { order_id: 'first' });
-  expect((await store.create(first, enoughMs)).kind).toBe('created');
-  const outcomes = await outcomesOf([
-    store.create({ ...newOrder(merchantId, { order_id: 'twice' }), serviceOrderId: first.serviceOrderId }, enoughMs),
-    store.create(newOrder(merchantId, { order_id: 'good' }), enoughMs),
-  ]);
-  expect(outcomes).toEqual([
-    'the database rejected a statement: 23505 orders_merchant_id_service_order_id orders',
-    'created',
-  ]);
+  const { serviceOrderId } = await created(store, merchantId, 'first');
+  // The next id of the block, and one of a block that no process has reserved.
+  const taken = [serviceOrderId + 1, serviceOrderId + 3 * idBlockSize];
+  for (const id of taken) {
+    await database.sql`
+      insert into orders
+      select (json_populate_record(o, json_build_object('service_order_id', ${id}::bigint, 'order_id', ${`taken ${id}`}::text))).*
+      from orders o where merchant_id = ${merchantId} and order_id = 'first'`;
+  }
+  const orders = await Promise.all(
+    Array.from({ length: 40 }, (_, index) => created(store, merchantId, `next-${index}`)),
+  );
+  const ids = orders.map((order) => order.serviceOrderId);
+  expect(new Set([...ids, ...taken, serviceOrderId]).size).toBe(43);
+});
+
+test('no id is assigned twice, over all merchants and processes, although the sequence was set back', async () => {
+  const merchantIds = await Promise.all(Array.from({ length: 4 }, () => newMerchantId()));
+  const before = [openStore(), openStore()];
+  const createSome = (stores: PostgresOrderStore[], name: string) =>
+    Promise.all(
+      Array.from({ length: 80 }, (_, index) => {
+        const [store, merchantId] = [stores[index % stores.length], merchantIds[index % 4]];
+        if (store === undefined || merchantId === undefined) throw new Error('there is no such store');
+        return created(store, merchantId, `${name}-${index}`);
+      }),
+    );
+  const orders = await createSome(before, 'before');
+  await database.sql`select setval('service_order_id_blocks', 1)`;
+  orders.push(...(await createSome([openStore(), openStore(), ...before], 'after')));
+  expect(new Set(orders.map(({ serviceOrderId }) => serviceOrderId)).size).toBe(160);
+});
+
+test('the ids of a connection that is lost are used no more: the next one may lead to another server', async () => {
+  const merchantId = await newMerchantId();
+  const store = openStore();
+  const first = await created(store, merchantId, 'first');
+  expect((await created(store, merchantId, 'second')).serviceOrderId).toBe(first.serviceOrderId + 1);
+  const [end] = await database.sql`select last_value::int as block from service_order_id_blocks`;
+  await database.sql`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where application_name = 'order-gateway orders' and datname = current_database()`;
+  const again = async () => (await store.create(newOrder(merchantId, { order_id: 'third' }), enoughMs)).kind;
+  await expect.poll(again).toBe('exists');
+  const third = await store.findByOrderId(merchantId, 'third', enoughMs);
+  if (third.kind !== 'found') throw new Error(third.kind);
+  expect(third.order.serviceOrderId).toBeGreaterThan(end?.block * idBlockSize);
 });
 
 test('an order is created although an existing one in its batch could not be read', async () => {
   const merchantId = await newMerchantId();
   await database.sql`create role writer login password 'writer'`;
   await database.sql`grant insert, select (merchant_id, order_id, service_order_id) on orders to writer`;
+  await database.sql`grant usage on sequence service_order_id_blocks to writer`;
   const url = Object.assign(new URL(database.url), { username: 'writer', password: 'writer' }).href;
   const store = openStore({ url });
   expect((await store.create(newOrder(merchantId, { order_id: 'there' }), enoughMs)).kind).toBe('created');
@@ -190,7 +236,7 @@ test('a call ends at its deadline while the database is busy, and the same order
   lockFreed.resolve();
   await locking;
   const again = await store.create(newOrder(merchantId, { order_id: 'slow' }), enoughMs);
-  expect(again).toEqual({ kind: 'exists', order });
+  expect(again).toEqual({ kind: 'exists', order: { ...order, serviceOrderId: expect.any(Number) } });
 });
 
 test.each([

@@ -10,7 +10,7 @@ import { type OrderInput, parseOrder } from '@gateway/domain/parse-order';
 import { failed, type Result, success } from '@gateway/domain/result';
 import type { Call } from '../call.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
-import { settledWithin, storageFailure } from '../storage-outcome.ts';
+import { storageFailure } from '../storage-outcome.ts';
 
 /** The result of a creation. */
 export interface CreatedOrder {
@@ -53,12 +53,8 @@ export async function createOrder(
       found.kind === 'unknown' ? { kind: 'invalid_order', errors: [rangeError] } : storageFailure(found.kind),
     );
   }
-  const id = deps.serviceOrderIds.take();
-  const serviceOrderId = typeof id === 'number' ? id : await settledWithin(call.timeLeftMs(), id);
-  if (typeof serviceOrderId !== 'number') return failed(storageFailure(serviceOrderId));
   const order = openOrder(fields, {
     merchantId: merchant.id,
-    serviceOrderId,
     orderToken: createOrderToken(deps.randomBytes),
     createdAtMs: nowMs,
     expiresAtMs: sent.expiresAtMs ?? defaultEnd(merchant, nowMs),
@@ -66,7 +62,7 @@ export async function createOrder(
   const outcome = await deps.store.create(order, call.timeLeftMs());
   switch (outcome.kind) {
     case 'created':
-      return success({ order, replayed: false });
+      return success({ order: outcome.order, replayed: false });
     case 'exists':
       return replayOf(outcome.order, sent);
     case 'overloaded':

@@ -35,16 +35,16 @@ const texts: readonly string[] = [
 ];
 
 function orderWith(fields: Partial<OrderFields>): Order {
-  return openOrder(
+  const order = openOrder(
     { ...validOrderFields({ order_id: 'x' }), ...fields },
     {
       merchantId: 1 as MerchantId,
-      serviceOrderId: 42,
       orderToken: token,
       createdAtMs: 1_795_000_000_000,
       expiresAtMs: null,
     },
   );
+  return { ...order, serviceOrderId: 42 };
 }
 
 function named(name: string): LinkedOrder['merchant'] {

@@ -1,0 +1,275 @@
+import { parseAmount } from '@gateway/domain/money';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { createClient } from './client.ts';
+import { GatewayError, GatewayNetworkError } from './errors.ts';
+import { orderChecksum } from './order-checksum.ts';
+import type { ClientOptions } from './request.ts';
+
+const { order_checksum, ...order } = validOrderInput({ service_type: 'DIGITAL' as const });
+const created = { service_order_id: 7, order_id: order.order_id, order_status: 'UN_PAID' };
+
+/** A request as `fetch` gets it. */
+interface Sent {
+  readonly url: string;
+  readonly init: RequestInit & { readonly body: string };
+}
+
+/** Returns a client whose requests are recorded and answered in turn; the last answer is repeated. */
+function clientWith(answers: readonly (() => Response | Promise<Response>)[], options: Partial<ClientOptions> = {}) {
+  const sent: Sent[] = [];
+  const fetch = async (url: string | URL | Request, init: RequestInit = {}) => {
+    sent.push({ url: String(url), init: init as Sent['init'] });
+    return (answers[sent.length - 1] ?? answers.at(-1) ?? json(200, {}))();
+  };
+  const client = createClient({
+    ...{ baseUrl: 'https://pay.example.com/shop/', clientId: 'app_1', clientSecret: 'sk_1', fetch, ...options },
+  });
+  return { client, sent };
+}
+
+function json(status: number, body: object, headers: Record<string, string> = {}): () => Response {
+  return () => new Response(JSON.stringify(body), { status, headers });
+}
+
+/** The error with which a call fails. */
+function failureOf(call: Promise<unknown>): Promise<unknown> {
+  return call.then(
+    () => 'it succeeded',
+    (error: unknown) => error,
+  );
+}
+
+const lost = () => Promise.reject(new TypeError('fetch failed', { cause: new Error('read ECONNRESET') }));
+
+describe('requests', () => {
+  test('createOrder sends the order with its checksum, the credentials and the exact digits of the amount', async () => {
+    const { client, sent } = clientWith([json(201, created)]);
+    expect(await client.createOrder({ ...order, order_amount: '10' })).toEqual(created);
+    const [{ url, init } = { url: '', init: { body: '' } }] = sent;
+    expect([url, init.method]).toEqual(['https://pay.example.com/shop/order', 'POST']);
+    expect(init.headers).toEqual({
+      'content-type': 'application/json',
+      'x-client-id': 'app_1',
+      'x-client-secret': 'sk_1',
+    });
+    expect(init.body).toContain('"order_amount":10.00,');
+    const checksum = await orderChecksum({ ...order, order_amount: 10 }, 'sk_1');
+    expect(JSON.parse(init.body)).toEqual({ ...order, order_amount: 10, order_checksum: checksum });
+  });
+
+  test('createOrder sends any amount as the gateway reads it', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.bigInt({ min: 1n, max: 999_999_999_999_999n }), async (amount) => {
+        const { client, sent } = clientWith([json(201, created)]);
+        await client.createOrder({ ...order, order_amount: Number(amount) / 100 });
+        const digits = /"order_amount":([^,]+),/.exec(sent[0]?.init.body ?? '')?.[1] ?? '';
+        expect(parseAmount(digits)).toEqual({ ok: true, value: amount });
+      }),
+    );
+  });
+
+  test('createOrder sends nothing if the amount has more than two decimals', async () => {
+    const { client, sent } = clientWith([json(201, created)]);
+    await expect(client.createOrder({ ...order, order_amount: 0.1 + 0.2 })).rejects.toThrow(RangeError);
+    expect(sent).toEqual([]);
+  });
+
+  test('createOrder sends a Date as order_expires_at', async () => {
+    const { client, sent } = clientWith([json(201, created)]);
+    await client.createOrder({ ...order, order_expires_at: new Date('2027-01-01T00:00:00Z') });
+    expect(JSON.parse(sent[0]?.init.body ?? '').order_expires_at).toBe('2027-01-01T00:00:00.000Z');
+  });
+
+  test('getOrder and cancelOrder percent-encode the order_id', async () => {
+    const { client, sent } = clientWith([json(200, created)]);
+    await client.getOrder('2026/17 ?#é');
+    await client.cancelOrder('a/../b');
+    expect(sent.map(({ url, init }) => [init.method, url, init.body])).toEqual([
+      ['GET', 'https://pay.example.com/shop/order/2026%2F17%20%3F%23%C3%A9', null],
+      ['POST', 'https://pay.example.com/shop/order/a%2F..%2Fb/cancel', null],
+    ]);
+  });
+
+  test.each(['', '.', '..'])('getOrder rejects the order_id "%s", which a path cannot contain', async (orderId) => {
+    const { client, sent } = clientWith([json(200, created)]);
+    await expect(client.getOrder(orderId)).rejects.toThrow(RangeError);
+    expect(sent).toEqual([]);
+  });
+
+  test('listOrders iterates over all pages with the same filter', async () => {
+    const pages = [{ orders: [{ order_id: 'c' }, { order_id: 'b' }], next_cursor: 'x/y' }, { orders: [] }];
+    const { client, sent } = clientWith(pages.map((page) => json(200, page)));
+    const found: string[] = [];
+    const filter = {
+      status: 'PAID',
+      createdFrom: '2026-11-01T00:00:00+01:00',
+      createdTo: new Date(0),
+      limit: 2,
+    } as const;
+    for await (const { order_id } of client.listOrders(filter)) found.push(order_id);
+    expect(found).toEqual(['c', 'b']);
+    const query = {
+      status: 'PAID',
+      created_from: filter.createdFrom,
+      created_to: '1970-01-01T00:00:00.000Z',
+      limit: '2',
+    };
+    expect(sent.map(({ url }) => Object.fromEntries(new URL(url).searchParams))).toEqual([
+      query,
+      { ...query, cursor: 'x/y' },
+    ]);
+  });
+
+  test('listOrders fetches the next page only when it is needed', async () => {
+    const { client, sent } = clientWith([json(200, { orders: [{ order_id: 'c' }], next_cursor: 'x' })]);
+    for await (const _ of client.listOrders()) break;
+    expect(sent.map(({ url }) => url)).toEqual(['https://pay.example.com/shop/orders']);
+  });
+
+  test('listEvents returns a page after a cursor', async () => {
+    const page = { events: [], next_cursor: 'y' };
+    const { client, sent } = clientWith([json(200, page)]);
+    expect(await client.listEvents()).toEqual(page);
+    expect(await client.listEvents({ cursor: 'x', limit: 5 })).toEqual(page);
+    expect(sent.map(({ url }) => url.slice('https://pay.example.com/shop'.length))).toEqual([
+      '/events',
+      '/events?cursor=x&limit=5',
+    ]);
+  });
+
+  test.each([
+    [{ clientSecret: 'sk_1\n' }, 'clientSecret is missing or not printable ASCII'],
+    [{ clientId: undefined as never }, 'clientId is missing or not printable ASCII'],
+    [{ baseUrl: 'pay.example.com' }, 'baseUrl must begin with https:// or http://'],
+    [{ baseUrl: 'localhost:8080' }, 'baseUrl must begin with https:// or http://'],
+  ])('createClient rejects %j without repeating a secret', (options, message) => {
+    expect(() => clientWith([], options)).toThrow(new TypeError(message));
+  });
+});
+
+describe('errors', () => {
+  test('a problem document becomes a GatewayError with its facts', async () => {
+    const errors = [{ field: 'order_amount', code: 'out_of_range', message: 'must be greater than 0' }];
+    const problem = { code: 'invalid_order', detail: 'order_amount must be …', request_id: 'r1', errors };
+    const { client, sent } = clientWith([json(400, problem)]);
+    const error = await failureOf(client.createOrder(order));
+    expect(error).toBeInstanceOf(GatewayError);
+    expect({ ...Object(error), message: Object(error).message }).toEqual({
+      ...{ name: 'GatewayError', code: 'invalid_order', status: 400, requestId: 'r1', errors, fields: [] },
+      ...{ retryAfterSeconds: undefined, outcomeUnknown: false, message: '400 invalid_order: order_amount must be …' },
+    });
+    expect(sent).toHaveLength(1);
+  });
+
+  test('order_id_conflict names the fields', async () => {
+    const { client } = clientWith([json(409, { code: 'order_id_conflict', fields: ['order_note'] })]);
+    await expect(client.createOrder(order)).rejects.toMatchObject({ fields: ['order_note'], outcomeUnknown: false });
+  });
+
+  test.each([
+    ['an error page', () => new Response('<h1>Forbidden</h1>', { status: 403 }), 403, false],
+    [
+      'a redirect',
+      () => new Response(null, { status: 302, headers: { location: 'https://evil.example' } }),
+      302,
+      false,
+    ],
+    ['a success that is not JSON', () => new Response('<h1>Log in</h1>'), 200, true],
+    ['JSON that is not an object', () => new Response('null'), 200, true],
+  ])('%s of a proxy has the code unknown', async (_, answer, status, outcomeUnknown) => {
+    const { client, sent } = clientWith([answer]);
+    await expect(client.createOrder(order)).rejects.toMatchObject({ code: 'unknown', status, outcomeUnknown });
+    expect(sent.map(({ init }) => init.redirect)).toEqual(['manual']);
+  });
+});
+
+describe('retries', () => {
+  let waitsMs: (number | undefined)[];
+  beforeEach(() => {
+    waitsMs = [];
+    vi.spyOn(Math, 'random').mockReturnValue(0.5);
+    vi.spyOn(globalThis, 'setTimeout').mockImplementation((resume, ms) => {
+      waitsMs.push(ms);
+      queueMicrotask(resume);
+      return undefined as never;
+    });
+  });
+  afterEach(() => {
+    vi.restoreAllMocks();
+    vi.useRealTimers();
+  });
+
+  test.each([
+    ['a lost connection', lost],
+    ['408', json(408, { code: 'request_timeout' })],
+    ['429', json(429, { code: 'rate_limited' })],
+    ['500', json(500, { code: 'internal' })],
+    ['502 of a proxy', () => new Response('<h1>Bad gateway</h1>', { status: 502 })],
+    ['503', json(503, { code: 'unavailable' })],
+    ['504', json(504, { code: 'deadline_exceeded' })],
+  ])('%s: the same order is sent again after half of 250 ms, as the random part says', async (_, failure) => {
+    const { client, sent } = clientWith([failure, json(201, created)]);
+    expect(await client.createOrder(order)).toEqual(created);
+    expect(waitsMs).toEqual([125]);
+    expect(sent[1]?.init.body).toBe(sent[0]?.init.body);
+  });
+
+  test.each([
+    [
+      'a response that ends early',
+      () => new Response(new ReadableStream({ pull: (stream) => stream.error(new Error('ended')) })),
+    ],
+  ])('%s is retried', async (_, failure) => {
+    const { client } = clientWith([failure, json(201, created)]);
+    expect(await client.createOrder(order)).toEqual(created);
+  });
+
+  test('the waits double and the fifth attempt is the last', async () => {
+    const { client, sent } = clientWith([lost]);
+    const error = await failureOf(client.getOrder('x'));
+    expect(error).toBeInstanceOf(GatewayNetworkError);
+    expect(error).toMatchObject({ message: 'No response from the gateway: read ECONNRESET', outcomeUnknown: false });
+    expect([sent.length, waitsMs]).toEqual([5, [125, 250, 500, 1_000]]);
+  });
+
+  test('retries: 0 sends once', async () => {
+    const { client, sent } = clientWith([json(503, {})], { retries: 0 });
+    await failureOf(client.getOrder('x'));
+    expect(sent).toHaveLength(1);
+  });
+
+  test.each([
+    ['seconds', () => '7'],
+    ['a date', () => new Date(Date.now() + 7_000).toUTCString()],
+  ])('Retry-After in %s is waited for, with the random part after it', async (_, retryAfter) => {
+    vi.setSystemTime('2026-11-22T20:00:00.000Z');
+    const { client } = clientWith([
+      json(429, { code: 'rate_limited' }, { 'retry-after': retryAfter() }),
+      json(200, {}),
+    ]);
+    await client.getOrder('x');
+    expect(waitsMs).toEqual([7_125]);
+  });
+
+  test('a Retry-After above 30 seconds is thrown at once', async () => {
+    const { client, sent } = clientWith([json(503, { code: 'overloaded' }, { 'retry-after': '31' })]);
+    const error = await failureOf(client.createOrder(order));
+    expect(error).toMatchObject({ code: 'overloaded', retryAfterSeconds: 31, outcomeUnknown: false });
+    expect(sent).toHaveLength(1);
+  });
+
+  test.each([
+    ['after a lost connection', [lost, json(401, { code: 'unauthenticated' })], true],
+    ['after unavailable', [json(503, { code: 'unavailable' }), json(409, {})], true],
+    ['after overloaded', [json(503, { code: 'overloaded' })], false],
+    ['after rate_limited', [json(429, { code: 'rate_limited' })], false],
+    ['after deadline_exceeded', [json(504, { code: 'deadline_exceeded' })], true],
+  ])('%s the error says whether the order may exist', async (_, answers, outcomeUnknown) => {
+    const { client } = clientWith(answers);
+    expect(await failureOf(client.createOrder(order))).toMatchObject({ outcomeUnknown });
+    const { client: reader } = clientWith(answers);
+    expect(await failureOf(reader.getOrder('x'))).toMatchObject({ outcomeUnknown: false });
+  });
+});

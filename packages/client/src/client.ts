@@ -1,0 +1,78 @@
+import { formatAmount, orderChecksum } from './order-checksum.ts';
+import { type ClientOptions, createSend } from './request.ts';
+import type { CreatedOrder, EventPage, NewOrder, Order, OrderFilter } from './types.ts';
+
+/**
+ * The calls of a merchant. Each retries by itself (see `ClientOptions.retries`) and then rejects with a `GatewayError` or a
+ * `GatewayNetworkError`.
+ */
+export interface GatewayClient {
+  /**
+   * Creates an order and returns its payment link. The same order again returns the first one; another order with the same
+   * order_id rejects with `order_id_conflict`.
+   */
+  createOrder(order: NewOrder): Promise<CreatedOrder>;
+  /** Returns an order with its status of now; rejects with `not_found` if you have no such order. */
+  getOrder(orderId: string): Promise<Order>;
+  /** Iterates over your orders, newest first, and fetches the next page when it is needed. */
+  listOrders(filter?: OrderFilter): AsyncGenerator<Order, void, void>;
+  /**
+   * Cancels an unpaid order and returns it; a cancelled one is returned as it is. Rejects with `order_already_paid` or
+   * `order_expired` if it is too late.
+   */
+  cancelOrder(orderId: string): Promise<Order>;
+  /**
+   * Returns one page of the event feed, at most `limit` (1 to 100; 20 by default) events after the cursor, or the oldest ones
+   * without a cursor. Events are stored for 30 days. At the end of the feed `events` is empty: wait, and call it again.
+   */
+  listEvents(page?: { readonly cursor?: string | undefined; readonly limit?: number | undefined }): Promise<EventPage>;
+}
+
+/** Returns a client for one merchant. Throws a TypeError if an option is not valid. Use it in your backend only. */
+export function createClient(options: ClientOptions): GatewayClient {
+  const send = createSend(options);
+  return {
+    async createOrder({ order_amount, ...others }) {
+      const order_checksum = await orderChecksum({ order_amount, ...others }, options.clientSecret);
+      // JSON.stringify cannot write a number with two decimals.
+      const body = `{"order_amount":${formatAmount(order_amount)},${JSON.stringify({ ...others, order_checksum }).slice(1)}`;
+      return send('POST', '/order', body);
+    },
+    async getOrder(orderId) {
+      return send('GET', pathOf(orderId));
+    },
+    async *listOrders({ status, createdFrom, createdTo, limit } = {}) {
+      const filter = { status, created_from: timeText(createdFrom), created_to: timeText(createdTo), limit };
+      let cursor: string | undefined;
+      do {
+        const path = `/orders${queryOf({ ...filter, cursor })}`;
+        const page = await send<{ orders: Order[]; next_cursor?: string }>('GET', path);
+        yield* page.orders;
+        cursor = page.next_cursor;
+      } while (cursor !== undefined);
+    },
+    async cancelOrder(orderId) {
+      return send('POST', `${pathOf(orderId)}/cancel`);
+    },
+    async listEvents(page = {}) {
+      return send('GET', `/events${queryOf(page)}`);
+    },
+  };
+}
+
+function pathOf(orderId: string): string {
+  // URL parsers remove these two from a path, even percent-encoded.
+  if (/^\.{0,2}$/.test(orderId)) throw new RangeError('An empty order_id, "." and ".." cannot be in a path');
+  return `/order/${encodeURIComponent(orderId)}`;
+}
+
+function timeText(time: string | Date | undefined): string | undefined {
+  return time instanceof Date ? time.toISOString() : time;
+}
+
+/** Returns `?` and the parameters that have a value, or nothing. */
+function queryOf(parameters: Readonly<Record<string, string | number | undefined>>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) if (value !== undefined) query.set(name, String(value));
+  return query.size > 0 ? `?${query}` : '';
+}

@@ -1,0 +1,55 @@
+import type { ErrorCode, FieldError } from './types.ts';
+
+/** The gateway, or a proxy before it, answered with an error. */
+export class GatewayError extends Error {
+  override readonly name = 'GatewayError';
+  /** Decide by this. `unknown` if the response is not the gateway's, such as an error page of a proxy. */
+  readonly code: ErrorCode | 'unknown';
+  /** The HTTP status. */
+  readonly status: number;
+  /** Include it when you ask for support. */
+  readonly requestId: string | undefined;
+  /** All invalid fields of `invalid_order` and all invalid parameters of `invalid_request`; otherwise empty. */
+  readonly errors: readonly FieldError[];
+  /** The fields in which the orders of an `order_id_conflict` differ; otherwise empty. */
+  readonly fields: readonly string[];
+  /** The wait that the gateway asks for, in seconds. */
+  readonly retryAfterSeconds: number | undefined;
+  /**
+   * Whether the order may exist although `createOrder` failed, or may be cancelled although `cancelOrder` failed. Then call it
+   * again with the same order. Always false for look-ups and lists.
+   */
+  readonly outcomeUnknown: boolean;
+
+  /** Made by the client only. */
+  constructor(message: string, facts: Omit<GatewayError, keyof Error>) {
+    super(message);
+    this.code = facts.code;
+    this.status = facts.status;
+    this.requestId = facts.requestId;
+    this.errors = facts.errors;
+    this.fields = facts.fields;
+    this.retryAfterSeconds = facts.retryAfterSeconds;
+    this.outcomeUnknown = facts.outcomeUnknown;
+  }
+}
+
+/** No complete response arrived: the connection failed or `timeoutMs` passed. `cause` is the error of `fetch`. */
+export class GatewayNetworkError extends Error {
+  override readonly name = 'GatewayNetworkError';
+  /** As in {@link GatewayError}. */
+  readonly outcomeUnknown: boolean;
+
+  /** Made by the client only. */
+  constructor(cause: unknown, outcomeUnknown: boolean) {
+    // "fetch failed" has the reason, such as ECONNREFUSED, in its own cause.
+    const reason = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
+    super(`No response from the gateway: ${reason instanceof Error ? reason.message : reason}`, { cause });
+    this.outcomeUnknown = outcomeUnknown;
+  }
+}
+
+/** A webhook or a return that the gateway did not sign with this secret, or that is too old. Do not trust its content. */
+export class SignatureError extends Error {
+  override readonly name = 'SignatureError';
+}

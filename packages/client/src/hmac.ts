@@ -1,0 +1,50 @@
+// WebCrypto instead of node:crypto: it exists in Node.js, Deno, Bun and workers, and its verify() compares in constant time.
+
+/** Returns the lower-case hex of HMAC-SHA256. */
+export async function hmacHex(key: Bytes, data: Bytes): Promise<string> {
+  const signature = await crypto.subtle.sign('HMAC', await importKey(key), data);
+  return Array.from(new Uint8Array(signature), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** Whether one of the signatures was made with one of the secrets: several are valid while a secret is rotated. */
+export async function isSigned(
+  data: Bytes,
+  signatures: readonly Bytes[],
+  secrets: readonly string[],
+): Promise<boolean> {
+  for (const secret of secrets) {
+    const key = await importKey(secretBytes(secret));
+    for (const signature of signatures) {
+      if (await crypto.subtle.verify('HMAC', key, signature, data)) return true;
+    }
+  }
+  return false;
+}
+
+/** What WebCrypto takes: a view of memory that is not shared. */
+export type Bytes = Uint8Array<ArrayBuffer>;
+
+/** UTF-8. */
+export function bytesOf(text: string): Bytes {
+  return new TextEncoder().encode(text);
+}
+
+/** Returns `undefined` if the text is not base64. */
+export function base64Bytes(base64: string): Bytes | undefined {
+  try {
+    return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+  } catch {
+    return undefined;
+  }
+}
+
+function importKey(key: Bytes): Promise<CryptoKey> {
+  return crypto.subtle.importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign', 'verify']);
+}
+
+/** The key inside a signing secret: `whsec_` and its base64. */
+function secretBytes(secret: string): Bytes {
+  const key = secret?.startsWith('whsec_') ? base64Bytes(secret.slice('whsec_'.length)) : undefined;
+  if (!key?.length) throw new TypeError('A signing secret must be whsec_ and base64');
+  return key;
+}

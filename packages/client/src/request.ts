@@ -1,0 +1,135 @@
+import { GatewayError, GatewayNetworkError } from './errors.ts';
+import type { ErrorCode, FieldError } from './types.ts';
+
+/** How to reach the gateway, and how patient to be. */
+export interface ClientOptions {
+  /** The gateway's address, with its path if it has one: `https://pay.example.com`. */
+  readonly baseUrl: string;
+  /** `app_…` or `app_test_…`. */
+  readonly clientId: string;
+  /** `sk_…`. Read it from the environment or a secret store, and never send it to a browser. */
+  readonly clientSecret: string;
+  /** Another `fetch`, for a proxy or for tests. */
+  readonly fetch?: typeof globalThis.fetch;
+  /** The time for one attempt, in milliseconds; 10,000 by default, twice what the gateway allows itself. */
+  readonly timeoutMs?: number;
+  /** How often a failed request is sent again; 4 by default, 0 to never. */
+  readonly retries?: number;
+}
+
+/** Sends a request, again if it fails for a while, and returns the JSON of the response. */
+export type Send = <Json>(method: Method, path: string, body?: string) => Promise<Json>;
+
+type Method = 'GET' | 'POST';
+
+/** The longest wait that Retry-After may ask for; after a longer one the error is thrown at once. */
+const retryAfterMaxSeconds = 30;
+
+/** The longest wait before the first retry; it doubles with each. */
+const backoffMs = 250;
+
+/**
+ * Returns the function that sends all requests. It retries network errors, 408, 429 and 5xx, after the time in Retry-After and a
+ * random part of the backoff ("full jitter"), so that clients do not come back together. Every call of the API is safe to repeat.
+ */
+export function createSend(options: ClientOptions): Send {
+  const { fetch = globalThis.fetch, timeoutMs = 10_000, retries = 4 } = options;
+  if (!/^https?:\/\//i.test(options.baseUrl)) throw new TypeError('baseUrl must begin with https:// or http://');
+  const baseUrl = options.baseUrl.replace(/\/+$/, '');
+  const credentials = {
+    'x-client-id': headerValue('clientId', options.clientId),
+    'x-client-secret': headerValue('clientSecret', options.clientSecret),
+  };
+
+  async function attempt(method: Method, path: string, body: string | undefined, earlierUnknown: boolean) {
+    const outcomeUnknown = (executed: boolean) => earlierUnknown || (executed && method === 'POST');
+    const request: RequestInit = {
+      method,
+      headers: body === undefined ? credentials : { ...credentials, 'content-type': 'application/json' },
+      body: body ?? null,
+      // A redirect would carry the secret to another address.
+      redirect: 'manual',
+      signal: AbortSignal.timeout(timeoutMs),
+    };
+    let response: Response;
+    let text: string;
+    try {
+      response = await fetch(baseUrl + path, request);
+      text = await response.text();
+    } catch (cause) {
+      throw new GatewayNetworkError(cause, outcomeUnknown(true));
+    }
+    const json = parseObject(text);
+    if (response.ok && json !== undefined) return json;
+    throw errorOf(response, json ?? {}, outcomeUnknown(mayBeExecuted(response, json)));
+  }
+
+  return async (method, path, body) => {
+    let outcomeUnknown = false;
+    for (let retry = 0; ; retry += 1) {
+      try {
+        return (await attempt(method, path, body, outcomeUnknown)) as never;
+      } catch (error) {
+        if (retry >= retries || !isTemporary(error)) throw error;
+        outcomeUnknown = error.outcomeUnknown;
+        const askedMs = error instanceof GatewayError ? 1_000 * (error.retryAfterSeconds ?? 0) : 0;
+        await new Promise((resolve) => setTimeout(resolve, askedMs + Math.random() * backoffMs * 2 ** retry));
+      }
+    }
+  };
+}
+
+function isTemporary(error: unknown): error is GatewayError | GatewayNetworkError {
+  if (!(error instanceof GatewayError)) return error instanceof GatewayNetworkError;
+  const { status, retryAfterSeconds = 0 } = error;
+  return (status === 408 || status === 429 || status >= 500) && retryAfterSeconds <= retryAfterMaxSeconds;
+}
+
+/** Checked here, because `fetch` repeats an invalid value in its error, and a secret must not reach a log. */
+function headerValue(name: string, value: string): string {
+  if (!/^[\x21-\x7e]+$/.test(value ?? '')) throw new TypeError(`${name} is missing or not printable ASCII`);
+  return value;
+}
+
+function parseObject(text: string): Partial<Problem> | undefined {
+  try {
+    const json = JSON.parse(text);
+    return typeof json === 'object' && json !== null ? json : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The members of an RFC 9457 problem document that the client uses. */
+interface Problem {
+  readonly code: ErrorCode;
+  readonly detail: string;
+  readonly request_id: string;
+  readonly errors: readonly FieldError[];
+  readonly fields: readonly string[];
+}
+
+/** Whether a failed request may have had its effect. A success that is not JSON comes from a proxy. */
+function mayBeExecuted({ ok, status }: Response, problem: Partial<Problem> | undefined): boolean {
+  return ok || (status >= 500 && problem?.code !== 'overloaded');
+}
+
+function errorOf({ status, headers }: Response, problem: Partial<Problem>, outcomeUnknown: boolean): GatewayError {
+  const { code = 'unknown', detail = 'The response is not one of the gateway' } = problem;
+  return new GatewayError(`${status} ${code}: ${detail}`, {
+    code,
+    status,
+    requestId: problem.request_id ?? headers.get('x-request-id') ?? undefined,
+    errors: problem.errors ?? [],
+    fields: problem.fields ?? [],
+    retryAfterSeconds: retryAfterSeconds(headers),
+    outcomeUnknown,
+  });
+}
+
+/** The time in Retry-After, which is in seconds or a date (RFC 9110, 10.2.3). */
+function retryAfterSeconds(headers: Headers): number | undefined {
+  const value = headers.get('retry-after') ?? '';
+  const seconds = /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - Date.now()) / 1_000;
+  return Number.isNaN(seconds) ? undefined : Math.max(0, seconds);
+}

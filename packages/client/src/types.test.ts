@@ -1,0 +1,105 @@
+import {
+  CreateOrderRequestSchema,
+  CreateOrderResponseSchema,
+  GetOrderResponseSchema,
+  ListOrdersRequestSchema,
+  OrderStatusSchema,
+  ServiceTypeSchema,
+} from '@gateway/contract/gateway/v1/order_service_pb';
+import type { FailureCode } from '@gateway/domain/failure';
+import type * as fieldRules from '@gateway/domain/field-rules';
+import type { MerchantMode } from '@gateway/domain/merchant';
+import type * as order from '@gateway/domain/order';
+import type * as orderFields from '@gateway/domain/order-fields';
+import type * as orderStates from '@gateway/domain/order-states';
+import { expect, expectTypeOf, test } from 'vitest';
+import type {
+  CreatedOrder,
+  ErrorCode,
+  EventType,
+  FieldErrorCode,
+  Mode,
+  NewOrder,
+  Order,
+  OrderFilter,
+  OrderStatus,
+  ServiceType,
+} from './types.ts';
+
+const createdOrder: Required<CreatedOrder> = {
+  service_order_id: 1,
+  created_at: '',
+  order_id: '',
+  order_status: 'UN_PAID',
+  order_token: '',
+  payment_link: '',
+};
+
+const storedOrder: Required<Order> = {
+  ...createdOrder,
+  mode: 'test',
+  order_amount: 10,
+  order_currency: '',
+  order_note: '',
+  service_type: 'DIGITAL',
+  order_expires_at: '',
+  paid_at: '',
+  payment_id: '',
+  cancelled_at: '',
+};
+
+const newOrder: Required<NewOrder> = {
+  order_id: '',
+  order_amount: 10,
+  order_currency: '',
+  order_note: '',
+  service_type: 'DIGITAL',
+  customer_name: '',
+  customer_email: '',
+  customer_phone: '',
+  customer_address_line1: '',
+  customer_address_line2: '',
+  customer_address_city: '',
+  customer_address_state: '',
+  customer_address_country: '',
+  customer_address_postal_code: '',
+  return_url: '',
+  order_expires_at: '',
+};
+
+const filter: Required<OrderFilter> = { status: 'PAID', createdFrom: '', createdTo: '', limit: 1 };
+
+const statuses: Record<OrderStatus, 0> = { UN_PAID: 0, PAID: 0, EXPIRED: 0, CANCELLED: 0 };
+
+const serviceTypes: Record<ServiceType, 0> = { DIGITAL: 0, PHYSICAL_GOODS: 0 };
+
+function namesOf({ fields }: { readonly fields: readonly { readonly name: string }[] }): string[] {
+  return fields.map(({ name }) => name).sort();
+}
+
+test('the fields are those of the protobuf contract', () => {
+  expect(Object.keys(createdOrder).sort()).toEqual(namesOf(CreateOrderResponseSchema));
+  expect(Object.keys(storedOrder).sort()).toEqual(namesOf(GetOrderResponseSchema));
+  expect([...Object.keys(newOrder), 'order_checksum'].sort()).toEqual(namesOf(CreateOrderRequestSchema));
+  const parameters = Object.keys(filter).map((name) => name.replace(/[A-Z]/, (letter) => `_${letter.toLowerCase()}`));
+  expect([...parameters, 'cursor'].sort()).toEqual(namesOf(ListOrdersRequestSchema));
+});
+
+test('the statuses and service types are those of the protobuf contract', () => {
+  const [, ...statusValues] = OrderStatusSchema.values.map(({ name }) => name);
+  expect(Object.keys(statuses)).toEqual(statusValues);
+  const [, ...serviceTypeValues] = ServiceTypeSchema.values.map(({ name }) => name);
+  expect(Object.keys(serviceTypes)).toEqual(serviceTypeValues);
+});
+
+// Checked by tsc: nothing happens when it runs.
+test('the values are those of the gateway', () => {
+  // Only CheckoutService returns payment_mismatch.
+  expectTypeOf<ErrorCode>().toEqualTypeOf<Exclude<FailureCode, 'payment_mismatch'>>();
+  expectTypeOf<FieldErrorCode>().toEqualTypeOf<fieldRules.FieldErrorCode>();
+  expectTypeOf<OrderStatus>().toEqualTypeOf<order.OrderStatus>();
+  expectTypeOf<ServiceType>().toEqualTypeOf<orderFields.ServiceType>();
+  expectTypeOf<EventType>().toEqualTypeOf<orderStates.EventType>();
+  expectTypeOf<Mode>().toEqualTypeOf<MerchantMode>();
+  expectTypeOf<keyof NewOrder | 'order_checksum'>().toEqualTypeOf<orderFields.RequestFieldName>();
+});

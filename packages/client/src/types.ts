@@ -1,0 +1,148 @@
+// The shapes of the JSON API. Tests compare them with the rules and the protobuf contract of the gateway.
+
+/** What an order is for: digital services or shippable goods. */
+export type ServiceType = 'DIGITAL' | 'PHYSICAL_GOODS';
+
+/** `PAID` and `CANCELLED` are final. An `EXPIRED` order still becomes `PAID` if the customer paid before the end. */
+export type OrderStatus = 'UN_PAID' | 'PAID' | 'EXPIRED' | 'CANCELLED';
+
+/** Money moves in `live` mode only. */
+export type Mode = 'live' | 'test';
+
+/** An order to create. Lengths are in Unicode code points. The client adds the checksum. */
+export interface NewOrder {
+  /** Your identifier: 1 to 128 characters, unique among your orders. Sent again, it never creates a second order. */
+  readonly order_id: string;
+  /**
+   * In units of the currency, with at most two decimals: `10`, `10.5` or `'10.50'`. Text keeps a decimal from your database
+   * exact. A number with more decimals, such as 0.1 + 0.2, throws a RangeError: nothing is rounded.
+   */
+  readonly order_amount: number | string;
+  /** An upper-case ISO 4217 code. */
+  readonly order_currency: string;
+  /** 1 to 1,000 characters; line breaks and tabs are allowed. */
+  readonly order_note: string;
+  readonly service_type: ServiceType;
+  readonly customer_name: string;
+  readonly customer_email: string;
+  readonly customer_phone: string;
+  readonly customer_address_line1: string;
+  readonly customer_address_line2?: string | null | undefined;
+  readonly customer_address_city: string;
+  readonly customer_address_state: string;
+  readonly customer_address_country: string;
+  readonly customer_address_postal_code: string;
+  /** Where the customer returns from the payment page: an absolute http or https URL. */
+  readonly return_url: string;
+  /** When the order expires: a Date, or ISO 8601 with an offset, 1 minute to 366 days ahead. */
+  readonly order_expires_at?: string | Date | undefined;
+}
+
+/** The response to a new order. Times are ISO 8601 with milliseconds and offset: `2026-11-20T21:01:42.172+00:00`. */
+export interface CreatedOrder {
+  /** The gateway's identifier: positive, at most 2^53 - 1. */
+  readonly service_order_id: number;
+  readonly created_at: string;
+  readonly order_id: string;
+  readonly order_status: OrderStatus;
+  /** 32 letters and digits. Whoever knows it can open the payment page. */
+  readonly order_token: string;
+  /** The page where the customer pays. */
+  readonly payment_link: string;
+}
+
+/** A stored order with its status of now. Members without a value are absent. Never contains the customer's data. */
+export interface Order extends CreatedOrder {
+  readonly mode: Mode;
+  /** In units of the currency: at most 15 digits, which a number represents exactly. */
+  readonly order_amount: number;
+  readonly order_currency: string;
+  readonly order_note: string;
+  readonly service_type: ServiceType;
+  readonly order_expires_at?: string;
+  readonly paid_at?: string;
+  readonly payment_id?: string;
+  readonly cancelled_at?: string;
+}
+
+/** Which orders to list, and how many to fetch at once. */
+export interface OrderFilter {
+  readonly status?: OrderStatus | undefined;
+  /** Created at this time or later: a Date, or ISO 8601 with an offset. */
+  readonly createdFrom?: string | Date | undefined;
+  /** Created before this time. */
+  readonly createdTo?: string | Date | undefined;
+  /** Orders in one request, 1 to 100; 20 by default. The iterator sends as many requests as it needs. */
+  readonly limit?: number | undefined;
+}
+
+/** The kinds of events. A newer gateway may add some: ignore those that you do not know. */
+export type EventType = 'order.paid' | 'order.expired' | 'order.cancelled';
+
+/** A change of an order. The same event may arrive more than once, and events may arrive in any order: compare `id`. */
+export interface OrderEvent {
+  /** `evt_` and a unique text; also the `webhook-id`. */
+  readonly id: string;
+  readonly type: EventType;
+  readonly timestamp: string;
+  /** The order as it was after the change. */
+  readonly data: Order;
+}
+
+/** What the operator's command `merchant webhook test` sends: it belongs to no order. */
+export interface TestEvent {
+  readonly id: string;
+  readonly type: 'webhook.test';
+  readonly timestamp: string;
+  readonly data: Readonly<Record<string, never>>;
+}
+
+/** A part of the event feed, oldest first. */
+export interface EventPage {
+  readonly events: readonly OrderEvent[];
+  /** Store it after you processed the events, and pass it to the next `listEvents`. Present on every page. */
+  readonly next_cursor: string;
+}
+
+/** An invalid field of an order, or an invalid parameter. */
+export interface FieldError {
+  readonly field: string;
+  readonly code: FieldErrorCode;
+  readonly message: string;
+}
+
+/** Why a field or parameter is invalid. */
+export type FieldErrorCode =
+  | 'missing'
+  | 'wrong_type'
+  | 'blank'
+  | 'too_long'
+  | 'too_short'
+  | 'not_allowed'
+  | 'bad_format'
+  | 'bad_characters'
+  | 'too_precise'
+  | 'out_of_range';
+
+/** The machine codes of the JSON API. A newer gateway may send others: have a default case. */
+export type ErrorCode =
+  | 'malformed_json'
+  | 'invalid_order'
+  | 'invalid_request'
+  | 'unauthenticated'
+  | 'permission_denied'
+  | 'checksum_mismatch'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'request_timeout'
+  | 'order_id_conflict'
+  | 'order_already_paid'
+  | 'order_cancelled'
+  | 'order_expired'
+  | 'body_too_large'
+  | 'unsupported_media_type'
+  | 'rate_limited'
+  | 'overloaded'
+  | 'unavailable'
+  | 'deadline_exceeded'
+  | 'internal';

@@ -1,0 +1,58 @@
+import { SignatureError } from './errors.ts';
+import { bytesOf, isSigned } from './hmac.ts';
+import { joinEscaped } from './order-checksum.ts';
+import { checkSignedAt } from './signed-at.ts';
+import type { OrderStatus } from './types.ts';
+
+/** What a signed return says: the order and its status when the customer left the payment page. */
+export interface SignedReturn {
+  readonly order_id: string;
+  readonly service_order_id: number;
+  readonly order_status: OrderStatus;
+  /** When the gateway signed it. */
+  readonly signed_at: Date;
+}
+
+/**
+ * Verifies the query with which a customer returns from the payment page. Throws a {@link SignatureError} if a parameter is
+ * missing or repeated, the signature does not match, or it is older than the tolerance. A customer may open the same address
+ * again within the tolerance: look the order up before you ship.
+ *
+ * @param address The requested URL, its path with the query, or the query alone.
+ * @param secrets Your signing secret, `whsec_…`, or several while you change it.
+ * @param options.toleranceSeconds 3,600 by default: the customer may stay on the page before returning.
+ */
+export async function verifyReturn(
+  address: string | URL | URLSearchParams,
+  secrets: string | readonly string[],
+  { toleranceSeconds = 3_600 }: { readonly toleranceSeconds?: number } = {},
+): Promise<SignedReturn> {
+  const query = address instanceof URLSearchParams ? address : queryOf(String(address));
+  const [orderId, serviceOrderId, status, signedAt, signature] = [
+    'order_id',
+    'service_order_id',
+    'order_status',
+    'signed_at',
+    'signature',
+  ].map((name) => {
+    const [value, ...others] = query.getAll(name);
+    if (!value || others.length > 0) throw new SignatureError(`The parameter ${name} is missing or repeated`);
+    return value;
+  }) as [string, string, string, string, string];
+  checkSignedAt(signedAt, toleranceSeconds);
+  const data = bytesOf(joinEscaped([orderId, serviceOrderId, status, signedAt]));
+  const [, hex] = /^v1=([0-9a-f]{64})$/.exec(signature) ?? [];
+  const bytes = Uint8Array.from(hex?.match(/../g) ?? [], (digits) => Number.parseInt(digits, 16));
+  if (!(await isSigned(data, [bytes], [secrets].flat()))) throw new SignatureError('The signature does not match');
+  return {
+    order_id: orderId,
+    service_order_id: Number(serviceOrderId),
+    order_status: status as OrderStatus,
+    signed_at: new Date(Number(signedAt) * 1_000),
+  };
+}
+
+function queryOf(address: string): URLSearchParams {
+  const [beforeFragment = ''] = address.split('#', 1);
+  return new URLSearchParams(beforeFragment.slice(beforeFragment.indexOf('?') + 1));
+}

@@ -1,0 +1,51 @@
+import { SignatureError } from './errors.ts';
+import { base64Bytes, bytesOf, isSigned } from './hmac.ts';
+import { checkSignedAt } from './signed-at.ts';
+import type { OrderEvent, TestEvent } from './types.ts';
+
+/** The headers of a request: of `fetch`, or an object as of Node.js. */
+export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/**
+ * Verifies a webhook by Standard Webhooks and returns its event. Respond with 2xx if it resolves and with 400 if it throws a
+ * {@link SignatureError}: a header is missing, no signature matches, or the clocks differ by more than the tolerance. The
+ * comparison takes constant time.
+ *
+ * @param body The raw body, before any JSON parser: another spelling of the same JSON has another signature.
+ * @param secrets The endpoint's signing secret, `whsec_…`, or several while you change it.
+ * @param options.toleranceSeconds 300 by default.
+ */
+export async function verifyWebhook(
+  body: string | Uint8Array,
+  headers: WebhookHeaders,
+  secrets: string | readonly string[],
+  { toleranceSeconds = 300 }: { readonly toleranceSeconds?: number } = {},
+): Promise<OrderEvent | TestEvent> {
+  if (typeof body !== 'string' && !(body instanceof Uint8Array)) {
+    throw new TypeError('The body must be the raw body as text or bytes, not parsed JSON');
+  }
+  const [id, timestamp, signatures] = ['id', 'timestamp', 'signature'].map((name) => {
+    const value = headerOf(headers, `webhook-${name}`);
+    if (!value) throw new SignatureError(`The header webhook-${name} is missing`);
+    return value;
+  }) as [string, string, string];
+  checkSignedAt(timestamp, toleranceSeconds);
+  const content = typeof body === 'string' ? bytesOf(body) : body;
+  const prefix = bytesOf(`${id}.${timestamp}.`);
+  const data = new Uint8Array(prefix.length + content.length);
+  data.set(prefix);
+  data.set(content, prefix.length);
+  const known = signatures.split(' ').flatMap((signature) => {
+    const bytes = signature.startsWith('v1,') ? base64Bytes(signature.slice('v1,'.length)) : undefined;
+    return bytes ?? [];
+  });
+  if (!(await isSigned(data, known, [secrets].flat()))) throw new SignatureError('No signature of the webhook matches');
+  return JSON.parse(new TextDecoder().decode(content));
+}
+
+/** Header names are case-insensitive; some frameworks leave them as they were sent. */
+function headerOf(headers: WebhookHeaders, name: string): string | undefined {
+  if (headers instanceof Headers) return headers.get(name) ?? undefined;
+  const [, value] = Object.entries(headers).find(([key]) => key.toLowerCase() === name) ?? [];
+  return typeof value === 'string' ? value : value?.[0];
+}

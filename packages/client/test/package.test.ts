@@ -1,0 +1,84 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+const packageFolder = join(import.meta.dirname, '..');
+const run = promisify(execFile);
+
+/** A project that installed the packed package. */
+let project: string;
+beforeAll(async () => {
+  project = await mkdtemp(join(tmpdir(), 'client-package-'));
+  const cache = ['--cache', join(project, 'npm-cache')];
+  await run('npm', ['pack', '--pack-destination', project, ...cache], { cwd: packageFolder });
+  const tarballs = (await readdir(project)).filter((file) => file.endsWith('.tgz'));
+  await writeFile(join(project, 'package.json'), '{ "type": "module" }');
+  await run(
+    'npm',
+    ['install', '--offline', '--no-audit', '--no-fund', ...cache, ...tarballs.map((file) => `./${file}`)],
+    {
+      cwd: project,
+    },
+  );
+});
+afterAll(async () => {
+  await rm(project, { recursive: true, force: true });
+  await rm(join(packageFolder, 'dist'), { recursive: true, force: true });
+});
+
+/** Every Node.js in the PATH, one of each version: the project's own and that of the machine. */
+function installedNodes(): Map<string, string> {
+  const commands = (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, 'node'));
+  const found = commands.filter((command) => existsSync(command));
+  return new Map(
+    found.map((command) => [execFileSync(command, ['-p', 'process.version'], { encoding: 'utf8' }), command]),
+  );
+}
+
+test('the package contains JavaScript, types, README and licence, and no tests or sources', async () => {
+  const files = await readdir(join(project, 'node_modules/@gateway/client'), { recursive: true });
+  const isBuilt = (file: string) => /^dist\/[a-z-]+(\.d\.ts|\.js)$/.test(file);
+  expect(files.filter(isBuilt)).toEqual(expect.arrayContaining(['dist/index.js', 'dist/index.d.ts']));
+  expect(files.filter((file) => !isBuilt(file)).sort()).toEqual(['LICENSE', 'README.md', 'dist', 'package.json']);
+});
+
+test('the package installs nothing else', async () => {
+  expect(await readdir(join(project, 'node_modules'))).toEqual(['.package-lock.json', '@gateway']);
+  expect(await readdir(join(project, 'node_modules/@gateway'))).toEqual(['client']);
+});
+
+test('every installed Node.js that the package supports runs it', async () => {
+  const program = `
+    import { createClient, GatewayNetworkError, orderChecksum, verifyReturn, verifyWebhook } from '@gateway/client';
+    const client = createClient({ baseUrl: 'http://127.0.0.1:1', clientId: 'app_1', clientSecret: 'sk_1', retries: 0 });
+    const error = await client.getOrder('x').catch((cause) => cause);
+    const checksum = await orderChecksum({ order_amount: '1.50' }, 'sk_1');
+    console.log(error instanceof GatewayNetworkError, checksum.slice(0, 3), typeof verifyReturn, typeof verifyWebhook);`;
+  const nodes = [...installedNodes()].filter(([version]) => Number.parseInt(version.slice(1), 10) >= 20);
+  expect(nodes.length).toBeGreaterThan(0);
+  for (const [version, command] of nodes) {
+    const { stdout } = await run(command, ['--input-type=module', '-e', program], { cwd: project });
+    expect([version, stdout.trim()]).toEqual([version, 'true v1= function function']);
+  }
+});
+
+test('a TypeScript project gets the types', async () => {
+  const program = `
+    import { createClient, GatewayError } from '@gateway/client';
+    const client = createClient({ baseUrl: 'https://pay.example.com', clientId: 'app_1', clientSecret: 'sk_1' });
+    for await (const order of client.listOrders({ status: 'PAID' })) order.paid_at satisfies string | undefined;
+    client.getOrder('x').catch((error) => error instanceof GatewayError && error.code === 'not_found');
+    // @ts-expect-error: a status that does not exist
+    client.listOrders({ status: 'FOO' });`;
+  await writeFile(join(project, 'program.ts'), program);
+  const tsc = join(packageFolder, 'node_modules/.bin/tsc');
+  const options = ['--module', 'nodenext', '--target', 'es2023', '--lib', 'es2023,dom', '--strict', '--noEmit'];
+  const { stdout } = await run(tsc, [...options, '--types', '', 'program.ts'], { cwd: project }).catch(
+    (error) => error,
+  );
+  expect(stdout).toBe('');
+});

@@ -1,0 +1,89 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { afterEach, expect, test } from 'vitest';
+import { type ClientOptions, createClient, GatewayError, GatewayNetworkError } from '../src/index.ts';
+
+const { order_checksum, ...order } = validOrderInput({ service_type: 'DIGITAL' as const });
+const created = { service_order_id: 7, order_id: order.order_id };
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+/** Returns a client of a server that gives these answers in turn, and the times and bodies of its requests. */
+async function clientOf(answers: readonly Answer[], options: Partial<ClientOptions> = {}) {
+  const requests: { atMs: number; body: string }[] = [];
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    requests.push({ atMs: performance.now(), body: Buffer.concat(chunks).toString() });
+    answers[requests.length - 1]?.(request, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closing.push(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { client: createClient({ baseUrl, clientId: 'app_1', clientSecret: 'sk_1', ...options }), requests };
+}
+
+const drop: Answer = ({ socket }) => socket.destroy();
+const succeed: Answer = (_, response) => response.writeHead(201).end(JSON.stringify(created));
+const fail =
+  (status: number, headers: Record<string, string> = {}): Answer =>
+  (_, response) =>
+    response.writeHead(status, headers).end(JSON.stringify({ code: 'unavailable' }));
+const endEarly: Answer = ({ socket }, response) => {
+  response.writeHead(201, { 'content-length': '100' }).write('{"service_order_id":');
+  setImmediate(() => socket.destroy());
+};
+
+test('createOrder gets its order through a dropped connection, 503, half a response and 429', async () => {
+  const { client, requests } = await clientOf([drop, fail(503), endEarly, fail(429), succeed]);
+  expect(await client.createOrder(order)).toEqual(created);
+  expect(new Set(requests.map(({ body }) => body)).size).toBe(1);
+  expect(requests).toHaveLength(5);
+});
+
+test('Retry-After is waited for', async () => {
+  const { client, requests } = await clientOf([fail(503, { 'retry-after': '1' }), succeed]);
+  await client.createOrder(order);
+  const [first, second] = requests;
+  // Timers may fire a millisecond early.
+  expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThan(990);
+});
+
+test('a server that does not respond is given up after timeoutMs', async () => {
+  const { client, requests } = await clientOf([() => {}, succeed], { timeoutMs: 200 });
+  expect(await client.createOrder(order)).toEqual(created);
+  expect(requests).toHaveLength(2);
+});
+
+test('a response whose body does not end is given up after timeoutMs', async () => {
+  const begin: Answer = (_, response) => response.writeHead(201).write('{');
+  const { client } = await clientOf([begin], { timeoutMs: 200, retries: 0 });
+  await expect(client.createOrder(order)).rejects.toThrow(GatewayNetworkError);
+});
+
+test('a server that is not there is a GatewayNetworkError with its reason', async () => {
+  const { client } = await clientOf([], { retries: 0 });
+  await closing.pop()?.();
+  const error = await client.createOrder(order).catch((cause) => cause);
+  expect(error).toBeInstanceOf(GatewayNetworkError);
+  expect(error.message).toMatch(/^No response from the gateway: .*ECONNREFUSED/);
+});
+
+test('the secret does not follow a redirect', async () => {
+  const { client, requests } = await clientOf([
+    ({ headers }, response) => response.writeHead(307, { location: `http://${headers.host}/elsewhere` }).end(),
+    succeed,
+  ]);
+  const error = await client.createOrder(order).catch((cause) => cause);
+  expect(error).toBeInstanceOf(GatewayError);
+  expect([error.status, error.code, requests.length]).toEqual([307, 'unknown', 1]);
+});
