@@ -25,11 +25,15 @@ const exampleKey = Buffer.from('ThisKeyIsOnlyAnExampleForTheDocs');
 
 /** Programs in docs/examples. The tests run them. */
 const programs = [
-  ['curl', 'create-order.sh'],
-  ['Node.js', 'create-order.mjs'],
-  ['Python', 'create_order.py'],
-  ['PHP', 'create-order.php'],
-  ['gRPC with Node.js', 'grpc-client.mjs'],
+  ['Create an order: curl', 'create-order.sh'],
+  ['Create an order: Node.js', 'create-order.mjs'],
+  ['Create an order: Python', 'create_order.py'],
+  ['Create an order: PHP', 'create-order.php'],
+  ['Create an order: gRPC with Node.js', 'grpc-client.mjs'],
+  ['Verify a webhook or a return: shell', 'verify-signatures.sh'],
+  ['Verify a webhook or a return: Node.js', 'verify-signatures.mjs'],
+  ['Verify a webhook or a return: Python', 'verify_signatures.py'],
+  ['Verify a webhook or a return: PHP', 'verify-signatures.php'],
 ] as const;
 
 const root = new URL('../../../../', import.meta.url);
@@ -64,7 +68,7 @@ ${webhooksRecipe(baseUrl)}
 ${checksumRecipe()}
 ${grpcRecipe(baseUrl)}
 <section id="programs"><h2>${programsTitle}</h2>
-<p>Each program creates an order and looks it up again. Its first lines say how to start it.</p>
+<p>The first lines of each program say how to start it.</p>
 ${programs.map(([name], index) => html`<details><summary>${name}</summary>${codeBlock(sources[index] ?? '')}</details>`)}
 </section>`;
 }
