@@ -19,6 +19,9 @@ async function cancelNew(orderId: string) {
   return Object(await response.json());
 }
 
+/** The feed waits for every transaction that runs on the server, those of other tests included. */
+const feedTimeout = { timeout: 30_000 };
+
 async function getEvents(query: Record<string, string> = {}, headers = own()) {
   const response = await fetch(`${gateway.url}/events?${new URLSearchParams(query)}`, { headers });
   return { status: response.status, body: Object(await response.json()) };
@@ -32,6 +35,8 @@ test('lists events oldest first, with the order record, and a cursor from which 
   const records = [];
   for (const orderId of ['first', 'second', 'third']) records.push(await cancelNew(orderId));
 
+  const countEvents = async () => (await getEvents({ cursor: none.next_cursor })).body.events.length;
+  await expect.poll(countEvents, feedTimeout).toBe(3);
   const { body } = await getEvents({ cursor: none.next_cursor });
   expect(body.events).toStrictEqual(
     records.map((data) => ({
@@ -49,7 +54,8 @@ test('lists events oldest first, with the order record, and a cursor from which 
     next_cursor: rest.next_cursor,
   });
   await cancelNew('fourth');
-  expect(idsOf((await getEvents({ cursor: rest.next_cursor })).body)).toEqual(['fourth']);
+  const later = async () => idsOf((await getEvents({ cursor: rest.next_cursor })).body);
+  await expect.poll(later, feedTimeout).toEqual(['fourth']);
 });
 
 test('shows a merchant only its own events', async () => {
@@ -68,6 +74,7 @@ test.each<[Record<string, string>, string]>([
 
 test('a client that polls misses no event, although transactions end in another order than they began', async () => {
   await (await postOrder(gateway, validOrderInput({ order_id: 'slow' }))).text();
+  await expect.poll(async () => (await getEvents({ limit: '100' })).body.events.length, feedTimeout).toBe(4);
   const { body: before } = await getEvents({ limit: '100' });
   const slow = postgres(gateway.databaseUrl, { max: 1 });
   const { promise: mayCommit, resolve: commit } = Promise.withResolvers<void>();
@@ -97,5 +104,5 @@ test('a client that polls misses no event, although transactions end in another 
   commit();
   await transaction;
   await slow.end();
-  await expect.poll(poll).toEqual(['slow', 'fast']);
+  await expect.poll(poll, feedTimeout).toEqual(['slow', 'fast']);
 });

@@ -327,6 +327,9 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
     if (page.kind !== 'found') throw new Error(page.kind);
     return page.events.map(({ type, order }) => `${type} ${order.fields.order_id}`);
   };
+  /** Events appear when no earlier transaction of the database server runs any more. */
+  const expectEvents = (order: Order, events: string[]) =>
+    expect.poll(() => eventsOf(order), { timeout: timeoutMs }).toStrictEqual(events);
   const created = async (order: Order): Promise<Order> => {
     expect(await create(order)).toStrictEqual({ kind: 'created' });
     return order;
@@ -355,7 +358,7 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
       orderStatus: 'CANCELLED',
       cancelledAtMs: expect.any(Number),
     });
-    expect(await eventsOf(paid)).toStrictEqual(['order.paid paid', 'order.cancelled cancelled']);
+    await expectEvents(paid, ['order.paid paid', 'order.cancelled cancelled']);
   });
 
   it('change takes an order past its end as expired, whether that is stored or not', async () => {
@@ -375,7 +378,7 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
     expect(await act(late, paymentOf(late, 'p-1', end - 1))).toBe('changed');
     expect(await act(tooLate, paymentOf(tooLate, 'p-1', (tooLate.expiresAtMs ?? 0) - 1))).toBe('order_expired');
     expect(await act(open, paymentOf(open, 'p-1', (open.expiresAtMs ?? 0) - 1))).toBe('changed');
-    expect(await eventsOf(open)).toStrictEqual(['order.paid late', 'order.paid open']);
+    await expectEvents(open, ['order.paid late', 'order.paid open']);
   });
 
   it.each([
@@ -400,7 +403,7 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
       const expected = decided.ok ? decided.value.kind : decided.failure.kind;
       if (outcome !== 'changed') expect(outcome).toBe(expected);
     }
-    expect(await eventsOf(order)).toHaveLength(1);
+    await expect.poll(() => eventsOf(order), { timeout: timeoutMs }).toHaveLength(1);
   });
 
   it('change of a state that the order has left writes nothing', async () => {
@@ -412,7 +415,7 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
     if (!stale.ok || stale.value.kind !== 'change') throw new Error('the order can be paid');
     expect(await opened().store.change(stale.value.change, timeoutMs)).toStrictEqual({ kind: 'raced' });
     expect((await find(order)).orderStatus).toBe('CANCELLED');
-    expect(await eventsOf(order)).toHaveLength(1);
+    await expect.poll(() => eventsOf(order), { timeout: timeoutMs }).toHaveLength(1);
   });
 }
 
@@ -483,14 +486,14 @@ function describeLists(opened: () => OpenedOrderStore, create: Create): void {
 
     const seen: string[] = [];
     let after: EventPosition | undefined;
-    for (;;) {
+    const poll = async () => {
       const page = await store.listEvents(merchantId, { after, limit: 1 }, timeoutMs);
       const [event] = page.kind === 'found' ? page.events : [];
-      if (event === undefined) break;
-      seen.push(event.order.fields.order_id);
-      after = event;
-    }
-    expect(seen).toStrictEqual(['event-0', 'event-1', 'event-3']);
+      if (event !== undefined) seen.push(event.order.fields.order_id);
+      after = event ?? after;
+      return seen;
+    };
+    await expect.poll(poll, { timeout: timeoutMs }).toStrictEqual(['event-0', 'event-1', 'event-3']);
   });
 }
 

@@ -35,17 +35,35 @@ export interface RpcService {
   readonly implementation: object;
 }
 
-export function rpcCallOf({ values }: Pick<HandlerContext, 'values'>): RpcCall {
+function rpcCallOf({ values }: Pick<HandlerContext, 'values'>): RpcCall {
   const rpcCall = values.get(rpcCallKey);
   if (rpcCall === undefined) throw new Error('a call without its context');
   return rpcCall;
 }
 
 /** Runs a step of a call and throws its failure as the error that Connect sends. */
-export async function runOrThrow<Value>(call: Call, step: () => Promise<Result<Value, Failure>>): Promise<Value> {
+async function runOrThrow<Value>(call: Call, step: () => Promise<Result<Value, Failure>>): Promise<Value> {
   const result = await call.run(step);
   if (!result.ok) throw connectErrorOf(result.failure, call.requestId);
   return result.value;
+}
+
+/** What a method returns: its message, and what became of the call. */
+export interface RpcAnswer<Message> {
+  readonly message: Message;
+  readonly outcome: 'created' | 'replayed' | 'ok';
+}
+
+/** Runs a method. Returns its message or throws its failure, records the outcome, and marks a replayed response. */
+export async function answer<Message>(
+  context: RpcContext,
+  method: (rpcCall: RpcCall) => Promise<Result<RpcAnswer<Message>, Failure>>,
+): Promise<Message> {
+  const rpcCall = rpcCallOf(context);
+  const { message, outcome } = await runOrThrow(rpcCall.call, () => method(rpcCall));
+  rpcCall.call.succeed(outcome);
+  if (outcome === 'replayed') context.responseHeader.set('idempotent-replayed', 'true');
+  return message;
 }
 
 /** Checks that the message came and its size, then the credentials, before the message is parsed. */
