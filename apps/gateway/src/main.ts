@@ -35,7 +35,7 @@ await run(async () => {
   );
   if (demoMerchant === undefined) return;
   const url = `http://${gateway.host}:${gateway.httpPort}${pathPrefixOf(gateway.baseUrl)}`;
-  const paymentLink = await createDemoOrder(url, demoMerchant);
+  const paymentLink = await createDemoOrder(url, demoMerchant, gateway.baseUrl);
   process.stderr.write(demoBanner(demoMerchant, gateway.baseUrl, paymentLink));
 });
 

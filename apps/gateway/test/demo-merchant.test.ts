@@ -33,7 +33,7 @@ test.each([
   await writeFile(join(dataDir, 'demo-merchant.json'), content);
   const created = await findOrCreateDemoMerchant(gateway.databaseUrl, dataDir);
   expect(await findOrCreateDemoMerchant(gateway.databaseUrl, dataDir)).toEqual(created);
-  expect(await createDemoOrder(gateway.url, created)).toContain('/payment/');
+  expect(await createDemoOrder(gateway.url, created, gateway.baseUrl)).toContain('/payment/');
 });
 
 test('a folder instead of the file is reported in one sentence', async () => {
@@ -43,20 +43,43 @@ test('a folder instead of the file is reported in one sentence', async () => {
   );
 });
 
-test('the banner shows the docs, the credentials and the same payment link at every start', async () => {
+test('the banner shows the docs, the credentials and the link of an order that a click on Pay pays', async () => {
   const credentials = await findOrCreateDemoMerchant(gateway.databaseUrl, dataDir);
-  const paymentLink = await createDemoOrder(gateway.url, credentials);
-  expect(await createDemoOrder(gateway.url, credentials)).toBe(paymentLink);
-  expect((await fetch(paymentLink ?? '')).status).toBe(200);
+  const paymentLink = await createDemoOrder(gateway.url, credentials, gateway.baseUrl);
+  expect(paymentLink).toContain(`${gateway.baseUrl}/payment/`);
+  const body = new URLSearchParams({ outcome: 'pay' });
+  const paid = await fetch(`${paymentLink}/simulate`, { method: 'POST', body, redirect: 'manual' });
+  const back = paid.headers.get('location') ?? '';
+  expect([paid.status, back]).toEqual([303, expect.stringContaining(`${gateway.baseUrl}/?`)]);
+  expect((await fetch(back)).status).toBe(200);
   const banner = demoBanner(credentials, gateway.baseUrl, paymentLink);
-  for (const shown of [`${gateway.baseUrl}/docs`, paymentLink, credentials.clientSecret, 'Ctrl-C']) {
+  for (const shown of [`${gateway.baseUrl}/docs`, paymentLink, credentials.clientSecret, 'press Pay', 'Ctrl-C']) {
     expect(banner).toContain(shown);
   }
+  const [, address = '', ...headers] = /curl (\S+\/events) -H '(.+): (.+)' -H '(.+): (.+)'/.exec(banner) ?? [];
+  const [idName = '', id = '', secretName = '', secret = ''] = headers;
+  const events = await fetch(address, { headers: { [idName]: id, [secretName]: secret } });
+  expect(await events.json()).toMatchObject({ events: [{ type: 'order.paid', data: { mode: 'test' } }] });
+});
+
+test('every start shows the same link, until its order is paid', async () => {
+  const credentials = await findOrCreateDemoMerchant(gateway.databaseUrl, dataDir);
+  const nextStart = () => createDemoOrder(gateway.url, credentials, gateway.baseUrl);
+  const first = await nextStart();
+  expect(await nextStart()).toBe(first);
+  await fetch(`${first}/simulate`, {
+    method: 'POST',
+    body: new URLSearchParams({ outcome: 'pay' }),
+    redirect: 'manual',
+  });
+  const next = await nextStart();
+  expect([next === first, next?.startsWith(`${gateway.baseUrl}/payment/`)]).toEqual([false, true]);
 });
 
 test('without a demo order the start goes on and the banner has no link', async () => {
   const credentials = await findOrCreateDemoMerchant(gateway.databaseUrl, dataDir);
-  expect(await createDemoOrder('http://127.0.0.1:1', credentials)).toBeUndefined();
-  expect(await createDemoOrder(gateway.url, { ...credentials, clientSecret: 'sk_x' })).toBeUndefined();
+  const wrong = { ...credentials, clientSecret: 'sk_x' };
+  expect(await createDemoOrder('http://127.0.0.1:1', credentials, gateway.baseUrl)).toBeUndefined();
+  expect(await createDemoOrder(gateway.url, wrong, gateway.baseUrl)).toBeUndefined();
   expect(demoBanner(credentials, gateway.baseUrl, undefined)).not.toContain('undefined');
 });

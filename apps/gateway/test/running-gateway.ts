@@ -3,6 +3,7 @@ import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_ser
 import type { TestServer } from '@gateway/dev-postgres/testing';
 import { parseCheckoutTemplate } from '@gateway/domain/checkout-link';
 import type { Credentials } from '@gateway/domain/credentials';
+import type { MerchantMode } from '@gateway/domain/merchant';
 import { parseBaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { createMerchant } from '@gateway/postgres/merchant-admin';
@@ -29,12 +30,13 @@ export async function runGateway(
     rateLimit?: number;
     ordersWaitingMax?: number;
     checkoutUrl?: string;
+    mode?: MerchantMode;
     /** Instead of a database on the server that the test run shares. */
     server?: TestServer;
   } = {},
 ): Promise<RunningGateway> {
   const postgres = await (options.server?.createDatabase(migrateDatabase) ?? createMigratedDatabase());
-  const credentials = await createMerchant(postgres.url, 'Test Shop');
+  const credentials = await createMerchant(postgres.url, 'Test Shop', options.mode);
   const checkoutCredentials = await createMerchant(postgres.url, 'Checkout Service', 'checkout');
   const { logger, calls, errors } = createMemoryLogger();
   const baseUrl = options.baseUrl === undefined ? undefined : parseBaseUrl(options.baseUrl);

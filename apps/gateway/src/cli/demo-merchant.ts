@@ -44,7 +44,7 @@ function parseObject(text: string): Readonly<Record<string, unknown>> {
 }
 
 async function createDemoMerchant(databaseUrl: string, path: string): Promise<Credentials> {
-  const credentials = await createMerchant(databaseUrl, 'Demo Shop');
+  const credentials = await createMerchant(databaseUrl, 'Demo Shop', 'test');
   const draft = `${path}.${randomUUID()}`;
   await writeFile(draft, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600 });
   try {
@@ -61,25 +61,30 @@ async function createDemoMerchant(databaseUrl: string, path: string): Promise<Cr
 }
 
 /**
- * Creates the demo order and returns its payment link. Later starts send the same order, so they get the same link. Returns
- * `undefined` if that fails, because the gateway runs without it. `url` is where this process can reach the HTTP port.
+ * Creates the demo order and returns its payment link; a later start finds it, or creates another if it can't be paid any more.
+ * Returns `undefined` if that fails, because the gateway runs without it. `url` is where this process can reach the HTTP port.
+ * Whoever pays returns to the base URL, as a shop's would not exist.
  */
 export async function createDemoOrder(
   url: string,
   { clientId, clientSecret }: Credentials,
+  baseUrl: BaseUrl,
 ): Promise<string | undefined> {
   try {
-    const response = await fetch(`${url}/order`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-client-id': clientId, 'x-client-secret': clientSecret },
-      body: demoOrder('demo-1000'),
-      signal: AbortSignal.timeout(10_000),
-    });
-    const { payment_link } = Object(await response.json());
-    return payment_link;
+    for (const orderId of ['demo-1000', `demo-${Date.now()}`]) {
+      const response = await fetch(`${url}/order`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-client-id': clientId, 'x-client-secret': clientSecret },
+        body: demoOrder(orderId, `${baseUrl}/`),
+        signal: AbortSignal.timeout(10_000),
+      });
+      const { order_status, payment_link } = Object(await response.json());
+      if (order_status === 'UN_PAID') return payment_link;
+    }
   } catch {
-    return undefined;
+    // As for an error response.
   }
+  return undefined;
 }
 
 /** What a developer sees after `start`: where to look, the credentials, and a request to paste. */
@@ -93,11 +98,16 @@ The gateway is running at ${baseUrl}. Press Ctrl-C to stop it.
 
   Documentation:   ${baseUrl}/docs
   Payment page:    ${paymentLink ?? 'create an order to get a payment link'}
+                   Open it and press Pay: no money moves, and the order is paid.
 
 Demo merchant:
 
   x-client-id:     ${clientId}
   x-client-secret: ${clientSecret}
+
+See the event of the payment:
+
+  curl ${baseUrl}/events -H 'x-client-id: ${clientId}' -H 'x-client-secret: ${clientSecret}'
 
 Create an order (send it again to see the replay, with another amount to see the conflict):
 
@@ -105,13 +115,13 @@ curl -i ${baseUrl}/order \\
   -H 'content-type: application/json' \\
   -H 'x-client-id: ${clientId}' \\
   -H 'x-client-secret: ${clientSecret}' \\
-  -d '${demoOrder('demo-1001').replaceAll('\n', '\n  ')}'
+  -d '${demoOrder('demo-1001', 'https://shop.example.com/thanks').replaceAll('\n', '\n  ')}'
 
 `;
 }
 
 /** As text, because the interface writes the amount with two decimals. */
-function demoOrder(orderId: string): string {
+function demoOrder(orderId: string, returnUrl: string): string {
   return `{
   "order_id": "${orderId}",
   "order_amount": 10.00,
@@ -127,6 +137,6 @@ function demoOrder(orderId: string): string {
   "customer_address_country": "United Kingdom",
   "customer_address_postal_code": "SW1Y 4JH",
   "order_checksum": "none",
-  "return_url": "https://shop.example.com/thanks"
+  "return_url": "${returnUrl}"
 }`;
 }

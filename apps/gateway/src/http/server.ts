@@ -11,6 +11,7 @@ import { paymentRoutes, sendLinkFailure } from './payments.ts';
 import { frameworkFailure } from './problem.ts';
 import { referenceRoutes } from './reference.ts';
 import { openCall, sendFailure } from './requests.ts';
+import { simulateRoutes } from './simulate.ts';
 
 export interface HttpServer {
   /** Returns the port that was bound. */
@@ -77,6 +78,7 @@ export function createHttpServer(deps: GatewayDeps, services: readonly RpcServic
     async (scope) => {
       orderRoutes(scope, deps);
       paymentRoutes(scope, deps);
+      simulateRoutes(scope, deps);
       referenceRoutes(scope, deps);
       healthRoutes(scope, deps);
       await connectRoutes(scope, deps, services);

@@ -9,11 +9,13 @@ interface PageParts {
   readonly title: string;
   /** The only style sheet. The Content-Security-Policy allows no other. */
   readonly style: string;
+  /** More of the head. */
+  readonly head?: Html | '';
   readonly body: Html;
 }
 
 /** Renders a complete page without scripts or anything to load. */
-export async function htmlPage({ language, title, style, body }: PageParts): Promise<string> {
+export async function htmlPage({ language, title, style, head = '', body }: PageParts): Promise<string> {
   const page = await html`<!doctype html>
 <html lang="${language}" dir="${new Intl.Locale(language).getTextInfo().direction ?? 'ltr'}">
 <head>
@@ -21,6 +23,7 @@ export async function htmlPage({ language, title, style, body }: PageParts): Pro
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex, nofollow">
 <meta name="format-detection" content="telephone=no">
+${head}
 <title>${title}</title>
 <style>${raw(style)}</style>
 </head>

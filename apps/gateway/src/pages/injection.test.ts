@@ -1,13 +1,14 @@
 import { type CheckoutTemplate, parseCheckoutTemplate } from '@gateway/domain/checkout-link';
-import type { MerchantId } from '@gateway/domain/merchant';
-import { type Order, type OrderFields, openOrder } from '@gateway/domain/order';
+import type { MerchantId, MerchantMode } from '@gateway/domain/merchant';
+import { type Order, type OrderFields, openOrder, orderStatuses } from '@gateway/domain/order';
 import type { LinkedOrder } from '@gateway/domain/order-store';
 import { createOrderToken } from '@gateway/domain/order-token';
 import { validOrderFields } from '@gateway/domain/testing/sample-orders';
 import naughtyStrings from 'big-list-of-naughty-strings/blns.json' with { type: 'json' };
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { fixedDeps } from '../../test/fixed-deps.ts';
+import { createMemoryLogger } from '../../test/memory-logger.ts';
 import { pageLanguages } from './localization.ts';
-
 import { paymentJson, paymentPage } from './payment-page.ts';
 
 const token = createOrderToken((count) => new Uint8Array(count).fill(7));
@@ -47,9 +48,11 @@ function orderWith(fields: Partial<OrderFields>): Order {
   return { ...order, serviceOrderId: 42 };
 }
 
-function named(name: string): LinkedOrder['merchant'] {
-  return { name, mode: 'live', signingSecret: null };
+function named(name: string, mode: MerchantMode = 'live'): LinkedOrder['merchant'] {
+  return { name, mode, signingSecret: null };
 }
+
+const fixed = fixedDeps(createMemoryLogger().logger);
 
 /** The tags of the page with their attributes, but without text and attribute values. */
 function skeletonOf(page: string): string[] {
@@ -62,56 +65,62 @@ function unescaped(text: string): string {
   return text.replaceAll(/&(?:lt|gt|quot|#39|amp);/g, (entity) => named[entity] ?? entity);
 }
 
-const templates: (CheckoutTemplate | undefined)[] = [
-  undefined,
-  parseCheckoutTemplate('https://checkout.example.com/{order_token}'),
+const checkoutTemplate = parseCheckoutTemplate('https://checkout.example.com/{order_token}');
+
+/** Every page of an order: with a checkout, without one, with the form of a test order, and without anything to pay. */
+const pages: [string, Partial<Order>, MerchantMode, CheckoutTemplate | undefined][] = [
+  ...orderStatuses.map((orderStatus) => [orderStatus, { orderStatus }, 'live', undefined] as (typeof pages)[number]),
+  ['UN_PAID with a checkout', {}, 'live', checkoutTemplate],
+  ['UN_PAID in test mode', {}, 'test', undefined],
 ];
 
-test.each(templates)('no stored text changes the structure of the page, with checkout %s', async (template) => {
-  const plain = skeletonOf(await paymentPage({ order: orderWith({}), merchant: named('x') }, template, 'en'));
-  for (const text of texts) {
-    const order = orderWith({ order_id: text, order_note: text });
-    const page = await paymentPage({ order, merchant: named(text) }, template, 'en');
-    expect(skeletonOf(page), JSON.stringify(text)).toEqual(plain);
-    const inner = [...page.matchAll(/<bdi>([^<]*)<\/bdi>/g)].map(([, content]) => unescaped(content ?? ''));
-    expect(inner.filter((content) => content === text).length, JSON.stringify(text)).toBeGreaterThanOrEqual(3);
-  }
-});
+describe.each(pages)('%s', (_, state, mode, template) => {
+  const deps = { ...fixed, checkoutTemplate: template };
+  const pageOf = (fields: Partial<OrderFields>, name: string, language = pageLanguages[0]) =>
+    paymentPage(deps, { order: { ...orderWith(fields), ...state }, merchant: named(name, mode) }, language);
 
-test('no stored text changes where the return link goes', async () => {
-  for (const text of texts) {
-    const order = orderWith({ order_id: text, order_note: text });
-    for (const language of pageLanguages) {
-      const page = await paymentPage({ order, merchant: named(text) }, undefined, language);
-      const addresses = [...page.matchAll(/ href="([^"]*)"/g)].map(([, address]) => unescaped(address ?? ''));
-      expect(addresses).toHaveLength(1);
-      const { origin, searchParams } = new URL(addresses[0] ?? '');
-      expect([origin, searchParams.get('order_id')]).toEqual(['https://shop.example.com', text.toWellFormed()]);
+  test('no stored text changes the structure of the page', async () => {
+    const plain = skeletonOf(await pageOf({}, 'x'));
+    for (const text of texts) {
+      const page = await pageOf({ order_id: text, order_note: text }, text);
+      expect(skeletonOf(page), JSON.stringify(text)).toEqual(plain);
+      const inner = [...page.matchAll(/<bdi>([^<]*)<\/bdi>/g)].map(([, content]) => unescaped(content ?? ''));
+      expect(inner.filter((content) => content === text).length, JSON.stringify(text)).toBeGreaterThanOrEqual(3);
     }
-  }
-});
+  });
 
-test('no return_url breaks out of its attribute', async () => {
-  const plain = skeletonOf(await paymentPage({ order: orderWith({}), merchant: named('x') }, undefined, 'en'));
-  for (const rest of [
-    '?a="onclick=alert(1)',
-    "?'><script>",
-    '#"><img>',
-    '/<b>',
-    '?a=&lt;&amp;order_id=9',
-    '?{{7*7}}',
-  ]) {
-    const order = orderWith({ return_url: `https://shop.example.com/${rest}` });
-    expect(skeletonOf(await paymentPage({ order, merchant: named('x') }, undefined, 'en')), rest).toEqual(plain);
-  }
+  test('no stored text changes where the page leads', async () => {
+    const addressesOf = async (text: string, language = pageLanguages[0]) => {
+      const page = await pageOf({ order_id: text, order_note: text }, text, language);
+      return [...page.matchAll(/ (?:href|action)="([^"]*)"/g)].map(([, address]) => unescaped(address ?? ''));
+    };
+    const others = (await addressesOf('x')).slice(0, -1);
+    for (const text of texts) {
+      for (const language of pageLanguages) {
+        const addresses = await addressesOf(text, language);
+        const { origin, searchParams } = new URL(addresses.pop() ?? '');
+        expect([origin, searchParams.get('order_id')]).toEqual(['https://shop.example.com', text.toWellFormed()]);
+        expect(addresses).toEqual(others);
+      }
+    }
+  });
+
+  test('no return_url breaks out of its attribute', async () => {
+    const plain = skeletonOf(await pageOf({}, 'x'));
+    const ends = ['?a="onclick=alert(1)', "?'><script>", '#"><img>', '/<b>', '?a=&lt;&amp;order_id=9', '?{{7*7}}'];
+    for (const rest of ends) {
+      const page = await pageOf({ return_url: `https://shop.example.com/${rest}` }, 'x');
+      expect(skeletonOf(page), rest).toEqual(plain);
+    }
+  });
 });
 
 test('the JSON holds every text unchanged', () => {
   for (const text of texts) {
-    const json = paymentJson(
-      { order: orderWith({ order_id: text, order_note: text }), merchant: named(text) },
-      undefined,
-    );
+    const json = paymentJson(fixed, {
+      order: orderWith({ order_id: text, order_note: text }),
+      merchant: named(text),
+    });
     expect(JSON.parse(json)).toMatchObject({ merchant_name: text, order_id: text, order_note: text });
   }
 });

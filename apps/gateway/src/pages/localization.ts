@@ -5,7 +5,7 @@ import texts from './payment-page-texts.json' with { type: 'json' };
 /** The language of a payment page, as a BCP 47 tag. */
 export type PageLanguage = keyof typeof texts;
 
-/** The texts of a page: labels and complete sentences. `{merchant}` is replaced by the merchant's name. */
+/** The texts of a page: labels and complete sentences. One placeholder, `{merchant}` or `{amount}`, is replaced by the value. */
 export type PageTexts = (typeof texts)['en'];
 
 /** The texts in every language. */

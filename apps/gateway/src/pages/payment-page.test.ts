@@ -1,8 +1,17 @@
+import { parseCheckoutTemplate } from '@gateway/domain/checkout-link';
 import { orderCurrencyCodes } from '@gateway/domain/currency';
+import { type MerchantId, type MerchantMode, merchantModes } from '@gateway/domain/merchant';
 import { type AmountHundredths, amountHundredthsMax } from '@gateway/domain/money';
+import { type Order, type OrderStatus, orderStatuses } from '@gateway/domain/order';
+import type { LinkedOrder } from '@gateway/domain/order-store';
+import { type BaseUrl, parseBaseUrl } from '@gateway/domain/payment-link';
+import { newOrder } from '@gateway/domain/testing/sample-orders';
 import { describe, expect, test } from 'vitest';
-import { localAmount, localTime, pageLanguages, pageTexts } from './localization.ts';
+import { fixedDeps } from '../../test/fixed-deps.ts';
+import { createMemoryLogger } from '../../test/memory-logger.ts';
+import { localAmount, localTime, type PageTexts, pageLanguages, pageTexts } from './localization.ts';
 import { negotiate } from './negotiate.ts';
+import { hasPaymentForm, paymentJson, paymentPage } from './payment-page.ts';
 
 const tenAndAHalf = 1_050n as AmountHundredths;
 
@@ -93,11 +102,113 @@ describe('negotiate', () => {
   });
 });
 
-test('every language translates every text, and names the merchant where there is no Pay button', () => {
+const deps = {
+  ...fixedDeps(createMemoryLogger().logger),
+  baseUrl: () => parseBaseUrl('https://pay.test/eu') as BaseUrl,
+};
+const withCheckout = { ...deps, checkoutTemplate: parseCheckoutTemplate('https://checkout.test/{order_token}') };
+
+const expiresAtMs = Date.UTC(2026, 11, 1, 12);
+const paidAtMs = Date.UTC(2026, 10, 30, 8, 30);
+const cancelledAtMs = Date.UTC(2026, 10, 29, 9);
+
+/** What the page of each state shows: the names of its texts, and its time. */
+const shownFor: Record<OrderStatus, { state: Partial<Order>; texts: (keyof PageTexts)[]; time: string }> = {
+  UN_PAID: { state: {}, texts: ['amountToPay', 'unpaid', 'payBy'], time: '2026-12-01T12:00:00.000+00:00' },
+  PAID: {
+    state: { payment: { paymentId: 'pay-1', paidAtMs } },
+    ...{ texts: ['amount', 'paid', 'paidOn', 'paidText'], time: '2026-11-30T08:30:00.000+00:00' },
+  },
+  EXPIRED: {
+    state: {},
+    ...{ texts: ['amount', 'expired', 'expiredOn', 'expiredText'], time: '2026-12-01T12:00:00.000+00:00' },
+  },
+  CANCELLED: {
+    state: { cancelledAtMs },
+    ...{ texts: ['amount', 'cancelled', 'cancelledOn', 'cancelledText'], time: '2026-11-29T09:00:00.000+00:00' },
+  },
+};
+
+function linkTo(orderStatus: OrderStatus, mode: MerchantMode): LinkedOrder {
+  const order = { ...newOrder(1 as MerchantId), expiresAtMs, ...shownFor[orderStatus].state, orderStatus };
+  return { order, merchant: { name: 'Shop', mode, signingSecret: null } };
+}
+
+const cases = pageLanguages.flatMap((language) =>
+  merchantModes.flatMap((mode) => orderStatuses.map((status) => [status, mode, language] as const)),
+);
+
+describe.each(cases)('the page of an order that is %s, %s, in %s', (status, mode, language) => {
+  const link = linkTo(status, mode);
+  const { orderToken } = link.order;
+  const texts = pageTexts[language];
+
+  test('shows the state with its time', async () => {
+    const page = await paymentPage(deps, link, language);
+    const { texts: shown, time } = shownFor[status];
+    for (const name of shown) expect(page).toContain(texts[name].replace('{merchant}', '<bdi>Shop</bdi>'));
+    const times = [...page.matchAll(/ datetime="([^"]+)"/g)].map(([, at]) => at);
+    expect(times).toHaveLength(2);
+    expect(times).toContain(time);
+    expect(page.includes(texts.testMode)).toBe(mode === 'test');
+    expect(page).not.toContain(texts.declined);
+    expect(await paymentPage(deps, link, language, 'declined')).toContain(texts.declined);
+  });
+
+  test('has a Pay button with the amount only while the order can be paid', async () => {
+    const payText = texts.pay.replace(
+      '{amount}',
+      `<bdi>${localAmount(link.order.fields.order_amount, 'EUR', language)}</bdi>`,
+    );
+    for (const at of [deps, withCheckout]) {
+      const page = await paymentPage(at, link, language);
+      const isOpen = status === 'UN_PAID';
+      const hasCheckout = isOpen && mode === 'live' && at === withCheckout;
+      const hasForm = isOpen && mode === 'test';
+      expect(page.includes(payText)).toBe(hasCheckout || hasForm);
+      expect(page.includes('https://checkout.test/')).toBe(hasCheckout);
+      expect(hasPaymentForm(link)).toBe(hasForm);
+      expect(page.includes(orderToken)).toBe(hasCheckout || hasForm);
+      expect([...page.matchAll(/<form[^>]*>|<button[^>]*>/g)].map(([tag]) => tag)).toEqual(
+        hasForm
+          ? [
+              `<form class="actions" method="post" action="/eu/payment/${orderToken}/simulate">`,
+              '<button class="button main" name="outcome" value="pay">',
+              '<button class="button" name="outcome" value="decline">',
+            ]
+          : [],
+      );
+      expect(page.includes(texts.notPayableHere.replace('{merchant}', '<bdi>Shop</bdi>'))).toBe(
+        isOpen && !hasCheckout && !hasForm,
+      );
+      expect(page.match(/class="button main"/g)).toHaveLength(1);
+    }
+  });
+});
+
+test.each(orderStatuses)(
+  'the JSON of an order that is %s has the times that it has, and where it is paid',
+  (status) => {
+    const parsed = (mode: MerchantMode) => JSON.parse(paymentJson(withCheckout, linkTo(status, mode)));
+    const times = {
+      order_expires_at: '2026-12-01T12:00:00.000+00:00',
+      paid_at: status === 'PAID' ? '2026-11-30T08:30:00.000+00:00' : undefined,
+      cancelled_at: status === 'CANCELLED' ? '2026-11-29T09:00:00.000+00:00' : undefined,
+    };
+    const checkoutUrl = status === 'UN_PAID' ? expect.stringMatching(/^https:\/\/checkout\.test\/\w{32}$/) : null;
+    expect(parsed('live')).toMatchObject({ mode: 'live', order_status: status, checkout_url: checkoutUrl });
+    expect(parsed('test')).toMatchObject({ mode: 'test', order_status: status, checkout_url: null });
+    expect(parsed('live')).toEqual(expect.objectContaining(JSON.parse(JSON.stringify(times))));
+  },
+);
+
+test('every language translates every text, with the same placeholders', () => {
+  const placeholdersOf = (text: string | undefined) => text?.match(/\{\w+\}/g);
   for (const language of pageLanguages) {
-    expect(pageTexts[language].notPayableHere.split('{merchant}')).toHaveLength(2);
+    expect(Object.keys(pageTexts[language])).toEqual(Object.keys(pageTexts.en));
     for (const [name, text] of Object.entries(pageTexts[language])) {
       expect(text.trim(), `${language} ${name}`).not.toBe('');
+      expect(placeholdersOf(text)).toEqual(placeholdersOf(new Map(Object.entries(pageTexts.en)).get(name)));
       // "Status" is German and English.
       if (language === 'en' || text === 'Status') continue;
       expect(Object.values(pageTexts.en), `${language} ${name}`).not.toContain(text);

@@ -1,10 +1,12 @@
-import type { CheckoutTemplate } from '@gateway/domain/checkout-link';
 import { checkoutLink } from '@gateway/domain/checkout-link';
-import { formatAmount } from '@gateway/domain/money';
-import { formatTime, type OrderStatus } from '@gateway/domain/order';
+import { formatTime, type Order, type OrderStatus } from '@gateway/domain/order';
 import type { LinkedOrder } from '@gateway/domain/order-store';
-import { hostOf, returnUrlFor } from '@gateway/domain/return-url';
+import { pathPrefixOf } from '@gateway/domain/payment-link';
+import { hostOf } from '@gateway/domain/return-url';
 import { html } from 'hono/html';
+import type { GatewayDeps } from '../gateway-deps.ts';
+import { orderRecord } from '../orders/order-response.ts';
+import { returnLink } from '../orders/return-link.ts';
 import { type Html, htmlPage } from './html-page.ts';
 import { localAmount, localTime, type PageLanguage, type PageTexts, pageTexts } from './localization.ts';
 import { paymentPageStyle } from './styles.ts';
@@ -14,80 +16,167 @@ import { paymentPageStyle } from './styles.ts';
 /** From this length on an amount is written smaller, so that it fits one line of a small screen. */
 const longAmountMin = 14;
 
-const statusTexts: Readonly<Record<OrderStatus, keyof PageTexts>> = {
-  UN_PAID: 'unpaid',
-  PAID: 'unpaid',
-  EXPIRED: 'unpaid',
-  CANCELLED: 'unpaid',
+/**
+ * Lets browsers send the real Origin with the form, to the gateway only. With the header's policy, no-referrer, they send `null`,
+ * and over http to a local network nothing else shows that the form is the page's own.
+ */
+const formHead = html`<meta name="referrer" content="same-origin">`;
+
+/** What the page shows for a state: names of texts, and a time. */
+interface StateTexts {
+  readonly status: keyof PageTexts;
+  readonly amount: keyof PageTexts;
+  /** Shown if there is no way to pay on the page. */
+  readonly sentence: keyof PageTexts;
+  readonly timeLabel: keyof PageTexts;
+  /** The time that belongs to the state; `null` for an open order without an end. */
+  readonly timeMs: (order: Order) => number | null;
+}
+
+const stateTexts: Readonly<Record<OrderStatus, StateTexts>> = {
+  UN_PAID: {
+    status: 'unpaid',
+    amount: 'amountToPay',
+    sentence: 'notPayableHere',
+    timeLabel: 'payBy',
+    timeMs: ({ expiresAtMs }) => expiresAtMs,
+  },
+  PAID: {
+    status: 'paid',
+    amount: 'amount',
+    sentence: 'paidText',
+    timeLabel: 'paidOn',
+    timeMs: ({ payment }) => payment?.paidAtMs ?? null,
+  },
+  EXPIRED: {
+    status: 'expired',
+    amount: 'amount',
+    sentence: 'expiredText',
+    timeLabel: 'expiredOn',
+    timeMs: ({ expiresAtMs }) => expiresAtMs,
+  },
+  CANCELLED: {
+    status: 'cancelled',
+    amount: 'amount',
+    sentence: 'cancelledText',
+    timeLabel: 'cancelledOn',
+    timeMs: ({ cancelledAtMs }) => cancelledAtMs,
+  },
 };
 
-/** Renders the page of an order: merchant, amount, note, status, and the links to pay and to return. */
+/** Whether the page of an order has the form of a simulated payment. */
+export function hasPaymentForm({ order, merchant }: LinkedOrder): boolean {
+  return order.orderStatus === 'UN_PAID' && merchant.mode === 'test';
+}
+
+/** Where an order is paid; `null` if it can't be paid any more, or not at a checkout. */
+function checkoutUrl({ checkoutTemplate }: GatewayDeps, { order, merchant }: LinkedOrder): string | null {
+  const isPayable = order.orderStatus === 'UN_PAID' && merchant.mode === 'live' && checkoutTemplate !== undefined;
+  return isPayable ? checkoutLink(checkoutTemplate, order.orderToken) : null;
+}
+
+/** Renders the page of an order: merchant, amount, note, status, and how to pay and to return. */
 export function paymentPage(
-  { order, merchant: { name: merchantName } }: LinkedOrder,
-  checkoutTemplate: CheckoutTemplate | undefined,
+  deps: GatewayDeps,
+  link: LinkedOrder,
   language: PageLanguage,
+  notice?: 'declined',
 ): Promise<string> {
+  const { order, merchant } = link;
   const texts = pageTexts[language];
+  const state = stateTexts[order.orderStatus];
   const { order_amount, order_currency, order_id, order_note } = order.fields;
   const amount = localAmount(order_amount, order_currency, language);
-  const returnLink = returnUrlFor(order);
   // Many currencies share a symbol such as $, so the code is shown beside it.
   const code = amount.includes(order_currency) ? '' : html`<span class="code">${order_currency}</span>`;
-  const [beforeName, afterName] = texts.notPayableHere.split('{merchant}');
-  const body = html`<header><p class="label">${texts.payTo}</p><h1><bdi>${merchantName}</bdi></h1></header>
+  const timeMs = state.timeMs(order);
+  const payAction = payActionOf(deps, link, withValue(texts.pay, amount), texts);
+  const back = returnLink(deps, link);
+  const body = html`${merchant.mode === 'test' ? html`<p class="test">${texts.testMode}</p>` : ''}
+${notice === undefined ? '' : html`<p class="notice" role="status">${texts[notice]}</p>`}
+<header><p class="label">${texts.payTo}</p><h1><bdi>${merchant.name}</bdi></h1></header>
 <div>
-<p class="label">${texts.amount}</p>
+<p class="label">${texts[state.amount]}</p>
 <p class="amount${amount.length >= longAmountMin ? ' long' : ''}"><bdi>${amount}</bdi> ${code}</p>
 </div>
 <dl class="block">
-<div><dt>${texts.status}</dt><dd><span class="status">${texts[statusTexts[order.orderStatus]]}</span></dd></div>
+<div><dt>${texts.status}</dt><dd><span class="status ${state.status}">${texts[state.status]}</span></dd></div>
+${timeMs === null ? '' : timeRow(texts[state.timeLabel], timeMs, language)}
 <div><dt>${texts.note}</dt><dd class="note"><bdi>${order_note}</bdi></dd></div>
 <div><dt>${texts.orderNumber}</dt><dd><bdi>${order_id}</bdi></dd></div>
-<div><dt>${texts.created}</dt><dd><time datetime="${formatTime(order.createdAtMs)}"><bdi>${localTime(order.createdAtMs, language)}</bdi></time></dd></div>
+${timeRow(texts.created, order.createdAtMs, language)}
 </dl>
 <div class="actions block">
-${
-  checkoutTemplate === undefined
-    ? html`<p>${beforeName}<bdi>${merchantName}</bdi>${afterName}</p><a class="button main" href="${returnLink}">${texts.back}</a>`
-    : html`<a class="button main" href="${checkoutLink(checkoutTemplate, order.orderToken)}">${texts.pay}</a><a class="button" href="${returnLink}">${texts.back}</a>`
-}
-<p class="host">${texts.backTo} <bdi>${hostOf(returnLink)}</bdi></p>
+${payAction ?? html`<p>${withValue(texts[state.sentence], merchant.name)}</p>`}
+<a class="button${payAction === undefined ? ' main' : ''}" href="${back}">${texts.back}</a>
+<p class="host">${texts.backTo} <bdi>${hostOf(back)}</bdi></p>
 </div>`;
-  return pageOf(language, `${texts.amount}: ${amount}`, body);
+  const title = `${texts[state.amount]}: ${amount}`;
+  return htmlPage({ language, title, style: paymentPageStyle, head: hasPaymentForm(link) ? formHead : '', body });
+}
+
+/** The link to the checkout, or the form of a simulated payment. */
+function payActionOf(deps: GatewayDeps, link: LinkedOrder, payText: Html, texts: PageTexts): Html | undefined {
+  if (hasPaymentForm(link)) {
+    const action = `${pathPrefixOf(deps.baseUrl())}/payment/${link.order.orderToken}/simulate`;
+    return html`<form class="actions" method="post" action="${action}">
+<button class="button main" name="outcome" value="pay">${payText}</button>
+<button class="button" name="outcome" value="decline">${texts.decline}</button>
+</form>`;
+  }
+  const url = checkoutUrl(deps, link);
+  return url === null ? undefined : html`<a class="button main" href="${url}">${payText}</a>`;
+}
+
+function timeRow(label: string, ms: number, language: PageLanguage): Html {
+  return html`<div><dt>${label}</dt><dd><time datetime="${formatTime(ms)}"><bdi>${localTime(ms, language)}</bdi></time></dd></div>`;
+}
+
+/** A text with a value for its one placeholder. */
+function withValue(text: string, value: string): Html {
+  const [before, after] = text.split(/\{[a-z]+\}/);
+  return html`${before}<bdi>${value}</bdi>${after}`;
 }
 
 /** Renders the page for an unknown link: the same for a mistyped link and for one that never existed. */
 export function unknownLinkPage(language: PageLanguage): Promise<string> {
   const { unknownTitle, unknownText } = pageTexts[language];
-  return pageOf(language, unknownTitle, html`<h1>${unknownTitle}</h1><p>${unknownText}</p>`);
+  return messagePage(language, unknownTitle, unknownText);
+}
+
+/** Renders the page for a request that no page of ours makes. */
+export function rejectedPage(language: PageLanguage): Promise<string> {
+  const { rejectedTitle, rejectedText } = pageTexts[language];
+  return messagePage(language, rejectedTitle, rejectedText);
 }
 
 /** Renders the page for an order that can't be read right now. */
 export function troublePage(language: PageLanguage): Promise<string> {
   const { troubleTitle, troubleText } = pageTexts[language];
-  return pageOf(language, troubleTitle, html`<h1>${troubleTitle}</h1><p>${troubleText}</p>`);
+  return messagePage(language, troubleTitle, troubleText);
 }
 
-function pageOf(language: PageLanguage, title: string, body: Html): Promise<string> {
-  return htmlPage({ language, title, style: paymentPageStyle, body });
+function messagePage(language: PageLanguage, title: string, text: string): Promise<string> {
+  return htmlPage({ language, title, style: paymentPageStyle, body: html`<h1>${title}</h1><p>${text}</p>` });
 }
 
 /** The facts of the payment page as JSON. Like the page, it holds none of the customer's data. */
-export function paymentJson(
-  { order, merchant: { name: merchantName } }: LinkedOrder,
-  checkoutTemplate: CheckoutTemplate | undefined,
-): string {
-  const { fields } = order;
+export function paymentJson(deps: GatewayDeps, link: LinkedOrder): string {
+  const { order, merchant } = link;
+  const record = orderRecord(order, merchant.mode, deps.baseUrl());
   return JSON.stringify({
-    merchant_name: merchantName,
-    order_id: fields.order_id,
-    // At most 15 digits, which a double represents exactly.
-    order_amount: Number(formatAmount(fields.order_amount)),
-    order_currency: fields.order_currency,
-    order_note: fields.order_note,
-    order_status: order.orderStatus,
-    created_at: formatTime(order.createdAtMs),
-    return_url: returnUrlFor(order),
-    checkout_url: checkoutTemplate === undefined ? null : checkoutLink(checkoutTemplate, order.orderToken),
+    merchant_name: merchant.name,
+    mode: record.mode,
+    order_id: record.order_id,
+    order_amount: record.order_amount,
+    order_currency: record.order_currency,
+    order_note: record.order_note,
+    order_status: record.order_status,
+    created_at: record.created_at,
+    order_expires_at: record.order_expires_at,
+    paid_at: record.paid_at,
+    cancelled_at: record.cancelled_at,
+    return_url: returnLink(deps, link),
+    checkout_url: checkoutUrl(deps, link),
   });
 }

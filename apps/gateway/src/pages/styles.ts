@@ -5,12 +5,14 @@ export const paymentPageStyle = `
 :root {
   color-scheme: light dark;
   --ground: #f2f3f6; --card: #ffffff; --ink: #171a21; --soft: #545b69; --line: #d8dce4;
-  --accent: #1d4ed8; --on-accent: #ffffff; --badge: #fdf0cc; --on-badge: #614200;
+  --accent: #1d4ed8; --on-accent: #ffffff; --badge: #e6e9ef; --on-badge: #3d4452;
+  --warn: #fdf0cc; --on-warn: #614200; --good: #d6f2dd; --on-good: #12512a;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --ground: #0e1014; --card: #191c23; --ink: #f2f4f8; --soft: #aab2c0; --line: #353b48;
-    --accent: #93b8ff; --on-accent: #0a1a36; --badge: #3b3010; --on-badge: #ffdf94;
+    --accent: #93b8ff; --on-accent: #0a1a36; --badge: #2d323d; --on-badge: #cfd5e0;
+    --warn: #3b3010; --on-warn: #ffdf94; --good: #133a21; --on-good: #a4e8b9;
   }
 }
 * { box-sizing: border-box; margin: 0; }
@@ -27,15 +29,19 @@ h1 { font-size: 1.375rem; line-height: 1.3; font-weight: 650; overflow: clip; }
 .amount.long { font-size: clamp(1.375rem, 7vw, 2rem); }
 .code { color: var(--soft); font-size: 1rem; font-weight: 400; white-space: nowrap; }
 .status { display: inline-block; background: var(--badge); color: var(--on-badge); border-radius: 1rem; padding: 0.125rem 0.75rem; font-size: 0.875rem; font-weight: 600; }
+.status.unpaid, .test { background: var(--warn); color: var(--on-warn); }
+.status.paid { background: var(--good); color: var(--on-good); }
+.test, .notice { text-align: center; font-weight: 600; border-radius: 0.625rem; padding: 0.5rem 1rem; }
+.notice { background: var(--badge); color: var(--on-badge); }
 .block { border-block-start: 1px solid var(--line); padding-block-start: 1.25rem; }
 dl { display: grid; gap: 1rem; }
 dd { overflow: clip; }
 .note { white-space: pre-wrap; }
 .actions { display: grid; gap: 0.75rem; }
-.button { display: block; text-align: center; text-decoration: none; font-weight: 650; border-radius: 0.625rem; padding: 0.8125rem 1rem; border: 2px solid var(--accent); color: var(--accent); }
+.button { display: block; inline-size: 100%; font: inherit; background: none; cursor: pointer; text-align: center; text-decoration: none; font-weight: 650; border-radius: 0.625rem; padding: 0.8125rem 1rem; border: 2px solid var(--accent); color: var(--accent); }
 .button.main { background: var(--accent); color: var(--on-accent); }
-a:hover { text-decoration: underline; }
-a:focus-visible { outline: 3px solid var(--accent); outline-offset: 3px; border-radius: 0.625rem; }
+.button:hover { text-decoration: underline; }
+a:focus-visible, button:focus-visible { outline: 3px solid var(--accent); outline-offset: 3px; border-radius: 0.625rem; }
 .host { text-align: center; font-size: 0.875rem; color: var(--soft); }
 .host bdi { color: var(--ink); }
 `;

@@ -21,7 +21,7 @@ export function checkoutService(deps: GatewayDeps): RpcService {
         const read = readMessage(ResolvePaymentLinkRequestSchema, request, rpcCall);
         if (!read.ok) return read;
         const link = await findPaymentLink(deps, rpcCall.call, read.value.orderToken);
-        return link.ok ? success({ message: paymentLinkMessage(link.value), outcome: 'ok' }) : link;
+        return link.ok ? success({ message: paymentLinkMessage(deps, link.value), outcome: 'ok' }) : link;
       }),
 
     recordPayment: (request: RecordPaymentRequest, context: RpcContext) =>
@@ -33,7 +33,7 @@ export function checkoutService(deps: GatewayDeps): RpcService {
         const recorded = await recordPayment(deps, rpcCall.call, input);
         if (!recorded.ok) return recorded;
         const { found, replayed } = recorded.value;
-        return success({ message: paymentMessage(found), outcome: replayed ? 'replayed' : 'ok' });
+        return success({ message: paymentMessage(deps, found), outcome: replayed ? 'replayed' : 'ok' });
       }),
   } satisfies ServiceImpl<typeof CheckoutService>;
   return { descriptor: CheckoutService, implementation };

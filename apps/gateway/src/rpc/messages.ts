@@ -27,11 +27,12 @@ import type { LinkedOrder } from '@gateway/domain/order-store';
 import type { OrderInput } from '@gateway/domain/parse-order';
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import { failed, type Result, success } from '@gateway/domain/result';
-import { returnUrlFor } from '@gateway/domain/return-url';
+import type { GatewayDeps } from '../gateway-deps.ts';
 import { parseOrderJson } from '../order-json.ts';
 import type { OrderKey } from '../orders/find-order.ts';
 import type { ListInput } from '../orders/list-orders.ts';
 import { orderRecord, orderResponse } from '../orders/order-response.ts';
+import { returnLink } from '../orders/return-link.ts';
 import type { RpcCall } from './context.ts';
 
 type Init<Schema extends DescMessage> = Omit<MessageInitShape<Schema>, '$typeName' | '$unknown'>;
@@ -67,7 +68,11 @@ export function recordMessage(order: Order, mode: MerchantMode, baseUrl: BaseUrl
 }
 
 /** What to pay and to whom, as a message. */
-export function paymentLinkMessage({ order, merchant }: LinkedOrder): Init<typeof ResolvePaymentLinkResponseSchema> {
+export function paymentLinkMessage(
+  deps: GatewayDeps,
+  link: LinkedOrder,
+): Init<typeof ResolvePaymentLinkResponseSchema> {
+  const { order, merchant } = link;
   const { fields, expiresAtMs } = order;
   return {
     merchantName: merchant.name,
@@ -79,14 +84,15 @@ export function paymentLinkMessage({ order, merchant }: LinkedOrder): Init<typeo
     serviceType: ServiceType[fields.service_type],
     orderStatus: OrderStatus[order.orderStatus],
     createdAt: formatTime(order.createdAtMs),
-    returnUrl: returnUrlFor(order),
+    returnUrl: returnLink(deps, link),
     orderExpiresAt: expiresAtMs === null ? undefined : formatTime(expiresAtMs),
     mode: merchant.mode,
   };
 }
 
 /** A paid order as a message. */
-export function paymentMessage({ order }: LinkedOrder): Init<typeof RecordPaymentResponseSchema> {
+export function paymentMessage(deps: GatewayDeps, link: LinkedOrder): Init<typeof RecordPaymentResponseSchema> {
+  const { order } = link;
   const { payment } = order;
   if (payment === null) throw new Error('a paid order has no payment');
   return {
@@ -95,7 +101,7 @@ export function paymentMessage({ order }: LinkedOrder): Init<typeof RecordPaymen
     orderStatus: OrderStatus[order.orderStatus],
     paymentId: payment.paymentId,
     paidAt: formatTime(payment.paidAtMs),
-    returnUrl: returnUrlFor(order),
+    returnUrl: returnLink(deps, link),
   };
 }
 

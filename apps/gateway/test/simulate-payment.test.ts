@@ -1,0 +1,242 @@
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { createMerchant } from '@gateway/postgres/merchant-admin';
+import { runQuery } from '@gateway/postgres/testing/run-query';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { pageTexts } from '../src/pages/localization.ts';
+import { answerOf, credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+
+const origin = 'https://pay.gateway.test';
+
+let gateway: RunningGateway;
+let live: Pick<RunningGateway, 'url' | 'credentials'>;
+beforeAll(async () => {
+  gateway = await runGateway({ mode: 'test', baseUrl: `${origin}/eu` });
+  live = { url: gateway.url, credentials: await createMerchant(gateway.databaseUrl, 'Live Shop') };
+});
+afterAll(() => gateway?.close());
+
+const own = () => credentialHeaders(gateway.credentials);
+
+/** Creates an order and returns its token. */
+async function newToken(orderId: string, at = live): Promise<string> {
+  const response = await postOrder(at, validOrderInput({ order_id: orderId }));
+  return (await answerOf(response)).order_token;
+}
+
+const newTestToken = (orderId: string) => newToken(orderId, gateway);
+
+/** Sends the form of a page as a client without a browser does, or with the headers of one. */
+async function simulate(token: string, body: string, headers: Record<string, string> = {}, method = 'POST') {
+  const response = await fetch(`${gateway.url}/payment/${token}/simulate`, {
+    method,
+    headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+    ...(method === 'GET' || method === 'HEAD' ? {} : { body }),
+    redirect: 'manual',
+    signal: AbortSignal.timeout(30_000),
+  });
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+async function find(orderId: string) {
+  return Object(await (await fetch(`${gateway.url}/order/${orderId}`, { headers: own() })).json());
+}
+
+/** The types of an order's events. */
+async function eventsOf(orderId: string): Promise<string[]> {
+  const rows = await runQuery(gateway.databaseUrl, `select type from events where order_id = '${orderId}'`);
+  return rows.map(({ type }) => type);
+}
+
+async function expire(orderId: string): Promise<void> {
+  const end = "order_expires_at = now() - interval '1 s'";
+  await runQuery(gateway.databaseUrl, `update orders set ${end} where order_id = '${orderId}'`);
+}
+
+async function cancel(orderId: string): Promise<void> {
+  await (await fetch(`${gateway.url}/order/${orderId}/cancel`, { method: 'POST', headers: own() })).text();
+}
+
+const json = { accept: 'application/json' };
+
+describe('POST /payment/{order_token}/simulate with outcome=pay', () => {
+  test('303: pays the order in full and leads to the return link', async () => {
+    const before = Date.now();
+    const token = await newTestToken('paid');
+    const { status, headers, text } = await simulate(token, 'outcome=pay');
+    const record = await find('paid');
+    expect([status, text]).toEqual([303, '']);
+    expect(headers.get('location')).toBe(
+      `https://shop.example.com/checkout/return?cart=5521&order_id=paid&service_order_id=${record.service_order_id}&order_status=PAID`,
+    );
+    expect(record).toMatchObject({ order_status: 'PAID', payment_id: expect.stringMatching(/^test_[0-9A-Za-z]{24}$/) });
+    expect(Date.parse(record.paid_at)).toBeGreaterThanOrEqual(before);
+    expect(await eventsOf('paid')).toEqual(['order.paid']);
+  });
+
+  test('303: a second payment changes nothing and leads to the same link', async () => {
+    const token = await newTestToken('paid-twice');
+    const first = await simulate(token, 'outcome=pay');
+    const record = await find('paid-twice');
+    const second = await simulate(token, 'outcome=pay');
+    expect([second.status, second.headers.get('location')]).toEqual([303, first.headers.get('location')]);
+    expect(await find('paid-twice')).toEqual(record);
+    expect(await eventsOf('paid-twice')).toEqual(['order.paid']);
+  });
+
+  test('303: of many payments at once one counts, and all lead to the return link', async () => {
+    const token = await newTestToken('paid-at-once');
+    const all = await Promise.all(Array.from({ length: 20 }, () => simulate(token, 'outcome=pay')));
+    const locations = all.map(({ status, headers }) => `${status} ${headers.get('location')}`);
+    expect(new Set(locations)).toEqual(new Set([expect.stringMatching(/^303 .*&order_status=PAID$/)]));
+    expect(await eventsOf('paid-at-once')).toEqual(['order.paid']);
+  });
+
+  test.each([
+    ['EXPIRED', 'expiredText', 'order_expired', expire],
+    ['CANCELLED', 'cancelledText', 'order_cancelled', cancel],
+  ] as const)('409: the page of an order that is %s', async (orderStatus, sentence, code, close) => {
+    const token = await newTestToken(orderStatus);
+    await close(orderStatus);
+    for (const outcome of ['pay', 'decline']) {
+      const { status, text } = await simulate(token, `outcome=${outcome}`, {
+        'x-request-id': `${orderStatus}-${outcome}`,
+      });
+      expect(status).toBe(409);
+      expect(text).toContain(pageTexts.en[sentence].replace('{merchant}', '<bdi>Test Shop</bdi>'));
+      expect(text).not.toContain('<form');
+      const asJson = await simulate(token, `outcome=${outcome}`, json);
+      expect([asJson.status, JSON.parse(asJson.text)]).toMatchObject([409, { order_status: orderStatus }]);
+      await expect
+        .poll(() => gateway.calls.find(({ request_id }) => request_id === `${orderStatus}-${outcome}`))
+        .toMatchObject({ code });
+    }
+    expect(await find(orderStatus)).toMatchObject({ order_status: orderStatus });
+  });
+});
+
+describe('POST /payment/{order_token}/simulate with outcome=decline', () => {
+  test('200: shows the page again with a notice, and the order can still be paid', async () => {
+    const token = await newTestToken('declined');
+    const { status, text } = await simulate(token, 'outcome=decline', { 'accept-language': 'fr' });
+    expect(status).toBe(200);
+    for (const shown of [pageTexts.fr.declined, pageTexts.fr.unpaid, `action="/eu/payment/${token}/simulate"`]) {
+      expect(text).toContain(shown);
+    }
+    const asJson = await simulate(token, 'outcome=decline', json);
+    expect([asJson.status, JSON.parse(asJson.text)]).toMatchObject([200, { order_status: 'UN_PAID', mode: 'test' }]);
+    expect(await find('declined')).toMatchObject({ order_status: 'UN_PAID' });
+    expect(await eventsOf('declined')).toEqual([]);
+    expect((await simulate(token, 'outcome=pay')).status).toBe(303);
+  });
+
+  test('409: the page of a paid order, without a notice', async () => {
+    const token = await newTestToken('declined-late');
+    await simulate(token, 'outcome=pay');
+    const { status, text } = await simulate(token, 'outcome=decline');
+    expect([status, text.includes(pageTexts.en.declined), text.includes('<form')]).toEqual([409, false, false]);
+    expect(text).toContain(pageTexts.en.paid);
+  });
+});
+
+describe('POST /payment/{order_token}/simulate: errors', () => {
+  test.each(['', 'outcome=', 'outcome=Pay', 'outcome=paid', 'result=pay', '{"outcome":"pay"}', 'outcome%00=pay'])(
+    '400: the body %j',
+    async (body) => {
+      const token = await newTestToken(`invalid-${body.length}`);
+      const { status, text, headers } = await simulate(token, body);
+      expect([status, headers.get('content-type')]).toEqual([400, expect.stringContaining('application/problem+json')]);
+      expect(JSON.parse(text)).toMatchObject({
+        code: 'invalid_request',
+        errors: [{ field: 'outcome', code: 'not_allowed', message: 'must be pay or decline' }],
+      });
+    },
+  );
+
+  test('413: a body of more than 64 KiB', async () => {
+    const { status, text } = await simulate(await newTestToken('large'), `outcome=pay&x=${'x'.repeat(65_536)}`);
+    expect([status, JSON.parse(text)]).toMatchObject([413, { code: 'body_too_large' }]);
+  });
+
+  test('404: a live order is as unknown as no order', async () => {
+    const unknown = await fetch(`${gateway.url}/payment/unknown`);
+    const page = await unknown.text();
+    const tokens = [await newToken('live'), 'A'.repeat(32), 'x', '%F0%9F%98%80', '%2F'];
+    for (const token of tokens) {
+      for (const body of ['outcome=pay', 'outcome=decline', 'outcome=x']) {
+        const { status, text } = await simulate(token, body);
+        expect([status, text], token).toEqual([404, page]);
+      }
+      const asJson = await simulate(token, 'outcome=pay', json);
+      expect([asJson.status, JSON.parse(asJson.text)]).toMatchObject([404, { code: 'not_found' }]);
+    }
+    const record = await fetch(`${gateway.url}/order/live`, { headers: credentialHeaders(live.credentials) });
+    expect(await record.json()).toMatchObject({ order_status: 'UN_PAID' });
+  });
+
+  test.each(['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS'])('405: %s', async (method) => {
+    const { status, headers } = await simulate(await newTestToken(`by-${method}`), 'outcome=pay', {}, method);
+    expect([status, headers.get('allow')]).toEqual([405, 'POST']);
+    expect(await find(`by-${method}`)).toMatchObject({ order_status: 'UN_PAID' });
+  });
+});
+
+describe('POST /payment/{order_token}/simulate from a browser', () => {
+  test.each<[number, Record<string, string>]>([
+    [303, { 'sec-fetch-site': 'same-origin', origin }],
+    // What Referrer-Policy: no-referrer makes of the origin.
+    [303, { 'sec-fetch-site': 'same-origin', origin: 'null' }],
+    [303, { origin }],
+    [303, {}],
+    [403, { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }],
+    [403, { 'sec-fetch-site': 'cross-site', origin }],
+    [403, { 'sec-fetch-site': 'same-site', origin: 'https://shop.gateway.test' }],
+    [403, { 'sec-fetch-site': 'none' }],
+    [403, { 'sec-fetch-site': '' }],
+    [403, { origin: 'https://evil.example' }],
+    [403, { origin: 'null' }],
+    [403, { origin: '' }],
+    [403, { origin: `${origin}:8443` }],
+    [403, { origin: 'http://pay.gateway.test' }],
+    [403, { origin: `${origin}.evil.example` }],
+    [403, { origin: `${origin}/eu` }],
+  ])('%i with %o', async (expected, headers) => {
+    const orderId = `from-${Math.random()}`;
+    const { status, text } = await simulate(await newTestToken(orderId), 'outcome=pay', headers);
+    expect(status).toBe(expected);
+    expect(await find(orderId)).toMatchObject({ order_status: expected === 303 ? 'PAID' : 'UN_PAID' });
+    if (expected === 403) expect(text).toContain(pageTexts.en.rejectedTitle);
+  });
+});
+
+test('every response has the headers of the page; where there is a form, form-action allows the return', async () => {
+  const token = await newTestToken('headers');
+  const declined = await simulate(token, 'outcome=decline');
+  const others = [
+    await simulate(token, 'outcome=x'),
+    await simulate(token, '', { origin: 'null' }),
+    await simulate(token, '', {}, 'GET'),
+    await simulate('unknown', 'outcome=pay'),
+    await simulate(token, 'outcome=pay'),
+    await simulate(token, 'outcome=decline'),
+  ];
+  expect(others.map(({ status }) => status)).toEqual([400, 403, 405, 404, 303, 409]);
+  for (const { headers } of [declined, ...others]) {
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(headers.get('referrer-policy')).toBe('no-referrer');
+    expect(headers.get('x-frame-options')).toBe('DENY');
+  }
+  const formActionOf = (headers: Headers) =>
+    /form-action ([^;]+);/.exec(headers.get('content-security-policy') ?? '')?.[1];
+  expect(formActionOf(declined.headers)).toBe("'self' http: https:");
+  for (const { headers } of others) expect(formActionOf(headers)).toBe("'none'");
+});
+
+test('logs one line for each, without the token', async () => {
+  const token = await newTestToken('logged');
+  await simulate(token, 'outcome=pay', { 'x-request-id': 'simulated' });
+  await expect
+    .poll(() => gateway.calls.find(({ request_id }) => request_id === 'simulated'))
+    .toMatchObject({ code: 'ok' });
+  expect(JSON.stringify(gateway.calls)).not.toContain(token);
+  expect(gateway.errors).toEqual([]);
+});
