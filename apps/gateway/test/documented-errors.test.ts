@@ -5,7 +5,9 @@ import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
 import type { Credentials } from '@gateway/domain/credentials';
 import { type FailureCode, failures } from '@gateway/domain/failure';
+import type { MerchantMode } from '@gateway/domain/merchant';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { createMerchant } from '@gateway/postgres/merchant-admin';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openApi } from '../src/pages/openapi.ts';
@@ -28,10 +30,12 @@ const ofCircumstances: readonly FailureCode[] = [
 ];
 
 let gateway: RunningGateway;
+let testCredentials: Credentials;
 let orders: Client<typeof OrderService>;
 let checkout: Client<typeof CheckoutService>;
 beforeAll(async () => {
   gateway = await runGateway();
+  testCredentials = await createMerchant(gateway.databaseUrl, 'Lab', 'test');
   const transport = createGrpcTransport({ baseUrl: gateway.grpcUrl });
   orders = createClient(OrderService, transport);
   checkout = createClient(CheckoutService, transport);
@@ -60,6 +64,18 @@ function create(overrides: object, headers: Record<string, string> = {}): Promis
   return postOrder(gateway, validOrderInput({ order_id: 'open', ...overrides }), headers);
 }
 
+/** Sends the form of the buttons for the order of a merchant that is live or a test one. */
+async function simulate(mode: MerchantMode, form: Record<string, string>, headers: Record<string, string> = {}) {
+  const credentials = mode === 'live' ? gateway.credentials : testCredentials;
+  const { order_token } = await answerOf(await postOrder({ url: gateway.url, credentials }));
+  return fetch(`${gateway.url}/payment/${order_token}/simulate`, {
+    method: 'POST',
+    headers: { accept: 'application/json', ...headers },
+    body: new URLSearchParams(form),
+    signal: AbortSignal.timeout(30_000),
+  });
+}
+
 type JsonCalls = Partial<Record<FailureCode, () => Promise<Response>>>;
 
 /** The errors of every operation with credentials. */
@@ -71,7 +87,7 @@ function credentialErrors(method: string, path: string): JsonCalls {
 }
 
 /** A call for each error of each operation. */
-const jsonCalls: Readonly<Record<Exclude<OperationId, 'simulatePayment'>, JsonCalls>> = {
+const jsonCalls: Readonly<Record<OperationId, JsonCalls>> = {
   createOrder: {
     malformed_json: () => postOrder(gateway, '{'),
     invalid_order: () => create({ order_amount: 0 }),
@@ -91,6 +107,11 @@ const jsonCalls: Readonly<Record<Exclude<OperationId, 'simulatePayment'>, JsonCa
   listOrders: { invalid_request: () => send('GET', '/orders?limit=0'), ...credentialErrors('GET', '/orders') },
   listEvents: { invalid_request: () => send('GET', '/events?cursor=x'), ...credentialErrors('GET', '/events') },
   getPaymentPage: { not_found: () => send('GET', '/payment/unknown') },
+  simulatePayment: {
+    invalid_request: () => simulate('test', { outcome: 'maybe' }),
+    permission_denied: () => simulate('test', { outcome: 'pay' }, { origin: 'https://other.example.com' }),
+    not_found: () => simulate('live', { outcome: 'pay' }),
+  },
 };
 
 describe.each(Object.entries(jsonCalls))('the documented errors of %s', (operationId, calls) => {

@@ -159,6 +159,7 @@ export const eventPageSchema = objectOf({
 export const paymentSchema = objectOf(
   {
     merchant_name: { type: 'string', description: 'Who is paid' },
+    mode,
     order_id: { type: 'string', description: 'The order_id of the merchant' },
     order_amount: amount,
     order_currency: currency,
@@ -177,7 +178,6 @@ export const paymentSchema = objectOf(
     },
   },
   {
-    mode,
     order_expires_at: expiresAt,
     paid_at: paidAt,
     cancelled_at: cancelledAt,
