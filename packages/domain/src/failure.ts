@@ -41,7 +41,7 @@ export const failures = {
     title: 'Permission denied',
     httpStatus: 403,
     grpcStatus: 'PERMISSION_DENIED',
-    when: 'The credentials are those of another kind of client: merchants use OrderService and the JSON API, checkout systems CheckoutService.',
+    when: 'The credentials are those of another kind of client: merchants use OrderService and the JSON API, checkout systems CheckoutService. Or a form was sent from another site.',
   },
   invalid_request: {
     title: 'The request has invalid parameters',
