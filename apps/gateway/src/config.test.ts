@@ -11,6 +11,8 @@ test('without any variable it serves this machine alone, from the embedded datab
     databaseUrl: undefined,
     checkoutTemplate: undefined,
     rateLimit: undefined,
+    secretsKey: undefined,
+    webhookAllowPrivate: false,
   });
   expect(config.dataDir).toMatch(/\/\.data$/);
 });
@@ -25,6 +27,8 @@ test('reads every variable', () => {
     DATA_DIR: '/var/lib/gateway',
     CHECKOUT_URL: 'https://checkout.example.com/pay/{order_token}?from=link',
     RATE_LIMIT: '200',
+    SECRETS_KEY: `${'A'.repeat(42)}E=`,
+    WEBHOOK_ALLOW_PRIVATE: '1',
   };
   expect(readConfig(env)).toEqual({
     host: '0.0.0.0',
@@ -35,6 +39,8 @@ test('reads every variable', () => {
     dataDir: '/var/lib/gateway',
     checkoutTemplate: 'https://checkout.example.com/pay/{order_token}?from=link',
     rateLimit: 200,
+    secretsKey: Buffer.from([...new Uint8Array(31), 1]),
+    webhookAllowPrivate: true,
   });
 });
 
@@ -52,12 +58,16 @@ test.each([
   [{ CHECKOUT_URL: 'https://checkout.example.com/' }, 'CHECKOUT_URL'],
   [{ CHECKOUT_URL: 'https://{order_token}.example.com/' }, 'CHECKOUT_URL'],
   [{ RATE_LIMIT: '0' }, 'RATE_LIMIT'],
+  [{ SECRETS_KEY: Buffer.alloc(31).toString('base64') }, 'SECRETS_KEY must be 32 bytes in base64'],
+  [{ SECRETS_KEY: Buffer.alloc(33).toString('base64') }, 'SECRETS_KEY'],
+  [{ SECRETS_KEY: Buffer.alloc(32).toString('hex') }, 'SECRETS_KEY'],
+  [{ WEBHOOK_ALLOW_PRIVATE: 'yes' }, 'WEBHOOK_ALLOW_PRIVATE must be 0 or 1'],
 ])('rejects %j', (env, message) => {
   expect(() => readConfig(env)).toThrow(message);
 });
 
 test('reports all problems at once, and no value', () => {
-  const env = { HTTP_PORT: 'secret1', GRPC_PORT: 'secret2', DATABASE_URL: 'secret3' };
-  expect(() => readConfig(env)).toThrow(/^HTTP_PORT .+\nGRPC_PORT .+\nDATABASE_URL .+$/);
+  const env = { HTTP_PORT: 'secret1', GRPC_PORT: 'secret2', DATABASE_URL: 'secret3', SECRETS_KEY: 'secret4' };
+  expect(() => readConfig(env)).toThrow(/^HTTP_PORT .+\nGRPC_PORT .+\nDATABASE_URL .+\nSECRETS_KEY .+$/);
   expect(() => readConfig(env)).not.toThrow(/secret/);
 });

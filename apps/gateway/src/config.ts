@@ -18,6 +18,10 @@ export interface Config {
   readonly rateLimit: number | undefined;
   /** Where the payment page's Pay button leads; absent: the page has none. */
   readonly checkoutTemplate: CheckoutTemplate | undefined;
+  /** Encrypts signing secrets, 32 bytes; absent: see `findSecretsKey`. */
+  readonly secretsKey: Uint8Array | undefined;
+  /** Whether webhooks may be sent over http and to addresses that are not public. */
+  readonly webhookAllowPrivate: boolean;
 }
 
 /** The text of `pnpm start --help`. The README says more. */
@@ -29,6 +33,8 @@ export const startUsage = `Usage: pnpm start, with the configuration in environm
   DATA_DIR              the embedded PostgreSQL's data (.data/)
   CHECKOUT_URL          where the payment page's Pay button leads, with {order_token} (no button)
   RATE_LIMIT            calls a second that each merchant may make in one process (no limit)
+  SECRETS_KEY           encrypts signing secrets: 32 bytes in base64 (a file in DATA_DIR; with DATABASE_URL none)
+  WEBHOOK_ALLOW_PRIVATE 1 sends webhooks over http and to private addresses too: for development (0)
 `;
 
 /** Reads the configuration from environment variables. Throws one error with all problems, one a line. */
@@ -70,6 +76,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       parseCheckoutTemplate,
       'must be an absolute http or https URL with {order_token} once in its path or query',
     ),
+    secretsKey: read('SECRETS_KEY', undefined, parseSecretsKey, 'must be 32 bytes in base64'),
+    webhookAllowPrivate: read('WEBHOOK_ALLOW_PRIVATE', false, parseFlag, 'must be 0 or 1'),
   };
   if (config.httpPort !== 0 && config.httpPort === config.grpcPort)
     problems.push('HTTP_PORT and GRPC_PORT must differ');
@@ -88,6 +96,15 @@ function parsePort(text: string): number | undefined {
 
 function parseRate(text: string): number | undefined {
   return /^[1-9]\d{0,6}$/.test(text) && Number(text) <= 1_000_000 ? Number(text) : undefined;
+}
+
+/** A key of AES-256 in base64, as `openssl rand -base64 32` prints it. */
+export function parseSecretsKey(text: string): Uint8Array | undefined {
+  return /^[0-9A-Za-z+/]{43}=$/.test(text) ? Buffer.from(text, 'base64') : undefined;
+}
+
+function parseFlag(text: string): boolean | undefined {
+  return text === '1' ? true : text === '0' ? false : undefined;
 }
 
 function parseDatabaseUrl(text: string): string | undefined {

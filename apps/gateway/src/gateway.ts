@@ -1,9 +1,11 @@
 import { lookup } from 'node:dns/promises';
 import { isIPv6 } from 'node:net';
+import type { OrderStore } from '@gateway/domain/order-store';
 import { type BaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
-import { createConnectionEvents } from '@gateway/postgres/client';
+import { createConnectionEvents, type DatabaseOptions } from '@gateway/postgres/client';
 import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
 import { openOrderStore } from '@gateway/postgres/order-store';
+import { openWebhookDeliveries } from '@gateway/postgres/webhook-deliveries';
 import { createAuthenticate } from './auth/authenticate.ts';
 import { createRateLimit } from './auth/rate-limit.ts';
 import type { Config } from './config.ts';
@@ -16,6 +18,9 @@ import { createRandomBytes } from './random-bytes.ts';
 import { checkoutService } from './rpc/checkout-service.ts';
 import { orderService } from './rpc/order-service.ts';
 import { createGrpcServer } from './rpc/server.ts';
+import { startWebhookDelivery, type WebhookDelivery } from './webhooks/deliver.ts';
+import { createSender } from './webhooks/send.ts';
+import { createSigningSecrets } from './webhooks/signing-secrets.ts';
 
 export interface Gateway {
   readonly baseUrl: BaseUrl;
@@ -46,8 +51,9 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
   const directory = openMerchantDirectory(database);
   const store = openOrderStore({ ...database, waitingMax: config.ordersWaitingMax });
   let baseUrl = config.baseUrl ?? ownBaseUrl(host, config.httpPort);
+  let webhooks: WebhookDelivery | undefined;
   const deps: GatewayDeps = {
-    store,
+    store: { ...store, change: waking(store.change, () => webhooks?.wake()) },
     randomBytes: createRandomBytes(),
     now: Date.now,
     authenticate: createAuthenticate({ directory, now: Date.now, monotonicNow }),
@@ -63,18 +69,44 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
   const grpc = createGrpcServer(deps, services);
   const backgroundJobs = startBackgroundJobs(store, logger);
   const close = async () => {
-    await Promise.all([http.close(), grpc.close(), backgroundJobs.stop()]);
+    await Promise.all([http.close(), grpc.close(), backgroundJobs.stop(), webhooks?.close()]);
     await Promise.all([store.close(), directory.close()]);
   };
   try {
     const httpPort = await bound('HTTP_PORT', { address, port: config.httpPort }, http.listen);
     baseUrl = config.baseUrl ?? ownBaseUrl(host, httpPort);
     const grpcPort = await bound('GRPC_PORT', { address, port: config.grpcPort }, grpc.listen);
+    webhooks = startWebhooks(config, database, () => baseUrl, logger);
     return { baseUrl, host, httpPort, grpcPort, close };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+/** Starts the delivery of webhooks, if the key is there that signs them. */
+function startWebhooks(
+  { secretsKey, webhookAllowPrivate }: GatewayConfig,
+  database: DatabaseOptions,
+  baseUrl: () => BaseUrl,
+  logger: Logger,
+): WebhookDelivery | undefined {
+  if (secretsKey === undefined) return void logger.warn('SECRETS_KEY is not set: no webhooks are sent');
+  return startWebhookDelivery({
+    deliveries: openWebhookDeliveries(database),
+    sender: createSender({ allowPrivate: webhookAllowPrivate }),
+    secrets: createSigningSecrets(secretsKey),
+    ...{ baseUrl, logger, now: Date.now },
+  });
+}
+
+/** Changes orders, and has the events of the changes delivered at once. */
+function waking(change: OrderStore['change'], wake: () => void): OrderStore['change'] {
+  return async (...args) => {
+    const outcome = await change(...args);
+    if (outcome.kind === 'changed') wake();
+    return outcome;
+  };
 }
 
 const monotonicNow = () => performance.now();

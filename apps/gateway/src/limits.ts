@@ -84,3 +84,26 @@ export const http2Limits = {
   checkEveryMs: connectionsCheckEveryMs,
   drainTimeoutMs,
 };
+
+/** The bounds of webhook deliveries in one process. */
+export const webhookLimits = {
+  /** The time for one attempt, from the look-up of its host to the end of its response. */
+  attemptTimeoutMs: 15_000,
+  /** Only the status of a response counts. Larger ones are cut off. */
+  responseBytesMax: 8_192,
+  /** An idle connection waits this long for the next request. Common servers close one after 5 s or more. */
+  idleConnectionMs: 4_000,
+  /** Attempts in flight: a hundred endpoints that begin to hang at the same time leave room for the others. */
+  attemptsMax: 512,
+  /** Attempts in flight to endpoints that failed last or are slow now, so that others are not delayed. */
+  failingAttemptsMax: 256,
+  /** Attempts in flight to one endpoint, and to one that failed last. */
+  perMerchant: 4,
+  perFailingMerchant: 1,
+  /** An attempt that takes longer makes its endpoint a slow one until it ends. */
+  slowAfterMs: 1_000,
+  /** How often due deliveries are looked for. Those of this process are looked for at once. */
+  pollEveryMs: 500,
+  /** The pause between two look-ups under load, so that each finds several deliveries. */
+  pollPauseMs: 20,
+};

@@ -5,6 +5,7 @@ import { openDatabase } from './database.ts';
 import { openGateway } from './gateway.ts';
 import { createLogger, flushLogger, type Logger } from './logger.ts';
 import { onStopSignal, run, StartError } from './process.ts';
+import { findSecretsKey } from './webhooks/secrets-key.ts';
 
 await run(async () => {
   const [argument] = process.argv.slice(2);
@@ -44,7 +45,8 @@ async function open(config: Config, logger: Logger) {
   try {
     // Before the ports open: after "ready" nothing but a signal ends the process.
     const demoMerchant = database.embedded ? await findOrCreateDemoMerchant(database.url, config.dataDir) : undefined;
-    const gateway = await openGateway({ ...config, databaseUrl: database.url }, logger);
+    const secretsKey = await findSecretsKey(config);
+    const gateway = await openGateway({ ...config, secretsKey, databaseUrl: database.url }, logger);
     return { database, demoMerchant, gateway };
   } catch (error) {
     await database.close();

@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { afterAll, expect, test } from 'vitest';
 import { fuzz } from './fuzz.ts';
-import { endProcesses, newClusterDir, startProcess } from './gateway-process.ts';
+import { endProcesses, newClusterDir, residentMiB, startProcess } from './gateway-process.ts';
 
 // FUZZ_SEED=N FUZZ_FIRST=N FUZZ_COUNT=1 repeats one input.
 const { FUZZ_SEED, FUZZ_FIRST = '0', FUZZ_COUNT = '100000' } = process.env;
@@ -28,8 +27,3 @@ test(`${FUZZ_COUNT} mutated bodies and messages neither stop a gateway nor make 
   const growth = Math.max(...memory.slice(-3)) - Math.max(...memory.slice(0, Math.ceil(memory.length / 3)));
   expect(growth).toBeLessThanOrEqual(growthMaxMiB);
 });
-
-function residentMiB(pid: number | undefined): number {
-  const kib = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-  return Math.round(Number(kib) / 1_024);
-}

@@ -24,6 +24,9 @@ export interface RunningGateway extends Gateway, Omit<MemoryLogger, 'logger'> {
   readonly grpcUrl: string;
 }
 
+/** The SECRETS_KEY of gateways in tests. */
+export const testSecretsKey = new Uint8Array(32).fill(7);
+
 export async function runGateway(
   options: {
     baseUrl?: string;
@@ -45,6 +48,7 @@ export async function runGateway(
       ...{ host: '127.0.0.1', httpPort: 0, grpcPort: 0, baseUrl, databaseUrl: postgres.url },
       ...{ rateLimit: options.rateLimit, ordersWaitingMax: options.ordersWaitingMax },
       checkoutTemplate: parseCheckoutTemplate(options.checkoutUrl ?? ''),
+      ...{ secretsKey: testSecretsKey, webhookAllowPrivate: true },
     },
     logger,
   );

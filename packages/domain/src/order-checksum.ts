@@ -1,11 +1,12 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import type { ChecksumMode } from './merchant.ts';
 import { formatAmount } from './money.ts';
 import type { OrderFields } from './order.ts';
 import type { OrderFieldName } from './order-fields.ts';
+import { joinEscaped, signaturePrefix, signText } from './signed-text.ts';
 
 /** The prefix of a checksum that the gateway can verify. */
-export const checksumPrefix = 'v1=';
+export const checksumPrefix = signaturePrefix;
 
 /**
  * The fields that a checksum covers, in the order in which they are hashed. Frozen: a field that joined them, or that moved,
@@ -30,21 +31,18 @@ const checksumFieldNames = [
 ] as const satisfies readonly OrderFieldName[];
 
 /**
- * The text that is hashed: the values of {@link checksumFieldNames} joined by `|`. In a value, `\` is written `\\` and `|` is
- * written `\|`. The amount has exactly two decimals, an absent second address line is empty.
+ * The text that is hashed: the values of {@link checksumFieldNames}, joined by {@link joinEscaped}. The amount has exactly two
+ * decimals, an absent second address line is empty.
  */
 export function canonicalText(fields: OrderFields): string {
-  return checksumFieldNames
-    .map((name) => {
-      const value = name === 'order_amount' ? formatAmount(fields.order_amount) : fields[name];
-      return value.replaceAll(/[\\|]/g, '\\$&');
-    })
-    .join('|');
+  return joinEscaped(
+    checksumFieldNames.map((name) => (name === 'order_amount' ? formatAmount(fields.order_amount) : fields[name])),
+  );
 }
 
 /** `v1=` and the lower-case hex of HMAC-SHA256 over the canonical text in UTF-8, keyed with the client secret. */
 export function checksumOf(fields: OrderFields, clientSecret: string): string {
-  return checksumPrefix + createHmac('sha256', clientSecret).update(canonicalText(fields), 'utf8').digest('hex');
+  return signText(canonicalText(fields), clientSecret);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { validOrderFields } from '../testing/sample-orders.ts';
@@ -93,6 +94,40 @@ describe('returnUrlFor', () => {
         expect(back).not.toContain(token);
       }),
     );
+  });
+});
+
+describe('returnUrlFor with signing', () => {
+  const signing = { secret: new Uint8Array(32).fill(7), signedAtSeconds: 1_795_208_000 };
+
+  it('adds signed_at and the signature of the fixed vector', () => {
+    // printf %s 'A\|1\\|42|UN_PAID|1795208000' | openssl dgst -sha256 -mac hmac -macopt hexkey:<32 times 07>
+    const back = returnUrlFor(
+      orderWith({ order_id: 'A|1\\', return_url: 'https://s.example/?signature=x&a=1' }),
+      signing,
+    );
+    expect(back).toBe(
+      'https://s.example/?a=1&order_id=A%7C1%5C&service_order_id=42&order_status=UN_PAID&signed_at=1795208000' +
+        '&signature=v1%3D3726534d2a01579d3eb52d07db35fe462dd3af32d0bb447a625fa8e4dc3573ad',
+    );
+  });
+
+  it('signs what the merchant reads from the query, for every order_id', () => {
+    fc.assert(
+      fc.property(anyOrderId, (orderId) => {
+        const { searchParams } = new URL(returnUrlFor(orderWith({ order_id: orderId }), signing));
+        const text = ['order_id', 'service_order_id', 'order_status', 'signed_at']
+          .map((name) => (searchParams.get(name) ?? '').replaceAll('\\', '\\\\').replaceAll('|', '\\|'))
+          .join('|');
+        const hex = createHmac('sha256', signing.secret).update(text).digest('hex');
+        expect(searchParams.get('signature')).toBe(`v1=${hex}`);
+      }),
+    );
+  });
+
+  it('leaves a signature of the merchant in its query where nothing is signed', () => {
+    const returnUrl = 'https://s.example/?signature=x&signed_at=1';
+    expect(returnUrlFor(orderWith({ order_id: 'A-1', return_url: returnUrl }))).toBe(`${returnUrl}&${added}`);
   });
 });
 

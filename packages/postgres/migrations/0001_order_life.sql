@@ -12,6 +12,7 @@ CREATE TABLE "events" (
 CREATE TABLE "webhook_deliveries" (
 	"merchant_id" bigint NOT NULL,
 	"event_id" text NOT NULL,
+	"transaction_id" "xid8" NOT NULL,
 	"attempts" integer NOT NULL,
 	"next_attempt_at" timestamp (3) with time zone,
 	"last_attempt_at" timestamp (3) with time zone,

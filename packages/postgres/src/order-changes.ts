@@ -178,13 +178,13 @@ function eventsOfChanged(db: PostgresJsDatabase, type: SQL) {
         .select(
           sql`select merchant_id, pg_current_xact_id(), 'evt_' || replace(gen_random_uuid()::text, '-', ''), ${type}, now(), order_id from changed`,
         )
-        .returning({ merchantId: events.merchantId, eventId: events.eventId }),
+        .returning({ merchantId: events.merchantId, eventId: events.eventId, transactionId: events.transactionId }),
     );
   const queued = db.$with('queued').as(
     db
       .insert(webhookDeliveries)
       .select(
-        sql`select merchant_id, event_id, 0, now(), null, null, null from logged join ${webhookEndpoints} using (merchant_id) where ${isNull(webhookEndpoints.disabledAt)}`,
+        sql`select merchant_id, event_id, transaction_id, 0, now(), null, null, null from logged join ${webhookEndpoints} using (merchant_id) where ${isNull(webhookEndpoints.disabledAt)}`,
       )
       .returning({ eventId: webhookDeliveries.eventId }),
   );

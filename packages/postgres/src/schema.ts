@@ -184,6 +184,8 @@ export const webhookDeliveries = pgTable(
       .notNull()
       .references(() => merchants.id),
     eventId: text('event_id').notNull(),
+    /** That of the event, whose key holds it. */
+    transactionId: xid8('transaction_id').notNull(),
     attempts: integer('attempts').notNull(),
     /** `null`: delivered, or given up. */
     nextAttemptAt: moment('next_attempt_at'),

@@ -10,8 +10,10 @@ import type { WorkWithAccounts } from './with-accounts.ts';
 /** Merchants read from the database at once. */
 const listPage = 500;
 
-const jsonHelp = 'print JSON, one object a line';
-const clientIdHelp = "the merchant's client id, as `merchant list` shows it";
+/** What `--json` does, for `--help`. */
+export const jsonHelp = 'print JSON, one object a line';
+/** What CLIENT_ID is, for `--help`. */
+export const clientIdHelp = "the merchant's client id, as `merchant list` shows it";
 const timeForm = 'an ISO 8601 time with an offset, such as 2027-01-31T12:00:00Z';
 const secretNote = "The secret is shown only now. Store it where only the client's backend can read it.";
 
@@ -201,16 +203,17 @@ async function listSecrets(
 }
 
 /** Makes lines of columns with these widths. The last column needs none. */
-function rowOf(widths: readonly number[]): (...cells: readonly string[]) => string {
+export function rowOf(widths: readonly number[]): (...cells: readonly string[]) => string {
   return (...cells) => cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
 }
 
 /** A time to the second, as `2027-01-31 12:00:00 UTC`. */
-function readable(time: Date): string {
+export function readable(time: Date): string {
   return `${time.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-function unknownClient(clientId: string): StartError {
+/** The error for a client id without a merchant. */
+export function unknownClient(clientId: string): StartError {
   return new StartError(`There is no client ${clientId}.`);
 }
 
@@ -226,7 +229,8 @@ function parseName(text: string): string {
 
 // Commander would repeat a wrong argument in its message, which may be a secret.
 
-function parseClientId(text: string): string {
+/** Checks a client id on the command line. */
+export function parseClientId(text: string): string {
   if (!isClientId(text)) throw new StartError('CLIENT_ID must be a client id shown by `merchant list`.');
   return text;
 }

@@ -1,8 +1,11 @@
 import { run } from '../process.ts';
 import { merchantCommands } from './merchant-commands.ts';
+import { addWebhookCommands, withWebhooks } from './webhook-commands.ts';
 import { withAccounts } from './with-accounts.ts';
 
 await run(async () => {
   const print = (line: string) => process.stdout.write(`${line}\n`);
-  await merchantCommands(withAccounts, print).parseAsync();
+  const program = merchantCommands(withAccounts, print);
+  addWebhookCommands(program, withWebhooks, print);
+  await program.parseAsync();
 });

@@ -1,0 +1,197 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { fieldRules, textError } from '@gateway/domain/field-rules';
+import type { MerchantId } from '@gateway/domain/merchant';
+import { formatTime } from '@gateway/domain/order';
+import { createSigningSecret, formatSigningSecret } from '@gateway/domain/webhook-signature';
+import { openWebhookEndpoints, secretOverlapHours, type WebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
+import type { Command } from 'commander';
+import { StartError } from '../process.ts';
+import { isPublicAddress, literalAddressOf } from '../webhooks/address.ts';
+import { webhookRequest } from '../webhooks/request.ts';
+import { findSecretsKey } from '../webhooks/secrets-key.ts';
+import { createSender, type Sender } from '../webhooks/send.ts';
+import { createSigningSecrets, type SigningSecrets } from '../webhooks/signing-secrets.ts';
+import { clientIdHelp, jsonHelp, parseClientId, readable, rowOf, unknownClient } from './merchant-commands.ts';
+import { withDatabase } from './with-accounts.ts';
+
+/** What the webhook commands work with. */
+export interface WebhookTools {
+  readonly endpoints: Omit<WebhookEndpoints, 'close'>;
+  /** Absent: there is no SECRETS_KEY. */
+  readonly secrets: SigningSecrets | undefined;
+  readonly sender: Pick<Sender, 'send'>;
+  readonly allowPrivate: boolean;
+}
+
+/** What a command does once the database is open. */
+export type WorkWithWebhooks = (tools: WebhookTools) => Promise<void>;
+
+/** Opens what the webhook commands work with, and closes it afterwards. */
+export function withWebhooks(work: WorkWithWebhooks): Promise<void> {
+  return withDatabase(async (url, config) => {
+    const key = await findSecretsKey(config);
+    const allowPrivate = config.webhookAllowPrivate;
+    const endpoints = openWebhookEndpoints({ url });
+    const sender = createSender({ allowPrivate });
+    try {
+      await work({ endpoints, secrets: key && createSigningSecrets(key), sender, allowPrivate });
+    } finally {
+      sender.close();
+      await endpoints.close();
+    }
+  });
+}
+
+/** Deliveries that a list shows. */
+const listedDeliveries = 100;
+
+const secretNote = "The secret is shown only now. Store it where only the merchant's backend can read it.";
+const overlapNote = `For ${secretOverlapHours} hours deliveries are signed with the previous secret, too.`;
+
+/** Adds the commands of `pnpm merchant webhook`. Errors are as with the other commands of the program. */
+export function addWebhookCommands(
+  program: Command,
+  withWebhooks: (work: WorkWithWebhooks) => Promise<void>,
+  print: (line: string) => void,
+): void {
+  const webhook = program
+    .command('webhook')
+    .description("Sets a merchant's webhook endpoint and shows its deliveries.");
+  const add = (name: string, description: string) =>
+    webhook.command(name).description(description).argument('<CLIENT_ID>', clientIdHelp, parseClientId);
+
+  add('set', 'Sets the endpoint that gets the events, and shows its new signing secret.')
+    .argument('<URL>', 'an https address of the merchant')
+    .option('--json', jsonHelp)
+    .action((clientId: string, url: string, { json }: { json?: true }) =>
+      withWebhooks(async (tools) => {
+        checkUrl(url, tools.allowPrivate);
+        const { merchantId, endpoint } = await find(tools, clientId);
+        const { secret, stored } = newSecret(tools, merchantId);
+        await tools.endpoints.set(merchantId, { url, signingSecret: stored });
+        if (json) return print(JSON.stringify({ client_id: clientId, url, signing_secret: secret }));
+        print(`Webhooks of ${clientId} go to ${url}\n  signing secret: ${secret}\n${secretNote}`);
+        if (endpoint !== undefined) print(overlapNote);
+      }),
+    );
+
+  add('show', 'Shows the endpoint, never its secret.')
+    .option('--json', jsonHelp)
+    .action((clientId: string, { json }: { json?: true }) =>
+      withWebhooks(async (tools) => {
+        const { url, createdAt, disabledAt, failingSince } = await findEndpoint(tools, clientId);
+        if (json)
+          return print(
+            JSON.stringify({ url, created_at: createdAt, disabled_at: disabledAt, failing_since: failingSince }),
+          );
+        const state =
+          disabledAt !== null
+            ? `disabled ${readable(disabledAt)}: it answered 410. Set it again to enable it.`
+            : failingSince !== null
+              ? `failing since ${readable(failingSince)}`
+              : 'works';
+        print(`URL:      ${url}\nCREATED:  ${readable(createdAt)}\nSTATE:    ${state}`);
+      }),
+    );
+
+  add('rotate', 'Replaces the signing secret and shows the new one.')
+    .option('--json', jsonHelp)
+    .action((clientId: string, { json }: { json?: true }) =>
+      withWebhooks(async (tools) => {
+        const { merchantId } = await find(tools, clientId);
+        const { secret, stored } = newSecret(tools, merchantId);
+        if (!(await tools.endpoints.rotate(merchantId, stored))) throw noEndpoint(clientId);
+        if (json) return print(JSON.stringify({ client_id: clientId, signing_secret: secret }));
+        print(`New signing secret of ${clientId}\n  signing secret: ${secret}\n${secretNote}\n${overlapNote}`);
+      }),
+    );
+
+  add('remove', 'Removes the endpoint and its secret. Pending deliveries are given up.').action((clientId: string) =>
+    withWebhooks(async (tools) => {
+      const { merchantId } = await find(tools, clientId);
+      if (!(await tools.endpoints.remove(merchantId))) throw noEndpoint(clientId);
+      print(`${clientId} has no webhook endpoint any more.`);
+    }),
+  );
+
+  add('test', 'Sends one signed message of type webhook.test now and shows the response.').action((clientId: string) =>
+    withWebhooks(async (tools) => {
+      const { merchantId, url, signingSecret } = await findEndpoint(tools, clientId);
+      const secret = secretsOf(tools).decrypt(merchantId, signingSecret);
+      if (secret === undefined) throw new StartError('The signing secret was stored with another SECRETS_KEY.');
+      const now = Date.now();
+      const event = { id: `evt_test_${randomUUID()}`, type: 'webhook.test', timestamp: formatTime(now), data: {} };
+      const { headers, body } = webhookRequest(event, [secret], now);
+      const { status = 0, text } = await tools.sender.send(url, headers, body);
+      if (status < 200 || status >= 300) throw new StartError(`The message was not delivered to ${url}: ${text}.`);
+      print(`The message was delivered to ${url}: ${text}.`);
+    }),
+  );
+
+  add('deliveries', `Lists up to ${listedDeliveries} deliveries: first those not delivered, then the newest.`)
+    .option('--json', jsonHelp)
+    .action((clientId: string, { json }: { json?: true }) =>
+      withWebhooks(async (tools) => {
+        const { merchantId } = await find(tools, clientId);
+        const row = rowOf([36, 15, 23, 9, 8]);
+        if (!json) print(row('EVENT ID', 'TYPE', 'CREATED', 'STATE', 'ATTEMPTS', 'LAST RESULT'));
+        for (const delivery of await tools.endpoints.listDeliveries(merchantId, listedDeliveries)) {
+          const { eventId, type, createdAt, attempts, deliveredAt, nextAttemptAt, lastResult } = delivery;
+          const state = deliveredAt !== null ? 'delivered' : nextAttemptAt !== null ? 'pending' : 'given up';
+          const times = { created_at: createdAt, delivered_at: deliveredAt, next_attempt_at: nextAttemptAt };
+          if (json)
+            print(JSON.stringify({ event_id: eventId, type, state, attempts, last_result: lastResult, ...times }));
+          else print(row(eventId, type, readable(createdAt), state, `${attempts}`, lastResult ?? ''));
+        }
+      }),
+    );
+
+  add('redeliver', 'Sends an event again, from the first attempt.')
+    .argument('<EVENT_ID>', "the event's id, as `merchant webhook deliveries` shows it")
+    .action((clientId: string, eventId: string) =>
+      withWebhooks(async (tools) => {
+        const { merchantId, disabledAt } = await findEndpoint(tools, clientId);
+        if (disabledAt !== null) throw new StartError(`The endpoint of ${clientId} is disabled. Set it again first.`);
+        if (!(await tools.endpoints.redeliver(merchantId, eventId)))
+          throw new StartError('EVENT_ID must be an event of the last 30 days.');
+        print(`Event ${eventId} is delivered again.`);
+      }),
+    );
+}
+
+async function find({ endpoints }: WebhookTools, clientId: string) {
+  const found = await endpoints.find(clientId);
+  if (found === undefined) throw unknownClient(clientId);
+  return found;
+}
+
+async function findEndpoint(tools: WebhookTools, clientId: string) {
+  const { merchantId, endpoint } = await find(tools, clientId);
+  if (endpoint === undefined) throw noEndpoint(clientId);
+  return { ...endpoint, merchantId };
+}
+
+function newSecret(tools: WebhookTools, merchantId: MerchantId) {
+  const secret = createSigningSecret(randomBytes);
+  return { secret: formatSigningSecret(secret), stored: secretsOf(tools).encrypt(merchantId, secret) };
+}
+
+function secretsOf({ secrets }: WebhookTools): SigningSecrets {
+  if (secrets !== undefined) return secrets;
+  throw new StartError('Set SECRETS_KEY to 32 random bytes in base64 first: signing secrets are stored encrypted.');
+}
+
+function checkUrl(text: string, allowPrivate: boolean): void {
+  const error = textError(fieldRules.return_url, text);
+  if (error !== undefined) throw new StartError(`URL ${error.message}.`);
+  if (allowPrivate) return;
+  const url = new URL(text);
+  if (url.protocol !== 'https:') throw new StartError('URL must begin with https://, unless WEBHOOK_ALLOW_PRIVATE=1.');
+  const address = literalAddressOf(url);
+  if (address !== undefined && !isPublicAddress(address))
+    throw new StartError('URL must be a public address, unless WEBHOOK_ALLOW_PRIVATE=1.');
+}
+
+function noEndpoint(clientId: string): StartError {
+  return new StartError(`${clientId} has no webhook endpoint.`);
+}

@@ -1,0 +1,178 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { MerchantId } from '@gateway/domain/merchant';
+import type { BaseUrl } from '@gateway/domain/payment-link';
+import type { AttemptResult, ClaimedDelivery, WebhookDeliveries } from '@gateway/postgres/webhook-deliveries';
+import { drainTimeoutMs, webhookLimits } from '../limits.ts';
+import type { Logger } from '../logger.ts';
+import { eventResponse } from '../orders/list-events.ts';
+import { webhookRequest } from './request.ts';
+import type { Sender } from './send.ts';
+import type { SigningSecrets } from './signing-secrets.ts';
+
+const minute = 60;
+const hour = 60 * minute;
+
+/** The pauses after failed attempts, in seconds: three days in all. */
+const retryPauses = [
+  5,
+  ...[5 * minute, 30 * minute],
+  ...[2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour],
+];
+
+/** The pause after a failed attempt in seconds; `undefined` after the last. The first attempt is 1. */
+export function retryPauseSeconds(attempt: number): number | undefined {
+  return retryPauses[attempt - 1];
+}
+
+export interface WebhookDeliveryOptions {
+  readonly deliveries: WebhookDeliveries;
+  readonly sender: Sender;
+  readonly secrets: SigningSecrets;
+  readonly baseUrl: () => BaseUrl;
+  /** Milliseconds since 1970-01-01 UTC. */
+  readonly now: () => number;
+  readonly logger: Logger;
+  readonly retryPause?: typeof retryPauseSeconds;
+}
+
+/** The delivery of webhooks in the background. */
+export interface WebhookDelivery {
+  /** Looks for due deliveries at once: this process has stored an event. */
+  wake(): void;
+  /** Claims nothing more, and gives attempts in flight {@link drainTimeoutMs} to finish; other processes repeat the rest. */
+  close(): Promise<void>;
+}
+
+interface Flight {
+  readonly merchantId: MerchantId;
+  /** Whether the endpoint's last attempt failed. */
+  readonly isFailing: boolean;
+  readonly startedAtMs: number;
+}
+
+/**
+ * Delivers webhooks until it is closed. Any number of processes may do so. An endpoint that fails or is slow takes one attempt at
+ * a time, and all of them together at most a part of the attempts in flight, so that they don't delay the others.
+ */
+export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDelivery {
+  const { deliveries, sender, logger } = options;
+  const flights = new Map<Flight, Promise<void>>();
+  /** Where the next claim begins, so that every merchant has its turn. */
+  const afterMerchant = { healthy: 0, failing: 0 };
+  let isClosing = false;
+  let isAborted = false;
+  let isWoken = false;
+  let endPause = () => {};
+
+  const wake = () => {
+    isWoken = true;
+    endPause();
+  };
+
+  const isSlow = ({ isFailing, startedAtMs }: Flight) =>
+    isFailing || performance.now() - startedAtMs > webhookLimits.slowAfterMs;
+
+  /** Claims and starts deliveries. Returns whether there may be more that are due. */
+  const claim = async (kind: 'healthy' | 'failing'): Promise<boolean> => {
+    const { attemptsMax, failingAttemptsMax, perMerchant, perFailingMerchant } = webhookLimits;
+    const slow = [...flights.keys()].filter(isSlow);
+    const inFlight = new Map<MerchantId, number>();
+    for (const { merchantId } of flights.keys()) inFlight.set(merchantId, (inFlight.get(merchantId) ?? 0) + 1);
+    for (const { merchantId } of slow) inFlight.set(merchantId, perMerchant);
+    const isFailing = kind === 'failing';
+    const room = isFailing ? failingAttemptsMax - slow.length : attemptsMax;
+    const limit = Math.min(room, attemptsMax - flights.size);
+    if (limit <= 0) return false;
+    const after = afterMerchant[kind];
+    const claimed = await deliveries.claim({
+      failing: isFailing,
+      perMerchant: isFailing ? perFailingMerchant : perMerchant,
+      ...{ inFlight, afterMerchant: after, limit },
+    });
+    for (const delivery of claimed) start(delivery, isFailing);
+    const isLimited = claimed.length === limit;
+    afterMerchant[kind] = isLimited ? Math.max(...claimed.map(({ merchantId }) => merchantId)) : 0;
+    return isLimited || after > 0;
+  };
+
+  const start = (delivery: ClaimedDelivery, isFailing: boolean) => {
+    const flight = { merchantId: delivery.merchantId, isFailing, startedAtMs: performance.now() };
+    const run = async () => {
+      try {
+        const result = await attempt(options, delivery);
+        // Of an aborted attempt nothing is known. Another process repeats it.
+        if (isAborted) return;
+        logger.info(
+          {
+            merchant_id: delivery.merchantId,
+            event_id: delivery.event.eventId,
+            attempt: delivery.attempt,
+            result: result.text,
+            duration_ms: Math.round(performance.now() - flight.startedAtMs),
+          },
+          'webhook',
+        );
+        await deliveries.record(delivery, result);
+      } catch (error) {
+        logger.error({ err: error }, 'webhook delivery failed');
+      } finally {
+        flights.delete(flight);
+        // The flight may have been what limited a claim.
+        wake();
+      }
+    };
+    flights.set(flight, run());
+  };
+
+  const runUntilClosed = async () => {
+    while (!isClosing) {
+      isWoken = false;
+      const claims = [await claimOrLog('healthy'), await claimOrLog('failing')];
+      await sleep(webhookLimits.pollPauseMs);
+      if (isClosing || isWoken || claims.includes(true)) continue;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, webhookLimits.pollEveryMs);
+      endPause = resolve;
+      await promise;
+      clearTimeout(timer);
+    }
+  };
+
+  const claimOrLog = (kind: 'healthy' | 'failing') =>
+    claim(kind).catch((error: unknown) => {
+      logger.error({ err: error }, 'due webhooks could not be read');
+      return false;
+    });
+
+  const running = runUntilClosed();
+  return {
+    wake,
+    async close() {
+      isClosing = true;
+      wake();
+      await running;
+      await Promise.race([Promise.all(flights.values()), sleep(drainTimeoutMs, undefined, { ref: false })]);
+      isAborted = true;
+      sender.close();
+      await Promise.all(flights.values());
+      await deliveries.close();
+    },
+  };
+}
+
+async function attempt(
+  { sender, secrets, baseUrl, now, retryPause = retryPauseSeconds }: WebhookDeliveryOptions,
+  { merchantId, mode, event, attempt, endpoint }: ClaimedDelivery,
+): Promise<AttemptResult> {
+  if (endpoint === undefined) return { kind: 'given_up', text: 'no endpoint' };
+  const signingSecrets = endpoint.signingSecrets.flatMap((stored) => secrets.decrypt(merchantId, stored) ?? []);
+  const { headers, body } = webhookRequest(eventResponse(event, mode, baseUrl()), signingSecrets, now());
+  const { status, text } =
+    signingSecrets.length === 0
+      ? { text: 'the signing secret was stored with another SECRETS_KEY' }
+      : await sender.send(endpoint.url, headers, body);
+  if (status !== undefined && status >= 200 && status < 300) return { kind: 'delivered', text };
+  if (status === 410) return { kind: 'endpoint_gone', text };
+  const afterSeconds = retryPause(attempt);
+  return afterSeconds === undefined ? { kind: 'given_up', text } : { kind: 'retry', afterSeconds, text };
+}

@@ -1,0 +1,35 @@
+import { randomBytes } from 'node:crypto';
+import type { MerchantId } from '@gateway/domain/merchant';
+import { expect, test } from 'vitest';
+import { createSigningSecrets } from './signing-secrets.ts';
+
+const [merchant, other] = [7, 8] as [MerchantId, MerchantId];
+const secret = new Uint8Array(32).fill(5);
+const secrets = createSigningSecrets(randomBytes(32));
+const stored = secrets.encrypt(merchant, secret);
+
+test('a stored secret is decrypted for its merchant', () => {
+  expect(secrets.decrypt(merchant, stored)).toEqual(Buffer.from(secret));
+});
+
+test('a stored secret begins with its version and does not contain the secret', () => {
+  expect([stored[0], stored.length]).toEqual([1, 61]);
+  expect(Buffer.from(stored).includes(secret.subarray(0, 4))).toBe(false);
+});
+
+test('the same secret is stored in another form each time', () => {
+  expect(secrets.encrypt(merchant, secret)).not.toEqual(stored);
+});
+
+test('a stored secret is not decrypted for another merchant or with another key', () => {
+  expect(secrets.decrypt(other, stored)).toBeUndefined();
+  expect(createSigningSecrets(randomBytes(32)).decrypt(merchant, stored)).toBeUndefined();
+});
+
+test('a stored secret that was changed or cut is not decrypted', () => {
+  for (const index of stored.keys()) {
+    const changed = Uint8Array.from(stored).with(index, (stored[index] ?? 0) ^ 1);
+    expect(secrets.decrypt(merchant, changed), `byte ${index}`).toBeUndefined();
+    expect(secrets.decrypt(merchant, stored.subarray(0, index)), `${index} bytes`).toBeUndefined();
+  }
+});

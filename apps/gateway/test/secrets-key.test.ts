@@ -1,0 +1,53 @@
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { findSecretsKey } from '../src/webhooks/secrets-key.ts';
+
+async function newDataDir(): Promise<string> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'gateway-key-'));
+  onTestFinished(() => rm(dataDir, { recursive: true }));
+  return dataDir;
+}
+
+const embedded = { secretsKey: undefined, databaseUrl: undefined };
+
+test('the first call creates a key file that only the owner can read, later calls use it', async () => {
+  const dataDir = await newDataDir();
+  const key = await findSecretsKey({ ...embedded, dataDir });
+  const path = join(dataDir, 'secrets-key');
+  expect([(await stat(path)).mode & 0o777, await readFile(path, 'utf8')]).toEqual([
+    0o600,
+    `${Buffer.from(key ?? []).toString('base64')}\n`,
+  ]);
+  expect(await findSecretsKey({ ...embedded, dataDir })).toEqual(key);
+});
+
+test('processes that start together use one key, and leave no other file', async () => {
+  const dataDir = await newDataDir();
+  const keys = await Promise.all(Array.from({ length: 20 }, () => findSecretsKey({ ...embedded, dataDir })));
+  expect(new Set(keys.map((key) => Buffer.from(key ?? []).toString('hex'))).size).toBe(1);
+  expect(await readdir(dataDir)).toEqual(['secrets-key']);
+});
+
+test('SECRETS_KEY comes before the file', async () => {
+  const dataDir = await newDataDir();
+  const secretsKey = new Uint8Array(32);
+  expect(await findSecretsKey({ ...embedded, secretsKey, dataDir })).toBe(secretsKey);
+  expect(await readdir(dataDir)).toEqual([]);
+});
+
+test('with DATABASE_URL alone there is no key and no file', async () => {
+  const dataDir = await newDataDir();
+  expect(await findSecretsKey({ ...embedded, databaseUrl: 'postgres://db/x', dataDir })).toBeUndefined();
+  expect(await readdir(dataDir)).toEqual([]);
+});
+
+test('a damaged key file is reported without its content, and stays as it is', async () => {
+  const dataDir = await newDataDir();
+  const path = join(dataDir, 'secrets-key');
+  await writeFile(path, 'c2hvcnQ=');
+  const reason = /^The key file \S+secrets-key can't be used: it must hold 32 bytes in base64\.$/;
+  await expect(findSecretsKey({ ...embedded, dataDir })).rejects.toThrow(reason);
+  expect(await readFile(path, 'utf8')).toBe('c2hvcnQ=');
+});

@@ -1,0 +1,60 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { SelfSigned } from '@gateway/postgres/testing/self-signed';
+
+/** A request as the receiver got it, with the complete body. */
+export interface ReceivedWebhook {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: string;
+  readonly atMs: number;
+}
+
+/** A merchant's server. */
+export interface WebhookReceiver {
+  /** With the host 127.0.0.1, or `localhost` over TLS. */
+  readonly url: string;
+  readonly received: readonly ReceivedWebhook[];
+  /** TCP connections that were opened to it. */
+  connections(): number;
+  close(): Promise<void>;
+}
+
+/** Starts a server on a free port that responds to each request with `respond`: 204 unless given. */
+export async function startWebhookReceiver({
+  respond = (_request, response) => void response.writeHead(204).end(),
+  tls,
+}: {
+  readonly respond?: (request: ReceivedWebhook, response: ServerResponse) => void;
+  readonly tls?: SelfSigned;
+} = {}): Promise<WebhookReceiver> {
+  const received: ReceivedWebhook[] = [];
+  const listener = async (request: IncomingMessage, response: ServerResponse) => {
+    const body = (await request.setEncoding('utf8').toArray()).join('');
+    const { method = '', url: path = '', headers } = request;
+    const webhook = { method, path, headers, body, atMs: performance.now() };
+    received.push(webhook);
+    respond(webhook, response);
+  };
+  const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener);
+  let connections = 0;
+  server.on('connection', () => {
+    connections += 1;
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: tls === undefined ? `http://127.0.0.1:${port}/hook` : `https://localhost:${port}/hook`,
+    received,
+    connections: () => connections,
+    async close() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
+  };
+}

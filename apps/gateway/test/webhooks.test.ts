@@ -1,0 +1,98 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Credentials } from '@gateway/domain/credentials';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { createMerchant } from '@gateway/postgres/merchant-admin';
+import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
+import { runQuery } from '@gateway/postgres/testing/run-query';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { endProcesses, environment, newDataDir, runProgram, startProcess } from './gateway-process.ts';
+import { answerOf, credentialHeaders, postOrder, runGateway, testSecretsKey } from './running-gateway.ts';
+import { type ReceivedWebhook, startWebhookReceiver } from './webhook-receiver.ts';
+
+afterAll(endProcesses);
+
+const variables = { SECRETS_KEY: Buffer.from(testSecretsKey).toString('base64'), WEBHOOK_ALLOW_PRIVATE: '1' };
+
+/** Sets the endpoint with `pnpm merchant`, and returns its signing secret. */
+async function setEndpoint(databaseUrl: string, { clientId }: Credentials, url: string): Promise<string> {
+  const { stdout, stderr } = await runProgram(
+    'src/cli/merchant.ts',
+    ['webhook', 'set', clientId, url, '--json'],
+    environment('', { DATABASE_URL: databaseUrl, ...variables }),
+  );
+  expect(stderr).toBe('');
+  return JSON.parse(stdout).signing_secret;
+}
+
+/** Creates an order and cancels it. */
+async function cancelNewOrder(gateway: { url: string; credentials: Credentials }, orderId: string): Promise<void> {
+  expect((await postOrder(gateway, validOrderInput({ order_id: orderId }))).status).toBe(201);
+  const headers = credentialHeaders(gateway.credentials);
+  const cancelled = await fetch(`${gateway.url}/order/${orderId}/cancel`, { method: 'POST', headers });
+  expect(cancelled.status).toBe(200);
+}
+
+function orderIdOf({ body }: ReceivedWebhook): string {
+  return JSON.parse(body).data.order_id;
+}
+
+test('a cancelled order is delivered as the event of the feed', async () => {
+  const gateway = await runGateway();
+  onTestFinished(() => gateway.close());
+  const receiver = await startWebhookReceiver();
+  onTestFinished(() => receiver.close());
+  const secret = await setEndpoint(gateway.databaseUrl, gateway.credentials, receiver.url);
+  await cancelNewOrder(gateway, 'A-1');
+  await expect.poll(() => receiver.received.length).toBe(1);
+  const [{ headers, body }] = receiver.received as [ReceivedWebhook];
+  const message = new Webhook(secret).verify(body, headers as Record<string, string>);
+  const feed = async () => {
+    const response = await fetch(`${gateway.url}/events`, { headers: credentialHeaders(gateway.credentials) });
+    return ((await response.json()) as { events: unknown[] }).events;
+  };
+  await expect.poll(feed).toEqual([message]);
+  expect(message).toMatchObject({ type: 'order.cancelled', data: { order_id: 'A-1', order_status: 'CANCELLED' } });
+});
+
+test('a delivery survives kill -9 of the gateway at any step', async () => {
+  const database = await createMigratedDatabase();
+  onTestFinished(() => database.drop());
+  const credentials = await createMerchant(database.url, 'Shop');
+  const receiver = await startWebhookReceiver({
+    // Time for a kill while an attempt is in flight.
+    respond: (_, response) => void setTimeout(() => response.writeHead(204).end(), 20),
+  });
+  onTestFinished(() => receiver.close());
+  await setEndpoint(database.url, credentials, receiver.url);
+  const dataDir = await newDataDir();
+  const start = () => startProcess(dataDir, { DATABASE_URL: database.url, ...variables });
+  const orderIds = [0, 15, 30, 60].map((delayMs) => `killed-after-${delayMs}`);
+  for (const orderId of orderIds) {
+    const gateway = await start();
+    await cancelNewOrder({ url: gateway.url, credentials }, orderId);
+    await sleep(Number(orderId.split('-').at(-1)));
+    gateway.child.kill('SIGKILL');
+    await gateway.exited;
+  }
+  // The leases of the killed processes end.
+  await runQuery(
+    database.url,
+    `update webhook_deliveries set next_attempt_at = now() where next_attempt_at is not null`,
+  );
+  await start();
+  const pending = () => runQuery(database.url, 'select 1 from webhook_deliveries where delivered_at is null');
+  await expect.poll(pending).toEqual([]);
+  expect([...new Set(receiver.received.map(orderIdOf))].sort()).toEqual(orderIds.sort());
+  const ids = new Set(receiver.received.map(({ headers }) => headers['webhook-id']));
+  expect(ids.size).toBe(orderIds.length);
+});
+
+test('with DATABASE_URL and without SECRETS_KEY the gateway runs, and reports that no webhooks are sent', async () => {
+  const database = await createMigratedDatabase();
+  onTestFinished(() => database.drop());
+  const credentials = await createMerchant(database.url, 'Shop');
+  const gateway = await startProcess(await newDataDir(), { DATABASE_URL: database.url });
+  expect((await answerOf(await postOrder({ url: gateway.url, credentials }))).order_status).toBe('UN_PAID');
+  expect(gateway.lines.join('\n')).toContain('"msg":"SECRETS_KEY is not set: no webhooks are sent"');
+});

@@ -1,0 +1,92 @@
+import { randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import { Webhook } from 'standardwebhooks';
+import { describe, expect, it } from 'vitest';
+import {
+  createSigningSecret,
+  formatSigningSecret,
+  parseSigningSecret,
+  type WebhookMessage,
+  webhookSignature,
+} from './webhook-signature.ts';
+
+const [first, second] = [createSigningSecret(randomBytes), createSigningSecret(randomBytes)] as const;
+
+describe('a signing secret', () => {
+  it('is whsec_ and the base64 of 32 random bytes', () => {
+    expect(formatSigningSecret(first)).toMatch(/^whsec_[0-9A-Za-z+/]{43}=$/);
+    expect(first).not.toEqual(second);
+    expect(formatSigningSecret(new Uint8Array(32))).toBe(`whsec_${'A'.repeat(43)}=`);
+  });
+
+  it('does not change when the random source uses its buffer again', () => {
+    const buffer = new Uint8Array(32).fill(1);
+    const secret = createSigningSecret(() => buffer);
+    buffer.fill(2);
+    expect(secret).toEqual(new Uint8Array(32).fill(1));
+  });
+
+  it('is parsed back', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), (secret) => {
+        expect(parseSigningSecret(formatSigningSecret(secret))).toEqual(secret);
+      }),
+    );
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['no prefix', formatSigningSecret(first).slice('whsec_'.length)],
+    ['31 bytes', formatSigningSecret(first.slice(1))],
+    ['33 bytes', formatSigningSecret(Uint8Array.of(0, ...first))],
+    ['no padding', formatSigningSecret(first).slice(0, -1)],
+    ['bits beyond the bytes', `whsec_${'A'.repeat(42)}B=`],
+    ['base64url', `whsec_${'-'.repeat(42)}A=`],
+    ['a trailing line break', `${formatSigningSecret(first)}\n`],
+  ])('is not parsed from %s', (_, text) => {
+    expect(parseSigningSecret(text)).toBeUndefined();
+  });
+});
+
+describe('webhookSignature', () => {
+  // printf %s 'evt_1.1795208000.{"a":"ü"}' | openssl dgst -sha256 -mac hmac -macopt hexkey:<32 times 07> -binary | base64
+  it('is v1, and the HMAC-SHA256 of the fixed vector', () => {
+    const message = { id: 'evt_1', timestampSeconds: 1_795_208_000, body: '{"a":"ü"}' };
+    expect(webhookSignature(message, [new Uint8Array(32).fill(7)])).toBe(
+      'v1,nhcTE27BFxgySQEg9cHsYwCl/ZUYu0iTAn7e6UQWiwA=',
+    );
+  });
+
+  const nowSeconds = () => Math.floor(Date.now() / 1_000);
+
+  /** What a merchant that uses the library gets. Throws if the signature does not verify. */
+  function received({ id, timestampSeconds, body }: WebhookMessage, signature: string, secret: Uint8Array) {
+    const headers = {
+      'webhook-id': id,
+      'webhook-timestamp': `${timestampSeconds}`,
+      'webhook-signature': signature,
+    };
+    return new Webhook(formatSigningSecret(secret)).verify(body, headers);
+  }
+
+  it('verifies with the standardwebhooks package for every body', () => {
+    fc.assert(
+      fc.property(fc.json(), (body) => {
+        const message = { id: 'evt_1', timestampSeconds: nowSeconds(), body };
+        const signature = webhookSignature(message, [first]);
+        expect(received(message, signature, first)).toEqual(JSON.parse(body));
+        expect(() => received({ ...message, body: `${body} ` }, signature, first)).toThrow();
+        expect(() => received({ ...message, id: 'evt_2' }, signature, first)).toThrow();
+        expect(() => received(message, signature, second)).toThrow();
+      }),
+    );
+  });
+
+  it('verifies with either of two secrets', () => {
+    const message = { id: 'evt_1', timestampSeconds: nowSeconds(), body: '{}' };
+    const signature = webhookSignature(message, [first, second]);
+    expect(signature).toMatch(/^v1,\S{44} v1,\S{44}$/);
+    for (const secret of [first, second]) expect(received(message, signature, secret)).toEqual({});
+    expect(() => received(message, signature, createSigningSecret(randomBytes))).toThrow();
+  });
+});

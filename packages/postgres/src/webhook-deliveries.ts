@@ -1,0 +1,290 @@
+import type { MerchantId, MerchantMode } from '@gateway/domain/merchant';
+import type { OrderEvent } from '@gateway/domain/order-store';
+import { and, eq, isNull, sql } from 'drizzle-orm';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { createBatchQueue } from './batch-queue.ts';
+import { arrayLiteral, type Client, type DatabaseOptions, openClient, plansEveryRun } from './client.ts';
+import { statementFailure, withoutValues } from './errors.ts';
+import { orderColumns, orderOf } from './order-rows.ts';
+import { events, merchants, orders, webhookDeliveries, webhookEndpoints } from './schema.ts';
+
+/**
+ * How long a claimed delivery belongs to its process, in seconds: longer than an attempt and the storing of its result. If the
+ * process dies, another one claims the delivery after this time.
+ */
+const leaseSeconds = 25;
+
+/** Results that may wait for the connection: more than deliveries that a process has in flight. */
+const waitingMax = 4_096;
+
+/** How long the storing of a result may take. If it fails, the event is delivered again. */
+const recordTimeoutMs = 5_000;
+
+/** Where and how an event is delivered. */
+export interface DeliveryEndpoint {
+  readonly url: string;
+  /** Encrypted, the current one first; two for a day after a rotation. */
+  readonly signingSecrets: readonly Uint8Array[];
+}
+
+/** A delivery that this process may attempt now. */
+export interface ClaimedDelivery {
+  readonly merchantId: MerchantId;
+  readonly mode: MerchantMode;
+  readonly event: OrderEvent;
+  /** 1 for the first attempt. */
+  readonly attempt: number;
+  /** Absent: the merchant has removed the endpoint, or it was disabled. */
+  readonly endpoint: DeliveryEndpoint | undefined;
+}
+
+/** Which deliveries to claim. */
+export interface ClaimFilter {
+  /** Whether the deliveries of failing (or no) endpoints are claimed, or those of all others. */
+  readonly failing: boolean;
+  /** Deliveries in flight that a merchant may have at most. */
+  readonly perMerchant: number;
+  /** Deliveries that each merchant has in flight; they count as part of `perMerchant`. */
+  readonly inFlight: ReadonlyMap<MerchantId, number>;
+  /** Only merchants after this one; 0 for all. */
+  readonly afterMerchant: number;
+  readonly limit: number;
+}
+
+/** The result of an attempt. The text is for the merchant and holds nothing of a response but its status. */
+export type AttemptResult = { readonly text: string } & (
+  | { readonly kind: 'delivered' | 'given_up' | 'endpoint_gone' }
+  | { readonly kind: 'retry'; readonly afterSeconds: number }
+);
+
+interface RecordedAttempt {
+  readonly delivery: ClaimedDelivery;
+  readonly result: AttemptResult;
+}
+
+/** The queue of webhook deliveries with its connection. */
+export interface WebhookDeliveries {
+  /**
+   * Claims due deliveries, the merchants in the order of their numbers. Returns none while the database is not reachable; rejects
+   * only because of a bug.
+   */
+  claim(filter: ClaimFilter): Promise<readonly ClaimedDelivery[]>;
+  /** Stores a result, unless another process claimed the delivery since. Rejects only because of a bug. */
+  record(delivery: ClaimedDelivery, result: AttemptResult): Promise<void>;
+  /** Lets running calls finish, then closes the connection. */
+  close(): Promise<void>;
+}
+
+type Statements = ReturnType<typeof prepareStatements>;
+
+/** Opens the queue. Any number of processes may work on it. */
+export function openWebhookDeliveries(options: DatabaseOptions): WebhookDeliveries {
+  const client = openClient(
+    { ...options, applicationName: 'order-gateway webhooks', settings: plansEveryRun },
+    prepareStatements,
+  );
+  const queue = createBatchQueue<Client<Statements>, RecordedAttempt, { kind: 'recorded' }>({
+    clients: [client],
+    batchMax: 128,
+    waitingMax,
+    async run(client, attempts) {
+      await client.run(({ record }) => record.execute(recordParameters(attempts)));
+      return attempts.map(() => ({ kind: 'recorded' }));
+    },
+  });
+  return {
+    async claim({ failing, perMerchant, inFlight, afterMerchant, limit }) {
+      const busy = JSON.stringify(Object.fromEntries(inFlight));
+      try {
+        const rows = await client.run(({ claim }) =>
+          claim.execute({ failing, perMerchant, busy, afterMerchant, limit }),
+        );
+        return rows.map(({ merchantId, mode, attempt, event, order, endpoint }) => ({
+          merchantId: merchantId as MerchantId,
+          mode,
+          attempt,
+          event: { ...event, createdAtMs: event.createdAt.getTime(), order: orderOf(order) },
+          endpoint: endpoint === null ? undefined : endpointOf(endpoint),
+        }));
+      } catch (error) {
+        if (statementFailure(error) === undefined) throw withoutValues(error);
+        return [];
+      }
+    },
+    async record(delivery, result) {
+      await queue.add({ delivery, result }, recordTimeoutMs);
+    },
+    close: queue.close,
+  };
+}
+
+function endpointOf({
+  url,
+  signingSecret,
+  previousSecret,
+}: {
+  url: string;
+  signingSecret: Uint8Array;
+  previousSecret: Uint8Array | null;
+}): DeliveryEndpoint {
+  return { url, signingSecrets: previousSecret === null ? [signingSecret] : [signingSecret, previousSecret] };
+}
+
+function recordParameters(attempts: readonly RecordedAttempt[]) {
+  return {
+    merchantIds: arrayLiteral(attempts, ({ delivery }) => delivery.merchantId),
+    eventIds: arrayLiteral(attempts, ({ delivery }) => delivery.event.eventId),
+    attempts: arrayLiteral(attempts, ({ delivery }) => delivery.attempt),
+    urls: arrayLiteral(attempts, ({ delivery }) => delivery.endpoint?.url ?? null),
+    kinds: arrayLiteral(attempts, ({ result }) => result.kind),
+    afterSeconds: arrayLiteral(attempts, ({ result }) => (result.kind === 'retry' ? result.afterSeconds : null)),
+    texts: arrayLiteral(attempts, ({ result }) => result.text),
+  };
+}
+
+function prepareStatements(db: PostgresJsDatabase) {
+  return { claim: prepareClaim(db), record: prepareRecord(db) };
+}
+
+/**
+ * Goes from merchant to merchant through the index of pending deliveries and takes the due ones of each, up to the limits, so
+ * that the backlog of one merchant costs the others nothing. PostgreSQL reads no further merchant once it has enough rows.
+ */
+function prepareClaim(db: PostgresJsDatabase) {
+  const isPending = sql`${webhookDeliveries.nextAttemptAt} is not null`;
+  const nextMerchant = (after: unknown) =>
+    sql`(select min(merchant_id) from ${webhookDeliveries} where ${isPending} and merchant_id > ${after})`;
+  const limit = sql`${sql.placeholder('limit')}::int`;
+  const inFlight = sql`coalesce((${sql.placeholder('busy')}::jsonb ->> pending.merchant_id::text)::int, 0)`;
+  const due = sql`(
+    with recursive pending (merchant_id) as (
+      select ${nextMerchant(sql`${sql.placeholder('afterMerchant')}::bigint`)}
+      union all
+      select ${nextMerchant(sql`pending.merchant_id`)} from pending where pending.merchant_id is not null
+    )
+    select due.merchant_id, due.event_id
+    from pending
+    left join lateral (
+      select failing_since is not null as is_failing from ${webhookEndpoints}
+      where merchant_id = pending.merchant_id and disabled_at is null
+    ) as endpoint on true
+    cross join lateral (
+      select merchant_id, event_id from ${webhookDeliveries}
+      where merchant_id = pending.merchant_id and next_attempt_at <= now()
+        and coalesce(endpoint.is_failing, true) = ${sql.placeholder('failing')}::boolean
+      order by next_attempt_at
+      limit case when endpoint.is_failing is null then ${limit}
+        else greatest(0, ${sql.placeholder('perMerchant')}::int - ${inFlight}) end
+      for update skip locked
+    ) as due
+    limit ${limit}
+  ) as due`;
+  const claimed = db.$with('claimed').as(
+    db
+      .update(webhookDeliveries)
+      .set({
+        attempts: sql`${webhookDeliveries.attempts} + 1`,
+        lastAttemptAt: sql`now()`,
+        nextAttemptAt: sql`now() + ${leaseSeconds} * interval '1 second'`,
+      })
+      .from(due)
+      .where(sql`${webhookDeliveries.merchantId} = due.merchant_id and ${webhookDeliveries.eventId} = due.event_id`)
+      .returning({
+        merchantId: webhookDeliveries.merchantId,
+        transactionId: webhookDeliveries.transactionId,
+        eventId: webhookDeliveries.eventId,
+        attempts: webhookDeliveries.attempts,
+      }),
+  );
+  const previousSecret = sql<Uint8Array | null>`case when ${webhookEndpoints.previousEndsAt} > now() then ${webhookEndpoints.previousSecret} end`;
+  return db
+    .with(claimed)
+    .select({
+      merchantId: claimed.merchantId,
+      attempt: claimed.attempts,
+      mode: merchants.mode,
+      event: {
+        eventId: events.eventId,
+        transactionId: sql<string>`${events.transactionId}::text`,
+        type: events.type,
+        createdAt: events.createdAt,
+      },
+      order: orderColumns,
+      endpoint: { url: webhookEndpoints.url, signingSecret: webhookEndpoints.signingSecret, previousSecret },
+    })
+    .from(claimed)
+    .innerJoin(
+      events,
+      and(
+        eq(events.merchantId, claimed.merchantId),
+        eq(events.transactionId, claimed.transactionId),
+        eq(events.eventId, claimed.eventId),
+      ),
+    )
+    .innerJoin(orders, and(eq(orders.merchantId, events.merchantId), eq(orders.order_id, events.order_id)))
+    .innerJoin(merchants, eq(merchants.id, claimed.merchantId))
+    .leftJoin(
+      webhookEndpoints,
+      and(eq(webhookEndpoints.merchantId, claimed.merchantId), isNull(webhookEndpoints.disabledAt)),
+    )
+    .prepare('claim_deliveries');
+}
+
+/**
+ * Stores results, and what they say of the endpoints: one that works now is not failing, one that is gone is disabled. A result
+ * of an earlier claim, or of another URL than the endpoint has now, changes nothing.
+ */
+function prepareRecord(db: PostgresJsDatabase) {
+  const array = (name: string, type: string) => sql`${sql.placeholder(name)}::${sql.raw(type)}[]`;
+  const attempts = sql`unnest(${sql.join(
+    [
+      array('merchantIds', 'bigint'),
+      array('eventIds', 'text'),
+      array('attempts', 'int'),
+      array('urls', 'text'),
+      array('kinds', 'text'),
+      array('afterSeconds', 'int'),
+      array('texts', 'text'),
+    ],
+    sql`, `,
+  )}) as attempt (merchant_id, event_id, attempts, url, kind, after_seconds, text)`;
+  const recorded = db.$with('recorded').as(
+    db
+      .update(webhookDeliveries)
+      .set({
+        nextAttemptAt: sql`now() + attempt.after_seconds * interval '1 second'`,
+        deliveredAt: sql`case when attempt.kind = 'delivered' then now() end`,
+        lastResult: sql`attempt.text`,
+      })
+      .from(attempts)
+      .where(
+        sql`${webhookDeliveries.merchantId} = attempt.merchant_id and ${webhookDeliveries.eventId} = attempt.event_id and ${webhookDeliveries.attempts} = attempt.attempts`,
+      )
+      .returning({
+        merchantId: webhookDeliveries.merchantId,
+        url: sql<string>`attempt.url`.as('url'),
+        kind: sql<string>`attempt.kind`.as('kind'),
+      }),
+  );
+  // In the order of the merchants, so that two processes can't deadlock.
+  const endpoint = sql`(
+    select ${webhookEndpoints.merchantId}, result.works, result.is_gone
+    from (
+      select merchant_id, url, bool_or(kind = 'delivered') as works, bool_or(kind = 'endpoint_gone') as is_gone
+      from recorded group by merchant_id, url
+    ) as result
+    join ${webhookEndpoints} on ${webhookEndpoints.merchantId} = result.merchant_id and ${webhookEndpoints.url} = result.url
+    where result.is_gone or result.works = (${webhookEndpoints.failingSince} is not null)
+    order by ${webhookEndpoints.merchantId} for update of ${webhookEndpoints}
+  ) as result`;
+  return db
+    .with(recorded)
+    .update(webhookEndpoints)
+    .set({
+      failingSince: sql`case when not result.works then coalesce(${webhookEndpoints.failingSince}, now()) end`,
+      disabledAt: sql`case when result.is_gone then now() end`,
+    })
+    .from(endpoint)
+    .where(sql`${webhookEndpoints.merchantId} = result.merchant_id`)
+    .prepare('record_deliveries');
+}

@@ -1,0 +1,122 @@
+import type { MerchantId } from '@gateway/domain/merchant';
+import { and, asc, desc, eq, sql } from 'drizzle-orm';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { openClient } from './client.ts';
+import { withoutValues } from './errors.ts';
+import { events, merchants, webhookDeliveries, webhookEndpoints } from './schema.ts';
+
+/** For how long deliveries are signed with the previous secret, too. */
+export const secretOverlapHours = 24;
+
+/**
+ * What operators do with the merchants' webhook endpoints, on one connection made with the first call. Secrets go in and out
+ * encrypted. Rejects with errors without values.
+ */
+export function openWebhookEndpoints({ url }: { readonly url: string }) {
+  const client = openClient({ url, applicationName: 'order-gateway endpoints' }, (db) => db);
+  const run = async <Result>(statement: (db: PostgresJsDatabase) => Promise<Result>): Promise<Result> => {
+    try {
+      return await client.run(statement);
+    } catch (error) {
+      throw withoutValues(error);
+    }
+  };
+  const replacedSecret = {
+    previousSecret: sql`${webhookEndpoints.signingSecret}`,
+    previousEndsAt: sql`now() + ${secretOverlapHours} * interval '1 hour'`,
+  };
+  return {
+    /** The merchant with this client id and its endpoint, if it has one; `undefined` if there is no such merchant. */
+    find: (clientId: string) =>
+      run(async (db) => {
+        const [found] = await db
+          .select({ merchantId: merchants.id, endpoint: webhookEndpoints })
+          .from(merchants)
+          .leftJoin(webhookEndpoints, eq(webhookEndpoints.merchantId, merchants.id))
+          .where(and(eq(merchants.clientId, clientId), eq(merchants.kind, 'merchant')));
+        return found && { merchantId: found.merchantId as MerchantId, endpoint: found.endpoint ?? undefined };
+      }),
+
+    /** Sets the merchant's endpoint, enabled. The secret of an earlier one stays valid for {@link secretOverlapHours}. */
+    set: (merchantId: MerchantId, endpoint: { readonly url: string; readonly signingSecret: Uint8Array }) =>
+      run(async (db) => {
+        await db
+          .insert(webhookEndpoints)
+          .values({ merchantId, ...endpoint })
+          .onConflictDoUpdate({
+            target: webhookEndpoints.merchantId,
+            set: { ...endpoint, ...replacedSecret, disabledAt: null, failingSince: null },
+          });
+      }),
+
+    /** Replaces the signing secret, as {@link set} does. Returns whether the merchant has an endpoint. */
+    rotate: (merchantId: MerchantId, signingSecret: Uint8Array) =>
+      run(async (db) => {
+        const rotated = await db
+          .update(webhookEndpoints)
+          .set({ signingSecret, ...replacedSecret })
+          .where(eq(webhookEndpoints.merchantId, merchantId))
+          .returning({ merchantId: webhookEndpoints.merchantId });
+        return rotated.length === 1;
+      }),
+
+    /** Removes the endpoint; deliveries that are pending are given up. Returns whether the merchant had one. */
+    remove: (merchantId: MerchantId) =>
+      run(async (db) => {
+        const removed = await db
+          .delete(webhookEndpoints)
+          .where(eq(webhookEndpoints.merchantId, merchantId))
+          .returning({ merchantId: webhookEndpoints.merchantId });
+        return removed.length === 1;
+      }),
+
+    /** At most `limit` deliveries: first those that were not delivered, then the newest. */
+    listDeliveries: (merchantId: MerchantId, limit: number) =>
+      run((db) =>
+        db
+          .select({
+            eventId: webhookDeliveries.eventId,
+            type: events.type,
+            createdAt: events.createdAt,
+            attempts: webhookDeliveries.attempts,
+            deliveredAt: webhookDeliveries.deliveredAt,
+            nextAttemptAt: webhookDeliveries.nextAttemptAt,
+            lastResult: webhookDeliveries.lastResult,
+          })
+          .from(webhookDeliveries)
+          .innerJoin(
+            events,
+            and(
+              eq(events.merchantId, webhookDeliveries.merchantId),
+              eq(events.transactionId, webhookDeliveries.transactionId),
+              eq(events.eventId, webhookDeliveries.eventId),
+            ),
+          )
+          .where(eq(webhookDeliveries.merchantId, merchantId))
+          .orderBy(asc(sql`${webhookDeliveries.deliveredAt} is not null`), desc(webhookDeliveries.transactionId))
+          .limit(limit),
+      ),
+
+    /**
+     * Queues an event again as if it were new, also one of the time before the endpoint was set. Returns whether the merchant has
+     * such an event and an endpoint that is not disabled.
+     */
+    redeliver: (merchantId: MerchantId, eventId: string) =>
+      run(async (db) => {
+        const queued = await db.execute(sql`
+          insert into ${webhookDeliveries} (merchant_id, transaction_id, event_id, attempts, next_attempt_at)
+          select event.merchant_id, event.transaction_id, event.event_id, 0, now()
+          from ${events} as event join ${webhookEndpoints} as endpoint using (merchant_id)
+          where event.merchant_id = ${merchantId} and event.event_id = ${eventId} and endpoint.disabled_at is null
+          on conflict (merchant_id, event_id) do update
+          set attempts = excluded.attempts, next_attempt_at = excluded.next_attempt_at, delivered_at = null
+          returning event_id`);
+        return queued.length === 1;
+      }),
+
+    close: () => client.close(),
+  };
+}
+
+/** The operations of {@link openWebhookEndpoints}. */
+export type WebhookEndpoints = ReturnType<typeof openWebhookEndpoints>;

@@ -1,0 +1,37 @@
+import type { MerchantId } from '@gateway/domain/merchant';
+import { newOrder } from '@gateway/domain/testing/sample-orders';
+import type postgres from 'postgres';
+import { openOrderStore } from '../src/order-store.ts';
+
+/** Creates merchants, each with one cancelled order. */
+export async function createMerchantsWithOrder(url: string, sql: postgres.Sql, count: number): Promise<MerchantId[]> {
+  const rows = await sql`insert into merchants (name, client_id)
+    select 'Shop', 'app_' || substr(md5(random()::text), 1, 24) from generate_series(1, ${count}) returning id::int`;
+  const merchantIds = rows.map(({ id }) => id as MerchantId);
+  const store = openOrderStore({ url });
+  try {
+    await Promise.all(merchantIds.map((merchantId) => store.create(newOrder(merchantId), 20_000)));
+  } finally {
+    await store.close();
+  }
+  await sql`update orders set order_status = 'CANCELLED', cancelled_at = now() where merchant_id = any(${merchantIds})`;
+  return merchantIds;
+}
+
+/** Stores events of each merchant's order in one transaction, due for delivery, as changes of orders do. Returns their ids. */
+export async function storeEvents(
+  sql: postgres.Sql,
+  merchantIds: readonly MerchantId[],
+  each: number,
+): Promise<string[]> {
+  const rows = await sql`
+    with stored as (
+      insert into events (merchant_id, transaction_id, event_id, type, created_at, order_id)
+      select merchant_id, pg_current_xact_id(), 'evt_' || replace(gen_random_uuid()::text, '-', ''), 'order.cancelled', now(), order_id
+      from orders cross join generate_series(1, ${each}) where merchant_id = any(${[...merchantIds]})
+      returning merchant_id, event_id, transaction_id
+    )
+    insert into webhook_deliveries (merchant_id, event_id, transaction_id, attempts, next_attempt_at)
+    select merchant_id, event_id, transaction_id, 0, now() from stored returning event_id`;
+  return rows.map(({ event_id }) => event_id);
+}
