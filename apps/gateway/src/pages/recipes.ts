@@ -1,9 +1,9 @@
-import { createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { FailureCode } from '@gateway/domain/failure';
 import { canonicalText, checksumOf } from '@gateway/domain/order-checksum';
 import { eventTypes } from '@gateway/domain/order-states';
 import { parseOrder } from '@gateway/domain/parse-order';
+import { formatSigningSecret, webhookSignature } from '@gateway/domain/webhook-signature';
 import { html } from 'hono/html';
 import { exampleEvent, exampleOrder } from './example-order.ts';
 import { codeBlock, errorLink, type Html, withCode } from './html-page.ts';
@@ -74,11 +74,10 @@ ${programs.map(([name], index) => html`<details><summary>${name}</summary>${code
 }
 
 function webhooksRecipe(baseUrl: string): Html {
-  const { id, timestamp, ...event } = exampleEvent(baseUrl, 'order.paid');
-  const seconds = Date.parse(timestamp) / 1_000;
-  const body = JSON.stringify({ id, timestamp, ...event });
-  const text = `${id}.${Math.floor(seconds)}.${body}`;
-  const signature = createHmac('sha256', exampleKey).update(text).digest('base64');
+  const event = exampleEvent(baseUrl, 'order.paid');
+  const timestampSeconds = Math.floor(Date.parse(event.timestamp) / 1_000);
+  const body = JSON.stringify(event);
+  const signature = webhookSignature({ id: event.id, timestampSeconds, body }, [exampleKey]);
   return html`<section id="webhooks"><h2>${recipeTitles.webhooks}</h2>
 <p>The operator of the gateway can set one endpoint of yours, and gives you its signing secret. Each event is then sent there with <code>POST</code>, as Standard Webhooks (standardwebhooks.com) has it: use one of its libraries, or do this.</p>
 <ol>
@@ -88,8 +87,8 @@ function webhooksRecipe(baseUrl: string): Html {
 <li>Reject a <code>webhook-timestamp</code> that differs from your clock by more than 5 minutes.</li>
 <li>Respond with 2xx within 15 seconds, and do the work afterwards.</li>
 </ol>
-<p>With the secret <code>whsec_${exampleKey.toString('base64')}</code> the text and the header are:</p>
-${codeBlock(`${text}\n\nwebhook-signature: v1,${signature}`)}
+<p>With the secret <code>${formatSigningSecret(exampleKey)}</code> the text and the header are:</p>
+${codeBlock(`${event.id}.${timestampSeconds}.${body}\n\nwebhook-signature: ${signature}`)}
 <p>Webhooks come at least once and in any order: <code>webhook-id</code> tells you what you have seen. The list of events holds the same.</p>
 <p>The return to your <code>return_url</code> is signed with the same key: <code>signature</code> is <code>v1=</code> and the lower-case hex of HMAC-SHA256 over <code>order_id|service_order_id|order_status|signed_at</code>, with <code>\\</code> and <code>|</code> in a value written as <code>\\\\</code> and <code>\\|</code>.</p>
 </section>`;
