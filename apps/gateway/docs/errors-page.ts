@@ -27,11 +27,11 @@ ${markdownTable([['code', 'HTTP', 'gRPC', 'when, and what to do'], ...rows])}
 
 \`rate_limited\` and \`overloaded\` have \`Retry-After\` (gRPC: \`google.rpc.RetryInfo\`).
 
-## Fields
+## Fields and parameters
 
-\`invalid_order\` reports all invalid fields at once, in the order of the interface. The member \`errors\` has
-\`{ "field", "code", "message" }\` for each; in gRPC, \`google.rpc.BadRequest\` has one violation for each, with the code as
-\`reason\`.
+\`invalid_order\` reports all invalid fields at once, in the order of the interface; \`invalid_request\` all invalid parameters. The
+member \`errors\` has \`{ "field", "code", "message" }\` for each; in gRPC, \`google.rpc.BadRequest\` has one violation for each, with
+the code as \`reason\`.
 
 ${markdownTable([['field code', 'meaning'], ...fieldRows])}
 

@@ -10,6 +10,7 @@ test('without any variable it serves this machine alone, from the embedded datab
     baseUrl: undefined,
     databaseUrl: undefined,
     checkoutTemplate: undefined,
+    rateLimit: undefined,
     secretsKey: undefined,
     webhookAllowPrivate: false,
   });

@@ -1,19 +1,26 @@
-import { readFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { promisify } from 'node:util';
 import { liveSecretsMax } from '@gateway/domain/credentials';
 import { orderCurrencyCodes } from '@gateway/domain/currency';
 import { failures } from '@gateway/domain/failure';
 import { fieldRules } from '@gateway/domain/field-rules';
 import { amountHundredthsMax, formatAmount } from '@gateway/domain/money';
+import { orderStatuses } from '@gateway/domain/order';
+import { lifetimeMs } from '@gateway/domain/order-expiry';
 import { orderFieldNames } from '@gateway/domain/order-fields';
+import { latePaymentMaxMs, transitions } from '@gateway/domain/order-states';
 import { parseBaseUrl } from '@gateway/domain/payment-link';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import manifest from '../../../package.json' with { type: 'json' };
 import { collection } from '../docs/collection.ts';
 import { errorsPage } from '../docs/errors-page.ts';
 import { demoBanner } from '../src/cli/demo-merchant.ts';
 import { callTimeoutMs, drainTimeoutMs, messageBytesMax } from '../src/limits.ts';
+import { pageLimit } from '../src/orders/page.ts';
 import { pageLanguages } from '../src/pages/localization.ts';
-import { type RunningGateway, runGateway } from './running-gateway.ts';
+import { postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
 
 const docs = new URL('../../../docs/', import.meta.url);
 
@@ -41,17 +48,23 @@ test('docs/creating-orders.md lists every field once, with the length of its rul
     // The first name is complete, the others may be only its last word: `_state`.
     for (const name of [first, ...others.map((end) => first.replace(/_[a-z]+$/, end))]) listed.set(name, rule);
   }
-  expectLengths(listed);
+  expectFields(listed);
 });
 
 test('the contract lists every field once, with the length of its rule', async () => {
   const text = await readFile(new URL('../proto/gateway/v1/order_service.proto', docs), 'utf8');
-  const fields = text.matchAll(/((?: +\/\/ .+\n)+) +optional \w+ (\w+) =/g);
-  expectLengths(new Map([...fields].map(([, comment = '', name = '']) => [name, comment])));
+  const [, message = ''] = /^message CreateOrderRequest \{\n([^}]+)\}/m.exec(text) ?? [];
+  const fields = message.matchAll(/((?: +\/\/ .+\n)+) +optional \w+ (\w+) =/g);
+  expectFields(new Map([...fields].map(([, comment = '', name = '']) => [name, comment])));
 });
 
-function expectLengths(listed: ReadonlyMap<string, string>): void {
-  expect([...listed.keys()]).toEqual([...orderFieldNames]);
+/** The interface's fields with their lengths, then the optional end with its range. */
+function expectFields(listed: ReadonlyMap<string, string>): void {
+  expect([...listed.keys()]).toEqual([...orderFieldNames, 'order_expires_at']);
+  const { min, max } = lifetimeMs;
+  expect(listed.get('order_expires_at')?.replace(/\s+(\/\/ )?/g, ' ')).toContain(
+    `${min / 60_000} minute to ${max / 86_400_000} days ahead`,
+  );
   for (const [name, rule] of Object.entries(fieldRules)) {
     if (rule.kind !== 'text') continue;
     const lengths = listed.get(name)?.match(/(?:up to|\d to) (\d[\d,]*)\b/)?.[1];
@@ -72,15 +85,84 @@ test('the README shows the request that a first start prints', async () => {
   expect(readme).toContain(request.trimEnd());
 });
 
+test('the commands of the README show the order that it creates, and its events', async () => {
+  const readme = await readFile(new URL('../README.md', docs), 'utf8');
+  const run = async (start: string) => {
+    const block = [...readme.matchAll(/^```sh\n(.+?)^```$/gms)].find(([, code = '']) => code.startsWith(start))?.[1];
+    const script = (block ?? 'no such block')
+      .replaceAll('http://localhost:8080', gateway.url)
+      .replaceAll('<APP_ID>', gateway.credentials.clientId)
+      .replaceAll('<SECRET_KEY>', gateway.credentials.clientSecret);
+    const { stdout } = await promisify(execFile)('sh', ['-c', script], { timeout: 20_000 });
+    return stdout;
+  };
+  await postOrder(gateway, validOrderInput({ order_id: 'demo-1000' }));
+  expect(await run('curl -i')).toMatch(/^HTTP\/1.1 201 Created/);
+  const [order, list, cancelled, events] = (await run('call()'))
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(order).toMatchObject({ order_id: 'demo-1001', order_status: 'UN_PAID', order_amount: 10 });
+  expect(list.orders[0]).toEqual(order);
+  expect(cancelled).toMatchObject({ order_id: 'demo-1000', order_status: 'CANCELLED' });
+  // Whatever else runs on the test server may hold the feed back for a moment.
+  for (const event of events.events) expect(event).toMatchObject({ type: 'order.cancelled', data: cancelled });
+  expect(events.next_cursor).toBeTypeOf('string');
+});
+
+test('docs/order-states.md draws every transition of the domain, and no other', async () => {
+  const page = await readFile(new URL('order-states.md', docs), 'utf8');
+  const drawn = [...page.matchAll(/^ +(\w+) --> (\w+):/gm)].map(([, from, to]) => `${from} --> ${to}`);
+  expect(drawn.toSorted()).toEqual(
+    Object.values(transitions)
+      .map(({ from, to }) => `${from} --> ${to}`)
+      .toSorted(),
+  );
+  const rows = [...page.matchAll(/^\| `(\w+)` +\|.*\| (?:`([\w.]+)`)? +\|$/gm)].map(([, status, event]) => [
+    status,
+    event,
+  ]);
+  const eventOf = new Map(Object.values(transitions).map(({ to, event }) => [to as string, event]));
+  expect(rows.slice(0, orderStatuses.length)).toEqual(orderStatuses.map((status) => [status, eventOf.get(status)]));
+});
+
+test('every link of the docs leads to a file and a heading that exist', async () => {
+  const root = new URL('../', docs);
+  const files = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md'];
+  for (const name of await readdir(docs, { recursive: true })) if (name.endsWith('.md')) files.push(`docs/${name}`);
+  const headings = async (file: URL) =>
+    [...(await readFile(file, 'utf8')).matchAll(/^#+ (.+)$/gm)].map(([, text = '']) =>
+      text
+        .toLowerCase()
+        .replaceAll(/[^\w\- ]/g, '')
+        .replaceAll(' ', '-'),
+    );
+  const broken: string[] = [];
+  for (const name of files) {
+    const file = new URL(name, root);
+    for (const [, link = ''] of (await readFile(file, 'utf8')).matchAll(/\]\((?!https?:)([^)\s]+)\)/g)) {
+      const target = new URL(link, file);
+      const isThere = await stat(target).then(
+        () => true,
+        () => false,
+      );
+      const hasHeading = target.hash === '' || (isThere && (await headings(target)).includes(target.hash.slice(1)));
+      if (!isThere || !hasHeading) broken.push(`${name}: ${link}`);
+    }
+  }
+  expect(broken).toEqual([]);
+});
+
 test('the numbers and lists in the sentences of the docs are correct', async () => {
-  const [orders = '', operations = '', paymentPage = ''] = await Promise.all(
-    ['creating-orders.md', 'operations.md', 'payment-page.md'].map(async (file) =>
-      (await readFile(new URL(file, docs), 'utf8')).replace(/\s+/g, ' '),
-    ),
+  const files = ['creating-orders.md', 'operations.md', 'payment-page.md', 'order-states.md', 'listing-and-events.md'];
+  const [orders = '', operations = '', paymentPage = '', states = '', lists = ''] = await Promise.all(
+    files.map(async (file) => (await readFile(new URL(file, docs), 'utf8')).replace(/\s+/g, ' ')),
   );
   const amountMax = Number(formatAmount(amountHundredthsMax)).toLocaleString('en');
   expect(orders).toContain(`at most ${amountMax}, `);
   expect(orders).toContain(`: ${orderCurrencyCodes.length} codes`);
+  expect(states).toContain(`at most ${latePaymentMaxMs / 3_600_000} hours after it`);
+  expect(lists).toContain(`at most \`limit\` items: 1 to ${pageLimit.max}, ${pageLimit.byDefault} by default`);
   expect(operations).toContain(`a client has up to ${liveSecretsMax} that work`);
   expect(operations).toContain(`A call has ${callTimeoutMs / 1_000} seconds in all`);
   expect(operations).toContain(`calls in flight get ${drainTimeoutMs / 1_000} seconds to finish`);

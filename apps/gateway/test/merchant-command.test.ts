@@ -1,15 +1,25 @@
 import { createHash } from 'node:crypto';
 import { ConnectError, createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
+import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
+import type { Credentials } from '@gateway/domain/credentials';
 import { checksumOf } from '@gateway/domain/order-checksum';
 import { validOrderFields, validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { type MerchantAccounts, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { OrderRecord } from '../src/orders/order-response.ts';
 import { environment, runProgram } from './gateway-process.ts';
-import { credentialHeaders, orderMessage, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+import {
+  answerOf,
+  credentialHeaders,
+  orderMessage,
+  postOrder,
+  type RunningGateway,
+  runGateway,
+} from './running-gateway.ts';
 
 let gateway: RunningGateway;
 let accounts: MerchantAccounts;
@@ -24,7 +34,11 @@ afterAll(async () => {
 
 /** Runs `pnpm merchant` on the running gateway's database. */
 function merchant(...args: string[]) {
-  return runProgram('src/cli/merchant.ts', args, environment('', { DATABASE_URL: gateway.databaseUrl }));
+  return runCommand('merchant', args);
+}
+
+function runCommand(name: 'merchant' | 'checkout', args: string[]) {
+  return runProgram(`src/cli/${name}.ts`, args, environment('', { DATABASE_URL: gateway.databaseUrl }));
 }
 
 async function addSecret(clientId: string, endsAt: Date | null = null): Promise<{ id: number; clientSecret: string }> {
@@ -46,6 +60,12 @@ async function statusWith(clientId: string, clientSecret: string, order = validO
   return (await postOrder({ url: gateway.url, credentials: { clientId, clientSecret } }, order)).status;
 }
 
+async function recordOf(credentials: Credentials, orderId: string): Promise<OrderRecord> {
+  const headers = credentialHeaders(credentials);
+  const response = await fetch(`${gateway.url}/order/${orderId}`, { headers, signal: AbortSignal.timeout(30_000) });
+  return (await response.json()) as OrderRecord;
+}
+
 test('merchant create and secret add, list and revoke: up to five secrets work, a revoked one gets 401', async () => {
   const [created] = await printed('create', '--name', 'Shop');
   const [clientId, first] = [String(created?.client_id), String(created?.client_secret)];
@@ -65,6 +85,50 @@ test('merchant create and secret add, list and revoke: up to five secrets work, 
   const secrets = await printed('secret', 'list', clientId);
   expect(secrets.map(({ ends_at }) => ends_at !== null)).toEqual([false, true, false, false, false]);
   expect(JSON.stringify(secrets)).not.toContain('sk_');
+});
+
+test('merchant create --test: a test merchant, whose orders say so', async () => {
+  const [created] = await printed('create', '--name', 'Lab', '--test');
+  const [clientId, clientSecret] = [String(created?.client_id), String(created?.client_secret)];
+  expect(created).toMatchObject({ mode: 'test' });
+  expect(clientId).toMatch(/^app_test_[0-9A-Za-z]{24}$/);
+  const order = validOrderInput();
+  expect(await statusWith(clientId, clientSecret, order)).toBe(201);
+  expect(await recordOf({ clientId, clientSecret }, order.order_id)).toMatchObject({ mode: 'test' });
+  expect(await printed('list')).toContainEqual(expect.objectContaining({ client_id: clientId, kind: 'test' }));
+});
+
+test('merchant lifetime: orders without an end get one, those with an end keep it, and none ends it', async () => {
+  const credentials = await accounts.create('Patient', 'live');
+  const { clientId, clientSecret } = credentials;
+  const lifetimeOf = async (overrides: object) => {
+    const order = validOrderInput({ order_id: `lifetime-${Math.random()}`, ...overrides });
+    await postOrder({ url: gateway.url, credentials }, order);
+    const { created_at, order_expires_at } = await recordOf({ clientId, clientSecret }, order.order_id);
+    return order_expires_at === undefined ? undefined : Date.parse(order_expires_at) - Date.parse(created_at);
+  };
+  expect(await lifetimeOf({})).toBeUndefined();
+  expect((await merchant('lifetime', clientId, '36h')).code).toBe(0);
+  await expect.poll(() => lifetimeOf({})).toBe(36 * 3_600_000);
+  const own = await lifetimeOf({ order_expires_at: new Date(Date.now() + 600_000).toISOString() });
+  expect(own).toBeLessThanOrEqual(600_000);
+  expect((await merchant('lifetime', clientId, 'none')).code).toBe(0);
+  await expect.poll(() => lifetimeOf({})).toBeUndefined();
+});
+
+test('checkout create: the client may use CheckoutService, and may not create orders', async () => {
+  const { code, stdout } = await runCommand('checkout', ['create', '--name', 'Pay desk', '--json']);
+  expect(code).toBe(0);
+  const { client_id: clientId, client_secret: clientSecret } = JSON.parse(stdout);
+  expect(clientId).toMatch(/^chk_[0-9A-Za-z]{24}$/);
+  const { order_token: orderToken } = await answerOf(await postOrder(gateway));
+  const checkout = createClient(CheckoutService, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
+  const headers = credentialHeaders({ clientId, clientSecret });
+  expect((await checkout.resolvePaymentLink({ orderToken }, { headers })).merchantName).toBe('Test Shop');
+  expect(await statusWith(clientId, clientSecret)).toBe(403);
+  const [added] = await printed('secret', 'add', clientId);
+  const withAdded = credentialHeaders({ clientId, clientSecret: String(added?.client_secret) });
+  await checkout.resolvePaymentLink({ orderToken }, { headers: withAdded });
 });
 
 test('a secret with an end gets 401 from then on', async () => {
@@ -144,6 +208,11 @@ test('merchant list shows every merchant and no secret', async () => {
 test.each([
   [['secret', 'list', 'app_000000000000000000000000'], /^There is no client app_000000000000000000000000\.\n$/],
   [['secret', 'list', `sk_${'0'.repeat(43)}`], /^CLIENT_ID must be a client id shown by `merchant list`\.\n$/],
+  [['lifetime', 'app_000000000000000000000000', '24h'], /^There is no client app_000000000000000000000000\.\n$/],
+  [
+    ['lifetime', 'app_000000000000000000000000', '0h'],
+    /^LIFETIME must be 1m to 366d, such as 30m, 24h or 7d, or none\.\n$/,
+  ],
   [['destroy'], /^error: unknown command 'destroy'\n\nUsage: pnpm merchant /],
 ])('merchant %j: exit code 1 with a message', async (args, message) => {
   const { code, stdout, stderr } = await merchant(...args);
@@ -159,8 +228,8 @@ test('merchant with a database that is unavailable: exit code 1 with a message, 
   expect(stderr).not.toMatch(/hidden|\n\s+at /);
 });
 
-test('merchant --help: exit code 0 with the usage', async () => {
-  const { code, stdout, stderr } = await merchant('--help');
+test.each(['merchant', 'checkout'] as const)('%s --help: exit code 0 with the usage', async (name) => {
+  const { code, stdout, stderr } = await runCommand(name, ['--help']);
   expect([code, stderr]).toEqual([0, '']);
-  expect(stdout).toContain('Usage: pnpm merchant ');
+  expect(stdout).toContain(`Usage: pnpm ${name} `);
 });

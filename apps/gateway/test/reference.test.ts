@@ -1,15 +1,22 @@
+import { createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { createClient } from '@connectrpc/connect';
+import { createGrpcTransport } from '@connectrpc/connect-node';
+import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
 import { type FailureCode, failureAdvice, failures } from '@gateway/domain/failure';
 import { fieldErrorCodes, fieldRules } from '@gateway/domain/field-rules';
 import { checksumOf } from '@gateway/domain/order-checksum';
 import { orderFieldNames } from '@gateway/domain/order-fields';
+import { eventTypes } from '@gateway/domain/order-states';
 import { parseOrder } from '@gateway/domain/parse-order';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exampleOrder, exampleResponse } from '../src/pages/example-order.ts';
-import { openApi } from '../src/pages/openapi.ts';
-import { postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+import { type Operation, openApi } from '../src/pages/openapi.ts';
+import { jsonFailures, rpcFailures } from '../src/pages/operation-failures.ts';
+import { answerOf, credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
 
 let gateway: RunningGateway;
 beforeAll(async () => {
@@ -21,6 +28,27 @@ async function get(path: string): Promise<{ response: Response; text: string }> 
   const response = await fetch(`${gateway.url}${path}`, { signal: AbortSignal.timeout(30_000) });
   expect(response.status).toBe(200);
   return { response, text: await response.text() };
+}
+
+const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
+ajv.addSchema(openApi('https://pay.example.com'), 'openapi');
+
+/** Checks that a value conforms to a schema of the document, which names every member of it. */
+function expectConforms(schema: string, value: unknown): void {
+  const conforms = ajv.compile({ $ref: `openapi#/components/schemas/${schema}` });
+  expect(conforms(value), `${schema}: ${ajv.errorsText(conforms.errors)}`).toBe(true);
+  const { properties } = new Map(Object.entries(openApi('').components.schemas)).get(schema) ?? {};
+  expect(Object.keys(properties ?? {})).toEqual(expect.arrayContaining(Object.keys(Object(value))));
+}
+
+/** The text of a page without the escapes of HTML. */
+function unescaped(text: string): string {
+  return text
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&amp;', '&');
 }
 
 describe('GET /', () => {
@@ -46,7 +74,8 @@ describe('GET /openapi.json', () => {
 
   test('has every field with the limits of its rule', async () => {
     const { Order } = openApi('https://pay.example.com').components.schemas;
-    expect(Object.keys(Order.properties ?? {})).toEqual(orderFieldNames);
+    expect(Object.keys(Order.properties ?? {})).toEqual([...orderFieldNames, 'order_expires_at']);
+    expect(Order.required).not.toContain('order_expires_at');
     for (const [name, rule] of Object.entries(fieldRules)) {
       const schema = Order.properties?.[name];
       if (rule.kind === 'text') expect(schema?.maxLength, name).toBe(rule.lengthMax);
@@ -57,10 +86,34 @@ describe('GET /openapi.json', () => {
 
   test('has every error code of the JSON API', async () => {
     const { text } = await get('/openapi.json');
-    for (const code of Object.keys(failures)) {
-      if (code === 'method_not_allowed') continue;
-      expect(text).toContain(`\`${code}\`: `);
+    const listed = new Set<string>(Object.values(jsonFailures).flat());
+    for (const code of listed) expect(text).toContain(`\`${code}\`: `);
+    // The rest: a wrong method has no operation, and the other two are for payments that a checkout system records.
+    const rest = ['method_not_allowed', 'order_cancelled', 'payment_mismatch'];
+    expect(Object.keys(failures).filter((code) => !listed.has(code))).toEqual(rest);
+  });
+
+  test('has a webhook for each type of event, with the schema of the events', () => {
+    const { webhooks } = openApi('https://pay.example.com');
+    expect(Object.keys(webhooks)).toEqual(eventTypes);
+    for (const type of eventTypes) {
+      const example = Object(webhooks[type]?.post.requestBody.content['application/json']?.example);
+      expect(example).toMatchObject({ type, data: { order_status: type.slice('order.'.length).toUpperCase() } });
     }
+  });
+
+  test('has examples that conform to their schemas', () => {
+    const { paths, webhooks } = openApi('https://pay.example.com');
+    const operations: (Pick<Operation, 'requestBody'> & { readonly responses: Operation['responses'] })[] = [
+      ...Object.values(paths).flatMap((methods) => Object.values(methods)),
+      ...Object.values(webhooks).map(({ post }) => post),
+    ];
+    const contents = operations.flatMap(({ requestBody, responses }) =>
+      [requestBody, ...Object.values(responses)].flatMap((part) => Object.values(part?.content ?? {})),
+    );
+    const examples = contents.filter(({ example }) => example !== undefined);
+    expect(examples.length).toBeGreaterThan(8);
+    for (const { schema, example } of examples) expectConforms(schema.$ref?.split('/').at(-1) ?? '', example);
   });
 
   test('shows an order that POST /order creates, and a response with the same fields', async () => {
@@ -73,25 +126,66 @@ describe('GET /openapi.json', () => {
   });
 });
 
+test('the schemas of the OpenAPI document name every member of the responses', async () => {
+  const created = await answerOf(await postOrder(gateway, { ...exampleOrder, order_id: 'conforms-paid' }));
+  expectConforms('OrderResponse', created);
+  const checkout = createClient(CheckoutService, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
+  const { order_token: orderToken } = created;
+  const payment = { orderToken, paymentId: 'pay_1', paidAt: new Date().toISOString() };
+  await checkout.recordPayment(
+    { ...payment, orderAmount: exampleOrder.order_amount, orderCurrency: exampleOrder.order_currency },
+    { headers: credentialHeaders(gateway.checkoutCredentials) },
+  );
+  const order_expires_at = new Date(Date.now() + 3_600_000).toISOString();
+  await postOrder(gateway, { ...exampleOrder, order_id: 'conforms-open', order_expires_at });
+  await postOrder(gateway, { ...exampleOrder, order_id: 'conforms-cancelled', order_expires_at });
+  const json = async (path: string, method = 'GET') => {
+    const headers = { ...credentialHeaders(gateway.credentials), accept: 'application/json' };
+    const response = await fetch(gateway.url + path, { method, headers, signal: AbortSignal.timeout(30_000) });
+    expect(response.status, path).toBe(200);
+    return Object(await response.json());
+  };
+  const cancelled = await json('/order/conforms-cancelled/cancel', 'POST');
+  const records = [cancelled, await json('/order/conforms-open'), await json('/order/conforms-paid')];
+  for (const record of records) expectConforms('OrderRecord', record);
+  const named = Object.keys(openApi('').components.schemas.OrderRecord.properties ?? {});
+  expect(new Set(records.flatMap((record) => Object.keys(record)))).toEqual(new Set(named));
+  const page = await json('/orders?limit=2');
+  expectConforms('OrderPage', page);
+  expect(page.next_cursor).toBeTypeOf('string');
+  const seen = () => json('/events');
+  await expect.poll(async () => (await seen()).events.length).toBe(2);
+  const events = await seen();
+  expectConforms('EventPage', events);
+  for (const event of events.events) expectConforms('Event', event);
+  expectConforms('Payment', await json(`/payment/${orderToken}`));
+});
+
 test('the OpenAPI document lists pages and problem documents as errors of the payment page, and Retry-After', () => {
   const { paths } = openApi('https://pay.example.com');
-  const page = paths['/payment/{order_token}'].get.responses;
-  for (const status of ['404', '500', '503', '504']) {
-    expect(Object.keys(page[status]?.content ?? {})).toEqual(['text/html', 'application/problem+json']);
+  for (const { responses } of [paths['/payment/{order_token}'].get, paths['/payment/{order_token}/simulate'].post]) {
+    for (const status of ['404', '500', '503', '504']) {
+      expect(Object.keys(responses[status]?.content ?? {})).toEqual(['text/html', 'application/problem+json']);
+    }
   }
-  for (const { responses } of [paths['/order'].post, paths['/order/{order_id}'].get]) {
-    expect(Object.keys(responses['429']?.headers ?? {})).toEqual(['Retry-After']);
-    expect(Object.keys(responses['503']?.headers ?? {})).toEqual(['Retry-After']);
-    expect(responses['401']?.headers).toBeUndefined();
+  for (const operation of Object.values(paths).flatMap((methods) => Object.values<Operation>(methods))) {
+    const { responses, security, operationId } = operation;
+    expect(Object.keys(responses['503']?.headers ?? {}), operationId).toEqual(['Retry-After']);
+    if (security.length === 0) continue;
+    expect(Object.keys(responses['429']?.headers ?? {}), operationId).toEqual(['Retry-After']);
+    expect(responses['401']?.headers, operationId).toBeUndefined();
   }
 });
 
 test('the OpenAPI document advises to send an order again only for POST /order', () => {
   const { paths } = openApi('https://pay.example.com');
   const advice = /same order_id/;
-  expect(JSON.stringify(paths['/order'].post.responses)).toMatch(advice);
-  for (const path of ['/order/{order_id}', '/payment/{order_token}'] as const) {
-    expect(JSON.stringify(paths[path].get.responses)).not.toMatch(advice);
+  for (const operation of Object.values(paths).flatMap((methods) => Object.values<Operation>(methods))) {
+    const isAdvised = advice.test(JSON.stringify(operation.responses));
+    expect([operation.operationId, isAdvised]).toEqual([
+      operation.operationId,
+      operation.operationId === 'createOrder',
+    ]);
   }
 });
 
@@ -106,7 +200,13 @@ describe('GET /docs', () => {
     for (const shown of [
       'POST /order',
       'GET /order/{order_id}',
+      'POST /order/{order_id}/cancel',
+      'GET /orders',
+      'GET /events',
       'GET /payment/{order_token}',
+      'POST /payment/{order_token}/simulate',
+      ...eventTypes,
+      ...Object.keys(rpcFailures).map((method) => `gateway.v1.${method}`),
       '1 to 1000 characters',
     ]) {
       expect(text).toContain(shown);
@@ -137,31 +237,34 @@ describe('GET /docs: recipes', () => {
     expect(exampleOrder.order_checksum).not.toMatch(/[0-9a-f]{32}/);
   });
 
+  test('the signature is that of the example event', async () => {
+    const text = unescaped((await get('/docs')).text);
+    const secret = /<code>whsec_([\w+/=]+)<\/code>/.exec(text)?.[1] ?? '';
+    const [, signed = '', signature] = /<pre[^>]*>(evt_.+)\n\nwebhook-signature: v1,(.+)<\/pre>/.exec(text) ?? [];
+    const key = Buffer.from(secret, 'base64');
+    expect(key).toHaveLength(32);
+    expect(createHmac('sha256', key).update(signed).digest('base64')).toBe(signature);
+    const [id, seconds, ...body] = signed.split('.');
+    const event = JSON.parse(body.join('.'));
+    expectConforms('Event', event);
+    expect([event.id, Math.floor(Date.parse(event.timestamp) / 1_000)]).toEqual([id, Number(seconds)]);
+  });
+
   test('the programs are those of docs/examples', async () => {
-    const { text } = await get('/docs');
+    const text = unescaped((await get('/docs')).text);
     for (const file of [
-      'create-order.sh',
-      'create-order.mjs',
-      'create_order.py',
-      'create-order.php',
-      'grpc-client.mjs',
+      ...['create-order.sh', 'create-order.mjs', 'create_order.py', 'create-order.php', 'grpc-client.mjs'],
+      ...['verify-signatures.sh', 'verify-signatures.mjs', 'verify_signatures.py', 'verify-signatures.php'],
     ]) {
       const program = await readFile(new URL(`../../../docs/examples/${file}`, import.meta.url), 'utf8');
-      expect(
-        text
-          .replaceAll('&amp;', '&')
-          .replaceAll('&quot;', '"')
-          .replaceAll('&#39;', "'")
-          .replaceAll('&lt;', '<')
-          .replaceAll('&gt;', '>'),
-      ).toContain(program);
+      expect(text).toContain(program);
     }
   });
 });
 
 describe('GET /docs/errors', () => {
   test('200: has a section for every code, to which the type of a problem document links', async () => {
-    const { text } = await get('/docs/errors');
+    const text = unescaped((await get('/docs/errors')).text);
     for (const [code, { title }] of Object.entries(failures)) {
       expect(text).toContain(`id="${code}"`);
       expect(text).toContain(title);
@@ -176,10 +279,10 @@ describe('GET /docs/errors', () => {
   });
 });
 
-test('GET /docs/order_service.proto: 200 with the contract', async () => {
-  const { text, response } = await get('/docs/order_service.proto');
+test.each(['order_service.proto', 'checkout_service.proto'])('GET /docs/%s: 200 with the contract', async (file) => {
+  const { text, response } = await get(`/docs/${file}`);
   expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8');
-  expect(text).toBe(await readFile(new URL('../../../proto/gateway/v1/order_service.proto', import.meta.url), 'utf8'));
+  expect(text).toBe(await readFile(new URL(`../../../proto/gateway/v1/${file}`, import.meta.url), 'utf8'));
 });
 
 test.each(['', '/openapi.json', '/docs', '/docs/errors'])('POST {base_url}%s: 405', async (path) => {

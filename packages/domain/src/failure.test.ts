@@ -6,11 +6,17 @@ const published: readonly (readonly [FailureCode, number, string | null])[] = [
   ['malformed_json', 400, null],
   ['invalid_order', 400, 'INVALID_ARGUMENT'],
   ['unauthenticated', 401, 'UNAUTHENTICATED'],
+  ['permission_denied', 403, 'PERMISSION_DENIED'],
+  ['invalid_request', 400, 'INVALID_ARGUMENT'],
   ['checksum_mismatch', 400, 'INVALID_ARGUMENT'],
   ['not_found', 404, 'NOT_FOUND'],
   ['method_not_allowed', 405, null],
   ['request_timeout', 408, null],
   ['order_id_conflict', 409, 'ALREADY_EXISTS'],
+  ['order_already_paid', 409, 'ALREADY_EXISTS'],
+  ['order_cancelled', 409, 'FAILED_PRECONDITION'],
+  ['order_expired', 409, 'FAILED_PRECONDITION'],
+  ['payment_mismatch', 400, 'INVALID_ARGUMENT'],
   ['body_too_large', 413, 'RESOURCE_EXHAUSTED'],
   ['unsupported_media_type', 415, null],
   ['rate_limited', 429, 'RESOURCE_EXHAUSTED'],
@@ -55,6 +61,19 @@ describe('failureDetail', () => {
     expect(failureDetail(failure)).toBe('order_id is required; order_amount must be a number');
   });
 
+  it('lists all invalid parameters', () => {
+    const failure: Failure = {
+      kind: 'invalid_request',
+      errors: [
+        { field: 'limit', code: 'out_of_range', message: 'must be a whole number from 1 to 100' },
+        { field: 'cursor', code: 'bad_format', message: 'must be the next_cursor of a page' },
+      ],
+    };
+    expect(failureDetail(failure)).toBe(
+      'limit must be a whole number from 1 to 100; cursor must be the next_cursor of a page',
+    );
+  });
+
   it('contains the text that was hashed', () => {
     expect(failureDetail({ kind: 'checksum_mismatch', canonicalText: String.raw`A\|1|10.00|EUR` })).toContain(
       String.raw`A\|1|10.00|EUR`,
@@ -74,6 +93,11 @@ describe('failureDetail', () => {
 
   it.each([
     { kind: 'unauthenticated' },
+    { kind: 'permission_denied' },
+    { kind: 'order_already_paid' },
+    { kind: 'order_cancelled' },
+    { kind: 'order_expired' },
+    { kind: 'payment_mismatch' },
     { kind: 'not_found' },
     { kind: 'body_too_large' },
     { kind: 'unsupported_media_type' },
@@ -90,6 +114,17 @@ describe('failureDetail', () => {
   it.each(['order_id', 'service_order_id'] as const)('names the %s that was not found', (unknown) => {
     expect(failureDetail({ kind: 'not_found', unknown })).toBe(`You have no order with this ${unknown}.`);
   });
+
+  it('says that no order has a payment link that was not found', () => {
+    expect(failureDetail({ kind: 'not_found', unknown: 'payment_link' })).toBe('No order has this payment link.');
+  });
+
+  it.each(['order_already_paid', 'order_cancelled', 'order_expired', 'payment_mismatch'] as const)(
+    'says for %s that the payment must be given back',
+    (kind) => {
+      expect(failureDetail({ kind })).toMatch(/payment .*must be given back\.$/);
+    },
+  );
 
   it.each(['unavailable', 'deadline_exceeded'] as const)('says for %s whether the order may exist', (kind) => {
     expect(failureDetail({ kind, orderMayExist: true })).toContain('The order may have been created.');

@@ -9,18 +9,24 @@ import { createOrderToken } from './order-token.ts';
 const lastTimeMs = Date.parse('9999-12-31T23:59:59.999Z');
 
 describe('openOrder', () => {
-  it('returns an unpaid order with the fields and the assigned values', () => {
-    const fields = validOrderFields();
-    const assigned = {
-      merchantId: 7 as MerchantId,
-      serviceOrderId: 42,
-      orderToken: createOrderToken(randomBytes),
-      createdAtMs: 1_795_208_502_172,
-      expiresAtMs: null,
-    };
+  it.each([null, 1_795_294_902_172])(
+    'returns an unpaid order with the fields and the assigned values, end %s',
+    (expiresAtMs) => {
+      const fields = validOrderFields();
+      const assigned = {
+        merchantId: 7 as MerchantId,
+        serviceOrderId: 42,
+        orderToken: createOrderToken(randomBytes),
+        createdAtMs: 1_795_208_502_172,
+        expiresAtMs,
+      };
 
-    expect(openOrder(fields, assigned)).toStrictEqual({ ...assigned, orderStatus: 'UN_PAID', fields });
-  });
+      expect(openOrder(fields, assigned)).toStrictEqual({
+        ...{ ...assigned, fields },
+        ...{ orderStatus: 'UN_PAID', payment: null, cancelledAtMs: null },
+      });
+    },
+  );
 });
 
 describe('formatTime', () => {

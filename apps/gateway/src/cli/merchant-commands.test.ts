@@ -2,7 +2,7 @@ import type { MerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { type Command, CommanderError } from 'commander';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { StartError } from '../process.ts';
-import { merchantCommands } from './merchant-commands.ts';
+import { checkoutCommands, merchantCommands } from './merchant-commands.ts';
 
 const clientId = 'app_0123456789abcdefghijklmn';
 const clientSecret = `sk_${'x'.repeat(43)}`;
@@ -16,7 +16,7 @@ const accounts = {
     afterClientId === undefined ? [{ name: 'Shop', clientId, ...settings, createdAt, liveSecrets: 1 }] : [],
   ),
   setChecksumMode: vi.fn(async () => 'done' as const),
-  setDefaultLifetime: vi.fn(async () => 'done' as const),
+  setDefaultLifetime: vi.fn<MerchantAccounts['setDefaultLifetime']>(async () => 'done'),
   addSecret: vi.fn(async () => ({ kind: 'added' as const, id: 2, clientSecret })),
   listSecrets: vi.fn(async () => [
     { id: 1, createdAt, endsAt: null },
@@ -36,11 +36,14 @@ afterEach(() => {
   vi.clearAllMocks();
 });
 
+const merchant = (...args: string[]) => run(merchantCommands, args);
+const checkout = (...args: string[]) => run(checkoutCommands, args);
+
 /** Runs a command. Returns what it prints; what commander reports is in `errors`. */
-async function merchant(...args: string[]): Promise<{ output: string; errors: string }> {
+async function run(commands: typeof merchantCommands, args: string[]): Promise<{ output: string; errors: string }> {
   const lines: string[] = [];
   let errors = '';
-  const program = merchantCommands(
+  const program = commands(
     (work) => work(accounts),
     (line) => lines.push(line),
   );
@@ -64,27 +67,78 @@ function allOf(command: Command): Command[] {
 }
 
 describe('merchant', () => {
-  test('create prints the client id and the secret', async () => {
-    expect((await merchant('create', '--name', 'Corner Shop')).output).toContain(`client secret: ${clientSecret}\n`);
-    expect(accounts.create).toHaveBeenCalledWith('Corner Shop');
-    const { output } = await merchant('create', '--name', 'Corner Shop', '--json');
-    expect(JSON.parse(output)).toEqual({ name: 'Corner Shop', client_id: clientId, client_secret: clientSecret });
+  test('create prints the client id and the secret of a live merchant', async () => {
+    const { output } = await merchant('create', '--name', 'Corner Shop');
+    expect(output).toContain('Created live merchant Corner Shop\n');
+    expect(output).toContain(`client secret: ${clientSecret}\n`);
+    expect(accounts.create).toHaveBeenCalledWith('Corner Shop', 'live');
+    const { output: json } = await merchant('create', '--name', 'Corner Shop', '--json');
+    expect(JSON.parse(json)).toEqual({
+      ...{ name: 'Corner Shop', mode: 'live', client_id: clientId, client_secret: clientSecret },
+    });
+  });
+
+  test('create --test creates a test merchant', async () => {
+    expect((await merchant('create', '--name', 'Lab', '--test')).output).toContain('Created test merchant Lab\n');
+    expect(accounts.create).toHaveBeenCalledWith('Lab', 'test');
+    expect(JSON.parse((await merchant('create', '--name', 'Lab', '--test', '--json')).output)).toMatchObject({
+      mode: 'test',
+    });
   });
 
   test('list prints a header and readable times', async () => {
     expect((await merchant('list')).output.split('\n')).toEqual([
-      'CLIENT ID                     CHECKSUM   LIVE SECRETS  CREATED                  NAME',
-      'app_0123456789abcdefghijklmn  versioned  1             2026-11-20 21:01:42 UTC  Shop',
+      'CLIENT ID                          KIND      CHECKSUM   LIVE SECRETS  CREATED                  NAME',
+      'app_0123456789abcdefghijklmn       live      versioned  1             2026-11-20 21:01:42 UTC  Shop',
     ]);
     expect(JSON.parse((await merchant('list', '--json')).output)).toEqual({
-      ...{ client_id: clientId, name: 'Shop', checksum_mode: 'versioned', live_secrets: 1 },
-      created_at: '2026-11-20T21:01:42.172Z',
+      ...{ client_id: clientId, name: 'Shop', kind: 'live', checksum_mode: 'versioned', live_secrets: 1 },
+      ...{ default_lifetime_seconds: null, created_at: '2026-11-20T21:01:42.172Z' },
     });
+  });
+
+  test('list shows the kinds of clients and the default lifetime', async () => {
+    const client = (kind: 'merchant' | 'checkout', mode: 'live' | 'test', defaultLifetimeSeconds: number | null) => ({
+      ...{ name: 'One', clientId, ...settings, createdAt, liveSecrets: 2 },
+      ...{ kind, mode, defaultLifetimeSeconds },
+    });
+    const page = [client('merchant', 'test', 86_400), client('checkout', 'live', null)];
+    accounts.list.mockResolvedValueOnce(page);
+    const lines = (await merchant('list', '--json')).output.split('\n').map((line) => JSON.parse(line));
+    expect(lines.map(({ kind, default_lifetime_seconds }) => [kind, default_lifetime_seconds])).toEqual([
+      ['test', 86_400],
+      ['checkout', null],
+    ]);
   });
 
   test('checksum sets the mode', async () => {
     await merchant('checksum', 'required', clientId);
     expect(accounts.setChecksumMode).toHaveBeenCalledWith(clientId, 'required');
+  });
+
+  test.each([
+    ['1m', 60],
+    ['30m', 1_800],
+    ['24h', 86_400],
+    ['7d', 604_800],
+    ['366d', 31_622_400],
+  ])('lifetime %s is %i seconds', async (lifetime, seconds) => {
+    const { output } = await merchant('lifetime', clientId, lifetime);
+    expect(output).toBe(`Orders of ${clientId} without order_expires_at now expire after ${seconds} seconds.`);
+    expect(accounts.setDefaultLifetime).toHaveBeenCalledWith(clientId, seconds);
+  });
+
+  test('lifetime none: orders do not expire', async () => {
+    const { output } = await merchant('lifetime', clientId, 'none');
+    expect(output).toBe(`Orders of ${clientId} without order_expires_at now do not expire.`);
+    expect(accounts.setDefaultLifetime).toHaveBeenCalledWith(clientId, null);
+  });
+
+  test('lifetime of an unknown client: an error', async () => {
+    accounts.setDefaultLifetime.mockResolvedValueOnce('unknown_client');
+    await expect(merchant('lifetime', clientId, '24h')).rejects.toThrow(
+      new StartError(`There is no client ${clientId}.`),
+    );
   });
 
   test('secret add takes an end with any offset', async () => {
@@ -115,8 +169,39 @@ describe('merchant', () => {
   test('create measures the name in code points', async () => {
     const name = '😀'.repeat(255);
     await merchant('create', '--name', name);
-    expect(accounts.create).toHaveBeenCalledWith(name);
+    expect(accounts.create).toHaveBeenCalledWith(name, 'live');
     await expect(merchant('create', '--name', `${name}😀`)).rejects.toThrow('--name must be at most 255 characters.');
+  });
+});
+
+test('checkout create prints the client id and the secret of a checkout client', async () => {
+  const { output } = await checkout('create', '--name', 'Pay desk');
+  expect(output).toContain('Created checkout client Pay desk\n');
+  expect(output).toContain(`client secret: ${clientSecret}\n`);
+  expect(accounts.create).toHaveBeenCalledWith('Pay desk', 'checkout');
+  const { output: json } = await checkout('create', '--name', 'Pay desk', '--json');
+  expect(JSON.parse(json)).toEqual({ name: 'Pay desk', client_id: clientId, client_secret: clientSecret });
+});
+
+describe('checkout with wrong arguments', () => {
+  afterEach(() => expect(accounts.create).not.toHaveBeenCalled());
+
+  test('a blank name', async () => {
+    const message = '--name must contain at least one non-blank character.';
+    await expect(checkout('create', '--name', ' ')).rejects.toThrow(new StartError(message));
+  });
+
+  test.each([
+    [['create'], "required option '--name <NAME>' not specified"],
+    [['create', '--name', 'Pay desk', '--test'], "unknown option '--test'"],
+    [['create', 'again', '--name', 'Pay desk'], 'too many arguments'],
+    [['secret', 'add', clientId], "unknown command 'secret'"],
+    [['create', '--name', 'Pay desk', `--secret=${clientSecret}`], "unknown option '--secret=sk_...'"],
+  ])('%j: %s', async (args, message) => {
+    const { errors } = await checkout(...args);
+    expect(errors).toContain(message);
+    expect(errors).toContain('Usage: pnpm checkout');
+    expect(errors).not.toContain(clientSecret);
   });
 });
 
@@ -131,6 +216,13 @@ describe('merchant with wrong arguments', () => {
     [['secret', 'list', clientSecret], 'CLIENT_ID must be a client id shown by `merchant list`.'],
     [['secret', 'add', clientId, '--ends', '2026-12-31T12:00:00Z'], '--ends must be in the future.'],
     [['secret', 'revoke', clientId, '1', '--ends', '2026-12-31T11:59:59Z'], '--ends must be in the future.'],
+    ...['', '0m', '1.5h', '90s', '24', '-1d', '367d', '8785h', '527041m', 'never', 'None', clientSecret].map(
+      (lifetime): [string[], string] => [
+        ['lifetime', clientId, '--', lifetime],
+        'LIFETIME must be 1m to 366d, such as 30m, 24h or 7d, or none.',
+      ],
+    ),
+    [['lifetime', '24h', clientId], 'CLIENT_ID must be a client id shown by `merchant list`.'],
     [['secret', 'revoke', clientId, '0'], 'NUMBER must be a secret number shown by `merchant secret list`.'],
     [['secret', 'revoke', clientId, clientSecret], 'NUMBER must be a secret number shown by `merchant secret list`.'],
   ])('%j: %s', async (args, message) => {
@@ -148,6 +240,9 @@ describe('merchant with wrong arguments', () => {
     [['create', '--name', 'Shop', '--ends', '2027-01-31T12:00:00Z'], "unknown option '--ends'"],
     [['checksum', 'sometimes', clientId], 'Allowed choices are versioned, required'],
     [['checksum', clientSecret, clientId], "value 'sk_...' is invalid"],
+    [['create', '--name', 'Shop', '--test', '--live'], "unknown option '--live'"],
+    [['lifetime', clientId], "missing required argument 'LIFETIME'"],
+    [['lifetime', clientId, '24h', 'none'], 'too many arguments'],
     [['checksum', 'required'], "missing required argument 'CLIENT_ID'"],
     [['secret', 'add'], "missing required argument 'CLIENT_ID'"],
     [['secret', 'add', clientId, `--secret=${clientSecret}`], "unknown option '--secret=sk_...'"],
@@ -172,13 +267,14 @@ describe('merchant with wrong arguments', () => {
   });
 });
 
-test('every command, argument and option of merchant is explained by --help', async () => {
-  for (const command of allOf(
-    merchantCommands(
+test('every command, argument and option of merchant and checkout is explained by --help', async () => {
+  const programs = [merchantCommands, checkoutCommands].map((commands) =>
+    commands(
       async () => {},
       () => {},
     ),
-  )) {
+  );
+  for (const command of programs.flatMap(allOf)) {
     expect(command.description(), command.name()).not.toBe('');
     for (const { description } of [...command.registeredArguments, ...command.options])
       expect(description).not.toBe('');

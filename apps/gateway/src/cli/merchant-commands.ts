@@ -3,7 +3,7 @@ import { textError } from '@gateway/domain/field-rules';
 import { type ChecksumMode, checksumModes, merchantNameRule } from '@gateway/domain/merchant';
 import { lifetimeMs } from '@gateway/domain/order-expiry';
 import type { MerchantAccounts } from '@gateway/postgres/merchant-admin';
-import { Argument, Command } from 'commander';
+import { Argument, Command, type OutputConfiguration } from 'commander';
 import { StartError } from '../process.ts';
 import type { WorkWithAccounts } from './with-accounts.ts';
 
@@ -17,6 +17,11 @@ export const clientIdHelp = "the merchant's client id, as `merchant list` shows 
 const timeForm = 'an ISO 8601 time with an offset, such as 2027-01-31T12:00:00Z';
 const secretNote = "The secret is shown only now. Store it where only the client's backend can read it.";
 
+/** For errors about arguments: someone may have typed a secret by mistake. */
+const withoutSecrets: OutputConfiguration = {
+  outputError: (text, write) => write(text.replaceAll(/\b(sk|whsec)_[\w+/=]+/g, '$1_...')),
+};
+
 /**
  * The commands of `pnpm merchant`. None takes a secret, because every user of the machine can see arguments. Wrong arguments end
  * the process with exit code 1 or reject with a {@link StartError}, before the database is opened.
@@ -28,8 +33,7 @@ export function merchantCommands(
   const program = new Command('pnpm merchant')
     .description('Creates merchants and manages their client secrets.')
     .showHelpAfterError()
-    // Someone may have typed a secret by mistake.
-    .configureOutput({ outputError: (text, write) => write(text.replaceAll(/\b(sk|whsec)_[\w+/=]+/g, '$1_...')) });
+    .configureOutput(withoutSecrets);
 
   program
     .command('create')
@@ -137,7 +141,8 @@ export function checkoutCommands(
 ): Command {
   const program = new Command('pnpm checkout')
     .description('Creates the clients of checkout systems, which record the payments of all merchants.')
-    .showHelpAfterError();
+    .showHelpAfterError()
+    .configureOutput(withoutSecrets);
   program
     .command('create')
     .description('Creates a checkout client with its first client id and secret.')

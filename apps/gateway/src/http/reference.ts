@@ -34,5 +34,7 @@ export function referenceRoutes(app: FastifyInstance, deps: { readonly baseUrl: 
   serve('/openapi.json', 'application/json', (baseUrl) => `${JSON.stringify(openApi(baseUrl), null, 2)}\n`);
   serve('/docs', html, (baseUrl) => referencePage(openApi(baseUrl), baseUrl));
   serve('/docs/errors', html, errorsReferencePage);
-  serve('/docs/order_service.proto', 'text/plain; charset=utf-8', contractFile);
+  for (const name of ['order_service.proto', 'checkout_service.proto'] as const) {
+    serve(`/docs/${name}`, 'text/plain; charset=utf-8', () => contractFile(name));
+  }
 }

@@ -1,7 +1,7 @@
 import type { FieldError } from '@gateway/domain/field-rules';
 
-/** Items on a page. */
-const pageLimit = { max: 100, byDefault: 20 } as const;
+/** Items on a page of orders or events. */
+export const pageLimit = { max: 100, byDefault: 20 } as const;
 
 /** The error of a cursor that no page returned. */
 export const cursorError: FieldError<string> = {

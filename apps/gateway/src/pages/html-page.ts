@@ -1,3 +1,4 @@
+import type { FailureCode } from '@gateway/domain/failure';
 import { html, raw } from 'hono/html';
 
 /** A piece of HTML. Of hono only this template tag is used: it escapes every value that is not itself such a piece. */
@@ -39,4 +40,14 @@ ${body}
 /** Code or data in lines. It scrolls sideways, so the keyboard must reach it. */
 export function codeBlock(text: string): Html {
   return html`<pre tabindex="0">${text}</pre>`;
+}
+
+/** Text whose parts between backticks are code. */
+export function withCode(text: string): (Html | string)[] {
+  return text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part));
+}
+
+/** An error code with a link to its explanation. */
+export function errorLink(code: FailureCode, baseUrl: string): Html {
+  return html`<a href="${baseUrl}/docs/errors#${code}"><code>${code}</code></a>`;
 }

@@ -5,9 +5,9 @@ import { referenceStyle } from './styles.ts';
 /** The page at the base URL itself: what this server is, and where its documentation is. */
 export function landingPage(baseUrl: string): Promise<string> {
   const body = html`<h1>Order gateway</h1>
-<p>This server creates payment orders for merchants’ backends and returns a payment link for each.</p>
+<p>This server creates payment orders for merchants’ backends, returns a payment link for each, and reports when it is paid.</p>
 <ul>
-<li><a href="${baseUrl}/docs">API reference</a>: how to create an order, with recipes for retries, the checksum and gRPC</li>
+<li><a href="${baseUrl}/docs">API reference</a>: how to create, list and cancel orders, with recipes for retries, events, webhooks, the checksum and gRPC</li>
 <li><a href="${baseUrl}/docs/errors">Errors</a>: every error code and what to do about it</li>
 <li><a href="${baseUrl}/openapi.json">OpenAPI document</a>: the same for tools</li>
 </ul>

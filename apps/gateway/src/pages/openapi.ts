@@ -1,12 +1,27 @@
 import { type FailureCode, failureAdvice, failures } from '@gateway/domain/failure';
 import { fieldRules } from '@gateway/domain/field-rules';
+import { orderStatuses } from '@gateway/domain/order';
+import { type EventType, eventTypes } from '@gateway/domain/order-states';
 import { orderTokenForm } from '@gateway/domain/order-token';
-import { exampleOrder, exampleResponse } from './example-order.ts';
-import { type JsonSchema, orderResponseSchema, orderSchema, paymentSchema, problemSchema } from './schemas.ts';
+import { pageLimit } from '../orders/page.ts';
+import { exampleCursor, exampleEvent, exampleOrder, exampleRecord, exampleResponse } from './example-order.ts';
+import { jsonFailures, type OperationId } from './operation-failures.ts';
+import {
+  eventPageSchema,
+  eventSchema,
+  type JsonSchema,
+  orderPageSchema,
+  orderRecordSchema,
+  orderResponseSchema,
+  orderSchema,
+  paymentSchema,
+  problemSchema,
+  timeSchema,
+} from './schemas.ts';
 
 interface Parameter {
   readonly name: string;
-  readonly in: 'path' | 'header';
+  readonly in: 'path' | 'query' | 'header';
   readonly required: boolean;
   readonly description: string;
   readonly schema: JsonSchema;
@@ -17,12 +32,12 @@ type Content = Readonly<Record<string, { readonly schema: JsonSchema; readonly e
 interface Response {
   readonly description: string;
   readonly headers?: Readonly<Record<string, { readonly description: string; readonly schema: JsonSchema }>>;
-  readonly content: Content;
+  readonly content?: Content;
 }
 
 /** An operation of the OpenAPI document. Text between backticks in a description is code. */
 export interface Operation {
-  readonly operationId: string;
+  readonly operationId: OperationId;
   readonly tags: readonly string[];
   readonly summary: string;
   readonly description: string;
@@ -34,10 +49,6 @@ export interface Operation {
 
 export type OpenApi = ReturnType<typeof openApi>;
 
-/** Errors of every operation, and those of every operation with credentials. */
-const commonErrors = ['request_timeout', 'internal', 'overloaded', 'unavailable', 'deadline_exceeded'] as const;
-const merchantErrors = ['unauthenticated', 'rate_limited', ...commonErrors] as const;
-
 const credentials = [{ clientId: [], clientSecret: [] }];
 
 const requestId: Parameter = {
@@ -48,6 +59,30 @@ const requestId: Parameter = {
   schema: { type: 'string' },
 };
 
+const orderId: Parameter = {
+  name: 'order_id',
+  in: 'path',
+  required: true,
+  description: 'Your order_id, percent-encoded',
+  schema: { type: 'string', minLength: fieldRules.order_id.lengthMin, maxLength: fieldRules.order_id.lengthMax },
+};
+
+const orderToken: Parameter = {
+  name: 'order_token',
+  in: 'path',
+  required: true,
+  description: 'The token of the payment link',
+  schema: { type: 'string', pattern: orderTokenForm.source },
+};
+
+const limit: Parameter = {
+  name: 'limit',
+  in: 'query',
+  required: false,
+  description: 'The most items of the page',
+  schema: { type: 'integer', minimum: 1, maximum: pageLimit.max, default: pageLimit.byDefault },
+};
+
 /** The JSON API as OpenAPI 3.1, made from the rules that the gateway works by. */
 export function openApi(baseUrl: string) {
   return {
@@ -56,19 +91,25 @@ export function openApi(baseUrl: string) {
       title: 'Order gateway',
       version: '1.0.0',
       description:
-        'Create a payment order from your backend, send the customer to its payment link, and look it up again.',
+        'Create a payment order from your backend, send the customer to its payment link, and learn when it is paid.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: baseUrl }],
     tags: [
       { name: 'Orders', description: 'For merchants’ backends' },
+      { name: 'Events', description: 'What happened to your orders' },
       { name: 'Payment page', description: 'For customers' },
     ],
     paths: {
       '/order': { post: createOrder(baseUrl) },
       '/order/{order_id}': { get: getOrder(baseUrl) },
+      '/order/{order_id}/cancel': { post: cancelOrder(baseUrl) },
+      '/orders': { get: listOrders(baseUrl) },
+      '/events': { get: listEvents(baseUrl) },
       '/payment/{order_token}': { get: getPaymentPage() },
+      '/payment/{order_token}/simulate': { post: simulatePayment() },
     },
+    webhooks: Object.fromEntries(eventTypes.map((type) => [type, { post: webhook(type, baseUrl) }])),
     components: {
       securitySchemes: {
         clientId: { type: 'apiKey', in: 'header', name: 'x-client-id', description: 'Your <APP_ID>' },
@@ -77,6 +118,10 @@ export function openApi(baseUrl: string) {
       schemas: {
         Order: orderSchema,
         OrderResponse: orderResponseSchema,
+        OrderRecord: orderRecordSchema,
+        OrderPage: orderPageSchema,
+        Event: eventSchema,
+        EventPage: eventPageSchema,
         Payment: paymentSchema,
         Problem: problemSchema,
       },
@@ -85,10 +130,6 @@ export function openApi(baseUrl: string) {
 }
 
 function createOrder(baseUrl: string): Operation {
-  const errors = [
-    ...(['malformed_json', 'invalid_order', 'checksum_mismatch', 'order_id_conflict', 'body_too_large'] as const),
-    ...(['unsupported_media_type', 'request_timeout', ...merchantErrors] as const),
-  ];
   return {
     operationId: 'createOrder',
     tags: ['Orders'],
@@ -99,50 +140,134 @@ function createOrder(baseUrl: string): Operation {
     parameters: [requestId],
     requestBody: {
       required: true,
-      content: { 'application/json': { schema: { $ref: '#/components/schemas/Order' }, example: exampleOrder } },
+      content: { 'application/json': { schema: refTo('Order'), example: exampleOrder } },
     },
     responses: {
-      '201': { description: 'The order was created.', content: orderContent(baseUrl) },
+      '201': {
+        description: 'The order was created.',
+        content: jsonContent('OrderResponse', exampleResponse(baseUrl)),
+      },
       '200': {
         description: 'The same order was created before. This is the first response, with the status of now.',
         headers: {
           'Idempotent-Replayed': { description: 'Always `true`', schema: { type: 'string', enum: ['true'] } },
         },
-        content: orderContent(baseUrl),
+        content: jsonContent('OrderResponse', exampleResponse(baseUrl)),
       },
-      ...errorResponses(errors, true),
+      ...errorResponses('createOrder'),
     },
   };
 }
 
 function getOrder(baseUrl: string): Operation {
-  const { lengthMin, lengthMax } = fieldRules.order_id;
   return {
     operationId: 'getOrder',
     tags: ['Orders'],
     summary: 'Look up an order',
+    description: 'Returns the order record with the status of now. Finds only your own orders.',
+    security: credentials,
+    parameters: [orderId, requestId],
+    responses: {
+      '200': { description: 'The order.', content: jsonContent('OrderRecord', exampleRecord(baseUrl, 'order.paid')) },
+      ...errorResponses('getOrder'),
+    },
+  };
+}
+
+function cancelOrder(baseUrl: string): Operation {
+  return {
+    operationId: 'cancelOrder',
+    tags: ['Orders'],
+    summary: 'Cancel an order',
     description:
-      'Returns the response to the creation of the order, with the status of now. Finds only your own orders.',
+      'Cancels an order that is `UN_PAID`, for good: nobody can pay it any more. Send no body. If there is no response, send the request again.',
+    security: credentials,
+    parameters: [orderId, requestId],
+    responses: {
+      '200': {
+        description: 'The order is cancelled, now or before.',
+        headers: {
+          'Idempotent-Replayed': {
+            description: '`true` if the order was cancelled before, otherwise absent',
+            schema: { type: 'string', enum: ['true'] },
+          },
+        },
+        content: jsonContent('OrderRecord', exampleRecord(baseUrl, 'order.cancelled')),
+      },
+      ...errorResponses('cancelOrder'),
+    },
+  };
+}
+
+function listOrders(baseUrl: string): Operation {
+  const timeParameter = (name: string, meaning: string): Parameter => ({
+    name,
+    in: 'query',
+    required: false,
+    description: `${meaning}: ISO 8601 with an offset`,
+    schema: timeSchema,
+  });
+  return {
+    operationId: 'listOrders',
+    tags: ['Orders'],
+    summary: 'List orders',
+    description:
+      'Returns your orders, newest first. Orders that are created meanwhile change no page. All parameters are optional.',
     security: credentials,
     parameters: [
       {
-        name: 'order_id',
-        in: 'path',
-        required: true,
-        description: 'Your order_id, percent-encoded',
-        schema: { type: 'string', minLength: lengthMin, maxLength: lengthMax },
+        name: 'status',
+        in: 'query',
+        required: false,
+        description: 'Only orders with this status now',
+        schema: { type: 'string', enum: orderStatuses },
       },
+      timeParameter('created_from', 'Only orders created at this time or later'),
+      timeParameter('created_to', 'Only orders created before this time'),
+      limit,
+      cursorOf('The next_cursor of the page before, with the same filters'),
       requestId,
     ],
     responses: {
-      '200': { description: 'The order.', content: orderContent(baseUrl) },
-      ...errorResponses(['not_found', ...merchantErrors], false),
+      '200': {
+        description: 'A page of orders.',
+        content: jsonContent('OrderPage', {
+          orders: [exampleRecord(baseUrl, 'order.paid')],
+          next_cursor: exampleCursor,
+        }),
+      },
+      ...errorResponses('listOrders'),
+    },
+  };
+}
+
+function listEvents(baseUrl: string): Operation {
+  return {
+    operationId: 'listEvents',
+    tags: ['Events'],
+    summary: 'List events',
+    description:
+      'Returns what happened to your orders, oldest first: events of the last 30 days. A client that polls with the latest `next_cursor` misses none.',
+    security: credentials,
+    parameters: [
+      limit,
+      cursorOf('The next_cursor of the page before; without it the list starts at the oldest event'),
+      requestId,
+    ],
+    responses: {
+      '200': {
+        description: 'A page of events. It may be empty: poll again with its `next_cursor`.',
+        content: jsonContent('EventPage', {
+          events: [exampleEvent(baseUrl, 'order.paid')],
+          next_cursor: exampleCursor,
+        }),
+      },
+      ...errorResponses('listEvents'),
     },
   };
 }
 
 function getPaymentPage(): Operation {
-  const page = { 'text/html': { schema: { type: 'string' } } };
   return {
     operationId: 'getPaymentPage',
     tags: ['Payment page'],
@@ -150,29 +275,112 @@ function getPaymentPage(): Operation {
     description:
       'Returns a page in the language of `Accept-Language`, or its facts with `Accept: application/json`. Neither holds the customer’s data.',
     security: [],
-    parameters: [
-      {
-        name: 'order_token',
-        in: 'path',
-        required: true,
-        description: 'The token of the payment link',
-        schema: { type: 'string', pattern: orderTokenForm.source },
-      },
-    ],
+    parameters: [orderToken],
     responses: {
       '200': {
         description: 'The order of the link.',
-        content: { ...page, 'application/json': { schema: { $ref: '#/components/schemas/Payment' } } },
+        content: pageOrJson,
       },
-      ...errorResponses(['not_found', ...commonErrors], false, page),
+      ...errorResponses('getPaymentPage', page),
     },
   };
 }
 
-function orderContent(baseUrl: string): Content {
+function simulatePayment(): Operation {
   return {
-    'application/json': { schema: { $ref: '#/components/schemas/OrderResponse' }, example: exampleResponse(baseUrl) },
+    operationId: 'simulatePayment',
+    tags: ['Payment page'],
+    summary: 'Pay or decline an order of a test merchant',
+    description:
+      'What the two buttons on the page of a test order send, for tests without a browser. No money moves. `not_found` for the orders of live merchants, and `permission_denied` for a form on another site.',
+    security: [],
+    parameters: [orderToken],
+    requestBody: {
+      required: true,
+      content: {
+        'application/x-www-form-urlencoded': {
+          schema: {
+            type: 'object',
+            required: ['outcome'],
+            properties: {
+              outcome: { type: 'string', description: 'What the customer does', enum: ['pay', 'decline'] },
+            },
+          },
+        },
+      },
+    },
+    responses: {
+      '303': {
+        description: 'The order is `PAID`, now or before. Its `payment_id` begins with `test_`.',
+        headers: {
+          Location: { description: 'The return URL, with its parameters', schema: { type: 'string', format: 'uri' } },
+        },
+      },
+      '200': {
+        description: 'Declined: the payment page again, with a notice. The order is still `UN_PAID`.',
+        content: pageOrJson,
+      },
+      '409': {
+        description: 'Nothing to pay or to decline: the payment page of the order as it is now.',
+        content: pageOrJson,
+      },
+      ...errorResponses('simulatePayment', page),
+    },
   };
+}
+
+const page: Content = { 'text/html': { schema: { type: 'string' } } };
+const pageOrJson: Content = { ...page, 'application/json': { schema: refTo('Payment') } };
+
+/** What each event means. */
+export const eventMeanings: Readonly<Record<EventType, string>> = {
+  'order.paid': 'The customer paid: deliver.',
+  'order.expired':
+    'The order was not paid before its `order_expires_at`. A payment that was made in time can still follow.',
+  'order.cancelled': 'You cancelled the order.',
+};
+
+const webhookOperationIds = {
+  'order.paid': 'onOrderPaid',
+  'order.expired': 'onOrderExpired',
+  'order.cancelled': 'onOrderCancelled',
+} as const satisfies Record<EventType, string>;
+
+/** What the gateway sends to a merchant's endpoint (Standard Webhooks). */
+function webhook(type: EventType, baseUrl: string) {
+  const header = (name: string, description: string): Parameter => ({
+    ...{ name, in: 'header', required: true, description },
+    schema: { type: 'string' },
+  });
+  return {
+    operationId: webhookOperationIds[type],
+    tags: ['Events'],
+    summary: `An order has the event ${type}`,
+    description: `${eventMeanings[type]} Sent at least once and in any order: ignore a \`webhook-id\` that you have seen, and verify the signature first.`,
+    security: [],
+    parameters: [
+      header('webhook-id', 'The id of the event, the same at every attempt'),
+      header('webhook-timestamp', 'The time of the attempt in Unix seconds'),
+      header('webhook-signature', 'One or two signatures, each `v1,` and base64, with a blank between them'),
+    ],
+    requestBody: { required: true, content: jsonContent('Event', exampleEvent(baseUrl, type)) },
+    responses: {
+      '2XX': { description: 'Received, if it comes within 15 seconds. Any other response is tried again.' },
+      '410': { description: 'Disables the endpoint.' },
+    },
+  };
+}
+
+function cursorOf(description: string): Parameter {
+  return { name: 'cursor', in: 'query', required: false, description, schema: { type: 'string' } };
+}
+
+function refTo(schema: string): JsonSchema {
+  return { $ref: `#/components/schemas/${schema}` };
+}
+
+function jsonContent(schema: string, example: unknown): Content {
+  return { 'application/json': { schema: refTo(schema), example } };
 }
 
 const retryAfter: NonNullable<Response['headers']> = {
@@ -183,15 +391,18 @@ const retryAfter: NonNullable<Response['headers']> = {
 };
 
 /** The error responses of an operation by HTTP status. `page` is what a browser gets instead of the problem document. */
-function errorResponses(codes: readonly FailureCode[], creates: boolean, page: Content = {}): Record<string, Response> {
+function errorResponses(operationId: OperationId, page: Content = {}): Record<string, Response> {
+  const codes: readonly FailureCode[] = jsonFailures[operationId];
   const byStatus = Map.groupBy(codes, (code) => String(failures[code].httpStatus));
   return Object.fromEntries(
     [...byStatus].map(([status, ofStatus]) => [
       status,
       {
-        description: ofStatus.map((code) => `\`${code}\`: ${failureAdvice(code, creates)}`).join('\n\n'),
+        description: ofStatus
+          .map((code) => `\`${code}\`: ${failureAdvice(code, operationId === 'createOrder')}`)
+          .join('\n\n'),
         ...(ofStatus.some((code) => code === 'rate_limited' || code === 'overloaded') ? { headers: retryAfter } : {}),
-        content: { ...page, 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+        content: { ...page, 'application/problem+json': { schema: refTo('Problem') } },
       },
     ]),
   );

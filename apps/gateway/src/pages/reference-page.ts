@@ -2,8 +2,9 @@ import { type FailureCode, failureAdvice, failures } from '@gateway/domain/failu
 import { type FieldErrorCode, fieldErrorCodes } from '@gateway/domain/field-rules';
 import { amountHundredthsMax, formatAmount } from '@gateway/domain/money';
 import { html } from 'hono/html';
-import { codeBlock, type Html, htmlPage } from './html-page.ts';
+import { codeBlock, errorLink, type Html, htmlPage, withCode } from './html-page.ts';
 import type { OpenApi, Operation } from './openapi.ts';
+import { jsonFailures } from './operation-failures.ts';
 import { recipes, recipeTitles } from './recipes.ts';
 import type { JsonSchema } from './schemas.ts';
 import { referenceStyle } from './styles.ts';
@@ -19,7 +20,7 @@ export const fieldCodeMeanings: Readonly<Record<FieldErrorCode, string>> = {
   bad_format: 'the text does not have the required form',
   bad_characters: 'the text contains a character that is not allowed there, or is not well-formed Unicode',
   too_precise: 'the amount has more than two decimals, or more than the currency has',
-  out_of_range: `the amount is not greater than 0 or is above ${formatAmount(amountHundredthsMax)}`,
+  out_of_range: `the number or the time is too small or too large; an amount is above 0 and at most ${formatAmount(amountHundredthsMax)}`,
 };
 
 /** The reference for people, made from the OpenAPI document: one page without scripts or anything to load. */
@@ -27,16 +28,24 @@ export async function referencePage(document: OpenApi, baseUrl: string): Promise
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
   );
+  const schemas = Object.entries(document.components.schemas);
   const body = html`<h1>${document.info.title}</h1>
 <p>${document.info.description}</p>
-<p>Base URL: <code>${baseUrl}</code>. See also the <a href="${baseUrl}/docs/errors">errors</a>, the <a href="${baseUrl}/openapi.json">OpenAPI document</a> and the <a href="${baseUrl}/docs/order_service.proto">gRPC contract</a>.</p>
-<nav aria-label="Contents"><ul>${operations.map(
+<p>Base URL: <code>${baseUrl}</code>. See also the <a href="${baseUrl}/docs/errors">errors</a>, the <a href="${baseUrl}/openapi.json">OpenAPI document</a>, and the gRPC contract for <a href="${baseUrl}/docs/order_service.proto">merchants</a> and for <a href="${baseUrl}/docs/checkout_service.proto">checkout systems</a>.</p>
+<nav aria-label="Contents">
+<h2>Operations</h2>
+<ul>${operations.map(
     ({ path, method, operation }) =>
-      html`<li><a href="#${operation.operationId}"><code>${method} ${path}</code></a> ${operation.summary}</li>`,
-  )}${Object.entries(recipeTitles).map(([id, title]) => html`<li><a href="#${id}">${title}</a></li>`)}</ul></nav>
-${operations.map(({ path, method, operation }) => operationSection(path, method, operation))}
+      html`<li><a href="#${operation.operationId}">${operation.summary}</a> <code>${method} ${path}</code></li>`,
+  )}</ul>
+<h2>Recipes</h2>
+<ul>${Object.entries(recipeTitles).map(([id, title]) => html`<li><a href="#${id}">${title}</a></li>`)}</ul>
+<h2>Types</h2>
+<ul class="row">${schemas.map(([name]) => html`<li><a href="#${name}">${name}</a></li>`)}</ul>
+</nav>
+${operations.map(({ path, method, operation }) => operationSection(path, method, operation, baseUrl))}
 ${await recipes(baseUrl)}
-${Object.entries(document.components.schemas).map(([name, schema]) => schemaSection(name, schema))}`;
+${schemas.map(([name, schema]) => schemaSection(name, schema))}`;
   return pageOf('Order gateway: reference', body);
 }
 
@@ -60,65 +69,87 @@ ${failureCodes.map((code) => {
   return pageOf('Order gateway: errors', body);
 }
 
-function operationSection(path: string, method: string, operation: Operation): Html {
-  const request = operation.requestBody?.content['application/json']?.example;
-  const [response] = Object.values(operation.responses).flatMap(
-    ({ content }) => content['application/json']?.example ?? [],
-  );
-  const needs = operation.security.length === 0 ? '' : ' Needs the headers `x-client-id` and `x-client-secret`.';
-  return html`<section id="${operation.operationId}">
+function operationSection(path: string, method: string, operation: Operation, baseUrl: string): Html {
+  const { operationId, description, security, parameters, requestBody, responses } = operation;
+  const needs = security.length === 0 ? '' : ' Needs the headers `x-client-id` and `x-client-secret`.';
+  const ordinary = Object.entries(responses).filter(([, { content }]) => !content?.['application/problem+json']);
+  return html`<section id="${operationId}">
 <h2>${operation.summary}</h2>
 <p><code>${method} ${path}</code></p>
-<p>${withCode(operation.description + needs)}</p>
+<p>${withCode(description + needs)}</p>
 <h3>Parameters</h3>
-<dl>${operation.parameters.map(
+<dl>${parameters.map(
     ({ name, in: location, description, schema }) =>
       html`<dt><code>${name}</code> <span class="type">${location}</span></dt><dd>${description}${limitsOf(schema)}</dd>`,
   )}</dl>
-${request === undefined ? '' : html`<h3>Body</h3><p>An <a href="#Order">Order</a>:</p>${codeBlock(json(request))}`}
+${requestBody === undefined ? '' : html`<h3>Body</h3>${contentOf(requestBody.content)}`}
 <h3>Responses</h3>
-<dl>${Object.entries(operation.responses).map(
-    ([status, { description, content }]) =>
-      html`<dt>${status} ${Object.keys(content).map((type) => html`<span class="type">${type}</span> `)}</dt><dd>${description
-        .split('\n\n')
-        .map((line) => html`<p>${withCode(line)}</p>`)}</dd>`,
+<dl>${ordinary.map(
+    ([
+      status,
+      response,
+    ]) => html`<dt>${status} <span class="type">${Object.keys(response.content ?? {}).join(' or ')}</span></dt><dd>${withCode(response.description)}
+${Object.entries(response.headers ?? {}).map(
+  ([name, header]) => html`<p><code>${name}</code>: ${withCode(header.description)}.</p>`,
+)}</dd>`,
   )}</dl>
-${response === undefined ? '' : html`<h3>Example</h3><p>An <a href="#OrderResponse">OrderResponse</a>:</p>${codeBlock(json(response))}`}
+${contentOf(ordinary[0]?.[1].content)}
+<h3>Errors</h3>
+<ul class="row">${jsonFailures[operationId]
+    .toSorted((one, other) => failures[one].httpStatus - failures[other].httpStatus)
+    .map((code) => html`<li>${failures[code].httpStatus} ${errorLink(code, baseUrl)}</li>`)}</ul>
 </section>`;
 }
 
-function schemaSection(name: string, { description, properties = {}, required = [] }: JsonSchema): Html {
+/** A body with its type and example. The type of a form has no section of its own; a page is not shown. */
+function contentOf(content: Operation['responses'][string]['content'] = {}): Html[] {
+  return Object.entries(content).map(([mediaType, { schema, example }]) => {
+    if (schema.properties !== undefined) return html`<p><code>${mediaType}</code>:</p>${propertiesOf(schema)}`;
+    if (schema.$ref === undefined) return html``;
+    const shown = example === undefined ? '' : codeBlock(JSON.stringify(example, null, 2));
+    return html`<p><code>${mediaType}</code>: ${typeOf(schema)}</p>${shown}`;
+  });
+}
+
+function schemaSection(name: string, schema: JsonSchema): Html {
   return html`<section id="${name}">
 <h2>${name}</h2>
-<p>${description}</p>
-<dl>${Object.entries(properties).map(
-    ([field, schema]) =>
-      html`<dt><code>${field}</code> <span class="type">${[schema.type].flat().join(' or ')}${required.includes(field) ? ', required' : ''}</span></dt><dd>${schema.description}${limitsOf(schema)}</dd>`,
-  )}</dl>
+${schema.description === undefined ? '' : html`<p>${schema.description}</p>`}
+${propertiesOf(schema)}
 </section>`;
 }
+
+function propertiesOf({ properties = {}, required = [] }: JsonSchema): Html {
+  return html`<dl>${Object.entries(properties).map(
+    ([field, schema]) =>
+      html`<dt><code>${field}</code> <span class="type">${typeOf(schema)}${required.includes(field) ? ', required' : ''}</span></dt><dd>${schema.description}${limitsOf(schema)}</dd>`,
+  )}</dl>`;
+}
+
+/** The name of a schema's type, with a link if it has a section. */
+function typeOf(schema: JsonSchema): Html {
+  const name = schema.$ref?.split('/').at(-1);
+  if (name !== undefined) return html`<a href="#${name}">${name}</a>`;
+  if (schema.items?.$ref !== undefined) return html`list of ${typeOf(schema.items)}`;
+  return html`${[schema.type].flat().join(' or ')}`;
+}
+
+/** More values than this are a list for tools, in the OpenAPI document. */
+const valuesMax = 30;
 
 /** The limits of a schema in words. */
 function limitsOf(schema: JsonSchema): string {
-  const { minLength, maxLength, exclusiveMinimum, minimum, maximum } = schema;
+  const { minLength, maxLength, exclusiveMinimum, minimum, maximum, enum: values = [] } = schema;
   const limits = [
     maxLength === undefined ? '' : `${minLength ?? 0} to ${maxLength} characters`,
     exclusiveMinimum === undefined ? '' : `greater than ${exclusiveMinimum}`,
     minimum === undefined ? '' : `at least ${minimum}`,
     maximum === undefined ? '' : `at most ${maximum}`,
     ...(schema.allOf ?? []).map((part) => part.description ?? ''),
-    schema.enum === undefined ? '' : schema.enum.join(', '),
+    values.length > valuesMax ? `${values.length} values` : values.join(', '),
+    schema.default === undefined ? '' : `${schema.default} by default`,
   ].filter((text) => text !== '');
   return limits.length === 0 ? '.' : `: ${limits.join('; ')}.`;
-}
-
-/** Text whose parts between backticks are code. */
-function withCode(text: string): (Html | string)[] {
-  return text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part));
-}
-
-function json(value: unknown): string {
-  return JSON.stringify(value, null, 2);
 }
 
 function pageOf(title: string, body: Html): Promise<string> {

@@ -1,9 +1,12 @@
 import { orderCurrencyCodes } from '@gateway/domain/currency';
 import { failures } from '@gateway/domain/failure';
 import { type FieldRule, fieldErrorCodes, fieldRules, forbiddenControls, nonBlank } from '@gateway/domain/field-rules';
+import { timePattern } from '@gateway/domain/iso-time';
+import { merchantModes } from '@gateway/domain/merchant';
 import { amountDecimals, amountHundredthsMax, formatAmount } from '@gateway/domain/money';
 import { orderStatuses } from '@gateway/domain/order';
-import { type OrderFieldName, orderFieldNames } from '@gateway/domain/order-fields';
+import { type OrderFieldName, orderFieldNames, serviceTypes } from '@gateway/domain/order-fields';
+import { eventTypes } from '@gateway/domain/order-states';
 import { orderTokenForm } from '@gateway/domain/order-token';
 import { serviceOrderIdMax } from '@gateway/domain/service-order-id';
 
@@ -14,6 +17,7 @@ export interface JsonSchema {
   readonly description?: string;
   readonly format?: string;
   readonly enum?: readonly string[];
+  readonly default?: number;
   readonly pattern?: string;
   readonly minLength?: number;
   readonly maxLength?: number;
@@ -53,25 +57,31 @@ const fieldMeanings: Readonly<Record<OrderFieldName, string>> = {
   return_url: 'Address on your website to which the customer returns',
 };
 
+/** A time that a client sends. */
+export const timeSchema: JsonSchema = { type: 'string', pattern: timePattern.source };
+
 /** The body of `POST /order`, made from the rules that validate it. */
 export const orderSchema: JsonSchema = {
   type: 'object',
   description: 'Lengths count Unicode code points. Text is stored exactly as sent. Unknown members are ignored.',
   required: orderFieldNames.filter((name) => fieldRules[name].kind !== 'text' || fieldRules[name].required),
-  properties: Object.fromEntries(
-    orderFieldNames.map((name) => [name, { description: fieldMeanings[name], ...schemaOf(fieldRules[name]) }]),
-  ),
+  properties: {
+    ...Object.fromEntries(
+      orderFieldNames.map((name) => [name, { description: fieldMeanings[name], ...schemaOf(fieldRules[name]) }]),
+    ),
+    order_expires_at: {
+      description:
+        'The end of the order, ISO 8601 with an offset, 1 minute to 366 days ahead: from then on it is EXPIRED. Without it your default lifetime applies, or the order never expires',
+      ...timeSchema,
+      type: ['string', 'null'],
+    },
+  },
 };
 
 const orderStatus: JsonSchema = { type: 'string', description: 'Status of the order', enum: orderStatuses };
-const createdAt: JsonSchema = {
-  type: 'string',
-  description: 'Creation time in UTC with milliseconds and offset',
-  format: 'date-time',
-};
+const createdAt = momentOf('Creation time in UTC with milliseconds and offset');
 
-/** The response to a created order and to a look-up. */
-export const orderResponseSchema = objectOf({
+const responseProperties = {
   service_order_id: {
     type: 'integer',
     description: 'Identifier of the order assigned by the gateway',
@@ -87,24 +97,92 @@ export const orderResponseSchema = objectOf({
     pattern: orderTokenForm.source,
   },
   payment_link: { type: 'string', description: 'Where the customer pays', format: 'uri' },
+} as const satisfies Record<string, JsonSchema>;
+
+const amount: JsonSchema = { description: 'The amount', ...amountBounds };
+const currency: JsonSchema = { type: 'string', description: 'Currency code', enum: orderCurrencyCodes };
+const expiresAt = momentOf('The end of the order; absent if it never expires');
+const paidAt = momentOf('When the customer paid; absent unless PAID');
+const cancelledAt = momentOf('When the merchant cancelled; absent unless CANCELLED');
+const mode: JsonSchema = {
+  type: 'string',
+  description: 'Whether the merchant’s orders move money',
+  enum: merchantModes,
+};
+
+/** The response to a created order: the six fields of the interface. */
+export const orderResponseSchema = objectOf(responseProperties);
+
+/** The order record: what every other operation returns for an order. */
+export const orderRecordSchema = objectOf(
+  {
+    ...responseProperties,
+    order_status: { ...orderStatus, description: 'Status of the order as of now; in an event as of the event' },
+    mode,
+    order_amount: amount,
+    order_currency: currency,
+    order_note: { type: 'string', description: 'Your text about the order' },
+    service_type: { type: 'string', description: 'What the order is for', enum: serviceTypes },
+  },
+  {
+    order_expires_at: expiresAt,
+    paid_at: paidAt,
+    payment_id: { type: 'string', description: 'The checkout system’s id of the payment; absent unless PAID' },
+    cancelled_at: cancelledAt,
+  },
+);
+
+/** A page of `GET /orders`. */
+export const orderPageSchema = objectOf(
+  { orders: { type: 'array', description: 'Newest first', items: { $ref: '#/components/schemas/OrderRecord' } } },
+  { next_cursor: { type: 'string', description: 'The cursor of the next page; absent on the last page' } },
+);
+
+/** A change of an order's state: an item of the feed, and the body of a webhook. */
+export const eventSchema = objectOf({
+  id: { type: 'string', description: 'Id of the event; the header webhook-id', pattern: '^evt_[0-9a-f]{32}$' },
+  type: { type: 'string', description: 'What happened', enum: eventTypes },
+  timestamp: momentOf('When the change was stored'),
+  data: { description: 'The order as it was after the change', $ref: '#/components/schemas/OrderRecord' },
+});
+
+/** A page of `GET /events`. */
+export const eventPageSchema = objectOf({
+  events: { type: 'array', description: 'Oldest first', items: { $ref: '#/components/schemas/Event' } },
+  next_cursor: {
+    type: 'string',
+    description: 'The cursor for what comes next. Store it: later events follow it, even after an empty page',
+  },
 });
 
 /** The payment page as JSON. */
-export const paymentSchema = objectOf({
-  merchant_name: { type: 'string', description: 'Who is paid' },
-  order_id: { type: 'string', description: 'The order_id of the merchant' },
-  order_amount: { description: 'The amount to pay', ...amountBounds },
-  order_currency: { type: 'string', description: 'Currency code', enum: orderCurrencyCodes },
-  order_note: { type: 'string', description: 'What the payment is for' },
-  order_status: orderStatus,
-  created_at: createdAt,
-  return_url: { type: 'string', description: 'Link back to the merchant, complete with its parameters', format: 'uri' },
-  checkout_url: {
-    type: ['string', 'null'],
-    description: 'Where the order is paid; null if the merchant handles the payment',
-    format: 'uri',
+export const paymentSchema = objectOf(
+  {
+    merchant_name: { type: 'string', description: 'Who is paid' },
+    mode,
+    order_id: { type: 'string', description: 'The order_id of the merchant' },
+    order_amount: amount,
+    order_currency: currency,
+    order_note: { type: 'string', description: 'What the payment is for' },
+    order_status: orderStatus,
+    created_at: createdAt,
+    return_url: {
+      type: 'string',
+      description: 'Link back to the merchant, complete with its parameters',
+      format: 'uri',
+    },
+    checkout_url: {
+      type: ['string', 'null'],
+      description: 'Where the order is paid; null if that is not possible here',
+      format: 'uri',
+    },
   },
-});
+  {
+    order_expires_at: expiresAt,
+    paid_at: paidAt,
+    cancelled_at: cancelledAt,
+  },
+);
 
 /** An error: RFC 9457 with the gateway's own members. */
 export const problemSchema: JsonSchema = {
@@ -119,9 +197,10 @@ export const problemSchema: JsonSchema = {
     request_id: { type: 'string', description: 'The id of the request in the gateway’s log; the header x-request-id' },
     errors: {
       type: 'array',
-      description: 'invalid_order: every invalid field, in the order of the interface',
+      description:
+        'invalid_order: every invalid field, in the order of the interface. invalid_request: every invalid parameter',
       items: objectOf({
-        field: { type: 'string', enum: orderFieldNames },
+        field: { type: 'string', description: 'The name of the field or parameter' },
         code: { type: 'string', enum: fieldErrorCodes },
         message: { type: 'string' },
       }),
@@ -129,15 +208,23 @@ export const problemSchema: JsonSchema = {
     fields: {
       type: 'array',
       description: 'order_id_conflict: the fields that differ',
-      items: { type: 'string', enum: orderFieldNames },
+      items: { type: 'string', enum: [...orderFieldNames, 'order_expires_at'] },
     },
     canonical_text: { type: 'string', description: 'checksum_mismatch: the text that the gateway hashed' },
   },
 };
 
-/** An object all of whose properties are required. */
-function objectOf(properties: Readonly<Record<string, JsonSchema>>): JsonSchema {
-  return { type: 'object', required: Object.keys(properties), properties };
+/** An object with properties that it always has, and others that it may have. */
+function objectOf(
+  required: Readonly<Record<string, JsonSchema>>,
+  optional: Readonly<Record<string, JsonSchema>> = {},
+): JsonSchema {
+  return { type: 'object', required: Object.keys(required), properties: { ...required, ...optional } };
+}
+
+/** A time in a response: `2026-11-20T21:01:42.172+00:00`. */
+function momentOf(description: string): JsonSchema {
+  return { type: 'string', description, format: 'date-time' };
 }
 
 /** A field's rule as a schema. Each part of a text rule is a schema of its own, because a schema has only one `pattern`. */

@@ -66,6 +66,10 @@ a { color: var(--accent); }
 dt { font-weight: 600; margin-top: 0.75rem; }
 dd { margin: 0.125rem 0 0; color: var(--soft); }
 dd p { margin: 0.25rem 0; }
+nav h2 { font-size: 1rem; margin: 1rem 0 0.25rem; }
+ul, ol { padding-inline-start: 1.25rem; }
+nav code { display: inline-block; }
+ul.row { display: flex; flex-wrap: wrap; gap: 0.25rem 0.75rem; list-style: none; padding: 0; margin: 0.25rem 0; }
 .type { color: var(--soft); font-weight: 400; font-size: 0.875rem; }
 a:focus-visible, pre:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 `;
