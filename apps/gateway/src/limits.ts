@@ -93,12 +93,12 @@ export const webhookLimits = {
   responseBytesMax: 8_192,
   /** An idle connection waits this long for the next request. Common servers close one after 5 s or more. */
   idleConnectionMs: 4_000,
-  /** Attempts in flight: a hundred endpoints that begin to hang at the same time leave room for the others. */
-  attemptsMax: 512,
+  /** Attempts in flight: 60 busy endpoints that begin to hang at the same time leave room for the others. */
+  attemptsMax: 1_024,
   /** Attempts in flight to endpoints that failed last or are slow now, so that others are not delayed. */
   failingAttemptsMax: 256,
-  /** Attempts in flight to one endpoint, and to one that failed last. */
-  perMerchant: 4,
+  /** Attempts in flight to one endpoint, 160 a second if it takes 100 ms, and to one that failed last. */
+  perMerchant: 16,
   perFailingMerchant: 1,
   /** An attempt that takes longer makes its endpoint a slow one until it ends. */
   slowAfterMs: 1_000,

@@ -148,7 +148,9 @@ function prepareStatements(db: PostgresJsDatabase) {
 
 /**
  * Goes from merchant to merchant through the index of pending deliveries and takes the due ones of each, up to the limits, so
- * that the backlog of one merchant costs the others nothing. PostgreSQL reads no further merchant once it has enough rows.
+ * that the backlog of one merchant costs the others nothing. PostgreSQL reads no further merchant once it has enough rows. The form
+ * leaves it no plan that reads other events or orders of a merchant, whatever it knows of the tables: due rows by their place, no
+ * third table in a join, one look at the endpoint of each merchant.
  */
 function prepareClaim(db: PostgresJsDatabase) {
   const isPending = sql`${webhookDeliveries.nextAttemptAt} is not null`;
@@ -162,14 +164,15 @@ function prepareClaim(db: PostgresJsDatabase) {
       union all
       select ${nextMerchant(sql`pending.merchant_id`)} from pending where pending.merchant_id is not null
     )
-    select due.merchant_id, due.event_id
-    from pending
-    left join lateral (
-      select failing_since is not null as is_failing from ${webhookEndpoints}
-      where merchant_id = pending.merchant_id and disabled_at is null
-    ) as endpoint on true
+    select due.id from pending
     cross join lateral (
-      select merchant_id, event_id from ${webhookDeliveries}
+      select (
+        select failing_since is not null from ${webhookEndpoints}
+        where merchant_id = pending.merchant_id and disabled_at is null
+      ) as is_failing offset 0
+    ) as endpoint
+    cross join lateral (
+      select ctid as id from ${webhookDeliveries}
       where merchant_id = pending.merchant_id and next_attempt_at <= now()
         and coalesce(endpoint.is_failing, true) = ${sql.placeholder('failing')}::boolean
       order by next_attempt_at
@@ -178,7 +181,7 @@ function prepareClaim(db: PostgresJsDatabase) {
       for update skip locked
     ) as due
     limit ${limit}
-  ) as due`;
+  )`;
   const claimed = db.$with('claimed').as(
     db
       .update(webhookDeliveries)
@@ -187,13 +190,23 @@ function prepareClaim(db: PostgresJsDatabase) {
         lastAttemptAt: sql`now()`,
         nextAttemptAt: sql`now() + ${leaseSeconds} * interval '1 second'`,
       })
-      .from(due)
-      .where(sql`${webhookDeliveries.merchantId} = due.merchant_id and ${webhookDeliveries.eventId} = due.event_id`)
+      .from(events)
+      .where(
+        and(
+          sql`${webhookDeliveries}.ctid = any(array${due})`,
+          eq(events.merchantId, webhookDeliveries.merchantId),
+          eq(events.transactionId, webhookDeliveries.transactionId),
+          eq(events.eventId, webhookDeliveries.eventId),
+        ),
+      )
       .returning({
         merchantId: webhookDeliveries.merchantId,
-        transactionId: webhookDeliveries.transactionId,
-        eventId: webhookDeliveries.eventId,
-        attempts: webhookDeliveries.attempts,
+        attempt: webhookDeliveries.attempts,
+        eventId: events.eventId,
+        transactionId: events.transactionId,
+        type: events.type,
+        createdAt: events.createdAt,
+        order_id: events.order_id,
       }),
   );
   const previousSecret = sql<Uint8Array | null>`case when ${webhookEndpoints.previousEndsAt} > now() then ${webhookEndpoints.previousSecret} end`;
@@ -201,28 +214,19 @@ function prepareClaim(db: PostgresJsDatabase) {
     .with(claimed)
     .select({
       merchantId: claimed.merchantId,
-      attempt: claimed.attempts,
-      mode: merchants.mode,
+      attempt: claimed.attempt,
+      mode: sql<MerchantMode>`(select mode from ${merchants} where id = ${claimed.merchantId})`,
       event: {
-        eventId: events.eventId,
-        transactionId: sql<string>`${events.transactionId}::text`,
-        type: events.type,
-        createdAt: events.createdAt,
+        eventId: claimed.eventId,
+        transactionId: sql<string>`${claimed.transactionId}::text`,
+        type: claimed.type,
+        createdAt: claimed.createdAt,
       },
       order: orderColumns,
       endpoint: { url: webhookEndpoints.url, signingSecret: webhookEndpoints.signingSecret, previousSecret },
     })
     .from(claimed)
-    .innerJoin(
-      events,
-      and(
-        eq(events.merchantId, claimed.merchantId),
-        eq(events.transactionId, claimed.transactionId),
-        eq(events.eventId, claimed.eventId),
-      ),
-    )
-    .innerJoin(orders, and(eq(orders.merchantId, events.merchantId), eq(orders.order_id, events.order_id)))
-    .innerJoin(merchants, eq(merchants.id, claimed.merchantId))
+    .innerJoin(orders, and(eq(orders.merchantId, claimed.merchantId), eq(orders.order_id, claimed.order_id)))
     .leftJoin(
       webhookEndpoints,
       and(eq(webhookEndpoints.merchantId, claimed.merchantId), isNull(webhookEndpoints.disabledAt)),

@@ -32,6 +32,6 @@ export async function storeEvents(
       returning merchant_id, event_id, transaction_id
     )
     insert into webhook_deliveries (merchant_id, event_id, transaction_id, attempts, next_attempt_at)
-    select merchant_id, event_id, transaction_id, 0, now() from stored returning event_id`;
+    select merchant_id, event_id, transaction_id, 0, now() - interval '1 ms' from stored returning event_id`;
   return rows.map(({ event_id }) => event_id);
 }
