@@ -5,7 +5,7 @@ import type { BaseUrl } from '@gateway/domain/payment-link';
 import type { Authenticate } from './auth/authenticate.ts';
 import type { RateLimit } from './auth/rate-limit.ts';
 import type { Logger } from './logger.ts';
-import type { SigningSecrets } from './webhooks/signing-secrets.ts';
+import type { SigningSecrets } from './signing-secrets.ts';
 
 /** What every API of the gateway needs. */
 export interface GatewayDeps {

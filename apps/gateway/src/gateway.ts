@@ -18,9 +18,9 @@ import { createRandomBytes } from './random-bytes.ts';
 import { checkoutService } from './rpc/checkout-service.ts';
 import { orderService } from './rpc/order-service.ts';
 import { createGrpcServer } from './rpc/server.ts';
+import { createSigningSecrets } from './signing-secrets.ts';
 import { startWebhookDelivery, type WebhookDelivery } from './webhooks/deliver.ts';
 import { createSender } from './webhooks/send.ts';
-import { createSigningSecrets } from './webhooks/signing-secrets.ts';
 
 export interface Gateway {
   readonly baseUrl: BaseUrl;

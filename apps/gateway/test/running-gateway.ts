@@ -14,7 +14,7 @@ import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-datab
 import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
 import { type Gateway, openGateway } from '../src/gateway.ts';
 import type { OrderResponse } from '../src/orders/order-response.ts';
-import { createSigningSecrets } from '../src/webhooks/signing-secrets.ts';
+import { createSigningSecrets } from '../src/signing-secrets.ts';
 import { createMemoryLogger, type MemoryLogger } from './memory-logger.ts';
 
 /** A gateway on free ports and a database of its own, with one merchant. */

@@ -9,8 +9,8 @@ import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { merchantCommands } from '../src/cli/merchant-commands.ts';
 import { addWebhookCommands, type WebhookTools } from '../src/cli/webhook-commands.ts';
 import { StartError } from '../src/process.ts';
+import { createSigningSecrets } from '../src/signing-secrets.ts';
 import { createSender } from '../src/webhooks/send.ts';
-import { createSigningSecrets } from '../src/webhooks/signing-secrets.ts';
 import { environment, runProgram } from './gateway-process.ts';
 import { type ReceivedWebhook, startWebhookReceiver } from './webhook-receiver.ts';
 

@@ -11,9 +11,9 @@ import { openWebhookEndpoints, type WebhookEndpoints } from '@gateway/postgres/w
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { webhookLimits } from '../src/limits.ts';
+import { createSigningSecrets } from '../src/signing-secrets.ts';
 import { retryPauseSeconds, startWebhookDelivery } from '../src/webhooks/deliver.ts';
 import { createSender } from '../src/webhooks/send.ts';
-import { createSigningSecrets } from '../src/webhooks/signing-secrets.ts';
 import { createMemoryLogger } from './memory-logger.ts';
 import { type ReceivedWebhook, startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts';
 

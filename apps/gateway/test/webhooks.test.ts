@@ -94,5 +94,7 @@ test('with DATABASE_URL and without SECRETS_KEY the gateway runs, and reports th
   const credentials = await createMerchant(database.url, 'Shop');
   const gateway = await startProcess(await newDataDir(), { DATABASE_URL: database.url });
   expect((await answerOf(await postOrder({ url: gateway.url, credentials }))).order_status).toBe('UN_PAID');
-  expect(gateway.lines.join('\n')).toContain('"msg":"SECRETS_KEY is not set: no webhooks are sent"');
+  expect(gateway.lines.join('\n')).toContain(
+    '"msg":"SECRETS_KEY is not set: no webhooks are sent, and returns are not signed"',
+  );
 });

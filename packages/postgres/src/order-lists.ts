@@ -118,29 +118,39 @@ function prepareOrders(db: PostgresJsDatabase) {
     .prepare('list_orders');
 }
 
-/** Events of finished transactions only: an event of a running one could still appear before them. */
+/**
+ * Events of finished transactions only: an event of a running one could still appear before them. The page is selected before its
+ * orders are joined, so that PostgreSQL has no plan that reads other orders of the merchant.
+ */
 function prepareEvents(db: PostgresJsDatabase) {
   const position = sql`(${sql.placeholder('transactionId')}::xid8, ${sql.placeholder('eventId')}::text)`;
+  const page = db.$with('page').as(
+    db
+      .select()
+      .from(events)
+      .where(
+        and(
+          eq(events.merchantId, sql.placeholder('merchantId')),
+          sql`(${events.transactionId}, ${events.eventId}) > ${position}`,
+          sql`${events.transactionId} < pg_snapshot_xmin(pg_current_snapshot())`,
+        ),
+      )
+      .orderBy(asc(events.transactionId), asc(events.eventId))
+      .limit(sql.placeholder('limit')),
+  );
   return db
+    .with(page)
     .select({
       event: {
-        eventId: events.eventId,
-        transactionId: sql<string>`${events.transactionId}::text`,
-        type: events.type,
-        createdAt: events.createdAt,
+        eventId: page.eventId,
+        transactionId: sql<string>`${page.transactionId}::text`,
+        type: page.type,
+        createdAt: page.createdAt,
       },
       order: orderColumns,
     })
-    .from(events)
-    .innerJoin(orders, and(eq(orders.merchantId, events.merchantId), eq(orders.order_id, events.order_id)))
-    .where(
-      and(
-        eq(events.merchantId, sql.placeholder('merchantId')),
-        sql`(${events.transactionId}, ${events.eventId}) > ${position}`,
-        sql`${events.transactionId} < pg_snapshot_xmin(pg_current_snapshot())`,
-      ),
-    )
-    .orderBy(asc(events.transactionId), asc(events.eventId))
-    .limit(sql.placeholder('limit'))
+    .from(page)
+    .innerJoin(orders, and(eq(orders.merchantId, page.merchantId), eq(orders.order_id, page.order_id)))
+    .orderBy(asc(page.transactionId), asc(page.eventId))
     .prepare('list_events');
 }

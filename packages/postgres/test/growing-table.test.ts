@@ -20,8 +20,9 @@ test('orders are found, listed and changed by index even if the table was empty 
   const [merchant] =
     await database.sql`insert into merchants (name, client_id) values ('Shop', 'app') returning id::int`;
   const merchantId = merchant?.id as MerchantId;
-  const order = newOrder(merchantId, { order_id: 'first' });
-  await store.create(order, enoughMs);
+  const outcome = await store.create(newOrder(merchantId, { order_id: 'first' }), enoughMs);
+  if (outcome.kind !== 'created') throw new Error(outcome.kind);
+  const { order } = outcome;
   // From a state in which the order is not: the statement finds the order and changes nothing.
   const stale = { transition: transitions.payLate, order: { ...order, payment: { paymentId: 'p', paidAtMs: 1 } } };
   const findEveryWay = async () => [

@@ -7,7 +7,7 @@ import { createSigningSecret, formatSigningSecret } from '@gateway/domain/webhoo
 import { createMerchant, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
 import { messageOf, StartError } from '../process.ts';
-import { createSigningSecrets } from '../webhooks/signing-secrets.ts';
+import { createSigningSecrets } from '../signing-secrets.ts';
 
 /** The demo merchant for the next start, readable only by the owner. */
 const fileName = 'demo-merchant.json';

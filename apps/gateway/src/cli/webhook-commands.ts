@@ -6,11 +6,11 @@ import { createSigningSecret, formatSigningSecret } from '@gateway/domain/webhoo
 import { openWebhookEndpoints, secretOverlapHours, type WebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
 import type { Command } from 'commander';
 import { StartError } from '../process.ts';
+import { createSigningSecrets, type SigningSecrets } from '../signing-secrets.ts';
 import { isPublicAddress, literalAddressOf } from '../webhooks/address.ts';
 import { webhookRequest } from '../webhooks/request.ts';
 import { findSecretsKey } from '../webhooks/secrets-key.ts';
 import { createSender, type Sender } from '../webhooks/send.ts';
-import { createSigningSecrets, type SigningSecrets } from '../webhooks/signing-secrets.ts';
 import { clientIdHelp, jsonHelp, parseClientId, readable, rowOf, unknownClient } from './merchant-commands.ts';
 import { withDatabase } from './with-accounts.ts';
 
