@@ -1,7 +1,9 @@
 import { failures } from '@gateway/domain/failure';
+import { jsonCall } from '@gateway/fixtures/client';
 import { type FilledCall, fillCall } from '@gateway/fixtures/fill-call';
-import type { Fixture, FixtureCall } from '@gateway/fixtures/fixture';
+import type { Fixture } from '@gateway/fixtures/fixture';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';
+import { carrierOf, operations } from '@gateway/fixtures/operations';
 
 // Postman's Collection 2.1, which Bruno, Insomnia and Hoppscotch import too.
 const schema = 'https://schema.getpostman.com/json/collection/v2.1.0/collection.json';
@@ -19,9 +21,8 @@ export async function collection(): Promise<string> {
   const { fixtures, validOrder } = await loadFixtures();
   const forPeople = fixtures.filter(isForPeople);
   const itemsOfAll = (some: readonly Fixture[]) => some.flatMap((fixture) => itemsOf(fixture, validOrder));
-  const { interface: ofInterface = [], ...others } = Object.groupBy(
-    forPeople,
-    ({ file }) => file.split('-', 1)[0] ?? '',
+  const { interface: ofInterface = [], ...others } = Object.groupBy(forPeople, ({ folder, file }) =>
+    folder === operations.CreateOrder.folder ? (file.split('-', 1)[0] ?? '') : folder,
   );
   const made = {
     info: { name: 'Order gateway', description, schema },
@@ -32,7 +33,7 @@ export async function collection(): Promise<string> {
       run: 'run-1',
     }).map(([key, value]) => ({ key, value })),
     item: [
-      { name: 'interface', item: [...itemsOfAll(ofInterface), lookUpItem()] },
+      { name: 'interface', item: itemsOfAll(ofInterface) },
       ...Object.entries(others).map(([name, some = []]) => ({ name, item: itemsOfAll(some) })),
     ],
   };
@@ -43,9 +44,9 @@ export async function collection(): Promise<string> {
 function isForPeople({ calls }: Fixture): boolean {
   if (calls.length > callsMax) return false;
   return calls.every((call) => {
-    const text = JSON.stringify([call.order, call.text, call.headers, call.path]);
+    const text = JSON.stringify([call.request, call.text, call.headers, call.path]);
     const computed = /\{\{(?!order_id\}\}|members\}\}|client_id\}\}|client_secret\}\})/.test(text);
-    const sent = call.protocols.includes('json') && (call.via ?? 'json') === 'json';
+    const sent = call.protocols.includes('json') && carrierOf(call.operation, call.via ?? 'json') === 'json';
     return (
       sent && call.merchant === 'first' && !computed && call.pad_to_bytes === undefined && call.latin1 === undefined
     );
@@ -54,25 +55,26 @@ function isForPeople({ calls }: Fixture): boolean {
 
 function itemsOf(fixture: Fixture, validOrder: Readonly<Record<string, unknown>>) {
   const merchants = { first: { clientId: '{{client_id}}', clientSecret: '{{client_secret}}' } };
-  const filled = fixture.calls.map((call) => ({
-    call,
-    ...fillCall(call, { merchants, orderId: `{{run}}-${fixture.file}`, validOrder }),
-  }));
+  // The bodies that are expected may refer to earlier responses.
+  const calls = fixture.calls.map((call) => ({ ...call, expect: { ...call.expect, body: undefined } }));
+  const context = { merchants, orderId: `{{run}}-${fixture.file}`, validOrder, startedAtMs: 0, responses: [] };
+  const filled = calls.map((call) => fillCall(call, context));
   if (filled.some(({ outgoing }) => (outgoing.bytes?.length ?? 0) > bodyBytesMax)) return [];
-  return filled.map(({ call, ...rest }, index) => {
+  return filled.map((one, index) => {
     const number = filled.length === 1 ? '' : ` (${index + 1} of ${filled.length})`;
-    return itemOf(`${fixture.name}${number}`, call, rest);
+    return itemOf(`${fixture.name}${number}`, one);
   });
 }
 
-function itemOf(name: string, { path, method }: FixtureCall, { outgoing, expect }: FilledCall) {
-  const { bytes, headers } = outgoing;
+function itemOf(name: string, { outgoing, expect }: FilledCall) {
+  const { bytes, headers, method, path = '' } = jsonCall(outgoing);
   const isError = Object.hasOwn(failures, expect.outcome);
   return {
     name,
     request: {
       method,
-      url: `{{base_url}}${path ?? '/order'}`,
+      // The variable in an order_id, which was encoded as if it were a part of it.
+      url: `{{base_url}}${path.replaceAll('%7B', '{').replaceAll('%7D', '}')}`,
       header: Object.entries(headers).map(([key, value]) => ({ key, value })),
       ...(bytes === undefined ? {} : { body: { mode: 'raw', raw: Buffer.from(bytes).toString() } }),
     },
@@ -80,19 +82,6 @@ function itemOf(name: string, { path, method }: FixtureCall, { outgoing, expect 
       `pm.response.to.have.status(${expect.json?.status ?? 0});`,
       ...(isError ? [`pm.expect(pm.response.json().code).to.eql('${expect.outcome}');`] : []),
     ]),
-  };
-}
-
-function lookUpItem() {
-  const header = [
-    { key: 'x-client-id', value: '{{client_id}}' },
-    { key: 'x-client-secret', value: '{{client_secret}}' },
-  ];
-  const url = '{{base_url}}/order/{{run}}-interface-example-in-full';
-  return {
-    name: 'the order of the interface’s example can be looked up',
-    request: { method: 'GET', url, header },
-    event: check('ok', ['pm.response.to.have.status(200);']),
   };
 }
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { openClients } from '@gateway/fixtures/client';
 import type { Merchants } from '@gateway/fixtures/fill-call';
+import { merchantNames } from '@gateway/fixtures/fixture';
 import { type FixtureSet, fixturesFolder, loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { Command } from 'commander';
 import {
@@ -14,7 +15,7 @@ import {
   withGatewayOptions,
 } from './command/command.ts';
 import type { GatewayAddresses } from './gateway/gateway-process.ts';
-import { startOwnGateway } from './gateway/own-gateway.ts';
+import { startFixtureGateway } from './gateway/own-gateway.ts';
 import { type Replay, replayFixtures } from './replay/replay-fixtures.ts';
 import { replayReport } from './replay/report.ts';
 
@@ -33,9 +34,9 @@ const command = withGatewayOptions(
   .addHelpText(
     'after',
     `
-A running gateway is sent the credentials in CLIENT_ID and CLIENT_SECRET. Some fixtures need a second merchant
-(SECOND_CLIENT_ID, SECOND_CLIENT_SECRET) or one whose checksums are required (STRICT_CLIENT_ID, STRICT_CLIENT_SECRET);
-without it they are skipped.
+A running gateway is sent the credentials in CLIENT_ID and CLIENT_SECRET. Some fixtures need more clients, in variables that
+begin with SECOND_ (another merchant), STRICT_ (one whose checksums are required), TEST_ (a test merchant), EXPIRING_ (one with
+a default lifetime; a short one, as fixtures wait for it) and CHECKOUT_ (a checkout client); without it they are skipped.
 Exit codes: 0 no difference; 1 a difference, or nothing was compared; 2 nothing was sent.`,
   );
 
@@ -50,14 +51,9 @@ await runCommand(command, async () => {
   const set = await usage(() => chosenFixtures(flags));
   const gateway = givenGateway(flags);
   if (gateway !== undefined) return replay({ ...gateway, merchants: givenMerchants() }, set);
-  const own = await startOwnGateway(
-    [{ name: 'Fixtures' }, { name: 'Fixtures, second' }, { name: 'Fixtures, strict', checksumRequired: true }],
-    interrupted.signal,
-  );
-  const [first, second, strict] = own.credentials;
+  const own = await startFixtureGateway(interrupted.signal);
   try {
-    if (first === undefined || second === undefined || strict === undefined) throw new Error('a merchant is missing');
-    return await replay({ ...own, merchants: { first, second, strict } }, set);
+    return await replay(own, set);
   } finally {
     await own.stop();
   }
@@ -73,9 +69,8 @@ async function chosenFixtures({ fixtures: folder, only = '' }: ReplayFlags): Pro
 function givenMerchants(): Merchants {
   const first = credentialsFromEnvironment();
   if (first === undefined) throw new UsageError('set CLIENT_ID and CLIENT_SECRET to the credentials of a merchant');
-  const second = credentialsFromEnvironment('SECOND_');
-  const strict = credentialsFromEnvironment('STRICT_');
-  return { first, ...(second && { second }), ...(strict && { strict }) };
+  const others = merchantNames.map((name) => [name, credentialsFromEnvironment(`${name.toUpperCase()}_`)]);
+  return { ...Object.fromEntries(others.filter(([, credentials]) => credentials !== undefined)), first };
 }
 
 interface ReplayGateway extends GatewayAddresses {

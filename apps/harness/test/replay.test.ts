@@ -4,10 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { type Client, openClients, type Protocol, protocols } from '@gateway/fixtures/client';
+import { type Client, openClients } from '@gateway/fixtures/client';
+import type { Fixture } from '@gateway/fixtures/fixture';
 import { fixturesFolder, loadFixtures } from '@gateway/fixtures/load-fixtures';
+import { type Protocol, protocols } from '@gateway/fixtures/operations';
+import { waits } from '@gateway/fixtures/send-fixture';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { type OwnGateway, startOwnGateway } from '../src/gateway/own-gateway.ts';
+import { startFixtureGateway } from '../src/gateway/own-gateway.ts';
 import { replayFixture } from '../src/replay/replay-fixtures.ts';
 import { formatDifferences } from '../src/replay/report.ts';
 import { testDatabase } from './journaled-run.ts';
@@ -18,13 +21,12 @@ const { fixtures, validOrder } = await loadFixtures();
 const fixtureTimeoutMs = 120_000;
 
 describe('at a gateway of its own', () => {
-  let gateway: OwnGateway;
+  let gateway: Awaited<ReturnType<typeof startFixtureGateway>>;
   let clients: Record<Protocol, Client>;
 
   // Above the bounds of starting and stopping themselves, so that their own messages are reported.
   beforeAll(async () => {
-    const merchants = [{ name: 'First' }, { name: 'Second' }, { name: 'Strict', checksumRequired: true }];
-    gateway = await startOwnGateway(merchants, new AbortController().signal, testDatabase);
+    gateway = await startFixtureGateway(new AbortController().signal, testDatabase);
     clients = openClients(gateway);
   }, 120_000);
 
@@ -33,12 +35,8 @@ describe('at a gateway of its own', () => {
     await gateway?.stop();
   }, 60_000);
 
-  test.for(fixtures)('$file: $name', { timeout: fixtureTimeoutMs }, async (fixture) => {
-    const [first, second, strict] = gateway.credentials;
-    if (first === undefined || second === undefined || strict === undefined) throw new Error('a merchant is missing');
-    const merchants = { first, second, strict };
-    const { baseUrl } = gateway;
-    const target = { clients, baseUrl, merchants, validOrder, runId: 'test' };
+  const replayed = async (fixture: Fixture) => {
+    const target = { ...gateway, clients, validOrder, runId: 'test' };
     const replays = await Promise.all(protocols.map((protocol) => replayFixture(fixture, protocol, target)));
     expect(
       replays
@@ -48,7 +46,10 @@ describe('at a gateway of its own', () => {
     ).toBe('');
     expect(replays.filter(({ outcome }) => outcome === 'ok')).not.toEqual([]);
     expect(replays.filter(({ outcome }) => outcome === 'no merchant')).toEqual([]);
-  });
+  };
+  const [waiting, quick] = [fixtures.filter(waits), fixtures.filter((fixture) => !waits(fixture))];
+  test.for(quick)('$folder/$file: $name', { timeout: fixtureTimeoutMs }, replayed);
+  test.concurrent.for(waiting)('$folder/$file: $name', { timeout: fixtureTimeoutMs }, replayed);
 });
 
 describe('the command', () => {
@@ -63,7 +64,7 @@ describe('the command', () => {
       join(folder, 'create-order', 'broken.json'),
       '{ "name": "x", "calls": [{ "order": {}, "expect": "made" }] }',
     );
-    const stderr = 'broken.json: the outcome made is not in outcomes.json\n';
+    const stderr = 'create-order/broken.json: the outcome made is not in outcomes.json\n';
     await expect(run('--fixtures', folder)).rejects.toMatchObject({ code: 2, stdout: '', stderr });
   });
 

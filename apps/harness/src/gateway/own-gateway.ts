@@ -1,5 +1,7 @@
 import { startTestServer } from '@gateway/dev-postgres/testing';
 import type { Credentials } from '@gateway/domain/credentials';
+import type { Merchants } from '@gateway/fixtures/fill-call';
+import type { MerchantName } from '@gateway/fixtures/fixture';
 import { openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { type GatewayProcess, startGatewayProcess } from './gateway-process.ts';
 
@@ -14,10 +16,35 @@ export interface OwnGateway extends Pick<GatewayProcess, 'httpUrl' | 'grpcAddres
   stop(): Promise<void>;
 }
 
-/** How to set up the merchants of a gateway. */
+/** How to set up a client of a gateway. */
 export interface MerchantSetup {
   readonly name: string;
-  readonly checksumRequired?: boolean;
+  /** `live` by default. */
+  readonly kind?: 'live' | 'test' | 'checkout';
+  readonly checksumRequired?: true;
+  readonly defaultLifetimeSeconds?: number;
+}
+
+/** The clients that the fixtures need. */
+const fixtureMerchants: Readonly<Record<MerchantName, MerchantSetup>> = {
+  first: { name: 'First' },
+  second: { name: 'Second' },
+  strict: { name: 'Strict', checksumRequired: true },
+  test: { name: 'Test', kind: 'test' },
+  // Below what the command takes, so that fixtures that wait for an end are quick.
+  expiring: { name: 'Expiring', defaultLifetimeSeconds: 1 },
+  checkout: { name: 'Checkout', kind: 'checkout' },
+};
+
+/** Starts a gateway as {@link startOwnGateway} does, with all clients that the fixtures need. */
+export async function startFixtureGateway(
+  signal: AbortSignal,
+  startDatabase?: () => Promise<Database>,
+): Promise<OwnGateway & { readonly merchants: Merchants }> {
+  const gateway = await startOwnGateway(Object.values(fixtureMerchants), signal, startDatabase);
+  const names = Object.keys(fixtureMerchants);
+  const merchants = Object.fromEntries(names.map((name, index) => [name, gateway.credentials[index]]));
+  return { ...gateway, merchants: merchants as unknown as Merchants };
 }
 
 /** A database for one gateway. */
@@ -67,9 +94,10 @@ async function createMerchants(databaseUrl: string, merchants: readonly Merchant
   const accounts = openMerchantAccounts({ url: databaseUrl });
   try {
     const created: Credentials[] = [];
-    for (const { name, checksumRequired } of merchants) {
-      const credentials = await accounts.create(name);
-      if (checksumRequired === true) await accounts.setChecksumMode(credentials.clientId, 'required');
+    for (const { name, kind, checksumRequired, defaultLifetimeSeconds } of merchants) {
+      const credentials = await accounts.create(name, kind);
+      if (checksumRequired) await accounts.setChecksumMode(credentials.clientId, 'required');
+      if (defaultLifetimeSeconds) await accounts.setDefaultLifetime(credentials.clientId, defaultLifetimeSeconds);
       created.push(credentials);
     }
     return created;

@@ -1,8 +1,8 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import { parseOrder } from '@gateway/domain/parse-order';
-import { protocols } from '@gateway/fixtures/client';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';
+import { protocols } from '@gateway/fixtures/operations';
 import { expect, test } from 'vitest';
 import { createCallMaker, kindOf, orderNumberOf } from './calls.ts';
 

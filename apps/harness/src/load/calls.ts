@@ -6,12 +6,12 @@ import {
   ServiceType,
 } from '@gateway/contract/gateway/v1/order_service_pb';
 import type { Credentials } from '@gateway/domain/credentials';
-import { binaryOrder } from '@gateway/fixtures/binary-order';
-import { createOrderPath, isBinary, type Protocol, protocols } from '@gateway/fixtures/client';
+import { binaryMessage } from '@gateway/fixtures/binary-message';
 import { fillCall } from '@gateway/fixtures/fill-call';
 import type { FixtureCall } from '@gateway/fixtures/fixture';
 import { JsonNumber, writeJson } from '@gateway/fixtures/json-number';
 import type { FixtureSet } from '@gateway/fixtures/load-fixtures';
+import { isBinary, operations, type Protocol, protocols, rpcPath } from '@gateway/fixtures/operations';
 import { seededAt } from '@gateway/fixtures/seeded';
 import { createOrders, orderIdPrefix } from '../workload/orders.ts';
 import type { LoadSettings } from './profile.ts';
@@ -93,7 +93,7 @@ function credentialsOf(credentials: readonly Credentials[], merchant: number): C
 }
 
 function pathOf(protocol: Protocol): string {
-  return protocol === 'json' ? '/order' : createOrderPath;
+  return protocol === 'json' ? '/order' : rpcPath(operations.CreateOrder.rpc);
 }
 
 const protocolHeaders: Readonly<Record<Protocol, Readonly<Record<string, string>>>> = {
@@ -134,7 +134,7 @@ const failingOutcomes = ['invalid_order', 'malformed_json', 'unauthenticated', '
 /** The failing calls that a protocol can carry: the first calls of fixtures, as later ones may depend on them. */
 function failingCalls(protocol: Protocol, { fixtures }: FixtureSet): FixtureCall[] {
   return fixtures.flatMap(({ calls: [call], merchants }) => {
-    if (call === undefined || call.via !== undefined || call.method !== 'POST' || call.path !== undefined) return [];
+    if (call?.operation !== 'CreateOrder' || call.via !== undefined || call.path !== undefined) return [];
     const fits = call.protocols.includes(protocol) && [...merchants].every((name) => name === 'first');
     return fits && failingOutcomes.includes(call.expect.outcome) ? [call] : [];
   });
@@ -145,9 +145,18 @@ function failingCall(
   call: FixtureCall,
   { set, own, orderId }: { readonly set: FixtureSet; readonly own: Credentials; readonly orderId: string },
 ): LoadCall {
-  const { outgoing } = fillCall(call, { merchants: { first: own }, orderId, validOrder: set.validOrder });
+  const context = {
+    merchants: { first: own },
+    orderId,
+    validOrder: set.validOrder,
+    startedAtMs: 0,
+    responses: [],
+  };
+  const { outgoing } = fillCall(call, context);
   // The fixture decides about credentials, and over JSON about the media type; the rest is the protocol's.
   const headers = { ...outgoing.headers, ...(protocol === 'json' ? {} : protocolHeaders[protocol]) };
-  const body = isBinary(protocol) ? enveloped(binaryOrder(outgoing.order)) : (outgoing.bytes ?? new Uint8Array());
+  const body = isBinary(protocol)
+    ? enveloped(binaryMessage(CreateOrderRequestSchema, outgoing.request))
+    : (outgoing.bytes ?? new Uint8Array());
   return { protocol, path: pathOf(protocol), headers, body, order: undefined, expected: [call.expect.outcome] };
 }

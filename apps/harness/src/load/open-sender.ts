@@ -1,4 +1,4 @@
-import type { Protocol } from '@gateway/fixtures/client';
+import type { Protocol } from '@gateway/fixtures/operations';
 import type { GatewayAddresses } from '../gateway/gateway-process.ts';
 import { createGrpcSender } from './grpc-sender.ts';
 import { createHttpSender } from './http-sender.ts';

@@ -1,4 +1,4 @@
-import type { Protocol } from '@gateway/fixtures/client';
+import type { Protocol } from '@gateway/fixtures/operations';
 import type { Journal, JournalEntry } from '../audit/journal.ts';
 import type { LoadCall } from './calls.ts';
 import { createLatencies, type Latencies } from './latencies.ts';

@@ -1,7 +1,10 @@
-import { type CallResponse, type Client, type Protocol, protocols } from '@gateway/fixtures/client';
+import type { CallResponse, Client } from '@gateway/fixtures/client';
 import { type Difference, differences } from '@gateway/fixtures/differences';
-import { fillCall, type Merchants } from '@gateway/fixtures/fill-call';
+import type { Merchants } from '@gateway/fixtures/fill-call';
 import type { Fixture } from '@gateway/fixtures/fixture';
+import { type Protocol, protocols } from '@gateway/fixtures/operations';
+import { isCarried, sendFixture, waits } from '@gateway/fixtures/send-fixture';
+import { messageOf } from '../command/command.ts';
 
 /** The outcome of a fixture in one protocol. */
 export interface Replay {
@@ -28,7 +31,10 @@ export interface ReplayTarget {
   readonly runId: string;
 }
 
-/** Replays fixtures in every protocol, in each one call after the other. Rejects only when `signal` aborts. */
+/**
+ * Replays fixtures in every protocol: in each one after the other, and beside them all those that wait for a time. Rejects only
+ * when `signal` aborts.
+ */
 export async function replayFixtures(
   fixtures: readonly Fixture[],
   target: ReplayTarget,
@@ -36,12 +42,17 @@ export async function replayFixtures(
 ): Promise<Replay[]> {
   const byProtocol = await Promise.all(
     protocols.map(async (protocol) => {
-      const replays: Replay[] = [];
+      const replays = new Map<Fixture, Promise<Replay>>();
+      for (const fixture of fixtures)
+        if (waits(fixture)) replays.set(fixture, replayFixture(fixture, protocol, target));
       for (const fixture of fixtures) {
         signal.throwIfAborted();
-        replays.push(await replayFixture(fixture, protocol, target));
+        if (waits(fixture)) continue;
+        const replay = replayFixture(fixture, protocol, target);
+        replays.set(fixture, replay);
+        await replay;
       }
-      return replays;
+      return Promise.all(fixtures.flatMap((fixture) => replays.get(fixture) ?? []));
     }),
   );
   return fixtures.flatMap((_, index) => byProtocol.flatMap((replays) => replays[index] ?? []));
@@ -49,22 +60,22 @@ export async function replayFixtures(
 
 /** Replays one fixture in one protocol. Never rejects: a call without a response is a difference. */
 export async function replayFixture(fixture: Fixture, protocol: Protocol, target: ReplayTarget): Promise<Replay> {
-  const isCarried = fixture.calls.some((call) => call.via === undefined && call.protocols.includes(protocol));
-  if (!isCarried) return { fixture, protocol, outcome: '-', differences: [] };
+  if (!isCarried(fixture, protocol)) return { fixture, protocol, outcome: '-', differences: [] };
   if ([...fixture.merchants].some((name) => target.merchants[name] === undefined)) {
     return { fixture, protocol, outcome: 'no merchant', differences: [] };
   }
   const secrets = Object.values(target.merchants).map(({ clientSecret }) => clientSecret);
-  const orderId = `${target.runId}-${fixture.file}-${protocol}`;
+  const orderId = `${target.runId}-${fixture.file}-${protocol}.`;
   const found: CallDifference[] = [];
   let first: CallResponse | undefined;
-  for (const [index, call] of fixture.calls.entries()) {
-    if (!call.protocols.includes(protocol)) continue;
-    const { outgoing, sent, expect } = fillCall(call, { ...target, orderId });
-    const response = await target.clients[call.via ?? protocol].send(outgoing);
-    const context = { sent, first, secrets, baseUrl: target.baseUrl, nowMs: Date.now() };
-    found.push(...differences(expect, response, context).map((difference) => ({ call: index + 1, ...difference })));
-    first ??= response;
+  try {
+    for await (const { number, sent, expect, response } of sendFixture(fixture, protocol, { ...target, orderId })) {
+      const context = { sent, first, secrets, baseUrl: target.baseUrl, nowMs: Date.now() };
+      found.push(...differences(expect, response, context).map((difference) => ({ call: number, ...difference })));
+      first ??= response;
+    }
+  } catch (error) {
+    found.push({ call: 0, what: 'calls', expected: 'all of them sent', actual: messageOf(error) });
   }
   return { fixture, protocol, outcome: found.length === 0 ? 'ok' : 'differs', differences: found };
 }

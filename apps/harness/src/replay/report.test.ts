@@ -1,10 +1,16 @@
-import { type Protocol, protocols } from '@gateway/fixtures/client';
 import type { Fixture } from '@gateway/fixtures/fixture';
+import { type Protocol, protocols } from '@gateway/fixtures/operations';
 import { expect, test } from 'vitest';
 import type { Replay } from './replay-fixtures.ts';
 import { replayReport } from './report.ts';
 
-const fixture: Fixture = { file: 'amount-zero', name: 'zero is out of range', calls: [], merchants: new Set() };
+const fixture: Fixture = {
+  file: 'amount-zero',
+  folder: 'create-order',
+  name: 'zero is out of range',
+  calls: [],
+  merchants: new Set(),
+};
 
 function replay(protocol: Protocol, more: Partial<Replay> = {}): Replay {
   return { fixture, protocol, outcome: 'ok', differences: [], ...more };
