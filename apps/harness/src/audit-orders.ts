@@ -5,14 +5,14 @@ import { openGatewayDatabase } from './gateway/gateway-database.ts';
 
 const command = new Command('pnpm audit-orders')
   .description(
-    'Compares the journal of a load run with the database: every acknowledged order is there once, unchanged.',
+    'Compares the journal of a load run with the database: every acknowledged order is there once, with its changes and events.',
   )
   .requiredOption('--journal <file>', 'the journal that `load --journal FILE` wrote')
   .addHelpText(
     'after',
     `
 Environment: DATABASE_URL or DATA_DIR as the gateway has it (default: the embedded PostgreSQL in .data).
-Exit codes: 0 every order is there; 1 one is not, or a line of the journal cannot be read; 2 nothing could be compared.`,
+Exit codes: 0 everything is there; 1 something is not, or a line of the journal cannot be read; 2 nothing could be compared.`,
   );
 
 await runCommand(command, async () => {

@@ -2,16 +2,25 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, open, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { auditJournal, formatAudit } from './audit/audit.ts';
-import { exitCodes, givenGateway, messageOf, runCommand, usage } from './command/command.ts';
+import { auditWhenDelivered, formatAudit } from './audit/audit.ts';
+import {
+  credentialsFromEnvironment,
+  exitCodes,
+  givenGateway,
+  messageOf,
+  runCommand,
+  usage,
+} from './command/command.ts';
 import { type GatewayDatabase, openGatewayDatabase } from './gateway/gateway-database.ts';
 import type { GatewayAddresses } from './gateway/gateway-process.ts';
 import { type OwnGateway, startOwnGateway } from './gateway/own-gateway.ts';
 import { givenCredentials } from './load/credentials.ts';
 import { type LoadFlags, loadCommand, settingsFrom } from './load/options.ts';
+import type { LoadSettings } from './load/profile.ts';
 import { type LoadReport, reportOf } from './load/report.ts';
 import { reportTable } from './load/report-table.ts';
 import { type LoadRun, runLoad } from './load/run-load.ts';
+import { startWebhookReceiver, type WebhookReceiver } from './webhooks/receiver.ts';
 
 const interrupted = new AbortController();
 /** Stops and removes what the run has started, in reverse order. */
@@ -40,8 +49,9 @@ await runCommand(command, async () => {
   }
 });
 
-interface Target extends GatewayAddresses {
-  readonly credentials: LoadRun['credentials'];
+interface Target extends GatewayAddresses, Pick<LoadRun, 'credentials' | 'checkout'> {
+  /** Gets the events of a gateway of our own. */
+  readonly receiver?: WebhookReceiver | undefined;
   /** `undefined` without an audit. */
   readonly databaseUrl: string | undefined;
 }
@@ -49,16 +59,16 @@ interface Target extends GatewayAddresses {
 async function load(flags: LoadFlags): Promise<number> {
   const { audit, ...settings } = await usage(() => settingsFrom(flags));
   await usage(() => prepareFiles(flags));
-  const given = await usage(() => givenTarget(flags, settings.merchants, audit));
-  const target = given ?? (await ownTarget(settings.merchants));
+  const given = await usage(() => givenTarget(flags, settings, audit));
+  const target = given ?? (await ownTarget(settings));
   const journalFile = flags.journal ?? (audit ? join(await scratchFolder(), 'journal.ndjson') : undefined);
-  const { httpUrl, grpcAddress, credentials, databaseUrl } = target;
-  const run: LoadRun = { settings, target, credentials, journalFile, progress: process.stderr };
+  const { httpUrl, grpcAddress, credentials, checkout, databaseUrl, receiver } = target;
+  const run: LoadRun = { settings, target, credentials, checkout, journalFile, progress: process.stderr };
   const outcome = await runLoad(run, interrupted.signal);
   const audited =
     audit && journalFile !== undefined && databaseUrl !== undefined
       ? // What was measured is reported all the same; what could not be audited does not pass.
-        await auditJournal(journalFile, databaseUrl).catch((error: unknown) => {
+        await auditWhenDelivered(journalFile, databaseUrl, receiver).catch((error: unknown) => {
           process.stderr.write(`the audit failed: ${messageOf(error)}\n`);
           return undefined;
         })
@@ -79,24 +89,34 @@ async function prepareFiles({ journal, json, html }: LoadFlags): Promise<void> {
   }
 }
 
-async function givenTarget(flags: LoadFlags, merchants: number, audit: boolean): Promise<Target | undefined> {
+async function givenTarget(flags: LoadFlags, settings: LoadSettings, audit: boolean): Promise<Target | undefined> {
   const gateway = givenGateway(flags);
   if (gateway === undefined) {
     if (flags.credentials === undefined) return undefined;
     throw new Error('--credentials needs --http and --grpc: a gateway of its own gets merchants of its own');
   }
-  const credentials = givenCredentials(flags.credentials, merchants);
+  const credentials = givenCredentials(flags.credentials, settings.merchants);
+  const checkout = credentialsFromEnvironment('CHECKOUT_');
+  if (settings.pay_share > 0 && checkout === undefined) {
+    throw new Error('payments need CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET');
+  }
   const database: GatewayDatabase | undefined = audit ? await openGatewayDatabase() : undefined;
   if (database !== undefined) cleanUps.push(database.close);
-  return { ...gateway, credentials, databaseUrl: database?.url };
+  return { ...gateway, credentials, checkout, databaseUrl: database?.url };
 }
 
-async function ownTarget(merchants: number): Promise<Target> {
-  const names = Array.from({ length: merchants }, (_, index) => ({ name: `Load ${index + 1}` }));
-  const starting = startOwnGateway(names, interrupted.signal);
+async function ownTarget({ merchants, pay_share, cancel_share }: LoadSettings): Promise<Target> {
+  const setups = Array.from({ length: merchants }, (_, index) => ({ name: `Load ${index + 1}` }));
+  const starting = startOwnGateway([...setups, { name: 'Load checkout', kind: 'checkout' }], interrupted.signal);
   // A gateway that does not start has stopped itself.
   cleanUps.push(() => starting.then((gateway: OwnGateway) => gateway.stop()).catch(() => {}));
-  return await starting;
+  const gateway = await starting;
+  const [credentials, checkout] = [gateway.credentials.slice(0, merchants), gateway.credentials[merchants]];
+  if (pay_share + cancel_share === 0) return { ...gateway, credentials, checkout };
+  const receiver = await startWebhookReceiver();
+  cleanUps.push(receiver.close);
+  await gateway.sendWebhooks(merchants, receiver);
+  return { ...gateway, credentials, checkout, receiver };
 }
 
 async function scratchFolder(): Promise<string> {

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -7,17 +7,12 @@ import postgres from 'postgres';
 import { expect, test } from 'vitest';
 import { auditJournal } from '../src/audit/audit.ts';
 import { constantRate } from '../src/load/arrivals.ts';
-import { startJournaledRun } from './journaled-run.ts';
+import { acknowledgedIn, startJournaledRun } from './journaled-run.ts';
 
 const auditProgram = fileURLToPath(new URL('../src/audit-orders.ts', import.meta.url));
 
 /** Acknowledged before the crash, and at least as many after it. */
 const acknowledgedMin = 100;
-
-/** Every line of a journal but its first is an acknowledgement. */
-function acknowledgedIn(journalFile: string): number {
-  return existsSync(journalFile) ? readFileSync(journalFile, 'utf8').trimEnd().split('\n').length - 1 : 0;
-}
 
 test('a gateway that is killed during a run loses, doubles and changes nothing that it acknowledged', async () => {
   const profile = { protocol: 'mixed', phases: constantRate(150, 8), connections: 4, max_pending: 2_000 };
@@ -42,9 +37,9 @@ test('a gateway that is killed during a run loses, doubles and changes nothing t
   const audit = (file = journalFile) =>
     promisify(execFile)(process.execPath, [auditProgram, '--journal', file], { env: { DATABASE_URL: databaseUrl } });
   const row = (lost: number, unreadable: number) =>
-    new RegExp(`\\n +\\d+ +${lost} +0 +0 +${unreadable} +\\d+ +\\d+\\n`);
+    new RegExp(`\\n +\\d+ +${lost} +0 +0 +${unreadable} +\\d+ +\\d+ +0 +0 +0 +0 +- +-\\n`);
   expect((await audit()).stdout).toMatch(row(0, 0));
-  appendFileSync(journalFile, '[999999,99,"token","2026-01-01T00:00:00.000+00:00","UN_PAID"]\n');
+  appendFileSync(journalFile, '[999999,"UN_PAID",1,2,99,"token","2026-01-01T00:00:00.000+00:00"]\n');
   await expect(audit()).rejects.toMatchObject({ code: 1, stdout: expect.stringMatching(row(1, 0)) });
 
   // A line that cannot be compared is reported, and the audit fails.
@@ -57,7 +52,6 @@ test('a gateway that is killed during a run loses, doubles and changes nothing t
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} });
   await sql`update orders set order_currency = 'CHF', order_note = 'changed', created_at = created_at + interval '1 ms'
     where order_id = (select min(order_id) from orders where order_currency <> 'CHF')`;
-  await sql.end();
   const { changed, examples } = await auditJournal(journalFile, databaseUrl);
   expect({ changed, examples }).toEqual({
     changed: 1,
@@ -65,6 +59,12 @@ test('a gateway that is killed during a run loses, doubles and changes nothing t
       expect.stringMatching(/stored with another order_currency, order_note, created_at$/),
     ]),
   });
+
+  // So is a state that no event explains.
+  await sql`update orders set order_status = 'CANCELLED', cancelled_at = now()
+    where order_id = (select max(order_id) from orders)`;
+  await sql.end();
+  expect(await auditJournal(journalFile, databaseUrl)).toMatchObject({ changed: 1, illegal: 1 });
 
   const empty = `${journalFile}-empty`;
   writeFileSync(empty, `${readFileSync(journalFile, 'utf8').split('\n')[0]}\n`);

@@ -11,6 +11,7 @@ test('a call without a response in time is a timeout, not a reset', async () => 
     sender.close();
     server.close();
   });
-  const call = { protocol: 'grpc', path: '/', headers: {}, order: undefined, expected: [] } as const;
+  const about = { protocol: 'grpc', operation: 'CreateOrder', method: 'POST', path: '/' } as const;
+  const call = { ...about, headers: {}, order: undefined, expected: [] };
   expect(await sender.send({ ...call, body: new Uint8Array() })).toMatchObject({ outcome: 'no response: timeout' });
 });

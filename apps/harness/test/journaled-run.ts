@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createTestDatabase } from '@gateway/dev-postgres/testing';
@@ -34,6 +34,11 @@ export async function startJournaledRun(seed: number, profile: object): Promise<
     isOver = true;
   });
   return { gateway, journalFile, isOver: () => isOver, ended };
+}
+
+/** The number of entries in a journal: every line but its first is one. */
+export function acknowledgedIn(journalFile: string): number {
+  return existsSync(journalFile) ? readFileSync(journalFile, 'utf8').trimEnd().split('\n').length - 1 : 0;
 }
 
 /** A database of the server that all tests share. */

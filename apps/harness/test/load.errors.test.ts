@@ -50,7 +50,8 @@ test.for(['load', 'replay', 'audit-orders'])('%s --help explains every option an
   expect(options.length).toBeGreaterThan(1);
   for (const [line, description] of options) expect(description?.trim(), line).not.toBe('');
   expect(stdout).toContain('Exit codes: 0 ');
-  if (name === 'load') for (const profile of ['burst', 'smoke', 'soak', 'steady']) expect(stdout).toContain(profile);
+  if (name === 'load')
+    for (const profile of ['burst', 'lifecycle', 'smoke', 'soak', 'steady']) expect(stdout).toContain(profile);
 });
 
 test('a run whose audit fails is reported all the same, and does not pass', async () => {

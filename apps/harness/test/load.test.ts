@@ -23,8 +23,22 @@ test('a short run in every protocol passes its thresholds, is audited, and write
   // No second is empty, the last one neither.
   expect(report.by_second).toHaveLength(2);
   for (const { sent, done } of report.by_second) expect(Math.min(sent, done)).toBeGreaterThan(0);
-  expect(stdout).toMatch(new RegExp(`^ +${report.audit.acknowledged} +0 +0 +0 +0 +${report.audit.stored} +0$`, 'm'));
+  const { acknowledged, stored } = report.audit;
+  expect(stdout).toMatch(new RegExp(`^ +${acknowledged} +0 +0 +0 +0 +${stored} +0 +0 +0 +0 +0 +- +-$`, 'm'));
   expect(existsSync(`${journal}`)).toBe(true);
+});
+
+test('orders that are paid and cancelled meanwhile are audited with their events and webhooks', async () => {
+  const json = join(folder, 'run.json');
+  const shares = ['--get-share', '0.2', '--pay-share', '0.2', '--cancel-share', '0.1', '--list-share', '0.1'];
+  const rate = ['--protocol', 'mixed', '--rate', '60', '--duration', '4s', '--merchants', '2', '--seed', '5'];
+  const { code, stdout, stderr } = await load([...rate, ...shares, '--audit', '--json', json]);
+  expect(`${stdout}${stderr}`).toContain('passed');
+  expect(code).toBe(0);
+  const { audit, outcomes } = JSON.parse(readFileSync(json, 'utf8'));
+  expect(audit).toMatchObject({ lost: 0, undone: 0, backwards: 0, illegal: 0, undelivered: 0 });
+  expect(audit.changes).toBeGreaterThan(0);
+  expect(outcomes.map(({ outcome }: { outcome: string }) => outcome)).toContain('ok');
 });
 
 test('Ctrl-C ends a run at once with the report of what was done', async () => {

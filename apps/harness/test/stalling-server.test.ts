@@ -7,10 +7,11 @@ import { createCallMaker } from '../src/load/calls.ts';
 import { startClock } from '../src/load/clock.ts';
 import { type Execution, runClosedLoop, runOpenLoop } from '../src/load/executors.ts';
 import { createHttpSender } from '../src/load/http-sender.ts';
+import { parseProfile } from '../src/load/profile.ts';
 import { createRecorder, type Recorder } from '../src/load/recorder.ts';
 
 const set = await loadFixtures();
-const settings = { protocol: 'json', merchants: 1, replay_share: 0, invalid_share: 0, seed: 1 } as const;
+const settings = { ...parseProfile({ phases: constantRate(1, 1) }), profile: 'none', seed: 1 };
 const makeCall = createCallMaker(settings, set, [{ clientId: 'app_1', clientSecret: 'sk_1' }]);
 
 const stallMs = 1_000;

@@ -1,40 +1,83 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { formatAmount } from '@gateway/domain/money';
 import { formatTime, type Order } from '@gateway/domain/order';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';
+import { scanEvents } from '@gateway/postgres/event-scan';
 import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
 import { scanOrders } from '@gateway/postgres/order-scan';
 import { columns } from '../command/text.ts';
+import type { WebhookReceiver } from '../webhooks/receiver.ts';
 import { createOrders, orderIdPrefix, type SentOrder } from '../workload/orders.ts';
-import { type AuditCounts, type AuditedOrder, compareOrders } from './compare.ts';
+import { type AuditCounts, type AuditedOrder, compareOrders, examplesMax } from './compare.ts';
 import { type JournalEntry, type JournalHead, readJournal } from './journal.ts';
+import { auditStates, type Deliveries, type OrderLife, type StateCounts } from './states.ts';
 
 /** What the audit of a journal found. */
-export interface AuditResult extends AuditCounts {
-  /** Lines of the journal that are not acknowledgements: whether their orders are stored is unknown. */
+export interface AuditResult extends AuditCounts, StateCounts {
+  /** Lines of the journal that are no entries: whether their orders are stored is unknown. */
   readonly unreadable: number;
 }
 
-/** Compares a journal with the database of the gateway that the run was sent to. Rejects when either cannot be read. */
-export async function auditJournal(file: string, databaseUrl: string): Promise<AuditResult> {
+/**
+ * Compares a journal with the database of the gateway that the run was sent to, and its events with what a receiver got, if one
+ * ran. Rejects when journal or database cannot be read.
+ */
+export async function auditJournal(file: string, databaseUrl: string, deliveries?: Deliveries): Promise<AuditResult> {
   const { head, entries, unreadable } = await readJournal(file);
   const { validOrder } = await loadFixtures();
   const orderOf = createOrders(validOrder, { seed: head.seed, merchants: head.client_ids.length });
-  const expectedOf = (entry: JournalEntry) => acknowledgedOrder(entry, orderOf(entry.number));
-  const counts = await compareOrders(entries, expectedOf, storedOrders(head, databaseUrl));
+  const created = entries.flatMap((entry) =>
+    entry.created === undefined ? [] : [{ ...entry, created: entry.created }],
+  );
+  const expectedOf = (entry: CreatedEntry) => acknowledgedOrder(entry, orderOf(entry.number));
+  const lives = new Map<string, OrderLife>();
+  const counts = await compareOrders(created, expectedOf, storedOrders(head, databaseUrl, lives));
+  const orderIdOf = (number: number) => `${orderIdPrefix(head.seed)}${number}`;
+  const states = auditStates(entries, orderIdOf, lives, deliveries);
   const [first] = unreadable;
-  const leftOut = first === undefined ? [] : [`line ${first} of the journal is not an acknowledgement`];
-  return { ...counts, unreadable: unreadable.length, examples: [...counts.examples, ...leftOut] };
+  const leftOut = first === undefined ? [] : [`line ${first} of the journal is no entry`];
+  const examples = [...counts.examples, ...states.examples, ...leftOut];
+  return { ...counts, ...states, unreadable: unreadable.length, examples };
 }
 
-/** The number of errors; 0 means that every acknowledged order is stored once and unchanged. */
-export function auditErrors({ lost, duplicated, changed, unreadable }: AuditResult): number {
-  return lost + duplicated + changed + unreadable;
+/** The gateway needs less, unless attempts fail: then it waits 5 s, and 5 minutes after that. */
+const deliveredWithinMs = 60_000;
+
+/**
+ * Audits a journal as {@link auditJournal}, again and again while there are errors, for a minute: calls without a response and
+ * deliveries may still be in flight. Webhooks that the receiver rejected are errors.
+ */
+export async function auditWhenDelivered(
+  file: string,
+  databaseUrl: string,
+  receiver: Pick<WebhookReceiver, 'deliveries' | 'rejected'> | undefined,
+): Promise<AuditResult> {
+  const deadline = Date.now() + deliveredWithinMs;
+  for (;;) {
+    const result = await auditJournal(file, databaseUrl, receiver?.deliveries);
+    if (receiver === undefined || result.undelivered === undefined) return result;
+    if (auditErrors(result) === 0 || Date.now() > deadline) {
+      const examples = [...result.examples, ...receiver.rejected.slice(0, examplesMax)];
+      return { ...result, undelivered: result.undelivered + receiver.rejected.length, examples };
+    }
+    await sleep(500);
+  }
 }
+
+/** The number of errors; 0 means that every acknowledged order and change is stored once, with its events, which came. */
+export function auditErrors(result: AuditResult): number {
+  const { lost, duplicated, changed, unreadable, undone, backwards, illegal, undelivered = 0 } = result;
+  return lost + duplicated + changed + unreadable + undone + backwards + illegal + undelivered;
+}
+
+const columnNames = [
+  ...(['acknowledged', 'lost', 'duplicated', 'changed', 'unreadable', 'stored', 'unacknowledged'] as const),
+  ...(['changes', 'undone', 'backwards', 'illegal', 'undelivered', 'copies'] as const),
+];
 
 /** What an audit found as a heading and a row. */
 export function auditTable(result: AuditResult) {
-  const head = ['acknowledged', 'lost', 'duplicated', 'changed', 'unreadable', 'stored', 'unacknowledged'] as const;
-  return { head, rows: [head.map((name) => String(result[name]))] };
+  return { head: columnNames, rows: [columnNames.map((name) => String(result[name] ?? '-'))] };
 }
 
 /** Formats what an audit found for a terminal. */
@@ -44,9 +87,12 @@ export function formatAudit(result: AuditResult): string {
   return [table, ...result.examples.map((example) => `  ${example}`), ''].join('\n');
 }
 
+/** An entry about a creation. */
+type CreatedEntry = JournalEntry & Required<Pick<JournalEntry, 'created'>>;
+
 /** An acknowledged order as it must be stored. */
-export function acknowledgedOrder({ response }: JournalEntry, { merchant, fields }: SentOrder): AuditedOrder {
-  return { merchant, members: { ...fields, ...response } };
+export function acknowledgedOrder({ created }: CreatedEntry, { merchant, fields }: SentOrder): AuditedOrder {
+  return { merchant, members: { ...fields, ...created } };
 }
 
 /** A stored order with the members of the interface. */
@@ -59,19 +105,38 @@ export function storedOrder(merchant: number, order: Order): AuditedOrder {
       service_order_id: order.serviceOrderId,
       order_token: order.orderToken,
       created_at: formatTime(order.createdAtMs),
-      order_status: order.orderStatus,
     },
   };
 }
 
-async function* storedOrders({ client_ids, seed }: JournalHead, databaseUrl: string): AsyncGenerator<AuditedOrder> {
+/** The sweep stores within 5 seconds that an order has passed its end. */
+const sweptWithinMs = 10_000;
+
+/** Reads all orders of the run, and adds what became of each to `lives`. */
+async function* storedOrders(
+  { client_ids, seed }: JournalHead,
+  databaseUrl: string,
+  lives: Map<string, OrderLife>,
+): AsyncGenerator<AuditedOrder> {
   const directory = openMerchantDirectory({ url: databaseUrl });
+  const nowMs = Date.now();
   try {
     for (const [merchant, clientId] of client_ids.entries()) {
       const lookup = await directory.findClient(clientId);
       if (lookup.kind !== 'found') throw new Error(`the client ${clientId} is ${lookup.kind} in the database`);
       const scan = { merchantId: lookup.client.account.id, orderIdPrefix: orderIdPrefix(seed) };
-      for await (const order of scanOrders(databaseUrl, scan)) yield storedOrder(merchant, order);
+      // Before the orders, so that none that expires meanwhile has an event and is open.
+      const events = Map.groupBy(await Array.fromAsync(scanEvents(databaseUrl, scan)), ({ orderId }) => orderId);
+      for await (const order of scanOrders(databaseUrl, scan)) {
+        const orderId = order.fields.order_id;
+        lives.set(orderId, {
+          status: order.orderStatus,
+          paymentId: order.payment?.paymentId,
+          isJustExpired: order.expiresAtMs !== null && order.expiresAtMs > nowMs - sweptWithinMs,
+          events: events.get(orderId) ?? [],
+        });
+        yield storedOrder(merchant, order);
+      }
     }
   } finally {
     await directory.close();

@@ -16,13 +16,14 @@ export interface AuditCounts {
   readonly lost: number;
   /** Stored more than once: an order_id, a token or a service_order_id with two orders. */
   readonly duplicated: number;
-  /** Stored with another value than was sent or returned. */
+  /** Stored with another value than was sent or returned; the status is not among them. */
   readonly changed: number;
   /** The first few errors: the order_id, and what is wrong. */
   readonly examples: readonly string[];
 }
 
-const examplesMax = 20;
+/** Errors that are shown. */
+export const examplesMax = 20;
 
 /**
  * Compares acknowledgements with stored orders, both in any order. `expectedOf` gives the order that an acknowledgement is

@@ -8,7 +8,9 @@ const head = { seed: 1, client_ids: ['app_1'] };
 
 function entry(number: number): JournalEntry {
   const created_at = '2026-11-20T21:01:42.172+00:00';
-  return { number, response: { service_order_id: number, order_token: 't', created_at, order_status: 'UN_PAID' } };
+  const seen = { number, status: 'UN_PAID', dueMs: 1, receivedMs: 2 } as const;
+  if (number === 2) return { ...seen, status: 'PAID', paymentId: 'p' };
+  return number === 3 ? seen : { ...seen, created: { service_order_id: number, order_token: 't', created_at } };
 }
 
 function scratchFile(): string {
@@ -17,7 +19,7 @@ function scratchFile(): string {
   return join(folder, 'journal.ndjson');
 }
 
-test('a journal is read as it was written, and lines that are not acknowledgements are named', async () => {
+test('a journal is read as it was written, and lines that are no entries are named', async () => {
   const file = scratchFile();
   const journal = createJournal(file, head);
   journal.write([entry(1), entry(2)]);
@@ -27,8 +29,8 @@ test('a journal is read as it was written, and lines that are not acknowledgemen
   journal.close();
   expect(() => createJournal(file, head)).toThrow('EEXIST');
 
-  appendFileSync(file, '["1",2,"t","",""]\n{}\n');
-  expect(await readJournal(file)).toEqual({ head, entries: [1, 2, 3].map(entry), unreadable: [5, 6] });
+  appendFileSync(file, '["1","PAID",1,2]\n[1,"SOLD",1,2]\n{}\n');
+  expect(await readJournal(file)).toEqual({ head, entries: [1, 2, 3].map(entry), unreadable: [5, 6, 7] });
   for (const text of ['', '[]\n', '{"seed":1}\n']) {
     writeFileSync(file, text);
     await expect(readJournal(file)).rejects.toThrow('is not a journal');

@@ -1,5 +1,6 @@
 import { closeSync, createReadStream, fsyncSync, openSync, writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
+import { type OrderStatus, orderStatuses } from '@gateway/domain/order';
 import { z } from 'zod';
 
 const headSchema = z.strictObject({ seed: z.int().min(0), client_ids: z.array(z.string()).min(1) });
@@ -7,21 +8,31 @@ const headSchema = z.strictObject({ seed: z.int().min(0), client_ids: z.array(z.
 /** The first line of a journal: from it and an order's number the audit makes again what was sent. */
 export type JournalHead = z.infer<typeof headSchema>;
 
-/** Lines are arrays, not objects, because a soak run writes millions. */
-const lineSchema = z.tuple([z.int().min(0), z.int().min(1), z.string(), z.string(), z.string()]);
+/** The number of the order in the run, its status, and when the call was due and its response came. */
+const seen = [z.int().min(0), z.enum(orderStatuses), z.number(), z.number()] as const;
 
-/** One acknowledged order: its number in the run and the response to it. */
+/** Lines are arrays, not objects, because a soak run writes millions. What follows the first four says what else was shown. */
+const lineSchema = z.union([
+  z.tuple([...seen]),
+  z.tuple([...seen, z.string()]),
+  z.tuple([...seen, z.int().min(1), z.string(), z.string()]),
+]);
+
+/** An order as a response showed it. Times are milliseconds since the run's start. */
 export interface JournalEntry {
+  /** The order's number in the run. */
   readonly number: number;
-  readonly response: {
-    readonly service_order_id: number;
-    readonly order_token: string;
-    readonly created_at: string;
-    readonly order_status: string;
-  };
+  readonly status: OrderStatus;
+  /** When the call was due. */
+  readonly dueMs: number;
+  readonly receivedMs: number;
+  /** What paid it, where the response says so. */
+  readonly paymentId?: string | undefined;
+  /** Of a response to its creation. */
+  readonly created?: { readonly service_order_id: number; readonly order_token: string; readonly created_at: string };
 }
 
-/** Stores acknowledgements in a file. */
+/** Stores what was acknowledged in a file. */
 export interface Journal {
   /**
    * Passes entries to the operating system before it returns: a process that is killed afterwards has lost none of them. A
@@ -51,7 +62,7 @@ export function createJournal(file: string, head: JournalHead): Journal {
 export interface ReadJournal {
   readonly head: JournalHead;
   readonly entries: readonly JournalEntry[];
-  /** The numbers of the lines that are not acknowledgements, such as one that a killed process left incomplete. */
+  /** The numbers of the lines that are no entries, such as one that a killed process left incomplete. */
   readonly unreadable: readonly number[];
 }
 
@@ -76,13 +87,18 @@ export async function readJournal(file: string): Promise<ReadJournal> {
   return { head, entries, unreadable };
 }
 
-function lineOf({ number, response }: JournalEntry): string {
-  const { service_order_id, order_token, created_at, order_status } = response;
-  return `${JSON.stringify([number, service_order_id, order_token, created_at, order_status])}\n`;
+function lineOf({ number, status, dueMs, receivedMs, paymentId, created }: JournalEntry): string {
+  const { service_order_id, order_token, created_at } = created ?? {};
+  const more = created ? [service_order_id, order_token, created_at] : paymentId === undefined ? [] : [paymentId];
+  return `${JSON.stringify([number, status, Math.floor(dueMs), Math.ceil(receivedMs), ...more])}\n`;
 }
 
-function entryOf([number, service_order_id, order_token, created_at, order_status]: z.infer<typeof lineSchema>) {
-  return { number, response: { service_order_id, order_token, created_at, order_status } };
+function entryOf([number, status, dueMs, receivedMs, ...more]: z.infer<typeof lineSchema>): JournalEntry {
+  const entry = { number, status, dueMs, receivedMs };
+  if (more.length === 0) return entry;
+  if (more.length === 1) return { ...entry, paymentId: more[0] };
+  const [service_order_id, order_token, created_at] = more;
+  return { ...entry, created: { service_order_id, order_token, created_at } };
 }
 
 function append(descriptor: number, text: string): void {

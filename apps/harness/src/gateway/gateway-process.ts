@@ -1,7 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import manifest from '../../../../package.json' with { type: 'json' };
 
 /** Where a gateway listens. */
@@ -20,11 +21,37 @@ export interface GatewayProcess extends GatewayAddresses {
   stop(): Promise<void>;
   /** Ends it as a crash does. */
   kill(): Promise<void>;
+  /** Rejects with the end of its output when it exits although it was neither stopped nor killed from here. */
+  readonly exited: Promise<never>;
 }
 
 const repository = fileURLToPath(new URL('../../../..', import.meta.url));
-/** The program and the Node.js options of `pnpm start`. */
-const startArguments = manifest.scripts.start.split(' ').slice(1);
+
+/** What a gateway of ours is configured with. */
+export interface GatewaySettings {
+  readonly databaseUrl: string;
+  /** 32 bytes in base64. */
+  readonly secretsKey: string;
+}
+
+/** Nothing else of our environment may configure it. Webhooks go to a receiver of this machine. */
+function environmentOf({ databaseUrl, secretsKey }: GatewaySettings): NodeJS.ProcessEnv {
+  const { PATH, HOME, TMPDIR } = process.env;
+  return { PATH, HOME, TMPDIR, DATABASE_URL: databaseUrl, SECRETS_KEY: secretsKey, WEBHOOK_ALLOW_PRIVATE: '1' };
+}
+
+/** The program and the Node.js options of a script. */
+function argumentsOf(script: 'start' | 'merchant'): string[] {
+  return manifest.scripts[script].split(' ').slice(1);
+}
+
+/** Sets a merchant's endpoint as `pnpm merchant webhook set` does. Returns its signing secret. */
+export async function setWebhook(settings: GatewaySettings, clientId: string, url: string): Promise<string> {
+  const args = [...argumentsOf('merchant'), 'webhook', 'set', clientId, url, '--json'];
+  const options = { cwd: repository, env: environmentOf(settings) };
+  const { stdout } = await promisify(execFile)(process.execPath, args, options);
+  return JSON.parse(stdout).signing_secret;
+}
 
 /** A start with migrations takes a second here and several on a busy machine. */
 const readyTimeoutMs = 60_000;
@@ -38,26 +65,40 @@ const tailLinesMax = 20;
  * or `signal` aborts it.
  */
 export async function startGatewayProcess(
-  { databaseUrl, httpPort = 0, grpcPort = 0 }: { databaseUrl: string; httpPort?: number; grpcPort?: number },
+  { httpPort = 0, grpcPort = 0, ...settings }: GatewaySettings & { httpPort?: number; grpcPort?: number },
   signal: AbortSignal,
 ): Promise<GatewayProcess> {
-  // Nothing else of our environment may configure it.
-  const inherited = ['PATH', 'HOME', 'TMPDIR'].map((name) => [name, process.env[name]]);
   const ports = { HTTP_PORT: String(httpPort), GRPC_PORT: String(grpcPort) };
-  const child = spawn(process.execPath, startArguments, {
+  const child = spawn(process.execPath, argumentsOf('start'), {
     cwd: repository,
-    env: { ...Object.fromEntries(inherited), ...ports, DATABASE_URL: databaseUrl },
+    env: { ...environmentOf(settings), ...ports },
     stdio: ['ignore', 'pipe', 'pipe'],
     // A process group of its own, so that Ctrl-C reaches us alone, and we stop it in order.
     detached: true,
   });
   let stopping: Promise<void> | undefined;
-  const stop = () => {
-    stopping ??= end(child, 'SIGTERM');
+  const endOnce = (by: 'SIGTERM' | 'SIGKILL') => {
+    stopping ??= end(child, by);
     return stopping;
   };
+  const stop = () => endOnce('SIGTERM');
+  const exit = Promise.withResolvers<never>();
+  exit.promise.catch(() => {});
+  let latest = '';
+  child.once('exit', (code, by) => {
+    if (stopping === undefined) exit.reject(new Error(`the gateway ended with ${by ?? `code ${code}`}: ${latest}`));
+  });
   try {
-    return { ...(await readAddresses(child, signal)), stop, kill: () => end(child, 'SIGKILL') };
+    const addresses = await readAddresses(child, signal);
+    // Nothing is parsed, as a line for every call would cost this process, which sends load, too much.
+    for (const output of [child.stdout, child.stderr]) {
+      output.on('data', (chunk) => {
+        latest = String(chunk);
+      });
+      // The reader that is closed by now has paused it.
+      output.resume();
+    }
+    return { ...addresses, stop, kill: () => endOnce('SIGKILL'), exited: exit.promise };
   } catch (error) {
     await stop();
     throw error;
@@ -90,9 +131,7 @@ async function readAddresses(child: ChildProcess, signal: AbortSignal) {
   } finally {
     clearTimeout(timeout);
     signal.removeEventListener('abort', abort);
-    // The rest is discarded unread: parsing a line for every call would cost this process, which sends load, too much.
     for (const reader of readers) reader.close();
-    for (const output of outputs) output.resume();
   }
 }
 

@@ -1,17 +1,23 @@
+import { randomBytes } from 'node:crypto';
 import { startTestServer } from '@gateway/dev-postgres/testing';
 import type { Credentials } from '@gateway/domain/credentials';
 import type { Merchants } from '@gateway/fixtures/fill-call';
 import type { MerchantName } from '@gateway/fixtures/fixture';
 import { openMerchantAccounts } from '@gateway/postgres/merchant-admin';
-import { type GatewayProcess, startGatewayProcess } from './gateway-process.ts';
+import type { WebhookReceiver } from '../webhooks/receiver.ts';
+import { type GatewayProcess, setWebhook, startGatewayProcess } from './gateway-process.ts';
 
 /** A gateway with a database of its own, started for one run. */
 export interface OwnGateway extends Pick<GatewayProcess, 'httpUrl' | 'grpcAddress' | 'baseUrl'> {
   readonly databaseUrl: string;
-  /** One for each merchant. */
+  /** One for each client that was set up. */
   readonly credentials: readonly Credentials[];
+  /** Sends the events of the first so many clients to a receiver from now on. */
+  sendWebhooks(merchants: number, receiver: WebhookReceiver): Promise<void>;
   /** Ends the gateway as a crash does, and starts it again on the same ports and data. */
   crash(): Promise<void>;
+  /** Rejects when the gateway exits by itself. */
+  readonly exited: Promise<never>;
   /** Stops everything and removes the data; the second call waits for the first. */
   stop(): Promise<void>;
 }
@@ -64,22 +70,33 @@ export async function startOwnGateway(
 ): Promise<OwnGateway> {
   const database = await startDatabase();
   const databaseUrl = database.url;
+  const settings = { databaseUrl, secretsKey: randomBytes(32).toString('base64') };
   let gateway: GatewayProcess | undefined;
+  const exit = Promise.withResolvers<never>();
+  exit.promise.catch(() => {});
   let stopping: Promise<void> | undefined;
   const stop = () => {
     stopping ??= Promise.resolve(gateway?.stop()).finally(database.stop);
     return stopping;
   };
   try {
-    gateway = await startGatewayProcess({ databaseUrl }, signal);
+    gateway = await startGatewayProcess(settings, signal);
+    gateway.exited.catch(exit.reject);
     const { httpUrl, grpcAddress, baseUrl } = gateway;
     const credentials = await createMerchants(databaseUrl, merchants);
     const crash = async () => {
       await gateway?.kill();
       const ports = { httpPort: portOf(httpUrl), grpcPort: portOf(`http://${grpcAddress}`) };
-      gateway = await startGatewayProcess({ databaseUrl, ...ports }, signal);
+      gateway = await startGatewayProcess({ ...settings, ...ports }, signal);
+      gateway.exited.catch(exit.reject);
     };
-    return { httpUrl, grpcAddress, baseUrl, databaseUrl, credentials, crash, stop };
+    const sendWebhooks = async (merchants: number, receiver: WebhookReceiver) => {
+      const setting = credentials.slice(0, merchants).map(async ({ clientId }, index) => {
+        receiver.trust(index, await setWebhook(settings, clientId, receiver.url(index)));
+      });
+      await Promise.all(setting);
+    };
+    return { httpUrl, grpcAddress, baseUrl, databaseUrl, credentials, sendWebhooks, crash, stop, exited: exit.promise };
   } catch (error) {
     await stop();
     throw error;

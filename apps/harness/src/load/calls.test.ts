@@ -8,7 +8,15 @@ import { createCallMaker, kindOf, orderNumberOf } from './calls.ts';
 
 const set = await loadFixtures();
 const credentials = [1, 2, 3].map((number) => ({ clientId: `app_${number}`, clientSecret: `sk_${number}` }));
-const settings = { protocol: 'mixed', merchants: 3, replay_share: 0.2, invalid_share: 0.1, seed: 7 } as const;
+const noLife = { get_share: 0, pay_share: 0, cancel_share: 0, list_share: 0 };
+const settings = {
+  protocol: 'mixed',
+  merchants: 3,
+  replay_share: 0.2,
+  invalid_share: 0.1,
+  ...noLife,
+  seed: 7,
+} as const;
 const numbers = Array.from({ length: 2_000 }, (_, number) => number);
 
 test('the same seed makes the same calls, in any order, and another seed makes others', () => {
@@ -66,4 +74,25 @@ test('binary protocols get the same order in Protobuf, and failing calls come fr
     const outcomes = new Set(numbers.slice(0, 500).flatMap((number) => make(number).expected));
     expect([...outcomes]).toEqual(expect.arrayContaining(['invalid_order', 'unauthenticated', 'checksum_mismatch']));
   }
+});
+
+test('calls about earlier orders have their shares, and wait for the acknowledgement of the creation', () => {
+  const shares = { get_share: 0.2, pay_share: 0.2, cancel_share: 0.1, list_share: 0.1 };
+  const lifecycle = { ...settings, invalid_share: 0, replay_share: 0, ...shares };
+  const [known, checkout] = [{ order_token: 't', created_at: '2026-11-20T21:01:42.172+00:00' }, credentials[2]];
+  const make = createCallMaker(lifecycle, set, credentials, { checkout, known: () => known });
+  const calls = numbers.map(make);
+  const byOperation = Map.groupBy(calls, ({ operation }) => operation);
+  const counts = Object.fromEntries([...byOperation].map(([operation, some]) => [operation, some.length]));
+  expect(counts.GetOrder).toBeGreaterThan(330);
+  expect(counts.RecordPayment).toBeGreaterThan(330);
+  expect(counts.CancelOrder).toBeGreaterThan(150);
+  expect(counts.ListOrders).toBeGreaterThan(150);
+  expect(counts.CreateOrder).toBeLessThan(900);
+  for (const { protocol, headers } of byOperation.get('RecordPayment') ?? []) {
+    expect(protocol).not.toBe('json');
+    expect(headers['x-client-id']).toBe(checkout?.clientId);
+  }
+  const unknown = numbers.map(createCallMaker(lifecycle, set, credentials, { checkout, known: () => undefined }));
+  expect(new Set(unknown.map(({ operation }) => operation))).toEqual(new Set(['CreateOrder', 'ListOrders']));
 });

@@ -1,17 +1,22 @@
-import { create, toBinary } from '@bufbuild/protobuf';
+import { type DescMessage, toBinary } from '@bufbuild/protobuf';
 import { encodeEnvelope } from '@connectrpc/connect/protocol';
-import {
-  type CreateOrderRequest,
-  CreateOrderRequestSchema,
-  ServiceType,
-} from '@gateway/contract/gateway/v1/order_service_pb';
+import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import type { Credentials } from '@gateway/domain/credentials';
 import { binaryMessage } from '@gateway/fixtures/binary-message';
 import { fillCall } from '@gateway/fixtures/fill-call';
 import type { FixtureCall } from '@gateway/fixtures/fixture';
-import { JsonNumber, writeJson } from '@gateway/fixtures/json-number';
+import { JsonNumber, type Members, writeJson } from '@gateway/fixtures/json-number';
 import type { FixtureSet } from '@gateway/fixtures/load-fixtures';
-import { isBinary, operations, type Protocol, protocols, rpcPath } from '@gateway/fixtures/operations';
+import {
+  carrierOf,
+  isBinary,
+  type Operation,
+  type OperationName,
+  operations,
+  type Protocol,
+  protocols,
+  rpcPath,
+} from '@gateway/fixtures/operations';
 import { seededAt } from '@gateway/fixtures/seeded';
 import { createOrders, orderIdPrefix } from '../workload/orders.ts';
 import type { LoadSettings } from './profile.ts';
@@ -19,18 +24,34 @@ import type { LoadSettings } from './profile.ts';
 /** One call, ready to be sent in its protocol. */
 export interface LoadCall {
   readonly protocol: Protocol;
+  readonly operation: OperationName;
+  readonly method: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Encoded as the protocol needs it, envelope included. */
+  /** Encoded as the protocol needs it, envelope included; empty for none. */
   readonly body: Uint8Array;
-  /** The order that the call creates or repeats, by its number in the run; `undefined` for a call that must fail. */
+  /** The one order that the call is about, by its number in the run; `undefined` for a list and a call that must fail. */
   readonly order: { readonly number: number; readonly orderId: string } | undefined;
   /** The outcomes that are right. */
   readonly expected: readonly string[];
 }
 
 /** The settings that decide a run's calls. */
-export type CallSettings = Pick<LoadSettings, 'protocol' | 'merchants' | 'replay_share' | 'invalid_share' | 'seed'>;
+export type CallSettings = Pick<LoadSettings, 'protocol' | 'merchants' | 'seed' | (typeof shares)[number][1]>;
+
+/** An order of the run whose creation was acknowledged: what its payment needs. */
+export interface KnownOrder {
+  readonly order_token: string;
+  readonly created_at: string;
+}
+
+/** What calls about earlier orders need. */
+export interface OrderLife {
+  /** Who records payments; `undefined` where there are none. */
+  readonly checkout: Credentials | undefined;
+  /** `undefined` for an order that was not acknowledged, or long ago. */
+  readonly known: (number: number) => KnownOrder | undefined;
+}
 
 /** Draws for different questions about one call come from indexes far apart. */
 const kindIndex = 0x20000000;
@@ -39,16 +60,36 @@ const sourceIndex = 0x40000000;
 /** A repeated order is one of about so many calls ago: a client without a response retries soon. */
 const replayReach = 500;
 
-const successes = ['created', 'replayed'] as const;
+/** What a call can be besides a new order, and the setting with its share of the calls. */
+const shares = [
+  ['invalid', 'invalid_share'],
+  ['replay', 'replay_share'],
+  ['get', 'get_share'],
+  ['pay', 'pay_share'],
+  ['cancel', 'cancel_share'],
+  ['list', 'list_share'],
+] as const;
+
+/** The outcomes that are right. Of an order that is paid and cancelled at the same time, one of the two comes too late. */
+const successes = {
+  CreateOrder: ['created', 'replayed'],
+  GetOrder: ['ok'],
+  RecordPayment: ['ok', 'replayed', 'order_already_paid', 'order_cancelled'],
+  CancelOrder: ['ok', 'replayed', 'order_already_paid', 'order_expired'],
+  ListOrders: ['ok'],
+} as const;
 
 /** What kind of call a number is. */
-export function kindOf(settings: CallSettings, number: number): 'new' | 'replay' | 'invalid' {
-  const drawn = seededAt(settings.seed, kindIndex + number).fraction();
-  if (drawn < settings.invalid_share) return 'invalid';
-  return drawn < settings.invalid_share + settings.replay_share ? 'replay' : 'new';
+export function kindOf(settings: CallSettings, number: number): 'new' | (typeof shares)[number][0] {
+  let left = seededAt(settings.seed, kindIndex + number).fraction();
+  for (const [kind, name] of shares) {
+    if (left < settings[name]) return kind;
+    left -= settings[name];
+  }
+  return 'new';
 }
 
-/** The number of the order that a valid call carries: its own, or an earlier call's for a repeated order. */
+/** The number of the order that a valid call is about: its own, or an earlier call's. */
 export function orderNumberOf(settings: CallSettings, number: number): number {
   if (kindOf(settings, number) === 'new' || number === 0) return number;
   let earlier = number - 1 - seededAt(settings.seed, sourceIndex + number).below(Math.min(number, replayReach));
@@ -56,11 +97,15 @@ export function orderNumberOf(settings: CallSettings, number: number): number {
   return earlier >= 0 ? earlier : number;
 }
 
-/** Returns a function that makes a run's calls, each from its number alone, so that a second run makes the same ones. */
+/**
+ * Returns a function that makes a run's calls, each from its number alone, so that a second run makes the same ones. A call about
+ * an order whose creation was not acknowledged creates that order again.
+ */
 export function createCallMaker(
   settings: CallSettings,
   set: FixtureSet,
   credentials: readonly Credentials[],
+  life: OrderLife = { checkout: undefined, known: () => undefined },
 ): (number: number) => LoadCall {
   const choices = settings.protocol === 'mixed' ? protocols : ([settings.protocol] as const);
   const failing = new Map(choices.map((protocol) => [protocol, failingCalls(protocol, set)]));
@@ -68,8 +113,10 @@ export function createCallMaker(
   return (number) => {
     const random = seededAt(settings.seed, number);
     const protocol = random.pick(choices);
-    if (kindOf(settings, number) === 'invalid') {
-      const own = credentialsOf(credentials, random.below(settings.merchants));
+    const kind = kindOf(settings, number);
+    if (kind === 'invalid' || kind === 'list') {
+      const own = credentials[random.below(settings.merchants)];
+      if (kind === 'list') return operationCall('ListOrders', { limit: new JsonNumber('20') }, { protocol, own });
       const [first, ...others] = failing.get(protocol) ?? [];
       if (first === undefined) throw new Error(`there is no failing fixture for ${protocol}`);
       const orderId = `${orderIdPrefix(settings.seed)}${number}`;
@@ -77,23 +124,48 @@ export function createCallMaker(
     }
     const orderNumber = orderNumberOf(settings, number);
     const { merchant, fields } = orderOf(orderNumber);
-    return {
-      ...{ protocol, path: pathOf(protocol), headers: headersOf(protocol, credentialsOf(credentials, merchant)) },
-      body: bodyOf(protocol, fields),
-      order: { number: orderNumber, orderId: fields.order_id ?? '' },
-      expected: successes,
-    };
+    const order = { number: orderNumber, orderId: fields.order_id ?? '' };
+    const own = credentials[merchant];
+    const [amount, known] = [new JsonNumber(fields.order_amount ?? ''), life.known(orderNumber)];
+    if (known !== undefined && kind === 'pay') {
+      const payment = {
+        order_token: known.order_token,
+        // Some orders are paid twice, and some payments reported twice.
+        payment_id: `payment-${random.below(2)}-of-${order.orderId}`,
+        paid_at: known.created_at,
+        order_amount: amount,
+        order_currency: fields.order_currency,
+      };
+      return operationCall('RecordPayment', payment, { protocol, own: life.checkout, order });
+    }
+    if (known !== undefined && (kind === 'get' || kind === 'cancel')) {
+      const operation = kind === 'get' ? 'GetOrder' : 'CancelOrder';
+      return operationCall(operation, { order_id: order.orderId }, { protocol, own, order });
+    }
+    return operationCall('CreateOrder', { ...fields, order_amount: amount }, { protocol, own, order });
   };
 }
 
-function credentialsOf(credentials: readonly Credentials[], merchant: number): Credentials {
-  const own = credentials[merchant];
-  if (own === undefined) throw new Error(`there are no credentials for merchant ${merchant}`);
-  return own;
+/** Whose call it is, about which order, and in which protocol, or in another one where that lacks the operation. */
+interface CallFacts {
+  readonly protocol: Protocol;
+  readonly own: Credentials | undefined;
+  readonly order?: LoadCall['order'];
 }
 
-function pathOf(protocol: Protocol): string {
-  return protocol === 'json' ? '/order' : rpcPath(operations.CreateOrder.rpc);
+function operationCall(operation: keyof typeof successes, request: Members, facts: CallFacts): LoadCall {
+  const protocol = carrierOf(operation, facts.protocol);
+  const { rpc, json }: Operation = operations[operation];
+  const isJson = protocol === 'json';
+  const path = isJson ? json?.path(request) : rpc && rpcPath(rpc);
+  if (path === undefined) throw new Error(`${protocol} has no ${operation}`);
+  const body = () => (isBinary(protocol) && rpc ? enveloped(rpc.input, request) : Buffer.from(writeJson(request)));
+  return {
+    ...{ protocol, operation, path, headers: headersOf(protocol, facts.own), order: facts.order },
+    method: isJson ? (json?.method ?? 'POST') : 'POST',
+    body: isJson && !json?.hasBody ? new Uint8Array() : body(),
+    expected: successes[operation],
+  };
 }
 
 const protocolHeaders: Readonly<Record<Protocol, Readonly<Record<string, string>>>> = {
@@ -103,26 +175,13 @@ const protocolHeaders: Readonly<Record<Protocol, Readonly<Record<string, string>
   grpc: { 'content-type': 'application/grpc+proto', te: 'trailers' },
 };
 
-function headersOf(protocol: Protocol, { clientId, clientSecret }: Credentials): Record<string, string> {
-  return { 'x-client-id': clientId, 'x-client-secret': clientSecret, ...protocolHeaders[protocol] };
+function headersOf(protocol: Protocol, own: Credentials | undefined): Record<string, string> {
+  if (own === undefined) throw new Error('there are no credentials for a call');
+  return { 'x-client-id': own.clientId, 'x-client-secret': own.clientSecret, ...protocolHeaders[protocol] };
 }
 
-function bodyOf(protocol: Protocol, fields: Readonly<Record<string, string>>): Uint8Array {
-  const { order_amount: amount = '', service_type: serviceType, ...texts } = fields;
-  if (!isBinary(protocol)) return Buffer.from(writeJson({ ...fields, order_amount: new JsonNumber(amount) }));
-  const message = create(CreateOrderRequestSchema, {
-    ...Object.fromEntries(Object.entries(texts).map(([name, text]) => [localNames.get(name) ?? name, text])),
-    serviceType: ServiceType[serviceType as 'DIGITAL' | 'PHYSICAL_GOODS'],
-    orderAmount: Number(amount),
-  });
-  return enveloped(message);
-}
-
-/** The names of fields in generated Protobuf code, by those of the interface. */
-const localNames = new Map(CreateOrderRequestSchema.fields.map(({ name, localName }) => [name, localName]));
-
-function enveloped(message: CreateOrderRequest): Uint8Array {
-  return encodeEnvelope(0, toBinary(CreateOrderRequestSchema, message));
+function enveloped(schema: DescMessage, request: Members | undefined): Uint8Array {
+  return encodeEnvelope(0, toBinary(schema, binaryMessage(schema, request)));
 }
 
 /**
@@ -143,20 +202,17 @@ function failingCalls(protocol: Protocol, { fixtures }: FixtureSet): FixtureCall
 function failingCall(
   protocol: Protocol,
   call: FixtureCall,
-  { set, own, orderId }: { readonly set: FixtureSet; readonly own: Credentials; readonly orderId: string },
+  { set, own, orderId }: { readonly set: FixtureSet; readonly own: Credentials | undefined; readonly orderId: string },
 ): LoadCall {
-  const context = {
-    merchants: { first: own },
-    orderId,
-    validOrder: set.validOrder,
-    startedAtMs: 0,
-    responses: [],
+  if (own === undefined) throw new Error('there are no credentials for a call');
+  const context = { merchants: { first: own }, orderId, validOrder: set.validOrder, startedAtMs: 0, responses: [] };
+  const { outgoing, expect } = fillCall(call, context);
+  const { request, bytes = new Uint8Array() } = outgoing;
+  return {
+    ...operationCall('CreateOrder', {}, { protocol, own }),
+    // The fixture decides about credentials, and over JSON about the media type; the rest is the protocol's.
+    headers: { ...outgoing.headers, ...(protocol === 'json' ? {} : protocolHeaders[protocol]) },
+    body: isBinary(protocol) ? enveloped(CreateOrderRequestSchema, request) : bytes,
+    expected: [expect.outcome],
   };
-  const { outgoing } = fillCall(call, context);
-  // The fixture decides about credentials, and over JSON about the media type; the rest is the protocol's.
-  const headers = { ...outgoing.headers, ...(protocol === 'json' ? {} : protocolHeaders[protocol]) };
-  const body = isBinary(protocol)
-    ? enveloped(binaryMessage(CreateOrderRequestSchema, outgoing.request))
-    : (outgoing.bytes ?? new Uint8Array());
-  return { protocol, path: pathOf(protocol), headers, body, order: undefined, expected: [call.expect.outcome] };
 }

@@ -35,7 +35,8 @@ export function createGrpcSender(grpcAddress: string, connections: number, timeo
   };
 }
 
-function sendOver(session: ClientHttp2Session, { path, headers, body }: LoadCall, timeoutMs: number): Promise<Reply> {
+function sendOver(session: ClientHttp2Session, call: LoadCall, timeoutMs: number): Promise<Reply> {
+  const { operation, path, headers, body } = call;
   const { promise, resolve } = Promise.withResolvers<Reply>();
   const stream = session.request({ ...headers, ':method': 'POST', ':path': path });
   let head: IncomingHttpHeaders = {};
@@ -61,7 +62,7 @@ function sendOver(session: ClientHttp2Session, { path, headers, body }: LoadCall
     if (trailers === undefined) return resolve({ outcome: `no response: HTTP/2 reset ${stream.rstCode}` });
     const content = Buffer.concat(chunks);
     const message = content.length >= 5 ? content.subarray(5) : undefined;
-    resolve(readGrpc(message, headersOf(head), headersOf(trailers)));
+    resolve(readGrpc(operation, message, headersOf(head), headersOf(trailers)));
   });
   stream.end(body);
   return promise;

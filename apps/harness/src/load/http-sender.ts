@@ -1,21 +1,27 @@
 import { requestTimeoutMs } from '@gateway/fixtures/client';
+import type { OperationName } from '@gateway/fixtures/operations';
 import { Pool } from 'undici';
 import type { HttpReply } from './replies.ts';
 import { failedReply, type Reply, type Sender } from './sender.ts';
 
 /** Sends over HTTP/1.1, one call at a time on each connection; calls beyond that wait for a free one. */
-export function createHttpSender(httpUrl: string, connections: number, readReply: (reply: HttpReply) => Reply): Sender {
+export function createHttpSender(
+  httpUrl: string,
+  connections: number,
+  readReply: (operation: OperationName, reply: HttpReply) => Reply,
+): Sender {
   const { origin, pathname } = new URL(httpUrl);
   const base = pathname.replace(/\/$/, '');
   const pool = new Pool(origin, { connections, pipelining: 1 });
   return {
-    async send({ path, headers, body }) {
+    async send({ operation, method, path, headers, body }) {
       try {
         // The signal, not the pool's own timeouts: those begin when a call gets its connection.
         const signal = AbortSignal.timeout(requestTimeoutMs);
-        const response = await pool.request({ path: `${base}${path}`, method: 'POST', headers, body, signal });
+        const sent = { path: `${base}${path}`, method, headers, body: body.length === 0 ? null : body, signal };
+        const response = await pool.request(sent);
         const read = Buffer.from(await response.body.arrayBuffer());
-        return readReply({ status: response.statusCode, headers: headersOf(response.headers), body: read });
+        return readReply(operation, { status: response.statusCode, headers: headersOf(response.headers), body: read });
       } catch (error) {
         return failedReply(error);
       }

@@ -26,6 +26,10 @@ export interface LoadFlags {
   readonly merchants?: number;
   readonly replayShare?: number;
   readonly invalidShare?: number;
+  readonly getShare?: number;
+  readonly payShare?: number;
+  readonly cancelShare?: number;
+  readonly listShare?: number;
   readonly seed?: number;
   readonly audit?: true;
   readonly journal?: string;
@@ -57,6 +61,10 @@ export function loadCommand(): Command {
     .option('--merchants <n>', 'spread the orders over N merchants (default: 1)', parseNumber)
     .option('--replay-share <n>', 'the share of calls that repeat an earlier order, 0 to 1 (default: 0)', parseNumber)
     .option('--invalid-share <n>', 'the share of calls that must fail, 0 to 1 (default: 0)', parseNumber)
+    .option('--get-share <n>', 'the share of calls that look up an earlier order, 0 to 1 (default: 0)', parseNumber)
+    .option('--pay-share <n>', 'the share of calls that pay an earlier order, 0 to 1 (default: 0)', parseNumber)
+    .option('--cancel-share <n>', 'the share of calls that cancel an earlier order, 0 to 1 (default: 0)', parseNumber)
+    .option('--list-share <n>', 'the share of calls that list orders, 0 to 1 (default: 0)', parseNumber)
     .option('--seed <n>', 'repeat the calls of the run that reported this seed (default: random)', parseNumber)
     .option('--audit', 'compare every acknowledged order with the database at the end')
     .option('--journal <file>', 'store the acknowledgements for `pnpm audit-orders`')
@@ -73,7 +81,8 @@ export function loadCommand(): Command {
 Profiles:
 ${listProfiles()}
 
-Options override the profile. A running gateway is sent the credentials of --credentials, or of CLIENT_ID and CLIENT_SECRET.
+Options override the profile. A running gateway is sent the credentials of --credentials, or of CLIENT_ID and CLIENT_SECRET;
+payments are sent with those of a checkout client in CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET.
 Exit codes: 0 all thresholds met; 1 one was not, or the run failed; 2 nothing was sent; 130 interrupted.`,
     );
 }
@@ -85,6 +94,8 @@ export function settingsFrom(flags: LoadFlags): LoadSettings & { readonly audit:
   const given = {
     ...{ mode: flags.mode, protocol: flags.protocol, connections: flags.connections, max_pending: flags.maxPending },
     ...{ merchants: flags.merchants, replay_share: flags.replayShare, invalid_share: flags.invalidShare },
+    ...{ get_share: flags.getShare, pay_share: flags.payShare },
+    ...{ cancel_share: flags.cancelShare, list_share: flags.listShare },
     phases: phasesFrom(flags, base),
   };
   const changes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));

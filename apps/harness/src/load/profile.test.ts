@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { type LoadFlags, loadCommand, settingsFrom } from './options.ts';
 import { listProfiles, loadProfile, parseProfile } from './profile.ts';
 
-const names = ['burst', 'smoke', 'soak', 'steady'];
+const names = ['burst', 'lifecycle', 'smoke', 'soak', 'steady'];
 
 test('the profiles are listed with what they are for', () => {
   const lines = listProfiles().split('\n');
@@ -20,7 +20,15 @@ test('a profile has what it states, and defaults for the rest', () => {
   const phase = { seconds: 2, rate: 5, to: 9 };
   expect(parseProfile({ protocol: 'grpc', phases: [phase, { seconds: 1, rate: 3 }], repeat: 2 })).toEqual({
     ...{ about: '', mode: 'open', protocol: 'grpc', connections: 16, max_pending: 1_000, merchants: 1 },
-    ...{ replay_share: 0, invalid_share: 0, thresholds: {} },
+    ...{
+      replay_share: 0,
+      invalid_share: 0,
+      get_share: 0,
+      pay_share: 0,
+      cancel_share: 0,
+      list_share: 0,
+      thresholds: {},
+    },
     phases: [phase, { seconds: 1, rate: 3, to: 3 }, phase, { seconds: 1, rate: 3, to: 3 }],
   });
 });
@@ -40,7 +48,8 @@ test.for([
   [{ phases, protocol: 'soap' }, 'at protocol'],
   [{ phases, mode: 'ajar' }, 'at mode'],
   [{ phases, connections: 9_999 }, 'at connections'],
-  [{ phases, replay_share: 0.6, invalid_share: 0.6 }, 'replay_share and invalid_share exceed 1'],
+  [{ phases, replay_share: 0.6, invalid_share: 0.6 }, 'the shares exceed 1'],
+  [{ phases, get_share: 0.3, pay_share: 0.3, cancel_share: 0.3, list_share: 0.2 }, 'the shares exceed 1'],
   [{ phases, thresholds: { p99: 1 } }, 'p99'],
   [{ phases, thresholds: { error_rate: 2 } }, 'at thresholds.error_rate'],
 ] as const)('%j is rejected: %s', ([profile, reason]) => {
@@ -84,7 +93,7 @@ test.for([
   ["unknown option '--rates'", ['--rates', '1']],
   ['too many arguments', ['smoke']],
   ['--rate must be given too', ['--profile', 'burst', '--duration', '20s']],
-  ['replay_share and invalid_share exceed 1', ['--replay-share', '0.6', '--invalid-share', '0.6']],
+  ['the shares exceed 1', ['--replay-share', '0.6', '--invalid-share', '0.6']],
   ['at merchants', ['--merchants', '0']],
 ] as const)('%s: %j', ([reason, args]) => {
   expect(() => settingsFrom(parsed(...args))).toThrow(reason);

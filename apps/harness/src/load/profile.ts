@@ -40,12 +40,20 @@ const profileSchema = z
     replay_share: share.default(0),
     /** The share of calls that must fail. */
     invalid_share: share.default(0),
+    /** The shares of calls that look up, pay and cancel an earlier order, and that list orders. */
+    get_share: share.default(0),
+    pay_share: share.default(0),
+    cancel_share: share.default(0),
+    list_share: share.default(0),
     thresholds: z
       .strictObject({ p99_ms: z.number().min(0), error_rate: share, dropped_rate: share, lost: z.int().min(0) })
       .partial()
       .default({}),
   })
-  .refine((profile) => profile.replay_share + profile.invalid_share <= 1, 'replay_share and invalid_share exceed 1')
+  .refine((profile) => {
+    const { replay_share, invalid_share, get_share, pay_share, cancel_share, list_share } = profile;
+    return replay_share + invalid_share + get_share + pay_share + cancel_share + list_share <= 1;
+  }, 'the shares exceed 1')
   .transform(({ repeat, phases, ...rest }) => ({
     ...rest,
     phases: Array.from({ length: repeat }, () => phases).flat(),

@@ -4,13 +4,18 @@ import { createRecorder } from './recorder.ts';
 
 function call(number: number): LoadCall {
   const order = { number, orderId: `load-1-${number}` };
-  return { protocol: 'json', path: '/order', headers: {}, body: new Uint8Array(), order, expected: ['created'] };
+  const about = { protocol: 'json', operation: 'CreateOrder', method: 'POST', path: '/order' } as const;
+  return { ...about, headers: {}, body: new Uint8Array(), order, expected: ['created'] };
 }
 
 function acknowledged(number: number, more = {}) {
   const response = { order_id: `load-1-${number}`, service_order_id: number, order_token: `t${number}` };
-  const rest = { created_at: '', order_status: 'UN_PAID', payment_link: `http://localhost/payment/t${number}` };
-  return { outcome: 'created', acknowledged: { ...response, ...rest, ...more } };
+  const rest = {
+    created_at: '',
+    order_status: 'UN_PAID' as const,
+    payment_link: `http://localhost/payment/t${number}`,
+  };
+  return { outcome: 'created', orders: [{ ...response, ...rest, ...more }] };
 }
 
 test('an acknowledgement that the journal did not take is not counted, and the failure is reported', () => {
@@ -117,4 +122,35 @@ test('a rejected connection is not a quick response, and a call that timed out i
   expect(recorder.latencies.count).toBe(2);
   expect(recorder.latencies.percentile(99)).toBeGreaterThanOrEqual(10_000);
   expect(recorder.seconds()).toMatchObject([{ done: 1, wrong: 2 }]);
+});
+
+test('the journal gets every status that a response shows, those of errors and of lists too', () => {
+  const entries: unknown[] = [];
+  const journal = { write: (some: readonly unknown[]) => void entries.push(...some) };
+  const numberOf = (orderId: string) => (orderId.startsWith('load-1-') ? Number(orderId.slice(7)) : undefined);
+  const recorder = createRecorder({ plannedSeconds: 1, journal, numberOf });
+  const about = (operation: LoadCall['operation']) => ({
+    ...call(1),
+    operation,
+    expected: ['ok', 'order_already_paid'],
+  });
+  const [shown] = acknowledged(1).orders;
+  const [other] = acknowledged(7, { order_id: 'another', order_status: 'PAID' }).orders;
+  if (shown === undefined || other === undefined) throw new Error('there is no order');
+  const reply = (operation: LoadCall['operation'], outcome: string, orders: (typeof shown)[] = []) => {
+    recorder.recordSent(0, 0);
+    recorder.recordReply(about(operation), { outcome, ...(outcome === 'ok' && { orders }) }, 9, 5);
+  };
+  reply('RecordPayment', 'ok', [{ ...shown, order_status: 'PAID', payment_id: 'p' } as never]);
+  reply('CancelOrder', 'order_already_paid');
+  reply('GetOrder', 'no response: ECONNREFUSED');
+  const { order: _order, ...list } = about('ListOrders');
+  recorder.recordSent(0, 0);
+  recorder.recordReply({ ...list, order: undefined }, { outcome: 'ok', orders: [other, shown] }, 9, 5);
+  recorder.end();
+  expect(entries).toEqual([
+    { number: 1, status: 'PAID', paymentId: 'p', dueMs: 4, receivedMs: 9 },
+    { number: 1, status: 'PAID', dueMs: 4, receivedMs: 9 },
+    { number: 1, status: 'UN_PAID', paymentId: undefined, dueMs: 4, receivedMs: 9 },
+  ]);
 });

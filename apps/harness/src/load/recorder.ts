@@ -1,3 +1,4 @@
+import type { OrderStatus } from '@gateway/domain/order';
 import type { Protocol } from '@gateway/fixtures/operations';
 import type { Journal, JournalEntry } from '../audit/journal.ts';
 import type { LoadCall } from './calls.ts';
@@ -48,6 +49,14 @@ export interface Recorder {
   seconds(): SecondCounts[];
 }
 
+/** A call that ended, and how. */
+interface EndedCall {
+  readonly call: LoadCall;
+  readonly reply: Reply;
+  readonly atMs: number;
+  readonly latencyMs: number;
+}
+
 type Mutable<Type> = { -readonly [Name in keyof Type]: Type[Name] };
 
 /** What a recorder works with. */
@@ -55,6 +64,8 @@ export interface RecorderOptions {
   /** The length of the run by plan. */
   readonly plannedSeconds: number;
   readonly journal?: Pick<Journal, 'write'> | undefined;
+  /** The number of an order in the run by its order_id; `undefined` for an order of another run. */
+  readonly numberOf?: (orderId: string) => number | undefined;
   /** Gets the error of a journal that cannot be written. */
   readonly onFailure?: (error: unknown) => void;
 }
@@ -63,12 +74,13 @@ export interface RecorderOptions {
  * Responses that arrive in one turn of the event loop are written to the journal together and counted after that, so that
  * nothing is counted that the journal lacks.
  */
-export function createRecorder({ plannedSeconds, journal, onFailure = () => {} }: RecorderOptions): Recorder {
+export function createRecorder(options: RecorderOptions): Recorder {
+  const { plannedSeconds, journal, numberOf = () => undefined, onFailure = () => {} } = options;
   // Nothing is due after the planned end, so a second of its own for the last responses would look like an outage.
   const lastSecond = Math.max(0, Math.ceil(plannedSeconds) - 1);
   const seconds: Mutable<SecondCounts>[] = [];
   let current = createLatencies();
-  let waiting: { call: LoadCall; reply: Reply; atMs: number; latencyMs: number }[] = [];
+  let waiting: EndedCall[] = [];
   const outcomes = new Map<string, { count: number; wrong: number }>();
   const byProtocol = new Map<Protocol, Latencies>();
 
@@ -87,7 +99,7 @@ export function createRecorder({ plannedSeconds, journal, onFailure = () => {} }
     const percentiles = { p50_ms: current.percentile(50), p90_ms: current.percentile(90) };
     Object.assign(seconds.at(-1) ?? {}, { ...percentiles, p99_ms: current.percentile(99), max_ms: current.max });
   };
-  const count = ({ call, reply: { outcome }, atMs, latencyMs }: (typeof waiting)[number]) => {
+  const count = ({ call, reply: { outcome }, atMs, latencyMs }: EndedCall) => {
     const second = secondAt(atMs);
     const isRight = call.expected.includes(outcome);
     const counts = outcomes.get(outcome) ?? { count: 0, wrong: 0 };
@@ -111,7 +123,7 @@ export function createRecorder({ plannedSeconds, journal, onFailure = () => {} }
     const batch = waiting;
     waiting = [];
     try {
-      journal?.write(batch.flatMap(({ call, reply }) => acknowledgement(call, reply)));
+      journal?.write(batch.flatMap((one) => entriesOf(one, numberOf)));
       batch.forEach(count);
     } catch (error) {
       onFailure(error);
@@ -152,15 +164,40 @@ export function createRecorder({ plannedSeconds, journal, onFailure = () => {} }
 }
 
 /** A response about another order than the one sent is wrong. */
-function checked({ order }: LoadCall, reply: Reply): Reply {
-  if (reply.acknowledged === undefined) return reply;
+function checked({ operation, order }: LoadCall, reply: Reply): Reply {
+  if (reply.orders === undefined || operation === 'ListOrders') return reply;
   if (order === undefined) return { outcome: 'success of a call that must fail' };
-  const { order_id, order_token, payment_link } = reply.acknowledged;
-  if (order_id !== order.orderId) return { outcome: 'response about another order' };
-  return payment_link.endsWith(`/payment/${order_token}`) ? reply : { outcome: 'payment_link without the token' };
+  const [shown] = reply.orders;
+  if (shown?.order_id !== order.orderId) return { outcome: 'response about another order' };
+  const { order_token: token, payment_link: link } = shown;
+  return link === undefined || link.endsWith(`/payment/${token}`)
+    ? reply
+    : { outcome: 'payment_link without the token' };
 }
 
-function acknowledgement({ order }: LoadCall, { acknowledged }: Reply): JournalEntry[] {
-  if (order === undefined || acknowledged === undefined) return [];
-  return [{ number: order.number, response: acknowledged }];
+/** What an error says about the order's status. */
+const statusOfError: Readonly<Record<string, OrderStatus>> = {
+  order_already_paid: 'PAID',
+  order_cancelled: 'CANCELLED',
+  order_expired: 'EXPIRED',
+};
+
+/** What a reply shows of the run's orders. */
+function entriesOf(
+  { call, reply, atMs, latencyMs }: EndedCall,
+  numberOf: NonNullable<RecorderOptions['numberOf']>,
+): JournalEntry[] {
+  const times = { dueMs: atMs - latencyMs, receivedMs: atMs };
+  const status = statusOfError[reply.outcome];
+  if (status !== undefined && call.order !== undefined) return [{ number: call.order.number, status, ...times }];
+  return (reply.orders ?? []).flatMap((shown) => {
+    const number = call.order?.number ?? numberOf(shown.order_id);
+    if (number === undefined) return [];
+    const { service_order_id, order_token = '', created_at = '' } = shown;
+    const more =
+      call.operation === 'CreateOrder'
+        ? { created: { service_order_id, order_token, created_at } }
+        : { paymentId: shown.payment_id };
+    return [{ number, status: shown.order_status, ...times, ...more }];
+  });
 }

@@ -14,7 +14,7 @@ const rehearsalSeconds = 1.5;
 const clients = 4;
 
 const response = { order_id: 'rehearsal', service_order_id: 1, order_token: 't', payment_link: '/payment/t' };
-const responseJson = JSON.stringify({ ...response, created_at: '', order_status: 'UN_PAID' });
+const responseJson = JSON.stringify({ ...response, created_at: '', order_status: 'UN_PAID', orders: [] });
 
 /**
  * Sends calls like those of the run to a server of this process that responds at once. Without it, the first seconds of a run
@@ -22,10 +22,11 @@ const responseJson = JSON.stringify({ ...response, created_at: '', order_status:
  */
 export async function rehearse(makeCall: (number: number) => LoadCall, signal: AbortSignal): Promise<void> {
   const rpc = connectNodeAdapter({
-    routes: (router) => router.service(OrderService, { createOrder: () => ({ orderId: response.order_id }) }),
+    routes: (router) =>
+      router.service(OrderService, { createOrder: () => ({ orderId: response.order_id }), listOrders: () => ({}) }),
   });
   const http = createServer((request, reply) => {
-    if (request.url !== '/order') return rpc(request, reply);
+    if (!request.url?.startsWith('/order')) return rpc(request, reply);
     request.resume().on('end', () => reply.setHeader('content-type', 'application/json').end(responseJson));
   });
   const grpc = createHttp2Server(rpc);

@@ -3,9 +3,9 @@ import { Code, ConnectError } from '@connectrpc/connect';
 import { errorFromJson } from '@connectrpc/connect/protocol-connect';
 import { findTrailerError } from '@connectrpc/connect/protocol-grpc';
 import { trailerParse } from '@connectrpc/connect/protocol-grpc-web';
-import { CreateOrderResponseSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import { ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
-import { acknowledgedSchema, type Reply } from './sender.ts';
+import { type Operation, type OperationName, operations } from '@gateway/fixtures/operations';
+import { ordersIn, type Reply } from './sender.ts';
 
 /** A response over HTTP/1.1. */
 export interface HttpReply {
@@ -14,23 +14,23 @@ export interface HttpReply {
   readonly body: Buffer;
 }
 
-/** Reads a response of `POST /order`. */
-export function readJson({ status, headers, body }: HttpReply): Reply {
+/** Reads a response of the JSON API. */
+export function readJson(operation: OperationName, { status, headers, body }: HttpReply): Reply {
   const json = jsonIn(body);
-  if (status === 200 || status === 201) return success(json, headers);
+  if (status === 200 || status === 201) return success(operation, json, headers);
   const code: unknown = Object(json).code;
   return { outcome: typeof code === 'string' ? code : `HTTP ${status}` };
 }
 
 /** Reads a response of Connect's unary protocol with JSON. */
-export function readConnect({ status, headers, body }: HttpReply): Reply {
+export function readConnect(operation: OperationName, { status, headers, body }: HttpReply): Reply {
   const json = jsonIn(body);
-  if (status === 200) return success(json, headers);
+  if (status === 200) return success(operation, json, headers);
   return failure(errorFromJson(json ?? null, headers, new ConnectError(`HTTP ${status}`, Code.Unknown)));
 }
 
 /** Reads a response of gRPC-Web: envelopes with the message and the trailers, or trailers as headers only. */
-export function readGrpcWeb({ status, headers, body }: HttpReply): Reply {
+export function readGrpcWeb(operation: OperationName, { status, headers, body }: HttpReply): Reply {
   if (status !== 200) return { outcome: `HTTP ${status}` };
   let message: Uint8Array | undefined;
   let trailers = headers;
@@ -42,23 +42,29 @@ export function readGrpcWeb({ status, headers, body }: HttpReply): Reply {
     else message = content;
     at = end;
   }
-  return readGrpc(message, headers, trailers);
+  return readGrpc(operation, message, headers, trailers);
 }
 
 /** Reads the end of a gRPC call: the message without its envelope, and the metadata. */
-export function readGrpc(message: Uint8Array | undefined, headers: Headers, trailers: Headers): Reply {
+export function readGrpc(
+  operation: OperationName,
+  message: Uint8Array | undefined,
+  headers: Headers,
+  trailers: Headers,
+): Reply {
   const status = trailers.get('grpc-status');
   if (status !== '0') {
     const error = findTrailerError(trailers);
     return error === undefined ? { outcome: `gRPC status ${status}` } : failure(error);
   }
-  return success(message && messageJson(message), headers);
+  return success(operation, message && messageJson(operation, message), headers);
 }
 
-function success(json: unknown, headers: Headers): Reply {
-  const { success, data: acknowledged } = acknowledgedSchema.safeParse(json);
-  if (!success) return { outcome: 'an unreadable response' };
-  return { outcome: headers.get('idempotent-replayed') === 'true' ? 'replayed' : 'created', acknowledged };
+function success(operation: OperationName, json: unknown, headers: Headers): Reply {
+  const orders = ordersIn(operation, json);
+  if (orders === undefined) return { outcome: 'an unreadable response' };
+  const first = operation === 'CreateOrder' ? 'created' : 'ok';
+  return { outcome: headers.get('idempotent-replayed') === 'true' ? 'replayed' : first, orders };
 }
 
 function failure(error: ConnectError): Reply {
@@ -74,9 +80,10 @@ function jsonIn(body: Buffer): JsonValue | undefined {
   }
 }
 
-function messageJson(message: Uint8Array): JsonValue | undefined {
+function messageJson(operation: OperationName, message: Uint8Array): JsonValue | undefined {
+  const { rpc }: Operation = operations[operation];
   try {
-    return toJson(CreateOrderResponseSchema, fromBinary(CreateOrderResponseSchema, message));
+    return rpc && toJson(rpc.output, fromBinary(rpc.output, message));
   } catch {
     return undefined;
   }

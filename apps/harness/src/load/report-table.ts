@@ -40,6 +40,7 @@ export function settingsTable({ settings, target }: LoadReport): Table {
     ['merchants', String(settings.merchants)],
     ['repeated orders', formatShare(settings.replay_share)],
     ['calls that must fail', formatShare(settings.invalid_share)],
+    ['look up, pay, cancel, list', lifeShares(settings).map(formatShare).join(', ')],
     ['seed', String(settings.seed)],
   ];
   return { head: ['setting', 'value'], rows };
@@ -85,6 +86,10 @@ export function thresholdsTable({ verdict }: LoadReport): Table {
 
 function formatTable({ head, rows }: Table): string {
   return columns([head, ...rows]);
+}
+
+function lifeShares({ get_share, pay_share, cancel_share, list_share }: LoadSettings): number[] {
+  return [get_share, pay_share, cancel_share, list_share];
 }
 
 function totalSeconds({ phases }: LoadSettings): number {

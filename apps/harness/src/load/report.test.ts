@@ -15,10 +15,14 @@ const settings: LoadSettings = {
   }),
   ...{ profile: 'smoke', seed: 7 },
 };
-const noCounts = { acknowledged: 0, stored: 0, unacknowledged: 0, lost: 0, duplicated: 0, changed: 0, unreadable: 0 };
+const noStates = { changes: 0, undone: 0, backwards: 0, illegal: 0, undelivered: undefined, copies: undefined };
+const noOrders = { acknowledged: 0, stored: 0, unacknowledged: 0, lost: 0, duplicated: 0, changed: 0, unreadable: 0 };
+const noCounts = { ...noOrders, ...noStates };
 const audit: AuditResult = { ...noCounts, acknowledged: 9, stored: 9, changed: 1, examples: [] };
 const call = {
   protocol: 'json',
+  operation: 'CreateOrder',
+  method: 'POST',
   path: '/order',
   headers: {},
   body: new Uint8Array(),

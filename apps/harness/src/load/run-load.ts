@@ -3,8 +3,9 @@ import { loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { createJournal } from '../audit/journal.ts';
 import { messageOf } from '../command/command.ts';
 import type { GatewayAddresses } from '../gateway/gateway-process.ts';
+import { numberOf } from '../workload/orders.ts';
 import { arrivalsOf } from './arrivals.ts';
-import { createCallMaker } from './calls.ts';
+import { createCallMaker, type KnownOrder } from './calls.ts';
 import { startClock } from './clock.ts';
 import { runClosedLoop, runOpenLoop } from './executors.ts';
 import { openSender } from './open-sender.ts';
@@ -12,12 +13,15 @@ import type { LoadSettings } from './profile.ts';
 import { createProgress, type ProgressOutput } from './progress.ts';
 import { createRecorder, type Recorder } from './recorder.ts';
 import { rehearse } from './rehearsal.ts';
+import type { Sender } from './sender.ts';
 
 /** What to send, and where. */
 export interface LoadRun {
   readonly settings: LoadSettings;
   readonly target: GatewayAddresses;
   readonly credentials: readonly Credentials[];
+  /** Who records payments; needed for `pay_share`. */
+  readonly checkout?: Credentials | undefined;
   /** Where acknowledgements are stored; the file must not exist. */
   readonly journalFile: string | undefined;
   readonly progress: ProgressOutput;
@@ -40,7 +44,8 @@ const progressEveryMs = 500;
 export async function runLoad(run: LoadRun, signal: AbortSignal): Promise<LoadOutcome> {
   const { settings, credentials } = run;
   const arrivals = arrivalsOf(settings.phases);
-  const makeCall = createCallMaker(settings, await loadFixtures(), credentials);
+  const { known, remembering } = createMemory();
+  const makeCall = createCallMaker(settings, await loadFixtures(), credentials, { checkout: run.checkout, known });
   const clientIds = credentials.map(({ clientId }) => clientId);
   const journal = run.journalFile && createJournal(run.journalFile, { seed: settings.seed, client_ids: clientIds });
   await rehearse(makeCall, signal);
@@ -50,8 +55,13 @@ export async function runLoad(run: LoadRun, signal: AbortSignal): Promise<LoadOu
     failure ??= messageOf(error);
     failed.abort();
   };
-  const recorder = createRecorder({ plannedSeconds: arrivals.seconds, journal: journal || undefined, onFailure });
-  const sender = openSender(run.target, settings.connections);
+  const recorder = createRecorder({
+    plannedSeconds: arrivals.seconds,
+    journal: journal || undefined,
+    numberOf: (orderId) => numberOf(settings.seed, orderId),
+    onFailure,
+  });
+  const sender = remembering(openSender(run.target, settings.connections));
   const startedAt = new Date();
   const clock = startClock();
   const progress = createProgress(run.progress, recorder, arrivals.seconds);
@@ -68,4 +78,31 @@ export async function runLoad(run: LoadRun, signal: AbortSignal): Promise<LoadOu
     if (journal) journal.close();
   }
   return { recorder, startedAt, seconds: clock.now() / 1_000, interrupted: signal.aborted, failure };
+}
+
+/** Orders that later calls may be about: calls reach back less far. */
+const knownMax = 10_000;
+
+/** Remembers the latest orders whose creation was acknowledged. */
+function createMemory() {
+  const orders = new Map<number, KnownOrder>();
+  return {
+    known: (number: number) => orders.get(number),
+    remembering: (sender: Sender): Sender => ({
+      async send(call) {
+        const reply = await sender.send(call);
+        const [shown] = reply.orders ?? [];
+        if (call.operation !== 'CreateOrder' || call.order === undefined || shown === undefined) return reply;
+        const { order_token, created_at } = shown;
+        if (order_token !== undefined && created_at !== undefined)
+          orders.set(call.order.number, { order_token, created_at });
+        for (const oldest of orders.keys()) {
+          if (orders.size <= knownMax) break;
+          orders.delete(oldest);
+        }
+        return reply;
+      },
+      close: () => sender.close(),
+    }),
+  };
 }

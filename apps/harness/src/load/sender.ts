@@ -1,21 +1,44 @@
+import { orderStatuses } from '@gateway/domain/order';
+import type { OperationName } from '@gateway/fixtures/operations';
 import { z } from 'zod';
 import type { LoadCall } from './calls.ts';
 
-/** The six members of a successful response. Protobuf's JSON form writes 64-bit integers as texts, so the id is converted. */
-export const acknowledgedSchema = z.object({
+/** The six members of the interface. Protobuf's JSON form writes 64-bit integers as texts, so the id is converted. */
+const orderSchema = z.object({
   order_id: z.string(),
   service_order_id: z.coerce.number().int(),
   order_token: z.string(),
   created_at: z.string(),
-  order_status: z.string(),
+  order_status: z.enum(orderStatuses),
   payment_link: z.string(),
+  payment_id: z.string().optional(),
 });
+
+/** An order as a response shows it; the response to a payment has neither token nor link. */
+export type SeenOrder = z.infer<typeof paidSchema>;
+
+const paidSchema = orderSchema.partial({ order_token: true, created_at: true, payment_link: true });
+const single = orderSchema.transform((order) => [order]);
+
+const bodySchemas: Readonly<Partial<Record<OperationName, z.ZodType<SeenOrder[]>>>> = {
+  CreateOrder: single,
+  GetOrder: single,
+  CancelOrder: single,
+  RecordPayment: paidSchema.transform((order) => [order]),
+  ListOrders: z.object({ orders: z.array(orderSchema).default([]) }).transform(({ orders }) => orders),
+};
+
+/** The orders in the body of a success; `undefined` for a body that is not one of this operation. */
+export function ordersIn(operation: OperationName, body: unknown): SeenOrder[] | undefined {
+  return bodySchemas[operation]?.safeParse(body).data;
+}
 
 /** How a call ended. */
 export interface Reply {
-  /** `created`, `replayed`, an error code of the gateway, or a description of what no gateway should send. */
+  /** `created`, `replayed`, `ok`, an error code of the gateway, or a description of what no gateway should send. */
   readonly outcome: string;
-  readonly acknowledged?: z.infer<typeof acknowledgedSchema>;
+  /** The orders in the response to a success. */
+  readonly orders?: readonly SeenOrder[];
 }
 
 /** Sends calls over a bounded number of connections, which open on first use. */

@@ -14,6 +14,12 @@ export function orderIdPrefix(seed: number): string {
   return `load-${seed}-`;
 }
 
+/** The number of an order of a run; `undefined` for the order_id of another order. */
+export function numberOf(seed: number, orderId: string): number | undefined {
+  const prefix = orderIdPrefix(seed);
+  return orderId.startsWith(prefix) ? Number(orderId.slice(prefix.length)) : undefined;
+}
+
 /**
  * Returns a function that makes an order of a run from its number alone, so that the audit can make it again. Fields that do
  * not vary are those of the fixtures' valid order.

@@ -1,0 +1,114 @@
+import type { OrderStatus } from '@gateway/domain/order';
+import { type EventType, transitions } from '@gateway/domain/order-states';
+import { examplesMax } from './compare.ts';
+import type { JournalEntry } from './journal.ts';
+
+/** What became of a stored order. */
+export interface OrderLife {
+  readonly status: OrderStatus;
+  readonly paymentId: string | undefined;
+  /** Whether its end, if it has passed, was so lately that nobody may have stored this yet. */
+  readonly isJustExpired: boolean;
+  /** In the order of the feed. */
+  readonly events: readonly { readonly eventId: string; readonly type: EventType }[];
+}
+
+/** The deliveries of webhooks to a receiver whose signatures were right, by their `webhook-id`. */
+export type Deliveries = ReadonlyMap<
+  string,
+  { readonly orderId: string; readonly type: string; readonly copies: number }
+>;
+
+/** What an audit found about the states of orders. */
+export interface StateCounts {
+  /** Orders that were acknowledged as paid or cancelled. */
+  readonly changes: number;
+  /** Acknowledged as paid or cancelled, and stored in another state or with another payment. */
+  readonly undone: number;
+  /** Shown in a state that no change leads to from the one that an earlier response showed. */
+  readonly backwards: number;
+  /** With other events than exactly those of the changes that lead to its state. */
+  readonly illegal: number;
+  /** Events that no webhook brought, or another than theirs; `undefined` where no receiver ran. */
+  readonly undelivered: number | undefined;
+  /** Webhooks beyond the first one of each event. */
+  readonly copies: number | undefined;
+  readonly examples: readonly string[];
+}
+
+/** The events of every life that an order can have had. */
+const histories: Readonly<Record<OrderStatus, readonly string[]>> = {
+  UN_PAID: [''],
+  PAID: ['order.paid', 'order.expired order.paid'],
+  EXPIRED: ['order.expired'],
+  CANCELLED: ['order.cancelled'],
+};
+
+/**
+ * Compares what responses showed of each order with each other, with its stored state and its events, and the events with what
+ * was delivered. Orders that are not stored are left to the audit of the orders themselves.
+ */
+export function auditStates(
+  entries: readonly JournalEntry[],
+  orderIdOf: (number: number) => string,
+  lives: ReadonlyMap<string, OrderLife>,
+  deliveries: Deliveries | undefined,
+): StateCounts {
+  const errors = { undone: new Set<string>(), backwards: new Set<string>(), illegal: new Set<string>() };
+  const examples: string[] = [];
+  const report = (kind: keyof typeof errors | undefined, orderId: string, what: string) => {
+    if (examples.length < examplesMax) examples.push(`${orderId}: ${what}`);
+    if (kind !== undefined) errors[kind].add(orderId);
+  };
+  let changes = 0;
+  for (const [number, ofOrder = []] of Map.groupBy(entries, (entry) => entry.number)) {
+    const orderId = orderIdOf(number);
+    const backwards = goingBackwards(ofOrder);
+    if (backwards !== undefined) report('backwards', orderId, `shown as ${backwards.join(', then as ')}`);
+    if (ofOrder.some(({ status }) => isFinal(status))) changes += 1;
+    const life = lives.get(orderId);
+    const gone = life && ofOrder.find((entry) => isUndone(entry, life));
+    if (life && gone) report('undone', orderId, `shown as ${gone.status} and stored as ${life.status}`);
+  }
+  let [undelivered, copies] = [0, 0];
+  for (const [orderId, { status, isJustExpired, events }] of lives) {
+    const history = events.map(({ type }) => type).join(' ');
+    const isLegal = histories[status].includes(history) || (status === 'EXPIRED' && isJustExpired && history === '');
+    if (!isLegal) report('illegal', orderId, `stored as ${status} with the events: ${history || 'none'}`);
+    for (const { eventId, type } of deliveries ? events : []) {
+      const delivery = deliveries?.get(eventId);
+      const isRight = delivery?.orderId === orderId && delivery.type === type;
+      if (!isRight) undelivered += 1;
+      if (!isRight)
+        report(undefined, orderId, `${type} was ${delivery ? 'delivered as another event' : 'not delivered'}`);
+      copies += (delivery?.copies ?? 1) - 1;
+    }
+  }
+  const counts = { undone: errors.undone.size, backwards: errors.backwards.size, illegal: errors.illegal.size };
+  const delivered = deliveries === undefined ? { undelivered: undefined, copies: undefined } : { undelivered, copies };
+  return { changes, ...counts, ...delivered, examples };
+}
+
+function isFinal(status: OrderStatus): boolean {
+  return status === 'PAID' || status === 'CANCELLED';
+}
+
+function isUndone({ status, paymentId }: JournalEntry, life: OrderLife): boolean {
+  return !mayBecome(status, life.status) || (paymentId !== undefined && paymentId !== life.paymentId);
+}
+
+/** Two statuses of which the second was shown by a call that was sent after the response with the first, and cannot follow it. */
+function goingBackwards(entries: readonly JournalEntry[]): [OrderStatus, OrderStatus] | undefined {
+  for (const earlier of entries) {
+    const later = entries.find(
+      ({ status, dueMs }) => dueMs >= earlier.receivedMs && !mayBecome(earlier.status, status),
+    );
+    if (later !== undefined) return [earlier.status, later.status];
+  }
+  return undefined;
+}
+
+/** Whether changes lead from one status to another. */
+function mayBecome(from: OrderStatus, to: OrderStatus): boolean {
+  return from === to || Object.values(transitions).some((one) => one.from === from && mayBecome(one.to, to));
+}

@@ -1,0 +1,81 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { eventTypes } from '@gateway/domain/order-states';
+import { Webhook } from 'standardwebhooks';
+import { z } from 'zod';
+
+/** An event that was delivered, once or more often. */
+interface Delivery {
+  readonly orderId: string;
+  readonly type: string;
+  readonly body: string;
+  copies: number;
+}
+
+/** Receives the webhooks of a run's merchants. */
+export interface WebhookReceiver {
+  /** The address to set as a merchant's endpoint. */
+  url(merchant: number): string;
+  /** Sets the signing secret of a merchant, `whsec_…`. */
+  trust(merchant: number, secret: string): void;
+  /** By `webhook-id`. */
+  readonly deliveries: ReadonlyMap<string, Delivery>;
+  /** Why webhooks were rejected: a wrong signature, a body that is no event, another body than before under the same id. */
+  readonly rejected: readonly string[];
+  close(): Promise<void>;
+}
+
+const eventSchema = z.object({
+  id: z.string(),
+  type: z.enum(eventTypes),
+  timestamp: z.iso.datetime({ offset: true }),
+  data: z.object({ order_id: z.string() }),
+});
+
+/** Starts a receiver on a free port of 127.0.0.1. It records a webhook before it responds. */
+export async function startWebhookReceiver(): Promise<WebhookReceiver> {
+  const secrets = new Map<string, Webhook>();
+  const deliveries = new Map<string, Delivery>();
+  const rejected: string[] = [];
+
+  const receive = (path: string, headers: Record<string, string>, body: string) => {
+    const webhook = secrets.get(path);
+    if (webhook === undefined) throw new Error(`nobody's webhook at ${path}`);
+    const event = eventSchema.parse(webhook.verify(body, headers));
+    if (event.id !== headers['webhook-id']) throw new Error(`the event ${event.id} came as ${headers['webhook-id']}`);
+    const known = deliveries.get(event.id);
+    if (known === undefined) {
+      deliveries.set(event.id, { orderId: event.data.order_id, type: event.type, body, copies: 1 });
+    } else if (known.body === body) known.copies += 1;
+    else throw new Error(`the event ${event.id} came again with another body`);
+  };
+
+  const server = createServer(async (request, response) => {
+    try {
+      const body = await text(request);
+      receive(request.url ?? '', request.headers as Record<string, string>, body);
+      response.writeHead(204).end();
+    } catch (error) {
+      rejected.push(String(error));
+      response.writeHead(400).end();
+    }
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  const pathOf = (merchant: number) => `/webhooks/${merchant}`;
+  return {
+    url: (merchant) => `http://127.0.0.1:${port}${pathOf(merchant)}`,
+    trust: (merchant, secret) => void secrets.set(pathOf(merchant), new Webhook(secret)),
+    deliveries,
+    rejected,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

@@ -1,0 +1,36 @@
+import { Webhook } from 'standardwebhooks';
+import { expect, onTestFinished, test } from 'vitest';
+import { startWebhookReceiver } from '../src/webhooks/receiver.ts';
+
+const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+const timestamp = '2026-11-20T21:01:42.172+00:00';
+
+test('only events with a right signature are recorded, and copies of the same event', async () => {
+  const receiver = await startWebhookReceiver();
+  onTestFinished(() => receiver.close());
+  receiver.trust(1, secret);
+  const event = { id: 'evt_1', type: 'order.paid', timestamp, data: { order_id: 'a' } };
+  const send = async (body: string, { id = 'evt_1', key = secret, merchant = 1 } = {}) => {
+    const now = new Date();
+    const headers = {
+      'webhook-id': id,
+      'webhook-timestamp': String(Math.floor(now.getTime() / 1_000)),
+      'webhook-signature': new Webhook(key).sign(id, now, body),
+    };
+    return (await fetch(receiver.url(merchant), { method: 'POST', headers, body })).status;
+  };
+  const body = JSON.stringify(event);
+  expect(await send(body)).toBe(204);
+  expect(await send(body)).toBe(204);
+  const recorded = [['evt_1', { orderId: 'a', type: 'order.paid', body, copies: 2 }]];
+  expect([...receiver.deliveries]).toEqual(recorded);
+
+  expect(await send(body, { key: `whsec_${Buffer.alloc(32, 8).toString('base64')}` })).toBe(400);
+  expect(await send(body, { merchant: 2 })).toBe(400);
+  expect(await send(body, { id: 'evt_2' })).toBe(400);
+  expect(await send(JSON.stringify({ ...event, type: 'order.lost' }))).toBe(400);
+  expect(await send(JSON.stringify({ ...event, timestamp: 'now' }))).toBe(400);
+  expect(await send(JSON.stringify({ ...event, data: { order_id: 'b' } }))).toBe(400);
+  expect(receiver.rejected).toHaveLength(6);
+  expect([...receiver.deliveries]).toEqual(recorded);
+});
