@@ -169,15 +169,23 @@ export function orderKeyOf(read: Result<Pick<GetOrderRequest, 'order'>, Failure>
   }
 }
 
-/** The parameters of a list. A status that this version does not know is passed on as its number, to be rejected. */
-export function listInputOf({ status, createdFrom, createdTo, limit, cursor }: ListOrdersRequest): ListInput {
-  return {
+/** The parameters of a list. A status that this version does not know is passed on, to be rejected: protobuf's JSON drops it. */
+export function listInputOf(message: ListOrdersRequest, rpcCall: RpcCall): Result<ListInput, Failure> {
+  if (rpcCall.isJson) {
+    const json = parseJson(rpcCall);
+    // In protobuf's JSON null is the same as absent.
+    return json.ok
+      ? success(Object.fromEntries(Object.entries(json.value).filter(([, value]) => value !== null)))
+      : json;
+  }
+  const { status, createdFrom, createdTo, limit, cursor } = message;
+  return success({
     status: status === undefined ? undefined : (orderStatuses.find((name) => OrderStatus[name] === status) ?? status),
     created_from: createdFrom,
     created_to: createdTo,
     limit,
     cursor,
-  };
+  });
 }
 
 function parseJson({ body }: RpcCall): Result<OrderInput, Failure> {

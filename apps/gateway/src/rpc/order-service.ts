@@ -6,7 +6,6 @@ import {
   type GetOrderRequest,
   GetOrderRequestSchema,
   type ListOrdersRequest,
-  ListOrdersRequestSchema,
   OrderService,
 } from '@gateway/contract/gateway/v1/order_service_pb';
 import type { Order } from '@gateway/domain/order';
@@ -54,9 +53,9 @@ export function orderService(deps: GatewayDeps): RpcService {
 
     listOrders: (request: ListOrdersRequest, context: RpcContext) =>
       answer(context, async (rpcCall) => {
-        const read = readMessage(ListOrdersRequestSchema, request, rpcCall);
-        if (!read.ok) return read;
-        const page = await listOrders(deps, rpcCall.call, listInputOf(read.value));
+        const input = listInputOf(request, rpcCall);
+        if (!input.ok) return input;
+        const page = await listOrders(deps, rpcCall.call, input.value);
         if (!page.ok) return page;
         const orders = page.value.orders.map((order) => recordOf(rpcCall, order));
         return success({ message: { orders, nextCursor: page.value.nextCursor }, outcome: 'ok' });
