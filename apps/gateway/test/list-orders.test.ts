@@ -106,6 +106,8 @@ describe('GET /orders', () => {
     [{ cursor: 'garbage' }, [['cursor', 'bad_format']]],
     [{ cursor: '' }, [['cursor', 'bad_format']]],
     [{ cursor: Buffer.from('1.99999999999999999').toString('base64url') }, [['cursor', 'bad_format']]],
+    [{ cursor: Buffer.from('253402300800000.1').toString('base64url') }, [['cursor', 'bad_format']]],
+    [{ created_to: '9999-12-31T23:59:59-00:01' }, [['created_to', 'bad_format']]],
     [
       { limit: 'x', status: 'x', created_from: 'x', created_to: 'x', cursor: 'x' },
       [

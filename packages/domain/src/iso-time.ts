@@ -18,6 +18,9 @@ export function isoTime(ms: number): string {
 export const timePattern =
   /^(?:19[7-9]\d|[2-9]\d{3})-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})$/;
 
+/** The last millisecond of the year 9999: later times have another form, which PostgreSQL does not read. */
+export const timeMaxMs = 253_402_300_799_999;
+
 /** The rule of a time, for error messages. */
 export const timeMessage = 'must be an ISO 8601 time with an offset, such as 2026-11-20T21:01:42+00:00';
 
@@ -29,7 +32,9 @@ export function parseTime(text: string): number | undefined {
   if (!timePattern.test(text)) return undefined;
   try {
     // biome-ignore lint/style/noRestrictedGlobals: parses the given text and reads no clock
-    return Temporal.Instant.from(text).epochMilliseconds;
+    const ms = Temporal.Instant.from(text).epochMilliseconds;
+    // With its offset a time of the last day may be one of the year 10000.
+    return ms > timeMaxMs ? undefined : ms;
   } catch {
     return undefined;
   }

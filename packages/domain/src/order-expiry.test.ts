@@ -38,6 +38,7 @@ describe('parseTime', () => {
     ' 2026-11-20T21:01:42Z',
     '2026-11-20T21:01:42Z\n',
     '1795208502172',
+    '9999-12-31T23:59:59-00:01',
   ])('rejects %j', (text) => {
     expect(parseTime(text)).toBeUndefined();
   });

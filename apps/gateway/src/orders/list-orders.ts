@@ -1,6 +1,6 @@
 import type { Failure } from '@gateway/domain/failure';
 import type { FieldError } from '@gateway/domain/field-rules';
-import { parseTime, timeMessage } from '@gateway/domain/iso-time';
+import { parseTime, timeMaxMs, timeMessage } from '@gateway/domain/iso-time';
 import { type Order, orderStatuses } from '@gateway/domain/order';
 import type { OrderPosition } from '@gateway/domain/order-store';
 import { failed, type Result, success } from '@gateway/domain/result';
@@ -58,6 +58,6 @@ export async function listOrders(
 
 function positionOf(cursor: unknown): OrderPosition | undefined {
   const [, createdAtMs, serviceOrderId] = /^(\d{1,15})\.(\d{1,16})$/.exec(decodeCursor(cursor)) ?? [];
-  if (createdAtMs === undefined || Number(serviceOrderId) > serviceOrderIdMax) return undefined;
-  return { createdAtMs: Number(createdAtMs), serviceOrderId: Number(serviceOrderId) };
+  const position = { createdAtMs: Number(createdAtMs), serviceOrderId: Number(serviceOrderId) };
+  return position.createdAtMs <= timeMaxMs && position.serviceOrderId <= serviceOrderIdMax ? position : undefined;
 }
