@@ -40,68 +40,67 @@ const text = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 140 }),
   fc.constantFrom('UN_PAID', 'PAID', 'EXPIRED', '%00', '..', '/', 'null', '\u0000', '\ud800'),
 );
-const value = fc.oneof(number, time, cursor, text);
+/** One parameter: with a second one that is wrong, too, nothing would reach the database. */
+function oneOf<Values extends Record<string, fc.Arbitrary<unknown>>>(values: Values) {
+  const one = Object.entries(values).map(([name, arbitrary]) => arbitrary.map((given) => ({ [name]: given })));
+  return fc.oneof(...one) as fc.Arbitrary<{
+    [Name in keyof Values]?: Values[Name] extends fc.Arbitrary<infer T> ? T : never;
+  }>;
+}
 
 test('no parameter of a list, a feed or a path is an internal error', async () => {
-  const query = fc.record(
-    { status: value, created_from: value, created_to: value, limit: value, cursor: value },
-    { requiredKeys: [] },
-  );
+  const list = oneOf({ status: text, created_from: time, created_to: time, limit: number, cursor });
+  const feed = oneOf({ limit: number, cursor });
   const request = fc.oneof(
-    query.map((parameters) => ['GET', `orders?${new URLSearchParams(parameters)}`] as const),
-    query.map((parameters) => ['GET', `events?${new URLSearchParams(parameters)}`] as const),
-    value.map((id) => ['POST', `order/${encodeURIComponent(id.toWellFormed())}/cancel`] as const),
-    value.map((id) => ['GET', `order/${encodeURIComponent(id.toWellFormed())}`] as const),
-    value.map((id) => ['GET', `payment/${encodeURIComponent(id.toWellFormed())}`] as const),
+    { weight: 3, arbitrary: list.map((query) => ['GET', `orders?${new URLSearchParams(query)}`] as const) },
+    feed.map((query) => ['GET', `events?${new URLSearchParams(query)}`] as const),
+    text.map((id) => ['POST', `order/${encodeURIComponent(id.toWellFormed())}/cancel`] as const),
+    text.map((id) => ['GET', `order/${encodeURIComponent(id.toWellFormed())}`] as const),
+    text.map((id) => ['GET', `payment/${encodeURIComponent(id.toWellFormed())}`] as const),
   );
   const sending = fc.asyncProperty(request, async ([method, path]) => {
     const response = await fetch(`${gateway.url}/${path}`, { method, headers: own() });
-    expect([path, response.status, await response.text()]).toEqual([
-      path,
-      expect.toSatisfy(isOfTheClient),
-      expect.anything(),
-    ]);
+    await response.text();
+    expect([path, response.status]).toEqual([path, expect.toSatisfy(isOfTheClient)]);
   });
-  await fc.assert(sending, { numRuns: 600 });
+  await fc.assert(sending, { numRuns: 400 });
 });
 
 test('no message of a list or a payment is an internal error', async () => {
   const [lists, checkouts] = [rpcClients(OrderService, gateway), rpcClients(CheckoutService, gateway)];
-  const list = fc.record(
-    {
-      status: fc.integer({ min: -2_147_483_648, max: 2_147_483_647 }).map((number) => number as OrderStatus),
-      limit: fc.integer({ min: -2_147_483_648, max: 2_147_483_647 }),
-      ...{ createdFrom: value, createdTo: value, cursor: value },
-    },
-    { requiredKeys: [] },
-  );
-  const payment = fc.record(
-    {
-      orderToken: fc.oneof(fc.constant(orderToken), value),
-      orderAmount: fc.oneof(fc.double(), fc.constantFrom(Number.NaN, 1e308, -0, 12.345)),
-      ...{ paymentId: value, paidAt: value, orderCurrency: fc.oneof(fc.constant('EUR'), value) },
-    },
-    { requiredKeys: [] },
-  );
-  const reasonOf = async (call: Promise<unknown>): Promise<string | undefined> => {
-    const error = await call.then(
+  const int32 = fc.integer({ min: -2_147_483_648, max: 2_147_483_647 });
+  const list = oneOf({
+    status: int32.map((status) => status as OrderStatus),
+    limit: int32,
+    createdFrom: time,
+    createdTo: time,
+    cursor,
+  });
+  const payment = oneOf({
+    orderToken: text,
+    paymentId: text,
+    paidAt: time,
+    orderAmount: fc.oneof(fc.double(), fc.constantFrom(Number.NaN, 1e308, -0, 12.345)),
+    orderCurrency: text,
+  });
+  const { order_amount: orderAmount, order_currency: orderCurrency } = validOrderInput();
+  const paid = { orderToken, orderAmount, orderCurrency, paymentId: 'p', paidAt: '2026-11-20T21:01:42Z' };
+  const reasonOf = (call: Promise<unknown>) =>
+    call.then(
       () => undefined,
-      (reason: unknown) => reason,
+      (reason: unknown) => ConnectError.from(reason).findDetails(ErrorInfoSchema)[0]?.reason,
     );
-    return error instanceof ConnectError ? error.findDetails(ErrorInfoSchema)[0]?.reason : undefined;
-  };
-  const sending = fc.asyncProperty(list, payment, fc.nat(3), async (filter, paid, which) => {
+  const sending = fc.asyncProperty(list, payment, fc.nat(3), async (filter, changes, which) => {
     const [orders, checkout] = [lists[which], checkouts[which]];
+    if (orders === undefined || checkout === undefined) throw new Error('there is no such client');
+    const checkoutHeaders = credentialHeaders(gateway.checkoutCredentials);
     const reasons = [
-      await reasonOf(orders?.client.listOrders(wellFormed(filter), { headers: own() }) ?? Promise.resolve()),
-      await reasonOf(
-        checkout?.client.recordPayment(wellFormed(paid), { headers: credentialHeaders(gateway.checkoutCredentials) }) ??
-          Promise.resolve(),
-      ),
+      await reasonOf(orders.client.listOrders(wellFormed(filter), { headers: own() })),
+      await reasonOf(checkout.client.recordPayment(wellFormed({ ...paid, ...changes }), { headers: checkoutHeaders })),
     ];
     expect(reasons).not.toContain('internal');
   });
-  await fc.assert(sending, { numRuns: 300 });
+  await fc.assert(sending, { numRuns: 200 });
 });
 
 function isOfTheClient(status: number): boolean {
