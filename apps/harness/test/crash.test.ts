@@ -70,4 +70,4 @@ test('a gateway that is killed during a run loses, doubles and changes nothing t
   writeFileSync(empty, `${readFileSync(journalFile, 'utf8').split('\n')[0]}\n`);
   const stderr = 'the journal has no acknowledgement to audit\n';
   await expect(audit(empty)).rejects.toMatchObject({ code: 2, stderr });
-});
+}, 400_000);
