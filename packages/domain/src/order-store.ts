@@ -16,16 +16,18 @@ export type CreateOutcome =
   /** `timeoutMs` passed: the order may be stored. */
   | { readonly kind: 'deadline_exceeded' };
 
-/** The result of a look-up. After each of the last three it can be repeated. */
-export type FindOutcome<Found> =
-  | ({ readonly kind: 'found' } & Found)
-  | { readonly kind: 'unknown' }
+/** The result of reading a page, which may be empty. After each of the last three it can be repeated. */
+export type PageOutcome<Items> =
+  | ({ readonly kind: 'found' } & Items)
   /** Too many look-ups are waiting. */
   | { readonly kind: 'overloaded' }
   /** The database was not reachable, or its response was lost. */
   | { readonly kind: 'unavailable' }
   /** `timeoutMs` passed. */
   | { readonly kind: 'deadline_exceeded' };
+
+/** The result of a look-up. */
+export type FindOutcome<Found> = PageOutcome<Found> | { readonly kind: 'unknown' };
 
 /** The result of looking up a merchant's order by one of its ids. */
 export type OrderLookup = FindOutcome<{ readonly order: Order }>;
@@ -113,7 +115,7 @@ export interface OrderStore {
     merchantId: MerchantId,
     filter: OrderFilter,
     timeoutMs: number,
-  ): Promise<FindOutcome<{ readonly orders: readonly Order[] }>>;
+  ): Promise<PageOutcome<{ readonly orders: readonly Order[] }>>;
 
   /**
    * Returns at most `limit` of the merchant's events after a position, oldest first. An event appears once no other can still
@@ -123,5 +125,5 @@ export interface OrderStore {
     merchantId: MerchantId,
     page: { readonly after?: EventPosition | undefined; readonly limit: number },
     timeoutMs: number,
-  ): Promise<FindOutcome<{ readonly events: readonly OrderEvent[] }>>;
+  ): Promise<PageOutcome<{ readonly events: readonly OrderEvent[] }>>;
 }

@@ -1,6 +1,6 @@
 import type { MerchantId } from '@gateway/domain/merchant';
 import { orderStatuses } from '@gateway/domain/order';
-import type { EventPosition, FindOutcome, OrderEvent, OrderFilter, OrderStore } from '@gateway/domain/order-store';
+import type { EventPosition, OrderEvent, OrderFilter, OrderStore, PageOutcome } from '@gateway/domain/order-store';
 import { and, asc, desc, eq, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';
@@ -16,8 +16,6 @@ export interface OrderLists extends Pick<OrderStore, 'list' | 'listEvents'> {
   /** Lets running calls finish, then closes the connections. */
   close(): Promise<void>;
 }
-
-type Page<Items> = FindOutcome<Items>;
 
 /** Lists orders and events in PostgreSQL, on a connection each, so that they delay neither look-ups nor new orders. */
 export function openOrderLists(options: DatabaseOptions): OrderLists {
@@ -76,7 +74,7 @@ function openPages<Statement, Request, Items>(
   prepare: (db: PostgresJsDatabase) => Statement,
   read: (client: Client<Statement>, request: Request) => Promise<Items>,
 ) {
-  return createBatchQueue<Client<Statement>, Request, Page<Items>>({
+  return createBatchQueue<Client<Statement>, Request, PageOutcome<Items>>({
     clients: [openClient({ ...options, applicationName: 'order-gateway lists', settings: plansEveryRun }, prepare)],
     batchMax: 1,
     waitingMax,

@@ -40,8 +40,6 @@ export async function listEvents(
   if (after === undefined) errors.push(cursorError);
   if (after === undefined || errors.length > 0) return failed({ kind: 'invalid_request', errors });
   const listed = await store.listEvents(call.client.merchant.id, { after, limit }, call.timeLeftMs());
-  if (listed.kind === 'unknown')
-    return success({ events: [], nextCursor: encodeCursor(after.transactionId, after.eventId) });
   if (listed.kind !== 'found') return failed(storageFailure(listed.kind));
   const last = listed.events.at(-1) ?? after;
   return success({ events: listed.events, nextCursor: encodeCursor(last.transactionId, last.eventId) });

@@ -48,7 +48,6 @@ export async function listOrders(
   if (errors.length > 0) return failed({ kind: 'invalid_request', errors });
   const filter = { status, createdFromMs, createdToMs, after, limit: limit + 1 };
   const listed = await store.list(call.client.merchant.id, filter, call.timeLeftMs());
-  if (listed.kind === 'unknown') return success({ orders: [], nextCursor: undefined });
   if (listed.kind !== 'found') return failed(storageFailure(listed.kind));
   const orders = listed.orders.slice(0, limit);
   const last = listed.orders.length > limit ? orders.at(-1) : undefined;
