@@ -20,8 +20,8 @@ import {
 } from '@gateway/contract/gateway/v1/order_service_pb';
 import type { Failure } from '@gateway/domain/failure';
 import type { MerchantMode } from '@gateway/domain/merchant';
-import { formatAmount, NumberText, parseAmount } from '@gateway/domain/money';
-import { formatTime, type Order, orderStatuses } from '@gateway/domain/order';
+import { NumberText, parseAmount } from '@gateway/domain/money';
+import { type Order, orderStatuses } from '@gateway/domain/order';
 import { serviceTypes } from '@gateway/domain/order-fields';
 import type { LinkedOrder } from '@gateway/domain/order-store';
 import type { OrderInput } from '@gateway/domain/parse-order';
@@ -38,7 +38,7 @@ import type { RpcCall } from './context.ts';
 type Init<Schema extends DescMessage> = Omit<MessageInitShape<Schema>, '$typeName' | '$unknown'>;
 
 /** The six fields of the interface as a message. */
-export function orderMessage(order: Order, baseUrl: BaseUrl): Init<typeof CreateOrderResponseSchema> {
+export function orderMessage(order: Order, baseUrl: BaseUrl) {
   const response = orderResponse(order, baseUrl);
   return {
     serviceOrderId: BigInt(response.service_order_id),
@@ -47,11 +47,11 @@ export function orderMessage(order: Order, baseUrl: BaseUrl): Init<typeof Create
     orderStatus: OrderStatus[response.order_status],
     orderToken: response.order_token,
     paymentLink: response.payment_link,
-  };
+  } satisfies Init<typeof CreateOrderResponseSchema>;
 }
 
 /** The order record as a message. */
-export function recordMessage(order: Order, mode: MerchantMode, baseUrl: BaseUrl): Init<typeof OrderRecordSchema> {
+export function recordMessage(order: Order, mode: MerchantMode, baseUrl: BaseUrl) {
   const record = orderRecord(order, mode, baseUrl);
   return {
     ...orderMessage(order, baseUrl),
@@ -64,7 +64,7 @@ export function recordMessage(order: Order, mode: MerchantMode, baseUrl: BaseUrl
     paidAt: record.paid_at,
     paymentId: record.payment_id,
     cancelledAt: record.cancelled_at,
-  };
+  } satisfies Init<typeof OrderRecordSchema>;
 }
 
 /** What to pay and to whom, as a message. */
@@ -72,35 +72,33 @@ export function paymentLinkMessage(
   deps: GatewayDeps,
   link: LinkedOrder,
 ): Init<typeof ResolvePaymentLinkResponseSchema> {
-  const { order, merchant } = link;
-  const { fields, expiresAtMs } = order;
+  const record = recordMessage(link.order, link.merchant.mode, deps.baseUrl());
   return {
-    merchantName: merchant.name,
-    serviceOrderId: BigInt(order.serviceOrderId),
-    orderId: fields.order_id,
-    orderAmount: Number(formatAmount(fields.order_amount)),
-    orderCurrency: fields.order_currency,
-    orderNote: fields.order_note,
-    serviceType: ServiceType[fields.service_type],
-    orderStatus: OrderStatus[order.orderStatus],
-    createdAt: formatTime(order.createdAtMs),
+    merchantName: link.merchant.name,
+    serviceOrderId: record.serviceOrderId,
+    orderId: record.orderId,
+    orderAmount: record.orderAmount,
+    orderCurrency: record.orderCurrency,
+    orderNote: record.orderNote,
+    serviceType: record.serviceType,
+    orderStatus: record.orderStatus,
+    createdAt: record.createdAt,
     returnUrl: returnLink(deps, link),
-    orderExpiresAt: expiresAtMs === null ? undefined : formatTime(expiresAtMs),
-    mode: merchant.mode,
+    orderExpiresAt: record.orderExpiresAt,
+    mode: record.mode,
   };
 }
 
 /** A paid order as a message. */
 export function paymentMessage(deps: GatewayDeps, link: LinkedOrder): Init<typeof RecordPaymentResponseSchema> {
-  const { order } = link;
-  const { payment } = order;
-  if (payment === null) throw new Error('a paid order has no payment');
+  const { paymentId, paidAt, ...record } = recordMessage(link.order, link.merchant.mode, deps.baseUrl());
+  if (paymentId === undefined || paidAt === undefined) throw new Error('a paid order has no payment');
   return {
-    serviceOrderId: BigInt(order.serviceOrderId),
-    orderId: order.fields.order_id,
-    orderStatus: OrderStatus[order.orderStatus],
-    paymentId: payment.paymentId,
-    paidAt: formatTime(payment.paidAtMs),
+    serviceOrderId: record.serviceOrderId,
+    orderId: record.orderId,
+    orderStatus: record.orderStatus,
+    paymentId,
+    paidAt,
     returnUrl: returnLink(deps, link),
   };
 }
