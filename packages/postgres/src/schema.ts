@@ -110,7 +110,7 @@ export const orders = pgTable(
   },
   (table) => [
     primaryKey({ columns: [table.merchantId, table.order_id] }),
-    // The id first, so that one look tells whether the ids of a block are in use.
+    // The id first, so that one look shows whether the ids of a block are in use.
     unique(serviceOrderIdKey).on(table.serviceOrderId, table.merchantId),
     index('orders_order_token').on(table.orderToken),
     // A list reads one range for each status, so that a filter for a rare status reads no other rows.

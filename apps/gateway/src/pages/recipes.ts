@@ -89,7 +89,7 @@ function webhooksRecipe(baseUrl: string): Html {
 </ol>
 <p>With the secret <code>${formatSigningSecret(exampleKey)}</code> the text and the header are:</p>
 ${codeBlock(`${event.id}.${timestampSeconds}.${body}\n\nwebhook-signature: ${signature}`)}
-<p>Webhooks come at least once and in any order: <code>webhook-id</code> tells you what you have seen. The list of events holds the same.</p>
+<p>Webhooks come at least once and in any order: <code>webhook-id</code> shows what you have seen. The list of events holds the same.</p>
 <p>The return to your <code>return_url</code> is signed with the same key: <code>signature</code> is <code>v1=</code> and the lower-case hex of HMAC-SHA256 over <code>order_id|service_order_id|order_status|signed_at</code>, with <code>\\</code> and <code>|</code> in a value written as <code>\\\\</code> and <code>\\|</code>.</p>
 </section>`;
 }
