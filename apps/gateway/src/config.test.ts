@@ -13,6 +13,9 @@ test('without any variable it serves this machine alone, from the embedded datab
     rateLimit: undefined,
     secretsKey: undefined,
     webhookAllowPrivate: false,
+    logLevel: 'info',
+    adminPort: 9464,
+    tracedShare: undefined,
   });
   expect(config.dataDir).toMatch(/\/\.data$/);
 });
@@ -29,6 +32,10 @@ test('reads every variable', () => {
     RATE_LIMIT: '200',
     SECRETS_KEY: `${'A'.repeat(42)}E=`,
     WEBHOOK_ALLOW_PRIVATE: '1',
+    ADMIN_PORT: '9465',
+    LOG_LEVEL: 'warn',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
+    OTEL_TRACES_SAMPLER_ARG: '0.01',
   };
   expect(readConfig(env)).toEqual({
     host: '0.0.0.0',
@@ -41,6 +48,9 @@ test('reads every variable', () => {
     rateLimit: 200,
     secretsKey: Buffer.from([...new Uint8Array(31), 1]),
     webhookAllowPrivate: true,
+    adminPort: 9_465,
+    logLevel: 'warn',
+    tracedShare: 0.01,
   });
 });
 
@@ -48,7 +58,10 @@ test.each([
   [{ HTTP_PORT: '65536' }, 'HTTP_PORT'],
   [{ HTTP_PORT: '80a' }, 'HTTP_PORT'],
   [{ GRPC_PORT: '-1' }, 'GRPC_PORT'],
-  [{ HTTP_PORT: '9090' }, 'HTTP_PORT and GRPC_PORT must differ'],
+  [{ HTTP_PORT: '9090' }, 'HTTP_PORT, GRPC_PORT and ADMIN_PORT must differ'],
+  [{ ADMIN_PORT: '8080' }, 'HTTP_PORT, GRPC_PORT and ADMIN_PORT must differ'],
+  [{ LOG_LEVEL: 'debug' }, 'LOG_LEVEL must be one of error, warn, info'],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x', OTEL_TRACES_SAMPLER_ARG: '1.5' }, 'OTEL_TRACES_SAMPLER_ARG'],
   [{ HOST: 'not a host' }, 'HOST'],
   [{ BASE_URL: 'pay.example.com' }, 'BASE_URL'],
   [{ BASE_URL: 'https://pay.example.com/?a=b' }, 'BASE_URL'],

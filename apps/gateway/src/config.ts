@@ -9,6 +9,8 @@ export interface Config {
   /** 0 takes any free port. */
   readonly httpPort: number;
   readonly grpcPort: number;
+  /** Metrics, for scrapers and not for the public. */
+  readonly adminPort: number;
   /** Absent: `http://localhost:`, or the address where that leads elsewhere, and the port that the HTTP listener got. */
   readonly baseUrl: BaseUrl | undefined;
   /** Absent: the embedded PostgreSQL, with its data in `dataDir`. */
@@ -22,12 +24,21 @@ export interface Config {
   readonly secretsKey: Uint8Array | undefined;
   /** Whether webhooks may be sent over http and to addresses that are not public. */
   readonly webhookAllowPrivate: boolean;
+  readonly logLevel: LogLevel;
+  /** The share of calls that are traced, 0 to 1; absent without a collector: none. */
+  readonly tracedShare: number | undefined;
 }
+
+const logLevels = ['error', 'warn', 'info'] as const;
+
+/** Calls are at level info, those that fail with a 5xx status at level error. */
+type LogLevel = (typeof logLevels)[number];
 
 /** The text of `pnpm start --help`. The README says more. */
 export const startUsage = `Usage: pnpm start, with the configuration in environment variables:
   HOST                  the address to listen on (127.0.0.1)
   HTTP_PORT, GRPC_PORT  0 takes a free port (8080, 9090)
+  ADMIN_PORT            metrics for Prometheus at /metrics, 0 takes a free port (9464)
   BASE_URL              where others reach the gateway (http://localhost: and the HTTP port)
   DATABASE_URL          postgres://... (an embedded PostgreSQL)
   DATA_DIR              the embedded PostgreSQL's data (.data/)
@@ -35,6 +46,11 @@ export const startUsage = `Usage: pnpm start, with the configuration in environm
   RATE_LIMIT            calls a second that each merchant may make in one process (no limit)
   SECRETS_KEY           encrypts signing secrets: 32 bytes in base64 (a file in DATA_DIR; with DATABASE_URL none)
   WEBHOOK_ALLOW_PRIVATE 1 sends webhooks over http and to private addresses too: for development (0)
+  LOG_LEVEL             error, warn or info (info)
+  OTEL_EXPORTER_OTLP_ENDPOINT
+                        sends traces to this OpenTelemetry collector, as http://localhost:4318 (no traces)
+  OTEL_TRACES_SAMPLER_ARG
+                        the share of calls that are traced, 0 to 1 (1)
 `;
 
 /** Reads the configuration from environment variables. Throws one error with all problems, one a line. */
@@ -61,6 +77,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     ),
     httpPort: read('HTTP_PORT', 8080, parsePort, 'must be a port from 0 to 65535'),
     grpcPort: read('GRPC_PORT', 9090, parsePort, 'must be a port from 0 to 65535'),
+    adminPort: read('ADMIN_PORT', 9464, parsePort, 'must be a port from 0 to 65535'),
     baseUrl: read(
       'BASE_URL',
       undefined,
@@ -78,9 +95,14 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     ),
     secretsKey: read('SECRETS_KEY', undefined, parseSecretsKey, 'must be 32 bytes in base64'),
     webhookAllowPrivate: read('WEBHOOK_ALLOW_PRIVATE', false, parseFlag, 'must be 0 or 1'),
+    logLevel: read('LOG_LEVEL', 'info', parseLogLevel, `must be one of ${logLevels.join(', ')}`),
+    // The collector's other settings are OpenTelemetry's own.
+    tracedShare: env.OTEL_EXPORTER_OTLP_ENDPOINT
+      ? read('OTEL_TRACES_SAMPLER_ARG', 1, parseShare, 'must be a number from 0 to 1')
+      : undefined,
   };
-  if (config.httpPort !== 0 && config.httpPort === config.grpcPort)
-    problems.push('HTTP_PORT and GRPC_PORT must differ');
+  const ports = [config.httpPort, config.grpcPort, config.adminPort].filter((port) => port !== 0);
+  if (new Set(ports).size < ports.length) problems.push('HTTP_PORT, GRPC_PORT and ADMIN_PORT must differ');
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
   return config;
 }
@@ -101,6 +123,14 @@ function parseRate(text: string): number | undefined {
 /** A key of AES-256 in base64, as `openssl rand -base64 32` prints it. */
 export function parseSecretsKey(text: string): Uint8Array | undefined {
   return /^[0-9A-Za-z+/]{43}=$/.test(text) ? Buffer.from(text, 'base64') : undefined;
+}
+
+function parseLogLevel(text: string): LogLevel | undefined {
+  return logLevels.find((level) => level === text);
+}
+
+function parseShare(text: string): number | undefined {
+  return /^(0(\.\d+)?|1(\.0+)?)$/.test(text) ? Number(text) : undefined;
 }
 
 function parseFlag(text: string): boolean | undefined {

@@ -6,6 +6,8 @@ import type { Authenticate } from './auth/authenticate.ts';
 import type { RateLimit } from './auth/rate-limit.ts';
 import type { Logger } from './logger.ts';
 import type { SigningSecrets } from './signing-secrets.ts';
+import type { RecordCall } from './telemetry/metrics.ts';
+import type { Tracing } from './telemetry/tracing.ts';
 
 /** What every API of the gateway needs. */
 export interface GatewayDeps {
@@ -24,4 +26,7 @@ export interface GatewayDeps {
   /** Whether the database answers. */
   readonly isReady: () => Promise<boolean>;
   readonly logger: Logger;
+  readonly recordCall: RecordCall;
+  /** Absent: no traces. */
+  readonly tracing?: Tracing | undefined;
 }

@@ -37,5 +37,6 @@ export function fixedDeps(logger: Logger): GatewayDeps {
     signingSecrets: undefined,
     isReady: async () => true,
     logger,
+    recordCall: () => {},
   };
 }

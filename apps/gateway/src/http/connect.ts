@@ -32,6 +32,8 @@ export async function connectRoutes(
     scope.decorateRequest('rpcBody');
     scope.addHook('onRequest', async (request, reply) => {
       const { call, headers } = request;
+      // The last part of the route, which is the name of a method.
+      call.operation = request.routeOptions.url?.split('/').at(-1) ?? call.operation;
       call.protocol = isGrpcWeb(headers) ? 'grpc-web' : 'connect';
       // Connect omits the header Allow, and none of the methods takes GET.
       if (request.method !== 'POST') {

@@ -20,6 +20,7 @@ export function orderRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   app.route({
     method: 'POST',
     url: '/order',
+    config: { operation: 'CreateOrder' },
     async onRequest(request, reply) {
       const { call, headers } = request;
       if (Number(headers['content-length']) > messageBytesMax) {
@@ -30,14 +31,15 @@ export function orderRoutes(app: FastifyInstance, deps: GatewayDeps): void {
     handler: (request, reply) => respondToCreate(deps, request, reply),
   });
   // The order_id is all that follows, percent-decoded: an id with a slash is found behind a proxy that decodes `%2F`, too.
-  app.get('/order/*', async (request, reply) => {
+  app.get('/order/*', { config: { operation: 'GetOrder' } }, async (request, reply) => {
     const { call } = request;
     return respond(deps, request, reply, async () => {
       const order = await findOrder(deps, call, { by: 'order_id', orderId: wildcardOf(request) });
       return order.ok ? success(orderRecord(order.value, call.client.merchant.mode, deps.baseUrl())) : order;
     });
   });
-  app.post<{ Params: { order_id: string } }>('/order/:order_id/cancel', async (request, reply) => {
+  const cancelOptions = { config: { operation: 'CancelOrder' } };
+  app.post<{ Params: { order_id: string } }>('/order/:order_id/cancel', cancelOptions, async (request, reply) => {
     const { call } = request;
     return respond(deps, request, reply, async () => {
       const cancelled = await cancelOrder(deps, call, { by: 'order_id', orderId: request.params.order_id });
@@ -50,7 +52,7 @@ export function orderRoutes(app: FastifyInstance, deps: GatewayDeps): void {
       return success(orderRecord(found.order, call.client.merchant.mode, deps.baseUrl()));
     });
   });
-  app.get('/orders', async (request, reply) => {
+  app.get('/orders', { config: { operation: 'ListOrders' } }, async (request, reply) => {
     const { call } = request;
     return respond(deps, request, reply, async () => {
       const page = await listOrders(deps, call, Object(request.query));
@@ -61,7 +63,7 @@ export function orderRoutes(app: FastifyInstance, deps: GatewayDeps): void {
       return success({ orders: records, next_cursor: nextCursor });
     });
   });
-  app.get('/events', async (request, reply) => {
+  app.get('/events', { config: { operation: 'ListEvents' } }, async (request, reply) => {
     const { call } = request;
     return respond(deps, request, reply, async () => {
       const page = await listEvents(deps, call, Object(request.query));

@@ -52,11 +52,13 @@ export function createGrpcServer(
       response.end();
     },
   });
+  const operations = operationsOf(services);
   const answerUnary = hasFastPath ? createUnaryFastPath(services) : undefined;
 
   const serve = async (request: Http2ServerRequest, response: Http2ServerResponse) => {
     const { headers } = request;
     const call = new Call(deps, 'grpc', headers);
+    call.operation = operations.get(request.url) ?? call.operation;
     response.setHeader('x-request-id', call.requestId);
     response.once('close', () => call.end({ isAnswered: response.writableEnded, status: response.statusCode }));
     if (isGrpcJson(headers['content-type'])) return void response.writeHead(415).end();
@@ -118,6 +120,15 @@ export function createGrpcServer(
       await closed;
     },
   };
+}
+
+/** The names of the methods by their paths. */
+function operationsOf(services: readonly RpcService[]): ReadonlyMap<string, string> {
+  return new Map(
+    services.flatMap(({ descriptor: { typeName, methods } }) =>
+      methods.map(({ name }) => [`/${typeName}/${name}`, name] as const),
+    ),
+  );
 }
 
 function listen(server: Http2Server, { logger }: GatewayDeps, port: number, host: string): Promise<number> {
