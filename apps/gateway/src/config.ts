@@ -47,10 +47,8 @@ export const startUsage = `Usage: pnpm start, with the configuration in environm
   SECRETS_KEY           encrypts signing secrets: 32 bytes in base64 (a file in DATA_DIR; with DATABASE_URL none)
   WEBHOOK_ALLOW_PRIVATE 1 sends webhooks over http and to private addresses too: for development (0)
   LOG_LEVEL             error, warn or info (info)
-  OTEL_EXPORTER_OTLP_ENDPOINT
-                        sends traces to this OpenTelemetry collector, as http://localhost:4318 (no traces)
-  OTEL_TRACES_SAMPLER_ARG
-                        the share of calls that are traced, 0 to 1 (1)
+  OTEL_EXPORTER_OTLP_ENDPOINT   sends traces to this OpenTelemetry collector, as http://localhost:4318 (no traces)
+  OTEL_TRACES_SAMPLER_ARG       the share of calls that are traced, 0 to 1 (1)
 `;
 
 /** Reads the configuration from environment variables. Throws one error with all problems, one a line. */
