@@ -1,4 +1,4 @@
-import { type StatementFailure, statementFailure, withoutValues } from './errors.ts';
+import { failsWithAnyValues, type StatementFailure, statementFailure, withoutValues } from './errors.ts';
 
 /** Limits are counts of items. */
 export interface BatchQueueOptions<Client, Item, Outcome> {
@@ -86,7 +86,7 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
     flush();
   };
 
-  /** If the database rejects a batch, its items run one by one, so that none fails its neighbours. */
+  /** If the database rejects a batch, its halves run one after the other, so that an item fails no neighbour. */
   const runItems = async (
     client: Client,
     items: readonly Item[],
@@ -96,10 +96,9 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
     } catch (error) {
       const kind = statementFailure(error);
       if (kind !== undefined) return items.map(() => ({ kind }));
-      if (items.length === 1) return [withoutValues(error)];
-      const outcomes: (Outcome | QueueFailure | Error)[] = [];
-      for (const item of items) outcomes.push(...(await runItems(client, [item])));
-      return outcomes;
+      if (items.length === 1 || failsWithAnyValues(error)) return items.map(() => withoutValues(error));
+      const half = Math.ceil(items.length / 2);
+      return [...(await runItems(client, items.slice(0, half))), ...(await runItems(client, items.slice(half)))];
     }
   };
 
