@@ -46,6 +46,8 @@ export interface OrderStoreOptions extends DatabaseOptions {
 
 /** An order store with its connections. */
 export interface PostgresOrderStore extends OrderStore, Pick<OrderChanges, 'expire' | 'deleteOldEvents'> {
+  /** Milliseconds since the oldest order that is not stored yet was handed over; 0 without any. */
+  oldestOrderMs(): number;
   /** Whether the database responds to the connection that inserts orders. */
   isReachable(): Promise<boolean>;
   /** Lets running calls finish, then closes the connections. */
@@ -89,6 +91,7 @@ export function openOrderStore({
     ...changes,
     ...lists,
     create: queue.add,
+    oldestOrderMs: queue.oldestMs,
     isReachable: () =>
       inserts
         .run(({ db }) => db.execute(sql`select 1`))
