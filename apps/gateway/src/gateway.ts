@@ -7,11 +7,13 @@ import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
 import { openOrderStore } from '@gateway/postgres/order-store';
 import { openWebhookDeliveries } from '@gateway/postgres/webhook-deliveries';
 import type { Meter } from '@opentelemetry/api';
+import { createAdmission } from './admission.ts';
 import { createAuthenticate } from './auth/authenticate.ts';
 import { createRateLimit } from './auth/rate-limit.ts';
 import type { Config } from './config.ts';
 import type { GatewayDeps } from './gateway-deps.ts';
 import { createHttpServer } from './http/server.ts';
+import { admissionLimits } from './limits.ts';
 import type { Logger } from './logger.ts';
 import { startBackgroundJobs } from './orders/background-jobs.ts';
 import { StartError } from './process.ts';
@@ -65,6 +67,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     authenticate: createAuthenticate({ directory, now: Date.now, monotonicNow }),
     rateLimit:
       config.rateLimit === undefined ? undefined : createRateLimit({ callsPerSecond: config.rateLimit, monotonicNow }),
+    admission: createAdmission({ oldestOrderMs: store.oldestOrderMs, limits: admissionLimits }),
     baseUrl: () => baseUrl,
     isReady: store.isReachable,
     checkoutTemplate: config.checkoutTemplate,

@@ -87,6 +87,11 @@ export function isDuplicateOf(error: unknown, constraint: string): boolean {
   return codeOf(cause) === uniqueViolation && Reflect.get(cause, 'constraint_name') === constraint;
 }
 
+/** Whether a statement failed whatever its values were, as where a table is missing (SQLSTATE class 42). */
+export function failsWithAnyValues(error: unknown): boolean {
+  return codeOf(rootCause(error)).startsWith('42');
+}
+
 /** The same error without SQL and values: what may leave this package and appear in a log. */
 export function withoutValues(error: unknown): Error {
   const cause = rootCause(error);
