@@ -54,12 +54,12 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     if (change.kind === 'lost') logger.error({ reason: change.reason }, 'database lost');
     else logger.error('database back');
   });
-  const database = { url: config.databaseUrl, connectionEvents };
+  const metrics = createMetrics();
+  const database = { url: config.databaseUrl, connectionEvents, meter: metrics.meter };
   const directory = openMerchantDirectory(database);
   const store = openOrderStore({ ...database, waitingMax: config.ordersWaitingMax });
   let baseUrl = config.baseUrl ?? ownBaseUrl(host, config.httpPort);
   let webhooks: WebhookDelivery | undefined;
-  const metrics = createMetrics();
   const deps: GatewayDeps = {
     store: { ...store, change: waking(store.change, () => webhooks?.wake()) },
     randomBytes: createRandomBytes(),

@@ -16,6 +16,7 @@ function openTestQueue(options: { clients: number; batchMin?: number; batchMax: 
     closed += 1;
   };
   const queue = createBatchQueue<{ close(): Promise<void> }, string, Done>({
+    name: 'test',
     batchMin: options.batchMax,
     ...options,
     clients: Array.from({ length: options.clients }, () => ({ close })),

@@ -1,7 +1,13 @@
+import type { Meter, SpanContext } from '@opentelemetry/api';
 import { failsWithAnyValues, type StatementFailure, statementFailure, withoutValues } from './errors.ts';
+import { queueTelemetry } from './queue-telemetry.ts';
 
 /** Limits are counts of items. */
 export interface BatchQueueOptions<Client, Item, Outcome> {
+  /** Names the queue in metrics and traces. */
+  readonly name: string;
+  /** Absent: no metrics. */
+  readonly meter?: Meter | undefined;
   /** What runs batches, each listed as often as it may have a batch in flight. Closed with the queue. */
   readonly clients: readonly Client[];
   /** Items that leave at once if a client is free; fewer wait for the end of the event loop's turn. Measured in decision 013. */
@@ -37,6 +43,7 @@ interface Entry<Item, Outcome> {
   readonly reject: (error: Error) => void;
   readonly deadline: NodeJS.Timeout;
   readonly addedAt: number;
+  readonly spanOfCall: SpanContext | undefined;
 }
 
 /**
@@ -48,7 +55,8 @@ interface Entry<Item, Outcome> {
 export function createBatchQueue<Client extends { close(): Promise<void> }, Item, Outcome>(
   options: BatchQueueOptions<Client, Item, Outcome>,
 ): BatchQueue<Item, Outcome> {
-  const { clients, batchMin = 16, batchMax, waitingMax, run } = options;
+  const { name, meter, clients, batchMin = 16, batchMax, waitingMax, run } = options;
+  const telemetry = queueTelemetry(name, meter);
   const free = [...clients];
   const waiting: Entry<Item, Outcome>[] = [];
   const running = new Set<readonly Entry<Item, Outcome>[]>();
@@ -80,7 +88,8 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
   const runBatch = async (client: Client, batch: readonly Entry<Item, Outcome>[]) => {
     const items = batch.map(({ item }) => item);
     running.add(batch);
-    const outcomes = await runItems(client, items);
+    const calls = batch.flatMap(({ spanOfCall }) => spanOfCall ?? []);
+    const outcomes = await telemetry.runBatch(items.length, calls, () => runItems(client, items));
     running.delete(batch);
     batch.forEach(({ resolve, reject, deadline }, index) => {
       clearTimeout(deadline);
@@ -114,6 +123,7 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
     return oldest === undefined ? 0 : performance.now() - oldest.addedAt;
   };
 
+  telemetry.observeWaiting(() => waiting.length);
   return {
     oldestMs,
     add(item, timeoutMs) {
@@ -125,7 +135,14 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
           if (index !== -1) waiting.splice(index, 1);
           resolve({ kind: 'deadline_exceeded' });
         }, timeoutMs);
-        const entry: Entry<Item, Outcome> = { item, resolve, reject, deadline, addedAt: performance.now() };
+        const entry: Entry<Item, Outcome> = {
+          item,
+          resolve,
+          reject,
+          deadline,
+          addedAt: performance.now(),
+          spanOfCall: telemetry.spanOfCall(),
+        };
         waiting.push(entry);
         const isAlone = loneBatches >= loneBatchesMin && free.length === clients.length;
         if (isAlone || waiting.length >= batchMin) flush();

@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Meter } from '@opentelemetry/api';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres, { type Notice } from 'postgres';
 import { ConnectionLost, isConnectionLost, withoutValues } from './errors.ts';
@@ -31,6 +32,8 @@ export interface DatabaseOptions {
   readonly url: string;
   /** Reports when the database is lost and when it is back. */
   readonly connectionEvents?: ConnectionEvents | undefined;
+  /** Makes the metrics; absent: none. */
+  readonly meter?: Meter | undefined;
 }
 
 /** How a connection to the database is opened. */
@@ -100,7 +103,11 @@ export function openClient<Statements>(
   prepare: (db: PostgresJsDatabase) => Statements,
 ): Client<Statements> {
   const openSocket = createSocketOpener();
+  const opened = options.meter?.createCounter('gateway.database.connections', {
+    description: 'Connections opened: the first of each client, and those that replace a lost one',
+  });
   const open = () => {
+    opened?.add(1, { client: options.applicationName });
     const connection = openConnection(options, openSocket);
     return { connection, statements: prepare(connection.db) };
   };

@@ -39,6 +39,8 @@ interface Lookup {
 /** Finds orders in PostgreSQL. Lookups that arrive together share a prepared statement, which uses one index. */
 export function openOrderQueries(options: DatabaseOptions): OrderQueries {
   const queue = createBatchQueue<Client<Statements>, Lookup, LinkLookup>({
+    name: 'lookups',
+    meter: options.meter,
     clients: Array.from({ length: connections }, () =>
       openClient({ ...options, applicationName: 'order-gateway lookups', settings: plansEveryRun }, prepareStatements),
     ),

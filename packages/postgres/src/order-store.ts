@@ -78,6 +78,8 @@ export function openOrderStore({
     prepareFind,
   );
   const queue = createBatchQueue<Inserts, NewOrder, CreateOutcome>({
+    name: 'orders',
+    meter: database.meter,
     clients: Array.from({ length: batchesInFlight }, () => inserts),
     batchMax,
     waitingMax,

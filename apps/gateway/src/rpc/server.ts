@@ -53,7 +53,6 @@ export function createGrpcServer(
     },
   });
   const operations = operationsOf(services);
-  const answerUnary = hasFastPath ? createUnaryFastPath(services) : undefined;
   const fastPath = hasFastPath ? createUnaryFastPath(services) : undefined;
 
   const serve = async (request: Http2ServerRequest, response: Http2ServerResponse) => {
