@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { defaultDataDir } from '@gateway/dev-postgres';
 import { type CheckoutTemplate, parseCheckoutTemplate } from '@gateway/domain/checkout-link';
 import { type BaseUrl, parseBaseUrl } from '@gateway/domain/payment-link';
+import { ConnectionUrlError, parseConnectionUrl } from '@gateway/postgres/connection-url';
 
 export interface Config {
   /** The address that both listeners bind, or a name of it. */
@@ -35,9 +37,19 @@ export const startUsage = `Usage: pnpm start, with the configuration in environm
   RATE_LIMIT            calls a second that each merchant may make in one process (no limit)
   SECRETS_KEY           encrypts signing secrets: 32 bytes in base64 (a file in DATA_DIR; with DATABASE_URL none)
   WEBHOOK_ALLOW_PRIVATE 1 sends webhooks over http and to private addresses too: for development (0)
+DATABASE_URL_FILE and SECRETS_KEY_FILE name files that hold these values.
 `;
 
-/** Reads the configuration from environment variables. Throws one error with all problems, one a line. */
+/** Their values are never shown, and each can be in a file that the variable with `_FILE` names. */
+const secretNames: ReadonlySet<string> = new Set(['DATABASE_URL', 'SECRETS_KEY']);
+
+/** Characters of a wrong value that an error shows. */
+const shownMax = 100;
+
+/**
+ * Reads the configuration from environment variables and from the files of secrets. Throws one error with all problems, one a
+ * line: the variable, what is allowed, and the value unless it is a secret.
+ */
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const problems: string[] = [];
   const read = <Value>(
@@ -46,11 +58,18 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     parse: (text: string) => Value | undefined,
     rule: string,
   ): Value => {
-    const text = env[name];
-    if (text === undefined || text === '') return byDefault;
-    const value = parse(text);
-    if (value === undefined) problems.push(`${name} ${rule}`);
-    return value ?? byDefault;
+    try {
+      const text = secretNames.has(name) ? readSecret(env, name) : env[name];
+      if (text === undefined || text === '') return byDefault;
+      const value = parse(text);
+      if (value !== undefined) return value;
+      problems.push(`${name} ${rule}${secretNames.has(name) ? '' : `, not ${shown(text)}`}`);
+    } catch (error) {
+      if (error instanceof ConfigError) problems.push(error.message);
+      else if (error instanceof ConnectionUrlError) problems.push(`${name} ${error.message}`);
+      else throw error;
+    }
+    return byDefault;
   };
   const config: Config = {
     host: read(
@@ -67,7 +86,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       parseBaseUrl,
       'must be an absolute http or https URL without query or fragment, with only letters, digits and -._~/ in its path',
     ),
-    databaseUrl: read('DATABASE_URL', undefined, parseDatabaseUrl, 'must be a postgres:// URL'),
+    databaseUrl: read('DATABASE_URL', undefined, parseDatabaseUrl, ''),
     dataDir: read('DATA_DIR', defaultDataDir, (text) => resolve(text), ''),
     rateLimit: read('RATE_LIMIT', undefined, parseRate, 'must be a whole number from 1 to 1000000'),
     checkoutTemplate: read(
@@ -80,14 +99,38 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     webhookAllowPrivate: read('WEBHOOK_ALLOW_PRIVATE', false, parseFlag, 'must be 0 or 1'),
   };
   if (config.httpPort !== 0 && config.httpPort === config.grpcPort)
-    problems.push('HTTP_PORT and GRPC_PORT must differ');
+    problems.push(`HTTP_PORT and GRPC_PORT must differ, both are ${config.httpPort}`);
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
   return config;
 }
 
-/** The environment is not a configuration; the message names every problem without a value. */
+/** The environment is not a configuration; the message names every problem without a secret. */
 export class ConfigError extends Error {
   override name = 'ConfigError';
+}
+
+/** A secret from its variable, or from the file of its other variable without the white space around it. */
+function readSecret(env: Readonly<Record<string, string | undefined>>, name: string): string | undefined {
+  const fileName = `${name}_FILE`;
+  const file = env[fileName];
+  if (!file) return env[name];
+  if (env[name]) throw new ConfigError(`${name} and ${fileName} are both set: set one of them`);
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw new ConfigError(
+      `${fileName} must be a file that can be read, not ${shown(file)} (${(error as NodeJS.ErrnoException).code})`,
+    );
+  }
+  if (text === '') throw new ConfigError(`${fileName} must be a file with a value, ${shown(file)} is empty`);
+  return text;
+}
+
+/** A wrong value in one line, without the user and password of a URL. */
+function shown(text: string): string {
+  const value = text.replace(/\/\/[^/]*@/, '//...@');
+  return JSON.stringify(value.length > shownMax ? `${value.slice(0, shownMax)}...` : value);
 }
 
 function parsePort(text: string): number | undefined {
@@ -107,7 +150,7 @@ function parseFlag(text: string): boolean | undefined {
   return text === '1' ? true : text === '0' ? false : undefined;
 }
 
-function parseDatabaseUrl(text: string): string | undefined {
-  const protocol = URL.parse(text)?.protocol;
-  return protocol === 'postgres:' || protocol === 'postgresql:' ? text : undefined;
+function parseDatabaseUrl(text: string): string {
+  parseConnectionUrl(text);
+  return text;
 }

@@ -1,4 +1,5 @@
 import { startDevPostgres } from '@gateway/dev-postgres';
+import { parseConnectionUrl } from '@gateway/postgres/connection-url';
 import { settingsThatLoseOrders } from '@gateway/postgres/durability';
 import { migrateDatabase } from '@gateway/postgres/migrate';
 import type { Config } from './config.ts';
@@ -26,8 +27,7 @@ export async function openDatabase(
     return database;
   } catch (error) {
     await database.close();
-    const { hostname, port, pathname } = new URL(database.url);
-    throw new StartError(`The database ${hostname}:${port || '5432'}${pathname} can't be used: ${messageOf(error)}`);
+    throw new StartError(`The database ${parseConnectionUrl(database.url).name} can't be used: ${messageOf(error)}`);
   }
 }
 

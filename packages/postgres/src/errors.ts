@@ -37,6 +37,9 @@ const socketCalls = /^(connect|getaddrinfo|read|write|shutdown)$/;
 /** Node.js error codes for TLS and certificate failures (its manual, "X509 certificate error codes"). */
 const tlsCodes = /^ERR_(SSL|TLS)_|CERT|CRL|^(UNABLE_TO|INVALID)_|^HOSTNAME_MISMATCH$/;
 
+/** Those of a certificate whose authority is unknown. */
+const unknownAuthorityCodes = /SELF_SIGNED|^UNABLE_TO_(GET|VERIFY)/;
+
 /** Node.js' message where a server without TLS closes the connection on the TLS handshake; its code is only ECONNRESET. */
 const noTlsMessage = 'before secure TLS connection was established';
 
@@ -97,9 +100,11 @@ function messageFor(cause: Error): string {
   const code = codeOf(cause);
   if (cause instanceof ConnectionLost) return cause.message;
   if (cause.message.includes(noTlsMessage)) {
-    return 'no TLS connection to the database: it closed the connection on the TLS handshake; is TLS enabled there?';
+    return 'no TLS connection to the database: it rejected TLS; enable it there, or set sslmode=disable in a private network';
   }
   if (hasNoConnection(cause)) return `no connection to the database: ${code}`;
+  if (unknownAuthorityCodes.test(code))
+    return `no secure connection to the database: ${code}; set sslrootcert to the certificate file of its authority`;
   if (tlsCodes.test(code)) return `no secure connection to the database: ${code}`;
   if (rejectedConnectionStates.test(code)) return `the database rejected the connection: ${cause.message}`;
   if (code === readOnly) return 'the database is read-only';
