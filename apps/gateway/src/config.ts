@@ -16,6 +16,8 @@ export interface Config {
   /** Absent: the embedded PostgreSQL, with its data in `dataDir`. */
   readonly databaseUrl: string | undefined;
   readonly dataDir: string;
+  /** Whether a start migrates the database; otherwise it only checks the schema. */
+  readonly migrate: boolean;
   /** Calls a second that each merchant may make in this process; absent: as many as the gateway can serve. */
   readonly rateLimit: number | undefined;
   /** Where the payment page's Pay button leads; absent: the page has none. */
@@ -33,6 +35,7 @@ export const startUsage = `Usage: pnpm start, with the configuration in environm
   BASE_URL              where others reach the gateway (http://localhost: and the HTTP port)
   DATABASE_URL          postgres://... (an embedded PostgreSQL)
   DATA_DIR              the embedded PostgreSQL's data (.data/)
+  MIGRATE               off never changes the schema: run pnpm migrate first (on)
   CHECKOUT_URL          where the payment page's Pay button leads, with {order_token} (no button)
   RATE_LIMIT            calls a second that each merchant may make in one process (no limit)
   SECRETS_KEY           encrypts signing secrets: 32 bytes in base64 (a file in DATA_DIR; with DATABASE_URL none)
@@ -88,6 +91,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     ),
     databaseUrl: read('DATABASE_URL', undefined, parseDatabaseUrl, ''),
     dataDir: read('DATA_DIR', defaultDataDir, (text) => resolve(text), ''),
+    migrate: read('MIGRATE', true, parseSwitch, 'must be on or off'),
     rateLimit: read('RATE_LIMIT', undefined, parseRate, 'must be a whole number from 1 to 1000000'),
     checkoutTemplate: read(
       'CHECKOUT_URL',
@@ -144,6 +148,10 @@ function parseRate(text: string): number | undefined {
 /** A key of AES-256 in base64, as `openssl rand -base64 32` prints it. */
 export function parseSecretsKey(text: string): Uint8Array | undefined {
   return /^[0-9A-Za-z+/]{43}=$/.test(text) ? Buffer.from(text, 'base64') : undefined;
+}
+
+function parseSwitch(text: string): boolean | undefined {
+  return text === 'on' ? true : text === 'off' ? false : undefined;
 }
 
 function parseFlag(text: string): boolean | undefined {

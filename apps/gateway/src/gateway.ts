@@ -33,7 +33,7 @@ export interface Gateway {
 }
 
 /** The configuration, with the URL of a running database. */
-export type GatewayConfig = Omit<Config, 'dataDir'> & {
+export type GatewayConfig = Omit<Config, 'dataDir' | 'migrate'> & {
   readonly databaseUrl: string;
   /** Orders that may wait for their batch; absent: the order store's own bound. */
   readonly ordersWaitingMax?: number | undefined;

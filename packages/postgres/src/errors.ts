@@ -60,6 +60,7 @@ const connectionStates = /^(08...|57P0[1-5]|25006|25P0[34])$/;
 const rejectedConnectionStates = /^(08P01|28...|3D000|42704)$/;
 
 const readOnly = '25006';
+const insufficientPrivilege = '42501';
 const tooManyConnections = '53300';
 const lockNotAvailable = '55P03';
 const serializationFailure = '40001';
@@ -107,6 +108,8 @@ function messageFor(cause: Error): string {
     return `no secure connection to the database: ${code}; set sslrootcert to the certificate file of its authority`;
   if (tlsCodes.test(code)) return `no secure connection to the database: ${code}`;
   if (rejectedConnectionStates.test(code)) return `the database rejected the connection: ${cause.message}`;
+  // Names only what is denied.
+  if (code === insufficientPrivilege) return `the database says: ${cause.message}`;
   if (code === readOnly) return 'the database is read-only';
   if (code === lockNotAvailable) return 'timed out waiting for a lock that another database session holds';
   const names = ['constraint_name', 'table_name', 'column_name']

@@ -133,6 +133,41 @@ test('orders that were stored before a migration are found after it', async () =
   });
 });
 
+interface Snapshot {
+  readonly tables: Readonly<Record<string, { readonly columns: Readonly<Record<string, Column>> }>>;
+}
+
+interface Column {
+  readonly type: string;
+  readonly notNull: boolean;
+  readonly default?: unknown;
+  readonly identity?: unknown;
+}
+
+test('each migration leaves the version before it working: what that reads stays, what it does not write is optional', async () => {
+  const folder = join(packageFolder, 'migrations/meta');
+  const files = (await readdir(folder)).filter((name) => name.endsWith('_snapshot.json')).sort();
+  const snapshots = await Promise.all(
+    files.map(async (name): Promise<Snapshot> => JSON.parse(await readFile(join(folder, name), 'utf8'))),
+  );
+  expect(snapshots.length).toBeGreaterThan(1);
+  for (const [index, { tables }] of snapshots.slice(1).entries()) {
+    for (const [table, { columns: before }] of Object.entries(snapshots[index]?.tables ?? {})) {
+      const after = tables[table]?.columns ?? {};
+      for (const [name, { type, notNull }] of Object.entries(before)) {
+        expect(after[name], `${files[index + 1]}: ${table}.${name}`).toMatchObject({
+          type,
+          ...(!notNull && { notNull }),
+        });
+      }
+      const required = Object.entries(after).filter(
+        ([name, column]) => before[name] === undefined && column.notNull && column.default === undefined,
+      );
+      expect(required).toEqual([]);
+    }
+  }
+});
+
 test('the committed migrations lead to the schema in the code', async () => {
   // The tool takes only folders below its own working directory.
   const out = await mkdtemp(join(packageFolder, 'node_modules', 'migrations-'));
