@@ -17,7 +17,7 @@ begin
   end if;
   if exists (select from pg_roles where rolname = 'order_gateway_reader') then
     grant usage on schema public to order_gateway_reader;
-    grant select on merchants, events, webhook_deliveries to order_gateway_reader;
+    grant select on merchants, events, webhook_deliveries, audit_log to order_gateway_reader;
     grant select (id, merchant_id, created_at, ends_at) on client_secrets to order_gateway_reader;
     grant select (merchant_id, url, previous_ends_at, created_at, disabled_at, failing_since) on webhook_endpoints
       to order_gateway_reader;

@@ -109,7 +109,7 @@ function messageFor(cause: Error): string {
   if (tlsCodes.test(code)) return `no secure connection to the database: ${code}`;
   if (rejectedConnectionStates.test(code)) return `the database rejected the connection: ${cause.message}`;
   // Names only what is denied.
-  if (code === insufficientPrivilege) return `the database says: ${cause.message}`;
+  if (code === insufficientPrivilege) return `the database rejected a statement: ${cause.message}`;
   if (code === readOnly) return 'the database is read-only';
   if (code === lockNotAvailable) return 'timed out waiting for a lock that another database session holds';
   const names = ['constraint_name', 'table_name', 'column_name']

@@ -17,7 +17,15 @@ import { runQuery } from '../testing/run-query.ts';
 
 const packageFolder = join(import.meta.dirname, '..');
 
-const tables = ['client_secrets', 'events', 'merchants', 'orders', 'webhook_deliveries', 'webhook_endpoints'];
+const tables = [
+  'audit_log',
+  'client_secrets',
+  'events',
+  'merchants',
+  'orders',
+  'webhook_deliveries',
+  'webhook_endpoints',
+];
 
 /** The URL of an empty database, which exists until the end of the test. */
 async function createDatabase(): Promise<string> {
@@ -129,7 +137,7 @@ test('orders that were stored before a migration are found after it', async () =
   expect(await store.findByToken(order.orderToken, 20_000)).toStrictEqual({
     kind: 'found',
     order,
-    merchant: { name: 'Shop', mode: 'live', signingSecret: null },
+    merchant: { name: 'Shop', mode: 'live', isDisabled: false, signingSecret: null },
   });
 });
 

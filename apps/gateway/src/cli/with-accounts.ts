@@ -6,10 +6,10 @@ import { messageOf, onStopSignal, StartError } from '../process.ts';
 /** What a command does once the database is open. */
 export type WorkWithAccounts = (accounts: MerchantAccounts) => Promise<void>;
 
-/** Opens the merchants' accounts for a command, and closes them afterwards. */
-export function withAccounts(work: WorkWithAccounts): Promise<void> {
+/** Opens the merchants' accounts for a command, and closes them afterwards. `actor` is for the audit log. */
+export function withAccounts(work: WorkWithAccounts, actor?: string): Promise<void> {
   return withDatabase(async (url) => {
-    const accounts = openMerchantAccounts({ url });
+    const accounts = openMerchantAccounts({ url, actor });
     try {
       await work(accounts);
     } finally {
