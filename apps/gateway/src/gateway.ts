@@ -40,7 +40,7 @@ export interface Gateway {
 }
 
 /** The configuration, with the URL of a running database. */
-export type GatewayConfig = Omit<Config, 'dataDir' | 'logLevel'> & {
+export type GatewayConfig = Omit<Config, 'dataDir' | 'migrate' | 'logLevel'> & {
   readonly databaseUrl: string;
   /** Orders that may wait for their batch; absent: the order store's own bound. */
   readonly ordersWaitingMax?: number | undefined;
