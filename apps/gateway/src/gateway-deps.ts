@@ -5,6 +5,7 @@ import type { BaseUrl } from '@gateway/domain/payment-link';
 import type { Authenticate } from './auth/authenticate.ts';
 import type { RateLimit } from './auth/rate-limit.ts';
 import type { Logger } from './logger.ts';
+import type { Readiness } from './readiness.ts';
 import type { SigningSecrets } from './signing-secrets.ts';
 
 /** What every API of the gateway needs. */
@@ -21,7 +22,6 @@ export interface GatewayDeps {
   readonly checkoutTemplate: CheckoutTemplate | undefined;
   /** Decrypts the secrets that sign returns; absent without SECRETS_KEY. */
   readonly signingSecrets: SigningSecrets | undefined;
-  /** Whether the database answers. */
-  readonly isReady: () => Promise<boolean>;
+  readonly readiness: Readiness;
   readonly logger: Logger;
 }

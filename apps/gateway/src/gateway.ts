@@ -15,8 +15,10 @@ import type { Logger } from './logger.ts';
 import { startBackgroundJobs } from './orders/background-jobs.ts';
 import { StartError } from './process.ts';
 import { createRandomBytes } from './random-bytes.ts';
+import { createReadiness } from './readiness.ts';
 import { checkoutService } from './rpc/checkout-service.ts';
 import { orderService } from './rpc/order-service.ts';
+import { withPublicServices } from './rpc/public-services.ts';
 import { createGrpcServer } from './rpc/server.ts';
 import { createSigningSecrets } from './signing-secrets.ts';
 import { startWebhookDelivery, type WebhookDelivery } from './webhooks/deliver.ts';
@@ -60,14 +62,14 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     rateLimit:
       config.rateLimit === undefined ? undefined : createRateLimit({ callsPerSecond: config.rateLimit, monotonicNow }),
     baseUrl: () => baseUrl,
-    isReady: store.isReachable,
+    readiness: createReadiness(store.isReachable),
     checkoutTemplate: config.checkoutTemplate,
     signingSecrets: config.secretsKey && createSigningSecrets(config.secretsKey),
     logger,
   };
   const services = [orderService(deps), checkoutService(deps)];
   const http = createHttpServer(deps, services, pathPrefixOf(baseUrl));
-  const grpc = createGrpcServer(deps, services);
+  const grpc = createGrpcServer(deps, withPublicServices(deps, services));
   const backgroundJobs = startBackgroundJobs(store, logger);
   const close = async () => {
     await Promise.all([http.close(), grpc.close(), backgroundJobs.stop(), webhooks?.close()]);

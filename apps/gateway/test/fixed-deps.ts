@@ -5,6 +5,7 @@ import { success } from '@gateway/domain/result';
 import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
 import type { GatewayDeps } from '../src/gateway-deps.ts';
 import type { Logger } from '../src/logger.ts';
+import { createReadiness } from '../src/readiness.ts';
 
 const sevens = (count: number) => new Uint8Array(count).fill(7);
 
@@ -35,7 +36,7 @@ export function fixedDeps(logger: Logger): GatewayDeps {
     baseUrl: () => 'http://localhost' as BaseUrl,
     checkoutTemplate: undefined,
     signingSecrets: undefined,
-    isReady: async () => true,
+    readiness: createReadiness(async () => true),
     logger,
   };
 }
