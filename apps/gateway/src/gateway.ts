@@ -18,8 +18,10 @@ import type { Logger } from './logger.ts';
 import { startBackgroundJobs } from './orders/background-jobs.ts';
 import { StartError } from './process.ts';
 import { createRandomBytes } from './random-bytes.ts';
+import { createReadiness } from './readiness.ts';
 import { checkoutService } from './rpc/checkout-service.ts';
 import { orderService } from './rpc/order-service.ts';
+import { withPublicServices } from './rpc/public-services.ts';
 import { createGrpcServer } from './rpc/server.ts';
 import { createSigningSecrets } from './signing-secrets.ts';
 import { createAdminServer } from './telemetry/admin-server.ts';
@@ -69,7 +71,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
       config.rateLimit === undefined ? undefined : createRateLimit({ callsPerSecond: config.rateLimit, monotonicNow }),
     admission: createAdmission({ oldestOrderMs: store.oldestOrderMs, limits: admissionLimits }),
     baseUrl: () => baseUrl,
-    isReady: store.isReachable,
+    readiness: createReadiness(store.isReachable),
     checkoutTemplate: config.checkoutTemplate,
     signingSecrets: config.secretsKey && createSigningSecrets(config.secretsKey),
     logger,
@@ -78,7 +80,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
   };
   const services = [orderService(deps), checkoutService(deps)];
   const http = createHttpServer(deps, services, pathPrefixOf(baseUrl));
-  const grpc = createGrpcServer(deps, services);
+  const grpc = createGrpcServer(deps, withPublicServices(deps, services));
   const admin = createAdminServer(metrics);
   const backgroundJobs = startBackgroundJobs(store, logger);
   const close = async () => {
