@@ -21,7 +21,7 @@ export interface GatewayDeps {
   readonly checkoutTemplate: CheckoutTemplate | undefined;
   /** Decrypts the secrets that sign returns; absent without SECRETS_KEY. */
   readonly signingSecrets: SigningSecrets | undefined;
-  /** Whether the database answers. */
+  /** Whether an order can be stored now; cached for a second. */
   readonly isReady: () => Promise<boolean>;
   readonly logger: Logger;
 }

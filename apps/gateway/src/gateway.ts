@@ -5,7 +5,9 @@ import { type BaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
 import { createConnectionEvents, type DatabaseOptions } from '@gateway/postgres/client';
 import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
 import { openOrderStore } from '@gateway/postgres/order-store';
+import { createServerProbe } from '@gateway/postgres/server-probe';
 import { openWebhookDeliveries } from '@gateway/postgres/webhook-deliveries';
+import { openWriteCheck } from '@gateway/postgres/write-check';
 import { createAuthenticate } from './auth/authenticate.ts';
 import { createRateLimit } from './auth/rate-limit.ts';
 import type { Config } from './config.ts';
@@ -15,6 +17,7 @@ import type { Logger } from './logger.ts';
 import { startBackgroundJobs } from './orders/background-jobs.ts';
 import { StartError } from './process.ts';
 import { createRandomBytes } from './random-bytes.ts';
+import { createReadiness } from './readiness.ts';
 import { checkoutService } from './rpc/checkout-service.ts';
 import { orderService } from './rpc/order-service.ts';
 import { createGrpcServer } from './rpc/server.ts';
@@ -47,9 +50,10 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     if (change.kind === 'lost') logger.error({ reason: change.reason }, 'database lost');
     else logger.error('database back');
   });
-  const database = { url: config.databaseUrl, connectionEvents };
+  const database = { url: config.databaseUrl, connectionEvents, probe: createServerProbe(config.databaseUrl) };
   const directory = openMerchantDirectory(database);
   const store = openOrderStore({ ...database, waitingMax: config.ordersWaitingMax });
+  const writeCheck = openWriteCheck(database);
   let baseUrl = config.baseUrl ?? ownBaseUrl(host, config.httpPort);
   let webhooks: WebhookDelivery | undefined;
   const deps: GatewayDeps = {
@@ -60,7 +64,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     rateLimit:
       config.rateLimit === undefined ? undefined : createRateLimit({ callsPerSecond: config.rateLimit, monotonicNow }),
     baseUrl: () => baseUrl,
-    isReady: store.isReachable,
+    isReady: createReadiness({ check: writeCheck.run, logger, monotonicNow }),
     checkoutTemplate: config.checkoutTemplate,
     signingSecrets: config.secretsKey && createSigningSecrets(config.secretsKey),
     logger,
@@ -71,7 +75,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
   const backgroundJobs = startBackgroundJobs(store, logger);
   const close = async () => {
     await Promise.all([http.close(), grpc.close(), backgroundJobs.stop(), webhooks?.close()]);
-    await Promise.all([store.close(), directory.close()]);
+    await Promise.all([store.close(), directory.close(), writeCheck.close()]);
   };
   try {
     const httpPort = await bound('HTTP_PORT', { address, port: config.httpPort }, http.listen);

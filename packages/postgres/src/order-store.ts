@@ -46,8 +46,6 @@ export interface OrderStoreOptions extends DatabaseOptions {
 
 /** An order store with its connections. */
 export interface PostgresOrderStore extends OrderStore, Pick<OrderChanges, 'expire' | 'deleteOldEvents'> {
-  /** Whether the database responds to the connection that inserts orders. */
-  isReachable(): Promise<boolean>;
   /** Lets running calls finish, then closes the connections. */
   close(): Promise<void>;
 }
@@ -89,13 +87,6 @@ export function openOrderStore({
     ...changes,
     ...lists,
     create: queue.add,
-    isReachable: () =>
-      inserts
-        .run(({ db }) => db.execute(sql`select 1`))
-        .then(
-          () => true,
-          () => false,
-        ),
     async close() {
       await Promise.all([queue.close(), queries.close(), changes.close(), lists.close()]);
       await replays.close();
@@ -109,7 +100,6 @@ function prepareInserts(db: PostgresJsDatabase) {
   const key = { target: [orders.merchantId, orders.order_id] };
   const returned = { serviceOrderId: orders.serviceOrderId };
   return {
-    db,
     ids: openOrderIds(db),
     /** A lone order does without the arrays, which take a tenth of the time of its insert. */
     insertOne: db
