@@ -108,6 +108,7 @@ function parseFlag(text: string): boolean | undefined {
 }
 
 function parseDatabaseUrl(text: string): string | undefined {
-  const protocol = URL.parse(text)?.protocol;
+  // It may name several hosts, of which `URL` takes one.
+  const { protocol } = URL.parse(text) ?? URL.parse(text.replace(/,[^/?@]*(?=[/?]|$)/, '')) ?? {};
   return protocol === 'postgres:' || protocol === 'postgresql:' ? text : undefined;
 }

@@ -26,8 +26,8 @@ export async function openDatabase(
     return database;
   } catch (error) {
     await database.close();
-    const { hostname, port, pathname } = new URL(database.url);
-    throw new StartError(`The database ${hostname}:${port || '5432'}${pathname} can't be used: ${messageOf(error)}`);
+    const [, hosts, path] = /^[^@/]*\/\/(?:[^@/]*@)?([^/?]*)([^?]*)/.exec(database.url) ?? [];
+    throw new StartError(`The database ${hosts}${path} can't be used: ${messageOf(error)}`);
   }
 }
 
