@@ -63,8 +63,11 @@ export const admissionLimits = {
 /** How long calls in flight may take when the process is asked to stop; then their connections are closed. */
 export const drainTimeoutMs = 3_000;
 
-/** A health check is answered from a look at the database that is at most this old, however many ask. */
-export const readinessCheckEveryMs = 500;
+/** A health check is answered from a check of the database that is at most this old: anyone may ask, and each is a commit. */
+export const readinessCheckEveryMs = 1_000;
+
+/** A check that takes longer is not ready: an orchestrator's probe waits about as long. */
+export const readinessCheckTimeoutMs = 2_000;
 
 /** The bounds of the gRPC port. Node.js's defaults are stated where they are relied on. */
 export const http2Limits = {

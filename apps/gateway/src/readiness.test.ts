@@ -1,36 +1,78 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
+import { readinessCheckEveryMs, readinessCheckTimeoutMs } from './limits.ts';
 import { createReadiness } from './readiness.ts';
 
-test('however many ask, the database is asked once at a time, and again after a moment', async () => {
-  const asked: ((isReady: boolean) => void)[] = [];
-  const readiness = createReadiness(() => new Promise((resolve) => asked.push(resolve)), 100);
-  const first = Promise.all(Array.from({ length: 50 }, readiness.isReady));
-  asked[0]?.(true);
-  expect(new Set(await first)).toEqual(new Set([true]));
-  expect(await readiness.isReady()).toBe(true);
-  expect(asked.length).toBe(1);
+afterEach(() => void vi.useRealTimers());
 
-  await sleep(150);
-  const later = readiness.isReady();
-  asked[1]?.(false);
+/** A readiness whose checks end when the test says so, with a clock that the test sets. */
+function openReadiness() {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const checks: PromiseWithResolvers<void>[] = [];
+  const lines: unknown[] = [];
+  const logger = { error: (...line: unknown[]) => void lines.push(line.length === 1 ? line[0] : line) };
+  const check = () => {
+    const running = Promise.withResolvers<void>();
+    checks.push(running);
+    return running.promise;
+  };
+  return { ...createReadiness({ check, logger: logger as never }), checks, lines };
+}
+
+test('however many ask at once or soon after, the database is asked once, and anew by who comes later', async () => {
+  const { isReady, checks } = openReadiness();
+  const first = Promise.all(Array.from({ length: 50 }, isReady));
+  expect(checks).toHaveLength(1);
+  checks[0]?.resolve();
+  expect(new Set(await first)).toEqual(new Set([true]));
+  await vi.advanceTimersByTimeAsync(readinessCheckEveryMs - 1);
+  expect(await isReady()).toBe(true);
+  expect(checks).toHaveLength(1);
+  await vi.advanceTimersByTimeAsync(1);
+  const later = isReady();
+  checks[1]?.reject(new Error('the database is read-only'));
   expect(await later).toBe(false);
 });
 
-test('a check that fails is not ready', async () => {
-  expect(await createReadiness(() => Promise.reject(new Error('lost'))).isReady()).toBe(false);
+test('each change is logged once, with the reason', async () => {
+  const { isReady, checks, lines } = openReadiness();
+  for (const reason of [undefined, 'locked', 'locked', 'read-only', undefined, undefined]) {
+    const ready = isReady();
+    if (reason === undefined) checks.at(-1)?.resolve();
+    else checks.at(-1)?.reject(new Error(reason));
+    expect(await ready).toBe(reason === undefined);
+    await vi.advanceTimersByTimeAsync(readinessCheckEveryMs);
+  }
+  expect(lines).toEqual([[{ reason: 'locked' }, 'not ready for orders'], 'ready for orders again']);
+});
+
+test('a check without a response is not ready after its limit, and no other starts beside it', async () => {
+  const { isReady, checks, lines } = openReadiness();
+  for (let attempt = 0; attempt < 3; attempt += 1) {
+    const ready = isReady();
+    await vi.advanceTimersByTimeAsync(readinessCheckTimeoutMs);
+    expect(await ready).toBe(false);
+    await vi.advanceTimersByTimeAsync(readinessCheckEveryMs);
+  }
+  expect(checks).toHaveLength(1);
+  expect(lines).toEqual([[{ reason: 'no response in 2000 ms' }, 'not ready for orders']]);
+  const ready = isReady();
+  checks[0]?.resolve();
+  expect(await ready).toBe(true);
 });
 
 test('a drain is not ready for good, for those too who wait for the database', async () => {
-  const readiness = createReadiness(() => new Promise(() => {}));
-  const waiting = readiness.isReady();
-  readiness.drain();
-  expect([await waiting, await readiness.isReady()]).toEqual([false, false]);
+  const { isReady, drain } = openReadiness();
+  const waiting = isReady();
+  drain();
+  expect([await waiting, await isReady()]).toEqual([false, false]);
 });
 
 test('a watch gets each change once and the drain at once, and ends with its signal', async () => {
   const answers = [true, true, false, true];
-  const readiness = createReadiness(async () => answers.shift() ?? true, 5);
+  const check = async () => {
+    if (answers.shift() === false) throw new Error('locked');
+  };
+  const readiness = createReadiness({ check, logger: { error() {} } as never }, 5);
   const watching = new AbortController();
   const seen: boolean[] = [];
   const watch = (async () => {

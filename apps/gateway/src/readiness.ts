@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readinessCheckEveryMs } from './limits.ts';
+import { readinessCheckEveryMs, readinessCheckTimeoutMs } from './limits.ts';
+import type { Logger } from './logger.ts';
 
 /** Whether new calls should come to this process: one answer for the health checks of both ports. */
 export interface Readiness {
-  /** False while the database does not answer, and from {@link Readiness.drain} on. All who ask share one check. */
+  /** False while orders can't be stored, and from {@link Readiness.drain} on. All who ask share one check. */
   isReady(): Promise<boolean>;
   /** What `isReady` returns now, and then each change of it, until the signal. */
   watch(signal: AbortSignal): AsyncGenerator<boolean, void>;
@@ -11,21 +12,52 @@ export interface Readiness {
   drain(): void;
 }
 
-/** @param check whether the database answers */
-export function createReadiness(check: () => Promise<boolean>, checkEveryMs = readinessCheckEveryMs): Readiness {
+/** What the readiness depends on. */
+export interface ReadinessDeps {
+  /** Rejects with the reason if orders can't be stored now. */
+  readonly check: () => Promise<void>;
+  readonly logger: Logger;
+}
+
+/** Checks at most once at a time, and at most every `checkEveryMs` however many ask. Logs each change. */
+export function createReadiness({ check, logger }: ReadinessDeps, checkEveryMs = readinessCheckEveryMs): Readiness {
   const draining = new AbortController();
   let shared: PromiseWithResolvers<boolean> | undefined;
+  let running: Promise<string | undefined> | undefined;
+  let wasReady = true;
+
+  const reasonOfCheck = () => {
+    running ??= check()
+      .then(() => undefined)
+      .catch((error: Error) => error.message)
+      .finally(() => {
+        running = undefined;
+      });
+    return running;
+  };
+
+  const ask = async () => {
+    const { promise: late, resolve } = Promise.withResolvers<string>();
+    const timer = setTimeout(() => resolve(`no response in ${readinessCheckTimeoutMs} ms`), readinessCheckTimeoutMs);
+    const reason = await Promise.race([reasonOfCheck(), late]);
+    clearTimeout(timer);
+    const isReady = reason === undefined;
+    if (isReady && !wasReady) logger.error('ready for orders again');
+    if (!isReady && wasReady) logger.error({ reason }, 'not ready for orders');
+    wasReady = isReady;
+    return isReady;
+  };
 
   const isReady = async () => {
     if (draining.signal.aborted) return false;
     if (shared === undefined) {
-      const checking = Promise.withResolvers<boolean>();
-      shared = checking;
+      const asking = Promise.withResolvers<boolean>();
+      shared = asking;
       const forget = () => {
         shared = undefined;
       };
-      check().then(checking.resolve, () => checking.resolve(false));
-      checking.promise.then(() => setTimeout(forget, checkEveryMs).unref());
+      void ask().then(asking.resolve);
+      void asking.promise.then(() => setTimeout(forget, checkEveryMs).unref());
     }
     return shared.promise;
   };

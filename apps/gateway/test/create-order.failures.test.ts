@@ -135,7 +135,10 @@ test('a stopped database: unavailable in every protocol, before and after the ca
   expect((await health.check({})).status).toBe(HealthCheckResponse_ServingStatus.NOT_SERVING);
   expect((await fetch(`${gateway.url}/health/live`)).status).toBe(200);
   // The cause stands in the log once, and each call that was answered 5xx at error level.
-  expect(gateway.errors.map(({ msg, reason }) => [msg, typeof reason])).toEqual([['database lost', 'string']]);
+  expect(gateway.errors.map(({ msg, reason }) => [msg, typeof reason])).toEqual([
+    ['database lost', 'string'],
+    ['not ready for orders', 'string'],
+  ]);
   const unavailable = gateway.calls.filter(({ code }) => code === 'unavailable');
   expect(new Set(unavailable.map(({ level }) => level))).toEqual(new Set([50]));
 }, 60_000);

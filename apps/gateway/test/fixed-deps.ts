@@ -39,7 +39,7 @@ export function fixedDeps(logger: Logger): GatewayDeps {
     baseUrl: () => 'http://localhost' as BaseUrl,
     checkoutTemplate: undefined,
     signingSecrets: undefined,
-    readiness: createReadiness(async () => true),
+    readiness: createReadiness({ check: async () => {}, logger }),
     logger,
     recordCall: () => {},
   };

@@ -29,6 +29,7 @@ import {
   openRawClient,
   requestFields,
 } from './http2-frames.ts';
+import { createMemoryLogger } from './memory-logger.ts';
 
 type Answer = { readonly status: string };
 
@@ -45,7 +46,10 @@ afterEach(async () => {
 });
 
 async function serve(options: ServerOptions = {}) {
-  const readiness = createReadiness(async () => isReachable, 10);
+  const check = async () => {
+    if (!isReachable) throw new Error('the database is away');
+  };
+  const readiness = createReadiness({ check, logger: createMemoryLogger().logger }, 10);
   const running = await runGrpcServer({ readiness, ...options });
   server = running;
   const stock = new StockClient(`127.0.0.1:${running.port}`, credentials.createInsecure());

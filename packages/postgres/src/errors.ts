@@ -8,6 +8,16 @@ export class ConnectionLost extends Error {
 }
 
 /**
+ * The session can't be ended by its server, as it waits for a synchronous standby or a disk. Whether its statement was executed
+ * is unknown; others are not sent.
+ */
+export class ConnectionStuck extends ConnectionLost {
+  constructor() {
+    super('the database waits for its synchronous standby, or for a disk');
+  }
+}
+
+/**
  * A statement failed for a reason that no client of the gateway can correct. Contains no SQL and no values, which may be a
  * customer's: the code and the names of the constraint, table and column are enough to find the cause.
  */

@@ -48,8 +48,6 @@ export interface OrderStoreOptions extends DatabaseOptions {
 export interface PostgresOrderStore extends OrderStore, Pick<OrderChanges, 'expire' | 'deleteOldEvents'> {
   /** Milliseconds since the oldest order that is not stored yet was handed over; 0 without any. */
   oldestOrderMs(): number;
-  /** Whether the database responds to the connection that inserts orders. */
-  isReachable(): Promise<boolean>;
   /** Lets running calls finish, then closes the connections. */
   close(): Promise<void>;
 }
@@ -94,13 +92,6 @@ export function openOrderStore({
     ...lists,
     create: queue.add,
     oldestOrderMs: queue.oldestMs,
-    isReachable: () =>
-      inserts
-        .run(({ db }) => db.execute(sql`select 1`))
-        .then(
-          () => true,
-          () => false,
-        ),
     async close() {
       await Promise.all([queue.close(), queries.close(), changes.close(), lists.close()]);
       await replays.close();
@@ -114,7 +105,6 @@ function prepareInserts(db: PostgresJsDatabase) {
   const key = { target: [orders.merchantId, orders.order_id] };
   const returned = { serviceOrderId: orders.serviceOrderId };
   return {
-    db,
     ids: openOrderIds(db),
     /** A lone order does without the arrays, which take a tenth of the time of its insert. */
     insertOne: db

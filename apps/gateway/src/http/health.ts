@@ -4,8 +4,8 @@ import type { Readiness } from '../readiness.ts';
 const options = { config: { isLogged: false } };
 
 /**
- * `GET /health/live`: the process responds. `GET /health/ready`: it takes new calls; 503 if not. Neither is logged, because
- * orchestrators ask every few seconds, and neither is cached.
+ * `GET /health/live`: the process responds. `GET /health/ready`: it takes new calls; 503 if not. Neither is logged as a call,
+ * because orchestrators ask every few seconds, and no cache may store either.
  */
 export function healthRoutes(app: FastifyInstance, readiness: Pick<Readiness, 'isReady'>): void {
   app.get('/health/live', options, async (_request, reply) =>
