@@ -13,6 +13,7 @@ test('without any variable it serves this machine alone, from the embedded datab
     rateLimit: undefined,
     secretsKey: undefined,
     webhookAllowPrivate: false,
+    drainDelayMs: undefined,
   });
   expect(config.dataDir).toMatch(/\/\.data$/);
 });
@@ -29,6 +30,7 @@ test('reads every variable', () => {
     RATE_LIMIT: '200',
     SECRETS_KEY: `${'A'.repeat(42)}E=`,
     WEBHOOK_ALLOW_PRIVATE: '1',
+    DRAIN_DELAY_MS: '10000',
   };
   expect(readConfig(env)).toEqual({
     host: '0.0.0.0',
@@ -41,6 +43,7 @@ test('reads every variable', () => {
     rateLimit: 200,
     secretsKey: Buffer.from([...new Uint8Array(31), 1]),
     webhookAllowPrivate: true,
+    drainDelayMs: 10_000,
   });
 });
 
@@ -61,6 +64,8 @@ test.each([
   [{ SECRETS_KEY: Buffer.alloc(31).toString('base64') }, 'SECRETS_KEY must be 32 bytes in base64'],
   [{ SECRETS_KEY: Buffer.alloc(33).toString('base64') }, 'SECRETS_KEY'],
   [{ SECRETS_KEY: Buffer.alloc(32).toString('hex') }, 'SECRETS_KEY'],
+  [{ DRAIN_DELAY_MS: '600001' }, 'DRAIN_DELAY_MS must be a whole number from 0 to 600000'],
+  [{ DRAIN_DELAY_MS: '5s' }, 'DRAIN_DELAY_MS'],
   [{ WEBHOOK_ALLOW_PRIVATE: 'yes' }, 'WEBHOOK_ALLOW_PRIVATE must be 0 or 1'],
 ])('rejects %j', (env, message) => {
   expect(() => readConfig(env)).toThrow(message);

@@ -22,6 +22,8 @@ export interface Config {
   readonly secretsKey: Uint8Array | undefined;
   /** Whether webhooks may be sent over http and to addresses that are not public. */
   readonly webhookAllowPrivate: boolean;
+  /** How long requests go on at a stop while health checks fail. Absent: 0 on a terminal, else 5 s. */
+  readonly drainDelayMs: number | undefined;
 }
 
 /** The text of `pnpm start --help`. The README says more. */
@@ -35,6 +37,7 @@ export const startUsage = `Usage: pnpm start, with the configuration in environm
   RATE_LIMIT            calls a second that each merchant may make in one process (no limit)
   SECRETS_KEY           encrypts signing secrets: 32 bytes in base64 (a file in DATA_DIR; with DATABASE_URL none)
   WEBHOOK_ALLOW_PRIVATE 1 sends webhooks over http and to private addresses too: for development (0)
+  DRAIN_DELAY_MS        how long requests go on at a stop while health checks fail (5000; 0 on a terminal)
 `;
 
 /** Reads the configuration from environment variables. Throws one error with all problems, one a line. */
@@ -78,6 +81,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     ),
     secretsKey: read('SECRETS_KEY', undefined, parseSecretsKey, 'must be 32 bytes in base64'),
     webhookAllowPrivate: read('WEBHOOK_ALLOW_PRIVATE', false, parseFlag, 'must be 0 or 1'),
+    drainDelayMs: read('DRAIN_DELAY_MS', undefined, parseDelay, 'must be a whole number from 0 to 600000'),
   };
   if (config.httpPort !== 0 && config.httpPort === config.grpcPort)
     problems.push('HTTP_PORT and GRPC_PORT must differ');
@@ -101,6 +105,10 @@ function parseRate(text: string): number | undefined {
 /** A key of AES-256 in base64, as `openssl rand -base64 32` prints it. */
 export function parseSecretsKey(text: string): Uint8Array | undefined {
   return /^[0-9A-Za-z+/]{43}=$/.test(text) ? Buffer.from(text, 'base64') : undefined;
+}
+
+function parseDelay(text: string): number | undefined {
+  return /^\d{1,6}$/.test(text) && Number(text) <= 600_000 ? Number(text) : undefined;
 }
 
 function parseFlag(text: string): boolean | undefined {

@@ -38,6 +38,7 @@ export async function runGateway(
     ordersWaitingMax?: number;
     checkoutUrl?: string;
     mode?: MerchantMode;
+    drainDelayMs?: number;
     /** Instead of a database on the server that the test run shares. */
     server?: TestServer;
   } = {},
@@ -52,7 +53,7 @@ export async function runGateway(
       ...{ host: '127.0.0.1', httpPort: 0, grpcPort: 0, baseUrl, databaseUrl: postgres.url },
       ...{ rateLimit: options.rateLimit, ordersWaitingMax: options.ordersWaitingMax },
       checkoutTemplate: parseCheckoutTemplate(options.checkoutUrl ?? ''),
-      ...{ secretsKey: testSecretsKey, webhookAllowPrivate: true },
+      ...{ secretsKey: testSecretsKey, webhookAllowPrivate: true, drainDelayMs: options.drainDelayMs ?? 0 },
     },
     logger,
   );

@@ -32,12 +32,15 @@ export interface GatewaySettings {
   readonly databaseUrl: string;
   /** 32 bytes in base64. */
   readonly secretsKey: string;
+  /** More variables, which replace those that the harness sets. */
+  readonly variables?: Readonly<Record<string, string>>;
 }
 
 /** Nothing else of our environment may configure it. Webhooks go to a receiver of this machine. */
-function environmentOf({ databaseUrl, secretsKey }: GatewaySettings): NodeJS.ProcessEnv {
+function environmentOf({ databaseUrl, secretsKey, variables }: GatewaySettings): NodeJS.ProcessEnv {
   const { PATH, HOME, TMPDIR } = process.env;
-  return { PATH, HOME, TMPDIR, DATABASE_URL: databaseUrl, SECRETS_KEY: secretsKey, WEBHOOK_ALLOW_PRIVATE: '1' };
+  const own = { DATABASE_URL: databaseUrl, SECRETS_KEY: secretsKey, WEBHOOK_ALLOW_PRIVATE: '1', DRAIN_DELAY_MS: '0' };
+  return { PATH, HOME, TMPDIR, ...own, ...variables };
 }
 
 /** The program and the Node.js options of a script. */
