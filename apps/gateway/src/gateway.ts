@@ -1,5 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { isIPv6 } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { OrderStore } from '@gateway/domain/order-store';
 import { type BaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
 import { createConnectionEvents, type DatabaseOptions } from '@gateway/postgres/client';
@@ -39,13 +40,17 @@ export interface Gateway {
   readonly httpPort: number;
   readonly grpcPort: number;
   readonly adminPort: number;
-  /** Stops listening, lets calls in flight finish, and closes the connections to the database. */
+  /**
+   * Fails health checks while requests go on for the drain delay. Then stops listening, lets calls in flight finish, and closes the
+   * connections to the database.
+   */
   close(): Promise<void>;
 }
 
 /** The configuration, with the URL of a running database. */
 export type GatewayConfig = Omit<Config, 'dataDir' | 'migrate' | 'logLevel'> & {
   readonly databaseUrl: string;
+  readonly drainDelayMs: number;
   /** Orders that may wait for their batch; absent: the order store's own bound. */
   readonly ordersWaitingMax?: number | undefined;
 };
@@ -101,7 +106,12 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     const grpcPort = await bound('GRPC_PORT', { address, port: config.grpcPort }, grpc.listen);
     const adminPort = await bound('ADMIN_PORT', { address, port: config.adminPort }, admin.listen);
     webhooks = startWebhooks(config, database, deps, metrics.meter);
-    return { baseUrl, host, httpPort, grpcPort, adminPort, close };
+    const drain = async () => {
+      deps.readiness.drain();
+      await sleep(config.drainDelayMs);
+      await close();
+    };
+    return { baseUrl, host, httpPort, grpcPort, adminPort, close: drain };
   } catch (error) {
     await close();
     throw error;

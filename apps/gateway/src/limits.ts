@@ -60,6 +60,12 @@ export const admissionLimits = {
   orderAgeMaxMs: 150,
 };
 
+/**
+ * How long requests go on by default while health checks already fail. HAProxy and Kubernetes check every 2 s and 10 s by default;
+ * a load balancer that checks less often than every 2 s needs a longer time.
+ */
+export const drainDelayMs = 5_000;
+
 /** How long calls in flight may take when the process is asked to stop; then their connections are closed. */
 export const drainTimeoutMs = 3_000;
 

@@ -38,6 +38,7 @@ export async function runGateway(
     ordersWaitingMax?: number;
     checkoutUrl?: string;
     mode?: MerchantMode;
+    drainDelayMs?: number;
     /** Instead of a database on the server that the test run shares. */
     server?: TestServer;
   } = {},
@@ -53,6 +54,7 @@ export async function runGateway(
       ...{ rateLimit: options.rateLimit, ordersWaitingMax: options.ordersWaitingMax },
       checkoutTemplate: parseCheckoutTemplate(options.checkoutUrl ?? ''),
       ...{ secretsKey: testSecretsKey, webhookAllowPrivate: true, tracedShare: undefined },
+      drainDelayMs: options.drainDelayMs ?? 0,
     },
     logger,
   );

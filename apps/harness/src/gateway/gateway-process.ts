@@ -34,13 +34,15 @@ export interface GatewaySettings {
   readonly isMigrated?: boolean | undefined;
   /** 32 bytes in base64. */
   readonly secretsKey: string;
+  /** More variables, which replace those that the harness sets. */
+  readonly variables?: Readonly<Record<string, string>>;
 }
 
 /** Nothing else of our environment may configure it. Webhooks go to a receiver of this machine. */
-function environmentOf({ databaseUrl, isMigrated, secretsKey }: GatewaySettings): NodeJS.ProcessEnv {
+function environmentOf({ databaseUrl, isMigrated, secretsKey, variables }: GatewaySettings): NodeJS.ProcessEnv {
   const { PATH, HOME, TMPDIR } = process.env;
-  const own = { DATABASE_URL: databaseUrl, SECRETS_KEY: secretsKey, WEBHOOK_ALLOW_PRIVATE: '1' };
-  return { PATH, HOME, TMPDIR, ...own, MIGRATE: isMigrated ? 'off' : 'on' };
+  const own = { DATABASE_URL: databaseUrl, SECRETS_KEY: secretsKey, WEBHOOK_ALLOW_PRIVATE: '1', DRAIN_DELAY_MS: '0' };
+  return { PATH, HOME, TMPDIR, ...own, MIGRATE: isMigrated ? 'off' : 'on', ...variables };
 }
 
 /** The program and the Node.js options of a script. */
