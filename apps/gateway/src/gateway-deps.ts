@@ -6,6 +6,7 @@ import type { Admission } from './admission.ts';
 import type { Authenticate } from './auth/authenticate.ts';
 import type { RateLimit } from './auth/rate-limit.ts';
 import type { Logger } from './logger.ts';
+import type { RejectionLog } from './rejection-log.ts';
 import type { SigningSecrets } from './signing-secrets.ts';
 
 /** What every API of the gateway needs. */
@@ -15,8 +16,7 @@ export interface GatewayDeps {
   /** Milliseconds since 1970-01-01 UTC. */
   readonly now: () => number;
   readonly authenticate: Authenticate;
-  /** Absent: merchants may make as many calls as the gateway can serve. */
-  readonly rateLimit: RateLimit | undefined;
+  readonly rateLimit: RateLimit;
   readonly admission: Admission;
   readonly baseUrl: () => BaseUrl;
   /** Where the payment page's Pay button leads; absent: the page has none. */
@@ -26,4 +26,5 @@ export interface GatewayDeps {
   /** Whether the database answers. */
   readonly isReady: () => Promise<boolean>;
   readonly logger: Logger;
+  readonly rejectionLog: RejectionLog;
 }

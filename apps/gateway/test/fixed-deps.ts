@@ -21,6 +21,7 @@ export const merchant: Merchant = {
   kind: 'merchant',
   mode: 'live',
   defaultLifetimeSeconds: null,
+  rateLimit: null,
 };
 
 /** What an API needs, with orders in memory, and without chance and time: equal calls get equal bytes. */
@@ -33,12 +34,13 @@ export function fixedDeps(logger: Logger): GatewayDeps {
       const known = clientId === credentials.clientId && clientSecret === credentials.clientSecret;
       return known ? success(merchant) : { ok: false, failure: { kind: 'unauthenticated' } };
     },
-    rateLimit: undefined,
+    rateLimit: () => undefined,
     admission: createAdmission({ oldestOrderMs: () => 0, limits: admissionLimits }),
     baseUrl: () => 'http://localhost' as BaseUrl,
     checkoutTemplate: undefined,
     signingSecrets: undefined,
     isReady: async () => true,
     logger,
+    rejectionLog: () => true,
   };
 }

@@ -6,7 +6,7 @@ import {
   hashSecret,
   liveSecretsMax,
 } from '@gateway/domain/credentials';
-import type { ChecksumMode } from '@gateway/domain/merchant';
+import type { ChecksumMode, Merchant } from '@gateway/domain/merchant';
 import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { openClient } from './client.ts';
@@ -37,6 +37,12 @@ export function openMerchantAccounts({ url }: { readonly url: string }) {
       return run(statement, attempts - 1);
     }
   };
+  const set = (clientId: string, settings: Partial<Pick<Merchant, 'defaultLifetimeSeconds' | 'rateLimit'>>) =>
+    run(async (db) => {
+      const isMeant = and(eq(merchants.clientId, clientId), eq(merchants.kind, 'merchant'));
+      const changed = await db.update(merchants).set(settings).where(isMeant).returning({ id: merchants.id });
+      return changed.length === 1 ? 'done' : 'unknown_client';
+    });
   return {
     /** Creates a live or test merchant, or a checkout system, with one secret that has no end. */
     create: (name: string, what: 'live' | 'test' | 'checkout' = 'live'): Promise<Credentials> =>
@@ -71,6 +77,7 @@ export function openMerchantAccounts({ url }: { readonly url: string }) {
             mode: merchants.mode,
             checksumMode: merchants.checksumMode,
             defaultLifetimeSeconds: merchants.defaultLifetimeSeconds,
+            rateLimit: merchants.rateLimit,
             createdAt: merchants.createdAt,
             liveSecrets: sql<number>`count(${clientSecrets.id})::int`,
           })
@@ -92,15 +99,10 @@ export function openMerchantAccounts({ url }: { readonly url: string }) {
 
     /** The lifetime of orders without an end of their own, `null` for none. Takes effect within a second. */
     setDefaultLifetime: (clientId: string, defaultLifetimeSeconds: number | null) =>
-      run(async (db) => {
-        const isMeant = and(eq(merchants.clientId, clientId), eq(merchants.kind, 'merchant'));
-        const changed = await db
-          .update(merchants)
-          .set({ defaultLifetimeSeconds })
-          .where(isMeant)
-          .returning({ id: merchants.id });
-        return changed.length === 1 ? 'done' : 'unknown_client';
-      }),
+      set(clientId, { defaultLifetimeSeconds }),
+
+    /** The calls a second in one process, `null` for the limit that is set for all. Takes effect within a second. */
+    setRateLimit: (clientId: string, rateLimit: number | null) => set(clientId, { rateLimit }),
 
     /** Adds a secret unless the client has {@link liveSecretsMax} that work already. Its id is the number that `secret revoke` takes. */
     addSecret: (clientId: string, endsAt: Date | null) =>

@@ -52,6 +52,8 @@ export const merchants = pgTable('merchants', {
   mode: text('mode', { enum: merchantModes }).notNull().default('live'),
   /** The lifetime of an order that is sent without order_expires_at; `null`: it never expires. */
   defaultLifetimeSeconds: integer('default_lifetime_seconds'),
+  /** Calls a second in one process; `null`: the limit that is set for all. */
+  rateLimit: integer('rate_limit'),
   createdAt: moment('created_at').notNull().defaultNow(),
 });
 
