@@ -5,6 +5,8 @@ import type { Account, Merchant } from '@gateway/domain/merchant';
 import { failed, type Result } from '@gateway/domain/result';
 import type { GatewayDeps } from './gateway-deps.ts';
 import { callTimeoutMs } from './limits.ts';
+import { levelOf } from './rejection-log.ts';
+import { retryAfter } from './retry-after.ts';
 import { storageFailure } from './storage-outcome.ts';
 import type { CallSpan } from './telemetry/tracing.ts';
 
@@ -100,8 +102,8 @@ export class Call {
       if (!account.ok) return account;
       this.#account = account.value;
       if (account.value.kind !== kind) return failed({ kind: 'permission_denied' });
-      const retryAfterSeconds = this.#deps.rateLimit?.(account.value.id);
-      if (retryAfterSeconds !== undefined) return failed({ kind: 'rate_limited', retryAfterSeconds });
+      const waitMs = this.#deps.rateLimit(account.value);
+      if (waitMs !== undefined) return failed({ kind: 'rate_limited', retryAfterMs: retryAfter(waitMs) });
       // A client that left meanwhile gets no response.
       this.#isAdmitted = !this.#hasEnded && this.#deps.admission.enter(account.value.id);
       if (!this.#isAdmitted) return failed(storageFailure('overloaded'));
@@ -143,12 +145,13 @@ export class Call {
     this.#hasEnded = true;
     if (this.#isAdmitted && this.#account !== undefined) this.#deps.admission.leave(this.#account.id);
     const code = this.#outcome ?? (isAnswered ? (outcomeOfStatus.get(status) ?? 'unreadable') : 'cancelled');
-    const isError = code in failures && failures[code as FailureCode].httpStatus >= 500;
     const durationMs = performance.now() - this.#startedAt;
     const { protocol, operation } = this;
+    const level = levelOf(code);
     this.#deps.recordCall({ protocol, operation, code }, durationMs);
-    this.#span?.end({ protocol, operation, code, isError });
-    this.#deps.logger[isError ? 'error' : 'info'](
+    this.#span?.end({ protocol, operation, code, isError: level === 'error' });
+    if ((code === 'overloaded' || code === 'rate_limited') && !this.#deps.rejectionLog(code, this.#account?.id)) return;
+    this.#deps.logger[level](
       {
         request_id: this.requestId,
         trace_id: this.#span?.traceId,

@@ -166,7 +166,8 @@ function parsePort(text: string): number | undefined {
   return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined;
 }
 
-function parseRate(text: string): number | undefined {
+/** Calls a second, from 1 to 1000000. */
+export function parseRate(text: string): number | undefined {
   return /^[1-9]\d{0,6}$/.test(text) && Number(text) <= 1_000_000 ? Number(text) : undefined;
 }
 

@@ -7,6 +7,7 @@ import type { Authenticate } from './auth/authenticate.ts';
 import type { RateLimit } from './auth/rate-limit.ts';
 import type { Logger } from './logger.ts';
 import type { Readiness } from './readiness.ts';
+import type { RejectionLog } from './rejection-log.ts';
 import type { SigningSecrets } from './signing-secrets.ts';
 import type { RecordCall } from './telemetry/metrics.ts';
 import type { Tracing } from './telemetry/tracing.ts';
@@ -18,8 +19,7 @@ export interface GatewayDeps {
   /** Milliseconds since 1970-01-01 UTC. */
   readonly now: () => number;
   readonly authenticate: Authenticate;
-  /** Absent: merchants may make as many calls as the gateway can serve. */
-  readonly rateLimit: RateLimit | undefined;
+  readonly rateLimit: RateLimit;
   readonly admission: Admission;
   readonly baseUrl: () => BaseUrl;
   /** Where the payment page's Pay button leads; absent: the page has none. */
@@ -31,4 +31,5 @@ export interface GatewayDeps {
   readonly recordCall: RecordCall;
   /** Absent: no traces. */
   readonly tracing?: Tracing | undefined;
+  readonly rejectionLog: RejectionLog;
 }

@@ -22,6 +22,7 @@ import { startBackgroundJobs } from './orders/background-jobs.ts';
 import { StartError } from './process.ts';
 import { createRandomBytes } from './random-bytes.ts';
 import { createReadiness } from './readiness.ts';
+import { createRejectionLog } from './rejection-log.ts';
 import { checkoutService } from './rpc/checkout-service.ts';
 import { orderService } from './rpc/order-service.ts';
 import { withPublicServices } from './rpc/public-services.ts';
@@ -80,8 +81,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     randomBytes: createRandomBytes(),
     now: Date.now,
     authenticate: createAuthenticate({ directory, now: Date.now, monotonicNow }),
-    rateLimit:
-      config.rateLimit === undefined ? undefined : createRateLimit({ callsPerSecond: config.rateLimit, monotonicNow }),
+    rateLimit: createRateLimit({ callsPerSecond: config.rateLimit, monotonicNow }),
     admission: createAdmission({ oldestOrderMs: store.oldestOrderMs, limits: admissionLimits }),
     baseUrl: () => baseUrl,
     readiness: createReadiness({ check: writeCheck.run, logger }),
@@ -90,6 +90,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     logger,
     recordCall: callRecorder(metrics.meter),
     tracing: config.tracedShare === undefined ? undefined : startTracing(config.tracedShare),
+    rejectionLog: createRejectionLog(logger),
   };
   const services = [orderService(deps), checkoutService(deps)];
   const http = createHttpServer(deps, services, pathPrefixOf(baseUrl));

@@ -79,6 +79,10 @@ export const readinessCheckTimeoutMs = 2_000;
 export const http2Limits = {
   /** Calls in flight on one connection. RFC 9113, 6.5.2 advises at least 100. */
   maxConcurrentStreams: 250,
+  /** Calls in flight on all connections. From 9 connections on each has less than the above. */
+  streamsOfAllSessions: 2_048,
+  /** A connection has at least so many: at 5 ms each 3,200 calls a second. */
+  concurrentStreamsMin: 16,
   /** A message at its limit comes without waiting for a window update. */
   initialWindowSize: messageBytesMax,
   maxHeaderListSize: headerBytesMax,

@@ -22,6 +22,7 @@ export const merchant: Merchant = {
   kind: 'merchant',
   mode: 'live',
   defaultLifetimeSeconds: null,
+  rateLimit: null,
 };
 
 /** What an API needs, with orders in memory, and without chance and time: equal calls get equal bytes. */
@@ -34,7 +35,7 @@ export function fixedDeps(logger: Logger): GatewayDeps {
       const known = clientId === credentials.clientId && clientSecret === credentials.clientSecret;
       return known ? success(merchant) : { ok: false, failure: { kind: 'unauthenticated' } };
     },
-    rateLimit: undefined,
+    rateLimit: () => undefined,
     admission: createAdmission({ oldestOrderMs: () => 0, limits: admissionLimits }),
     baseUrl: () => 'http://localhost' as BaseUrl,
     checkoutTemplate: undefined,
@@ -42,5 +43,6 @@ export function fixedDeps(logger: Logger): GatewayDeps {
     readiness: createReadiness({ check: async () => {}, logger }),
     logger,
     recordCall: () => {},
+    rejectionLog: () => true,
   };
 }

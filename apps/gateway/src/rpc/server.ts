@@ -15,6 +15,7 @@ import { connectionsMax, http2Limits } from '../limits.ts';
 import { readBody } from './body.ts';
 import { publicServices, type RpcCall, type RpcService, routerOptions, routesOf, rpcCallKey } from './context.ts';
 import { watchSessions } from './sessions.ts';
+import { shareStreams } from './stream-limit.ts';
 import { takeTimeout } from './timeout.ts';
 import { createUnaryFastPath } from './unary-fast-path.ts';
 
@@ -132,6 +133,7 @@ export function createGrpcServer(
   server.on('checkExpectation', onRequest);
   server.maxConnections = connectionsMax;
   const sessions = watchSessions(server, limits);
+  shareStreams(server, limits);
   return {
     listen: (port, host) => listen(server, deps, port, host),
     async close() {

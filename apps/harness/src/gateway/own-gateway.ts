@@ -10,6 +10,8 @@ import { type GatewayProcess, setWebhook, startGatewayProcess } from './gateway-
 /** A gateway with a database of its own, started for one run. */
 export interface OwnGateway extends Pick<GatewayProcess, 'httpUrl' | 'grpcAddress' | 'baseUrl'> {
   readonly databaseUrl: string;
+  /** Of the process that was started last. */
+  readonly pid: number | undefined;
   /** One for each client that was set up. */
   readonly credentials: readonly Credentials[];
   /** Sends the events of the first so many clients to a receiver from now on. */
@@ -100,7 +102,12 @@ export async function startOwnGateway(
       });
       await Promise.all(setting);
     };
-    return { httpUrl, grpcAddress, baseUrl, databaseUrl, credentials, sendWebhooks, crash, stop, exited: exit.promise };
+    return {
+      ...{ httpUrl, grpcAddress, baseUrl, databaseUrl, credentials, sendWebhooks, crash, stop, exited: exit.promise },
+      get pid() {
+        return gateway?.pid;
+      },
+    };
   } catch (error) {
     await stop();
     throw error;
