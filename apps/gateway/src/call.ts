@@ -3,6 +3,7 @@ import { randomBase62 } from '@gateway/domain/base62';
 import { type Failure, type FailureCode, failures } from '@gateway/domain/failure';
 import type { Account, Merchant } from '@gateway/domain/merchant';
 import { failed, type Result, success } from '@gateway/domain/result';
+import type { Peer } from './connection-limit.ts';
 import type { GatewayDeps } from './gateway-deps.ts';
 import { callTimeoutMs } from './limits.ts';
 
@@ -37,6 +38,8 @@ const outcomeOfStatus = new Map<number, Outcome>(
 export class Call {
   readonly requestId: string;
   protocol: Protocol;
+  /** The connection of the call. */
+  readonly peer: Peer;
   readonly #deps: GatewayDeps;
   readonly #clientId: string | undefined;
   readonly #clientSecret: string | undefined;
@@ -45,10 +48,11 @@ export class Call {
   #account: Account | undefined;
   #outcome: Outcome | undefined;
 
-  constructor(deps: GatewayDeps, protocol: Protocol, headers: IncomingHttpHeaders) {
+  constructor(deps: GatewayDeps, protocol: Protocol, headers: IncomingHttpHeaders, peer: Peer) {
     const sent = headers['x-request-id']?.toString();
     this.requestId = sent && clientRequestId.test(sent) ? sent : randomBase62(requestIdLength, deps.randomBytes);
     this.protocol = protocol;
+    this.peer = peer;
     this.#deps = deps;
     this.#clientId = headers['x-client-id']?.toString();
     this.#clientSecret = headers['x-client-secret']?.toString();
@@ -58,6 +62,11 @@ export class Call {
   get client(): Client {
     if (this.#account?.kind !== 'merchant') throw new Error('the call was not authenticated as a merchant');
     return { merchant: this.#account, clientSecret: this.#clientSecret ?? '' };
+  }
+
+  /** Whether the call has no valid credentials, or was not asked for them. */
+  get isAnonymous(): boolean {
+    return this.#account === undefined;
   }
 
   /** A client may ask for less time than the gateway gives, and gets no more. */
@@ -79,8 +88,13 @@ export class Call {
       if (this.#account !== undefined) return success(this.#account);
       const credentials = { clientId: this.#clientId, clientSecret: this.#clientSecret };
       const account = await this.#deps.authenticate(credentials, this.timeLeftMs());
-      if (!account.ok) return account;
+      if (!account.ok) {
+        return account.failure.kind === 'unauthenticated'
+          ? failed(await this.#deps.anonymousCalls.reject(this.peer))
+          : account;
+      }
       this.#account = account.value;
+      this.peer.known();
       if (account.value.kind !== kind) return failed({ kind: 'permission_denied' });
       const retryAfterSeconds = this.#deps.rateLimit?.(account.value.id);
       if (retryAfterSeconds !== undefined) return failed({ kind: 'rate_limited', retryAfterSeconds });
@@ -120,7 +134,7 @@ export class Call {
   end({ isAnswered, status }: { readonly isAnswered: boolean; readonly status: number }): void {
     const code = this.#outcome ?? (isAnswered ? (outcomeOfStatus.get(status) ?? 'unreadable') : 'cancelled');
     const isOurs = code in failures && failures[code as FailureCode].httpStatus >= 500;
-    this.#deps.logger[isOurs ? 'error' : 'info'](
+    this.#deps.callLog.write(
       {
         request_id: this.requestId,
         protocol: this.protocol,
@@ -128,7 +142,7 @@ export class Call {
         code,
         duration_ms: Math.round((performance.now() - this.#startedAt) * 1_000) / 1_000,
       },
-      'call',
+      isOurs ? 'error' : 'info',
     );
   }
 }

@@ -1,9 +1,12 @@
 import type { RandomBytes } from '@gateway/domain/base62';
 import type { CheckoutTemplate } from '@gateway/domain/checkout-link';
+import type { MerchantId } from '@gateway/domain/merchant';
 import type { OrderStore } from '@gateway/domain/order-store';
 import type { BaseUrl } from '@gateway/domain/payment-link';
+import type { AnonymousCalls } from './auth/anonymous-calls.ts';
 import type { Authenticate } from './auth/authenticate.ts';
 import type { RateLimit } from './auth/rate-limit.ts';
+import type { CallLog } from './call-log.ts';
 import type { Logger } from './logger.ts';
 import type { SigningSecrets } from './signing-secrets.ts';
 
@@ -15,7 +18,9 @@ export interface GatewayDeps {
   readonly now: () => number;
   readonly authenticate: Authenticate;
   /** Absent: merchants may make as many calls as the gateway can serve. */
-  readonly rateLimit: RateLimit | undefined;
+  readonly rateLimit: RateLimit<MerchantId> | undefined;
+  /** Bounds pages and failed authentications. */
+  readonly anonymousCalls: AnonymousCalls;
   readonly baseUrl: () => BaseUrl;
   /** Where the payment page's Pay button leads; absent: the page has none. */
   readonly checkoutTemplate: CheckoutTemplate | undefined;
@@ -24,4 +29,5 @@ export interface GatewayDeps {
   /** Whether the database answers. */
   readonly isReady: () => Promise<boolean>;
   readonly logger: Logger;
+  readonly callLog: CallLog;
 }

@@ -6,11 +6,14 @@ import { createConnectionEvents, type DatabaseOptions } from '@gateway/postgres/
 import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
 import { openOrderStore } from '@gateway/postgres/order-store';
 import { openWebhookDeliveries } from '@gateway/postgres/webhook-deliveries';
+import { createAnonymousCalls } from './auth/anonymous-calls.ts';
 import { createAuthenticate } from './auth/authenticate.ts';
 import { createRateLimit } from './auth/rate-limit.ts';
+import { createCallLog } from './call-log.ts';
 import type { Config } from './config.ts';
 import type { GatewayDeps } from './gateway-deps.ts';
 import { createHttpServer } from './http/server.ts';
+import { anonymousLimits } from './limits.ts';
 import type { Logger } from './logger.ts';
 import { startBackgroundJobs } from './orders/background-jobs.ts';
 import { StartError } from './process.ts';
@@ -37,6 +40,8 @@ export type GatewayConfig = Omit<Config, 'dataDir'> & {
   readonly databaseUrl: string;
   /** Orders that may wait for their batch; absent: the order store's own bound. */
   readonly ordersWaitingMax?: number | undefined;
+  /** Tests shorten them. */
+  readonly anonymousLimits?: typeof anonymousLimits | undefined;
 };
 
 /** Opens the stores and both ports of a gateway on a migrated database. */
@@ -59,11 +64,13 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     authenticate: createAuthenticate({ directory, now: Date.now, monotonicNow }),
     rateLimit:
       config.rateLimit === undefined ? undefined : createRateLimit({ callsPerSecond: config.rateLimit, monotonicNow }),
+    anonymousCalls: createAnonymousCalls({ limits: config.anonymousLimits ?? anonymousLimits, monotonicNow }),
     baseUrl: () => baseUrl,
     isReady: store.isReachable,
     checkoutTemplate: config.checkoutTemplate,
     signingSecrets: config.secretsKey && createSigningSecrets(config.secretsKey),
     logger,
+    callLog: createCallLog(logger),
   };
   const services = [orderService(deps), checkoutService(deps)];
   const http = createHttpServer(deps, services, pathPrefixOf(baseUrl));

@@ -3,7 +3,10 @@ import type { Merchant, MerchantId } from '@gateway/domain/merchant';
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import { success } from '@gateway/domain/result';
 import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
+import { createAnonymousCalls } from '../src/auth/anonymous-calls.ts';
+import { createCallLog } from '../src/call-log.ts';
 import type { GatewayDeps } from '../src/gateway-deps.ts';
+import { anonymousLimits } from '../src/limits.ts';
 import type { Logger } from '../src/logger.ts';
 
 const sevens = (count: number) => new Uint8Array(count).fill(7);
@@ -32,10 +35,12 @@ export function fixedDeps(logger: Logger): GatewayDeps {
       return known ? success(merchant) : { ok: false, failure: { kind: 'unauthenticated' } };
     },
     rateLimit: undefined,
+    anonymousCalls: createAnonymousCalls({ limits: anonymousLimits, monotonicNow: () => performance.now() }),
     baseUrl: () => 'http://localhost' as BaseUrl,
     checkoutTemplate: undefined,
     signingSecrets: undefined,
     isReady: async () => true,
     logger,
+    callLog: createCallLog(logger),
   };
 }

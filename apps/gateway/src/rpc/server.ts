@@ -4,7 +4,7 @@ import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
 import { Call } from '../call.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
-import { connectionsMax, http2Limits } from '../limits.ts';
+import { backlogMax, http2Limits } from '../limits.ts';
 import { readBody } from './body.ts';
 import { type RpcCall, type RpcService, routerOptions, routesOf, rpcCallKey } from './context.ts';
 import { watchSessions } from './sessions.ts';
@@ -56,7 +56,7 @@ export function createGrpcServer(
 
   const serve = async (request: Http2ServerRequest, response: Http2ServerResponse) => {
     const { headers } = request;
-    const call = new Call(deps, 'grpc', headers);
+    const call = new Call(deps, 'grpc', headers, sessions.peerOf(request.stream));
     response.setHeader('x-request-id', call.requestId);
     response.once('close', () => call.end({ isAnswered: response.writableEnded, status: response.statusCode }));
     if (isGrpcJson(headers['content-type'])) return void response.writeHead(415).end();
@@ -108,7 +108,6 @@ export function createGrpcServer(
   );
   // Node.js would answer 417 by itself, without an x-request-id.
   server.on('checkExpectation', onRequest);
-  server.maxConnections = connectionsMax;
   const sessions = watchSessions(server, limits);
   return {
     listen: (port, host) => listen(server, deps, port, host),
@@ -123,7 +122,7 @@ export function createGrpcServer(
 function listen(server: Http2Server, { logger }: GatewayDeps, port: number, host: string): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host, () => {
+    server.listen({ port, host, backlog: backlogMax }, () => {
       server.off('error', reject);
       // A socket that can't be accepted, for lack of file descriptors for example, must not end the process.
       server.on('error', (error) => logger.error({ err: error }, 'gRPC server failed'));

@@ -1,5 +1,6 @@
 import { constants, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
+import { createConnectionLimit, type Peer } from '../connection-limit.ts';
 import type { http2Limits } from '../limits.ts';
 
 interface Use {
@@ -12,6 +13,8 @@ interface Use {
 }
 
 export interface Sessions {
+  /** What a call knows of its connection. */
+  peerOf(stream: ServerHttp2Stream): Peer;
   /** Sends GOAWAY to all sessions and lets their calls finish; closes what is left after the drain time. */
   drain(): void;
 }
@@ -22,6 +25,13 @@ export interface Sessions {
  */
 export function watchSessions(server: Http2Server, limits: typeof http2Limits): Sessions {
   const uses = new Map<ServerHttp2Session, Use>();
+  // Sends GOAWAY as well: a client sends again what came after it (RFC 9113, 6.8).
+  const limit = createConnectionLimit<ServerHttp2Session>({
+    connectionsMax: limits.connectionsMax,
+    close: (session) => session.destroy(),
+  });
+  /** Ends the use of the connection by a stream. */
+  const ends = new WeakMap<ServerHttp2Stream, () => void>();
   const sockets = new Set<Socket>();
 
   server.on('connection', (socket: Socket) => {
@@ -31,13 +41,21 @@ export function watchSessions(server: Http2Server, limits: typeof http2Limits): 
   server.on('session', (session) => {
     const use: Use = { streams: new Map(), isUsed: false, idleSince: performance.now() };
     uses.set(session, use);
-    session.once('close', () => uses.delete(session));
+    limit.opened(session, session.socket.remoteAddress);
+    session.once('close', () => {
+      uses.delete(session);
+      limit.closed(session);
+    });
     session.on('stream', (stream) => {
       use.streams.set(stream, performance.now());
-      stream.once('close', () => use.streams.delete(stream));
+      stream.once('close', () => {
+        use.streams.delete(stream);
+        ends.get(stream)?.();
+      });
       stream.once('end', () => {
         // A reset ends the stream too.
         if (stream.closed) return;
+        ends.set(stream, limit.began(session));
         use.isUsed = true;
         use.idleSince = performance.now();
       });
@@ -61,6 +79,15 @@ export function watchSessions(server: Http2Server, limits: typeof http2Limits): 
   server.once('close', () => clearInterval(sweep));
 
   return {
+    peerOf: (stream) => ({
+      get address() {
+        return stream.session?.socket.remoteAddress;
+      },
+      known() {
+        if (stream.session !== undefined) limit.known(stream.session as ServerHttp2Session);
+      },
+      waits: () => ends.get(stream)?.(),
+    }),
     drain() {
       for (const session of uses.keys()) session.close();
       setTimeout(() => {
