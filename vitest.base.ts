@@ -12,23 +12,28 @@ export const maxWorkers = availableParallelism() + 2;
  *
  * - `src/**\/*.test.ts`: unit tests, in-process, without PostgreSQL, sockets, processes or a browser (`pnpm test:unit`).
  * - `test/**\/*.test.ts`: everything else (`pnpm test`, with the unit tests).
+ * - `test/**\/*.faults.test.ts`: the complete fault suite (`pnpm test:faults`), of which `test` runs a short form.
  * - `test/**\/*.slow.test.ts`: soaks, long fuzzing, long kills, the bench. They are bounded and stop by themselves (`pnpm test:slow`).
  */
-export const packageTests = defineConfig(({ mode }) => ({
-  // A published package is tested from its source. The others are Vite's defaults, which these replace.
-  ssr: { resolve: { conditions: ['@gateway/source', 'module', 'node', 'development|production'] } },
-  test: {
-    include:
-      mode === 'slow' ? ['test/**/*.slow.test.ts'] : [mode === 'unit' ? 'src/**/*.test.ts' : '{src,test}/**/*.test.ts'],
-    exclude: mode === 'slow' ? [] : ['**/*.slow.test.ts'],
-    globalSetup: mode === 'unit' ? [] : [testPostgres],
-    // Slow tests run one after the other: most of them load the machine.
-    maxWorkers: mode === 'slow' ? 1 : maxWorkers,
-    // A process a file costs unit tests more than their work.
-    isolate: mode !== 'unit',
-    // Limits that catch a hang, not a slow machine: two test runs at once on two cores must pass.
-    testTimeout: mode === 'slow' ? 3_600_000 : 120_000,
-    hookTimeout: 120_000,
-    expect: { poll: { timeout: 60_000 } },
-  },
-}));
+export const packageTests = defineConfig(({ mode }) => {
+  const isLong = mode === 'faults' || mode === 'slow';
+  return {
+    // A published package is tested from its source. The others are Vite's defaults, which these replace.
+    ssr: { resolve: { conditions: ['@gateway/source', 'module', 'node', 'development|production'] } },
+    test: {
+      include: [
+        isLong ? `test/**/*.${mode}.test.ts` : mode === 'unit' ? 'src/**/*.test.ts' : '{src,test}/**/*.test.ts',
+      ],
+      exclude: isLong ? [] : ['**/*.{faults,slow}.test.ts'],
+      globalSetup: mode === 'unit' ? [] : [testPostgres],
+      // Long tests run one after the other: most of them load the machine.
+      maxWorkers: isLong ? 1 : maxWorkers,
+      // A process a file costs unit tests more than their work.
+      isolate: mode !== 'unit',
+      // Limits that catch a hang, not a slow machine: two test runs at once on two cores must pass.
+      testTimeout: isLong ? 3_600_000 : 120_000,
+      hookTimeout: 120_000,
+      expect: { poll: { timeout: 60_000 } },
+    },
+  };
+});

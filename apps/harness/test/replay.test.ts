@@ -13,7 +13,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { startFixtureGateway } from '../src/gateway/own-gateway.ts';
 import { replayFixture } from '../src/replay/replay-fixtures.ts';
 import { formatDifferences } from '../src/replay/report.ts';
-import { testDatabase } from './journaled-run.ts';
+import { testDatabase } from './test-database.ts';
 
 const { fixtures, validOrder } = await loadFixtures();
 

@@ -44,11 +44,14 @@ const cleanUpScript = `
   rm -rf "$1"`;
 
 /**
- * Starts a server of its own in a temporary folder. Server and folder are removed by `stop`, or by a small shell process when
+ * Starts a server of its own in a new folder of `parent`. Server and folder are removed by `stop`, or by a small shell process when
  * this process ends in another way, `kill -9` included.
  */
-export async function startTestServer(settings: Readonly<Record<string, string>> = {}): Promise<TestServer> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'gateway-test-postgres-'));
+export async function startTestServer(
+  settings: Readonly<Record<string, string>> = {},
+  parent = tmpdir(),
+): Promise<TestServer> {
+  const dataDir = await mkdtemp(join(parent, 'gateway-test-postgres-'));
   const cleanUp = spawn('sh', ['-c', cleanUpScript, 'sh', dataDir], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],

@@ -32,12 +32,15 @@ export interface GatewaySettings {
   readonly databaseUrl: string;
   /** 32 bytes in base64. */
   readonly secretsKey: string;
+  /** What links begin with: the gateway's own address unless given. */
+  readonly baseUrl?: string | undefined;
 }
 
 /** Nothing else of our environment may configure it. Webhooks go to a receiver of this machine. */
-function environmentOf({ databaseUrl, secretsKey }: GatewaySettings): NodeJS.ProcessEnv {
+function environmentOf({ databaseUrl, secretsKey, baseUrl }: GatewaySettings): NodeJS.ProcessEnv {
   const { PATH, HOME, TMPDIR } = process.env;
-  return { PATH, HOME, TMPDIR, DATABASE_URL: databaseUrl, SECRETS_KEY: secretsKey, WEBHOOK_ALLOW_PRIVATE: '1' };
+  const settings = { DATABASE_URL: databaseUrl, SECRETS_KEY: secretsKey, BASE_URL: baseUrl };
+  return { PATH, HOME, TMPDIR, ...settings, WEBHOOK_ALLOW_PRIVATE: '1' };
 }
 
 /** The program and the Node.js options of a script. */
