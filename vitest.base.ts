@@ -19,7 +19,7 @@ const longTests: Readonly<Record<string, string[]>> = {
  * - `src/**\/*.test.ts`: unit tests, in-process, without PostgreSQL, sockets, processes or a browser (`pnpm test:unit`).
  * - `test/**\/*.test.ts`: everything else (`pnpm test`, with the unit tests).
  * - `test/**\/*.faults.test.ts`: the complete fault suite (`pnpm test:faults`), of which `pnpm test` runs a short form.
- * - `test/**\/*.slow.test.ts`: soaks, long fuzzing, long kills, the bench. They are bounded and stop by themselves (`pnpm test:slow`).
+ * - `test/**\/*.slow.test.ts`: soaks, long fuzzing, the bench. They are bounded and stop by themselves (`pnpm test:slow`).
  */
 export const packageTests = defineConfig(({ mode }) => ({
   // A published package is tested from its source. The others are Vite's defaults, which these replace.

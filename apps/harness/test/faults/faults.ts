@@ -17,6 +17,8 @@ export interface Disturbed {
   readonly proxy: FaultProxy;
   readonly gateways: readonly [CrashingGateway, ...CrashingGateway[]];
   readonly random: Seeded;
+  /** Ends what waits for the server. */
+  readonly signal: AbortSignal;
 }
 
 /** One kind of fault. */
@@ -39,10 +41,10 @@ export const faults: readonly Fault[] = [
   { name: 'fast stop', times: 20, timesInShort: 0, inject: endPostgres('SIGINT') },
   { name: 'smart stop, fast after 2 s', times: 20, timesInShort: 1, inject: endPostgres('SIGTERM', 'SIGINT') },
   { name: 'PostgreSQL stopped for 5 s', times: 20, timesInShort: 1, inject: stopProcesses },
-  { name: 'cut before the answer', times: 150, timesInShort: 3, inject: disturbConnection('cut before the answer') },
-  { name: 'cut after the answer', times: 150, timesInShort: 3, inject: disturbConnection('cut after the answer') },
-  { name: 'half-open', times: 80, timesInShort: 1, inject: disturbConnection('half-open') },
-  { name: 'a byte per 100 ms', times: 80, timesInShort: 1, inject: disturbConnection('trickle') },
+  { name: 'cut before the answer', times: 190, timesInShort: 3, inject: disturbConnection('cut before the answer') },
+  { name: 'cut after the answer', times: 190, timesInShort: 3, inject: disturbConnection('cut after the answer') },
+  { name: 'half-open', times: 40, timesInShort: 1, inject: disturbConnection('half-open') },
+  { name: 'a byte per 100 ms', times: 40, timesInShort: 1, inject: disturbConnection('trickle') },
   { name: 'connections rejected', times: 40, timesInShort: 1, inject: ({ proxy }) => proxy.rejectFor(500) },
   { name: 'orders locked for 60 s', times: 1, timesInShort: 0, inject: lockOrders(60) },
   { name: 'orders locked for 3 s', times: 5, timesInShort: 1, inject: lockOrders(3) },
@@ -66,23 +68,21 @@ const smartStopMs = 2_000;
 
 /** Ends the server, which the process that started it starts again, by a signal or by another if it is still there then. */
 function endPostgres(signal: NodeJS.Signals, then?: NodeJS.Signals): Fault['inject'] {
-  return async ({ server }) => {
+  return async (disturbed) => {
+    const { server } = disturbed;
     const pid = postmaster(server);
     process.kill(pid, signal);
     if (then !== undefined) {
       // A smart stop waits for the clients, and the gateways stay.
       await sleep(smartStopMs);
-      process.kill(pid, then);
+      signalAll([pid], then);
     }
-    for (;;) {
-      const isBack = await runQuery(server.url, 'select').then(
-        () => postmaster(server) !== pid,
-        () => false,
-      );
-      if (isBack) return;
-      await sleep(50);
-    }
+    await untilBack(disturbed, () => postmaster(server) !== pid);
   };
+}
+
+async function untilBack({ server, signal }: Disturbed, isRight = () => true): Promise<void> {
+  while (!(await runQuery(server.url, 'select').then(isRight, () => false))) await sleep(50, undefined, { signal });
 }
 
 function postmaster({ dataDir }: TestServer): number {
@@ -151,8 +151,8 @@ async function takeConnections({ server }: Disturbed): Promise<void> {
 
 const fullMs = 3_000;
 
-async function fillDisk({ server }: Disturbed): Promise<void> {
-  const filler = join(server.dataDir, 'filler');
+async function fillDisk(disturbed: Disturbed): Promise<void> {
+  const filler = join(disturbed.server.dataDir, 'filler');
   try {
     for (;;) appendFileSync(filler, Buffer.alloc(65_536));
   } catch (error) {
@@ -162,5 +162,5 @@ async function fillDisk({ server }: Disturbed): Promise<void> {
     rmSync(filler, { force: true });
   }
   // It may have crashed, as the log must be written.
-  while (!(await runQuery(server.url, 'select').then(Boolean, () => false))) await sleep(50);
+  await untilBack(disturbed);
 }

@@ -71,10 +71,10 @@ export async function runFaults({ seed, faults, dataParent }: FaultPlan): Promis
   }, 60_000);
   const folder = mkdtempSync(join(tmpdir(), 'faults-'));
   cleanUps.push(() => rmSync(folder, { recursive: true }));
-  const random = seededAt(seed, 0);
+  const [random, cuts] = [seededAt(seed, 0), seededAt(seed, 1)];
   const server = await startTestServer(serverSettings, dataParent);
   cleanUps.push(server.stop);
-  const proxy = await startFaultProxy(server.url, () => random.below(2) === 0);
+  const proxy = await startFaultProxy(server.url, () => cuts.below(2) === 0);
   cleanUps.push(proxy.close);
   const receiver = await startWebhookReceiver();
   cleanUps.push(receiver.close);
@@ -99,7 +99,7 @@ export async function runFaults({ seed, faults, dataParent }: FaultPlan): Promis
     const drawn = all.map((fault) => ({ fault, order: random.fraction() })).sort((a, b) => a.order - b.order);
     await secondsUntilCreated(sender, 'the start', ended.signal);
     for (const [index, { fault }] of drawn.entries()) {
-      await fault.inject({ server, proxy, gateways, random });
+      await fault.inject({ server, proxy, gateways, random, signal: ended.signal });
       const seconds = await secondsUntilCreated(sender, fault.name, ended.signal);
       recoveries.push(seconds);
       if ((index + 1) % 50 === 0 || faults.length > 1) {
@@ -110,8 +110,6 @@ export async function runFaults({ seed, faults, dataParent }: FaultPlan): Promis
   };
   const endsEarly = running.then(({ failure }) => Promise.reject(new Error(`the run ended early: ${failure}`)));
   await Promise.race([disturb(), endsEarly, first.exited]);
-  // It ends now because it is aborted.
-  endsEarly.catch(() => {});
   ended.abort();
   const { recorder } = await running;
   const audit = await auditWhenDelivered(journalFile, server.url, receiver);
