@@ -17,11 +17,8 @@ import { testDatabase } from './test-database.ts';
 const auditProgram = fileURLToPath(new URL('../src/audit-orders.ts', import.meta.url));
 
 test('audit-orders finds orders that are lost or were changed, and lines that it cannot read', async () => {
-  const gateway = await startOwnGateway(
-    [{ name: 'First' }, { name: 'Second' }],
-    new AbortController().signal,
-    testDatabase,
-  );
+  const merchants = [{ name: 'First' }, { name: 'Second' }];
+  const gateway = await startOwnGateway(merchants, new AbortController().signal, testDatabase);
   onTestFinished(gateway.stop, 60_000);
   const { credentials, databaseUrl } = gateway;
   const journalFile = join(folder, 'journal.ndjson');

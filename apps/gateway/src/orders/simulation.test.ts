@@ -171,7 +171,7 @@ function openFaultyStore(memory: InMemoryOrderStore, scheduler: fc.Scheduler, fa
       else if (fate !== 'works') throw new ConnectionLost();
       return outcomes;
     };
-    const limits = { batchMin: 2, batchMax, waitingMax: 3 };
+    const limits = { name: 'simulated', batchMin: 2, batchMax, waitingMax: 3 };
     const queue = createBatchQueue({ clients: Array.from({ length: clients }, client), ...limits, run });
     queues.push(queue);
     return queue.add;

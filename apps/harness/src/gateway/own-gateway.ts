@@ -62,6 +62,8 @@ export async function startFixtureGateway(
 /** A database for one gateway. */
 interface Database {
   readonly url: string;
+  /** For the gateway, as a role that may not migrate; absent: `url`. */
+  readonly gatewayUrl?: string;
   stop(): Promise<void>;
 }
 
@@ -77,6 +79,8 @@ export async function startOwnGateway(
   const database = await startDatabase();
   const databaseUrl = database.url;
   const settings = { databaseUrl, secretsKey: randomBytes(32).toString('base64') };
+  const ownSettings =
+    database.gatewayUrl === undefined ? settings : { ...settings, databaseUrl: database.gatewayUrl, isMigrated: true };
   const stops: (() => Promise<void>)[] = [];
   const exit = Promise.withResolvers<never>();
   exit.promise.catch(() => {});
@@ -87,15 +91,15 @@ export async function startOwnGateway(
       .finally(database.stop);
     return stopping;
   };
-  const open = async (baseUrl?: string) => {
-    const { stop: stopOne, exited, ...gateway } = await startCrashing({ ...settings, baseUrl }, signal);
+  const open = async (variables = {}) => {
+    const { stop: stopOne, exited, ...gateway } = await startCrashing({ ...ownSettings, variables }, signal);
     stops.push(stopOne);
     exited.catch(exit.reject);
     return gateway;
   };
   try {
     const gateway = await open();
-    const startAnother = () => open(gateway.baseUrl);
+    const startAnother = () => open({ BASE_URL: gateway.baseUrl });
     const credentials = await createMerchants(databaseUrl, merchants);
     const sendWebhooks = async (merchants: number, receiver: WebhookReceiver) => {
       const setting = credentials.slice(0, merchants).map(async ({ clientId }, index) => {
