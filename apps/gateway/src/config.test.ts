@@ -18,6 +18,7 @@ test('without any variable it serves this machine alone, from the embedded datab
     migrate: true,
     rateLimit: undefined,
     secretsKey: undefined,
+    retentionDays: undefined,
     webhookAllowPrivate: false,
   });
   expect(config.dataDir).toMatch(/\/\.data$/);
@@ -35,6 +36,7 @@ test('reads every variable', () => {
     CHECKOUT_URL: 'https://checkout.example.com/pay/{order_token}?from=link',
     RATE_LIMIT: '200',
     SECRETS_KEY: `${'A'.repeat(42)}E=`,
+    RETENTION_DAYS: '400',
     WEBHOOK_ALLOW_PRIVATE: '1',
   };
   expect(readConfig(env)).toEqual({
@@ -48,6 +50,7 @@ test('reads every variable', () => {
     checkoutTemplate: 'https://checkout.example.com/pay/{order_token}?from=link',
     rateLimit: 200,
     secretsKey: Buffer.from([...new Uint8Array(31), 1]),
+    retentionDays: 400,
     webhookAllowPrivate: true,
   });
 });
@@ -96,6 +99,11 @@ test.each<[Record<string, string>, string]>([
   [{ CHECKOUT_URL: `https://{order_token}.example.com/${'x'.repeat(200)}` }, `${'x'.repeat(66)}..."`],
   [{ MIGRATE: 'no' }, 'MIGRATE must be on or off, not "no"'],
   [{ RATE_LIMIT: '0' }, 'RATE_LIMIT must be a whole number from 1 to 1000000, not "0"'],
+  [{ RETENTION_DAYS: '36501' }, 'RETENTION_DAYS must be a whole number of days from 1 to 36500, not "36501"'],
+  [
+    { RETENTION_DAYS: '30', DATABASE_URL: 'postgres://localhost/x' },
+    'RETENTION_DAYS 30 needs SECRETS_KEY, by which erased orders are recognised',
+  ],
   [{ WEBHOOK_ALLOW_PRIVATE: 'yes' }, 'WEBHOOK_ALLOW_PRIVATE must be 0 or 1, not "yes"'],
   [{ DATABASE_URL: 'mysql://user:hidden@db/x' }, `DATABASE_URL ${databaseUrl}`],
   [{ DATABASE_URL: 'hidden' }, `DATABASE_URL ${databaseUrl}`],

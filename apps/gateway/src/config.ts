@@ -24,6 +24,8 @@ export interface Config {
   readonly checkoutTemplate: CheckoutTemplate | undefined;
   /** Encrypts signing secrets, 32 bytes; absent: see `findSecretsKey`. */
   readonly secretsKey: Uint8Array | undefined;
+  /** After how many days customers' data is erased from orders; absent: never. */
+  readonly retentionDays: number | undefined;
   /** Whether webhooks may be sent over http and to addresses that are not public. */
   readonly webhookAllowPrivate: boolean;
 }
@@ -39,6 +41,7 @@ export const startUsage = `Usage: pnpm start, with the configuration in environm
   CHECKOUT_URL          where the payment page's Pay button leads, with {order_token} (no button)
   RATE_LIMIT            calls a second that each merchant may make in one process (no limit)
   SECRETS_KEY           encrypts signing secrets: 32 bytes in base64 (a file in DATA_DIR; with DATABASE_URL none)
+  RETENTION_DAYS        erases customers' data from orders that are older, with SECRETS_KEY (never)
   WEBHOOK_ALLOW_PRIVATE 1 sends webhooks over http and to private addresses too: for development (0)
 DATABASE_URL_FILE and SECRETS_KEY_FILE name files that hold these values.
 `;
@@ -92,7 +95,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     databaseUrl: read('DATABASE_URL', undefined, parseDatabaseUrl, ''),
     dataDir: read('DATA_DIR', defaultDataDir, (text) => resolve(text), ''),
     migrate: read('MIGRATE', true, parseSwitch, 'must be on or off'),
-    rateLimit: read('RATE_LIMIT', undefined, parseRate, 'must be a whole number from 1 to 1000000'),
+    rateLimit: read('RATE_LIMIT', undefined, parseUpTo(1_000_000), 'must be a whole number from 1 to 1000000'),
     checkoutTemplate: read(
       'CHECKOUT_URL',
       undefined,
@@ -100,10 +103,18 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       'must be an absolute http or https URL with {order_token} once in its path or query',
     ),
     secretsKey: read('SECRETS_KEY', undefined, parseSecretsKey, 'must be 32 bytes in base64'),
+    retentionDays: read(
+      'RETENTION_DAYS',
+      undefined,
+      parseUpTo(36_500),
+      'must be a whole number of days from 1 to 36500',
+    ),
     webhookAllowPrivate: read('WEBHOOK_ALLOW_PRIVATE', false, parseFlag, 'must be 0 or 1'),
   };
   if (config.httpPort !== 0 && config.httpPort === config.grpcPort)
     problems.push(`HTTP_PORT and GRPC_PORT must differ, both are ${config.httpPort}`);
+  if (config.retentionDays !== undefined && config.databaseUrl !== undefined && config.secretsKey === undefined)
+    problems.push(`RETENTION_DAYS ${config.retentionDays} needs SECRETS_KEY, by which erased orders are recognised`);
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
   return config;
 }
@@ -141,8 +152,9 @@ function parsePort(text: string): number | undefined {
   return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined;
 }
 
-function parseRate(text: string): number | undefined {
-  return /^[1-9]\d{0,6}$/.test(text) && Number(text) <= 1_000_000 ? Number(text) : undefined;
+/** Reads a whole number from 1. */
+function parseUpTo(max: number): (text: string) => number | undefined {
+  return (text) => (/^[1-9]\d{0,6}$/.test(text) && Number(text) <= max ? Number(text) : undefined);
 }
 
 /** A key of AES-256 in base64, as `openssl rand -base64 32` prints it. */

@@ -21,6 +21,8 @@ export interface GatewayDeps {
   readonly checkoutTemplate: CheckoutTemplate | undefined;
   /** Decrypts the secrets that sign returns; absent without SECRETS_KEY. */
   readonly signingSecrets: SigningSecrets | undefined;
+  /** Recognises orders whose personal data was erased; absent without SECRETS_KEY. */
+  readonly erasureKey: Uint8Array | undefined;
   /** Whether the database answers. */
   readonly isReady: () => Promise<boolean>;
   readonly logger: Logger;

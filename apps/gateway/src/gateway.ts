@@ -3,12 +3,14 @@ import { isIPv6 } from 'node:net';
 import type { OrderStore } from '@gateway/domain/order-store';
 import { type BaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
 import { createConnectionEvents, type DatabaseOptions } from '@gateway/postgres/client';
+import { eraseOrders } from '@gateway/postgres/erase-orders';
 import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
 import { openOrderStore } from '@gateway/postgres/order-store';
 import { openWebhookDeliveries } from '@gateway/postgres/webhook-deliveries';
 import { createAuthenticate } from './auth/authenticate.ts';
 import { createRateLimit } from './auth/rate-limit.ts';
 import type { Config } from './config.ts';
+import { erasureKeyOf } from './erasure-key.ts';
 import type { GatewayDeps } from './gateway-deps.ts';
 import { createHttpServer } from './http/server.ts';
 import type { Logger } from './logger.ts';
@@ -21,6 +23,8 @@ import { createGrpcServer } from './rpc/server.ts';
 import { createSigningSecrets } from './signing-secrets.ts';
 import { startWebhookDelivery, type WebhookDelivery } from './webhooks/deliver.ts';
 import { createSender } from './webhooks/send.ts';
+
+const dayMs = 86_400_000;
 
 export interface Gateway {
   readonly baseUrl: BaseUrl;
@@ -63,12 +67,13 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     isReady: store.isReachable,
     checkoutTemplate: config.checkoutTemplate,
     signingSecrets: config.secretsKey && createSigningSecrets(config.secretsKey),
+    erasureKey: config.secretsKey && erasureKeyOf(config.secretsKey),
     logger,
   };
   const services = [orderService(deps), checkoutService(deps)];
   const http = createHttpServer(deps, services, pathPrefixOf(baseUrl));
   const grpc = createGrpcServer(deps, services);
-  const backgroundJobs = startBackgroundJobs(store, logger);
+  const backgroundJobs = startBackgroundJobs({ ...store, eraseOldOrders: erasureOf(config, deps) }, logger);
   const close = async () => {
     await Promise.all([http.close(), grpc.close(), backgroundJobs.stop(), webhooks?.close()]);
     await Promise.all([store.close(), directory.close()]);
@@ -83,6 +88,17 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     await close();
     throw error;
   }
+}
+
+/** Erases customers' data from orders that are older than RETENTION_DAYS. */
+function erasureOf({ retentionDays, databaseUrl: url }: GatewayConfig, { erasureKey: key, logger, now }: GatewayDeps) {
+  if (retentionDays === undefined || key === undefined) return undefined;
+  return async (signal: AbortSignal) => {
+    const before = new Date(now() - retentionDays * dayMs);
+    const count = await eraseOrders({ url, key, actor: 'RETENTION_DAYS', signal }, { by: 'age', before });
+    if (count > 0) logger.info({ count, before }, 'erased old orders');
+    return { isDone: true };
+  };
 }
 
 /** Starts the delivery of webhooks, if the key is there that signs them. */

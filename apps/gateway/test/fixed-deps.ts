@@ -35,6 +35,7 @@ export function fixedDeps(logger: Logger): GatewayDeps {
     baseUrl: () => 'http://localhost' as BaseUrl,
     checkoutTemplate: undefined,
     signingSecrets: undefined,
+    erasureKey: undefined,
     isReady: async () => true,
     logger,
   };

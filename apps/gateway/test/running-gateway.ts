@@ -52,7 +52,7 @@ export async function runGateway(
       ...{ host: '127.0.0.1', httpPort: 0, grpcPort: 0, baseUrl, databaseUrl: postgres.url },
       ...{ rateLimit: options.rateLimit, ordersWaitingMax: options.ordersWaitingMax },
       checkoutTemplate: parseCheckoutTemplate(options.checkoutUrl ?? ''),
-      ...{ secretsKey: testSecretsKey, webhookAllowPrivate: true },
+      ...{ secretsKey: testSecretsKey, webhookAllowPrivate: true, retentionDays: undefined },
     },
     logger,
   );
