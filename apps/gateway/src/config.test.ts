@@ -20,6 +20,9 @@ test('without any variable it serves this machine alone, from the embedded datab
     secretsKey: undefined,
     retentionDays: undefined,
     webhookAllowPrivate: false,
+    logLevel: 'info',
+    adminPort: 9464,
+    tracedShare: undefined,
   });
   expect(config.dataDir).toMatch(/\/\.data$/);
 });
@@ -30,7 +33,8 @@ test('reads every variable', () => {
     HTTP_PORT: '0',
     GRPC_PORT: '65535',
     BASE_URL: 'https://pay.example.com/gateway/',
-    DATABASE_URL: 'postgres://user:pass@db.example.com/orders',
+    DATABASE_URL:
+      'postgres://user:pa,ss@db1.example.com:5432,db2.example.com:5433/orders?target_session_attrs=read-write',
     DATA_DIR: '/var/lib/gateway',
     MIGRATE: 'off',
     CHECKOUT_URL: 'https://checkout.example.com/pay/{order_token}?from=link',
@@ -38,13 +42,18 @@ test('reads every variable', () => {
     SECRETS_KEY: `${'A'.repeat(42)}E=`,
     RETENTION_DAYS: '400',
     WEBHOOK_ALLOW_PRIVATE: '1',
+    ADMIN_PORT: '9465',
+    LOG_LEVEL: 'warn',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
+    OTEL_TRACES_SAMPLER_ARG: '0.01',
   };
   expect(readConfig(env)).toEqual({
     host: '0.0.0.0',
     httpPort: 0,
     grpcPort: 65_535,
     baseUrl: 'https://pay.example.com/gateway',
-    databaseUrl: 'postgres://user:pass@db.example.com/orders',
+    databaseUrl:
+      'postgres://user:pa,ss@db1.example.com:5432,db2.example.com:5433/orders?target_session_attrs=read-write',
     dataDir: '/var/lib/gateway',
     migrate: false,
     checkoutTemplate: 'https://checkout.example.com/pay/{order_token}?from=link',
@@ -52,6 +61,9 @@ test('reads every variable', () => {
     secretsKey: Buffer.from([...new Uint8Array(31), 1]),
     retentionDays: 400,
     webhookAllowPrivate: true,
+    adminPort: 9_465,
+    logLevel: 'warn',
+    tracedShare: 0.01,
   });
 });
 
@@ -89,7 +101,11 @@ test.each<[Record<string, string>, string]>([
   [{ HTTP_PORT: '80a' }, `HTTP_PORT ${port}, not "80a"`],
   [{ GRPC_PORT: '-1' }, `GRPC_PORT ${port}, not "-1"`],
   [{ GRPC_PORT: '90\n91' }, `GRPC_PORT ${port}, not "90\\n91"`],
-  [{ HTTP_PORT: '9090' }, 'HTTP_PORT and GRPC_PORT must differ, both are 9090'],
+  [{ HTTP_PORT: '9090' }, 'HTTP_PORT, GRPC_PORT and ADMIN_PORT must differ, not 9090, 9090, 9464'],
+  [{ ADMIN_PORT: '8080' }, 'HTTP_PORT, GRPC_PORT and ADMIN_PORT must differ, not 8080, 9090, 8080'],
+  [{ LOG_LEVEL: 'debug' }, 'LOG_LEVEL must be one of error, warn, info, not "debug"'],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318' }, 'must be an http or https URL, not "collector:4318"'],
+  [{ OTEL_TRACES_SAMPLER_ARG: '1.5' }, 'OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1, not "1.5"'],
   [{ HOST: 'not a host' }, 'HOST must be an address or a host name, not "not a host"'],
   [{ BASE_URL: 'pay.example.com' }, `BASE_URL ${url}, not "pay.example.com"`],
   [{ BASE_URL: 'https://pay.example.com/?a=b' }, `BASE_URL ${url}, not "https://pay.example.com/?a=b"`],

@@ -11,6 +11,8 @@ export interface Config {
   /** 0 takes any free port. */
   readonly httpPort: number;
   readonly grpcPort: number;
+  /** Metrics, for scrapers and not for the public. */
+  readonly adminPort: number;
   /** Absent: `http://localhost:`, or the address where that leads elsewhere, and the port that the HTTP listener got. */
   readonly baseUrl: BaseUrl | undefined;
   /** Absent: the embedded PostgreSQL, with its data in `dataDir`. */
@@ -28,12 +30,21 @@ export interface Config {
   readonly retentionDays: number | undefined;
   /** Whether webhooks may be sent over http and to addresses that are not public. */
   readonly webhookAllowPrivate: boolean;
+  readonly logLevel: LogLevel;
+  /** The share of calls that are traced, 0 to 1; absent without a collector: none. */
+  readonly tracedShare: number | undefined;
 }
+
+const logLevels = ['error', 'warn', 'info'] as const;
+
+/** Calls are at level info, those that fail with a 5xx status at level error. */
+type LogLevel = (typeof logLevels)[number];
 
 /** The text of `pnpm start --help`. The README says more. */
 export const startUsage = `Usage: pnpm start, with the configuration in environment variables:
   HOST                  the address to listen on (127.0.0.1)
   HTTP_PORT, GRPC_PORT  0 takes a free port (8080, 9090)
+  ADMIN_PORT            metrics for Prometheus at /metrics, 0 takes a free port (9464)
   BASE_URL              where others reach the gateway (http://localhost: and the HTTP port)
   DATABASE_URL          postgres://... (an embedded PostgreSQL)
   DATA_DIR              the embedded PostgreSQL's data (.data/)
@@ -43,6 +54,9 @@ export const startUsage = `Usage: pnpm start, with the configuration in environm
   SECRETS_KEY           encrypts signing secrets: 32 bytes in base64 (a file in DATA_DIR; with DATABASE_URL none)
   RETENTION_DAYS        erases customers' data from orders that are older, with SECRETS_KEY (never)
   WEBHOOK_ALLOW_PRIVATE 1 sends webhooks over http and to private addresses too: for development (0)
+  LOG_LEVEL             error, warn or info (info)
+  OTEL_EXPORTER_OTLP_ENDPOINT   sends traces to this OpenTelemetry collector, as http://localhost:4318 (no traces)
+  OTEL_TRACES_SAMPLER_ARG       the share of calls that are traced, 0 to 1 (1)
 DATABASE_URL_FILE and SECRETS_KEY_FILE name files that hold these values.
 `;
 
@@ -77,6 +91,9 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     }
     return byDefault;
   };
+  // Only whether it is there counts: OpenTelemetry reads the collector's settings by itself.
+  const collector = read('OTEL_EXPORTER_OTLP_ENDPOINT', undefined, parseHttpUrl, 'must be an http or https URL');
+  const tracedShare = read('OTEL_TRACES_SAMPLER_ARG', 1, parseShare, 'must be a number from 0 to 1');
   const config: Config = {
     host: read(
       'HOST',
@@ -86,6 +103,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     ),
     httpPort: read('HTTP_PORT', 8080, parsePort, 'must be a port from 0 to 65535'),
     grpcPort: read('GRPC_PORT', 9090, parsePort, 'must be a port from 0 to 65535'),
+    adminPort: read('ADMIN_PORT', 9464, parsePort, 'must be a port from 0 to 65535'),
     baseUrl: read(
       'BASE_URL',
       undefined,
@@ -110,9 +128,12 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       'must be a whole number of days from 1 to 36500',
     ),
     webhookAllowPrivate: read('WEBHOOK_ALLOW_PRIVATE', false, parseFlag, 'must be 0 or 1'),
+    logLevel: read('LOG_LEVEL', 'info', parseLogLevel, `must be one of ${logLevels.join(', ')}`),
+    tracedShare: collector === undefined ? undefined : tracedShare,
   };
-  if (config.httpPort !== 0 && config.httpPort === config.grpcPort)
-    problems.push(`HTTP_PORT and GRPC_PORT must differ, both are ${config.httpPort}`);
+  const ports = [config.httpPort, config.grpcPort, config.adminPort].filter((port) => port !== 0);
+  if (new Set(ports).size < ports.length)
+    problems.push(`HTTP_PORT, GRPC_PORT and ADMIN_PORT must differ, not ${ports.join(', ')}`);
   if (config.retentionDays !== undefined && config.databaseUrl !== undefined && config.secretsKey === undefined)
     problems.push(`RETENTION_DAYS ${config.retentionDays} needs SECRETS_KEY, by which erased orders are recognised`);
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
@@ -160,6 +181,18 @@ function parseUpTo(max: number): (text: string) => number | undefined {
 /** A key of AES-256 in base64, as `openssl rand -base64 32` prints it. */
 export function parseSecretsKey(text: string): Uint8Array | undefined {
   return /^[0-9A-Za-z+/]{43}=$/.test(text) ? Buffer.from(text, 'base64') : undefined;
+}
+
+function parseLogLevel(text: string): LogLevel | undefined {
+  return logLevels.find((level) => level === text);
+}
+
+function parseHttpUrl(text: string): string | undefined {
+  return /^https?:$/.test(URL.parse(text)?.protocol ?? '') ? text : undefined;
+}
+
+function parseShare(text: string): number | undefined {
+  return /^(0(\.\d+)?|1(\.0+)?)$/.test(text) ? Number(text) : undefined;
 }
 
 function parseSwitch(text: string): boolean | undefined {

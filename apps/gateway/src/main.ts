@@ -13,6 +13,7 @@ await run(async () => {
   if (argument !== undefined) throw new StartError(`There is no argument ${argument}. See pnpm start --help.`);
   const config = readConfig(process.env);
   const logger = createLogger();
+  logger.level = config.logLevel;
   const opening = open(config, logger);
   let isStopping = false;
   // A start is finished before it is undone, so that nothing which it started stays behind.
@@ -30,6 +31,7 @@ await run(async () => {
     {
       http_url: `http://${gateway.host}:${gateway.httpPort}`,
       grpc_address: `${gateway.host}:${gateway.grpcPort}`,
+      metrics_url: `http://${gateway.host}:${gateway.adminPort}/metrics`,
       base_url: gateway.baseUrl,
     },
     'ready',

@@ -63,7 +63,7 @@ export async function newClusterDir(): Promise<string> {
 
 export function environment(dataDir: string, more: Record<string, string> = {}): NodeJS.ProcessEnv {
   const { PATH, NODE_COMPILE_CACHE } = process.env;
-  return { PATH, NODE_COMPILE_CACHE, DATA_DIR: dataDir, HTTP_PORT: '0', GRPC_PORT: '0', ...more };
+  return { PATH, NODE_COMPILE_CACHE, DATA_DIR: dataDir, HTTP_PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0', ...more };
 }
 
 /** Starts `main.ts` and waits for its ready line. */

@@ -49,10 +49,10 @@ export async function runGateway(
   const baseUrl = options.baseUrl === undefined ? undefined : parseBaseUrl(options.baseUrl);
   const gateway = await openGateway(
     {
-      ...{ host: '127.0.0.1', httpPort: 0, grpcPort: 0, baseUrl, databaseUrl: postgres.url },
+      ...{ host: '127.0.0.1', httpPort: 0, grpcPort: 0, adminPort: 0, baseUrl, databaseUrl: postgres.url },
       ...{ rateLimit: options.rateLimit, ordersWaitingMax: options.ordersWaitingMax },
       checkoutTemplate: parseCheckoutTemplate(options.checkoutUrl ?? ''),
-      ...{ secretsKey: testSecretsKey, webhookAllowPrivate: true, retentionDays: undefined },
+      ...{ secretsKey: testSecretsKey, webhookAllowPrivate: true, tracedShare: undefined, retentionDays: undefined },
     },
     logger,
   );

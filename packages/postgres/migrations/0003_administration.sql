@@ -8,9 +8,7 @@ CREATE TABLE "audit_log" (
 );
 --> statement-breakpoint
 ALTER TABLE "merchants" ADD COLUMN "disabled_at" timestamp (3) with time zone;--> statement-breakpoint
-ALTER TABLE "orders" ADD COLUMN "erased_digest" "bytea";--> statement-breakpoint
 CREATE INDEX "audit_log_client" ON "audit_log" USING btree ("client_id","id");--> statement-breakpoint
-CREATE INDEX "orders_not_erased" ON "orders" USING btree ("created_at") WHERE "orders"."erased_digest" is null;--> statement-breakpoint
 -- Not part of the schema in the code: Drizzle knows no triggers.
 CREATE FUNCTION "reject_change"() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

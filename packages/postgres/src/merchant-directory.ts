@@ -34,6 +34,8 @@ type FindClients = ReturnType<typeof prepareFindClients>;
 /** Reads clients and their live secrets. Lookups that arrive together share a prepared statement. */
 export function openMerchantDirectory(options: DatabaseOptions): PostgresMerchantDirectory {
   const queue = createBatchQueue<Client<FindClients>, string, ClientLookup>({
+    name: 'clients',
+    meter: options.meter,
     clients: Array.from({ length: connections }, () =>
       openClient({ ...options, applicationName: 'order-gateway clients' }, prepareFindClients),
     ),

@@ -1,9 +1,8 @@
-import { Command } from 'commander';
 import { run } from '../process.ts';
-import { addEraseCommand, withErasure } from './erase-orders.ts';
+import { ordersCommands } from './orders-commands.ts';
+import { withDatabase } from './with-accounts.ts';
 
 await run(async () => {
-  const program = new Command('pnpm orders').description('Works on stored orders.').showHelpAfterError();
-  addEraseCommand(program, withErasure, (line) => process.stdout.write(`${line}\n`));
-  await program.parseAsync();
+  const print = (line: string) => process.stdout.write(`${line}\n`);
+  await ordersCommands(withDatabase, print).parseAsync();
 });

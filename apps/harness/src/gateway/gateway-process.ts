@@ -71,7 +71,7 @@ export async function startGatewayProcess(
   { httpPort = 0, grpcPort = 0, ...settings }: GatewaySettings & { httpPort?: number; grpcPort?: number },
   signal: AbortSignal,
 ): Promise<GatewayProcess> {
-  const ports = { HTTP_PORT: String(httpPort), GRPC_PORT: String(grpcPort) };
+  const ports = { HTTP_PORT: String(httpPort), GRPC_PORT: String(grpcPort), ADMIN_PORT: '0' };
   const child = spawn(process.execPath, argumentsOf('start'), {
     cwd: repository,
     env: { ...environmentOf(settings), ...ports },
