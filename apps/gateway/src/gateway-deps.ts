@@ -29,6 +29,8 @@ export interface GatewayDeps {
   readonly checkoutTemplate: CheckoutTemplate | undefined;
   /** Decrypts the secrets that sign returns; absent without SECRETS_KEY. */
   readonly signingSecrets: SigningSecrets | undefined;
+  /** Recognises orders whose personal data was erased; absent without SECRETS_KEY. */
+  readonly erasureKey: Uint8Array | undefined;
   readonly readiness: Readiness;
   readonly logger: Logger;
   readonly recordCall: RecordCall;

@@ -56,8 +56,8 @@ export async function runGateway(
       ...{ rateLimit: options.rateLimit, ordersWaitingMax: options.ordersWaitingMax },
       anonymousLimits: options.anonymousLimits,
       checkoutTemplate: parseCheckoutTemplate(options.checkoutUrl ?? ''),
-      ...{ secretsKey: testSecretsKey, webhookAllowPrivate: true, tracedShare: undefined },
       drainDelayMs: options.drainDelayMs ?? 0,
+      ...{ secretsKey: testSecretsKey, webhookAllowPrivate: true, tracedShare: undefined, retentionDays: undefined },
     },
     logger,
   );

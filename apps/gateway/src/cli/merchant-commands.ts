@@ -3,7 +3,7 @@ import { textError } from '@gateway/domain/field-rules';
 import { type ChecksumMode, checksumModes, merchantNameRule } from '@gateway/domain/merchant';
 import { lifetimeMs } from '@gateway/domain/order-expiry';
 import type { MerchantAccounts } from '@gateway/postgres/merchant-admin';
-import { Argument, Command, type OutputConfiguration } from 'commander';
+import { Argument, Command, Option, type OutputConfiguration } from 'commander';
 import { parseRate } from '../config.ts';
 import { StartError } from '../process.ts';
 import type { WorkWithAccounts } from './with-accounts.ts';
@@ -18,7 +18,8 @@ export const listPage = 500;
 export const jsonHelp = 'print JSON, one object a line';
 /** What CLIENT_ID is, for `--help`. */
 export const clientIdHelp = "the merchant's client id, as `merchant list` shows it";
-const timeForm = 'an ISO 8601 time with an offset, such as 2027-01-31T12:00:00Z';
+/** How a time is written on the command line. */
+export const timeForm = 'an ISO 8601 time with an offset, such as 2027-01-31T12:00:00Z';
 const secretNote = "The secret is shown only now. Store it where only the client's backend can read it.";
 
 /** For errors about arguments: someone may have typed a secret by mistake. */
@@ -31,11 +32,16 @@ export function actorOf(program: Command): string | undefined {
   return program.opts<{ as?: string }>().as;
 }
 
+/** The option `--as` of a command that is recorded in the audit log. */
+export function actorOption(): Option {
+  return new Option('--as <NAME>', 'who acts, for the audit log (default: user@host)').argParser(parseActor);
+}
+
 /** A program whose commands are recorded in the audit log. */
 function recordedProgram(name: string, description: string): Command {
   return new Command(name)
     .description(description)
-    .option('--as <NAME>', 'who acts, for the audit log (default: user@host)', parseActor)
+    .addOption(actorOption())
     .configureHelp({ showGlobalOptions: true })
     .showHelpAfterError()
     .configureOutput(withoutSecrets);
@@ -291,12 +297,17 @@ function parseLimit(text: string): number | 'none' {
 }
 
 function parseEnd(text: string): Date {
+  const end = parseTime('--ends', text);
+  if (end.getTime() > Date.now()) return end;
+  throw new StartError('--ends must be in the future.');
+}
+
+/** Reads a time on the command line. */
+export function parseTime(option: string, text: string): Date {
   try {
     // Unlike Date, it rejects 30 February and a time without an offset.
-    const end = new Date(Temporal.Instant.from(text).epochMilliseconds);
-    if (end.getTime() > Date.now()) return end;
+    return new Date(Temporal.Instant.from(text).epochMilliseconds);
   } catch {
-    throw new StartError(`--ends must be ${timeForm}.`);
+    throw new StartError(`${option} must be ${timeForm}.`);
   }
-  throw new StartError('--ends must be in the future.');
 }
