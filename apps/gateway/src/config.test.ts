@@ -170,7 +170,7 @@ test('reports all problems at once', () => {
   expect(errorOf(env)).not.toMatch(/secret/);
 });
 
-test('.env.example and the usage list every variable, in the order of the configuration', async () => {
+test('.env.example and the usage list every variable', async () => {
   const read: string[] = [];
   readConfig(
     new Proxy(
