@@ -50,7 +50,7 @@ export const unusedConnectionsMax = 5_000;
 /** Sockets on each port: far above what a process can serve, below its file descriptors. */
 export const connectionsMax = 10_000;
 
-/** When calls are rejected as overloaded before their work begins. Measured in decision 027. */
+/** When calls are rejected as overloaded before their work begins: decision 027. */
 export const admissionLimits = {
   /** Calls in flight of clients: a fifth of a second's work. */
   callsMax: 2_048,
