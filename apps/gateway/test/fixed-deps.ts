@@ -3,8 +3,11 @@ import type { Merchant, MerchantId } from '@gateway/domain/merchant';
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import { success } from '@gateway/domain/result';
 import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
+import { createAdmission } from '../src/admission.ts';
 import type { GatewayDeps } from '../src/gateway-deps.ts';
+import { admissionLimits } from '../src/limits.ts';
 import type { Logger } from '../src/logger.ts';
+import { createReadiness } from '../src/readiness.ts';
 
 const sevens = (count: number) => new Uint8Array(count).fill(7);
 
@@ -19,6 +22,7 @@ export const merchant: Merchant = {
   kind: 'merchant',
   mode: 'live',
   defaultLifetimeSeconds: null,
+  rateLimit: null,
 };
 
 /** What an API needs, with orders in memory, and without chance and time: equal calls get equal bytes. */
@@ -31,11 +35,14 @@ export function fixedDeps(logger: Logger): GatewayDeps {
       const known = clientId === credentials.clientId && clientSecret === credentials.clientSecret;
       return known ? success(merchant) : { ok: false, failure: { kind: 'unauthenticated' } };
     },
-    rateLimit: undefined,
+    rateLimit: () => undefined,
+    admission: createAdmission({ oldestOrderMs: () => 0, limits: admissionLimits }),
     baseUrl: () => 'http://localhost' as BaseUrl,
     checkoutTemplate: undefined,
     signingSecrets: undefined,
-    isReady: async () => true,
+    readiness: createReadiness({ check: async () => {}, logger }),
     logger,
+    recordCall: () => {},
+    rejectionLog: () => true,
   };
 }

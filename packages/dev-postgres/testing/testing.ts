@@ -52,7 +52,7 @@ export async function startTestServer(settings: Readonly<Record<string, string>>
   const { dataDir, remove } = await openServerFolder();
   try {
     await copyTestCluster(dataDir);
-    const { url, stop } = await startDevPostgres({ dataDir, settings });
+    const { superuserUrl: url, stop } = await startDevPostgres({ dataDir, settings });
     return {
       ...{ url, dataDir },
       createDatabase: (prepare) => createDatabase(url, prepare),

@@ -162,8 +162,9 @@ type DetailedFailure =
   | { readonly kind: 'method_not_allowed'; readonly allow: string }
   /** `unknown` says what was looked up; it is absent for an unknown path. */
   | { readonly kind: 'not_found'; readonly unknown?: keyof typeof notFoundDetails }
-  | { readonly kind: 'rate_limited'; readonly retryAfterSeconds: number }
-  | { readonly kind: 'overloaded'; readonly retryAfterSeconds: number }
+  /** `retryAfterMs`: whole milliseconds. */
+  | { readonly kind: 'rate_limited'; readonly retryAfterMs: number }
+  | { readonly kind: 'overloaded'; readonly retryAfterMs: number }
   /** `orderMayExist` is set once the order was handed to the store. */
   | { readonly kind: 'unavailable' | 'deadline_exceeded'; readonly orderMayExist?: true };
 

@@ -9,13 +9,20 @@ type Done = { readonly kind: 'done'; readonly item: string };
 const done = (item: string): Done => ({ kind: 'done', item });
 
 /** A queue whose batches end when the test lets them, so that it can see which items share a batch. */
-function openTestQueue(options: { clients: number; batchMin?: number; batchMax: number; waitingMax: number }) {
+function openTestQueue(options: {
+  clients: number;
+  batchMin?: number;
+  batchMax: number;
+  waitingMax: number;
+  ownerOf?: (item: string) => unknown;
+}) {
   const batches: { items: readonly string[]; finish: () => void }[] = [];
   let closed = 0;
   const close = async () => {
     closed += 1;
   };
   const queue = createBatchQueue<{ close(): Promise<void> }, string, Done>({
+    name: 'test',
     batchMin: options.batchMax,
     ...options,
     clients: Array.from({ length: options.clients }, () => ({ close })),
@@ -23,6 +30,7 @@ function openTestQueue(options: { clients: number; batchMin?: number; batchMax: 
       new Promise((resolve, reject) => {
         const finish = () => {
           if (items.includes('lost')) reject(new ConnectionLost());
+          else if (items.includes('no table')) reject(Object.assign(new Error(), { code: '42P01' }));
           else if (items.includes('bad')) reject(new Error('syntax error at bad'));
           else resolve(items.map(done));
         };
@@ -119,17 +127,29 @@ test('an item over the limit is overloaded at once, and one that waits too long 
   expect(await next).toEqual(done('d'));
 });
 
-test('an item that the database rejects fails alone, with an error without values', async () => {
-  const { queue, batches } = openTestQueue({ clients: 1, batchMax: 3, waitingMax: 3 });
-  const outcomes = Promise.allSettled(['a', 'bad', 'b'].map((item) => queue.add(item, enoughMs)));
-  for (const index of [0, 1, 2, 3]) {
+test('an item that the database rejects fails alone, found by halving its batch, with an error without values', async () => {
+  const { queue, batches } = openTestQueue({ clients: 1, batchMax: 8, waitingMax: 8 });
+  const items = ['a', 'b', 'c', 'd', 'e', 'bad', 'f', 'g'];
+  const outcomes = Promise.allSettled(items.map((item) => queue.add(item, enoughMs)));
+  const expected = [items, items.slice(0, 4), items.slice(4), ['e', 'bad'], ['e'], ['bad'], ['f', 'g']];
+  for (const index of expected.keys()) {
     await endOfTurn();
     batches[index]?.finish();
   }
-  const [first, bad, last] = await outcomes;
-  expect(batches.map(({ items }) => items)).toEqual([['a', 'bad', 'b'], ['a'], ['bad'], ['b']]);
-  expect([first, last]).toMatchObject([{ value: done('a') }, { value: done('b') }]);
+  const settled = await outcomes;
+  expect(batches.map((batch) => batch.items)).toEqual(expected);
+  const [bad] = settled.splice(5, 1);
+  expect(settled).toMatchObject(items.filter((item) => item !== 'bad').map((item) => ({ value: done(item) })));
   expect(bad).toMatchObject({ reason: { message: 'the database rejected a statement: Error' } });
+});
+
+test('a batch that fails whatever its items are is not tried in parts', async () => {
+  const { queue, batches } = openTestQueue({ clients: 1, batchMax: 2, waitingMax: 2 });
+  const outcomes = Promise.allSettled(['a', 'no table'].map((item) => queue.add(item, enoughMs)));
+  await endOfTurn();
+  batches[0]?.finish();
+  expect((await outcomes).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  expect(batches).toHaveLength(1);
 });
 
 test('a batch whose connection is lost is unavailable and does not run again', async () => {
@@ -152,4 +172,39 @@ test('it closes its clients only when nothing waits and nothing is in flight', a
   }
   await Promise.all([outcomes, closing]);
   expect(closed()).toBe(1);
+});
+
+test('if more wait than fit into a batch, each owner gets its turn', async () => {
+  const { queue, batches } = openTestQueue({ clients: 1, batchMax: 4, waitingMax: 20, ownerOf: ([owner]) => owner });
+  const first = queue.add('a0', enoughMs);
+  await endOfTurn();
+  const items = ['a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'b1', 'b2', 'c1'];
+  const outcomes = items.map((item) => queue.add(item, enoughMs));
+  for (const index of [0, 1, 2, 3]) {
+    batches[index]?.finish();
+    await endOfTurn();
+  }
+  expect(batches.map((batch) => batch.items)).toEqual([
+    ['a0'],
+    ['a1', 'b1', 'c1', 'a2'],
+    ['a3', 'b2', 'a4', 'a5'],
+    ['a6'],
+  ]);
+  expect(await Promise.all([first, ...outcomes])).toEqual(['a0', ...items].map(done));
+});
+
+test('it knows the age of its oldest item, and rejects one that would wait longer than it may', async () => {
+  const { queue, batches } = openTestQueue({ clients: 1, batchMax: 1, waitingMax: 9 });
+  expect(queue.oldestMs()).toBe(0);
+  const first = queue.add('a', enoughMs);
+  await endOfTurn();
+  const second = queue.add('b', enoughMs);
+  await expect.poll(queue.oldestMs).toBeGreaterThan(20);
+  expect(await queue.add('c', 10)).toEqual({ kind: 'overloaded' });
+  batches[0]?.finish();
+  await first;
+  await endOfTurn();
+  batches[1]?.finish();
+  expect(await second).toEqual(done('b'));
+  expect(queue.oldestMs()).toBe(0);
 });

@@ -1,7 +1,13 @@
-import { type StatementFailure, statementFailure, withoutValues } from './errors.ts';
+import type { Meter, SpanContext } from '@opentelemetry/api';
+import { failsWithAnyValues, type StatementFailure, statementFailure, withoutValues } from './errors.ts';
+import { queueTelemetry } from './queue-telemetry.ts';
 
 /** Limits are counts of items. */
 export interface BatchQueueOptions<Client, Item, Outcome> {
+  /** Names the queue in metrics and traces. */
+  readonly name: string;
+  /** Absent: no metrics. */
+  readonly meter?: Meter | undefined;
   /** What runs batches, each listed as often as it may have a batch in flight. Closed with the queue. */
   readonly clients: readonly Client[];
   /** Items that leave at once if a client is free; fewer wait for the end of the event loop's turn. Measured in decision 013. */
@@ -10,6 +16,8 @@ export interface BatchQueueOptions<Client, Item, Outcome> {
   readonly batchMax: number;
   /** Items that may wait for a client; any more are `overloaded` at once. */
   readonly waitingMax: number;
+  /** Whose item it is: if not all fit into a batch, it takes from the owners in turn. Absent: from the oldest item on. */
+  readonly ownerOf?: (item: Item) => unknown;
   /** Runs a batch in one statement: one outcome or error for each item, in the items' order. */
   readonly run: (client: Client, items: readonly Item[]) => Promise<readonly (Outcome | Error)[]>;
 }
@@ -24,6 +32,8 @@ export type QueueFailure = { readonly kind: StatementFailure } | { readonly kind
 export interface BatchQueue<Item, Outcome> {
   /** The item's outcome; settles within `timeoutMs`. Rejects with an error without values. */
   add(item: Item, timeoutMs: number): Promise<Outcome | QueueFailure>;
+  /** Milliseconds since the oldest item without an outcome was added; 0 without any. */
+  oldestMs(): number;
   /** Closes the clients when nothing waits and nothing is in flight. */
   close(): Promise<void>;
 }
@@ -34,6 +44,8 @@ interface Entry<Item, Outcome> {
   readonly resolve: (outcome: Outcome | QueueFailure) => void;
   readonly reject: (error: Error) => void;
   readonly deadline: NodeJS.Timeout;
+  readonly addedAt: number;
+  readonly spanOfCall: SpanContext | undefined;
 }
 
 /**
@@ -45,9 +57,11 @@ interface Entry<Item, Outcome> {
 export function createBatchQueue<Client extends { close(): Promise<void> }, Item, Outcome>(
   options: BatchQueueOptions<Client, Item, Outcome>,
 ): BatchQueue<Item, Outcome> {
-  const { clients, batchMin = 16, batchMax, waitingMax, run } = options;
+  const { name, meter, clients, batchMin = 16, batchMax, waitingMax, ownerOf, run } = options;
+  const telemetry = queueTelemetry(name, meter);
   const free = [...clients];
   const waiting: Entry<Item, Outcome>[] = [];
+  const running = new Set<readonly Entry<Item, Outcome>[]>();
   let flushIsScheduled = false;
   let loneBatches = 0;
   const idle = Promise.withResolvers<void>();
@@ -57,7 +71,8 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
     while (waiting.length > 0) {
       const client = free.pop();
       if (client === undefined) return;
-      const batch = waiting.splice(0, batchMax);
+      const isFair = ownerOf === undefined || waiting.length <= batchMax;
+      const batch = isFair ? waiting.splice(0, batchMax) : takeInTurn(waiting, batchMax, ({ item }) => ownerOf(item));
       loneBatches = batch.length === 1 && free.length === clients.length - 1 ? loneBatches + 1 : 0;
       void runBatch(client, batch);
     }
@@ -75,7 +90,10 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
 
   const runBatch = async (client: Client, batch: readonly Entry<Item, Outcome>[]) => {
     const items = batch.map(({ item }) => item);
-    const outcomes = await runItems(client, items);
+    running.add(batch);
+    const calls = batch.flatMap(({ spanOfCall }) => spanOfCall ?? []);
+    const outcomes = await telemetry.runBatch(items.length, calls, () => runItems(client, items));
+    running.delete(batch);
     batch.forEach(({ resolve, reject, deadline }, index) => {
       clearTimeout(deadline);
       const outcome = outcomes[index] ?? new Error('the batch returned no outcome for an item');
@@ -86,7 +104,7 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
     flush();
   };
 
-  /** If the database rejects a batch, its items run one by one, so that none fails its neighbours. */
+  /** If the database rejects a batch, its halves run one after the other, so that an item fails no neighbour. */
   const runItems = async (
     client: Client,
     items: readonly Item[],
@@ -96,24 +114,40 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
     } catch (error) {
       const kind = statementFailure(error);
       if (kind !== undefined) return items.map(() => ({ kind }));
-      if (items.length === 1) return [withoutValues(error)];
-      const outcomes: (Outcome | QueueFailure | Error)[] = [];
-      for (const item of items) outcomes.push(...(await runItems(client, [item])));
-      return outcomes;
+      if (items.length === 1 || failsWithAnyValues(error)) return items.map(() => withoutValues(error));
+      const half = Math.ceil(items.length / 2);
+      return [...(await runItems(client, items.slice(0, half))), ...(await runItems(client, items.slice(half)))];
     }
   };
 
+  const oldestMs = () => {
+    const [oldestBatch = waiting] = running;
+    const [oldest] = oldestBatch;
+    return oldest === undefined ? 0 : performance.now() - oldest.addedAt;
+  };
+
+  telemetry.observeWaiting(() => waiting.length);
   return {
+    oldestMs,
     add(item, timeoutMs) {
       if (timeoutMs <= 0) return Promise.resolve({ kind: 'deadline_exceeded' });
-      if (waiting.length >= waitingMax) return Promise.resolve({ kind: 'overloaded' });
+      // It would come too late if it waited as long as the oldest has already.
+      const isTooLate = waiting.length > 0 && timeoutMs < oldestMs();
+      if (isTooLate || waiting.length >= waitingMax) return Promise.resolve({ kind: 'overloaded' });
       return new Promise((resolve, reject) => {
         const deadline = setTimeout(() => {
           const index = waiting.indexOf(entry);
           if (index !== -1) waiting.splice(index, 1);
           resolve({ kind: 'deadline_exceeded' });
         }, timeoutMs);
-        const entry: Entry<Item, Outcome> = { item, resolve, reject, deadline };
+        const entry: Entry<Item, Outcome> = {
+          item,
+          resolve,
+          reject,
+          deadline,
+          addedAt: performance.now(),
+          spanOfCall: telemetry.spanOfCall(),
+        };
         waiting.push(entry);
         const isAlone = loneBatches >= loneBatchesMin && free.length === clients.length;
         if (isAlone || waiting.length >= batchMin) flush();
@@ -127,4 +161,21 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
       await Promise.all([...new Set(clients)].map((client) => client.close()));
     },
   };
+}
+
+/** Takes so many elements, of each owner in turn and the oldest first. The others stay in their order. */
+function takeInTurn<Element>(elements: Element[], count: number, ownerOf: (element: Element) => unknown): Element[] {
+  const turns: Element[][] = [];
+  const taken = new Map<unknown, number>();
+  for (const element of elements) {
+    const owner = ownerOf(element);
+    const turn = taken.get(owner) ?? 0;
+    taken.set(owner, turn + 1);
+    turns[turn] ??= [];
+    turns[turn].push(element);
+  }
+  const inTurn = turns.flat();
+  const left = new Set(inTurn.slice(count));
+  elements.splice(0, elements.length, ...elements.filter((element) => left.has(element)));
+  return inTurn.slice(0, count);
 }

@@ -1,5 +1,7 @@
+import type { Meter } from '@opentelemetry/api';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres, { type Notice } from 'postgres';
+import { parseConnectionUrl } from './connection-url.ts';
 import { ConnectionLost, ConnectionStuck, isConnectionLost, withoutValues } from './errors.ts';
 import { type ServerProbe, watchSession } from './session-watch.ts';
 import { type AddressedSocket, createSocketOpener, type SocketTarget } from './sockets.ts';
@@ -32,6 +34,8 @@ export interface DatabaseOptions {
   readonly url: string;
   /** Reports when the database is lost and when it is back. */
   readonly connectionEvents?: ConnectionEvents | undefined;
+  /** Makes the metrics; absent: none. */
+  readonly meter?: Meter | undefined;
   /** Looks for the server of a statement without a response; absent: only the statement's deadline ends it. */
   readonly probe?: ServerProbe | undefined;
 }
@@ -105,7 +109,11 @@ export function openClient<Statements>(
   prepare: (db: PostgresJsDatabase) => Statements,
 ): Client<Statements> {
   const openSocket = createSocketOpener();
+  const opened = options.meter?.createCounter('gateway.database.connections', {
+    description: 'Connections opened: the first of each client, and those that replace a lost one',
+  });
   const open = () => {
+    opened?.add(1, { client: options.applicationName });
     const connection = openConnection(options, openSocket);
     return { connection, statements: prepare(connection.db) };
   };
@@ -140,6 +148,7 @@ export function openClient<Statements>(
  */
 export function openConnection(options: ConnectionOptions, openSocket = createSocketOpener()): Connection {
   const { url, applicationName, statementTimeoutMs = serverStatementTimeoutMs, settings = {}, probe } = options;
+  const { driverUrl, ssl } = parseConnectionUrl(url);
   let current: AddressedSocket | undefined;
   let isOver = false;
   const running = new Set<(error: Error) => void>();
@@ -176,13 +185,14 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
       TimeZone: 'UTC',
       ...settings,
     },
+    ssl: ssl(() => current?.host ?? ''),
     // While it connects, the driver calls this again until a host accepts the connection.
     socket: async (target: SocketTarget) => {
       current = await openSocket(target, () => isOver);
       return current.socket;
     },
   };
-  const client = postgres(url, driverOptions);
+  const client = postgres(driverUrl, driverOptions);
   const db = drizzle({ client });
   const onLost = () => {
     fail(new ConnectionLost(silentMessage));

@@ -11,6 +11,7 @@ import {
   customType,
   index,
   integer,
+  jsonb,
   numeric,
   pgSequence,
   pgTable,
@@ -52,8 +53,27 @@ export const merchants = pgTable('merchants', {
   mode: text('mode', { enum: merchantModes }).notNull().default('live'),
   /** The lifetime of an order that is sent without order_expires_at; `null`: it never expires. */
   defaultLifetimeSeconds: integer('default_lifetime_seconds'),
+  /** Set: no credentials work and no payment starts. */
+  disabledAt: moment('disabled_at'),
+  /** Calls a second in one process; `null`: the limit that is set for all. */
+  rateLimit: integer('rate_limit'),
   createdAt: moment('created_at').notNull().defaultNow(),
 });
+
+/** What operators did. A trigger of the migration rejects every change of an entry. */
+export const auditLog = pgTable(
+  'audit_log',
+  {
+    id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+    createdAt: moment('created_at').notNull().defaultNow(),
+    /** A user and host, or the name that the operator gave. */
+    actor: text('actor').notNull(),
+    action: text('action').notNull(),
+    clientId: text('client_id'),
+    details: jsonb('details').$type<Readonly<Record<string, unknown>>>().notNull(),
+  },
+  (table) => [index('audit_log_client').on(table.clientId, table.id)],
+);
 
 /** The SHA-256 of each client secret. A secret works until `ends_at`; revoking sets that to now. */
 export const clientSecrets = pgTable(
@@ -72,9 +92,6 @@ export const clientSecrets = pgTable(
 
 /** Whether a secret works now, by the clock of the database. */
 export const isLiveSecret = or(isNull(clientSecrets.endsAt), gt(clientSecrets.endsAt, sql`now()`));
-
-/** The key of service order ids. */
-export const serviceOrderIdKey = 'orders_service_order_id';
 
 /** Orders, one row each, named as in the domain. Only the status and the columns after return_url ever change. */
 export const orders = pgTable(
@@ -111,7 +128,7 @@ export const orders = pgTable(
   (table) => [
     primaryKey({ columns: [table.merchantId, table.order_id] }),
     // The id first, so that one look shows whether the ids of a block are in use.
-    unique(serviceOrderIdKey).on(table.serviceOrderId, table.merchantId),
+    unique('orders_service_order_id').on(table.serviceOrderId, table.merchantId),
     index('orders_order_token').on(table.orderToken),
     // A list reads one range for each status, so that a filter for a rare status reads no other rows.
     index('orders_list').on(table.merchantId, table.orderStatus, table.createdAt, table.serviceOrderId),
@@ -134,6 +151,10 @@ export const isPastEnd = and(eq(orders.orderStatus, 'UN_PAID'), lte(orders.expir
 
 /** The status as of now: what every read returns and every change compares (`statusAsOf` of the domain). */
 export const statusAsOfNow = sql<OrderStatus>`case when ${isPastEnd} then 'EXPIRED' else ${orders.orderStatus} end`;
+
+/** Whether {@link statusAsOfNow} is this one. Without `case`, in which Citus allows no `now()` when it changes rows. */
+export const isNow = (status: SQL): SQL =>
+  sql`((${isPastEnd}) is not true and ${orders.orderStatus} = ${status} or (${isPastEnd}) and ${status} = 'EXPIRED')`;
 
 /**
  * One row for each change of an order's state, written in the statement of the change. The order is joined when an event is read.

@@ -23,6 +23,8 @@ export type OpenSocket = (target: SocketTarget, isOver: () => boolean) => Promis
 /** A socket, and where it leads. */
 export interface AddressedSocket {
   readonly address: Address;
+  /** Absent for a Unix socket. */
+  readonly host: string | undefined;
   readonly socket: Socket;
 }
 
@@ -55,5 +57,6 @@ export function connectTo(address: Address): AddressedSocket {
     if (socket.bytesRead === 0) socket.destroy(new ConnectionLost());
   });
   // The driver takes the server name for TLS from the socket.
-  return { address, socket: Object.assign(socket, address) };
+  const host = 'host' in address ? address.host : undefined;
+  return { address, host, socket: Object.assign(socket, address) };
 }

@@ -84,6 +84,8 @@ export function openWebhookDeliveries(options: DatabaseOptions): WebhookDeliveri
     prepareStatements,
   );
   const queue = createBatchQueue<Client<Statements>, RecordedAttempt, { kind: 'recorded' }>({
+    name: 'webhooks',
+    meter: options.meter,
     clients: [client],
     batchMax: 128,
     waitingMax,
@@ -207,6 +209,7 @@ function prepareClaim(db: PostgresJsDatabase) {
         type: events.type,
         createdAt: events.createdAt,
         order_id: events.order_id,
+        mode: sql<MerchantMode>`(select mode from ${merchants} where id = ${webhookDeliveries.merchantId})`.as('mode'),
       }),
   );
   const previousSecret = sql<Uint8Array | null>`case when ${webhookEndpoints.previousEndsAt} > now() then ${webhookEndpoints.previousSecret} end`;
@@ -215,7 +218,7 @@ function prepareClaim(db: PostgresJsDatabase) {
     .select({
       merchantId: claimed.merchantId,
       attempt: claimed.attempt,
-      mode: sql<MerchantMode>`(select mode from ${merchants} where id = ${claimed.merchantId})`,
+      mode: claimed.mode,
       event: {
         eventId: claimed.eventId,
         transactionId: sql<string>`${claimed.transactionId}::text`,

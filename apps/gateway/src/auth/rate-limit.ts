@@ -1,14 +1,14 @@
-import type { MerchantId } from '@gateway/domain/merchant';
+import type { Account, MerchantId } from '@gateway/domain/merchant';
 
 export interface RateLimitOptions {
-  /** Calls that a merchant may make a second, on average, in this process. */
-  readonly callsPerSecond: number;
+  /** Calls that a client without a limit of its own may make a second, on average; absent: any number. */
+  readonly callsPerSecond: number | undefined;
   /** Milliseconds of a clock that nobody sets. */
   readonly monotonicNow: () => number;
 }
 
-/** Counts a call. Returns the whole seconds to wait (RFC 9110, Retry-After) where the merchant is over its limit. */
-export type RateLimit = (merchantId: MerchantId) => number | undefined;
+/** Counts a call. Returns the milliseconds to wait where the client is over its limit in this process. */
+export type RateLimit = (client: Account) => number | undefined;
 
 interface Bucket {
   /** Calls that the merchant may make at once; refilled over time, up to one second's calls. */
@@ -19,11 +19,11 @@ interface Bucket {
 /** With more buckets than this, those that are full again are dropped. */
 const bucketsMax = 10_000;
 
-/** A token bucket for each merchant, which holds one second's calls. Counts authenticated calls only. */
-export function createRateLimit({ callsPerSecond, monotonicNow }: RateLimitOptions): RateLimit {
+/** A token bucket for each client, which holds one second's calls. Counts authenticated calls only. */
+export function createRateLimit({ callsPerSecond: callsOfAll, monotonicNow }: RateLimitOptions): RateLimit {
   const buckets = new Map<MerchantId, Bucket>();
 
-  const refill = (merchantId: MerchantId, nowMs: number): Bucket => {
+  const refill = (merchantId: MerchantId, callsPerSecond: number, nowMs: number): Bucket => {
     const bucket = buckets.get(merchantId) ?? { calls: callsPerSecond, filledAtMs: nowMs };
     const grown = ((nowMs - bucket.filledAtMs) * callsPerSecond) / 1_000;
     bucket.calls = Math.min(callsPerSecond, bucket.calls + grown);
@@ -36,11 +36,13 @@ export function createRateLimit({ callsPerSecond, monotonicNow }: RateLimitOptio
     for (const [merchantId, { filledAtMs }] of buckets) if (nowMs - filledAtMs >= 1_000) buckets.delete(merchantId);
   };
 
-  return (merchantId) => {
+  return (client) => {
+    const callsPerSecond = (client.kind === 'merchant' ? client.rateLimit : null) ?? callsOfAll;
+    if (callsPerSecond === undefined) return undefined;
     const nowMs = monotonicNow();
-    const bucket = refill(merchantId, nowMs);
+    const bucket = refill(client.id, callsPerSecond, nowMs);
     if (buckets.size > bucketsMax) dropFull(nowMs);
-    if (bucket.calls < 1) return Math.max(1, Math.ceil((1 - bucket.calls) / callsPerSecond));
+    if (bucket.calls < 1) return ((1 - bucket.calls) * 1_000) / callsPerSecond;
     bucket.calls -= 1;
     return undefined;
   };

@@ -10,6 +10,8 @@ import { type GatewayProcess, setWebhook, startGatewayProcess } from './gateway-
 /** A gateway with a database of its own, started for one run. */
 export interface OwnGateway extends Pick<GatewayProcess, 'httpUrl' | 'grpcAddress' | 'baseUrl'> {
   readonly databaseUrl: string;
+  /** Of the process that was started last. */
+  readonly pid: number | undefined;
   /** One for each client that was set up. */
   readonly credentials: readonly Credentials[];
   /** Sends the events of the first so many clients to a receiver from now on. */
@@ -56,6 +58,8 @@ export async function startFixtureGateway(
 /** A database for one gateway. */
 interface Database {
   readonly url: string;
+  /** For the gateway, as a role that may not migrate; absent: `url`. */
+  readonly gatewayUrl?: string;
   stop(): Promise<void>;
 }
 
@@ -71,6 +75,8 @@ export async function startOwnGateway(
   const database = await startDatabase();
   const databaseUrl = database.url;
   const settings = { databaseUrl, secretsKey: randomBytes(32).toString('base64') };
+  const ownSettings =
+    database.gatewayUrl === undefined ? settings : { ...settings, databaseUrl: database.gatewayUrl, isMigrated: true };
   let gateway: GatewayProcess | undefined;
   const exit = Promise.withResolvers<never>();
   exit.promise.catch(() => {});
@@ -80,14 +86,14 @@ export async function startOwnGateway(
     return stopping;
   };
   try {
-    gateway = await startGatewayProcess(settings, signal);
+    gateway = await startGatewayProcess(ownSettings, signal);
     gateway.exited.catch(exit.reject);
     const { httpUrl, grpcAddress, baseUrl } = gateway;
     const credentials = await createMerchants(databaseUrl, merchants);
     const crash = async () => {
       await gateway?.kill();
       const ports = { httpPort: portOf(httpUrl), grpcPort: portOf(`http://${grpcAddress}`) };
-      gateway = await startGatewayProcess({ ...settings, ...ports }, signal);
+      gateway = await startGatewayProcess({ ...ownSettings, ...ports }, signal);
       gateway.exited.catch(exit.reject);
     };
     const sendWebhooks = async (merchants: number, receiver: WebhookReceiver) => {
@@ -96,7 +102,12 @@ export async function startOwnGateway(
       });
       await Promise.all(setting);
     };
-    return { httpUrl, grpcAddress, baseUrl, databaseUrl, credentials, sendWebhooks, crash, stop, exited: exit.promise };
+    return {
+      ...{ httpUrl, grpcAddress, baseUrl, databaseUrl, credentials, sendWebhooks, crash, stop, exited: exit.promise },
+      get pid() {
+        return gateway?.pid;
+      },
+    };
   } catch (error) {
     await stop();
     throw error;
