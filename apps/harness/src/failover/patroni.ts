@@ -12,7 +12,7 @@ const password = 'drill';
 /** The time for a cluster to start, and for a failover: with a hung primary its lease of 20 s ends first. */
 const limitMs = 90_000;
 
-/** Two nodes of Patroni with Debian's PostgreSQL 15, etcd and HAProxy, with the files of docs/failover. */
+/** Two nodes of Patroni with Debian's PostgreSQL 15, etcd and HAProxy, with the files of deploy/failover. */
 export async function startPatroni(): Promise<SetUp> {
   const folder = await openFolder();
   const ids = postgresUser();

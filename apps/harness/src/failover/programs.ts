@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const configFolder = new URL('../../../../docs/failover/', import.meta.url);
+const configFolder = new URL('../../../../deploy/failover/', import.meta.url);
 
 /** The time for a program to listen, and to end. */
 const limitMs = 30_000;
@@ -18,7 +18,7 @@ export interface Program {
   stop(): Promise<void>;
 }
 
-/** Reads a configuration of docs/failover with other words instead of its examples, each of which must be there. */
+/** Reads a configuration of deploy/failover with other words instead of its examples, each of which must be there. */
 export async function documentedConfig(name: string, replacements: Readonly<Record<string, string>>): Promise<string> {
   let text = await readFile(new URL(name, configFolder), 'utf8');
   for (const [example, real] of Object.entries(replacements)) {

@@ -44,7 +44,7 @@ export async function startDirect(): Promise<SetUp> {
   };
 }
 
-/** HAProxy in front of both, with docs/failover/haproxy.cfg. */
+/** HAProxy in front of both, with deploy/failover/haproxy.cfg. */
 export async function startBehindHaproxy(): Promise<SetUp> {
   const direct = await startDirect();
   const folder = await openFolder();
@@ -80,7 +80,7 @@ export async function startBehindHaproxy(): Promise<SetUp> {
   }
 }
 
-/** PgBouncer in front of HAProxy, with docs/failover/pgbouncer.ini. */
+/** PgBouncer in front of HAProxy, with deploy/failover/pgbouncer.ini. */
 export async function startBehindPgbouncer(): Promise<SetUp> {
   const behind = await startBehindHaproxy();
   const folder = await openFolder();
