@@ -3,9 +3,10 @@ import { randomBase62 } from '@gateway/domain/base62';
 import { type Failure, type FailureCode, failures } from '@gateway/domain/failure';
 import type { Account, Merchant } from '@gateway/domain/merchant';
 import { failed, type Result } from '@gateway/domain/result';
+import { isOurs } from './call-log.ts';
+import type { Peer } from './connection-limit.ts';
 import type { GatewayDeps } from './gateway-deps.ts';
 import { callTimeoutMs } from './limits.ts';
-import { levelOf } from './rejection-log.ts';
 import { retryAfter } from './retry-after.ts';
 import { storageFailure } from './storage-outcome.ts';
 import type { CallSpan } from './telemetry/tracing.ts';
@@ -43,6 +44,8 @@ export class Call {
   protocol: Protocol;
   /** What the client asked for, such as `CreateOrder`: a name of ours, never a text of the client. */
   operation = 'unknown';
+  /** The connection of the call. */
+  readonly peer: Peer;
   readonly #deps: GatewayDeps;
   readonly #clientId: string | undefined;
   readonly #clientSecret: string | undefined;
@@ -57,10 +60,11 @@ export class Call {
   #fields: readonly string[] | undefined;
   readonly #span: CallSpan | undefined;
 
-  constructor(deps: GatewayDeps, protocol: Protocol, headers: IncomingHttpHeaders) {
+  constructor(deps: GatewayDeps, protocol: Protocol, headers: IncomingHttpHeaders, peer: Peer) {
     const sent = headers['x-request-id']?.toString();
     this.requestId = sent && clientRequestId.test(sent) ? sent : randomBase62(requestIdLength, deps.randomBytes);
     this.protocol = protocol;
+    this.peer = peer;
     this.#deps = deps;
     this.#clientId = headers['x-client-id']?.toString();
     this.#clientSecret = headers['x-client-secret']?.toString();
@@ -71,6 +75,11 @@ export class Call {
   get client(): Client {
     if (this.#account?.kind !== 'merchant') throw new Error('the call was not authenticated as a merchant');
     return { merchant: this.#account, clientSecret: this.#clientSecret ?? '' };
+  }
+
+  /** Whether the call has no valid credentials, or was not asked for them. */
+  get isAnonymous(): boolean {
+    return this.#account === undefined;
   }
 
   /** A client may ask for less time than the gateway gives, and gets no more. */
@@ -99,8 +108,13 @@ export class Call {
     return this.run(async () => {
       const credentials = { clientId: this.#clientId, clientSecret: this.#clientSecret };
       const account = await this.#deps.authenticate(credentials, this.timeLeftMs());
-      if (!account.ok) return account;
+      if (!account.ok) {
+        return account.failure.kind === 'unauthenticated'
+          ? failed(await this.#deps.anonymousCalls.reject(this.peer))
+          : account;
+      }
       this.#account = account.value;
+      this.peer.known();
       if (account.value.kind !== kind) return failed({ kind: 'permission_denied' });
       const waitMs = this.#deps.rateLimit(account.value);
       if (waitMs !== undefined) return failed({ kind: 'rate_limited', retryAfterMs: retryAfter(waitMs) });
@@ -147,24 +161,19 @@ export class Call {
     const code = this.#outcome ?? (isAnswered ? (outcomeOfStatus.get(status) ?? 'unreadable') : 'cancelled');
     const durationMs = performance.now() - this.#startedAt;
     const { protocol, operation } = this;
-    const level = levelOf(code);
     this.#deps.recordCall({ protocol, operation, code }, durationMs);
-    this.#span?.end({ protocol, operation, code, isError: level === 'error' });
-    if ((code === 'overloaded' || code === 'rate_limited') && !this.#deps.rejectionLog(code, this.#account?.id)) return;
-    this.#deps.logger[level](
-      {
-        request_id: this.requestId,
-        trace_id: this.#span?.traceId,
-        protocol,
-        operation,
-        [`${this.#account?.kind ?? 'merchant'}_id`]: this.#account?.id,
-        code,
-        ...(protocol.startsWith('grpc') ? { grpc_status: grpcStatusOf(code) } : { http_status: status }),
-        fields: this.#fields,
-        duration_ms: Math.round(durationMs * 1_000) / 1_000,
-      },
-      'call',
-    );
+    this.#span?.end({ protocol, operation, code, isError: isOurs(code) });
+    this.#deps.callLog.write({
+      request_id: this.requestId,
+      trace_id: this.#span?.traceId,
+      protocol,
+      operation,
+      [`${this.#account?.kind ?? 'merchant'}_id`]: this.#account?.id,
+      code,
+      ...(protocol.startsWith('grpc') ? { grpc_status: grpcStatusOf(code) } : { http_status: status }),
+      fields: this.#fields,
+      duration_ms: Math.round(durationMs * 1_000) / 1_000,
+    });
   }
 }
 

@@ -3,11 +3,12 @@ import type { CheckoutTemplate } from '@gateway/domain/checkout-link';
 import type { OrderStore } from '@gateway/domain/order-store';
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import type { Admission } from './admission.ts';
+import type { AnonymousCalls } from './auth/anonymous-calls.ts';
 import type { Authenticate } from './auth/authenticate.ts';
 import type { RateLimit } from './auth/rate-limit.ts';
+import type { CallLog } from './call-log.ts';
 import type { Logger } from './logger.ts';
 import type { Readiness } from './readiness.ts';
-import type { RejectionLog } from './rejection-log.ts';
 import type { SigningSecrets } from './signing-secrets.ts';
 import type { RecordCall } from './telemetry/metrics.ts';
 import type { Tracing } from './telemetry/tracing.ts';
@@ -21,6 +22,8 @@ export interface GatewayDeps {
   readonly authenticate: Authenticate;
   readonly rateLimit: RateLimit;
   readonly admission: Admission;
+  /** Bounds pages and failed authentications. */
+  readonly anonymousCalls: AnonymousCalls;
   readonly baseUrl: () => BaseUrl;
   /** Where the payment page's Pay button leads; absent: the page has none. */
   readonly checkoutTemplate: CheckoutTemplate | undefined;
@@ -31,5 +34,5 @@ export interface GatewayDeps {
   readonly recordCall: RecordCall;
   /** Absent: no traces. */
   readonly tracing?: Tracing | undefined;
-  readonly rejectionLog: RejectionLog;
+  readonly callLog: CallLog;
 }

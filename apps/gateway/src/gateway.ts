@@ -11,18 +11,19 @@ import { openWebhookDeliveries } from '@gateway/postgres/webhook-deliveries';
 import { openWriteCheck } from '@gateway/postgres/write-check';
 import type { Meter } from '@opentelemetry/api';
 import { createAdmission } from './admission.ts';
+import { createAnonymousCalls } from './auth/anonymous-calls.ts';
 import { createAuthenticate } from './auth/authenticate.ts';
 import { createRateLimit } from './auth/rate-limit.ts';
+import { createCallLog } from './call-log.ts';
 import type { Config } from './config.ts';
 import type { GatewayDeps } from './gateway-deps.ts';
 import { createHttpServer } from './http/server.ts';
-import { admissionLimits } from './limits.ts';
+import { admissionLimits, anonymousLimits } from './limits.ts';
 import type { Logger } from './logger.ts';
 import { startBackgroundJobs } from './orders/background-jobs.ts';
 import { StartError } from './process.ts';
 import { createRandomBytes } from './random-bytes.ts';
 import { createReadiness } from './readiness.ts';
-import { createRejectionLog } from './rejection-log.ts';
 import { checkoutService } from './rpc/checkout-service.ts';
 import { orderService } from './rpc/order-service.ts';
 import { withPublicServices } from './rpc/public-services.ts';
@@ -54,6 +55,8 @@ export type GatewayConfig = Omit<Config, 'dataDir' | 'migrate' | 'logLevel'> & {
   readonly drainDelayMs: number;
   /** Orders that may wait for their batch; absent: the order store's own bound. */
   readonly ordersWaitingMax?: number | undefined;
+  /** Tests shorten them. */
+  readonly anonymousLimits?: typeof anonymousLimits | undefined;
 };
 
 /** Opens the stores and both ports of a gateway on a migrated database. */
@@ -83,6 +86,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     authenticate: createAuthenticate({ directory, now: Date.now, monotonicNow }),
     rateLimit: createRateLimit({ callsPerSecond: config.rateLimit, monotonicNow }),
     admission: createAdmission({ oldestOrderMs: store.oldestOrderMs, limits: admissionLimits }),
+    anonymousCalls: createAnonymousCalls({ limits: config.anonymousLimits ?? anonymousLimits, monotonicNow }),
     baseUrl: () => baseUrl,
     readiness: createReadiness({ check: writeCheck.run, logger }),
     checkoutTemplate: config.checkoutTemplate,
@@ -90,7 +94,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     logger,
     recordCall: callRecorder(metrics.meter),
     tracing: config.tracedShare === undefined ? undefined : startTracing(config.tracedShare),
-    rejectionLog: createRejectionLog(logger),
+    callLog: createCallLog(logger),
   };
   const services = [orderService(deps), checkoutService(deps)];
   const http = createHttpServer(deps, services, pathPrefixOf(baseUrl));

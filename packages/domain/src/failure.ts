@@ -119,7 +119,7 @@ export const failures = {
     title: 'Too many requests',
     httpStatus: 429,
     grpcStatus: 'RESOURCE_EXHAUSTED',
-    when: 'The merchant has reached its rate limit. Send the request again after the time in Retry-After or RetryInfo.',
+    when: 'The merchant, or clients without credentials, have reached their rate limit. Send the request again after the time in Retry-After or RetryInfo.',
   },
   overloaded: {
     title: 'The gateway is overloaded',

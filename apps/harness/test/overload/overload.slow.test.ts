@@ -43,7 +43,7 @@ async function findPeak(protocol: FloodOptions['protocol']): Promise<number> {
 
 /** Memory of the gateway's process in MiB, as Linux counts it. */
 function memory(): number {
-  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${gateway.pid}/status`, 'utf8'))?.[1]) / 1_024);
+  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${gateway.pid()}/status`, 'utf8'))?.[1]) / 1_024);
 }
 
 const shown = ({ count, p50, p99, max }: Latencies) => `${count} (p50 ${p50}, p99 ${p99}, max ${max} ms)`;
