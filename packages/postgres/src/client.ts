@@ -6,8 +6,8 @@ import { ConnectionLost, ConnectionStuck, isConnectionLost, withoutValues } from
 import { type ServerProbe, watchSession } from './session-watch.ts';
 import { type AddressedSocket, createSocketOpener, type SocketTarget } from './sockets.ts';
 
-/** How long a connection attempt may take: a server that hangs still accepts it. libpq advises not to wait less. */
-const connectTimeoutSeconds = 2;
+/** How long opening a session may take: it takes milliseconds, on a busy server some hundred, and a server that hangs accepts it. */
+export const connectTimeoutMs = 1_500;
 
 /** The server cancels a statement after this long, so that only a dead connection reaches the client-side deadline. */
 export const serverStatementTimeoutMs = 4_000;
@@ -166,7 +166,7 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
   // The driver's types lack `socket`, which its README documents under "Custom socket".
   const driverOptions = {
     max: 1,
-    connect_timeout: connectTimeoutSeconds,
+    connect_timeout: connectTimeoutMs / 1_000,
     // The default is up to an hour, after which a statement would wait for a new connection.
     max_lifetime: null,
     idle_timeout: 0,

@@ -1,11 +1,8 @@
 import { sql } from 'drizzle-orm';
-import { openConnection } from './client.ts';
-import { statementFailure } from './errors.ts';
+import { connectTimeoutMs, openConnection } from './client.ts';
+import { ConnectionLost, statementFailure } from './errors.ts';
 import { type ServerProbe, type Session, type SessionState, serverStart } from './session-watch.ts';
 import { type Address, connectTo } from './sockets.ts';
-
-/** The time for one probe, from its socket to its answer. A new session takes some milliseconds, on a busy server some hundred. */
-const probeTimeoutMs = 1_500;
 
 /** A result is shared for this long, so that the clients of a process together open at most four sessions a second. */
 const resultSharedMs = 250;
@@ -21,11 +18,11 @@ export function createServerProbe(url: string): ServerProbe {
   const probes = new Map<string, Promise<Found>>();
   const probe = (address: Address) => {
     const key = JSON.stringify(address);
-    const found = probes.get(key) ?? findServer(url, address);
-    if (!probes.has(key)) {
-      probes.set(key, found);
-      void found.then(() => setTimeout(() => probes.delete(key), resultSharedMs).unref());
-    }
+    const shared = probes.get(key);
+    if (shared !== undefined) return shared;
+    const found = findServer(url, address);
+    probes.set(key, found);
+    void found.then(() => setTimeout(() => probes.delete(key), resultSharedMs).unref());
     return found;
   };
   return { stateOf: async (session, address) => stateFrom(await probe(address), session) };
@@ -39,10 +36,19 @@ function stateFrom(found: Found, session: Session | undefined): SessionState {
 }
 
 async function findServer(url: string, address: Address): Promise<Found> {
-  const probing = { url, applicationName: 'order-gateway probe', statementTimeoutMs: probeTimeoutMs };
-  const connection = openConnection(probing, async () => connectTo(address));
+  const probing = { url, applicationName: 'order-gateway probe', statementTimeoutMs: connectTimeoutMs };
   const { promise: nothing, resolve: giveUp } = Promise.withResolvers<'no server'>();
-  const timer = setTimeout(() => giveUp('no server'), probeTimeoutMs);
+  let isTried = false;
+  const connection = openConnection(probing, async () => {
+    if (!isTried) {
+      isTried = true;
+      return connectTo(address);
+    }
+    // With several hosts in its URL the driver would try again and again.
+    giveUp('no server');
+    throw new ConnectionLost();
+  });
+  const timer = setTimeout(() => giveUp('no server'), connectTimeoutMs);
   // Waits of these types ignore the statement timeout, such as a commit's for its standby.
   const answer = connection
     .run(() =>

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { startTestServer, type TestServer } from '@gateway/dev-postgres/testing';
 import { sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
@@ -81,6 +83,23 @@ describe('a server that hangs', () => {
     expect(await failure(client.run((db) => db.execute(sql`select pg_sleep(20)`)))).toEqual(gone);
     expect(performance.now() - start).toBeLessThan(withoutProbeMs);
   });
+});
+
+test('of several hosts that are all down none is waited for until the deadline, or flooded', async () => {
+  let attempts = 0;
+  const closing = createServer((socket) => {
+    attempts += 1;
+    socket.destroy();
+  }).listen(0, '127.0.0.1');
+  await once(closing, 'listening');
+  onTestFinished(() => void closing.close());
+  const host = `127.0.0.1:${(closing.address() as AddressInfo).port}`;
+  const client = openTestClient(`postgres://${host},${host}/gateway`);
+  const start = performance.now();
+  expect(await failure(pid(client))).toEqual(gone);
+  expect(performance.now() - start).toBeLessThan(withoutProbeMs);
+  // Ten a second, and a probe.
+  expect(attempts).toBeLessThan(withoutProbeMs / 100 + 5);
 });
 
 test('a statement that is only slow is not interrupted, however many wait, and few probes are sent', async () => {

@@ -4,8 +4,8 @@ import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import postgres from 'postgres';
 
 /** Calls in flight at each gateway, and the pause of each between two calls. */
-const callsAtOnce = 8;
-const pauseMs = 20;
+const callsAtOnce = 4;
+const pauseMs = 30;
 
 /** Longer than a call may take: one without a response by then hangs. */
 const hangsAfterMs = 10_000;

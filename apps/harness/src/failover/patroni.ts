@@ -1,0 +1,123 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readlinkSync } from 'node:fs';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '@gateway/dev-postgres';
+import { documentedConfig, type Program, startProgram } from './programs.ts';
+import { at, type Fault, openFolder, postgresUser, runStatement, type SetUp } from './set-ups.ts';
+
+const password = 'drill';
+
+/** The time for a cluster to start, and for a failover: with a hung primary its lease of 20 s ends first. */
+const limitMs = 90_000;
+
+/** Two nodes of Patroni with Debian's PostgreSQL 15, etcd and HAProxy, with the files of deploy/failover. */
+export async function startPatroni(): Promise<SetUp> {
+  const folder = await openFolder();
+  const ids = postgresUser();
+  const programs: Program[] = [];
+  const nodes: Node[] = [];
+  const close = async () => {
+    for (const node of nodes) signalServer(node, 'SIGCONT');
+    // HAProxy and Patroni first: etcd is what Patroni stops with.
+    for (const program of programs.toReversed()) await program.stop();
+    for (const node of nodes) signalServer(node, 'SIGKILL');
+    await rm(folder, { recursive: true, force: true });
+  };
+  const start = async (command: readonly string[], ports: readonly number[]) => {
+    const logFile = join(folder, `${programs.length}.log`);
+    programs.push(await startProgram(command, { ports, logFile, ids }));
+  };
+  try {
+    const home = join(folder, 'home');
+    await mkdir(home);
+    execFileSync('chown', [`${ids.uid ?? process.getuid?.()}`, home]);
+    const [client, peer] = [await freePort(undefined), await freePort(undefined)];
+    const [clientUrl, peerUrl] = [client, peer].map((port) => `http://127.0.0.1:${port}`);
+    const etcd = ['--listen-client-urls', `${clientUrl}`, '--advertise-client-urls', `${clientUrl}`];
+    const peers = ['--listen-peer-urls', `${peerUrl}`, '--initial-advertise-peer-urls', `${peerUrl}`];
+    const cluster = ['--initial-cluster', `default=${peerUrl}`, '--data-dir', join(home, 'etcd')];
+    await start(['etcd', ...etcd, ...peers, ...cluster], [client]);
+    for (const name of ['first', 'second']) {
+      const node = { data: join(home, name), port: await freePort(undefined), rest: await freePort(undefined) };
+      nodes.push(node);
+      const file = join(folder, `${name}.yml`);
+      await writeFile(file, await configOf(node, name, { client, home }));
+      await start(['/usr/bin/patroni', file], [node.rest]);
+      await until(() => answers(node, name === 'first' ? 'primary' : 'synchronous'));
+    }
+    const [first, second] = nodes as [Node, Node];
+    const port = await freePort(undefined);
+    const haproxy = await documentedConfig('haproxy-patroni.cfg', {
+      '10.0.0.10:5000': `127.0.0.1:${port}`,
+      '10.0.0.1:5432 port 8008': `127.0.0.1:${first.port} port ${first.rest}`,
+      '10.0.0.2:5432 port 8008': `127.0.0.1:${second.port} port ${second.rest}`,
+    });
+    await writeFile(join(folder, 'haproxy.cfg'), haproxy);
+    await start(['haproxy', '-db', '-f', join(folder, 'haproxy.cfg')], [port]);
+    const primaryUrl = `postgres://postgres:${password}@127.0.0.1:${first.port}/gateway`;
+    await runStatement(primaryUrl.replace(/gateway$/, 'postgres'), 'create database gateway template template0');
+    return {
+      ...{ databaseUrl: at(primaryUrl, port), primaryUrl, standbyUrl: at(primaryUrl, second.port), close },
+      async failOver(fault: Fault) {
+        if (fault === 'kill') signalServer(first, 'SIGKILL');
+        else if (fault === 'hang') signalServer(first, 'SIGSTOP');
+        // Patroni stops its server in order.
+        else programs[1]?.signal('SIGTERM');
+        await until(() => answers(second, 'primary'));
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** One server with its Patroni. */
+interface Node {
+  readonly data: string;
+  readonly port: number;
+  /** The port of Patroni's REST API. */
+  readonly rest: number;
+}
+
+async function configOf({ data, port, rest }: Node, name: string, { client, home }: { client: number; home: string }) {
+  return documentedConfig('patroni.yml', {
+    'name: first': `name: ${name}`,
+    '10.0.0.1:8008': `127.0.0.1:${rest}`,
+    '10.0.0.20:2379': `127.0.0.1:${client}`,
+    '10.0.0.1:5432': `127.0.0.1:${port}`,
+    '10.0.0.0/24': '127.0.0.1/32',
+    '/var/lib/postgresql/15/orders': data,
+    '/var/lib/postgresql/pgpass-first': join(home, `pgpass-${name}`),
+    'SUPERUSER-PASSWORD': password,
+    'REPLICATOR-PASSWORD': password,
+    // No socket outside of the folder.
+    'max_connections: 200': "max_connections: 200\n        unix_socket_directories: ''",
+  });
+}
+
+async function answers({ rest }: Node, path: 'primary' | 'synchronous'): Promise<boolean> {
+  const response = await fetch(`http://127.0.0.1:${rest}/${path}`).catch(() => undefined);
+  return response?.status === 200;
+}
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  const giveUpAt = performance.now() + limitMs;
+  while (!(await isSo())) {
+    if (performance.now() > giveUpAt) throw new Error(`Patroni did not get there within ${limitMs} ms`);
+    await sleep(20);
+  }
+}
+
+/** Signals all processes of a server, which are those that work in its data folder. */
+function signalServer({ data }: Node, signal: NodeJS.Signals): void {
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      if (readlinkSync(`/proc/${pid}/cwd`) === data) process.kill(Number(pid), signal);
+    } catch {
+      // It ended meanwhile, or is another user's.
+    }
+  }
+}
