@@ -77,6 +77,8 @@ test('closed connections leave room', () => {
   end();
   open('c1', 'd1');
   expect(closed).toEqual([]);
+  open('e1');
+  expect(closed).toEqual(['c1']);
 });
 
 test('IPv4 counts by address, IPv6 by /64, and IPv4 mapped to IPv6 as IPv4', () => {

@@ -131,7 +131,7 @@ class IdleConnections<Connection> {
  */
 class FirstIn<Item> {
   readonly #items = new Set<Item>();
-  #firstOut = this.#items.values();
+  readonly #firstOut = this.#items.values();
 
   get size(): number {
     return this.#items.size;
@@ -145,16 +145,10 @@ class FirstIn<Item> {
     return this.#items.delete(item);
   }
 
-  /** Removes the item that was added first. */
+  /** Removes the item that was added first. There must be one: an iterator that reached the end would stay there. */
   take(): Item | undefined {
-    let next = this.#firstOut.next();
-    if (next.done) {
-      // An iterator that reached the end stays there.
-      this.#firstOut = this.#items.values();
-      next = this.#firstOut.next();
-    }
-    if (next.done) return undefined;
-    this.#items.delete(next.value);
-    return next.value;
+    const { value } = this.#firstOut.next();
+    if (value !== undefined) this.#items.delete(value);
+    return value;
   }
 }

@@ -130,8 +130,8 @@ export const http2Limits = {
 export const anonymousLimits = {
   /** Pages, and failed authentications, that one public network may cause a second: a carrier's NAT opens some dozens of pages. */
   perNetwork: 100,
-  /** Failed authentications a second, of all networks. */
-  rejectedPerSecond: 1_000,
+  /** Failed authentications a second, of all networks: a few clients with wrong credentials. */
+  rejectedPerSecond: 200,
   /** Pages that are made at the same time. One takes 0.1 ms of processor time, so merchants wait for them 3 ms at most. */
   inFlightMax: 32,
   /** Pages that wait for their turn. With more, or after this long, they are `rate_limited`. */

@@ -25,7 +25,7 @@ test('pages beyond their limit are rate_limited, as a page or as JSON; health an
   const { order_token } = await answerOf(created);
   const page = await fetch(`${gateway.url}/payment/${order_token}`, { headers: { accept: 'text/html' } });
   expect(page.status).toBe(429);
-  expect(page.headers.get('retry-after')).toBe('1');
+  expect(page.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
   expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
   const paths = [`/payment/${order_token}/simulate`, '/docs', '/openapi.json', '/'];
   for (const path of paths) {
@@ -42,7 +42,7 @@ test('pages beyond their limit are rate_limited, as a page or as JSON; health an
 test('failed authentications beyond their limit are rate_limited in every protocol', async () => {
   const response = await postOrder({ ...gateway, credentials: inventedCredentials() });
   expect(response.status).toBe(429);
-  expect(response.headers.get('retry-after')).toBe('1');
+  expect(response.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
   const session = openSession(gateway.grpcPort);
   const headers = { 'content-type': 'application/grpc', ...credentialHeaders(inventedCredentials()) };
   const { trailers } = await sendCall(session, { ...ordinaryCall('any'), headers });

@@ -13,7 +13,7 @@ import { migrateDatabase } from '@gateway/postgres/migrate';
 import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
 import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
 import { type Gateway, openGateway } from '../src/gateway.ts';
-import type { anonymousLimits } from '../src/limits.ts';
+import { anonymousLimits } from '../src/limits.ts';
 import type { OrderResponse } from '../src/orders/order-response.ts';
 import { createSigningSecrets } from '../src/signing-secrets.ts';
 import { createMemoryLogger, type MemoryLogger } from './memory-logger.ts';
@@ -31,6 +31,9 @@ export interface RunningGateway extends Gateway, Omit<MemoryLogger, 'logger'> {
 
 /** The SECRETS_KEY of gateways in tests. */
 export const testSecretsKey = new Uint8Array(32).fill(7);
+
+/** A test may fail as many calls as it likes. */
+const noAnonymousLimits = { ...anonymousLimits, inFlightMax: 1_000_000, rejectedPerSecond: 1_000_000 };
 
 export async function runGateway(
   options: {
@@ -54,7 +57,7 @@ export async function runGateway(
     {
       ...{ host: '127.0.0.1', httpPort: 0, grpcPort: 0, adminPort: 0, baseUrl, databaseUrl: postgres.url },
       ...{ rateLimit: options.rateLimit, ordersWaitingMax: options.ordersWaitingMax },
-      anonymousLimits: options.anonymousLimits,
+      anonymousLimits: options.anonymousLimits ?? noAnonymousLimits,
       checkoutTemplate: parseCheckoutTemplate(options.checkoutUrl ?? ''),
       drainDelayMs: options.drainDelayMs ?? 0,
       ...{ secretsKey: testSecretsKey, webhookAllowPrivate: true, tracedShare: undefined, retentionDays: undefined },
