@@ -20,6 +20,7 @@ import {
 } from './failover/set-ups.ts';
 import { startGatewayProcess } from './gateway/gateway-process.ts';
 import { constantRate } from './load/arrivals.ts';
+import { openSender } from './load/open-sender.ts';
 import { parseProfile } from './load/profile.ts';
 import { runLoad } from './load/run-load.ts';
 
@@ -101,10 +102,12 @@ async function runRound(name: string, fault: Fault, round: number): Promise<bool
       connections: 4,
       max_pending: 4_000,
     };
+    const loadSettings = { ...parseProfile({ ...profile, replay_share: 0.1 }), profile: 'none', seed: round };
     const loading = runLoad(
       {
-        settings: { ...parseProfile({ ...profile, replay_share: 0.1 }), profile: 'none', seed: round },
-        ...{ target: gateway, credentials: merchants, journalFile, progress: { write: () => true } },
+        settings: loadSettings,
+        sender: openSender(gateway, loadSettings.connections),
+        ...{ credentials: merchants, journalFile, progress: { write: () => true } },
       },
       enough.signal,
     );
