@@ -2,9 +2,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { randomBase62 } from '@gateway/domain/base62';
 import { type Failure, type FailureCode, failures } from '@gateway/domain/failure';
 import type { Account, Merchant } from '@gateway/domain/merchant';
-import { failed, type Result, success } from '@gateway/domain/result';
+import { failed, type Result } from '@gateway/domain/result';
 import type { GatewayDeps } from './gateway-deps.ts';
 import { callTimeoutMs } from './limits.ts';
+import { storageFailure } from './storage-outcome.ts';
 import type { CallSpan } from './telemetry/tracing.ts';
 
 export type Protocol = 'json' | 'connect' | 'grpc-web' | 'grpc';
@@ -46,6 +47,9 @@ export class Call {
   readonly #startedAt = performance.now();
   #timeoutMs = callTimeoutMs;
   #account: Account | undefined;
+  #authenticated: Promise<Result<Account, Failure>> | undefined;
+  #isAdmitted = false;
+  #hasEnded = false;
   #outcome: Outcome | undefined;
   /** The names of the fields that were at fault. */
   #fields: readonly string[] | undefined;
@@ -80,10 +84,17 @@ export class Call {
     return this.#timeoutMs - (performance.now() - this.#startedAt);
   }
 
-  /** Checks the credentials, the kind of client, then its rate limit; once, however often it is called. */
+  /**
+   * Checks the credentials, the kind of client, its rate limit, and whether there is room for the call. Once, however often it is
+   * called: before the body is read where the protocol allows it.
+   */
   authenticate(kind: Account['kind']): Promise<Result<Account, Failure>> {
+    this.#authenticated ??= this.#admit(kind);
+    return this.#authenticated;
+  }
+
+  #admit(kind: Account['kind']): Promise<Result<Account, Failure>> {
     return this.run(async () => {
-      if (this.#account !== undefined) return success(this.#account);
       const credentials = { clientId: this.#clientId, clientSecret: this.#clientSecret };
       const account = await this.#deps.authenticate(credentials, this.timeLeftMs());
       if (!account.ok) return account;
@@ -91,6 +102,9 @@ export class Call {
       if (account.value.kind !== kind) return failed({ kind: 'permission_denied' });
       const retryAfterSeconds = this.#deps.rateLimit?.(account.value.id);
       if (retryAfterSeconds !== undefined) return failed({ kind: 'rate_limited', retryAfterSeconds });
+      // A client that left meanwhile gets no response.
+      this.#isAdmitted = !this.#hasEnded && this.#deps.admission.enter(account.value.id);
+      if (!this.#isAdmitted) return failed(storageFailure('overloaded'));
       return account;
     });
   }
@@ -124,8 +138,10 @@ export class Call {
     return this.fail({ kind: 'internal' });
   }
 
-  /** Logs and counts the call: at the end of the response, or when the client left before it. */
+  /** Makes room for another call, logs and counts this one: at the end of the response, or when the client left before it. */
   end({ isAnswered, status }: { readonly isAnswered: boolean; readonly status: number }): void {
+    this.#hasEnded = true;
+    if (this.#isAdmitted && this.#account !== undefined) this.#deps.admission.leave(this.#account.id);
     const code = this.#outcome ?? (isAnswered ? (outcomeOfStatus.get(status) ?? 'unreadable') : 'cancelled');
     const isError = code in failures && failures[code as FailureCode].httpStatus >= 500;
     const durationMs = performance.now() - this.#startedAt;

@@ -2,6 +2,7 @@ import type { RandomBytes } from '@gateway/domain/base62';
 import type { CheckoutTemplate } from '@gateway/domain/checkout-link';
 import type { OrderStore } from '@gateway/domain/order-store';
 import type { BaseUrl } from '@gateway/domain/payment-link';
+import type { Admission } from './admission.ts';
 import type { Authenticate } from './auth/authenticate.ts';
 import type { RateLimit } from './auth/rate-limit.ts';
 import type { Logger } from './logger.ts';
@@ -18,6 +19,7 @@ export interface GatewayDeps {
   readonly authenticate: Authenticate;
   /** Absent: merchants may make as many calls as the gateway can serve. */
   readonly rateLimit: RateLimit | undefined;
+  readonly admission: Admission;
   readonly baseUrl: () => BaseUrl;
   /** Where the payment page's Pay button leads; absent: the page has none. */
   readonly checkoutTemplate: CheckoutTemplate | undefined;

@@ -7,11 +7,13 @@ import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
 import { openOrderStore } from '@gateway/postgres/order-store';
 import { openWebhookDeliveries } from '@gateway/postgres/webhook-deliveries';
 import type { Meter } from '@opentelemetry/api';
+import { createAdmission } from './admission.ts';
 import { createAuthenticate } from './auth/authenticate.ts';
 import { createRateLimit } from './auth/rate-limit.ts';
 import type { Config } from './config.ts';
 import type { GatewayDeps } from './gateway-deps.ts';
 import { createHttpServer } from './http/server.ts';
+import { admissionLimits } from './limits.ts';
 import type { Logger } from './logger.ts';
 import { startBackgroundJobs } from './orders/background-jobs.ts';
 import { StartError } from './process.ts';
@@ -38,7 +40,7 @@ export interface Gateway {
 }
 
 /** The configuration, with the URL of a running database. */
-export type GatewayConfig = Omit<Config, 'dataDir' | 'logLevel'> & {
+export type GatewayConfig = Omit<Config, 'dataDir' | 'migrate' | 'logLevel'> & {
   readonly databaseUrl: string;
   /** Orders that may wait for their batch; absent: the order store's own bound. */
   readonly ordersWaitingMax?: number | undefined;
@@ -52,12 +54,12 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     if (change.kind === 'lost') logger.error({ reason: change.reason }, 'database lost');
     else logger.error('database back');
   });
-  const database = { url: config.databaseUrl, connectionEvents };
+  const metrics = createMetrics();
+  const database = { url: config.databaseUrl, connectionEvents, meter: metrics.meter };
   const directory = openMerchantDirectory(database);
   const store = openOrderStore({ ...database, waitingMax: config.ordersWaitingMax });
   let baseUrl = config.baseUrl ?? ownBaseUrl(host, config.httpPort);
   let webhooks: WebhookDelivery | undefined;
-  const metrics = createMetrics();
   const deps: GatewayDeps = {
     store: { ...store, change: waking(store.change, () => webhooks?.wake()) },
     randomBytes: createRandomBytes(),
@@ -65,6 +67,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     authenticate: createAuthenticate({ directory, now: Date.now, monotonicNow }),
     rateLimit:
       config.rateLimit === undefined ? undefined : createRateLimit({ callsPerSecond: config.rateLimit, monotonicNow }),
+    admission: createAdmission({ oldestOrderMs: store.oldestOrderMs, limits: admissionLimits }),
     baseUrl: () => baseUrl,
     isReady: store.isReachable,
     checkoutTemplate: config.checkoutTemplate,

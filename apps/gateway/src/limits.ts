@@ -50,6 +50,16 @@ export const unusedConnectionsMax = 5_000;
 /** Sockets on each port: far above what a process can serve, below its file descriptors. */
 export const connectionsMax = 10_000;
 
+/** When calls are rejected as overloaded before their work begins. Measured in decision 027. */
+export const admissionLimits = {
+  /** Calls in flight of clients: a fifth of a second's work. */
+  callsMax: 2_048,
+  /** The same while orders wait too long: enough for batches that are worth their commit. */
+  callsMaxWhenSlow: 256,
+  /** How long storing an order may take before that. */
+  orderAgeMaxMs: 150,
+};
+
 /** How long calls in flight may take when the process is asked to stop; then their connections are closed. */
 export const drainTimeoutMs = 3_000;
 

@@ -35,6 +35,8 @@ test('counts calls by protocol, operation and code', async () => {
   ]) {
     await expect.poll(scrape).toContain(`gateway_call_duration_seconds_count{${labels}} 1\n`);
   }
+  // The bounds of durations, down to what a lone insert takes.
+  expect(await scrape()).toMatch(/gateway_call_duration_seconds_bucket\{.*le="0.0025"\} \d/);
 });
 
 test('no label holds a text of a client', async () => {

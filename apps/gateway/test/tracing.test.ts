@@ -10,7 +10,9 @@ import { postOrder } from './running-gateway.ts';
 interface Span {
   readonly name: string;
   readonly traceId: string;
+  readonly spanId: string;
   readonly parentSpanId?: string;
+  readonly links: readonly { readonly traceId: string }[];
   readonly attributes: readonly { readonly key: string; readonly value: { readonly stringValue?: string } }[];
 }
 
@@ -52,5 +54,7 @@ test('a call is a span of the trace that its client began, and its log line has 
   const [call, ...others] = collector.spans.filter(({ name }) => name === 'CreateOrder');
   expect(call).toMatchObject({ traceId, parentSpanId });
   expect(others).toEqual([]);
+  const [batch] = collector.spans.filter(({ name }) => name === 'batch orders');
+  expect(batch).toMatchObject({ traceId, parentSpanId: call?.spanId, links: [{ traceId, spanId: call?.spanId }] });
   expect(call?.attributes).toContainEqual({ key: 'code', value: { stringValue: 'created' } });
 }, 120_000);

@@ -42,7 +42,7 @@ export function acknowledgedIn(journalFile: string): number {
 }
 
 /** A database of the server that all tests share. */
-export async function testDatabase() {
+async function testDatabase() {
   const { url, drop } = await createTestDatabase();
   return { url, stop: drop };
 }

@@ -9,16 +9,22 @@ import type { Fixture } from '@gateway/fixtures/fixture';
 import { fixturesFolder, loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { type Protocol, protocols } from '@gateway/fixtures/operations';
 import { waits } from '@gateway/fixtures/send-fixture';
+import { startProductionDatabase } from '@gateway/postgres/testing/production-database';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { startFixtureGateway } from '../src/gateway/own-gateway.ts';
 import { replayFixture } from '../src/replay/replay-fixtures.ts';
 import { formatDifferences } from '../src/replay/report.ts';
-import { testDatabase } from './journaled-run.ts';
 
 const { fixtures, validOrder } = await loadFixtures();
 
 /** Above the deadlines of a fixture's calls, so that a call without a response is reported as a difference. */
 const fixtureTimeoutMs = 120_000;
+
+/** A database where the gateway has the least privileges. */
+async function startDatabase() {
+  const { urlAs, stop } = await startProductionDatabase();
+  return { url: urlAs('order_gateway_owner'), gatewayUrl: urlAs('order_gateway'), stop };
+}
 
 describe('at a gateway of its own', () => {
   let gateway: Awaited<ReturnType<typeof startFixtureGateway>>;
@@ -26,7 +32,7 @@ describe('at a gateway of its own', () => {
 
   // Above the bounds of starting and stopping themselves, so that their own messages are reported.
   beforeAll(async () => {
-    gateway = await startFixtureGateway(new AbortController().signal, testDatabase);
+    gateway = await startFixtureGateway(new AbortController().signal, startDatabase);
     clients = openClients(gateway);
   }, 120_000);
 

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import postgres from 'postgres';
 import { type Cluster, lastPort, launchServer, openCluster, runningServer, stopServer, superuser } from './cluster.ts';
+import { gatewayPassword, gatewayRole, giveDatabaseToGateway } from './gateway-role.ts';
 
 export { hasDatabase } from './cluster.ts';
 
@@ -49,7 +50,10 @@ export type DevPostgresOptions = {
 export type DevPostgresLogger = Record<'info' | 'error', (facts: object, message: string) => void>;
 
 export type DevPostgres = {
+  /** As the role that owns the database. */
   readonly url: string;
+  /** As the superuser: for tests. */
+  readonly superuserUrl: string;
   /** Ends this use of the server. The last user stops it, whoever else is connected. */
   stop(): Promise<void>;
 };
@@ -112,12 +116,17 @@ export async function startDevPostgres({ dataDir, logger, settings }: DevPostgre
   const [port] = session.options.port;
   let stopped: Promise<void> | undefined;
   return {
-    url: `postgres://${superuser}:${cluster.password}@127.0.0.1:${port}/${databaseName}`,
+    url: databaseUrl(gatewayRole, gatewayPassword(cluster.password), port),
+    superuserUrl: databaseUrl(superuser, cluster.password, port),
     stop: () => {
       stopped ??= stop();
       return stopped;
     },
   };
+}
+
+function databaseUrl(user: string, password: string, port: number | undefined): string {
+  return `postgres://${user}:${password}@127.0.0.1:${port}/${databaseName}`;
 }
 
 async function startOrJoin(cluster: Cluster, launch: () => Promise<void>, onLost: () => void): Promise<postgres.Sql> {
@@ -152,9 +161,11 @@ async function becomeUser(port: number, password: string, onLost: () => void): P
     },
   });
   try {
-    const found = await session`select from pg_database where datname = ${databaseName}`;
-    // template0: template1 can't be copied while somebody is connected to it.
-    if (found.length === 0) await session`create database ${session(databaseName)} template template0`;
+    await giveDatabaseToGateway(session, {
+      url: databaseUrl(superuser, password, port),
+      name: databaseName,
+      password: gatewayPassword(password),
+    });
     await session`select pg_advisory_lock_shared(${usersLock})`;
     isUser = true;
     return session;

@@ -60,7 +60,7 @@ export async function startTestServer(settings: Readonly<Record<string, string>>
   };
   try {
     await copyTestCluster(dataDir);
-    const { url, stop } = await startDevPostgres({ dataDir, settings });
+    const { superuserUrl: url, stop } = await startDevPostgres({ dataDir, settings });
     return {
       ...{ url, dataDir },
       createDatabase: (prepare) => createDatabase(url, prepare),

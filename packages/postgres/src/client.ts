@@ -1,7 +1,9 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Meter } from '@opentelemetry/api';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres, { type Notice } from 'postgres';
+import { parseConnectionUrl } from './connection-url.ts';
 import { ConnectionLost, isConnectionLost, withoutValues } from './errors.ts';
 
 /** How long a connection attempt may take. */
@@ -31,6 +33,8 @@ export interface DatabaseOptions {
   readonly url: string;
   /** Reports when the database is lost and when it is back. */
   readonly connectionEvents?: ConnectionEvents | undefined;
+  /** Makes the metrics; absent: none. */
+  readonly meter?: Meter | undefined;
 }
 
 /** How a connection to the database is opened. */
@@ -100,7 +104,11 @@ export function openClient<Statements>(
   prepare: (db: PostgresJsDatabase) => Statements,
 ): Client<Statements> {
   const openSocket = createSocketOpener();
+  const opened = options.meter?.createCounter('gateway.database.connections', {
+    description: 'Connections opened: the first of each client, and those that replace a lost one',
+  });
   const open = () => {
+    opened?.add(1, { client: options.applicationName });
     const connection = openConnection(options, openSocket);
     return { connection, statements: prepare(connection.db) };
   };
@@ -135,7 +143,8 @@ export function openClient<Statements>(
  */
 export function openConnection(options: ConnectionOptions, openSocket = createSocketOpener()): Connection {
   const { url, applicationName, statementTimeoutMs = serverStatementTimeoutMs, settings = {} } = options;
-  let socket: Socket | undefined;
+  const { driverUrl, ssl } = parseConnectionUrl(url);
+  let socket: DatabaseSocket | undefined;
   let isOver = false;
   const running = new Set<(error: Error) => void>();
   const fail = (error: Error) => {
@@ -171,13 +180,14 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
       TimeZone: 'UTC',
       ...settings,
     },
+    ssl: ssl(() => socket?.host ?? ''),
     // While it connects, the driver calls this again until a host accepts the connection.
     socket: async (target: SocketTarget) => {
       socket = await openSocket(target, () => isOver);
       return socket;
     },
   };
-  const client = postgres(url, driverOptions);
+  const client = postgres(driverUrl, driverOptions);
   return {
     db: drizzle({ client }),
     isOver: () => isOver,
@@ -219,11 +229,14 @@ interface SocketTarget {
   readonly path: string | false | undefined;
 }
 
+/** A socket with the host that it leads to: the driver takes the server name for TLS from it. */
+type DatabaseSocket = Socket & { readonly host: string };
+
 /**
  * Opens the sockets of a client: each connection attempt goes to the next host of the URL, as the driver does by itself, but not
  * more often than every {@link reconnectPauseMs}. The driver adds TLS to them.
  */
-function createSocketOpener(): (target: SocketTarget, isOver: () => boolean) => Promise<Socket> {
+function createSocketOpener(): (target: SocketTarget, isOver: () => boolean) => Promise<DatabaseSocket> {
   let attempts = 0;
   let mayConnectAt = 0;
   return async ({ host: hosts, port: ports, path }, isOver) => {
@@ -236,13 +249,12 @@ function createSocketOpener(): (target: SocketTarget, isOver: () => boolean) => 
     if (isOver()) throw new ConnectionLost();
     const index = attempts % hosts.length;
     attempts += 1;
-    const [host, port] = [hosts[index], ports[index]];
+    const [host = '', port] = [hosts[index], ports[index]];
     const socket = connect(path ? { path } : { host, port: port ?? 0, noDelay: true });
     // The driver would reconnect to a server that closes each new connection until the deadline of the statement.
     socket.once('end', () => {
       if (socket.bytesRead === 0) socket.destroy(new ConnectionLost());
     });
-    // The driver takes the server name for TLS from the socket.
     return Object.assign(socket, { host, port });
   };
 }

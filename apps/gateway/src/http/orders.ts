@@ -14,7 +14,7 @@ import { isJsonInUtf8, sendFailure, wildcardOf } from './requests.ts';
 
 /** The interface's `POST /order`, and what a merchant does with orders later. */
 export function orderRoutes(app: FastifyInstance, deps: GatewayDeps): void {
-  // The media type is checked before the body is read; the body is taken as bytes whatever it is.
+  // Media type and client are checked before the body is read; the body is taken as bytes whatever it is.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   app.route({
@@ -27,6 +27,8 @@ export function orderRoutes(app: FastifyInstance, deps: GatewayDeps): void {
         return sendFailure(reply, call.fail({ kind: 'body_too_large' }), deps);
       }
       if (!isJsonInUtf8(headers)) return sendFailure(reply, call.fail({ kind: 'unsupported_media_type' }), deps);
+      const client = await call.authenticate('merchant');
+      if (!client.ok) return sendFailure(reply, client.failure, deps);
     },
     handler: (request, reply) => respondToCreate(deps, request, reply),
   });
@@ -77,8 +79,6 @@ export function orderRoutes(app: FastifyInstance, deps: GatewayDeps): void {
 
 async function respondToCreate(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { call, body } = request;
-  const client = await call.authenticate('merchant');
-  if (!client.ok) return sendFailure(reply, client.failure, deps);
   const created = await call.run(async (): Promise<Result<CreatedOrder, Failure>> => {
     const input = parseOrderJson(body instanceof Uint8Array ? body : new Uint8Array());
     if (!input.ok) return failed({ kind: 'malformed_json', reason: input.failure });

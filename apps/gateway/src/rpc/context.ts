@@ -66,14 +66,20 @@ export async function answer<Message>(
   return message;
 }
 
-/** Checks that the message came and its size, then the credentials, before the message is parsed. */
+/** Checks the credentials, then that the message came and its size, before the message is parsed. */
 export async function authenticateRpc({ call, body }: RpcCall, service: DescService): Promise<void> {
   await runOrThrow<Account>(call, async () => {
+    const client = await call.authenticate(clientKindOf(service));
+    if (!client.ok) return client;
     if (body === 'too_large') return failed({ kind: 'body_too_large' });
     // Node.js's timers may fire a little before the time that `call` has left.
-    if (body === 'deadline_exceeded') return failed({ kind: 'deadline_exceeded' });
-    return call.authenticate(service.typeName === CheckoutService.typeName ? 'checkout' : 'merchant');
+    return body === 'deadline_exceeded' ? failed({ kind: 'deadline_exceeded' }) : client;
   });
+}
+
+/** Whose service it is. */
+export function clientKindOf({ typeName }: DescService): Account['kind'] {
+  return typeName === CheckoutService.typeName ? 'checkout' : 'merchant';
 }
 
 /** The options of every Connect router. */

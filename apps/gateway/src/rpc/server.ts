@@ -53,7 +53,7 @@ export function createGrpcServer(
     },
   });
   const operations = operationsOf(services);
-  const answerUnary = hasFastPath ? createUnaryFastPath(services) : undefined;
+  const fastPath = hasFastPath ? createUnaryFastPath(services) : undefined;
 
   const serve = async (request: Http2ServerRequest, response: Http2ServerResponse) => {
     const { headers } = request;
@@ -65,6 +65,7 @@ export function createGrpcServer(
     // Connect omits it (RFC 9110, 15.5.6).
     if (request.method !== 'POST') response.setHeader('allow', 'POST');
     call.limitTimeout(takeTimeout(headers));
+    if (await fastPath?.reject(request, response, call)) return;
     const body = isGrpc(headers['content-type'])
       ? await readBody(request, { hasEnvelope: true, timeoutMs: call.timeLeftMs() })
       : Buffer.alloc(0);
@@ -72,7 +73,7 @@ export function createGrpcServer(
     await new Promise((resolve) => setImmediate(resolve));
     if (body === 'aborted' || response.stream.closed) return;
     const rpcCall = { call, body, isJson: false };
-    if (await answerUnary?.(request, response, rpcCall)) return;
+    if (await fastPath?.answer(request, response, rpcCall)) return;
     rpcCalls.set(request, rpcCall);
     // Connect makes a URL of the authority, and throws where it can't.
     headers[':authority'] = 'gateway';

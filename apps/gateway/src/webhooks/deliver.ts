@@ -7,7 +7,6 @@ import { drainTimeoutMs, webhookLimits } from '../limits.ts';
 import type { Logger } from '../logger.ts';
 import { eventResponse } from '../orders/list-events.ts';
 import type { SigningSecrets } from '../signing-secrets.ts';
-import { durationHistogram } from '../telemetry/metrics.ts';
 import { webhookRequest } from './request.ts';
 import type { Sender } from './send.ts';
 
@@ -169,7 +168,9 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDe
 /** The metrics of deliveries. Those of one endpoint are in the log: labels are few and are names of ours. */
 function webhookMetrics(meter: Meter, inFlight: () => number) {
   const attempts = meter.createCounter('gateway.webhook.attempts', { description: 'Attempts that ended, by result' });
-  const delays = durationHistogram(meter, 'gateway.webhook.delay', 'From an event to the first attempt to deliver it');
+  const delays = meter.createHistogram('gateway.webhook.delay.seconds', {
+    description: 'From an event to the first attempt to deliver it',
+  });
   meter
     .createObservableGauge('gateway.webhook.in_flight', { description: 'Attempts in flight' })
     .addCallback((result) => result.observe(inFlight()));

@@ -30,14 +30,17 @@ const repository = fileURLToPath(new URL('../../../..', import.meta.url));
 /** What a gateway of ours is configured with. */
 export interface GatewaySettings {
   readonly databaseUrl: string;
+  /** Whether it finds the schema in the database and may not change it. */
+  readonly isMigrated?: boolean | undefined;
   /** 32 bytes in base64. */
   readonly secretsKey: string;
 }
 
 /** Nothing else of our environment may configure it. Webhooks go to a receiver of this machine. */
-function environmentOf({ databaseUrl, secretsKey }: GatewaySettings): NodeJS.ProcessEnv {
+function environmentOf({ databaseUrl, isMigrated, secretsKey }: GatewaySettings): NodeJS.ProcessEnv {
   const { PATH, HOME, TMPDIR } = process.env;
-  return { PATH, HOME, TMPDIR, DATABASE_URL: databaseUrl, SECRETS_KEY: secretsKey, WEBHOOK_ALLOW_PRIVATE: '1' };
+  const own = { DATABASE_URL: databaseUrl, SECRETS_KEY: secretsKey, WEBHOOK_ALLOW_PRIVATE: '1' };
+  return { PATH, HOME, TMPDIR, ...own, MIGRATE: isMigrated ? 'off' : 'on' };
 }
 
 /** The program and the Node.js options of a script. */
