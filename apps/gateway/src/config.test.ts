@@ -32,7 +32,8 @@ test('reads every variable', () => {
     HTTP_PORT: '0',
     GRPC_PORT: '65535',
     BASE_URL: 'https://pay.example.com/gateway/',
-    DATABASE_URL: 'postgres://user:pass@db.example.com/orders',
+    DATABASE_URL:
+      'postgres://user:pa,ss@db1.example.com:5432,db2.example.com:5433/orders?target_session_attrs=read-write',
     DATA_DIR: '/var/lib/gateway',
     MIGRATE: 'off',
     CHECKOUT_URL: 'https://checkout.example.com/pay/{order_token}?from=link',
@@ -49,7 +50,8 @@ test('reads every variable', () => {
     httpPort: 0,
     grpcPort: 65_535,
     baseUrl: 'https://pay.example.com/gateway',
-    databaseUrl: 'postgres://user:pass@db.example.com/orders',
+    databaseUrl:
+      'postgres://user:pa,ss@db1.example.com:5432,db2.example.com:5433/orders?target_session_attrs=read-write',
     dataDir: '/var/lib/gateway',
     migrate: false,
     checkoutTemplate: 'https://checkout.example.com/pay/{order_token}?from=link',

@@ -6,6 +6,7 @@ import type { Admission } from './admission.ts';
 import type { Authenticate } from './auth/authenticate.ts';
 import type { RateLimit } from './auth/rate-limit.ts';
 import type { Logger } from './logger.ts';
+import type { Readiness } from './readiness.ts';
 import type { SigningSecrets } from './signing-secrets.ts';
 import type { RecordCall } from './telemetry/metrics.ts';
 import type { Tracing } from './telemetry/tracing.ts';
@@ -25,8 +26,7 @@ export interface GatewayDeps {
   readonly checkoutTemplate: CheckoutTemplate | undefined;
   /** Decrypts the secrets that sign returns; absent without SECRETS_KEY. */
   readonly signingSecrets: SigningSecrets | undefined;
-  /** Whether the database answers. */
-  readonly isReady: () => Promise<boolean>;
+  readonly readiness: Readiness;
   readonly logger: Logger;
   readonly recordCall: RecordCall;
   /** Absent: no traces. */

@@ -5,7 +5,9 @@ import { type BaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
 import { createConnectionEvents, type DatabaseOptions } from '@gateway/postgres/client';
 import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
 import { openOrderStore } from '@gateway/postgres/order-store';
+import { createServerProbe } from '@gateway/postgres/server-probe';
 import { openWebhookDeliveries } from '@gateway/postgres/webhook-deliveries';
+import { openWriteCheck } from '@gateway/postgres/write-check';
 import type { Meter } from '@opentelemetry/api';
 import { createAdmission } from './admission.ts';
 import { createAuthenticate } from './auth/authenticate.ts';
@@ -18,8 +20,10 @@ import type { Logger } from './logger.ts';
 import { startBackgroundJobs } from './orders/background-jobs.ts';
 import { StartError } from './process.ts';
 import { createRandomBytes } from './random-bytes.ts';
+import { createReadiness } from './readiness.ts';
 import { checkoutService } from './rpc/checkout-service.ts';
 import { orderService } from './rpc/order-service.ts';
+import { withPublicServices } from './rpc/public-services.ts';
 import { createGrpcServer } from './rpc/server.ts';
 import { createSigningSecrets } from './signing-secrets.ts';
 import { createAdminServer } from './telemetry/admin-server.ts';
@@ -55,9 +59,15 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     else logger.error('database back');
   });
   const metrics = createMetrics();
-  const database = { url: config.databaseUrl, connectionEvents, meter: metrics.meter };
+  const database = {
+    url: config.databaseUrl,
+    connectionEvents,
+    meter: metrics.meter,
+    probe: createServerProbe(config.databaseUrl),
+  };
   const directory = openMerchantDirectory(database);
   const store = openOrderStore({ ...database, waitingMax: config.ordersWaitingMax });
+  const writeCheck = openWriteCheck(database);
   let baseUrl = config.baseUrl ?? ownBaseUrl(host, config.httpPort);
   let webhooks: WebhookDelivery | undefined;
   const deps: GatewayDeps = {
@@ -69,7 +79,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
       config.rateLimit === undefined ? undefined : createRateLimit({ callsPerSecond: config.rateLimit, monotonicNow }),
     admission: createAdmission({ oldestOrderMs: store.oldestOrderMs, limits: admissionLimits }),
     baseUrl: () => baseUrl,
-    isReady: store.isReachable,
+    readiness: createReadiness({ check: writeCheck.run, logger }),
     checkoutTemplate: config.checkoutTemplate,
     signingSecrets: config.secretsKey && createSigningSecrets(config.secretsKey),
     logger,
@@ -78,12 +88,12 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
   };
   const services = [orderService(deps), checkoutService(deps)];
   const http = createHttpServer(deps, services, pathPrefixOf(baseUrl));
-  const grpc = createGrpcServer(deps, services);
+  const grpc = createGrpcServer(deps, withPublicServices(deps, services));
   const admin = createAdminServer(metrics);
   const backgroundJobs = startBackgroundJobs(store, logger);
   const close = async () => {
     await Promise.all([http.close(), grpc.close(), backgroundJobs.stop(), webhooks?.close()]);
-    await Promise.all([store.close(), directory.close(), admin.close(), deps.tracing?.close()]);
+    await Promise.all([store.close(), directory.close(), writeCheck.close(), admin.close(), deps.tracing?.close()]);
   };
   try {
     const httpPort = await bound('HTTP_PORT', { address, port: config.httpPort }, http.listen);

@@ -63,6 +63,12 @@ export const admissionLimits = {
 /** How long calls in flight may take when the process is asked to stop; then their connections are closed. */
 export const drainTimeoutMs = 3_000;
 
+/** A health check is answered from a check of the database that is at most this old: anyone may ask, and each is a commit. */
+export const readinessCheckEveryMs = 1_000;
+
+/** A check that takes longer is not ready: an orchestrator's probe waits about as long. */
+export const readinessCheckTimeoutMs = 2_000;
+
 /** The bounds of the gRPC port. Node.js's defaults are stated where they are relied on. */
 export const http2Limits = {
   /** Calls in flight on one connection. RFC 9113, 6.5.2 advises at least 100. */
@@ -84,8 +90,16 @@ export const http2Limits = {
    */
   streamResetBurst: 500,
   streamResetRate: 33,
-  /** A call whose request or response is not complete after this long is reset; all methods are unary. */
+  /** A call whose request or response is not complete after this long is reset. Only a watch of health may take longer. */
   streamTimeoutMs: requestTimeoutMs,
+  /**
+   * Streaming calls in flight, of health checks and reflection, on one connection and on all: a client watches one service or a
+   * few, and a call takes about 30 KB.
+   */
+  streamingCallsPerConnection: 8,
+  streamingCallsMax: 1_000,
+  /** All that a client may ask in one call of reflection: a tool that reads all our services sends below 2 KB. */
+  streamingRequestBytesMax: 16_384,
   /** A connection without calls is closed after this long; gRPC clients connect again by themselves. */
   idleTimeoutMs: 300_000,
   unusedTimeoutMs,

@@ -7,6 +7,7 @@ import { createAdmission } from '../src/admission.ts';
 import type { GatewayDeps } from '../src/gateway-deps.ts';
 import { admissionLimits } from '../src/limits.ts';
 import type { Logger } from '../src/logger.ts';
+import { createReadiness } from '../src/readiness.ts';
 
 const sevens = (count: number) => new Uint8Array(count).fill(7);
 
@@ -38,7 +39,7 @@ export function fixedDeps(logger: Logger): GatewayDeps {
     baseUrl: () => 'http://localhost' as BaseUrl,
     checkoutTemplate: undefined,
     signingSecrets: undefined,
-    isReady: async () => true,
+    readiness: createReadiness({ check: async () => {}, logger }),
     logger,
     recordCall: () => {},
   };

@@ -23,7 +23,8 @@ const usersLock = 5_432_001;
 /** Errors that another start at the same time, or the last processes of a killed server, cause: the next try may succeed. */
 const passingError = /lock file|shared memory block|address already in use/i;
 
-const usualSettings = {
+/** What PostgreSQL runs with unless a caller sets something else. */
+export const usualSettings = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
   // Few checkpoints, as random tokens make each one costly, and indexes of some million orders in memory.
@@ -198,7 +199,7 @@ async function leave(session: postgres.Sql, cluster: Cluster): Promise<void> {
 const ports = { first: 20_000, count: 12_000 };
 
 /** The last port, or else any. Where another program takes it meanwhile, PostgreSQL fails and is launched again. */
-function freePort(last: number | undefined): Promise<number> {
+export function freePort(last: number | undefined): Promise<number> {
   const port = last ?? ports.first + randomInt(ports.count);
   return new Promise((resolve) => {
     const probe = createServer();

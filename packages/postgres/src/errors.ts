@@ -8,6 +8,16 @@ export class ConnectionLost extends Error {
 }
 
 /**
+ * The session can't be ended by its server, as it waits for a synchronous standby or a disk. Whether its statement was executed
+ * is unknown; others are not sent.
+ */
+export class ConnectionStuck extends ConnectionLost {
+  constructor() {
+    super('the database waits for its synchronous standby, or for a disk');
+  }
+}
+
+/**
  * A statement failed for a reason that no client of the gateway can correct. Contains no SQL and no values, which may be a
  * customer's: the code and the names of the constraint, table and column are enough to find the cause.
  */
@@ -85,10 +95,9 @@ export function isSerializationFailure(error: unknown): boolean {
   return codeOf(rootCause(error)) === serializationFailure;
 }
 
-/** Whether a statement failed because a row has a key that is in use. */
-export function isDuplicateOf(error: unknown, constraint: string): boolean {
-  const cause = rootCause(error);
-  return codeOf(cause) === uniqueViolation && Reflect.get(cause, 'constraint_name') === constraint;
+/** Whether a statement failed because a row has a key that is in use. Which key it is has another name in every partition. */
+export function isDuplicate(error: unknown): boolean {
+  return codeOf(rootCause(error)) === uniqueViolation;
 }
 
 /** Whether a statement failed whatever its values were, as where a table is missing (SQLSTATE class 42). */

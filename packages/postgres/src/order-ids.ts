@@ -20,15 +20,16 @@ export function openOrderIds(db: PostgresJsDatabase): ServiceOrderIds {
 /** A sequence never returns a number twice, and never waits for another session. A set back one is moved past the ids in use. */
 async function reserveBlock(db: PostgresJsDatabase): Promise<number> {
   for (;;) {
-    const [reserved] = await db.execute<{ block: string; lastUsed: string | null }>(sql`
-      with reserved as materialized (select nextval(${sequence}) as block)
-      select block, (
-        select max(service_order_id) from ${orders} where service_order_id > (block - 1) * ${idBlockSize}
-      ) as "lastUsed" from reserved`);
-    const [block, lastUsed] = [Number(reserved?.block), reserved?.lastUsed ?? null];
-    if (lastUsed === null) return block;
+    const [reserved] = await db.execute<{ block: string }>(sql`select nextval(${sequence}) as block`);
+    const block = Number(reserved?.block);
+    // A statement of its own: Citus has none that does both.
+    const [used] = await db.execute<{ last: string | null }>(
+      sql`select max(service_order_id) as last from ${orders} where service_order_id > ${(block - 1) * idBlockSize}`,
+    );
+    const last = used?.last ?? null;
+    if (last === null) return block;
     // Not by setval, which could move the sequence back when two processes do it.
-    const skipped = Math.min(Math.ceil(Number(lastUsed) / idBlockSize) - block, skippedMax);
+    const skipped = Math.min(Math.ceil(Number(last) / idBlockSize) - block, skippedMax);
     await db.execute(sql`select max(nextval(${sequence})) from generate_series(1, ${skipped})`);
   }
 }

@@ -62,8 +62,12 @@ export function openOrderQueries(options: DatabaseOptions): OrderQueries {
   };
 }
 
+/**
+ * One statement for a lone lookup and one for a batch, for each kind of key. Equality with one key is half of the server's work for
+ * an array of one. The limits make PostgreSQL read the orders before it joins, so that Citus does not send the merchants around.
+ */
 function prepareStatements(db: PostgresJsDatabase) {
-  const found = () =>
+  const find = (name: string, count: number, condition: SQL) =>
     db
       .select({
         order: orderColumns,
@@ -74,30 +78,46 @@ function prepareStatements(db: PostgresJsDatabase) {
         },
         endpoint: { signingSecret: webhookEndpoints.signingSecret },
       })
-      .from(orders)
+      .from(db.select().from(orders).where(condition).limit(count).as('orders'))
       .innerJoin(merchants, eq(merchants.id, orders.merchantId))
-      .leftJoin(webhookEndpoints, eq(webhookEndpoints.merchantId, orders.merchantId));
-  const merchantIds = sql`${sql.placeholder('merchantIds')}::bigint[]`;
+      .leftJoin(webhookEndpoints, eq(webhookEndpoints.merchantId, orders.merchantId))
+      .prepare(name);
+  const [merchantId, value] = [sql.placeholder('merchantId'), sql.placeholder('value')];
   const values = sql.placeholder('values');
-  const orderIds = sql`(select * from unnest(${merchantIds}, ${values}::text[]))`;
-  const serviceOrderIds = sql`(select * from unnest(${merchantIds}, ${values}::bigint[]))`;
+  const pairs = (type: SQL) =>
+    sql`(select * from unnest(${sql.placeholder('merchantIds')}::bigint[], ${values}::${type}[]))`;
+  const isMerchants = eq(orders.merchantId, merchantId);
   return {
-    order_id: found().where(sql`(${orders.merchantId}, ${orders.order_id}) in ${orderIds}`).prepare('find_by_order_id'),
-    serviceOrderId: found()
-      .where(sql`(${orders.merchantId}, ${orders.serviceOrderId}) in ${serviceOrderIds}`)
-      .prepare('find_by_service_order_id'),
-    orderToken: found().where(sql`${orders.orderToken} = any(${values}::text[])`).prepare('find_by_token'),
+    order_id: {
+      one: find('find_one_by_order_id', 1, sql`${isMerchants} and ${orders.order_id} = ${value}`),
+      batch: find('find_by_order_id', batchMax, sql`(${orders.merchantId}, ${orders.order_id}) in ${pairs(sql`text`)}`),
+    },
+    serviceOrderId: {
+      one: find('find_one_by_service_order_id', 1, sql`${isMerchants} and ${orders.serviceOrderId} = ${value}`),
+      batch: find(
+        'find_by_service_order_id',
+        batchMax,
+        sql`(${orders.merchantId}, ${orders.serviceOrderId}) in ${pairs(sql`bigint`)}`,
+      ),
+    },
+    orderToken: {
+      one: find('find_one_by_token', 1, sql`${orders.orderToken} = ${value}`),
+      batch: find('find_by_token', batchMax, sql`${orders.orderToken} = any(${values}::text[])`),
+    },
   };
 }
 
 async function findBatch(client: Client<Statements>, batch: readonly Lookup[]): Promise<LinkLookup[]> {
   const found = new Map<string, LinkLookup>();
   for (const [by, lookups] of Map.groupBy(batch, (lookup) => lookup.by)) {
-    const rows = await client.run((statements) =>
-      statements[by].execute({
-        merchantIds: arrayLiteral(lookups, ({ merchantId }) => merchantId ?? 0),
-        values: arrayLiteral(lookups, ({ value }) => value),
-      }),
+    const [lone] = lookups.length === 1 ? lookups : [];
+    const rows = await client.run(({ [by]: { one, batch } }) =>
+      lone === undefined
+        ? batch.execute({
+            merchantIds: arrayLiteral(lookups, ({ merchantId }) => merchantId ?? 0),
+            values: arrayLiteral(lookups, ({ value }) => value),
+          })
+        : one.execute({ ...lone }),
     );
     for (const { order, merchant, endpoint } of rows) {
       const signingSecret = endpoint?.signingSecret ?? null;

@@ -91,9 +91,6 @@ export const clientSecrets = pgTable(
 /** Whether a secret works now, by the clock of the database. */
 export const isLiveSecret = or(isNull(clientSecrets.endsAt), gt(clientSecrets.endsAt, sql`now()`));
 
-/** The key of service order ids. */
-export const serviceOrderIdKey = 'orders_service_order_id';
-
 /** Orders, one row each, named as in the domain. Only the status and the columns after return_url ever change. */
 export const orders = pgTable(
   'orders',
@@ -129,7 +126,7 @@ export const orders = pgTable(
   (table) => [
     primaryKey({ columns: [table.merchantId, table.order_id] }),
     // The id first, so that one look shows whether the ids of a block are in use.
-    unique(serviceOrderIdKey).on(table.serviceOrderId, table.merchantId),
+    unique('orders_service_order_id').on(table.serviceOrderId, table.merchantId),
     index('orders_order_token').on(table.orderToken),
     // A list reads one range for each status, so that a filter for a rare status reads no other rows.
     index('orders_list').on(table.merchantId, table.orderStatus, table.createdAt, table.serviceOrderId),
@@ -152,6 +149,10 @@ export const isPastEnd = and(eq(orders.orderStatus, 'UN_PAID'), lte(orders.expir
 
 /** The status as of now: what every read returns and every change compares (`statusAsOf` of the domain). */
 export const statusAsOfNow = sql<OrderStatus>`case when ${isPastEnd} then 'EXPIRED' else ${orders.orderStatus} end`;
+
+/** Whether {@link statusAsOfNow} is this one. Without `case`, in which Citus allows no `now()` when it changes rows. */
+export const isNow = (status: SQL): SQL =>
+  sql`((${isPastEnd}) is not true and ${orders.orderStatus} = ${status} or (${isPastEnd}) and ${status} = 'EXPIRED')`;
 
 /**
  * One row for each change of an order's state, written in the statement of the change. The order is joined when an event is read.

@@ -209,6 +209,7 @@ function prepareClaim(db: PostgresJsDatabase) {
         type: events.type,
         createdAt: events.createdAt,
         order_id: events.order_id,
+        mode: sql<MerchantMode>`(select mode from ${merchants} where id = ${webhookDeliveries.merchantId})`.as('mode'),
       }),
   );
   const previousSecret = sql<Uint8Array | null>`case when ${webhookEndpoints.previousEndsAt} > now() then ${webhookEndpoints.previousSecret} end`;
@@ -217,7 +218,7 @@ function prepareClaim(db: PostgresJsDatabase) {
     .select({
       merchantId: claimed.merchantId,
       attempt: claimed.attempt,
-      mode: sql<MerchantMode>`(select mode from ${merchants} where id = ${claimed.merchantId})`,
+      mode: claimed.mode,
       event: {
         eventId: claimed.eventId,
         transactionId: sql<string>`${claimed.transactionId}::text`,

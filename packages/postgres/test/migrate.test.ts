@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createTestDatabase } from '@gateway/dev-postgres/testing';
 import type { MerchantId } from '@gateway/domain/merchant';
+import type { Order } from '@gateway/domain/order';
 import { newOrder } from '@gateway/domain/testing/sample-orders';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { migrate } from 'drizzle-orm/postgres-js/migrator';
@@ -13,6 +14,8 @@ import { DatabaseError } from '../src/errors.ts';
 import { migrateDatabase } from '../src/migrate.ts';
 import { rowOf } from '../src/order-rows.ts';
 import { openOrderStore } from '../src/order-store.ts';
+import { partition } from '../testing/partitioned-database.ts';
+import { startRecordingProxy } from '../testing/recording-proxy.ts';
 import { runQuery } from '../testing/run-query.ts';
 
 const packageFolder = join(import.meta.dirname, '..');
@@ -109,27 +112,43 @@ test("a database that Drizzle's own migrator brought up to date is left as it is
   expect(await runQuery(another, 'select * from drizzle.__drizzle_migrations')).toEqual([...done]);
 });
 
-test('orders that were stored before a migration are found after it', async () => {
-  const url = await createDatabase();
-  const sql = postgres(url, { max: 1, onnotice: () => {} });
-  onTestFinished(() => sql.end({ timeout: 1 }));
-  const first = await mkdtemp(join(packageFolder, 'node_modules', 'first-migration-'));
-  onTestFinished(() => rm(first, { recursive: true }));
-  const all = join(packageFolder, 'migrations');
-  const journal = JSON.parse(await readFile(join(all, 'meta/_journal.json'), 'utf8'));
-  await mkdir(join(first, 'meta'));
-  await writeFile(
-    join(first, 'meta/_journal.json'),
-    JSON.stringify({ ...journal, entries: journal.entries.slice(0, 1) }),
-  );
-  await cp(join(all, '0000_first.sql'), join(first, '0000_first.sql'));
-  await migrate(drizzle({ client: sql }), { migrationsFolder: first });
+/** Applies only the first migrations, as an older version of the gateway did. */
+async function migrateFirst(sql: postgres.Sql, count: number): Promise<void> {
+  const first = await mkdtemp(join(packageFolder, 'node_modules', 'first-migrations-'));
+  try {
+    const all = join(packageFolder, 'migrations');
+    const journal = JSON.parse(await readFile(join(all, 'meta/_journal.json'), 'utf8'));
+    const entries: { tag: string }[] = journal.entries.slice(0, count);
+    await mkdir(join(first, 'meta'));
+    await writeFile(join(first, 'meta/_journal.json'), JSON.stringify({ ...journal, entries }));
+    for (const { tag } of entries) await cp(join(all, `${tag}.sql`), join(first, `${tag}.sql`));
+    await migrate(drizzle({ client: sql }), { migrationsFolder: first });
+  } finally {
+    await rm(first, { recursive: true });
+  }
+}
+
+/** Stores an order as the first version did. */
+async function insertFirstOrder(sql: postgres.Sql): Promise<Order> {
   const [merchant] = await sql`insert into merchants (name, client_id) values ('Shop', 'app_x') returning id`;
   const order = newOrder(Number(merchant?.id) as MerchantId);
   const { expiresAt: _, ...row } = rowOf(order);
   const columns = { ...row, createdAt: row.createdAt.toISOString() };
   const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   await sql`insert into orders ${sql(Object.fromEntries(Object.entries(columns).map(([name, value]) => [snakeCase(name), value])))}`;
+  return order;
+}
+
+test.each([
+  ['one table', 1, async () => {}],
+  ['partitions', 2, partition],
+] as const)('orders that were stored in %s before a migration are found after it', async (_, count, prepare) => {
+  const url = await createDatabase();
+  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  onTestFinished(() => sql.end({ timeout: 1 }));
+  await migrateFirst(sql, count);
+  const order = await insertFirstOrder(sql);
+  await prepare(url);
 
   await migrateDatabase(url);
   const store = openOrderStore({ url });
@@ -174,6 +193,49 @@ test('each migration leaves the version before it working: what that reads stays
       expect(required).toEqual([]);
     }
   }
+});
+
+test('partitions have the columns, keys and checks of the tables that they replace', async () => {
+  const describe = (url: string) =>
+    runQuery(
+      url,
+      `select conrelid::regclass::text as table, conname, pg_get_constraintdef(oid) as definition from pg_constraint
+       where conrelid in ('orders'::regclass, 'events'::regclass)
+       union all select attrelid::regclass::text, attname, format('%s %s', atttypid::regtype, attnotnull)
+       from pg_attribute where attrelid in ('orders'::regclass, 'events'::regclass) and attnum > 0 and not attisdropped
+       union all select indrelid::regclass::text, relname, replace(pg_get_indexdef(indexrelid), ' ONLY ', ' ')
+       from pg_index join pg_class on pg_class.oid = indexrelid where indrelid in ('orders'::regclass, 'events'::regclass)
+       order by 1, 2, 3`,
+    );
+  const url = await createDatabase();
+  await migrateDatabase(url);
+  const before = await describe(url);
+  await partition(url);
+  expect(await describe(url)).toEqual(before);
+});
+
+test('every unique key of a table with merchant_id holds it, so that the table can be sharded by it', async () => {
+  const url = await createDatabase();
+  await migrateDatabase(url);
+  const keys = await runQuery(
+    url,
+    `select indexrelid::regclass::text as key, column_name from pg_index
+     join information_schema.columns on table_name = indrelid::regclass::text and column_name = 'merchant_id'
+     left join pg_attribute on attrelid = indrelid and attname = column_name and attnum = any(indkey)
+     where indisunique and attnum is null`,
+  );
+  expect(keys).toEqual([]);
+});
+
+test('every statement of a migration is sent alone, as distributed tables need it, and in one transaction', async () => {
+  const proxy = await startRecordingProxy(await createDatabase());
+  onTestFinished(() => proxy.close());
+  await migrateDatabase(proxy.url);
+  const texts = proxy.texts.map((text) => text.trim().toLowerCase());
+  expect(texts.filter((text) => text.slice(0, -1).includes(';'))).toEqual([]);
+  const first = texts.indexOf('begin');
+  expect(texts.slice(0, first).filter((text) => /^(create table "|alter)/.test(text))).toEqual([]);
+  expect(texts.slice(first + 1).filter((text) => /^(begin|commit)/.test(text))).toEqual(['commit']);
 });
 
 test('the committed migrations lead to the schema in the code', async () => {

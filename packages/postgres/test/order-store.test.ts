@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import type { MerchantId } from '@gateway/domain/merchant';
 import type { Order } from '@gateway/domain/order';
 import type { CreateOutcome } from '@gateway/domain/order-store';
@@ -9,8 +8,10 @@ import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { type OrderStoreOptions, openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
-import { merchants, orders } from '../src/schema.ts';
+import { orders } from '../src/schema.ts';
+import { countOrders as countOrdersOf, createMerchantId, openContractStore } from '../testing/contract-store.ts';
 import { startChangingProxy } from '../testing/database-proxy.ts';
+import { startRecordingProxy } from '../testing/recording-proxy.ts';
 import { useTestDatabase } from '../testing/test-database.ts';
 
 const enoughMs = 20_000;
@@ -25,34 +26,34 @@ function openStore(options: Partial<OrderStoreOptions> = {}): PostgresOrderStore
   return store;
 }
 
-async function newMerchantId(name = 'Shop'): Promise<MerchantId> {
-  const clientId = `app_${randomBytes(12).toString('hex')}`;
-  const made = drizzle({ client: database.sql }).insert(merchants).values({ name, clientId });
-  const rows = await made.returning({ id: merchants.id });
-  return rows[0]?.id as MerchantId;
-}
-
-function countOrders(merchantId: MerchantId): Promise<number> {
-  return drizzle({ client: database.sql }).$count(orders, eq(orders.merchantId, merchantId));
-}
+const newMerchantId = () => createMerchantId(database.sql);
+const countOrders = (merchantId: MerchantId) => countOrdersOf(database.sql, merchantId);
 
 /** The kind of each outcome, or the message of its error. */
 function outcomesOf(creating: readonly Promise<CreateOutcome>[]): Promise<string[]> {
   return Promise.all(creating.map((one) => one.then(({ kind }) => kind).catch((error: Error) => error.message)));
 }
 
-describeOrderStore('the PostgreSQL order store', async () => {
-  const store = openOrderStore({ url: database.url });
-  const names = new Map<MerchantId, string>();
-  const named = async () => {
-    const name = `Shop ${names.size + 1} 'é' 店`;
-    const merchantId = await newMerchantId(name);
-    names.set(merchantId, name);
-    return merchantId;
-  };
-  const merchantIds = async (): Promise<[MerchantId, MerchantId]> => [await named(), await named()];
-  const nameOf = (merchantId: MerchantId) => names.get(merchantId) ?? '';
-  return { store, merchantIds, countOrders, nameOf, close: () => store.close() };
+describeOrderStore('the PostgreSQL order store', async () => openContractStore(database));
+
+test('a lone order, and the lookup of one, is one statement for one key, which a distributed database sends to one server', async () => {
+  const merchantId = await newMerchantId();
+  const proxy = await startRecordingProxy(database.url);
+  onTestFinished(() => proxy.close());
+  const store = openStore({ url: proxy.url });
+  const { orderToken, serviceOrderId } = await created(store, merchantId, 'lone');
+  await store.create(newOrder(merchantId, { order_id: 'lone' }), enoughMs);
+  await store.findByOrderId(merchantId, 'lone', enoughMs);
+  await store.findByServiceOrderId(merchantId, serviceOrderId, enoughMs);
+  await store.findByToken(orderToken, enoughMs);
+  const texts = proxy.texts.filter((text) => /^insert|^select "merchant_id|^select "orders/.test(text));
+  expect(texts).toEqual([
+    expect.stringMatching(/^insert into "orders" \([^)]*\) values \(\$1, \$2, [^)]*\) on conflict/),
+    expect.stringMatching(/where "orders"."merchant_id" = \$\d+ and "orders"."order_id" = \$\d+/),
+    expect.stringMatching(/where "orders"."merchant_id" = \$\d+ and "orders"."order_id" = \$\d+/),
+    expect.stringMatching(/where "orders"."merchant_id" = \$\d+ and "orders"."service_order_id" = \$\d+/),
+    expect.stringMatching(/where "orders"."order_token" = \$\d+/),
+  ]);
 });
 
 test('two stores that race for the same order_ids store one order each and return it to every call', async () => {

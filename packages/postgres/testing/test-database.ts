@@ -4,11 +4,11 @@ import { afterAll, beforeAll } from 'vitest';
 import { createMigratedDatabase } from './migrated-database.ts';
 
 /** A migrated database for the tests of one file, with two connections. Exists from before the first test to after the last. */
-export function useTestDatabase(): { readonly url: string; readonly sql: postgres.Sql } {
+export function useTestDatabase(create = createMigratedDatabase): { readonly url: string; readonly sql: postgres.Sql } {
   let database: TestDatabase | undefined;
   let sql: postgres.Sql | undefined;
   beforeAll(async () => {
-    database = await createMigratedDatabase();
+    database = await create();
     sql = postgres(database.url, { max: 2, onnotice: () => {} });
   });
   afterAll(async () => {

@@ -16,6 +16,7 @@ import { announcedLength, envelopePrefixBytes } from './body.ts';
 import {
   authenticateRpc,
   clientKindOf,
+  publicServices,
   type RpcCall,
   type RpcContext,
   type RpcService,
@@ -55,7 +56,7 @@ export function createUnaryFastPath(services: readonly RpcService[]): UnaryFastP
   return {
     async reject(request, response, call) {
       const method = methodOf(request);
-      if (method === undefined) return false;
+      if (method === undefined || publicServices.has(method.service)) return false;
       // The body is read while a client is looked up: unread, each of its frames would be stored by itself.
       const client = await Promise.race([call.authenticate(clientKindOf(method.service)), endOfTurn()]);
       if (client === undefined || client.ok) return false;

@@ -1,0 +1,68 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import postgres from 'postgres';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { environment, runProgram } from './gateway-process.ts';
+import { answerOf, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+
+let gateway: RunningGateway;
+let folder: string;
+beforeAll(async () => {
+  gateway = await runGateway();
+  folder = await mkdtemp(join(tmpdir(), 'orders-command-'));
+});
+afterAll(async () => {
+  await gateway?.close();
+  await rm(folder, { recursive: true });
+});
+
+/** Runs `pnpm orders` on the running gateway's database. */
+function orders(...args: string[]) {
+  return runProgram('src/cli/orders.ts', args, environment('', { DATABASE_URL: gateway.databaseUrl }));
+}
+
+test('an order that was exported, deleted and imported is replayed with its link', async () => {
+  const sql = postgres(gateway.databaseUrl, { max: 1 });
+  onTestFinished(() => sql.end({ timeout: 1 }));
+  const first = await answerOf(await postOrder(gateway));
+  const file = join(folder, 'orders.ndjson.gz');
+  expect(await orders('export', file, '--before', '2100-01-01T00:00:00Z')).toMatchObject({
+    code: 0,
+    stdout: `Wrote 1 orders to ${file}\n`,
+  });
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  expect(JSON.parse(gunzipSync(await readFile(file)).toString())).toMatchObject({ order_token: first.order_token });
+  await sql`delete from orders`;
+  expect((await orders('import', file)).stdout).toBe('Restored 1 orders; 0 were there already\n');
+  expect((await orders('import', file)).stdout).toBe('Restored 0 orders; 1 were there already\n');
+  const again = await postOrder(gateway, validOrderInput());
+  expect([again.status, await answerOf(again)]).toEqual([200, first]);
+});
+
+test('an export of a range without orders is an empty file', async () => {
+  const file = join(folder, 'none.ndjson');
+  const range = ['--from', '2019-01-01T00:00:00Z', '--before', '2020-01-01T00:00:00Z'];
+  expect((await orders('export', file, ...range)).stdout).toBe(`Wrote 0 orders to ${file}\n`);
+  expect(await readFile(file, 'utf8')).toBe('');
+});
+
+test('what a user can correct is one line', async () => {
+  const incomplete = join(folder, 'incomplete.ndjson');
+  await writeFile(incomplete, '{}');
+  expect(await orders('import', incomplete)).toMatchObject({
+    code: 1,
+    stderr: `${incomplete} is not complete: its last line has no end.\n`,
+  });
+  const missing = join(folder, 'missing.ndjson');
+  expect(await orders('import', missing)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`The command failed: ENOENT`),
+  });
+  expect(await orders('export', missing, '--before', '2026-02-30T00:00:00Z')).toMatchObject({
+    code: 1,
+    stderr: 'A time must be an ISO 8601 time with an offset, such as 2026-01-01T00:00:00Z.\n',
+  });
+});

@@ -1,0 +1,90 @@
+import { sql } from 'drizzle-orm';
+import { arrayLiteral, noStatementTimeoutMs, openConnection } from './client.ts';
+import { withoutValues } from './errors.ts';
+import { orders } from './schema.ts';
+
+/** Orders read or restored in one statement: about a megabyte. */
+const pageOrders = 1_000;
+
+/** Orders created from one time on and before another, in milliseconds since 1970-01-01 UTC. */
+export interface CreatedRange {
+  readonly fromMs: number;
+  readonly beforeMs: number;
+}
+
+/** What became of the orders of an archive. */
+export interface Restored {
+  readonly restored: number;
+  /** Orders that are stored already. They stay as they are. */
+  readonly existing: number;
+}
+
+/**
+ * Reads all orders of a range, as one line of JSON each, in pages by service order id. PostgreSQL writes the lines, so that amounts
+ * and columns that this version does not know stay exact. Reads the complete index once; no time limit. Rejects with an error
+ * without values.
+ */
+export async function* exportOrders(url: string, { fromMs, beforeMs }: CreatedRange): AsyncGenerator<string[], void> {
+  const connection = open(url);
+  const [from, before] = [fromMs, beforeMs].map((ms) => new Date(ms).toISOString());
+  try {
+    let after = { id: '0', merchant: '0' };
+    for (;;) {
+      const page = await connection.db.execute<{ id: string; merchant: string; line: string }>(sql`
+        select service_order_id as id, merchant_id as merchant, to_jsonb(${orders})::text as line from ${orders}
+        where (service_order_id, merchant_id) > (${after.id}::bigint, ${after.merchant}::bigint)
+          and created_at >= ${from}::timestamptz and created_at < ${before}::timestamptz
+        order by service_order_id, merchant_id limit ${pageOrders}`);
+      yield page.map(({ line }) => line);
+      const last = page.at(-1);
+      if (last === undefined || page.length < pageOrders) return;
+      after = last;
+    }
+  } catch (error) {
+    throw withoutValues(error);
+  } finally {
+    await connection.close();
+  }
+}
+
+/**
+ * Stores the orders of lines that {@link exportOrders} wrote, for the merchants with the same ids. An order whose order_id its
+ * merchant has is left as it is, so that an import can be repeated. Rejects with an error without values, or with that of the lines; what
+ * was restored before it stays.
+ */
+export async function importOrders(url: string, lines: AsyncIterable<string>): Promise<Restored> {
+  const connection = open(url);
+  const counts = { restored: 0, existing: 0 };
+  const store = async (page: readonly string[]) => {
+    const insert = connection.db.execute(sql`
+      insert into ${orders} select row.* from unnest(${arrayLiteral(page, (line) => line)}::text[]) as line,
+        jsonb_populate_record(null::${orders}, line::jsonb) as row
+      on conflict (merchant_id, order_id) do nothing returning 1`);
+    const rows = await insert.catch((error: unknown) => {
+      throw withoutValues(error);
+    });
+    counts.restored += rows.length;
+    counts.existing += page.length - rows.length;
+  };
+  try {
+    let page: string[] = [];
+    for await (const line of lines) {
+      page.push(line);
+      if (page.length < pageOrders) continue;
+      await store(page);
+      page = [];
+    }
+    if (page.length > 0) await store(page);
+    return counts;
+  } finally {
+    await connection.close();
+  }
+}
+
+function open(url: string) {
+  return openConnection({
+    url,
+    applicationName: 'order-gateway archive',
+    statementTimeoutMs: noStatementTimeoutMs,
+  });
+}

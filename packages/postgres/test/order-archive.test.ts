@@ -1,0 +1,91 @@
+import { transitions } from '@gateway/domain/order-states';
+import { newOrder } from '@gateway/domain/testing/sample-orders';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { exportOrders, importOrders } from '../src/order-archive.ts';
+import { openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
+import { createMerchantId } from '../testing/contract-store.ts';
+import { createMigratedDatabase } from '../testing/migrated-database.ts';
+import { createPartitionedDatabase } from '../testing/partitioned-database.ts';
+import { useTestDatabase } from '../testing/test-database.ts';
+
+const enoughMs = 20_000;
+
+/** Several pages of orders, one millisecond apart. */
+const firstMs = Date.parse('2026-01-01T00:00:00Z');
+const count = 2_500;
+
+describe.each([
+  ['one table', createMigratedDatabase],
+  ['partitions', createPartitionedDatabase],
+])('in %s', (_, create) => {
+  const database = useTestDatabase(create);
+  let store: PostgresOrderStore;
+  beforeAll(() => {
+    store = openOrderStore({ url: database.url });
+  });
+  afterAll(() => store.close());
+
+  const stored = () => database.sql`select orders::text from orders order by order_token`;
+
+  const exported = async (fromMs: number, beforeMs: number) => {
+    const pages: string[][] = [];
+    for await (const page of exportOrders(database.url, { fromMs, beforeMs })) pages.push(page);
+    return pages.flat();
+  };
+
+  async function* linesOf(lines: readonly string[]) {
+    yield* lines;
+  }
+
+  test('exported orders are restored exactly, once, and are found and replayed again', async () => {
+    const merchants = [await createMerchantId(database.sql), await createMerchantId(database.sql)] as const;
+    const orderOf = (index: number) => ({
+      ...newOrder(merchants[index % 2 === 0 ? 0 : 1], {
+        order_id: `order-${index} \u2028 "\\ {NULL}, 店`,
+        order_note: 'line\r\nbreak\t\u2029',
+        order_amount: index === 0 ? 9_999_999_999_999.99 : 0.1,
+      }),
+      createdAtMs: firstMs + index,
+    });
+    const outcomes = await Promise.all(
+      Array.from({ length: count }, (_, index) => store.create(orderOf(index), enoughMs)),
+    );
+    const orders = outcomes.flatMap((outcome) => (outcome.kind === 'created' ? [outcome.order] : []));
+    const [first] = orders;
+    if (first === undefined) throw new Error('nothing was created');
+    const payment = { paymentId: 'p', paidAtMs: firstMs };
+    const paid = { ...first, orderStatus: 'PAID' as const, payment };
+    await store.change({ transition: transitions.pay, order: paid }, enoughMs);
+    const before = await stored();
+
+    const lines = await exported(firstMs, firstMs + count - 1);
+    expect(lines).toHaveLength(count - 1);
+    await database.sql`delete from orders where created_at < ${new Date(firstMs + count - 1).toISOString()}`;
+    expect(await stored()).toHaveLength(1);
+    expect(await importOrders(database.url, linesOf(lines))).toEqual({ restored: count - 1, existing: 0 });
+    expect(await importOrders(database.url, linesOf(lines))).toEqual({ restored: 0, existing: count - 1 });
+
+    expect(await stored()).toEqual(before);
+    expect(await store.create(orderOf(0), enoughMs)).toEqual({ kind: 'exists', order: paid });
+    expect(await store.findByToken(first.orderToken, enoughMs)).toMatchObject({ kind: 'found', order: paid });
+  });
+
+  test('an order that changed after its export stays as it is', async () => {
+    const merchantId = await createMerchantId(database.sql);
+    const createdAtMs = Date.parse('2025-01-01T00:00:00Z');
+    const outcome = await store.create({ ...newOrder(merchantId), createdAtMs }, enoughMs);
+    if (outcome.kind !== 'created') throw new Error(outcome.kind);
+    const lines = await exported(createdAtMs, createdAtMs + 1);
+    const cancelled = { ...outcome.order, orderStatus: 'CANCELLED' as const, cancelledAtMs: createdAtMs };
+    await store.change({ transition: transitions.cancel, order: cancelled }, enoughMs);
+    expect(await importOrders(database.url, linesOf(lines))).toEqual({ restored: 0, existing: 1 });
+    const found = await store.findByOrderId(merchantId, cancelled.fields.order_id, enoughMs);
+    expect(found).toEqual({ kind: 'found', order: cancelled });
+  });
+
+  test('a line that is no order rejects the import without its text', async () => {
+    await expect(importOrders(database.url, linesOf(['{"customer_name": "Ada"}']))).rejects.toThrow(
+      /^the database rejected a statement: 23502/,
+    );
+  });
+});

@@ -1,0 +1,46 @@
+import { randomBytes } from 'node:crypto';
+import type { MerchantId } from '@gateway/domain/merchant';
+import type { OpenedOrderStore } from '@gateway/domain/testing/order-store-contract';
+import { eq } from 'drizzle-orm';
+import { drizzle } from 'drizzle-orm/postgres-js';
+import type postgres from 'postgres';
+import { openOrderStore } from '../src/order-store.ts';
+import { merchants, orders } from '../src/schema.ts';
+
+/** Creates a merchant, and returns its id. */
+export async function createMerchantId(sql: postgres.Sql, name = 'Shop'): Promise<MerchantId> {
+  const clientId = `app_${randomBytes(12).toString('hex')}`;
+  const made = drizzle({ client: sql }).insert(merchants).values({ name, clientId });
+  const rows = await made.returning({ id: merchants.id });
+  return rows[0]?.id as MerchantId;
+}
+
+/** The number of a merchant's orders. */
+export function countOrders(sql: postgres.Sql, merchantId: MerchantId): Promise<number> {
+  return drizzle({ client: sql }).$count(orders, eq(orders.merchantId, merchantId));
+}
+
+/** Opens a store on a migrated database for the tests that every order store must pass. */
+export function openContractStore({
+  url,
+  sql,
+}: {
+  readonly url: string;
+  readonly sql: postgres.Sql;
+}): OpenedOrderStore {
+  const store = openOrderStore({ url });
+  const names = new Map<MerchantId, string>();
+  const named = async () => {
+    const name = `Shop ${names.size + 1} 'é' 店`;
+    const merchantId = await createMerchantId(sql, name);
+    names.set(merchantId, name);
+    return merchantId;
+  };
+  return {
+    store,
+    merchantIds: async () => [await named(), await named()],
+    countOrders: (merchantId) => countOrders(sql, merchantId),
+    nameOf: (merchantId) => names.get(merchantId) ?? '',
+    close: () => store.close(),
+  };
+}
