@@ -28,6 +28,8 @@ export interface Config {
   readonly secretsKey: Uint8Array | undefined;
   /** Whether webhooks may be sent over http and to addresses that are not public. */
   readonly webhookAllowPrivate: boolean;
+  /** How long requests go on at a stop while health checks fail. Absent: 0 on a terminal, else 5 s. */
+  readonly drainDelayMs: number | undefined;
   readonly logLevel: LogLevel;
   /** The share of calls that are traced, 0 to 1; absent without a collector: none. */
   readonly tracedShare: number | undefined;
@@ -51,6 +53,7 @@ export const startUsage = `Usage: pnpm start, with the configuration in environm
   RATE_LIMIT            calls a second that each merchant may make in one process (no limit)
   SECRETS_KEY           encrypts signing secrets: 32 bytes in base64 (a file in DATA_DIR; with DATABASE_URL none)
   WEBHOOK_ALLOW_PRIVATE 1 sends webhooks over http and to private addresses too: for development (0)
+  DRAIN_DELAY_MS        how long requests go on at a stop while health checks fail (5000; 0 on a terminal)
   LOG_LEVEL             error, warn or info (info)
   OTEL_EXPORTER_OTLP_ENDPOINT   sends traces to this OpenTelemetry collector, as http://localhost:4318 (no traces)
   OTEL_TRACES_SAMPLER_ARG       the share of calls that are traced, 0 to 1 (1)
@@ -119,6 +122,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     ),
     secretsKey: read('SECRETS_KEY', undefined, parseSecretsKey, 'must be 32 bytes in base64'),
     webhookAllowPrivate: read('WEBHOOK_ALLOW_PRIVATE', false, parseFlag, 'must be 0 or 1'),
+    drainDelayMs: read('DRAIN_DELAY_MS', undefined, parseDelay, 'must be a whole number from 0 to 600000'),
     logLevel: read('LOG_LEVEL', 'info', parseLogLevel, `must be one of ${logLevels.join(', ')}`),
     tracedShare: collector === undefined ? undefined : tracedShare,
   };
@@ -162,7 +166,8 @@ function parsePort(text: string): number | undefined {
   return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined;
 }
 
-function parseRate(text: string): number | undefined {
+/** Calls a second, from 1 to 1000000. */
+export function parseRate(text: string): number | undefined {
   return /^[1-9]\d{0,6}$/.test(text) && Number(text) <= 1_000_000 ? Number(text) : undefined;
 }
 
@@ -185,6 +190,10 @@ function parseShare(text: string): number | undefined {
 
 function parseSwitch(text: string): boolean | undefined {
   return text === 'on' ? true : text === 'off' ? false : undefined;
+}
+
+function parseDelay(text: string): number | undefined {
+  return /^\d{1,6}$/.test(text) && Number(text) <= 600_000 ? Number(text) : undefined;
 }
 
 function parseFlag(text: string): boolean | undefined {

@@ -1,5 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { isIPv6 } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { OrderStore } from '@gateway/domain/order-store';
 import { type BaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
 import { createConnectionEvents, type DatabaseOptions } from '@gateway/postgres/client';
@@ -10,12 +11,14 @@ import { openWebhookDeliveries } from '@gateway/postgres/webhook-deliveries';
 import { openWriteCheck } from '@gateway/postgres/write-check';
 import type { Meter } from '@opentelemetry/api';
 import { createAdmission } from './admission.ts';
+import { createAnonymousCalls } from './auth/anonymous-calls.ts';
 import { createAuthenticate } from './auth/authenticate.ts';
 import { createRateLimit } from './auth/rate-limit.ts';
+import { createCallLog } from './call-log.ts';
 import type { Config } from './config.ts';
 import type { GatewayDeps } from './gateway-deps.ts';
 import { createHttpServer } from './http/server.ts';
-import { admissionLimits } from './limits.ts';
+import { admissionLimits, anonymousLimits } from './limits.ts';
 import type { Logger } from './logger.ts';
 import { startBackgroundJobs } from './orders/background-jobs.ts';
 import { StartError } from './process.ts';
@@ -39,15 +42,21 @@ export interface Gateway {
   readonly httpPort: number;
   readonly grpcPort: number;
   readonly adminPort: number;
-  /** Stops listening, lets calls in flight finish, and closes the connections to the database. */
+  /**
+   * Fails health checks while requests go on for the drain delay. Then stops listening, lets calls in flight finish, and closes the
+   * connections to the database.
+   */
   close(): Promise<void>;
 }
 
 /** The configuration, with the URL of a running database. */
 export type GatewayConfig = Omit<Config, 'dataDir' | 'migrate' | 'logLevel'> & {
   readonly databaseUrl: string;
+  readonly drainDelayMs: number;
   /** Orders that may wait for their batch; absent: the order store's own bound. */
   readonly ordersWaitingMax?: number | undefined;
+  /** Tests shorten them. */
+  readonly anonymousLimits?: typeof anonymousLimits | undefined;
 };
 
 /** Opens the stores and both ports of a gateway on a migrated database. */
@@ -75,9 +84,9 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     randomBytes: createRandomBytes(),
     now: Date.now,
     authenticate: createAuthenticate({ directory, now: Date.now, monotonicNow }),
-    rateLimit:
-      config.rateLimit === undefined ? undefined : createRateLimit({ callsPerSecond: config.rateLimit, monotonicNow }),
+    rateLimit: createRateLimit({ callsPerSecond: config.rateLimit, monotonicNow }),
     admission: createAdmission({ oldestOrderMs: store.oldestOrderMs, limits: admissionLimits }),
+    anonymousCalls: createAnonymousCalls({ limits: config.anonymousLimits ?? anonymousLimits, monotonicNow }),
     baseUrl: () => baseUrl,
     readiness: createReadiness({ check: writeCheck.run, logger }),
     checkoutTemplate: config.checkoutTemplate,
@@ -85,6 +94,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     logger,
     recordCall: callRecorder(metrics.meter),
     tracing: config.tracedShare === undefined ? undefined : startTracing(config.tracedShare),
+    callLog: createCallLog(logger),
   };
   const services = [orderService(deps), checkoutService(deps)];
   const http = createHttpServer(deps, services, pathPrefixOf(baseUrl));
@@ -101,7 +111,12 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     const grpcPort = await bound('GRPC_PORT', { address, port: config.grpcPort }, grpc.listen);
     const adminPort = await bound('ADMIN_PORT', { address, port: config.adminPort }, admin.listen);
     webhooks = startWebhooks(config, database, deps, metrics.meter);
-    return { baseUrl, host, httpPort, grpcPort, adminPort, close };
+    const drain = async () => {
+      deps.readiness.drain();
+      await sleep(config.drainDelayMs);
+      await close();
+    };
+    return { baseUrl, host, httpPort, grpcPort, adminPort, close: drain };
   } catch (error) {
     await close();
     throw error;

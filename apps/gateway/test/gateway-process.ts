@@ -63,7 +63,8 @@ export async function newClusterDir(): Promise<string> {
 
 export function environment(dataDir: string, more: Record<string, string> = {}): NodeJS.ProcessEnv {
   const { PATH, NODE_COMPILE_CACHE } = process.env;
-  return { PATH, NODE_COMPILE_CACHE, DATA_DIR: dataDir, HTTP_PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0', ...more };
+  const ports = { HTTP_PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0' };
+  return { PATH, NODE_COMPILE_CACHE, DATA_DIR: dataDir, ...ports, DRAIN_DELAY_MS: '0', ...more };
 }
 
 /** Starts `main.ts` and waits for its ready line. */
@@ -136,6 +137,13 @@ export function isAlive(pid: number): boolean {
 export function residentMiB(pid: number | undefined): number {
   const kib = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
   return Math.round(Number(kib) / 1_024);
+}
+
+/** The processor time that a process has used, in seconds. Linux only. */
+export function processSeconds(pid: number): number {
+  // proc(5), /proc/pid/stat: utime and stime are fields 14 and 15, in hundredths of a second; the name before may contain blanks.
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
 async function endPostgres(dataDir: string): Promise<void> {

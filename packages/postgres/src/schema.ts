@@ -55,6 +55,8 @@ export const merchants = pgTable('merchants', {
   defaultLifetimeSeconds: integer('default_lifetime_seconds'),
   /** Set: no credentials work and no payment starts. */
   disabledAt: moment('disabled_at'),
+  /** Calls a second in one process; `null`: the limit that is set for all. */
+  rateLimit: integer('rate_limit'),
   createdAt: moment('created_at').notNull().defaultNow(),
 });
 

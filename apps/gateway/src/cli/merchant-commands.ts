@@ -4,6 +4,7 @@ import { type ChecksumMode, checksumModes, merchantNameRule } from '@gateway/dom
 import { lifetimeMs } from '@gateway/domain/order-expiry';
 import type { MerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { Argument, Command, type OutputConfiguration } from 'commander';
+import { parseRate } from '../config.ts';
 import { StartError } from '../process.ts';
 import type { WorkWithAccounts } from './with-accounts.ts';
 
@@ -100,6 +101,20 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
       }),
     );
 
+  program
+    .command('limit')
+    .description('Sets how many calls a second each process of the gateway takes from the merchant.')
+    .argument('<CLIENT_ID>', clientIdHelp, parseClientId)
+    .argument('<NUMBER>', '1 to 1000000, or none: RATE_LIMIT applies', parseLimit)
+    .action((clientId: string, limit: number | 'none') =>
+      withAccounts(async (accounts) => {
+        const rateLimit = limit === 'none' ? null : limit;
+        if ((await accounts.setRateLimit(clientId, rateLimit)) === 'unknown_client') throw unknownClient(clientId);
+        const rule = rateLimit === null ? 'has no rate limit of its own' : `may make ${rateLimit} calls a second`;
+        print(`${clientId} now ${rule}.`);
+      }),
+    );
+
   const secret = program.command('secret').description("Adds, lists and revokes a merchant's client secrets.");
 
   secret
@@ -188,6 +203,7 @@ async function listMerchants(
       const facts = {
         ...{ client_id: clientId, name, kind: what, checksum_mode: checksumMode, live_secrets: liveSecrets },
         default_lifetime_seconds: settings.defaultLifetimeSeconds,
+        rate_limit: settings.rateLimit,
       };
       if (json) print(JSON.stringify({ ...facts, created_at: createdAt, disabled_at: disabledAt }));
       else print(row(clientId, what, state, checksumMode, `${liveSecrets}`, readable(createdAt), name));
@@ -266,6 +282,12 @@ function parseLifetime(text: string): number | 'none' {
   const seconds = Number(count) * { m: 60, h: 3_600, d: 86_400 }[unit as 'm' | 'h' | 'd'];
   if (unit !== undefined && seconds * 1_000 <= lifetimeMs.max) return seconds;
   throw new StartError('LIFETIME must be 1m to 366d, such as 30m, 24h or 7d, or none.');
+}
+
+function parseLimit(text: string): number | 'none' {
+  const limit = text === 'none' ? text : parseRate(text);
+  if (limit === undefined) throw new StartError('NUMBER must be a whole number from 1 to 1000000, or none.');
+  return limit;
 }
 
 function parseEnd(text: string): Date {

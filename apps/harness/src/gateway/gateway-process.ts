@@ -17,6 +17,7 @@ export interface GatewayAddresses {
 export interface GatewayProcess extends GatewayAddresses {
   /** What its links begin with. */
   readonly baseUrl: string;
+  readonly pid: number | undefined;
   /** Stops it in an orderly way; the second call waits for the first. */
   stop(): Promise<void>;
   /** Ends it as a crash does. */
@@ -34,13 +35,15 @@ export interface GatewaySettings {
   readonly isMigrated?: boolean | undefined;
   /** 32 bytes in base64. */
   readonly secretsKey: string;
+  /** More variables, which replace those that the harness sets. */
+  readonly variables?: Readonly<Record<string, string>>;
 }
 
 /** Nothing else of our environment may configure it. Webhooks go to a receiver of this machine. */
-function environmentOf({ databaseUrl, isMigrated, secretsKey }: GatewaySettings): NodeJS.ProcessEnv {
+function environmentOf({ databaseUrl, isMigrated, secretsKey, variables }: GatewaySettings): NodeJS.ProcessEnv {
   const { PATH, HOME, TMPDIR } = process.env;
-  const own = { DATABASE_URL: databaseUrl, SECRETS_KEY: secretsKey, WEBHOOK_ALLOW_PRIVATE: '1' };
-  return { PATH, HOME, TMPDIR, ...own, MIGRATE: isMigrated ? 'off' : 'on' };
+  const own = { DATABASE_URL: databaseUrl, SECRETS_KEY: secretsKey, WEBHOOK_ALLOW_PRIVATE: '1', DRAIN_DELAY_MS: '0' };
+  return { PATH, HOME, TMPDIR, ...own, MIGRATE: isMigrated ? 'off' : 'on', ...variables };
 }
 
 /** The program and the Node.js options of a script. */
@@ -101,7 +104,7 @@ export async function startGatewayProcess(
       // The reader that is closed by now has paused it.
       output.resume();
     }
-    return { ...addresses, stop, kill: () => endOnce('SIGKILL'), exited: exit.promise };
+    return { ...addresses, pid: child.pid, stop, kill: () => endOnce('SIGKILL'), exited: exit.promise };
   } catch (error) {
     await stop();
     throw error;
