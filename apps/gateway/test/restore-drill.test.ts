@@ -9,6 +9,7 @@ import type { Credentials } from '@gateway/domain/credentials';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import postgres from 'postgres';
 import { afterAll, expect, test, vi } from 'vitest';
+import { leftOut } from '../../../tools/left-out.ts';
 import type { OrderResponse } from '../src/orders/order-response.ts';
 import { endProcesses, newDataDir, startProcess } from './gateway-process.ts';
 import { answerOf, credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
@@ -129,7 +130,8 @@ async function listOrders(url: string, credentials: Credentials): Promise<Map<st
 /** Without the program of this version: the command that it sends, whose server writes the same file. */
 async function baseBackup(server: TestServer, command: string, backups: string): Promise<void> {
   const { stdout } = await run('pg_basebackup', ['--version']).catch(() => ({ stdout: '' }));
-  if (Number(/\d+/.exec(stdout)?.[0]) >= 18) {
+  const isInstalled = Number(/\d+/.exec(stdout)?.[0]) >= 18;
+  if (!leftOut('pg_basebackup itself', isInstalled ? undefined : 'pg_basebackup 18 is not installed')) {
     await run('sh', ['-c', command], { env: { PATH: process.env.PATH, SUPERUSER_URL: server.url } });
     return;
   }

@@ -71,7 +71,6 @@ test('the image has production dependencies only, migrates, starts, is healthy, 
   expect(packages.filter((name) => unwanted.test(name))).toEqual([]);
 
   const { url: databaseUrl, drop } = await createTestDatabase();
-  const started = performance.now();
   try {
     const files = await filesIn(image);
     const options = { cwd: image, env: { PATH: process.env.PATH, DATABASE_URL: databaseUrl } };
@@ -88,7 +87,6 @@ test('the image has production dependencies only, migrates, starts, is healthy, 
       if (msg === 'ready') metricsUrl = metrics_url;
       if (msg === 'ready') break;
     }
-    process.stdout.write(`ready after ${Math.round(performance.now() - started)} ms, with the migration\n`);
     const [probe = '', ...probeArguments] = jsonOf(/^HEALTHCHECK .+ CMD (\[.+\])$/m);
     const probeEnv = (port: string) => ({ env: { PATH: process.env.PATH, ADMIN_PORT: port } });
     await run(probe, probeArguments, probeEnv(new URL(metricsUrl).port));
