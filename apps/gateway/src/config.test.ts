@@ -14,6 +14,7 @@ test('without any variable it serves this machine alone, from the embedded datab
     secretsKey: undefined,
     webhookAllowPrivate: false,
     drainDelayMs: undefined,
+    tls: undefined,
   });
   expect(config.dataDir).toMatch(/\/\.data$/);
 });
@@ -31,6 +32,9 @@ test('reads every variable', () => {
     SECRETS_KEY: `${'A'.repeat(42)}E=`,
     WEBHOOK_ALLOW_PRIVATE: '1',
     DRAIN_DELAY_MS: '10000',
+    TLS_CERT_FILE: '/etc/gateway/cert.pem',
+    TLS_KEY_FILE: '/etc/gateway/key.pem',
+    TLS_CLIENT_CA_FILE: '/etc/gateway/ca.pem',
   };
   expect(readConfig(env)).toEqual({
     host: '0.0.0.0',
@@ -44,6 +48,11 @@ test('reads every variable', () => {
     secretsKey: Buffer.from([...new Uint8Array(31), 1]),
     webhookAllowPrivate: true,
     drainDelayMs: 10_000,
+    tls: {
+      certFile: '/etc/gateway/cert.pem',
+      keyFile: '/etc/gateway/key.pem',
+      clientCaFile: '/etc/gateway/ca.pem',
+    },
   });
 });
 
@@ -65,6 +74,8 @@ test.each([
   [{ SECRETS_KEY: Buffer.alloc(33).toString('base64') }, 'SECRETS_KEY'],
   [{ SECRETS_KEY: Buffer.alloc(32).toString('hex') }, 'SECRETS_KEY'],
   [{ DRAIN_DELAY_MS: '600001' }, 'DRAIN_DELAY_MS must be a whole number from 0 to 600000'],
+  [{ TLS_CERT_FILE: 'cert.pem' }, 'TLS_CERT_FILE and TLS_KEY_FILE must be set together'],
+  [{ TLS_CLIENT_CA_FILE: 'ca.pem' }, 'TLS_CERT_FILE and TLS_KEY_FILE must be set together'],
   [{ DRAIN_DELAY_MS: '5s' }, 'DRAIN_DELAY_MS'],
   [{ WEBHOOK_ALLOW_PRIVATE: 'yes' }, 'WEBHOOK_ALLOW_PRIVATE must be 0 or 1'],
 ])('rejects %j', (env, message) => {

@@ -3,13 +3,22 @@ import { defaultDataDir } from '@gateway/dev-postgres';
 import { type CheckoutTemplate, parseCheckoutTemplate } from '@gateway/domain/checkout-link';
 import { type BaseUrl, parseBaseUrl } from '@gateway/domain/payment-link';
 
+/** Files in PEM. They are read at the start and when they change. */
+export interface TlsFiles {
+  /** With the certificates between it and its root. */
+  readonly certFile: string;
+  readonly keyFile: string;
+  /** Signs the certificates that clients of the gRPC port must have; absent: they need none. */
+  readonly clientCaFile: string | undefined;
+}
+
 export interface Config {
   /** The address that both listeners bind, or a name of it. */
   readonly host: string;
   /** 0 takes any free port. */
   readonly httpPort: number;
   readonly grpcPort: number;
-  /** Absent: `http://localhost:`, or the address where that leads elsewhere, and the port that the HTTP listener got. */
+  /** Absent: `http://localhost:` (https with TLS), or the address where that leads elsewhere, and the port that the HTTP listener got. */
   readonly baseUrl: BaseUrl | undefined;
   /** Absent: the embedded PostgreSQL, with its data in `dataDir`. */
   readonly databaseUrl: string | undefined;
@@ -24,6 +33,8 @@ export interface Config {
   readonly webhookAllowPrivate: boolean;
   /** How long requests go on at a stop while health checks fail. Absent: 0 on a terminal, else 5 s. */
   readonly drainDelayMs: number | undefined;
+  /** Absent: both ports speak without TLS. */
+  readonly tls: TlsFiles | undefined;
 }
 
 /** The text of `pnpm start --help`. The README says more. */
@@ -38,6 +49,8 @@ export const startUsage = `Usage: pnpm start, with the configuration in environm
   SECRETS_KEY           encrypts signing secrets: 32 bytes in base64 (a file in DATA_DIR; with DATABASE_URL none)
   WEBHOOK_ALLOW_PRIVATE 1 sends webhooks over http and to private addresses too: for development (0)
   DRAIN_DELAY_MS        how long requests go on at a stop while health checks fail (5000; 0 on a terminal)
+  TLS_CERT_FILE, TLS_KEY_FILE  serve both ports over TLS with these PEM files, read again when they change (no TLS)
+  TLS_CLIENT_CA_FILE    gRPC clients need a certificate that this one has signed (none)
 `;
 
 /** Reads the configuration from environment variables. Throws one error with all problems, one a line. */
@@ -82,7 +95,10 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     secretsKey: read('SECRETS_KEY', undefined, parseSecretsKey, 'must be 32 bytes in base64'),
     webhookAllowPrivate: read('WEBHOOK_ALLOW_PRIVATE', false, parseFlag, 'must be 0 or 1'),
     drainDelayMs: read('DRAIN_DELAY_MS', undefined, parseDelay, 'must be a whole number from 0 to 600000'),
+    tls: readTlsFiles(env),
   };
+  if (config.tls === undefined && (env.TLS_CERT_FILE || env.TLS_KEY_FILE || env.TLS_CLIENT_CA_FILE))
+    problems.push('TLS_CERT_FILE and TLS_KEY_FILE must be set together');
   if (config.httpPort !== 0 && config.httpPort === config.grpcPort)
     problems.push('HTTP_PORT and GRPC_PORT must differ');
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
@@ -105,6 +121,11 @@ function parseRate(text: string): number | undefined {
 /** A key of AES-256 in base64, as `openssl rand -base64 32` prints it. */
 export function parseSecretsKey(text: string): Uint8Array | undefined {
   return /^[0-9A-Za-z+/]{43}=$/.test(text) ? Buffer.from(text, 'base64') : undefined;
+}
+
+function readTlsFiles(env: Readonly<Record<string, string | undefined>>): TlsFiles | undefined {
+  const { TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile, TLS_CLIENT_CA_FILE: clientCaFile } = env;
+  return certFile && keyFile ? { certFile, keyFile, clientCaFile: clientCaFile || undefined } : undefined;
 }
 
 function parseDelay(text: string): number | undefined {

@@ -22,11 +22,14 @@ import { orderService } from './rpc/order-service.ts';
 import { withPublicServices } from './rpc/public-services.ts';
 import { createGrpcServer } from './rpc/server.ts';
 import { createSigningSecrets } from './signing-secrets.ts';
+import { openTls } from './tls.ts';
 import { startWebhookDelivery, type WebhookDelivery } from './webhooks/deliver.ts';
 import { createSender } from './webhooks/send.ts';
 
 export interface Gateway {
   readonly baseUrl: BaseUrl;
+  /** Of the URLs of both ports. */
+  readonly scheme: 'http' | 'https';
   /** The address that both ports are bound to, as in a URL. */
   readonly host: string;
   readonly httpPort: number;
@@ -36,6 +39,8 @@ export interface Gateway {
    * connections to the database.
    */
   close(): Promise<void>;
+  /** Reads the files of the TLS certificate now. They are also read every few seconds. */
+  reloadTls(): Promise<void>;
 }
 
 /** The configuration, with the URL of a running database. */
@@ -49,6 +54,8 @@ export type GatewayConfig = Omit<Config, 'dataDir'> & {
 /** Opens the stores and both ports of a gateway on a migrated database. */
 export async function openGateway(config: GatewayConfig, logger: Logger): Promise<Gateway> {
   const address = await addressOf(config.host);
+  const tls = config.tls && (await openTls(config.tls, logger));
+  const scheme = tls === undefined ? 'http' : 'https';
   const host = isIPv6(address) ? `[${address}]` : address;
   const connectionEvents = createConnectionEvents((change) => {
     if (change.kind === 'lost') logger.error({ reason: change.reason }, 'database lost');
@@ -57,7 +64,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
   const database = { url: config.databaseUrl, connectionEvents };
   const directory = openMerchantDirectory(database);
   const store = openOrderStore({ ...database, waitingMax: config.ordersWaitingMax });
-  let baseUrl = config.baseUrl ?? ownBaseUrl(host, config.httpPort);
+  let baseUrl = config.baseUrl ?? ownBaseUrl(scheme, host, config.httpPort);
   let webhooks: WebhookDelivery | undefined;
   const deps: GatewayDeps = {
     store: { ...store, change: waking(store.change, () => webhooks?.wake()) },
@@ -73,16 +80,17 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     logger,
   };
   const services = [orderService(deps), checkoutService(deps)];
-  const http = createHttpServer(deps, services, pathPrefixOf(baseUrl));
-  const grpc = createGrpcServer(deps, withPublicServices(deps, services));
+  const http = createHttpServer(deps, services, pathPrefixOf(baseUrl), tls?.http);
+  const grpc = createGrpcServer(deps, withPublicServices(deps, services), { tls: tls?.grpc });
   const backgroundJobs = startBackgroundJobs(store, logger);
   const close = async () => {
+    tls?.close();
     await Promise.all([http.close(), grpc.close(), backgroundJobs.stop(), webhooks?.close()]);
     await Promise.all([store.close(), directory.close()]);
   };
   try {
     const httpPort = await bound('HTTP_PORT', { address, port: config.httpPort }, http.listen);
-    baseUrl = config.baseUrl ?? ownBaseUrl(host, httpPort);
+    baseUrl = config.baseUrl ?? ownBaseUrl(scheme, host, httpPort);
     const grpcPort = await bound('GRPC_PORT', { address, port: config.grpcPort }, grpc.listen);
     webhooks = startWebhooks(config, database, deps);
     const drain = async () => {
@@ -90,7 +98,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
       await sleep(config.drainDelayMs);
       await close();
     };
-    return { baseUrl, host, httpPort, grpcPort, close: drain };
+    return { baseUrl, scheme, host, httpPort, grpcPort, close: drain, reloadTls: async () => tls?.reload() };
   } catch (error) {
     await close();
     throw error;
@@ -139,10 +147,12 @@ async function addressOf(host: string): Promise<string> {
 /** A server that is bound to one of these is reached as `localhost`. */
 const localhostAddresses: readonly string[] = ['127.0.0.1', '0.0.0.0', '[::]'];
 
-function ownBaseUrl(host: string, httpPort: number): BaseUrl {
-  const url = `http://${host}:${httpPort}`;
+function ownBaseUrl(scheme: Gateway['scheme'], host: string, httpPort: number): BaseUrl {
+  const url = `${scheme}://${host}:${httpPort}`;
   // A URL can't hold a link-local address with its interface (fe80::1%eth0).
-  return (localhostAddresses.includes(host) || !URL.canParse(url) ? `http://localhost:${httpPort}` : url) as BaseUrl;
+  return (
+    localhostAddresses.includes(host) || !URL.canParse(url) ? `${scheme}://localhost:${httpPort}` : url
+  ) as BaseUrl;
 }
 
 /** Binds a port, or throws one line that says which port or address can't be used, and why. */

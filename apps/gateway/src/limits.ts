@@ -62,6 +62,12 @@ export const drainTimeoutMs = 3_000;
 /** A health check is answered from a look at the database that is at most this old, however many ask. */
 export const readinessCheckEveryMs = 500;
 
+/** How often the files of the TLS certificate are read again: a renewed one has weeks, a wrong one shows soon. */
+export const tlsCheckEveryMs = 10_000;
+
+/** A TLS connection that is not established after this long is closed. */
+export const tlsHandshakeTimeoutMs = 5_000;
+
 /** The bounds of the gRPC port. Node.js's defaults are stated where they are relied on. */
 export const http2Limits = {
   /** Calls in flight on one connection. RFC 9113, 6.5.2 advises at least 100. */

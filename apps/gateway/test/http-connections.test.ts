@@ -1,11 +1,15 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { leftOut } from '../../../tools/left-out.ts';
 import { watchConnections } from '../src/http/connections.ts';
 import { connectionsCheckEveryMs, headersTimeoutMs } from '../src/limits.ts';
+import { createAuthority, noCertificates } from './certificates.ts';
 import { fixedDeps } from './fixed-deps.ts';
 import { createOrderPath } from './grpc-call.ts';
 import { createMemoryLogger } from './memory-logger.ts';
@@ -126,29 +130,40 @@ test.concurrent('a connection that is opened ahead of use stays open, and gets n
   await unused.close();
 });
 
-test('of more unused connections than there may be, the oldest is closed, and none that is in use', async () => {
-  const { logger } = createMemoryLogger();
-  const server = createServer((_request, response) => response.end('ok'));
-  watchConnections(server, fixedDeps(logger), { unusedMax: 2 });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const opened: Socket[] = [];
-  const open = async () => {
-    const socket = connect(port, '127.0.0.1');
-    opened.push(socket);
-    await Promise.all([once(server, 'connection'), once(socket, 'connect')]);
-    return socket;
-  };
-  const used = await open();
-  used.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
-  await once(used, 'data');
-  const oldest = await open();
-  const second = await open();
-  const closed = once(oldest, 'close');
-  const third = await open();
-  await closed;
-  expect([used, second, third].map(({ destroyed }) => destroyed)).toEqual([false, false, false]);
-  for (const socket of opened) socket.destroy();
-  server.close();
-});
+test.each([
+  ['without TLS', false],
+  ...(leftOut('connections over TLS', noCertificates) ? [] : [['over TLS', true] as const]),
+] as const)(
+  'of more unused connections than there may be %s, the oldest is closed, and none that is in use',
+  async (_, isTls) => {
+    const { logger } = createMemoryLogger();
+    const authority = isTls ? createAuthority() : undefined;
+    onTestFinished(() => authority?.remove());
+    const respond = (_request: IncomingMessage, response: ServerResponse) => void response.end('ok');
+    const server = authority ? createTlsServer(authority.issue('server'), respond) : createServer(respond);
+    watchConnections(server, fixedDeps(logger), { unusedMax: 2 });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const opened: Socket[] = [];
+    const open = async () => {
+      const address = { port, host: '127.0.0.1' };
+      const socket = authority ? connectTls({ ...address, ca: authority.ca }) : connect(address);
+      opened.push(socket);
+      const [accepted, connected] = isTls ? ['secureConnection', 'secureConnect'] : ['connection', 'connect'];
+      await Promise.all([once(server, accepted), once(socket, connected)]);
+      return socket;
+    };
+    const used = await open();
+    used.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+    await once(used, 'data');
+    const oldest = await open();
+    const second = await open();
+    const closed = once(oldest, 'close');
+    const third = await open();
+    await closed;
+    expect([used, second, third].map(({ destroyed }) => destroyed)).toEqual([false, false, false]);
+    for (const socket of opened) socket.destroy();
+    server.close();
+  },
+);

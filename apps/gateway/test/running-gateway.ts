@@ -12,6 +12,7 @@ import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { migrateDatabase } from '@gateway/postgres/migrate';
 import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
 import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
+import type { TlsFiles } from '../src/config.ts';
 import { type Gateway, openGateway } from '../src/gateway.ts';
 import type { OrderResponse } from '../src/orders/order-response.ts';
 import { createSigningSecrets } from '../src/signing-secrets.ts';
@@ -39,6 +40,7 @@ export async function runGateway(
     checkoutUrl?: string;
     mode?: MerchantMode;
     drainDelayMs?: number;
+    tls?: TlsFiles;
     /** Instead of a database on the server that the test run shares. */
     server?: TestServer;
   } = {},
@@ -53,7 +55,12 @@ export async function runGateway(
       ...{ host: '127.0.0.1', httpPort: 0, grpcPort: 0, baseUrl, databaseUrl: postgres.url },
       ...{ rateLimit: options.rateLimit, ordersWaitingMax: options.ordersWaitingMax },
       checkoutTemplate: parseCheckoutTemplate(options.checkoutUrl ?? ''),
-      ...{ secretsKey: testSecretsKey, webhookAllowPrivate: true, drainDelayMs: options.drainDelayMs ?? 0 },
+      ...{
+        secretsKey: testSecretsKey,
+        webhookAllowPrivate: true,
+        drainDelayMs: options.drainDelayMs ?? 0,
+        tls: options.tls,
+      },
     },
     logger,
   );
@@ -64,8 +71,8 @@ export async function runGateway(
     checkoutCredentials,
     calls,
     errors,
-    url: `http://127.0.0.1:${gateway.httpPort}${pathPrefixOf(gateway.baseUrl)}`,
-    grpcUrl: `http://127.0.0.1:${gateway.grpcPort}`,
+    url: `${gateway.scheme}://127.0.0.1:${gateway.httpPort}${pathPrefixOf(gateway.baseUrl)}`,
+    grpcUrl: `${gateway.scheme}://127.0.0.1:${gateway.grpcPort}`,
     async close() {
       await gateway.close();
       if (options.server === undefined) await postgres.drop();

@@ -1,5 +1,6 @@
 import { type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import { Server as TlsServer } from 'node:tls';
 import type { Failure } from '@gateway/domain/failure';
 import { Call } from '../call.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
@@ -35,7 +36,8 @@ export function watchConnections(
   const waiting = new Map<Socket, () => void>();
   let isClosing = false;
 
-  server.on('connection', (socket) => {
+  // The socket of a request is the one above TLS.
+  server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
     unused.add(socket);
     socket.setTimeout(unusedTimeoutMs);
     const [oldest] = unused;

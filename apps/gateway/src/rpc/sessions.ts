@@ -1,4 +1,10 @@
-import { constants, type Http2Server, type Http2Session, type ServerHttp2Stream } from 'node:http2';
+import {
+  constants,
+  type Http2SecureServer,
+  type Http2Server,
+  type Http2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
 import type { Socket } from 'node:net';
 import type { http2Limits } from '../limits.ts';
 
@@ -26,7 +32,7 @@ export interface Sessions {
  * Closes what clients leave open: streams whose request or response does not end, and sessions without a complete request for too
  * long. Node.js's own session timeout does not do that, as it starts again with every frame, a PING included.
  */
-export function watchSessions(server: Http2Server, limits: typeof http2Limits): Sessions {
+export function watchSessions(server: Http2Server | Http2SecureServer, limits: typeof http2Limits): Sessions {
   const uses = new Map<Http2Session, Use>();
   const sockets = new Set<Socket>();
   let streaming = 0;
@@ -39,7 +45,7 @@ export function watchSessions(server: Http2Server, limits: typeof http2Limits): 
     const use: Use = { streams: new Map(), isUsed: false, idleSince: performance.now(), streaming: 0 };
     uses.set(session, use);
     session.once('close', () => uses.delete(session));
-    session.on('stream', (stream) => {
+    session.on('stream', (stream: ServerHttp2Stream) => {
       use.streams.set(stream, performance.now());
       stream.once('close', () => use.streams.delete(stream));
       stream.once('end', () => {
