@@ -37,6 +37,8 @@ const outcomeOfStatus = new Map<number, Outcome>(
 export class Call {
   readonly requestId: string;
   protocol: Protocol;
+  /** Of the client; behind a proxy of TRUST_PROXY not the proxy's. */
+  readonly remoteAddress: string | undefined;
   readonly #deps: GatewayDeps;
   readonly #clientId: string | undefined;
   readonly #clientSecret: string | undefined;
@@ -45,10 +47,11 @@ export class Call {
   #account: Account | undefined;
   #outcome: Outcome | undefined;
 
-  constructor(deps: GatewayDeps, protocol: Protocol, headers: IncomingHttpHeaders) {
+  constructor(deps: GatewayDeps, protocol: Protocol, headers: IncomingHttpHeaders, remoteAddress: string | undefined) {
     const sent = headers['x-request-id']?.toString();
     this.requestId = sent && clientRequestId.test(sent) ? sent : randomBase62(requestIdLength, deps.randomBytes);
     this.protocol = protocol;
+    this.remoteAddress = remoteAddress;
     this.#deps = deps;
     this.#clientId = headers['x-client-id']?.toString();
     this.#clientSecret = headers['x-client-secret']?.toString();
@@ -124,6 +127,7 @@ export class Call {
       {
         request_id: this.requestId,
         protocol: this.protocol,
+        remote_address: this.remoteAddress,
         [`${this.#account?.kind ?? 'merchant'}_id`]: this.#account?.id,
         code,
         duration_ms: Math.round((performance.now() - this.#startedAt) * 1_000) / 1_000,

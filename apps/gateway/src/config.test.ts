@@ -15,6 +15,7 @@ test('without any variable it serves this machine alone, from the embedded datab
     webhookAllowPrivate: false,
     drainDelayMs: undefined,
     tls: undefined,
+    trustProxy: undefined,
   });
   expect(config.dataDir).toMatch(/\/\.data$/);
 });
@@ -35,6 +36,7 @@ test('reads every variable', () => {
     TLS_CERT_FILE: '/etc/gateway/cert.pem',
     TLS_KEY_FILE: '/etc/gateway/key.pem',
     TLS_CLIENT_CA_FILE: '/etc/gateway/ca.pem',
+    TRUST_PROXY: '10.0.0.0/8',
   };
   expect(readConfig(env)).toEqual({
     host: '0.0.0.0',
@@ -53,6 +55,7 @@ test('reads every variable', () => {
       keyFile: '/etc/gateway/key.pem',
       clientCaFile: '/etc/gateway/ca.pem',
     },
+    trustProxy: expect.any(Function),
   });
 });
 
@@ -74,6 +77,7 @@ test.each([
   [{ SECRETS_KEY: Buffer.alloc(33).toString('base64') }, 'SECRETS_KEY'],
   [{ SECRETS_KEY: Buffer.alloc(32).toString('hex') }, 'SECRETS_KEY'],
   [{ DRAIN_DELAY_MS: '600001' }, 'DRAIN_DELAY_MS must be a whole number from 0 to 600000'],
+  [{ TRUST_PROXY: 'proxy.example.com' }, 'TRUST_PROXY must be a number of proxies from 1 to 9, or addresses'],
   [{ TLS_CERT_FILE: 'cert.pem' }, 'TLS_CERT_FILE and TLS_KEY_FILE must be set together'],
   [{ TLS_CLIENT_CA_FILE: 'ca.pem' }, 'TLS_CERT_FILE and TLS_KEY_FILE must be set together'],
   [{ DRAIN_DELAY_MS: '5s' }, 'DRAIN_DELAY_MS'],

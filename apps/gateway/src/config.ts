@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { defaultDataDir } from '@gateway/dev-postgres';
 import { type CheckoutTemplate, parseCheckoutTemplate } from '@gateway/domain/checkout-link';
 import { type BaseUrl, parseBaseUrl } from '@gateway/domain/payment-link';
+import { parseTrustProxy, type TrustProxy } from './remote-address.ts';
 
 /** Files in PEM. They are read at the start and when they change. */
 export interface TlsFiles {
@@ -35,6 +36,8 @@ export interface Config {
   readonly drainDelayMs: number | undefined;
   /** Absent: both ports speak without TLS. */
   readonly tls: TlsFiles | undefined;
+  /** Whose X-Forwarded-For counts; absent: nobody's. */
+  readonly trustProxy: TrustProxy | undefined;
 }
 
 /** The text of `pnpm start --help`. The README says more. */
@@ -51,6 +54,7 @@ export const startUsage = `Usage: pnpm start, with the configuration in environm
   DRAIN_DELAY_MS        how long requests go on at a stop while health checks fail (5000; 0 on a terminal)
   TLS_CERT_FILE, TLS_KEY_FILE  serve both ports over TLS with these PEM files, read again when they change (no TLS)
   TLS_CLIENT_CA_FILE    gRPC clients need a certificate that this one has signed (none)
+  TRUST_PROXY           proxies whose X-Forwarded-For counts: addresses, networks, or how many proxies there are (none)
 `;
 
 /** Reads the configuration from environment variables. Throws one error with all problems, one a line. */
@@ -96,6 +100,12 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     webhookAllowPrivate: read('WEBHOOK_ALLOW_PRIVATE', false, parseFlag, 'must be 0 or 1'),
     drainDelayMs: read('DRAIN_DELAY_MS', undefined, parseDelay, 'must be a whole number from 0 to 600000'),
     tls: readTlsFiles(env),
+    trustProxy: read(
+      'TRUST_PROXY',
+      undefined,
+      parseTrustProxy,
+      'must be a number of proxies from 1 to 9, or addresses and networks separated by commas',
+    ),
   };
   if (config.tls === undefined && (env.TLS_CERT_FILE || env.TLS_KEY_FILE || env.TLS_CLIENT_CA_FILE))
     problems.push('TLS_CERT_FILE and TLS_KEY_FILE must be set together');

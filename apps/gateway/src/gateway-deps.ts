@@ -6,6 +6,7 @@ import type { Authenticate } from './auth/authenticate.ts';
 import type { RateLimit } from './auth/rate-limit.ts';
 import type { Logger } from './logger.ts';
 import type { Readiness } from './readiness.ts';
+import type { TrustProxy } from './remote-address.ts';
 import type { SigningSecrets } from './signing-secrets.ts';
 
 /** What every API of the gateway needs. */
@@ -23,5 +24,7 @@ export interface GatewayDeps {
   /** Decrypts the secrets that sign returns; absent without SECRETS_KEY. */
   readonly signingSecrets: SigningSecrets | undefined;
   readonly readiness: Readiness;
+  /** Absent: clients connect without a proxy. */
+  readonly trustProxy: TrustProxy | undefined;
   readonly logger: Logger;
 }

@@ -7,6 +7,7 @@ import { createConnectionEvents, type DatabaseOptions } from '@gateway/postgres/
 import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
 import { openOrderStore } from '@gateway/postgres/order-store';
 import { openWebhookDeliveries } from '@gateway/postgres/webhook-deliveries';
+import ipaddr from 'ipaddr.js';
 import { createAuthenticate } from './auth/authenticate.ts';
 import { createRateLimit } from './auth/rate-limit.ts';
 import type { Config } from './config.ts';
@@ -56,6 +57,8 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
   const address = await addressOf(config.host);
   const tls = config.tls && (await openTls(config.tls, logger));
   const scheme = tls === undefined ? 'http' : 'https';
+  if (tls === undefined && config.trustProxy === undefined && ipaddr.process(address).range() !== 'loopback')
+    logger.warn({ host: address }, 'credentials travel without TLS: set TLS_CERT_FILE, or TRUST_PROXY behind a proxy');
   const host = isIPv6(address) ? `[${address}]` : address;
   const connectionEvents = createConnectionEvents((change) => {
     if (change.kind === 'lost') logger.error({ reason: change.reason }, 'database lost');
@@ -76,6 +79,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     baseUrl: () => baseUrl,
     readiness: createReadiness(store.isReachable),
     checkoutTemplate: config.checkoutTemplate,
+    trustProxy: config.trustProxy,
     signingSecrets: config.secretsKey && createSigningSecrets(config.secretsKey),
     logger,
   };

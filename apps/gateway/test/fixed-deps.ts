@@ -36,6 +36,7 @@ export function fixedDeps(logger: Logger): GatewayDeps {
     baseUrl: () => 'http://localhost' as BaseUrl,
     checkoutTemplate: undefined,
     signingSecrets: undefined,
+    trustProxy: undefined,
     readiness: createReadiness(async () => true),
     logger,
   };

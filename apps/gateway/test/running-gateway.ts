@@ -15,6 +15,7 @@ import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
 import type { TlsFiles } from '../src/config.ts';
 import { type Gateway, openGateway } from '../src/gateway.ts';
 import type { OrderResponse } from '../src/orders/order-response.ts';
+import type { TrustProxy } from '../src/remote-address.ts';
 import { createSigningSecrets } from '../src/signing-secrets.ts';
 import { createMemoryLogger, type MemoryLogger } from './memory-logger.ts';
 
@@ -41,6 +42,7 @@ export async function runGateway(
     mode?: MerchantMode;
     drainDelayMs?: number;
     tls?: TlsFiles;
+    trustProxy?: TrustProxy | undefined;
     /** Instead of a database on the server that the test run shares. */
     server?: TestServer;
   } = {},
@@ -60,6 +62,7 @@ export async function runGateway(
         webhookAllowPrivate: true,
         drainDelayMs: options.drainDelayMs ?? 0,
         tls: options.tls,
+        trustProxy: options.trustProxy,
       },
     },
     logger,

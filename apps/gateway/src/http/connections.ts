@@ -66,7 +66,7 @@ export function watchConnections(
   const isResponsePending = (socket: Socket) => [...(pending.get(socket) ?? [])].some(({ req }) => req.complete);
 
   const respond = (error: Error & { code?: string }, socket: Socket) => {
-    const call = new Call(deps, 'json', {});
+    const call = new Call(deps, 'json', {}, socket.remoteAddress);
     const failure = call.fail(failureOfCode[error.code ?? ''] ?? malformed);
     const { status, headers, body } = problemOf(failure, call.requestId, deps.baseUrl());
     const fields = { ...headers, 'content-length': Buffer.byteLength(body), connection: 'close' };

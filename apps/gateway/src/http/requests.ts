@@ -3,6 +3,7 @@ import type { Failure } from '@gateway/domain/failure';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Call } from '../call.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
+import { remoteAddressOf } from '../remote-address.ts';
 import { problemOf } from './problem.ts';
 
 declare module 'fastify' {
@@ -17,7 +18,7 @@ declare module 'fastify' {
 
 /** Opens the call of a request: the id is on the response from now on, and the log line is written when the response ends. */
 export function openCall(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply): void {
-  const call = new Call(deps, 'json', request.headers);
+  const call = new Call(deps, 'json', request.headers, remoteAddressOf(request.raw, deps.trustProxy));
   request.call = call;
   reply.header('x-request-id', call.requestId);
   if (request.routeOptions.config?.isLogged === false) return;

@@ -15,6 +15,7 @@ import { connectNodeAdapter } from '@connectrpc/connect-node';
 import { Call } from '../call.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { connectionsMax, http2Limits, tlsHandshakeTimeoutMs } from '../limits.ts';
+import { remoteAddressOf } from '../remote-address.ts';
 import type { TlsPort } from '../tls.ts';
 import { readBody } from './body.ts';
 import { publicServices, type RpcCall, type RpcService, routerOptions, routesOf, rpcCallKey } from './context.ts';
@@ -73,7 +74,7 @@ export function createGrpcServer(
 
   const serve = async (request: Http2ServerRequest, response: Http2ServerResponse) => {
     const { headers } = request;
-    const call = new Call(deps, 'grpc', headers);
+    const call = new Call(deps, 'grpc', headers, remoteAddressOf(request, deps.trustProxy));
     response.setHeader('x-request-id', call.requestId);
     const method = methods.get(request.url);
     if (method === undefined || !publicServices.has(method.parent))
