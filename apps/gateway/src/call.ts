@@ -44,7 +44,7 @@ export class Call {
   protocol: Protocol;
   /** What the client asked for, such as `CreateOrder`: a name of ours, never a text of the client. */
   operation = 'unknown';
-  /** The connection of the call. */
+  /** The client of the call, and its connection. */
   readonly peer: Peer;
   readonly #deps: GatewayDeps;
   readonly #clientId: string | undefined;
@@ -168,6 +168,7 @@ export class Call {
       trace_id: this.#span?.traceId,
       protocol,
       operation,
+      remote_address: this.peer.address,
       [`${this.#account?.kind ?? 'merchant'}_id`]: this.#account?.id,
       code,
       ...(protocol.startsWith('grpc') ? { grpc_status: grpcStatusOf(code) } : { http_status: status }),

@@ -21,6 +21,8 @@ test('without any variable it serves this machine alone, from the embedded datab
     retentionDays: undefined,
     webhookAllowPrivate: false,
     drainDelayMs: undefined,
+    tls: undefined,
+    trustProxy: undefined,
     logLevel: 'info',
     adminPort: 9464,
     tracedShare: undefined,
@@ -44,6 +46,10 @@ test('reads every variable', () => {
     RETENTION_DAYS: '400',
     WEBHOOK_ALLOW_PRIVATE: '1',
     DRAIN_DELAY_MS: '10000',
+    TLS_CERT_FILE: '/etc/gateway/cert.pem',
+    TLS_KEY_FILE: '/etc/gateway/key.pem',
+    TLS_CLIENT_CA_FILE: '/etc/gateway/ca.pem',
+    TRUST_PROXY: '10.0.0.0/8',
     ADMIN_PORT: '9465',
     LOG_LEVEL: 'warn',
     OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
@@ -64,6 +70,12 @@ test('reads every variable', () => {
     retentionDays: 400,
     webhookAllowPrivate: true,
     drainDelayMs: 10_000,
+    tls: {
+      certFile: '/etc/gateway/cert.pem',
+      keyFile: '/etc/gateway/key.pem',
+      clientCaFile: '/etc/gateway/ca.pem',
+    },
+    trustProxy: expect.any(Function),
     adminPort: 9_465,
     logLevel: 'warn',
     tracedShare: 0.01,
@@ -125,6 +137,12 @@ test.each<[Record<string, string>, string]>([
     { RETENTION_DAYS: '30', DATABASE_URL: 'postgres://localhost/x' },
     'RETENTION_DAYS 30 needs SECRETS_KEY, by which erased orders are recognised',
   ],
+  [
+    { TRUST_PROXY: 'proxy.example.com' },
+    'TRUST_PROXY must be a number of proxies from 1 to 9, or addresses and networks separated by commas, not "proxy.example.com"',
+  ],
+  [{ TLS_CERT_FILE: 'cert.pem' }, 'TLS_CERT_FILE and TLS_KEY_FILE must be set together'],
+  [{ TLS_CLIENT_CA_FILE: 'ca.pem' }, 'TLS_CERT_FILE and TLS_KEY_FILE must be set together'],
   [{ WEBHOOK_ALLOW_PRIVATE: 'yes' }, 'WEBHOOK_ALLOW_PRIVATE must be 0 or 1, not "yes"'],
   [{ DATABASE_URL: 'mysql://user:hidden@db/x' }, `DATABASE_URL ${databaseUrl}`],
   [{ DATABASE_URL: 'hidden' }, `DATABASE_URL ${databaseUrl}`],
@@ -183,7 +201,8 @@ test('.env.example and the usage list every variable', async () => {
       },
     ),
   );
-  const variables = read.filter((name) => !name.endsWith('_FILE'));
+  // Those of secrets stand below the others.
+  const variables = read.filter((name) => !read.includes(name.replace(/_FILE$/, '')) || !name.endsWith('_FILE'));
   const example = await readFile(new URL('../../../.env.example', import.meta.url), 'utf8');
   expect([...example.matchAll(/^# ?([A-Z_]+)=/gm)].map(([, name]) => name).sort()).toEqual(read.toSorted());
   const usage = [...startUsage.matchAll(/^ {2}([A-Z_]+(?:, [A-Z_]+)*) /gm)].flatMap(([, names = '']) =>

@@ -4,6 +4,16 @@ import { defaultDataDir } from '@gateway/dev-postgres';
 import { type CheckoutTemplate, parseCheckoutTemplate } from '@gateway/domain/checkout-link';
 import { type BaseUrl, parseBaseUrl } from '@gateway/domain/payment-link';
 import { ConnectionUrlError, parseConnectionUrl } from '@gateway/postgres/connection-url';
+import { parseTrustProxy, type TrustProxy } from './remote-address.ts';
+
+/** Files in PEM. They are read at the start and when they change. */
+export interface TlsFiles {
+  /** With the certificates between it and its root. */
+  readonly certFile: string;
+  readonly keyFile: string;
+  /** Signs the certificates that clients of the gRPC port must have; absent: they need none. */
+  readonly clientCaFile: string | undefined;
+}
 
 export interface Config {
   /** The address that both listeners bind, or a name of it. */
@@ -13,7 +23,7 @@ export interface Config {
   readonly grpcPort: number;
   /** Metrics, for scrapers and not for the public. */
   readonly adminPort: number;
-  /** Absent: `http://localhost:`, or the address where that leads elsewhere, and the port that the HTTP listener got. */
+  /** Absent: `http://localhost:` (https with TLS), or the address where that leads elsewhere, and the port that the HTTP listener got. */
   readonly baseUrl: BaseUrl | undefined;
   /** Absent: the embedded PostgreSQL, with its data in `dataDir`. */
   readonly databaseUrl: string | undefined;
@@ -32,6 +42,10 @@ export interface Config {
   readonly webhookAllowPrivate: boolean;
   /** How long requests go on at a stop while health checks fail. Absent: 0 on a terminal, else 5 s. */
   readonly drainDelayMs: number | undefined;
+  /** Absent: both ports speak without TLS. */
+  readonly tls: TlsFiles | undefined;
+  /** Whose X-Forwarded-For counts; absent: nobody's. */
+  readonly trustProxy: TrustProxy | undefined;
   readonly logLevel: LogLevel;
   /** The share of calls that are traced, 0 to 1; absent without a collector: none. */
   readonly tracedShare: number | undefined;
@@ -57,6 +71,9 @@ export const startUsage = `Usage: pnpm start, with the configuration in environm
   RETENTION_DAYS        erases customers' data from orders that are older, with SECRETS_KEY (never)
   WEBHOOK_ALLOW_PRIVATE 1 sends webhooks over http and to private addresses too: for development (0)
   DRAIN_DELAY_MS        how long requests go on at a stop while health checks fail (5000; 0 on a terminal)
+  TLS_CERT_FILE, TLS_KEY_FILE  serve both ports over TLS with these PEM files, read again when they change (no TLS)
+  TLS_CLIENT_CA_FILE    gRPC clients need a certificate that this one has signed (none)
+  TRUST_PROXY           proxies whose X-Forwarded-For counts: addresses, networks, or how many proxies there are (none)
   LOG_LEVEL             error, warn or info (info)
   OTEL_EXPORTER_OTLP_ENDPOINT   sends traces to this OpenTelemetry collector, as http://localhost:4318 (no traces)
   OTEL_TRACES_SAMPLER_ARG       the share of calls that are traced, 0 to 1 (1)
@@ -132,9 +149,18 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     ),
     webhookAllowPrivate: read('WEBHOOK_ALLOW_PRIVATE', false, parseFlag, 'must be 0 or 1'),
     drainDelayMs: read('DRAIN_DELAY_MS', undefined, parseDelay, 'must be a whole number from 0 to 600000'),
+    tls: readTlsFiles(env),
+    trustProxy: read(
+      'TRUST_PROXY',
+      undefined,
+      parseTrustProxy,
+      'must be a number of proxies from 1 to 9, or addresses and networks separated by commas',
+    ),
     logLevel: read('LOG_LEVEL', 'info', parseLogLevel, `must be one of ${logLevels.join(', ')}`),
     tracedShare: collector === undefined ? undefined : tracedShare,
   };
+  if (config.tls === undefined && (env.TLS_CERT_FILE || env.TLS_KEY_FILE || env.TLS_CLIENT_CA_FILE))
+    problems.push('TLS_CERT_FILE and TLS_KEY_FILE must be set together');
   const ports = [config.httpPort, config.grpcPort, config.adminPort].filter((port) => port !== 0);
   if (new Set(ports).size < ports.length)
     problems.push(`HTTP_PORT, GRPC_PORT and ADMIN_PORT must differ, not ${ports.join(', ')}`);
@@ -204,6 +230,11 @@ function parseShare(text: string): number | undefined {
 
 function parseSwitch(text: string): boolean | undefined {
   return text === 'on' ? true : text === 'off' ? false : undefined;
+}
+
+function readTlsFiles(env: Readonly<Record<string, string | undefined>>): TlsFiles | undefined {
+  const { TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile, TLS_CLIENT_CA_FILE: clientCaFile } = env;
+  return certFile && keyFile ? { certFile, keyFile, clientCaFile: clientCaFile || undefined } : undefined;
 }
 
 function parseDelay(text: string): number | undefined {

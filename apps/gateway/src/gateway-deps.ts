@@ -9,6 +9,7 @@ import type { RateLimit } from './auth/rate-limit.ts';
 import type { CallLog } from './call-log.ts';
 import type { Logger } from './logger.ts';
 import type { Readiness } from './readiness.ts';
+import type { TrustProxy } from './remote-address.ts';
 import type { SigningSecrets } from './signing-secrets.ts';
 import type { RecordCall } from './telemetry/metrics.ts';
 import type { Tracing } from './telemetry/tracing.ts';
@@ -32,6 +33,8 @@ export interface GatewayDeps {
   /** Recognises orders whose personal data was erased; absent without SECRETS_KEY. */
   readonly erasureKey: Uint8Array | undefined;
   readonly readiness: Readiness;
+  /** Absent: clients connect without a proxy. */
+  readonly trustProxy: TrustProxy | undefined;
   readonly logger: Logger;
   readonly recordCall: RecordCall;
   /** Absent: no traces. */

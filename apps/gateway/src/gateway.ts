@@ -11,6 +11,7 @@ import { createServerProbe } from '@gateway/postgres/server-probe';
 import { openWebhookDeliveries } from '@gateway/postgres/webhook-deliveries';
 import { openWriteCheck } from '@gateway/postgres/write-check';
 import type { Meter } from '@opentelemetry/api';
+import ipaddr from 'ipaddr.js';
 import { createAdmission } from './admission.ts';
 import { createAnonymousCalls } from './auth/anonymous-calls.ts';
 import { createAuthenticate } from './auth/authenticate.ts';
@@ -34,6 +35,7 @@ import { createSigningSecrets } from './signing-secrets.ts';
 import { createAdminServer } from './telemetry/admin-server.ts';
 import { callRecorder, createMetrics } from './telemetry/metrics.ts';
 import { startTracing } from './telemetry/tracing.ts';
+import { openTls } from './tls.ts';
 import { startWebhookDelivery, type WebhookDelivery } from './webhooks/deliver.ts';
 import { createSender } from './webhooks/send.ts';
 
@@ -41,6 +43,8 @@ const dayMs = 86_400_000;
 
 export interface Gateway {
   readonly baseUrl: BaseUrl;
+  /** Of the URLs of both ports. */
+  readonly scheme: 'http' | 'https';
   /** The address that both ports are bound to, as in a URL. */
   readonly host: string;
   readonly httpPort: number;
@@ -51,6 +55,8 @@ export interface Gateway {
    * connections to the database.
    */
   close(): Promise<void>;
+  /** Reads the files of the TLS certificate now. They are also read every few seconds. */
+  reloadTls(): Promise<void>;
 }
 
 /** The configuration, with the URL of a running database. */
@@ -66,6 +72,10 @@ export type GatewayConfig = Omit<Config, 'dataDir' | 'migrate' | 'logLevel'> & {
 /** Opens the stores and both ports of a gateway on a migrated database. */
 export async function openGateway(config: GatewayConfig, logger: Logger): Promise<Gateway> {
   const address = await addressOf(config.host);
+  const tls = config.tls && (await openTls(config.tls, logger));
+  const scheme = tls === undefined ? 'http' : 'https';
+  if (tls === undefined && config.trustProxy === undefined && ipaddr.process(address).range() !== 'loopback')
+    logger.warn({ host: address }, 'credentials travel without TLS: set TLS_CERT_FILE, or TRUST_PROXY behind a proxy');
   const host = isIPv6(address) ? `[${address}]` : address;
   const connectionEvents = createConnectionEvents((change) => {
     if (change.kind === 'lost') logger.error({ reason: change.reason }, 'database lost');
@@ -81,7 +91,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
   const directory = openMerchantDirectory(database);
   const store = openOrderStore({ ...database, waitingMax: config.ordersWaitingMax });
   const writeCheck = openWriteCheck(database);
-  let baseUrl = config.baseUrl ?? ownBaseUrl(host, config.httpPort);
+  let baseUrl = config.baseUrl ?? ownBaseUrl(scheme, host, config.httpPort);
   let webhooks: WebhookDelivery | undefined;
   const deps: GatewayDeps = {
     store: { ...store, change: waking(store.change, () => webhooks?.wake()) },
@@ -94,6 +104,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     baseUrl: () => baseUrl,
     readiness: createReadiness({ check: writeCheck.run, logger }),
     checkoutTemplate: config.checkoutTemplate,
+    trustProxy: config.trustProxy,
     signingSecrets: config.secretsKey && createSigningSecrets(config.secretsKey),
     erasureKey: config.secretsKey && erasureKeyOf(config.secretsKey),
     logger,
@@ -102,17 +113,18 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     callLog: createCallLog(logger),
   };
   const services = [orderService(deps), checkoutService(deps)];
-  const http = createHttpServer(deps, services, pathPrefixOf(baseUrl));
-  const grpc = createGrpcServer(deps, withPublicServices(deps, services));
+  const http = createHttpServer(deps, services, pathPrefixOf(baseUrl), tls?.http);
+  const grpc = createGrpcServer(deps, withPublicServices(deps, services), { tls: tls?.grpc });
   const admin = createAdminServer(metrics);
   const backgroundJobs = startBackgroundJobs({ ...store, eraseOldOrders: erasureOf(config, deps) }, logger);
   const close = async () => {
+    tls?.close();
     await Promise.all([http.close(), grpc.close(), backgroundJobs.stop(), webhooks?.close()]);
     await Promise.all([store.close(), directory.close(), writeCheck.close(), admin.close(), deps.tracing?.close()]);
   };
   try {
     const httpPort = await bound('HTTP_PORT', { address, port: config.httpPort }, http.listen);
-    baseUrl = config.baseUrl ?? ownBaseUrl(host, httpPort);
+    baseUrl = config.baseUrl ?? ownBaseUrl(scheme, host, httpPort);
     const grpcPort = await bound('GRPC_PORT', { address, port: config.grpcPort }, grpc.listen);
     const adminPort = await bound('ADMIN_PORT', { address, port: config.adminPort }, admin.listen);
     webhooks = startWebhooks(config, database, deps, metrics.meter);
@@ -121,7 +133,8 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
       await sleep(config.drainDelayMs);
       await close();
     };
-    return { baseUrl, host, httpPort, grpcPort, adminPort, close: drain };
+    const reloadTls = async () => tls?.reload();
+    return { baseUrl, scheme, host, httpPort, grpcPort, adminPort, close: drain, reloadTls };
   } catch (error) {
     await close();
     throw error;
@@ -182,10 +195,12 @@ async function addressOf(host: string): Promise<string> {
 /** A server that is bound to one of these is reached as `localhost`. */
 const localhostAddresses: readonly string[] = ['127.0.0.1', '0.0.0.0', '[::]'];
 
-function ownBaseUrl(host: string, httpPort: number): BaseUrl {
-  const url = `http://${host}:${httpPort}`;
+function ownBaseUrl(scheme: Gateway['scheme'], host: string, httpPort: number): BaseUrl {
+  const url = `${scheme}://${host}:${httpPort}`;
   // A URL can't hold a link-local address with its interface (fe80::1%eth0).
-  return (localhostAddresses.includes(host) || !URL.canParse(url) ? `http://localhost:${httpPort}` : url) as BaseUrl;
+  return (
+    localhostAddresses.includes(host) || !URL.canParse(url) ? `${scheme}://localhost:${httpPort}` : url
+  ) as BaseUrl;
 }
 
 /** Binds a port, or throws one line that says which port or address can't be used, and why. */

@@ -81,6 +81,12 @@ export const readinessCheckEveryMs = 1_000;
 /** A check that takes longer is not ready: an orchestrator's probe waits about as long. */
 export const readinessCheckTimeoutMs = 2_000;
 
+/** How often the files of the TLS certificate are read again: a renewed one has weeks, a wrong one shows soon. */
+export const tlsCheckEveryMs = 10_000;
+
+/** A TLS connection that is not established after this long is closed. */
+export const tlsHandshakeTimeoutMs = 5_000;
+
 /** The bounds of the gRPC port. Node.js's defaults are stated where they are relied on. */
 export const http2Limits = {
   /** Calls in flight on one connection. RFC 9113, 6.5.2 advises at least 100. */

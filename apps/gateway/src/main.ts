@@ -27,12 +27,13 @@ await run(async () => {
     await database.close();
     await flushLogger(logger);
   };
-  onStopSignal(stop, drainDelayMs);
+  const reload = () => void opening.then(({ gateway }) => gateway.reloadTls());
+  onStopSignal(stop, { delayMs: drainDelayMs, onHangUp: config.tls && reload });
   const { gateway, demoMerchant } = await opening;
   if (isStopping) return;
   logger.info(
     {
-      http_url: `http://${gateway.host}:${gateway.httpPort}`,
+      http_url: `${gateway.scheme}://${gateway.host}:${gateway.httpPort}`,
       grpc_address: `${gateway.host}:${gateway.grpcPort}`,
       metrics_url: `http://${gateway.host}:${gateway.adminPort}/metrics`,
       base_url: gateway.baseUrl,
@@ -40,7 +41,7 @@ await run(async () => {
     'ready',
   );
   if (demoMerchant === undefined) return;
-  const url = `http://${gateway.host}:${gateway.httpPort}${pathPrefixOf(gateway.baseUrl)}`;
+  const url = `${gateway.scheme}://${gateway.host}:${gateway.httpPort}${pathPrefixOf(gateway.baseUrl)}`;
   const paymentLink = await createDemoOrder(url, demoMerchant, gateway.baseUrl);
   process.stderr.write(demoBanner(demoMerchant, gateway.baseUrl, paymentLink));
 });

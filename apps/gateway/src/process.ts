@@ -29,10 +29,13 @@ function describe(error: unknown): string {
 }
 
 /**
- * Stops the program in an orderly way at the first signal; a second one ends it at once. SIGHUP: the terminal was closed.
- * `delayMs` is how long the stop waits before it begins.
+ * Stops the program in an orderly way at the first signal; a second one ends it at once. SIGHUP, sent by a terminal that is closed,
+ * stops it too where nothing else is to be done at it. `delayMs` is how long the stop waits before it begins.
  */
-export function onStopSignal(stop: () => Promise<void>, delayMs = 0): void {
+export function onStopSignal(
+  stop: () => Promise<void>,
+  { delayMs = 0, onHangUp }: { readonly delayMs?: number; readonly onHangUp?: (() => void) | undefined } = {},
+): void {
   let stopping = false;
   const handle = () => {
     if (stopping) process.exit(1);
@@ -46,5 +49,6 @@ export function onStopSignal(stop: () => Promise<void>, delayMs = 0): void {
       },
     );
   };
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, handle);
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, handle);
+  process.on('SIGHUP', onHangUp ?? handle);
 }

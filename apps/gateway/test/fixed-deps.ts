@@ -43,6 +43,7 @@ export function fixedDeps(logger: Logger): GatewayDeps {
     baseUrl: () => 'http://localhost' as BaseUrl,
     checkoutTemplate: undefined,
     signingSecrets: undefined,
+    trustProxy: undefined,
     erasureKey: undefined,
     readiness: createReadiness({ check: async () => {}, logger }),
     logger,

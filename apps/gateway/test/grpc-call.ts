@@ -2,6 +2,7 @@ import { type ClientHttp2Session, connect, constants, type OutgoingHttpHeaders }
 import { create, toBinary } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import { credentials } from './fixed-deps.ts';
+import { grpcTls } from './grpc-tls.ts';
 import { credentialHeaders, orderMessage } from './running-gateway.ts';
 
 /** A gRPC call as bytes, so that a test can send what a library's client would not. */
@@ -50,9 +51,11 @@ export function ordinaryCall(orderId: string): RawCall {
   return { headers: callHeaders, chunks: [frame(orderData(orderId))], ends: true };
 }
 
-/** Connects in HTTP/2 without TLS. An error of the connection shows in the answers of its calls. */
+/** Connects in HTTP/2. An error of the connection shows in the answers of its calls. */
 export function openSession(port: number): ClientHttp2Session {
-  const session = connect(`http://127.0.0.1:${port}`);
+  const session = grpcTls
+    ? connect(`https://127.0.0.1:${port}`, { ca: grpcTls.ca })
+    : connect(`http://127.0.0.1:${port}`);
   session.on('error', () => {});
   return session;
 }

@@ -20,6 +20,7 @@ import { afterEach, expect, test } from 'vitest';
 import { createReadiness } from '../src/readiness.ts';
 import { frame, openSession, ordinaryCall, sendCall } from './grpc-call.ts';
 import { type RunningServer, runGrpcServer, type ServerOptions } from './grpc-servers.ts';
+import { grpcTls } from './grpc-tls.ts';
 import {
   callFrames,
   clientPreface,
@@ -52,7 +53,11 @@ async function serve(options: ServerOptions = {}) {
   const readiness = createReadiness({ check, logger: createMemoryLogger().logger }, 10);
   const running = await runGrpcServer({ readiness, ...options });
   server = running;
-  const stock = new StockClient(`127.0.0.1:${running.port}`, credentials.createInsecure());
+  // grpc-js can't use TLS with an IP address as its target on Node.js 26.
+  const stock = new StockClient(
+    `localhost:${running.port}`,
+    grpcTls ? credentials.createSsl(Buffer.from(grpcTls.ca)) : credentials.createInsecure(),
+  );
   return {
     ...running,
     readiness,
@@ -175,7 +180,14 @@ test('cancelled watches leave nothing behind', async () => {
   const session = openSession(port);
   await once(session, 'connect');
   for (let round = 0; round < 100; round += 1) await sendCall(session, { ...watchCall, cancels: true });
-  const client = createClient(Health, createGrpcTransport({ baseUrl: `http://127.0.0.1:${port}` }));
+  const client = createClient(
+    Health,
+    createGrpcTransport(
+      grpcTls
+        ? { baseUrl: `https://127.0.0.1:${port}`, nodeOptions: { ca: grpcTls.ca } }
+        : { baseUrl: `http://127.0.0.1:${port}` },
+    ),
+  );
   const ending = new AbortController();
   const open = Array.from({ length: 8 }, async () => {
     for await (const { status } of client.watch({}, { signal: ending.signal })) return status;

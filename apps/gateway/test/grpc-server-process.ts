@@ -5,7 +5,7 @@ import { withPublicServices } from '../src/rpc/public-services.ts';
 import { createGrpcServer } from '../src/rpc/server.ts';
 import { fixedDeps } from './fixed-deps.ts';
 
-// The gRPC port in a process of its own, as `node grpc-server-process.ts LIMITS_AS_JSON`: what ends it can be seen, and its
+// The gRPC port in a process of its own, as `node grpc-server-process.ts LIMITS_AS_JSON [CERTIFICATE_AS_JSON]`: what ends it can be seen, and its
 // memory is its own. Every message of its parent is answered with what it has come to; `stop` closes the port.
 
 /** What the process used and logged so far. */
@@ -29,7 +29,9 @@ const logger = createLogger({
 });
 const deps = fixedDeps(logger);
 const limits = { ...http2Limits, ...JSON.parse(process.argv[2] ?? '{}') };
-const server = createGrpcServer(deps, withPublicServices(deps, [orderService(deps)]), { limits });
+const certificate = process.argv[3] && JSON.parse(process.argv[3]);
+const tls = certificate ? { context: certificate, renew: () => {} } : undefined;
+const server = createGrpcServer(deps, withPublicServices(deps, [orderService(deps)]), { limits, tls });
 process.send?.({ port: await server.listen(0, '127.0.0.1') });
 process.on('message', (message) => {
   if (message === 'stop') return void server.close().then(() => process.disconnect?.());

@@ -7,6 +7,7 @@ import { withPublicServices } from '../src/rpc/public-services.ts';
 import { createGrpcServer, type GrpcServerOptions } from '../src/rpc/server.ts';
 import { fixedDeps } from './fixed-deps.ts';
 import { openSession, ordinaryCall, sendCall } from './grpc-call.ts';
+import { grpcTls } from './grpc-tls.ts';
 import { createMemoryLogger, type MemoryLogger } from './memory-logger.ts';
 
 export interface RunningServer extends Omit<MemoryLogger, 'logger'> {
@@ -25,7 +26,8 @@ export interface ServerOptions
 export async function runGrpcServer({ hasFastPath, limits, ...own }: ServerOptions = {}): Promise<RunningServer> {
   const { logger, calls, errors } = createMemoryLogger();
   const deps: GatewayDeps = { ...fixedDeps(logger), ...own };
-  const options = { ...(hasFastPath === undefined ? {} : { hasFastPath }), limits: { ...http2Limits, ...limits } };
+  const tls = grpcTls && { context: { cert: grpcTls.cert, key: grpcTls.key }, renew: () => {} };
+  const options = { ...(hasFastPath === undefined ? {} : { hasFastPath }), limits: { ...http2Limits, ...limits }, tls };
   const server = createGrpcServer(deps, withPublicServices(deps, [orderService(deps)]), options);
   const port = await server.listen(0, '127.0.0.1');
   return { port, calls, errors, close: () => server.close() };

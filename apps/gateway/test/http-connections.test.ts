@@ -1,11 +1,15 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { leftOut } from '../../../tools/left-out.ts';
 import { watchConnections } from '../src/http/connections.ts';
 import { connectionsCheckEveryMs, headersTimeoutMs } from '../src/limits.ts';
+import { createAuthority, noCertificates } from './certificates.ts';
 import { fixedDeps } from './fixed-deps.ts';
 import { createOrderPath } from './grpc-call.ts';
 import { createMemoryLogger } from './memory-logger.ts';
@@ -135,8 +139,8 @@ describe('a full port', () => {
     opened = [];
     const { logger } = createMemoryLogger();
     server = createServer((request, response) => {
-      if (request.url === '/known') connections.peerOf({ ip: '', raw: request }).known();
-      if (request.url === '/waits') connections.peerOf({ ip: '', raw: request }).waits();
+      if (request.url === '/known') connections.peerOf(request).known();
+      if (request.url === '/waits') connections.peerOf(request).waits();
       else if (request.url !== '/slow') response.end('ok');
     });
     const connections = watchConnections(server, fixedDeps(logger), { connectionsMax: 3 });
@@ -200,3 +204,28 @@ describe('a full port', () => {
     expect(await closedFor(sockets)).toBe(3);
   });
 });
+
+test.skipIf(leftOut('a full port over TLS', noCertificates))(
+  'a full port closes an idle connection over TLS, too',
+  async () => {
+    const authority = createAuthority();
+    onTestFinished(() => authority.remove());
+    const server = createTlsServer(authority.issue('server'), (_, response) => void response.end('ok'));
+    watchConnections(server, fixedDeps(createMemoryLogger().logger), { connectionsMax: 2 });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const open = async () => {
+      const socket = connectTls({ port, host: '127.0.0.1', ca: authority.ca });
+      onTestFinished(() => void socket.destroy());
+      await Promise.all([once(server, 'secureConnection'), once(socket, 'secureConnect')]);
+      return socket;
+    };
+    const [oldest, second] = [await open(), await open()];
+    const closed = once(oldest, 'close');
+    const third = await open();
+    await closed;
+    expect([second, third].map(({ destroyed }) => destroyed)).toEqual([false, false]);
+    server.close();
+  },
+);

@@ -8,6 +8,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { frame, openSession, orderData, ordinaryCall, sendCall } from './grpc-call.ts';
 import type { ServerReport } from './grpc-server-process.ts';
+import { grpcTls } from './grpc-tls.ts';
 import {
   callFields,
   callFrames,
@@ -49,7 +50,8 @@ let port: number;
 
 beforeAll(async () => {
   const path = fileURLToPath(new URL('./grpc-server-process.ts', import.meta.url));
-  server = fork(path, [JSON.stringify({ drainTimeoutMs: 500 })], { silent: true });
+  const certificate = grpcTls ? [JSON.stringify({ cert: grpcTls.cert, key: grpcTls.key })] : [];
+  server = fork(path, [JSON.stringify({ drainTimeoutMs: 500 }), ...certificate], { silent: true });
   stderr = text(server.stderr as NodeJS.ReadableStream);
   [{ port }] = await once(server, 'message');
 });

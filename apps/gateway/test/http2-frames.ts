@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
 import { callHeaders, createOrderPath, frame, orderData } from './grpc-call.ts';
+import { grpcTls } from './grpc-tls.ts';
 
 // HTTP/2 as bytes, for what a library's client would never send. Numbers are those of RFC 9113, section 6.
 
@@ -125,7 +127,8 @@ export interface RawClient {
 
 /** A connection on which the test writes bytes. It stays open when the server ends its half. */
 export async function openRawClient(port: number): Promise<RawClient> {
-  const socket = connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true });
+  const address = { port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true };
+  const socket = grpcTls ? connectTls({ ...address, ca: grpcTls.ca, ALPNProtocols: ['h2'] }) : connect(address);
   const frames: ReceivedFrame[] = [];
   const arrivals = new EventTarget();
   let isClosed = false;
@@ -152,7 +155,7 @@ export async function openRawClient(port: number): Promise<RawClient> {
       });
     }
   });
-  await Promise.race([once(socket, 'connect'), closed]);
+  await Promise.race([once(socket, grpcTls ? 'secureConnect' : 'connect'), closed]);
   return {
     socket,
     frames,

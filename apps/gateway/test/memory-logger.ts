@@ -7,6 +7,7 @@ import { createLogger, type Logger } from '../src/logger.ts';
 interface CallLine {
   readonly request_id: string;
   readonly protocol: Protocol;
+  readonly remote_address?: string;
   readonly merchant_id?: MerchantId;
   readonly operation: string;
   readonly code: Outcome & (FailureCode | string);

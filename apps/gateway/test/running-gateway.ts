@@ -12,9 +12,11 @@ import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { migrateDatabase } from '@gateway/postgres/migrate';
 import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
 import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
+import type { TlsFiles } from '../src/config.ts';
 import { type Gateway, openGateway } from '../src/gateway.ts';
 import { anonymousLimits } from '../src/limits.ts';
 import type { OrderResponse } from '../src/orders/order-response.ts';
+import type { TrustProxy } from '../src/remote-address.ts';
 import { createSigningSecrets } from '../src/signing-secrets.ts';
 import { createMemoryLogger, type MemoryLogger } from './memory-logger.ts';
 
@@ -44,6 +46,8 @@ export async function runGateway(
     checkoutUrl?: string;
     mode?: MerchantMode;
     drainDelayMs?: number;
+    tls?: TlsFiles;
+    trustProxy?: TrustProxy | undefined;
     /** Instead of a database on the server that the test run shares. */
     server?: TestServer;
   } = {},
@@ -61,6 +65,7 @@ export async function runGateway(
       checkoutTemplate: parseCheckoutTemplate(options.checkoutUrl ?? ''),
       drainDelayMs: options.drainDelayMs ?? 0,
       ...{ secretsKey: testSecretsKey, webhookAllowPrivate: true, tracedShare: undefined, retentionDays: undefined },
+      ...{ tls: options.tls, trustProxy: options.trustProxy },
     },
     logger,
   );
@@ -71,8 +76,8 @@ export async function runGateway(
     checkoutCredentials,
     calls,
     errors,
-    url: `http://127.0.0.1:${gateway.httpPort}${pathPrefixOf(gateway.baseUrl)}`,
-    grpcUrl: `http://127.0.0.1:${gateway.grpcPort}`,
+    url: `${gateway.scheme}://127.0.0.1:${gateway.httpPort}${pathPrefixOf(gateway.baseUrl)}`,
+    grpcUrl: `${gateway.scheme}://127.0.0.1:${gateway.grpcPort}`,
     async close() {
       await gateway.close();
       if (options.server === undefined) await postgres.drop();

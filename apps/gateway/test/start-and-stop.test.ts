@@ -221,6 +221,8 @@ test.each([
     const credentials = await gateway.credentials();
     const { port } = new URL(gateway.url);
     expect([gateway.url, gateway.baseUrl]).toEqual([`http://${host}:${port}`, `http://${baseHost}:${port}`]);
+    const isLoopback = host === '127.0.0.1' || host === '[::1]';
+    expect(gateway.lines.some((line) => line.includes('credentials travel without TLS'))).toBe(!isLoopback);
     for (const url of [gateway.url, gateway.baseUrl]) {
       expect((await postOrder({ url, credentials })).status).toBeLessThan(300);
     }

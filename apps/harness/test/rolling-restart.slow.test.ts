@@ -3,12 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { expect, onTestFinished, test } from 'vitest';
 import { leftOut } from '../../../tools/left-out.ts';
+import { freePorts, missing, runProxy } from '../../../tools/proxies.ts';
 import { type GatewayProcess, startGatewayProcess } from '../src/gateway/gateway-process.ts';
 import { constantRate } from '../src/load/arrivals.ts';
 import { openSender } from '../src/load/open-sender.ts';
 import { parseProfile } from '../src/load/profile.ts';
 import { runLoad } from '../src/load/run-load.ts';
-import { freePorts, missing, runProxy } from './proxies.ts';
 import { testDatabase } from './test-database.ts';
 
 const restarts = Number(process.env.RESTARTS ?? 10);

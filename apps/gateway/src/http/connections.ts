@@ -6,19 +6,20 @@ import {
   STATUS_CODES,
 } from 'node:http';
 import type { Socket } from 'node:net';
+import { Server as TlsServer } from 'node:tls';
 import type { Failure } from '@gateway/domain/failure';
-import type { FastifyRequest } from 'fastify';
 import { Call } from '../call.ts';
 import { createConnectionLimit, type Peer } from '../connection-limit.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import * as limits from '../limits.ts';
+import { remoteAddressOf } from '../remote-address.ts';
 import { problemOf } from './problem.ts';
 
 export interface Connections {
   /** Responds to what is no complete HTTP request, after the responses to the requests before it. */
   handleClientError(error: Error & { code?: string }, socket: Socket): void;
   /** What a call knows of its connection. */
-  peerOf(request: Pick<FastifyRequest, 'ip' | 'raw'>): Peer;
+  peerOf(request: IncomingMessage): Peer;
   /** From now on each response says that its connection closes. */
   close(): void;
 }
@@ -30,7 +31,7 @@ const failureOfCode: Readonly<Record<string, Failure>> = {
   ERR_HTTP_REQUEST_TIMEOUT: { kind: 'request_timeout' },
 };
 
-/** Who sent no request, so that nothing depends on it. */
+/** Who sent no request that could be read, so that nothing depends on its connection. */
 const nobody: Peer = { address: undefined, known() {}, waits() {} };
 
 const malformed: Failure = { kind: 'malformed_json', reason: 'This is not a well-formed HTTP/1.1 request.' };
@@ -49,7 +50,8 @@ export function watchConnections(
   const waiting = new Map<Socket, () => void>();
   let isClosing = false;
 
-  server.on('connection', (socket) => {
+  // The socket of a request is the one above TLS.
+  server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
     limit.opened(socket, socket.remoteAddress);
     socket.setTimeout(limits.unusedTimeoutMs);
     socket.once('close', () => {
@@ -83,7 +85,7 @@ export function watchConnections(
   const isResponsePending = (socket: Socket) => [...(pending.get(socket) ?? [])].some(({ req }) => req.complete);
 
   const respond = (error: Error & { code?: string }, socket: Socket) => {
-    const call = new Call(deps, 'json', {}, nobody);
+    const call = new Call(deps, 'json', {}, { ...nobody, address: socket.remoteAddress });
     const failure = call.fail(failureOfCode[error.code ?? ''] ?? malformed);
     const { status, headers, body } = problemOf(failure, call.requestId, deps.baseUrl());
     const fields = { ...headers, 'content-length': Buffer.byteLength(body), connection: 'close' };
@@ -93,10 +95,10 @@ export function watchConnections(
   };
 
   return {
-    peerOf: ({ ip, raw }) => ({
-      address: ip,
-      known: () => limit.known(raw.socket),
-      waits: () => uses.get(raw)?.(),
+    peerOf: (request) => ({
+      address: remoteAddressOf(request, deps.trustProxy),
+      known: () => limit.known(request.socket),
+      waits: () => uses.get(request)?.(),
     }),
     handleClientError(error, socket) {
       // A connection that sent nothing is closed by its own timeout, without a response to a request that never was.

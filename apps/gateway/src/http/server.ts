@@ -1,8 +1,12 @@
+import type { ServerOptions } from 'node:http';
+import type { Socket } from 'node:net';
+import { Server as TlsServer } from 'node:tls';
 import type { Failure } from '@gateway/domain/failure';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import * as limits from '../limits.ts';
 import type { RpcService } from '../rpc/context.ts';
+import type { TlsPort } from '../tls.ts';
 import { admitAnonymously } from './anonymous.ts';
 import { connectRoutes } from './connect.ts';
 import { watchConnections } from './connections.ts';
@@ -27,7 +31,22 @@ const noHost: Failure = { kind: 'malformed_json', reason: 'The request has no Ho
  * The HTTP port: the interface's JSON, payment pages, the reference, health, and the Connect and gRPC-Web protocols, all under
  * the base URL's path.
  */
-export function createHttpServer(deps: GatewayDeps, services: readonly RpcService[], pathPrefix: string): HttpServer {
+export function createHttpServer(
+  deps: GatewayDeps,
+  services: readonly RpcService[],
+  pathPrefix: string,
+  tls?: TlsPort,
+): HttpServer {
+  const serverOptions: ServerOptions = {
+    // Checked below, so that this error is a problem document too.
+    requireHostHeader: false,
+    maxHeaderSize: limits.headerBytesMax,
+    headersTimeout: limits.headersTimeoutMs,
+    connectionsCheckingInterval: limits.connectionsCheckEveryMs,
+  };
+  const handshake = { handshakeTimeout: limits.tlsHandshakeTimeoutMs };
+  // An `object`, because Fastify's types let `https` change the type of everything that follows, which stays as it is.
+  const secured: object = tls === undefined ? {} : { https: { ...serverOptions, ...tls.context, ...handshake } };
   const app = fastify({
     bodyLimit: limits.messageBytesMax,
     routerOptions: { maxParamLength: limits.pathParameterMax },
@@ -36,22 +55,23 @@ export function createHttpServer(deps: GatewayDeps, services: readonly RpcServic
     connectionTimeout: limits.responseTakenTimeoutMs,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    http: {
-      // Checked below, so that this error is a problem document too.
-      requireHostHeader: false,
-      maxHeaderSize: limits.headerBytesMax,
-      headersTimeout: limits.headersTimeoutMs,
-      connectionsCheckingInterval: limits.connectionsCheckEveryMs,
-    },
+    http: serverOptions,
+    ...secured,
     // An undecodable path reaches no route and no hook.
     frameworkErrors: (error, request, reply) => {
-      openCall(deps, request, reply, connections.peerOf(request));
+      openCall(deps, request, reply, connections.peerOf(request.raw));
       const isPage = /^(GET|HEAD)$/.test(request.method) && request.url.startsWith(`${pathPrefix}/payment/`);
       if (!isPage) return void sendError(error, request, reply);
       const failure = request.call.fail({ kind: 'not_found', unknown: 'payment_link' });
       sendLinkFailure(deps, request, reply, failure).catch((cause) => sendError(cause, request, reply));
     },
     clientErrorHandler: (error, socket) => connections.handleClientError(error, socket),
+  });
+  if (app.server instanceof TlsServer) tls?.renew(app.server);
+  const sockets = new Set<Socket>();
+  app.server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
   });
   const connections = watchConnections(app.server, deps);
   app.decorateRequest('call');
@@ -63,7 +83,7 @@ export function createHttpServer(deps: GatewayDeps, services: readonly RpcServic
   };
 
   app.addHook('onRequest', (request, reply, done) => {
-    openCall(deps, request, reply, connections.peerOf(request));
+    openCall(deps, request, reply, connections.peerOf(request.raw));
     const { call } = request;
     if (request.headers.host === undefined && request.raw.httpVersion !== '1.0') {
       sendFailure(reply.header('connection', 'close'), call.fail(noHost), deps);
@@ -100,7 +120,10 @@ export function createHttpServer(deps: GatewayDeps, services: readonly RpcServic
     },
     async close() {
       connections.close();
-      const cutOff = setTimeout(() => app.server.closeAllConnections(), limits.drainTimeoutMs);
+      // Those without a TLS session yet, too, which `closeAllConnections` does not know.
+      const cutOff = setTimeout(() => {
+        for (const socket of sockets) socket.destroy();
+      }, limits.drainTimeoutMs);
       await app.close();
       clearTimeout(cutOff);
     },

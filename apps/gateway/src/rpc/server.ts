@@ -1,9 +1,12 @@
 import {
   constants,
+  createSecureServer,
   createServer,
+  type Http2SecureServer,
   type Http2Server,
   type Http2ServerRequest,
   type Http2ServerResponse,
+  type ServerOptions,
 } from 'node:http2';
 import type { DescMethod } from '@bufbuild/protobuf';
 import { Code, ConnectError, createContextValues } from '@connectrpc/connect';
@@ -11,7 +14,9 @@ import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
 import { Call } from '../call.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
-import { backlogMax, http2Limits } from '../limits.ts';
+import { backlogMax, http2Limits, tlsHandshakeTimeoutMs } from '../limits.ts';
+import { remoteAddressOf } from '../remote-address.ts';
+import type { TlsPort } from '../tls.ts';
 import { readBody } from './body.ts';
 import { publicServices, type RpcCall, type RpcService, routerOptions, routesOf, rpcCallKey } from './context.ts';
 import { watchSessions } from './sessions.ts';
@@ -30,6 +35,8 @@ export interface GrpcServerOptions {
   /** Tests compare both ways. */
   readonly hasFastPath?: boolean;
   readonly limits?: typeof http2Limits;
+  /** Absent: HTTP/2 without TLS. */
+  readonly tls?: TlsPort | undefined;
 }
 
 const isGrpc = (mediaType: string | undefined) => /^application\/grpc(\+|;|$)/i.test(mediaType ?? '');
@@ -37,11 +44,11 @@ const isGrpc = (mediaType: string | undefined) => /^application\/grpc(\+|;|$)/i.
 /** Read by protobuf's rules, an order in JSON would be judged differently than on the HTTP port. */
 const isGrpcJson = (mediaType: string | undefined) => /^application\/grpc\+json/i.test(mediaType ?? '');
 
-/** The gRPC port: gRPC over HTTP/2 without TLS, by Connect's adapter, with a fast path for ordinary unary calls. */
+/** The gRPC port: gRPC over HTTP/2, by Connect's adapter, with a fast path for ordinary unary calls. */
 export function createGrpcServer(
   deps: GatewayDeps,
   services: readonly RpcService[],
-  { hasFastPath = true, limits = http2Limits }: GrpcServerOptions = {},
+  { hasFastPath = true, limits = http2Limits, tls }: GrpcServerOptions = {},
 ): GrpcServer {
   const methods = new Map(services.flatMap(({ descriptor }) => descriptor.methods.map(methodEntry)));
   const stopping = new AbortController();
@@ -68,7 +75,8 @@ export function createGrpcServer(
 
   const serve = async (request: Http2ServerRequest, response: Http2ServerResponse) => {
     const { headers } = request;
-    const call = new Call(deps, 'grpc', headers, sessions.peerOf(request.stream));
+    const peer = sessions.peerOf(request.stream, remoteAddressOf(request, deps.trustProxy));
+    const call = new Call(deps, 'grpc', headers, peer);
     response.setHeader('x-request-id', call.requestId);
     const method = methods.get(request.url);
     call.operation = method?.name ?? call.operation;
@@ -112,23 +120,21 @@ export function createGrpcServer(
     });
   };
 
-  const server = createServer(
-    {
-      maxHeaderListPairs: limits.maxHeaderListPairs,
-      maxSessionMemory: limits.maxSessionMemory,
-      maxSettings: limits.maxSettings,
-      maxSessionInvalidFrames: limits.maxSessionInvalidFrames,
-      streamResetBurst: limits.streamResetBurst,
-      streamResetRate: limits.streamResetRate,
-      settings: {
-        maxConcurrentStreams: limits.maxConcurrentStreams,
-        maxHeaderListSize: limits.maxHeaderListSize,
-        initialWindowSize: limits.initialWindowSize,
-        enablePush: false,
-      },
+  const options: ServerOptions = {
+    maxHeaderListPairs: limits.maxHeaderListPairs,
+    maxSessionMemory: limits.maxSessionMemory,
+    maxSettings: limits.maxSettings,
+    maxSessionInvalidFrames: limits.maxSessionInvalidFrames,
+    streamResetBurst: limits.streamResetBurst,
+    streamResetRate: limits.streamResetRate,
+    settings: {
+      maxConcurrentStreams: limits.maxConcurrentStreams,
+      maxHeaderListSize: limits.maxHeaderListSize,
+      initialWindowSize: limits.initialWindowSize,
+      enablePush: false,
     },
-    onRequest,
-  );
+  };
+  const server = tls === undefined ? createServer(options, onRequest) : createTlsServer(options, tls, onRequest);
   // Node.js would answer 417 by itself, without an x-request-id.
   server.on('checkExpectation', onRequest);
   const sessions = watchSessions(server, limits);
@@ -159,7 +165,24 @@ async function* limited(chunks: AsyncIterable<Buffer>, bytesMax: number): AsyncG
   }
 }
 
-function listen(server: Http2Server, { logger }: GatewayDeps, port: number, host: string): Promise<number> {
+/** A server for clients that agree on HTTP/2 (ALPN) and have a certificate, if one is required. */
+function createTlsServer(
+  options: ServerOptions,
+  { context, renew }: TlsPort,
+  onRequest: (request: Http2ServerRequest, response: Http2ServerResponse) => void,
+): Http2SecureServer {
+  const handshake = { handshakeTimeout: tlsHandshakeTimeoutMs, requestCert: context.ca !== undefined };
+  const server = createSecureServer({ ...options, ...context, ...handshake }, onRequest);
+  renew(server);
+  return server;
+}
+
+function listen(
+  server: Http2Server | Http2SecureServer,
+  { logger }: GatewayDeps,
+  port: number,
+  host: string,
+): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen({ port, host, backlog: backlogMax }, () => {

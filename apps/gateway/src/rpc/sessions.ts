@@ -1,4 +1,10 @@
-import { constants, type Http2Server, type Http2Session, type ServerHttp2Stream } from 'node:http2';
+import {
+  constants,
+  type Http2SecureServer,
+  type Http2Server,
+  type Http2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
 import type { Socket } from 'node:net';
 import { createConnectionLimit, type Peer } from '../connection-limit.ts';
 import type { http2Limits } from '../limits.ts';
@@ -19,8 +25,8 @@ export interface Sessions {
   admitStreaming(stream: ServerHttp2Stream): boolean;
   /** Lets a call stay open as long as its connection, which it keeps open no longer. */
   letStay(stream: ServerHttp2Stream): void;
-  /** What a call knows of its connection. */
-  peerOf(stream: ServerHttp2Stream): Peer;
+  /** What a call knows of its client, which has this address, and of its connection. */
+  peerOf(stream: ServerHttp2Stream, address: string | undefined): Peer;
   /** Sends GOAWAY to all sessions and lets their calls finish; closes what is left after the drain time. */
   drain(): void;
 }
@@ -29,7 +35,7 @@ export interface Sessions {
  * Closes what clients leave open: streams whose request or response does not end, and sessions without a complete request for too
  * long. Node.js's own session timeout does not do that, as it starts again with every frame, a PING included.
  */
-export function watchSessions(server: Http2Server, limits: typeof http2Limits): Sessions {
+export function watchSessions(server: Http2Server | Http2SecureServer, limits: typeof http2Limits): Sessions {
   const uses = new Map<Http2Session, Use>();
   // Sends GOAWAY as well: a client sends again what came after it (RFC 9113, 6.8).
   const limit = createConnectionLimit<Http2Session>({
@@ -53,7 +59,7 @@ export function watchSessions(server: Http2Server, limits: typeof http2Limits): 
       uses.delete(session);
       limit.closed(session);
     });
-    session.on('stream', (stream) => {
+    session.on('stream', (stream: ServerHttp2Stream) => {
       use.streams.set(stream, performance.now());
       stream.once('close', () => {
         use.streams.delete(stream);
@@ -101,10 +107,8 @@ export function watchSessions(server: Http2Server, limits: typeof http2Limits): 
     letStay(stream) {
       if (stream.session) uses.get(stream.session)?.streams.delete(stream);
     },
-    peerOf: (stream) => ({
-      get address() {
-        return stream.session?.socket.remoteAddress;
-      },
+    peerOf: (stream, address) => ({
+      address,
       known() {
         if (stream.session !== undefined) limit.known(stream.session);
       },

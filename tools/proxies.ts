@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 
-const deployFolder = join(import.meta.dirname, '../../../deploy');
+const deployFolder = join(import.meta.dirname, '../deploy');
 
 /** Why a proxy can't run on this machine; `undefined`: it can. */
 export function missing(program: 'haproxy' | 'nginx'): string | undefined {
@@ -47,8 +47,10 @@ export async function runProxy(
     output += chunk;
   });
   const exited = once(child, 'exit');
-  exited.then(([code]) => code === 0 || process.stderr.write(`${program} ended with ${code}: ${output}\n`));
+  let isStopping = false;
+  exited.then(([code]) => isStopping || process.stderr.write(`${program} ended with ${code}: ${output}\n`));
   onTestFinished(async () => {
+    isStopping = true;
     child.kill('SIGTERM');
     await exited;
     await rm(folder, { recursive: true });

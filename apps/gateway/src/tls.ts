@@ -1,0 +1,92 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { createSecureContext, type SecureContextOptions, type Server } from 'node:tls';
+import type { TlsFiles } from './config.ts';
+import { tlsCheckEveryMs } from './limits.ts';
+import type { Logger } from './logger.ts';
+import { messageOf, StartError } from './process.ts';
+
+/** What the server of a port needs. */
+export interface TlsPort {
+  /** With an authority (`ca`) if clients need a certificate. */
+  readonly context: SecureContextOptions;
+  /** Gives the server each new certificate. Connections that are open keep theirs. */
+  renew(server: Server): void;
+}
+
+/** The certificate of both ports, from files that may change. */
+export interface Tls {
+  readonly http: TlsPort;
+  readonly grpc: TlsPort;
+  /** Reads the files now. Invalid ones are logged, and those before stay in use. */
+  reload(): Promise<void>;
+  close(): void;
+}
+
+/** Reads the files. Throws a StartError with one line for the first that can't be used. */
+export async function openTls(files: TlsFiles, logger: Logger): Promise<Tls> {
+  let current = await readContexts(files);
+  const renewals: (() => void)[] = [];
+  let problem: string | undefined;
+  const reload = async () => {
+    try {
+      const next = await readContexts(files);
+      problem = undefined;
+      if (isSame(next.grpc, current.grpc)) return;
+      current = next;
+      for (const renew of renewals) renew();
+      logger.info('TLS certificate reloaded');
+    } catch (error) {
+      if (messageOf(error) === problem) return;
+      problem = messageOf(error);
+      logger.error({ reason: problem }, 'TLS certificate not reloaded, the one before stays in use');
+    }
+  };
+  const checking = setInterval(reload, tlsCheckEveryMs).unref();
+  const port = (name: 'http' | 'grpc'): TlsPort => ({
+    context: current[name],
+    renew: (server) => void renewals.push(() => server.setSecureContext(current[name])),
+  });
+  return {
+    http: port('http'),
+    grpc: port('grpc'),
+    reload,
+    close: () => clearInterval(checking),
+  };
+}
+
+async function readContexts({
+  certFile,
+  keyFile,
+  clientCaFile,
+}: TlsFiles): Promise<Record<'http' | 'grpc', SecureContextOptions>> {
+  const cert = await readPem('TLS_CERT_FILE', certFile, 'certificate', (pem) => new X509Certificate(pem));
+  const key = await readPem('TLS_KEY_FILE', keyFile, 'private key without a passphrase', createPrivateKey);
+  if (!cert.parsed.checkPrivateKey(key.parsed))
+    throw new StartError(`TLS_KEY_FILE ${keyFile} is not the key of TLS_CERT_FILE ${certFile}.`);
+  const http: SecureContextOptions = { cert: cert.pem, key: key.pem, minVersion: 'TLSv1.2' };
+  if (clientCaFile === undefined) return { http, grpc: http };
+  const ca = await readPem('TLS_CLIENT_CA_FILE', clientCaFile, 'certificate', (pem) => new X509Certificate(pem));
+  return { http, grpc: { ...http, ca: ca.pem } };
+}
+
+async function readPem<Parsed>(variable: string, file: string, kind: string, parse: (pem: Buffer) => Parsed) {
+  let pem: Buffer;
+  try {
+    pem = await readFile(file);
+  } catch (error) {
+    throw new StartError(`${variable} ${file} can't be read: ${messageOf(error).split(',')[0]}.`);
+  }
+  try {
+    const parsed = parse(pem);
+    // Parses what comes after the first certificate too.
+    if (kind === 'certificate') createSecureContext({ cert: pem });
+    return { pem, parsed };
+  } catch {
+    throw new StartError(`${variable} ${file} must be a ${kind} in PEM.`);
+  }
+}
+
+function isSame(one: SecureContextOptions, other: SecureContextOptions): boolean {
+  return (['cert', 'key', 'ca'] as const).every((name) => String(one[name]) === String(other[name]));
+}
