@@ -67,6 +67,7 @@ export async function startContenders(
       ...environment(databaseUrl),
       NODE_ENV: 'production',
       HTTP_PORT: '0',
+      ADMIN_PORT: '0',
       GRPC_PORT: '0',
       MERCHANT_ID: String(merchant.id),
       CLIENT_ID: merchant.clientId,

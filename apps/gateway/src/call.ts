@@ -2,9 +2,11 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { randomBase62 } from '@gateway/domain/base62';
 import { type Failure, type FailureCode, failures } from '@gateway/domain/failure';
 import type { Account, Merchant } from '@gateway/domain/merchant';
-import { failed, type Result, success } from '@gateway/domain/result';
+import { failed, type Result } from '@gateway/domain/result';
 import type { GatewayDeps } from './gateway-deps.ts';
 import { callTimeoutMs } from './limits.ts';
+import { storageFailure } from './storage-outcome.ts';
+import type { CallSpan } from './telemetry/tracing.ts';
 
 export type Protocol = 'json' | 'connect' | 'grpc-web' | 'grpc';
 
@@ -37,13 +39,21 @@ const outcomeOfStatus = new Map<number, Outcome>(
 export class Call {
   readonly requestId: string;
   protocol: Protocol;
+  /** What the client asked for, such as `CreateOrder`: a name of ours, never a text of the client. */
+  operation = 'unknown';
   readonly #deps: GatewayDeps;
   readonly #clientId: string | undefined;
   readonly #clientSecret: string | undefined;
   readonly #startedAt = performance.now();
   #timeoutMs = callTimeoutMs;
   #account: Account | undefined;
+  #authenticated: Promise<Result<Account, Failure>> | undefined;
+  #isAdmitted = false;
+  #hasEnded = false;
   #outcome: Outcome | undefined;
+  /** The names of the fields that were at fault. */
+  #fields: readonly string[] | undefined;
+  readonly #span: CallSpan | undefined;
 
   constructor(deps: GatewayDeps, protocol: Protocol, headers: IncomingHttpHeaders) {
     const sent = headers['x-request-id']?.toString();
@@ -52,6 +62,7 @@ export class Call {
     this.#deps = deps;
     this.#clientId = headers['x-client-id']?.toString();
     this.#clientSecret = headers['x-client-secret']?.toString();
+    this.#span = deps.tracing?.startCall(headers);
   }
 
   /** The client of a call that was authenticated as a merchant's. */
@@ -73,10 +84,17 @@ export class Call {
     return this.#timeoutMs - (performance.now() - this.#startedAt);
   }
 
-  /** Checks the credentials, the kind of client, then its rate limit; once, however often it is called. */
+  /**
+   * Checks the credentials, the kind of client, its rate limit, and whether there is room for the call. Once, however often it is
+   * called: before the body is read where the protocol allows it.
+   */
   authenticate(kind: Account['kind']): Promise<Result<Account, Failure>> {
+    this.#authenticated ??= this.#admit(kind);
+    return this.#authenticated;
+  }
+
+  #admit(kind: Account['kind']): Promise<Result<Account, Failure>> {
     return this.run(async () => {
-      if (this.#account !== undefined) return success(this.#account);
       const credentials = { clientId: this.#clientId, clientSecret: this.#clientSecret };
       const account = await this.#deps.authenticate(credentials, this.timeLeftMs());
       if (!account.ok) return account;
@@ -84,6 +102,9 @@ export class Call {
       if (account.value.kind !== kind) return failed({ kind: 'permission_denied' });
       const retryAfterSeconds = this.#deps.rateLimit?.(account.value.id);
       if (retryAfterSeconds !== undefined) return failed({ kind: 'rate_limited', retryAfterSeconds });
+      // A client that left meanwhile gets no response.
+      this.#isAdmitted = !this.#hasEnded && this.#deps.admission.enter(account.value.id);
+      if (!this.#isAdmitted) return failed(storageFailure('overloaded'));
       return account;
     });
   }
@@ -92,7 +113,7 @@ export class Call {
   async run<Value>(step: () => Promise<Result<Value, Failure>>): Promise<Result<Value, Failure>> {
     try {
       if (this.timeLeftMs() <= 0) return failed(this.fail({ kind: 'deadline_exceeded' }));
-      const result = await step();
+      const result = await (this.#span === undefined ? step() : this.#span.run(step));
       return result.ok ? result : failed(this.fail(result.failure));
     } catch (error) {
       return failed(this.failInternally(error));
@@ -107,6 +128,7 @@ export class Call {
   /** Records a failure and returns it. The first outcome counts. */
   fail(failure: Failure): Failure {
     this.#outcome ??= failure.kind;
+    this.#fields ??= fieldsOf(failure);
     return failure;
   }
 
@@ -116,19 +138,41 @@ export class Call {
     return this.fail({ kind: 'internal' });
   }
 
-  /** Writes the call's log line: at the end of the response, or when the client left before it. */
+  /** Makes room for another call, logs and counts this one: at the end of the response, or when the client left before it. */
   end({ isAnswered, status }: { readonly isAnswered: boolean; readonly status: number }): void {
+    this.#hasEnded = true;
+    if (this.#isAdmitted && this.#account !== undefined) this.#deps.admission.leave(this.#account.id);
     const code = this.#outcome ?? (isAnswered ? (outcomeOfStatus.get(status) ?? 'unreadable') : 'cancelled');
-    const isOurs = code in failures && failures[code as FailureCode].httpStatus >= 500;
-    this.#deps.logger[isOurs ? 'error' : 'info'](
+    const isError = code in failures && failures[code as FailureCode].httpStatus >= 500;
+    const durationMs = performance.now() - this.#startedAt;
+    const { protocol, operation } = this;
+    this.#deps.recordCall({ protocol, operation, code }, durationMs);
+    this.#span?.end({ protocol, operation, code, isError });
+    this.#deps.logger[isError ? 'error' : 'info'](
       {
         request_id: this.requestId,
-        protocol: this.protocol,
+        trace_id: this.#span?.traceId,
+        protocol,
+        operation,
         [`${this.#account?.kind ?? 'merchant'}_id`]: this.#account?.id,
         code,
-        duration_ms: Math.round((performance.now() - this.#startedAt) * 1_000) / 1_000,
+        ...(protocol.startsWith('grpc') ? { grpc_status: grpcStatusOf(code) } : { http_status: status }),
+        fields: this.#fields,
+        duration_ms: Math.round(durationMs * 1_000) / 1_000,
       },
       'call',
     );
   }
+}
+
+/** The canonical name of the status that a gRPC client gets; absent where Connect or the platform chose it. */
+function grpcStatusOf(code: Outcome): string | null | undefined {
+  if (code in failures) return failures[code as FailureCode].grpcStatus;
+  return code === 'cancelled' ? 'CANCELLED' : code === 'unreadable' ? undefined : 'OK';
+}
+
+/** The names of the fields that a failure is about: names of the interface, without values. */
+function fieldsOf(failure: Failure): readonly string[] | undefined {
+  if (failure.kind === 'order_id_conflict') return failure.fields;
+  return 'errors' in failure ? failure.errors.map(({ field }) => field) : undefined;
 }

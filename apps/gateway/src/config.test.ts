@@ -1,5 +1,10 @@
-import { expect, test } from 'vitest';
-import { readConfig } from './config.ts';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { ConfigError, readConfig, startUsage } from './config.ts';
 
 test('without any variable it serves this machine alone, from the embedded database', () => {
   const config = readConfig({});
@@ -10,9 +15,14 @@ test('without any variable it serves this machine alone, from the embedded datab
     baseUrl: undefined,
     databaseUrl: undefined,
     checkoutTemplate: undefined,
+    migrate: true,
     rateLimit: undefined,
     secretsKey: undefined,
     webhookAllowPrivate: false,
+    drainDelayMs: undefined,
+    logLevel: 'info',
+    adminPort: 9464,
+    tracedShare: undefined,
   });
   expect(config.dataDir).toMatch(/\/\.data$/);
 });
@@ -23,51 +33,153 @@ test('reads every variable', () => {
     HTTP_PORT: '0',
     GRPC_PORT: '65535',
     BASE_URL: 'https://pay.example.com/gateway/',
-    DATABASE_URL: 'postgres://user:pass@db.example.com/orders',
+    DATABASE_URL:
+      'postgres://user:pa,ss@db1.example.com:5432,db2.example.com:5433/orders?target_session_attrs=read-write',
     DATA_DIR: '/var/lib/gateway',
+    MIGRATE: 'off',
     CHECKOUT_URL: 'https://checkout.example.com/pay/{order_token}?from=link',
     RATE_LIMIT: '200',
     SECRETS_KEY: `${'A'.repeat(42)}E=`,
     WEBHOOK_ALLOW_PRIVATE: '1',
+    DRAIN_DELAY_MS: '10000',
+    ADMIN_PORT: '9465',
+    LOG_LEVEL: 'warn',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
+    OTEL_TRACES_SAMPLER_ARG: '0.01',
   };
   expect(readConfig(env)).toEqual({
     host: '0.0.0.0',
     httpPort: 0,
     grpcPort: 65_535,
     baseUrl: 'https://pay.example.com/gateway',
-    databaseUrl: 'postgres://user:pass@db.example.com/orders',
+    databaseUrl:
+      'postgres://user:pa,ss@db1.example.com:5432,db2.example.com:5433/orders?target_session_attrs=read-write',
     dataDir: '/var/lib/gateway',
+    migrate: false,
     checkoutTemplate: 'https://checkout.example.com/pay/{order_token}?from=link',
     rateLimit: 200,
     secretsKey: Buffer.from([...new Uint8Array(31), 1]),
     webhookAllowPrivate: true,
+    drainDelayMs: 10_000,
+    adminPort: 9_465,
+    logLevel: 'warn',
+    tracedShare: 0.01,
   });
 });
 
-test.each([
-  [{ HTTP_PORT: '65536' }, 'HTTP_PORT'],
-  [{ HTTP_PORT: '80a' }, 'HTTP_PORT'],
-  [{ GRPC_PORT: '-1' }, 'GRPC_PORT'],
-  [{ HTTP_PORT: '9090' }, 'HTTP_PORT and GRPC_PORT must differ'],
-  [{ HOST: 'not a host' }, 'HOST'],
-  [{ BASE_URL: 'pay.example.com' }, 'BASE_URL'],
-  [{ BASE_URL: 'https://pay.example.com/?a=b' }, 'BASE_URL'],
-  [{ BASE_URL: 'https://pay.example.com/a:b' }, 'BASE_URL must be an absolute http or https URL'],
-  [{ BASE_URL: 'https://pay.example.com/a*b' }, 'with only letters, digits and -._~/ in its path'],
-  [{ DATABASE_URL: 'mysql://db/x' }, 'DATABASE_URL'],
-  [{ CHECKOUT_URL: 'https://checkout.example.com/' }, 'CHECKOUT_URL'],
-  [{ CHECKOUT_URL: 'https://{order_token}.example.com/' }, 'CHECKOUT_URL'],
-  [{ RATE_LIMIT: '0' }, 'RATE_LIMIT'],
-  [{ SECRETS_KEY: Buffer.alloc(31).toString('base64') }, 'SECRETS_KEY must be 32 bytes in base64'],
-  [{ SECRETS_KEY: Buffer.alloc(33).toString('base64') }, 'SECRETS_KEY'],
-  [{ SECRETS_KEY: Buffer.alloc(32).toString('hex') }, 'SECRETS_KEY'],
-  [{ WEBHOOK_ALLOW_PRIVATE: 'yes' }, 'WEBHOOK_ALLOW_PRIVATE must be 0 or 1'],
-])('rejects %j', (env, message) => {
-  expect(() => readConfig(env)).toThrow(message);
+const folder = mkdtempSync(join(tmpdir(), 'gateway-config-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function fileWith(content: string): string {
+  const file = join(folder, randomUUID());
+  writeFileSync(file, content);
+  return file;
+}
+
+const secretsKey = `${'A'.repeat(42)}E=`;
+
+test('reads secrets from files, without the white space around them', () => {
+  const url = 'postgres://user:pass@db.example.com/orders';
+  const env = {
+    DATABASE_URL_FILE: fileWith(`${url}\n`),
+    SECRETS_KEY_FILE: fileWith(`${secretsKey}\r\n`),
+    SECRETS_KEY: '',
+  };
+  expect(readConfig(env)).toMatchObject({ databaseUrl: url, secretsKey: Buffer.from(secretsKey, 'base64') });
 });
 
-test('reports all problems at once, and no value', () => {
-  const env = { HTTP_PORT: 'secret1', GRPC_PORT: 'secret2', DATABASE_URL: 'secret3', SECRETS_KEY: 'secret4' };
-  expect(() => readConfig(env)).toThrow(/^HTTP_PORT .+\nGRPC_PORT .+\nDATABASE_URL .+\nSECRETS_KEY .+$/);
-  expect(() => readConfig(env)).not.toThrow(/secret/);
+const port = 'must be a port from 0 to 65535';
+const url =
+  'must be an absolute http or https URL without query or fragment, with only letters, digits and -._~/ in its path';
+const checkout = 'must be an absolute http or https URL with {order_token} once in its path or query';
+const databaseUrl = 'must be a URL such as postgres://USER:PASSWORD@HOST:5432/DATABASE';
+const empty = fileWith('\n');
+const wrongKey = fileWith('hidden');
+
+test.each<[Record<string, string>, string]>([
+  [{ HTTP_PORT: '65536' }, `HTTP_PORT ${port}, not "65536"`],
+  [{ HTTP_PORT: '80a' }, `HTTP_PORT ${port}, not "80a"`],
+  [{ GRPC_PORT: '-1' }, `GRPC_PORT ${port}, not "-1"`],
+  [{ GRPC_PORT: '90\n91' }, `GRPC_PORT ${port}, not "90\\n91"`],
+  [{ HTTP_PORT: '9090' }, 'HTTP_PORT, GRPC_PORT and ADMIN_PORT must differ, not 9090, 9090, 9464'],
+  [{ ADMIN_PORT: '8080' }, 'HTTP_PORT, GRPC_PORT and ADMIN_PORT must differ, not 8080, 9090, 8080'],
+  [{ LOG_LEVEL: 'debug' }, 'LOG_LEVEL must be one of error, warn, info, not "debug"'],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318' }, 'must be an http or https URL, not "collector:4318"'],
+  [{ OTEL_TRACES_SAMPLER_ARG: '1.5' }, 'OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1, not "1.5"'],
+  [{ HOST: 'not a host' }, 'HOST must be an address or a host name, not "not a host"'],
+  [{ BASE_URL: 'pay.example.com' }, `BASE_URL ${url}, not "pay.example.com"`],
+  [{ BASE_URL: 'https://pay.example.com/?a=b' }, `BASE_URL ${url}, not "https://pay.example.com/?a=b"`],
+  [{ BASE_URL: 'https://pay.example.com/a:b' }, `BASE_URL ${url}, not "https://pay.example.com/a:b"`],
+  [{ BASE_URL: 'https://me:hidden@pay.example.com' }, `BASE_URL ${url}, not "https://...@pay.example.com"`],
+  [{ CHECKOUT_URL: 'https://checkout.example.com/' }, `CHECKOUT_URL ${checkout}, not "https://checkout.example.com/"`],
+  [{ CHECKOUT_URL: `https://{order_token}.example.com/${'x'.repeat(200)}` }, `${'x'.repeat(66)}..."`],
+  [{ MIGRATE: 'no' }, 'MIGRATE must be on or off, not "no"'],
+  [{ RATE_LIMIT: '0' }, 'RATE_LIMIT must be a whole number from 1 to 1000000, not "0"'],
+  [{ DRAIN_DELAY_MS: '600001' }, 'DRAIN_DELAY_MS must be a whole number from 0 to 600000, not "600001"'],
+  [{ DRAIN_DELAY_MS: '5s' }, 'DRAIN_DELAY_MS must be a whole number from 0 to 600000, not "5s"'],
+  [{ WEBHOOK_ALLOW_PRIVATE: 'yes' }, 'WEBHOOK_ALLOW_PRIVATE must be 0 or 1, not "yes"'],
+  [{ DATABASE_URL: 'mysql://user:hidden@db/x' }, `DATABASE_URL ${databaseUrl}`],
+  [{ DATABASE_URL: 'hidden' }, `DATABASE_URL ${databaseUrl}`],
+  [
+    { DATABASE_URL: 'postgres://user:hidden@db/x?sslmode=on' },
+    'DATABASE_URL has sslmode "on", which must be one of disable, allow, prefer, require, verify-ca, verify-full',
+  ],
+  [
+    { DATABASE_URL: 'postgres://user:hidden@db/x?sslrootcert=/nowhere/root.crt' },
+    `DATABASE_URL has sslrootcert "/nowhere/root.crt", which can't be read (ENOENT)`,
+  ],
+  [
+    { DATABASE_URL: 'postgres://user:hidden@db/x', DATABASE_URL_FILE: '/nowhere/url' },
+    'DATABASE_URL and DATABASE_URL_FILE are both set: set one of them',
+  ],
+  [
+    { DATABASE_URL_FILE: '/nowhere/url' },
+    'DATABASE_URL_FILE must be a file that can be read, not "/nowhere/url" (ENOENT)',
+  ],
+  [{ SECRETS_KEY_FILE: folder }, `SECRETS_KEY_FILE must be a file that can be read, not "${folder}" (EISDIR)`],
+  [{ SECRETS_KEY_FILE: empty }, `SECRETS_KEY_FILE must be a file with a value, "${empty}" is empty`],
+  [{ SECRETS_KEY_FILE: wrongKey }, 'SECRETS_KEY must be 32 bytes in base64'],
+  [{ SECRETS_KEY: `hidden${Buffer.alloc(31).toString('base64')}` }, 'SECRETS_KEY must be 32 bytes in base64'],
+  [{ SECRETS_KEY: Buffer.alloc(32).toString('hex') }, 'SECRETS_KEY must be 32 bytes in base64'],
+])('rejects %j in one line', (env, line) => {
+  const message = errorOf(env);
+  expect(message.endsWith(line) && !message.includes('\n')).toBe(true);
+  expect(message).not.toContain('hidden');
+});
+
+function errorOf(env: Record<string, string>): string {
+  try {
+    readConfig(env);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message;
+  }
+  return 'no error';
+}
+
+test('reports all problems at once', () => {
+  const env = { HTTP_PORT: 'x', GRPC_PORT: 'y', DATABASE_URL: 'secret3', SECRETS_KEY: 'secret4' };
+  expect(errorOf(env)).toMatch(/^HTTP_PORT .+\nGRPC_PORT .+\nDATABASE_URL .+\nSECRETS_KEY .+$/);
+  expect(errorOf(env)).not.toMatch(/secret/);
+});
+
+test('.env.example and the usage list every variable, in the order of the configuration', async () => {
+  const read: string[] = [];
+  readConfig(
+    new Proxy(
+      {},
+      {
+        get: (_, name) => {
+          if (!read.includes(String(name))) read.push(String(name));
+          return undefined;
+        },
+      },
+    ),
+  );
+  const variables = read.filter((name) => !name.endsWith('_FILE'));
+  const example = await readFile(new URL('../../../.env.example', import.meta.url), 'utf8');
+  expect([...example.matchAll(/^# ?([A-Z_]+)=/gm)].map(([, name]) => name).sort()).toEqual(read.toSorted());
+  const usage = [...startUsage.matchAll(/^ {2}([A-Z_]+(?:, [A-Z_]+)*) /gm)].flatMap(([, names = '']) =>
+    names.split(', '),
+  );
+  expect(usage.toSorted()).toEqual(variables.toSorted());
 });

@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { defaultDataDir } from '@gateway/dev-postgres';
 import { type CheckoutTemplate, parseCheckoutTemplate } from '@gateway/domain/checkout-link';
 import { type BaseUrl, parseBaseUrl } from '@gateway/domain/payment-link';
+import { ConnectionUrlError, parseConnectionUrl } from '@gateway/postgres/connection-url';
 
 export interface Config {
   /** The address that both listeners bind, or a name of it. */
@@ -9,11 +11,15 @@ export interface Config {
   /** 0 takes any free port. */
   readonly httpPort: number;
   readonly grpcPort: number;
+  /** Metrics, for scrapers and not for the public. */
+  readonly adminPort: number;
   /** Absent: `http://localhost:`, or the address where that leads elsewhere, and the port that the HTTP listener got. */
   readonly baseUrl: BaseUrl | undefined;
   /** Absent: the embedded PostgreSQL, with its data in `dataDir`. */
   readonly databaseUrl: string | undefined;
   readonly dataDir: string;
+  /** Whether a start migrates the database; otherwise it only checks the schema. */
+  readonly migrate: boolean;
   /** Calls a second that each merchant may make in this process; absent: as many as the gateway can serve. */
   readonly rateLimit: number | undefined;
   /** Where the payment page's Pay button leads; absent: the page has none. */
@@ -22,22 +28,48 @@ export interface Config {
   readonly secretsKey: Uint8Array | undefined;
   /** Whether webhooks may be sent over http and to addresses that are not public. */
   readonly webhookAllowPrivate: boolean;
+  /** How long requests go on at a stop while health checks fail. Absent: 0 on a terminal, else 5 s. */
+  readonly drainDelayMs: number | undefined;
+  readonly logLevel: LogLevel;
+  /** The share of calls that are traced, 0 to 1; absent without a collector: none. */
+  readonly tracedShare: number | undefined;
 }
+
+const logLevels = ['error', 'warn', 'info'] as const;
+
+/** Calls are at level info, those that fail with a 5xx status at level error. */
+type LogLevel = (typeof logLevels)[number];
 
 /** The text of `pnpm start --help`. The README says more. */
 export const startUsage = `Usage: pnpm start, with the configuration in environment variables:
   HOST                  the address to listen on (127.0.0.1)
   HTTP_PORT, GRPC_PORT  0 takes a free port (8080, 9090)
+  ADMIN_PORT            metrics for Prometheus at /metrics, 0 takes a free port (9464)
   BASE_URL              where others reach the gateway (http://localhost: and the HTTP port)
   DATABASE_URL          postgres://... (an embedded PostgreSQL)
   DATA_DIR              the embedded PostgreSQL's data (.data/)
+  MIGRATE               off never changes the schema: run pnpm migrate first (on)
   CHECKOUT_URL          where the payment page's Pay button leads, with {order_token} (no button)
   RATE_LIMIT            calls a second that each merchant may make in one process (no limit)
   SECRETS_KEY           encrypts signing secrets: 32 bytes in base64 (a file in DATA_DIR; with DATABASE_URL none)
   WEBHOOK_ALLOW_PRIVATE 1 sends webhooks over http and to private addresses too: for development (0)
+  DRAIN_DELAY_MS        how long requests go on at a stop while health checks fail (5000; 0 on a terminal)
+  LOG_LEVEL             error, warn or info (info)
+  OTEL_EXPORTER_OTLP_ENDPOINT   sends traces to this OpenTelemetry collector, as http://localhost:4318 (no traces)
+  OTEL_TRACES_SAMPLER_ARG       the share of calls that are traced, 0 to 1 (1)
+DATABASE_URL_FILE and SECRETS_KEY_FILE name files that hold these values.
 `;
 
-/** Reads the configuration from environment variables. Throws one error with all problems, one a line. */
+/** Their values are never shown, and each can be in a file that the variable with `_FILE` names. */
+const secretNames: ReadonlySet<string> = new Set(['DATABASE_URL', 'SECRETS_KEY']);
+
+/** Characters of a wrong value that an error shows. */
+const shownMax = 100;
+
+/**
+ * Reads the configuration from environment variables and from the files of secrets. Throws one error with all problems, one a
+ * line: the variable, what is allowed, and the value unless it is a secret.
+ */
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const problems: string[] = [];
   const read = <Value>(
@@ -46,12 +78,22 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     parse: (text: string) => Value | undefined,
     rule: string,
   ): Value => {
-    const text = env[name];
-    if (text === undefined || text === '') return byDefault;
-    const value = parse(text);
-    if (value === undefined) problems.push(`${name} ${rule}`);
-    return value ?? byDefault;
+    try {
+      const text = secretNames.has(name) ? readSecret(env, name) : env[name];
+      if (text === undefined || text === '') return byDefault;
+      const value = parse(text);
+      if (value !== undefined) return value;
+      problems.push(`${name} ${rule}${secretNames.has(name) ? '' : `, not ${shown(text)}`}`);
+    } catch (error) {
+      if (error instanceof ConfigError) problems.push(error.message);
+      else if (error instanceof ConnectionUrlError) problems.push(`${name} ${error.message}`);
+      else throw error;
+    }
+    return byDefault;
   };
+  // Only whether it is there counts: OpenTelemetry reads the collector's settings by itself.
+  const collector = read('OTEL_EXPORTER_OTLP_ENDPOINT', undefined, parseHttpUrl, 'must be an http or https URL');
+  const tracedShare = read('OTEL_TRACES_SAMPLER_ARG', 1, parseShare, 'must be a number from 0 to 1');
   const config: Config = {
     host: read(
       'HOST',
@@ -61,14 +103,16 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     ),
     httpPort: read('HTTP_PORT', 8080, parsePort, 'must be a port from 0 to 65535'),
     grpcPort: read('GRPC_PORT', 9090, parsePort, 'must be a port from 0 to 65535'),
+    adminPort: read('ADMIN_PORT', 9464, parsePort, 'must be a port from 0 to 65535'),
     baseUrl: read(
       'BASE_URL',
       undefined,
       parseBaseUrl,
       'must be an absolute http or https URL without query or fragment, with only letters, digits and -._~/ in its path',
     ),
-    databaseUrl: read('DATABASE_URL', undefined, parseDatabaseUrl, 'must be a postgres:// URL'),
+    databaseUrl: read('DATABASE_URL', undefined, parseDatabaseUrl, ''),
     dataDir: read('DATA_DIR', defaultDataDir, (text) => resolve(text), ''),
+    migrate: read('MIGRATE', true, parseSwitch, 'must be on or off'),
     rateLimit: read('RATE_LIMIT', undefined, parseRate, 'must be a whole number from 1 to 1000000'),
     checkoutTemplate: read(
       'CHECKOUT_URL',
@@ -78,16 +122,44 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     ),
     secretsKey: read('SECRETS_KEY', undefined, parseSecretsKey, 'must be 32 bytes in base64'),
     webhookAllowPrivate: read('WEBHOOK_ALLOW_PRIVATE', false, parseFlag, 'must be 0 or 1'),
+    drainDelayMs: read('DRAIN_DELAY_MS', undefined, parseDelay, 'must be a whole number from 0 to 600000'),
+    logLevel: read('LOG_LEVEL', 'info', parseLogLevel, `must be one of ${logLevels.join(', ')}`),
+    tracedShare: collector === undefined ? undefined : tracedShare,
   };
-  if (config.httpPort !== 0 && config.httpPort === config.grpcPort)
-    problems.push('HTTP_PORT and GRPC_PORT must differ');
+  const ports = [config.httpPort, config.grpcPort, config.adminPort].filter((port) => port !== 0);
+  if (new Set(ports).size < ports.length)
+    problems.push(`HTTP_PORT, GRPC_PORT and ADMIN_PORT must differ, not ${ports.join(', ')}`);
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
   return config;
 }
 
-/** The environment is not a configuration; the message names every problem without a value. */
+/** The environment is not a configuration; the message names every problem without a secret. */
 export class ConfigError extends Error {
   override name = 'ConfigError';
+}
+
+/** A secret from its variable, or from the file of its other variable without the white space around it. */
+function readSecret(env: Readonly<Record<string, string | undefined>>, name: string): string | undefined {
+  const fileName = `${name}_FILE`;
+  const file = env[fileName];
+  if (!file) return env[name];
+  if (env[name]) throw new ConfigError(`${name} and ${fileName} are both set: set one of them`);
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw new ConfigError(
+      `${fileName} must be a file that can be read, not ${shown(file)} (${(error as NodeJS.ErrnoException).code})`,
+    );
+  }
+  if (text === '') throw new ConfigError(`${fileName} must be a file with a value, ${shown(file)} is empty`);
+  return text;
+}
+
+/** A wrong value in one line, without the user and password of a URL. */
+function shown(text: string): string {
+  const value = text.replace(/\/\/[^/]*@/, '//...@');
+  return JSON.stringify(value.length > shownMax ? `${value.slice(0, shownMax)}...` : value);
 }
 
 function parsePort(text: string): number | undefined {
@@ -103,11 +175,31 @@ export function parseSecretsKey(text: string): Uint8Array | undefined {
   return /^[0-9A-Za-z+/]{43}=$/.test(text) ? Buffer.from(text, 'base64') : undefined;
 }
 
+function parseLogLevel(text: string): LogLevel | undefined {
+  return logLevels.find((level) => level === text);
+}
+
+function parseHttpUrl(text: string): string | undefined {
+  return /^https?:$/.test(URL.parse(text)?.protocol ?? '') ? text : undefined;
+}
+
+function parseShare(text: string): number | undefined {
+  return /^(0(\.\d+)?|1(\.0+)?)$/.test(text) ? Number(text) : undefined;
+}
+
+function parseSwitch(text: string): boolean | undefined {
+  return text === 'on' ? true : text === 'off' ? false : undefined;
+}
+
+function parseDelay(text: string): number | undefined {
+  return /^\d{1,6}$/.test(text) && Number(text) <= 600_000 ? Number(text) : undefined;
+}
+
 function parseFlag(text: string): boolean | undefined {
   return text === '1' ? true : text === '0' ? false : undefined;
 }
 
-function parseDatabaseUrl(text: string): string | undefined {
-  const protocol = URL.parse(text)?.protocol;
-  return protocol === 'postgres:' || protocol === 'postgresql:' ? text : undefined;
+function parseDatabaseUrl(text: string): string {
+  parseConnectionUrl(text);
+  return text;
 }

@@ -1,6 +1,7 @@
 import { startDevPostgres } from '@gateway/dev-postgres';
+import { parseConnectionUrl } from '@gateway/postgres/connection-url';
 import { settingsThatLoseOrders } from '@gateway/postgres/durability';
-import { migrateDatabase } from '@gateway/postgres/migrate';
+import { migrateDatabase, requireSchema } from '@gateway/postgres/migrate';
 import type { Config } from './config.ts';
 import type { Logger } from './logger.ts';
 import { messageOf, StartError } from './process.ts';
@@ -15,19 +16,18 @@ export interface Database {
 
 /** Opens the database of the configuration, with the schema that this code needs. Outages of the embedded one are logged. */
 export async function openDatabase(
-  { databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 'dataDir'>,
+  { databaseUrl, dataDir, migrate }: Pick<Config, 'databaseUrl' | 'dataDir' | 'migrate'>,
   logger?: Logger,
 ): Promise<Database> {
   const database = databaseUrl === undefined ? await openEmbedded(dataDir, logger) : external(databaseUrl);
   try {
-    await migrateDatabase(database.url);
+    await (migrate ? migrateDatabase : requireSchema)(database.url);
     const settings = logger === undefined ? [] : await settingsThatLoseOrders(database.url);
     if (settings.length > 0) logger?.warn({ off: settings }, 'the database server can lose acknowledged orders');
     return database;
   } catch (error) {
     await database.close();
-    const { hostname, port, pathname } = new URL(database.url);
-    throw new StartError(`The database ${hostname}:${port || '5432'}${pathname} can't be used: ${messageOf(error)}`);
+    throw new StartError(`The database ${parseConnectionUrl(database.url).name} can't be used: ${messageOf(error)}`);
   }
 }
 

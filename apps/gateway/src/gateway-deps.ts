@@ -2,10 +2,14 @@ import type { RandomBytes } from '@gateway/domain/base62';
 import type { CheckoutTemplate } from '@gateway/domain/checkout-link';
 import type { OrderStore } from '@gateway/domain/order-store';
 import type { BaseUrl } from '@gateway/domain/payment-link';
+import type { Admission } from './admission.ts';
 import type { Authenticate } from './auth/authenticate.ts';
 import type { RateLimit } from './auth/rate-limit.ts';
 import type { Logger } from './logger.ts';
+import type { Readiness } from './readiness.ts';
 import type { SigningSecrets } from './signing-secrets.ts';
+import type { RecordCall } from './telemetry/metrics.ts';
+import type { Tracing } from './telemetry/tracing.ts';
 
 /** What every API of the gateway needs. */
 export interface GatewayDeps {
@@ -16,12 +20,15 @@ export interface GatewayDeps {
   readonly authenticate: Authenticate;
   /** Absent: merchants may make as many calls as the gateway can serve. */
   readonly rateLimit: RateLimit | undefined;
+  readonly admission: Admission;
   readonly baseUrl: () => BaseUrl;
   /** Where the payment page's Pay button leads; absent: the page has none. */
   readonly checkoutTemplate: CheckoutTemplate | undefined;
   /** Decrypts the secrets that sign returns; absent without SECRETS_KEY. */
   readonly signingSecrets: SigningSecrets | undefined;
-  /** Whether the database answers. */
-  readonly isReady: () => Promise<boolean>;
+  readonly readiness: Readiness;
   readonly logger: Logger;
+  readonly recordCall: RecordCall;
+  /** Absent: no traces. */
+  readonly tracing?: Tracing | undefined;
 }

@@ -1,24 +1,35 @@
 import { lookup } from 'node:dns/promises';
 import { isIPv6 } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { OrderStore } from '@gateway/domain/order-store';
 import { type BaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
 import { createConnectionEvents, type DatabaseOptions } from '@gateway/postgres/client';
 import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
 import { openOrderStore } from '@gateway/postgres/order-store';
+import { createServerProbe } from '@gateway/postgres/server-probe';
 import { openWebhookDeliveries } from '@gateway/postgres/webhook-deliveries';
+import { openWriteCheck } from '@gateway/postgres/write-check';
+import type { Meter } from '@opentelemetry/api';
+import { createAdmission } from './admission.ts';
 import { createAuthenticate } from './auth/authenticate.ts';
 import { createRateLimit } from './auth/rate-limit.ts';
 import type { Config } from './config.ts';
 import type { GatewayDeps } from './gateway-deps.ts';
 import { createHttpServer } from './http/server.ts';
+import { admissionLimits } from './limits.ts';
 import type { Logger } from './logger.ts';
 import { startBackgroundJobs } from './orders/background-jobs.ts';
 import { StartError } from './process.ts';
 import { createRandomBytes } from './random-bytes.ts';
+import { createReadiness } from './readiness.ts';
 import { checkoutService } from './rpc/checkout-service.ts';
 import { orderService } from './rpc/order-service.ts';
+import { withPublicServices } from './rpc/public-services.ts';
 import { createGrpcServer } from './rpc/server.ts';
 import { createSigningSecrets } from './signing-secrets.ts';
+import { createAdminServer } from './telemetry/admin-server.ts';
+import { callRecorder, createMetrics } from './telemetry/metrics.ts';
+import { startTracing } from './telemetry/tracing.ts';
 import { startWebhookDelivery, type WebhookDelivery } from './webhooks/deliver.ts';
 import { createSender } from './webhooks/send.ts';
 
@@ -28,13 +39,18 @@ export interface Gateway {
   readonly host: string;
   readonly httpPort: number;
   readonly grpcPort: number;
-  /** Stops listening, lets calls in flight finish, and closes the connections to the database. */
+  readonly adminPort: number;
+  /**
+   * Fails health checks while requests go on for the drain delay. Then stops listening, lets calls in flight finish, and closes the
+   * connections to the database.
+   */
   close(): Promise<void>;
 }
 
 /** The configuration, with the URL of a running database. */
-export type GatewayConfig = Omit<Config, 'dataDir'> & {
+export type GatewayConfig = Omit<Config, 'dataDir' | 'migrate' | 'logLevel'> & {
   readonly databaseUrl: string;
+  readonly drainDelayMs: number;
   /** Orders that may wait for their batch; absent: the order store's own bound. */
   readonly ordersWaitingMax?: number | undefined;
 };
@@ -47,9 +63,16 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     if (change.kind === 'lost') logger.error({ reason: change.reason }, 'database lost');
     else logger.error('database back');
   });
-  const database = { url: config.databaseUrl, connectionEvents };
+  const metrics = createMetrics();
+  const database = {
+    url: config.databaseUrl,
+    connectionEvents,
+    meter: metrics.meter,
+    probe: createServerProbe(config.databaseUrl),
+  };
   const directory = openMerchantDirectory(database);
   const store = openOrderStore({ ...database, waitingMax: config.ordersWaitingMax });
+  const writeCheck = openWriteCheck(database);
   let baseUrl = config.baseUrl ?? ownBaseUrl(host, config.httpPort);
   let webhooks: WebhookDelivery | undefined;
   const deps: GatewayDeps = {
@@ -59,26 +82,36 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     authenticate: createAuthenticate({ directory, now: Date.now, monotonicNow }),
     rateLimit:
       config.rateLimit === undefined ? undefined : createRateLimit({ callsPerSecond: config.rateLimit, monotonicNow }),
+    admission: createAdmission({ oldestOrderMs: store.oldestOrderMs, limits: admissionLimits }),
     baseUrl: () => baseUrl,
-    isReady: store.isReachable,
+    readiness: createReadiness({ check: writeCheck.run, logger }),
     checkoutTemplate: config.checkoutTemplate,
     signingSecrets: config.secretsKey && createSigningSecrets(config.secretsKey),
     logger,
+    recordCall: callRecorder(metrics.meter),
+    tracing: config.tracedShare === undefined ? undefined : startTracing(config.tracedShare),
   };
   const services = [orderService(deps), checkoutService(deps)];
   const http = createHttpServer(deps, services, pathPrefixOf(baseUrl));
-  const grpc = createGrpcServer(deps, services);
+  const grpc = createGrpcServer(deps, withPublicServices(deps, services));
+  const admin = createAdminServer(metrics);
   const backgroundJobs = startBackgroundJobs(store, logger);
   const close = async () => {
     await Promise.all([http.close(), grpc.close(), backgroundJobs.stop(), webhooks?.close()]);
-    await Promise.all([store.close(), directory.close()]);
+    await Promise.all([store.close(), directory.close(), writeCheck.close(), admin.close(), deps.tracing?.close()]);
   };
   try {
     const httpPort = await bound('HTTP_PORT', { address, port: config.httpPort }, http.listen);
     baseUrl = config.baseUrl ?? ownBaseUrl(host, httpPort);
     const grpcPort = await bound('GRPC_PORT', { address, port: config.grpcPort }, grpc.listen);
-    webhooks = startWebhooks(config, database, deps);
-    return { baseUrl, host, httpPort, grpcPort, close };
+    const adminPort = await bound('ADMIN_PORT', { address, port: config.adminPort }, admin.listen);
+    webhooks = startWebhooks(config, database, deps, metrics.meter);
+    const drain = async () => {
+      deps.readiness.drain();
+      await sleep(config.drainDelayMs);
+      await close();
+    };
+    return { baseUrl, host, httpPort, grpcPort, adminPort, close: drain };
   } catch (error) {
     await close();
     throw error;
@@ -90,13 +123,14 @@ function startWebhooks(
   { webhookAllowPrivate }: GatewayConfig,
   database: DatabaseOptions,
   { signingSecrets: secrets, baseUrl, logger, now }: GatewayDeps,
+  meter: Meter,
 ): WebhookDelivery | undefined {
   if (secrets === undefined)
     return void logger.warn('SECRETS_KEY is not set: no webhooks are sent, and returns are not signed');
   return startWebhookDelivery({
     deliveries: openWebhookDeliveries(database),
     sender: createSender({ allowPrivate: webhookAllowPrivate }),
-    ...{ secrets, baseUrl, logger, now },
+    ...{ secrets, baseUrl, logger, now, meter },
   });
 }
 
@@ -135,7 +169,7 @@ function ownBaseUrl(host: string, httpPort: number): BaseUrl {
 
 /** Binds a port, or throws one line that says which port or address can't be used, and why. */
 async function bound(
-  variable: 'HTTP_PORT' | 'GRPC_PORT',
+  variable: 'HTTP_PORT' | 'GRPC_PORT' | 'ADMIN_PORT',
   { address, port }: { readonly address: string; readonly port: number },
   listen: (port: number, host: string) => Promise<number>,
 ): Promise<number> {

@@ -50,8 +50,30 @@ export const unusedConnectionsMax = 5_000;
 /** Sockets on each port: far above what a process can serve, below its file descriptors. */
 export const connectionsMax = 10_000;
 
+/** When calls are rejected as overloaded before their work begins. Measured in decision 027. */
+export const admissionLimits = {
+  /** Calls in flight of clients: a fifth of a second's work. */
+  callsMax: 2_048,
+  /** The same while orders wait too long: enough for batches that are worth their commit. */
+  callsMaxWhenSlow: 256,
+  /** How long storing an order may take before that. */
+  orderAgeMaxMs: 150,
+};
+
+/**
+ * How long requests go on by default while health checks already fail. HAProxy and Kubernetes check every 2 s and 10 s by default;
+ * a load balancer that checks less often than every 2 s needs a longer time.
+ */
+export const drainDelayMs = 5_000;
+
 /** How long calls in flight may take when the process is asked to stop; then their connections are closed. */
 export const drainTimeoutMs = 3_000;
+
+/** A health check is answered from a check of the database that is at most this old: anyone may ask, and each is a commit. */
+export const readinessCheckEveryMs = 1_000;
+
+/** A check that takes longer is not ready: an orchestrator's probe waits about as long. */
+export const readinessCheckTimeoutMs = 2_000;
 
 /** The bounds of the gRPC port. Node.js's defaults are stated where they are relied on. */
 export const http2Limits = {
@@ -74,8 +96,16 @@ export const http2Limits = {
    */
   streamResetBurst: 500,
   streamResetRate: 33,
-  /** A call whose request or response is not complete after this long is reset; all methods are unary. */
+  /** A call whose request or response is not complete after this long is reset. Only a watch of health may take longer. */
   streamTimeoutMs: requestTimeoutMs,
+  /**
+   * Streaming calls in flight, of health checks and reflection, on one connection and on all: a client watches one service or a
+   * few, and a call takes about 30 KB.
+   */
+  streamingCallsPerConnection: 8,
+  streamingCallsMax: 1_000,
+  /** All that a client may ask in one call of reflection: a tool that reads all our services sends below 2 KB. */
+  streamingRequestBytesMax: 16_384,
   /** A connection without calls is closed after this long; gRPC clients connect again by themselves. */
   idleTimeoutMs: 300_000,
   unusedTimeoutMs,

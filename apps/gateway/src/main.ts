@@ -3,6 +3,7 @@ import { createDemoOrder, demoBanner, findOrCreateDemoMerchant } from './cli/dem
 import { type Config, readConfig, startUsage } from './config.ts';
 import { openDatabase } from './database.ts';
 import { openGateway } from './gateway.ts';
+import { drainDelayMs as defaultDrainDelayMs } from './limits.ts';
 import { createLogger, flushLogger, type Logger } from './logger.ts';
 import { onStopSignal, run, StartError } from './process.ts';
 import { findSecretsKey } from './webhooks/secrets-key.ts';
@@ -13,23 +14,27 @@ await run(async () => {
   if (argument !== undefined) throw new StartError(`There is no argument ${argument}. See pnpm start --help.`);
   const config = readConfig(process.env);
   const logger = createLogger();
-  const opening = open(config, logger);
+  logger.level = config.logLevel;
+  const drainDelayMs = config.drainDelayMs ?? (process.stdin.isTTY ? 0 : defaultDrainDelayMs);
+  const opening = open({ ...config, drainDelayMs }, logger);
   let isStopping = false;
   // A start is finished before it is undone, so that nothing which it started stays behind.
-  onStopSignal(async () => {
+  const stop = async () => {
     isStopping = true;
     logger.info('stopping');
     const { database, gateway } = await opening;
     await gateway.close();
     await database.close();
     await flushLogger(logger);
-  });
+  };
+  onStopSignal(stop, drainDelayMs);
   const { gateway, demoMerchant } = await opening;
   if (isStopping) return;
   logger.info(
     {
       http_url: `http://${gateway.host}:${gateway.httpPort}`,
       grpc_address: `${gateway.host}:${gateway.grpcPort}`,
+      metrics_url: `http://${gateway.host}:${gateway.adminPort}/metrics`,
       base_url: gateway.baseUrl,
     },
     'ready',
@@ -40,7 +45,7 @@ await run(async () => {
   process.stderr.write(demoBanner(demoMerchant, gateway.baseUrl, paymentLink));
 });
 
-async function open(config: Config, logger: Logger) {
+async function open(config: Config & { readonly drainDelayMs: number }, logger: Logger) {
   const database = await openDatabase(config, logger);
   try {
     const secretsKey = await findSecretsKey(config);

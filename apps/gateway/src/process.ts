@@ -10,7 +10,7 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : 'unknown';
 }
 
-/** The longest that an orderly stop may take before the process ends anyway. */
+/** The longest that an orderly stop may take before the process ends anyway, beside the time that it waits by itself. */
 const stopTimeoutMs = 4_800;
 
 /** Runs a program. What a user can correct is written in plain lines, without a stack, and ends it with exit code 1. */
@@ -28,13 +28,16 @@ function describe(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-/** Stops the program in an orderly way at the first signal; a second one ends it at once. SIGHUP: the terminal was closed. */
-export function onStopSignal(stop: () => Promise<void>): void {
+/**
+ * Stops the program in an orderly way at the first signal; a second one ends it at once. SIGHUP: the terminal was closed.
+ * `delayMs` is how long the stop waits before it begins.
+ */
+export function onStopSignal(stop: () => Promise<void>, delayMs = 0): void {
   let stopping = false;
   const handle = () => {
     if (stopping) process.exit(1);
     stopping = true;
-    setTimeout(() => process.exit(1), stopTimeoutMs).unref();
+    setTimeout(() => process.exit(1), delayMs + stopTimeoutMs).unref();
     stop().then(
       () => process.exit(0),
       (error: unknown) => {

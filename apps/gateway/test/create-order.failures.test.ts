@@ -3,6 +3,7 @@ import { ConnectError, createClient, type Transport } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { ErrorInfoSchema, RetryInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
+import { Health, HealthCheckResponse_ServingStatus } from '@gateway/contract/health/v1/health_pb';
 import { startTestServer } from '@gateway/dev-postgres/testing';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import postgres from 'postgres';
@@ -130,9 +131,14 @@ test('a stopped database: unavailable in every protocol, before and after the ca
   await sleep(1_000);
   expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('unavailable', 503, 14));
   expect((await fetch(`${gateway.url}/health/ready`)).status).toBe(503);
+  const health = createClient(Health, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
+  expect((await health.check({})).status).toBe(HealthCheckResponse_ServingStatus.NOT_SERVING);
   expect((await fetch(`${gateway.url}/health/live`)).status).toBe(200);
   // The cause stands in the log once, and each call that was answered 5xx at error level.
-  expect(gateway.errors.map(({ msg, reason }) => [msg, typeof reason])).toEqual([['database lost', 'string']]);
+  expect(gateway.errors.map(({ msg, reason }) => [msg, typeof reason])).toEqual([
+    ['database lost', 'string'],
+    ['not ready for orders', 'string'],
+  ]);
   const unavailable = gateway.calls.filter(({ code }) => code === 'unavailable');
   expect(new Set(unavailable.map(({ level }) => level))).toEqual(new Set([50]));
 }, 60_000);

@@ -132,8 +132,10 @@ describe('POST /order', () => {
       msg: 'call',
       request_id: 'logged-1',
       protocol: 'json',
+      operation: 'CreateOrder',
       merchant_id: 1,
       code: 'created',
+      http_status: 201,
       duration_ms: expect.any(Number),
     });
   });

@@ -3,8 +3,11 @@ import type { Merchant, MerchantId } from '@gateway/domain/merchant';
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import { success } from '@gateway/domain/result';
 import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
+import { createAdmission } from '../src/admission.ts';
 import type { GatewayDeps } from '../src/gateway-deps.ts';
+import { admissionLimits } from '../src/limits.ts';
 import type { Logger } from '../src/logger.ts';
+import { createReadiness } from '../src/readiness.ts';
 
 const sevens = (count: number) => new Uint8Array(count).fill(7);
 
@@ -32,10 +35,12 @@ export function fixedDeps(logger: Logger): GatewayDeps {
       return known ? success(merchant) : { ok: false, failure: { kind: 'unauthenticated' } };
     },
     rateLimit: undefined,
+    admission: createAdmission({ oldestOrderMs: () => 0, limits: admissionLimits }),
     baseUrl: () => 'http://localhost' as BaseUrl,
     checkoutTemplate: undefined,
     signingSecrets: undefined,
-    isReady: async () => true,
+    readiness: createReadiness({ check: async () => {}, logger }),
     logger,
+    recordCall: () => {},
   };
 }

@@ -63,7 +63,8 @@ export async function newClusterDir(): Promise<string> {
 
 export function environment(dataDir: string, more: Record<string, string> = {}): NodeJS.ProcessEnv {
   const { PATH, NODE_COMPILE_CACHE } = process.env;
-  return { PATH, NODE_COMPILE_CACHE, DATA_DIR: dataDir, HTTP_PORT: '0', GRPC_PORT: '0', ...more };
+  const ports = { HTTP_PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0' };
+  return { PATH, NODE_COMPILE_CACHE, DATA_DIR: dataDir, ...ports, DRAIN_DELAY_MS: '0', ...more };
 }
 
 /** Starts `main.ts` and waits for its ready line. */

@@ -72,10 +72,15 @@ export function sendCall(session: ClientHttp2Session, { headers, chunks, ends, c
     };
     const timer = setTimeout(() => finish('open'), waitMs);
     stream.on('response', (received) => {
-      answer.headers = received;
+      // An error may come as headers only, as one that is sent before the body is read does.
+      const { status = [], header = [] } = Object.groupBy(Object.entries(received), ([name]) =>
+        name.startsWith('grpc-') ? 'status' : 'header',
+      );
+      answer.headers = Object.fromEntries(header);
+      answer.trailers = Object.fromEntries(status);
     });
     stream.on('trailers', (received) => {
-      answer.trailers = received;
+      answer.trailers = Object.fromEntries(Object.entries(received));
     });
     stream.on('data', (chunk: Uint8Array) => answer.body.push(chunk));
     // A server may answer and close a stream before the request is complete.

@@ -1,6 +1,7 @@
 import { http2Limits } from '../src/limits.ts';
 import { createLogger } from '../src/logger.ts';
 import { orderService } from '../src/rpc/order-service.ts';
+import { withPublicServices } from '../src/rpc/public-services.ts';
 import { createGrpcServer } from '../src/rpc/server.ts';
 import { fixedDeps } from './fixed-deps.ts';
 
@@ -28,7 +29,7 @@ const logger = createLogger({
 });
 const deps = fixedDeps(logger);
 const limits = { ...http2Limits, ...JSON.parse(process.argv[2] ?? '{}') };
-const server = createGrpcServer(deps, [orderService(deps)], { limits });
+const server = createGrpcServer(deps, withPublicServices(deps, [orderService(deps)]), { limits });
 process.send?.({ port: await server.listen(0, '127.0.0.1') });
 process.on('message', (message) => {
   if (message === 'stop') return void server.close().then(() => process.disconnect?.());

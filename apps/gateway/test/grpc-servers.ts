@@ -3,6 +3,7 @@ import { expect } from 'vitest';
 import type { GatewayDeps } from '../src/gateway-deps.ts';
 import { http2Limits } from '../src/limits.ts';
 import { orderService } from '../src/rpc/order-service.ts';
+import { withPublicServices } from '../src/rpc/public-services.ts';
 import { createGrpcServer, type GrpcServerOptions } from '../src/rpc/server.ts';
 import { fixedDeps } from './fixed-deps.ts';
 import { openSession, ordinaryCall, sendCall } from './grpc-call.ts';
@@ -14,7 +15,7 @@ export interface RunningServer extends Omit<MemoryLogger, 'logger'> {
 }
 
 export interface ServerOptions
-  extends Partial<Pick<GatewayDeps, 'store' | 'authenticate'>>,
+  extends Partial<Pick<GatewayDeps, 'store' | 'authenticate' | 'readiness'>>,
     Pick<GrpcServerOptions, 'hasFastPath'> {
   /** Replace those of the port, so that a test need not wait a minute. */
   readonly limits?: Partial<typeof http2Limits>;
@@ -25,7 +26,7 @@ export async function runGrpcServer({ hasFastPath, limits, ...own }: ServerOptio
   const { logger, calls, errors } = createMemoryLogger();
   const deps: GatewayDeps = { ...fixedDeps(logger), ...own };
   const options = { ...(hasFastPath === undefined ? {} : { hasFastPath }), limits: { ...http2Limits, ...limits } };
-  const server = createGrpcServer(deps, [orderService(deps)], options);
+  const server = createGrpcServer(deps, withPublicServices(deps, [orderService(deps)]), options);
   const port = await server.listen(0, '127.0.0.1');
   return { port, calls, errors, close: () => server.close() };
 }

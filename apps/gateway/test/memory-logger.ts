@@ -8,7 +8,11 @@ interface CallLine {
   readonly request_id: string;
   readonly protocol: Protocol;
   readonly merchant_id?: MerchantId;
+  readonly operation: string;
   readonly code: Outcome & (FailureCode | string);
+  readonly http_status?: number;
+  readonly grpc_status?: string;
+  readonly fields?: readonly string[];
   readonly duration_ms: number;
   readonly level: number;
 }

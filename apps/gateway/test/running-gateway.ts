@@ -38,6 +38,7 @@ export async function runGateway(
     ordersWaitingMax?: number;
     checkoutUrl?: string;
     mode?: MerchantMode;
+    drainDelayMs?: number;
     /** Instead of a database on the server that the test run shares. */
     server?: TestServer;
   } = {},
@@ -49,10 +50,11 @@ export async function runGateway(
   const baseUrl = options.baseUrl === undefined ? undefined : parseBaseUrl(options.baseUrl);
   const gateway = await openGateway(
     {
-      ...{ host: '127.0.0.1', httpPort: 0, grpcPort: 0, baseUrl, databaseUrl: postgres.url },
+      ...{ host: '127.0.0.1', httpPort: 0, grpcPort: 0, adminPort: 0, baseUrl, databaseUrl: postgres.url },
       ...{ rateLimit: options.rateLimit, ordersWaitingMax: options.ordersWaitingMax },
       checkoutTemplate: parseCheckoutTemplate(options.checkoutUrl ?? ''),
-      ...{ secretsKey: testSecretsKey, webhookAllowPrivate: true },
+      ...{ secretsKey: testSecretsKey, webhookAllowPrivate: true, tracedShare: undefined },
+      drainDelayMs: options.drainDelayMs ?? 0,
     },
     logger,
   );

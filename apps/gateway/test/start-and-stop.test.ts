@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
+import { Health, HealthCheckResponse_ServingStatus } from '@gateway/contract/health/v1/health_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterEach, expect, test } from 'vitest';
 import { leftOut } from '../../../tools/left-out.ts';
@@ -124,6 +125,30 @@ test('SIGTERM lets a request in flight finish, stops PostgreSQL and exits with 0
   expect(await gateway.exited).toBe(0);
   // Polled, because the process stays listed until the system takes note of its end.
   await expect.poll(() => isAlive(pid)).toBe(false);
+}, 120_000);
+
+test('SIGTERM fails health checks first, while requests go on for the drain delay', async () => {
+  const drainDelayMs = 2_000;
+  const gateway = await startProcess(await newClusterDir(), { DRAIN_DELAY_MS: String(drainDelayMs) });
+  const credentials = await gateway.credentials();
+  const health = createClient(Health, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
+  expect((await health.check({})).status).toBe(HealthCheckResponse_ServingStatus.SERVING);
+  const stoppedAt = performance.now();
+  gateway.child.kill('SIGTERM');
+  await expect.poll(async () => (await fetch(`${gateway.url}/health/ready`)).status, { interval: 10 }).toBe(503);
+  expect((await health.check({})).status).toBe(HealthCheckResponse_ServingStatus.NOT_SERVING);
+  const order = await postOrder({ url: gateway.url, credentials });
+  expect([order.status, order.headers.get('connection')]).toEqual([201, 'keep-alive']);
+  expect(await gateway.exited).toBe(0);
+  expect(performance.now() - stoppedAt).toBeGreaterThan(drainDelayMs);
+}, 120_000);
+
+test('a second signal ends the drain at once', async () => {
+  const gateway = await startProcess(await newClusterDir(), { DRAIN_DELAY_MS: '600000' });
+  gateway.child.kill('SIGTERM');
+  await expect.poll(() => gateway.lines.join('\n')).toContain('"stopping"');
+  gateway.child.kill('SIGTERM');
+  expect(await gateway.exited).toBe(1);
 }, 120_000);
 
 test('SIGHUP, as of a terminal that was closed, stops PostgreSQL too', async () => {

@@ -8,6 +8,7 @@ import { useTestDatabase } from '@gateway/postgres/testing/test-database';
 import { createMerchantsWithOrder, storeEvents } from '@gateway/postgres/testing/webhook-events';
 import { openWebhookDeliveries } from '@gateway/postgres/webhook-deliveries';
 import { openWebhookEndpoints, type WebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
+import { createNoopMeter } from '@opentelemetry/api';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { webhookLimits } from '../src/limits.ts';
@@ -33,7 +34,14 @@ function startDelivery(retryPause: typeof retryPauseSeconds = () => 0) {
   const delivery = startWebhookDelivery({
     deliveries: openWebhookDeliveries({ url: database.url }),
     sender: createSender({ allowPrivate: true }),
-    ...{ secrets, logger, retryPause, now: Date.now, baseUrl: () => 'https://pay.example.com' as BaseUrl },
+    ...{
+      meter: createNoopMeter(),
+      secrets,
+      logger,
+      retryPause,
+      now: Date.now,
+      baseUrl: () => 'https://pay.example.com' as BaseUrl,
+    },
   });
   const close = async () => {
     await delivery.close();

@@ -9,7 +9,9 @@ import type { Fixture } from '@gateway/fixtures/fixture';
 import { fixturesFolder, loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { type Protocol, protocols } from '@gateway/fixtures/operations';
 import { waits } from '@gateway/fixtures/send-fixture';
-import { createPartitionedDatabase } from '@gateway/postgres/testing/partitioned-database';
+import { migrateDatabase } from '@gateway/postgres/migrate';
+import { partition } from '@gateway/postgres/testing/partitioned-database';
+import { startProductionDatabase } from '@gateway/postgres/testing/production-database';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { startFixtureGateway } from '../src/gateway/own-gateway.ts';
 import { replayFixture } from '../src/replay/replay-fixtures.ts';
@@ -20,17 +22,26 @@ const { fixtures, validOrder } = await loadFixtures();
 /** Above the deadlines of a fixture's calls, so that a call without a response is reported as a difference. */
 const fixtureTimeoutMs = 120_000;
 
-// On partitions: the gateway's own tests show the tables as the migrations make them.
+/**
+ * A database on partitions, where the gateway has the least privileges: the gateway's own tests show the tables as the migrations
+ * make them.
+ */
+async function startDatabase() {
+  const { urlAs, stop } = await startProductionDatabase();
+  const url = urlAs('order_gateway_owner');
+  await partition(url);
+  // Grants the privileges again.
+  await migrateDatabase(url);
+  return { url, gatewayUrl: urlAs('order_gateway'), stop };
+}
+
 describe('at a gateway of its own', () => {
   let gateway: Awaited<ReturnType<typeof startFixtureGateway>>;
   let clients: Record<Protocol, Client>;
 
   // Above the bounds of starting and stopping themselves, so that their own messages are reported.
   beforeAll(async () => {
-    gateway = await startFixtureGateway(new AbortController().signal, async () => {
-      const { url, drop } = await createPartitionedDatabase();
-      return { url, stop: drop };
-    });
+    gateway = await startFixtureGateway(new AbortController().signal, startDatabase);
     clients = openClients(gateway);
   }, 120_000);
 

@@ -10,7 +10,7 @@ import { chooseServerUser, findPrograms, programError, runProgram } from './prog
 const stopLimitMs = 15_000;
 const stopPollMs = 20;
 
-/** The superuser that the gateway connects as. */
+/** Who owns the cluster. The gateway connects as a role of its own. */
 export const superuser = 'postgres';
 
 /** The files of one server. Paths are real paths, as they are compared with the server's command line. */

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import postgres from 'postgres';
 import { type Cluster, lastPort, launchServer, openCluster, runningServer, stopServer, superuser } from './cluster.ts';
+import { gatewayPassword, gatewayRole, giveDatabaseToGateway } from './gateway-role.ts';
 
 export { hasDatabase } from './cluster.ts';
 
@@ -22,7 +23,8 @@ const usersLock = 5_432_001;
 /** Errors that another start at the same time, or the last processes of a killed server, cause: the next try may succeed. */
 const passingError = /lock file|shared memory block|address already in use/i;
 
-const usualSettings = {
+/** What PostgreSQL runs with unless a caller sets something else. */
+export const usualSettings = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
   // Few checkpoints, as random tokens make each one costly, and indexes of some million orders in memory.
@@ -49,7 +51,10 @@ export type DevPostgresOptions = {
 export type DevPostgresLogger = Record<'info' | 'error', (facts: object, message: string) => void>;
 
 export type DevPostgres = {
+  /** As the role that owns the database. */
   readonly url: string;
+  /** As the superuser: for tests. */
+  readonly superuserUrl: string;
   /** Ends this use of the server. The last user stops it, whoever else is connected. */
   stop(): Promise<void>;
 };
@@ -112,12 +117,17 @@ export async function startDevPostgres({ dataDir, logger, settings }: DevPostgre
   const [port] = session.options.port;
   let stopped: Promise<void> | undefined;
   return {
-    url: `postgres://${superuser}:${cluster.password}@127.0.0.1:${port}/${databaseName}`,
+    url: databaseUrl(gatewayRole, gatewayPassword(cluster.password), port),
+    superuserUrl: databaseUrl(superuser, cluster.password, port),
     stop: () => {
       stopped ??= stop();
       return stopped;
     },
   };
+}
+
+function databaseUrl(user: string, password: string, port: number | undefined): string {
+  return `postgres://${user}:${password}@127.0.0.1:${port}/${databaseName}`;
 }
 
 async function startOrJoin(cluster: Cluster, launch: () => Promise<void>, onLost: () => void): Promise<postgres.Sql> {
@@ -152,9 +162,11 @@ async function becomeUser(port: number, password: string, onLost: () => void): P
     },
   });
   try {
-    const found = await session`select from pg_database where datname = ${databaseName}`;
-    // template0: template1 can't be copied while somebody is connected to it.
-    if (found.length === 0) await session`create database ${session(databaseName)} template template0`;
+    await giveDatabaseToGateway(session, {
+      url: databaseUrl(superuser, password, port),
+      name: databaseName,
+      password: gatewayPassword(password),
+    });
     await session`select pg_advisory_lock_shared(${usersLock})`;
     isUser = true;
     return session;
@@ -187,7 +199,7 @@ async function leave(session: postgres.Sql, cluster: Cluster): Promise<void> {
 const ports = { first: 20_000, count: 12_000 };
 
 /** The last port, or else any. Where another program takes it meanwhile, PostgreSQL fails and is launched again. */
-function freePort(last: number | undefined): Promise<number> {
+export function freePort(last: number | undefined): Promise<number> {
   const port = last ?? ports.first + randomInt(ports.count);
   return new Promise((resolve) => {
     const probe = createServer();

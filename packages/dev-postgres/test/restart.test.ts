@@ -66,7 +66,10 @@ test('a user whose connection was cut is a user again, without a report', async 
     );
   const before = await pids();
   expect(before).toHaveLength(2);
-  await query(here.url, `select pg_terminate_backend(pid) from pg_stat_activity where pid = any('{${before}}')`);
+  await query(
+    here.superuserUrl,
+    `select pg_terminate_backend(pid) from pg_stat_activity where pid = any('{${before}}')`,
+  );
   await expect.poll(async () => (await pids()).filter((pid) => !before.includes(pid)).length).toBe(2);
   await here.stop();
   expect(await query(there.url, 'select 1 as one')).toEqual([{ one: 1 }]);

@@ -22,9 +22,9 @@ test('data survives a stop, and a stop leaves no process', async () => {
 });
 
 test('settings are durable, data is in UTF-8 and closed to other users, the log has no password', async () => {
-  const { url } = await start();
+  const { url, superuserUrl } = await start();
   const [settings] = await query(
-    url,
+    superuserUrl,
     `select current_database() as database, current_setting('fsync') as fsync,
        current_setting('synchronous_commit') as synchronous_commit, current_setting('timezone') as timezone,
        current_setting('server_encoding') as encoding, current_setting('unix_socket_directories') as sockets,
@@ -41,7 +41,38 @@ test('settings are durable, data is in UTF-8 and closed to other users, the log 
   const wrong = new URL(url);
   wrong.password = 'wrong';
   await expect(query(wrong.href, 'select 1')).rejects.toThrow('password authentication failed');
-  expect(await readFile(join(folder, 'postgres.log'), 'utf8')).not.toContain(new URL(url).password);
+  const log = await readFile(join(folder, 'postgres.log'), 'utf8');
+  for (const { password } of [new URL(url), new URL(superuserUrl)]) expect(log).not.toContain(password);
+});
+
+test('the gateway owns its database and is no superuser', async () => {
+  const { url } = await start();
+  for (const text of ["copy (select 1) to program 'true'", "select pg_read_file('/etc/hostname')", 'create role other'])
+    await expect(query(url, text)).rejects.toThrow('permission denied');
+  expect(await query(url, 'create schema drizzle; create table words (word text)')).toEqual([]);
+});
+
+test('a database of an earlier version, which belonged to the superuser, is given to the gateway', async () => {
+  const first = await start();
+  for (const text of [
+    'alter database gateway owner to postgres',
+    'drop role gateway_owner',
+    'create schema drizzle',
+    'create table drizzle.migrations (id serial primary key, hash text)',
+    'create table words (id bigint generated always as identity, word text unique)',
+    "insert into words (word) values ('old')",
+    'create sequence numbers',
+  ])
+    await query(first.superuserUrl, text);
+  await first.stop();
+
+  const users = await Promise.all([start(), startElsewhere(), start()]);
+  const [{ url }] = users;
+  expect(await query(url, "insert into words (word) values ('new') returning id")).toEqual([{ id: '2' }]);
+  expect(await query(url, "insert into drizzle.migrations (hash) values ('x') returning id")).toEqual([{ id: 1 }]);
+  expect(await query(url, "select nextval('numbers')")).toEqual([{ nextval: '1' }]);
+  await query(url, 'alter table words add column more text');
+  await query(url, 'drop schema drizzle cascade');
 });
 
 test('a second process shares the server, and the last one stops it', async () => {

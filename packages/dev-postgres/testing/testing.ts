@@ -38,9 +38,10 @@ export type TestDatabase = {
 const cleanUpScript = `
   cat > /dev/null
   lock="$1/postgres/cluster/postmaster.pid"
-  kill -QUIT "$(head -n 1 "$lock" 2> /dev/null)" 2> /dev/null
+  pid="$(head -n 1 "$lock" 2> /dev/null)"
+  kill -QUIT "$pid" 2> /dev/null && kill -CONT "$pid"
   tries=0
-  while [ -e "$lock" ] && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.1; done
+  while [ -e "$lock" ] && kill -0 "$pid" 2> /dev/null && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.1; done
   rm -rf "$1"`;
 
 /**
@@ -48,28 +49,36 @@ const cleanUpScript = `
  * this process ends in another way, `kill -9` included.
  */
 export async function startTestServer(settings: Readonly<Record<string, string>> = {}): Promise<TestServer> {
+  const { dataDir, remove } = await openServerFolder();
+  try {
+    await copyTestCluster(dataDir);
+    const { superuserUrl: url, stop } = await startDevPostgres({ dataDir, settings });
+    return {
+      ...{ url, dataDir },
+      createDatabase: (prepare) => createDatabase(url, prepare),
+      stop: () => stop().finally(remove),
+    };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+/** Makes a temporary folder that is removed with the server in it, by `remove` or when this process ends. */
+export async function openServerFolder(): Promise<{ readonly dataDir: string; remove(): Promise<void> }> {
   const dataDir = await mkdtemp(join(tmpdir(), 'gateway-test-postgres-'));
   const cleanUp = spawn('sh', ['-c', cleanUpScript, 'sh', dataDir], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   });
   const isClean = once(cleanUp, 'exit');
-  const removeFolder = async () => {
-    cleanUp.stdin.end();
-    await isClean;
+  return {
+    dataDir,
+    async remove() {
+      cleanUp.stdin.end();
+      await isClean;
+    },
   };
-  try {
-    await copyTestCluster(dataDir);
-    const { url, stop } = await startDevPostgres({ dataDir, settings });
-    return {
-      ...{ url, dataDir },
-      createDatabase: (prepare) => createDatabase(url, prepare),
-      stop: () => stop().finally(removeFolder),
-    };
-  } catch (error) {
-    await removeFolder();
-    throw error;
-  }
 }
 
 /** Fills an empty data folder with a cluster as a first start makes it. Does nothing outside of a test run. */

@@ -38,9 +38,16 @@ export interface LinkedOrder {
   readonly merchant: {
     readonly name: string;
     readonly mode: MerchantMode;
+    /** Whether no new payment may start. */
+    readonly isDisabled: boolean;
     /** What signs the return, encrypted; `null` if the merchant has none. */
     readonly signingSecret: Uint8Array | null;
   };
+}
+
+/** Whether the customer may start a payment: the order is open and its merchant not disabled. One that has begun is recorded. */
+export function mayBePaid({ order, merchant }: LinkedOrder): boolean {
+  return order.orderStatus === 'UN_PAID' && !merchant.isDisabled;
 }
 
 /** The result of looking up an order by its payment link. */

@@ -50,7 +50,7 @@ export function createInMemoryOrderStore(
         : {
             kind: 'found',
             order,
-            merchant: { name: nameOf(order.merchantId), mode: 'live', signingSecret: null },
+            merchant: { name: nameOf(order.merchantId), mode: 'live', isDisabled: false, signingSecret: null },
           };
     },
     async change({ transition, order }) {

@@ -240,7 +240,7 @@ function describeLookups(opened: () => OpenedOrderStore, create: Create): void {
     expect(await store.findByServiceOrderId(merchantId, order.serviceOrderId, timeoutMs)).toStrictEqual(found);
     expect(await store.findByToken(order.orderToken, timeoutMs)).toStrictEqual({
       ...found,
-      merchant: { name: nameOf(merchantId), mode: 'live', signingSecret: null },
+      merchant: { name: nameOf(merchantId), mode: 'live', isDisabled: false, signingSecret: null },
     });
   });
 

@@ -16,6 +16,7 @@ function openTestQueue(options: { clients: number; batchMin?: number; batchMax: 
     closed += 1;
   };
   const queue = createBatchQueue<{ close(): Promise<void> }, string, Done>({
+    name: 'test',
     batchMin: options.batchMax,
     ...options,
     clients: Array.from({ length: options.clients }, () => ({ close })),
@@ -23,6 +24,7 @@ function openTestQueue(options: { clients: number; batchMin?: number; batchMax: 
       new Promise((resolve, reject) => {
         const finish = () => {
           if (items.includes('lost')) reject(new ConnectionLost());
+          else if (items.includes('no table')) reject(Object.assign(new Error(), { code: '42P01' }));
           else if (items.includes('bad')) reject(new Error('syntax error at bad'));
           else resolve(items.map(done));
         };
@@ -119,17 +121,29 @@ test('an item over the limit is overloaded at once, and one that waits too long 
   expect(await next).toEqual(done('d'));
 });
 
-test('an item that the database rejects fails alone, with an error without values', async () => {
-  const { queue, batches } = openTestQueue({ clients: 1, batchMax: 3, waitingMax: 3 });
-  const outcomes = Promise.allSettled(['a', 'bad', 'b'].map((item) => queue.add(item, enoughMs)));
-  for (const index of [0, 1, 2, 3]) {
+test('an item that the database rejects fails alone, found by halving its batch, with an error without values', async () => {
+  const { queue, batches } = openTestQueue({ clients: 1, batchMax: 8, waitingMax: 8 });
+  const items = ['a', 'b', 'c', 'd', 'e', 'bad', 'f', 'g'];
+  const outcomes = Promise.allSettled(items.map((item) => queue.add(item, enoughMs)));
+  const expected = [items, items.slice(0, 4), items.slice(4), ['e', 'bad'], ['e'], ['bad'], ['f', 'g']];
+  for (const index of expected.keys()) {
     await endOfTurn();
     batches[index]?.finish();
   }
-  const [first, bad, last] = await outcomes;
-  expect(batches.map(({ items }) => items)).toEqual([['a', 'bad', 'b'], ['a'], ['bad'], ['b']]);
-  expect([first, last]).toMatchObject([{ value: done('a') }, { value: done('b') }]);
+  const settled = await outcomes;
+  expect(batches.map((batch) => batch.items)).toEqual(expected);
+  const [bad] = settled.splice(5, 1);
+  expect(settled).toMatchObject(items.filter((item) => item !== 'bad').map((item) => ({ value: done(item) })));
   expect(bad).toMatchObject({ reason: { message: 'the database rejected a statement: Error' } });
+});
+
+test('a batch that fails whatever its items are is not tried in parts', async () => {
+  const { queue, batches } = openTestQueue({ clients: 1, batchMax: 2, waitingMax: 2 });
+  const outcomes = Promise.allSettled(['a', 'no table'].map((item) => queue.add(item, enoughMs)));
+  await endOfTurn();
+  batches[0]?.finish();
+  expect((await outcomes).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  expect(batches).toHaveLength(1);
 });
 
 test('a batch whose connection is lost is unavailable and does not run again', async () => {

@@ -1,7 +1,13 @@
-import { type StatementFailure, statementFailure, withoutValues } from './errors.ts';
+import type { Meter, SpanContext } from '@opentelemetry/api';
+import { failsWithAnyValues, type StatementFailure, statementFailure, withoutValues } from './errors.ts';
+import { queueTelemetry } from './queue-telemetry.ts';
 
 /** Limits are counts of items. */
 export interface BatchQueueOptions<Client, Item, Outcome> {
+  /** Names the queue in metrics and traces. */
+  readonly name: string;
+  /** Absent: no metrics. */
+  readonly meter?: Meter | undefined;
   /** What runs batches, each listed as often as it may have a batch in flight. Closed with the queue. */
   readonly clients: readonly Client[];
   /** Items that leave at once if a client is free; fewer wait for the end of the event loop's turn. Measured in decision 013. */
@@ -24,6 +30,8 @@ export type QueueFailure = { readonly kind: StatementFailure } | { readonly kind
 export interface BatchQueue<Item, Outcome> {
   /** The item's outcome; settles within `timeoutMs`. Rejects with an error without values. */
   add(item: Item, timeoutMs: number): Promise<Outcome | QueueFailure>;
+  /** Milliseconds since the oldest item without an outcome was added; 0 without any. */
+  oldestMs(): number;
   /** Closes the clients when nothing waits and nothing is in flight. */
   close(): Promise<void>;
 }
@@ -34,6 +42,8 @@ interface Entry<Item, Outcome> {
   readonly resolve: (outcome: Outcome | QueueFailure) => void;
   readonly reject: (error: Error) => void;
   readonly deadline: NodeJS.Timeout;
+  readonly addedAt: number;
+  readonly spanOfCall: SpanContext | undefined;
 }
 
 /**
@@ -45,9 +55,11 @@ interface Entry<Item, Outcome> {
 export function createBatchQueue<Client extends { close(): Promise<void> }, Item, Outcome>(
   options: BatchQueueOptions<Client, Item, Outcome>,
 ): BatchQueue<Item, Outcome> {
-  const { clients, batchMin = 16, batchMax, waitingMax, run } = options;
+  const { name, meter, clients, batchMin = 16, batchMax, waitingMax, run } = options;
+  const telemetry = queueTelemetry(name, meter);
   const free = [...clients];
   const waiting: Entry<Item, Outcome>[] = [];
+  const running = new Set<readonly Entry<Item, Outcome>[]>();
   let flushIsScheduled = false;
   let loneBatches = 0;
   const idle = Promise.withResolvers<void>();
@@ -75,7 +87,10 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
 
   const runBatch = async (client: Client, batch: readonly Entry<Item, Outcome>[]) => {
     const items = batch.map(({ item }) => item);
-    const outcomes = await runItems(client, items);
+    running.add(batch);
+    const calls = batch.flatMap(({ spanOfCall }) => spanOfCall ?? []);
+    const outcomes = await telemetry.runBatch(items.length, calls, () => runItems(client, items));
+    running.delete(batch);
     batch.forEach(({ resolve, reject, deadline }, index) => {
       clearTimeout(deadline);
       const outcome = outcomes[index] ?? new Error('the batch returned no outcome for an item');
@@ -86,7 +101,7 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
     flush();
   };
 
-  /** If the database rejects a batch, its items run one by one, so that none fails its neighbours. */
+  /** If the database rejects a batch, its halves run one after the other, so that an item fails no neighbour. */
   const runItems = async (
     client: Client,
     items: readonly Item[],
@@ -96,14 +111,21 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
     } catch (error) {
       const kind = statementFailure(error);
       if (kind !== undefined) return items.map(() => ({ kind }));
-      if (items.length === 1) return [withoutValues(error)];
-      const outcomes: (Outcome | QueueFailure | Error)[] = [];
-      for (const item of items) outcomes.push(...(await runItems(client, [item])));
-      return outcomes;
+      if (items.length === 1 || failsWithAnyValues(error)) return items.map(() => withoutValues(error));
+      const half = Math.ceil(items.length / 2);
+      return [...(await runItems(client, items.slice(0, half))), ...(await runItems(client, items.slice(half)))];
     }
   };
 
+  const oldestMs = () => {
+    const [oldestBatch = waiting] = running;
+    const [oldest] = oldestBatch;
+    return oldest === undefined ? 0 : performance.now() - oldest.addedAt;
+  };
+
+  telemetry.observeWaiting(() => waiting.length);
   return {
+    oldestMs,
     add(item, timeoutMs) {
       if (timeoutMs <= 0) return Promise.resolve({ kind: 'deadline_exceeded' });
       if (waiting.length >= waitingMax) return Promise.resolve({ kind: 'overloaded' });
@@ -113,7 +135,14 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
           if (index !== -1) waiting.splice(index, 1);
           resolve({ kind: 'deadline_exceeded' });
         }, timeoutMs);
-        const entry: Entry<Item, Outcome> = { item, resolve, reject, deadline };
+        const entry: Entry<Item, Outcome> = {
+          item,
+          resolve,
+          reject,
+          deadline,
+          addedAt: performance.now(),
+          spanOfCall: telemetry.spanOfCall(),
+        };
         waiting.push(entry);
         const isAlone = loneBatches >= loneBatchesMin && free.length === clients.length;
         if (isAlone || waiting.length >= batchMin) flush();

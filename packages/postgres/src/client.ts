@@ -1,11 +1,13 @@
-import { connect, type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
+import type { Meter } from '@opentelemetry/api';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres, { type Notice } from 'postgres';
-import { ConnectionLost, isConnectionLost, withoutValues } from './errors.ts';
+import { parseConnectionUrl } from './connection-url.ts';
+import { ConnectionLost, ConnectionStuck, isConnectionLost, withoutValues } from './errors.ts';
+import { type ServerProbe, watchSession } from './session-watch.ts';
+import { type AddressedSocket, createSocketOpener, type SocketTarget } from './sockets.ts';
 
-/** How long a connection attempt may take. */
-const connectTimeoutSeconds = 5;
+/** How long a connection attempt may take: a server that hangs still accepts it. libpq advises not to wait less. */
+const connectTimeoutSeconds = 2;
 
 /** The server cancels a statement after this long, so that only a dead connection reaches the client-side deadline. */
 export const serverStatementTimeoutMs = 4_000;
@@ -14,8 +16,9 @@ export const serverStatementTimeoutMs = 4_000;
 const clientStatementTimeoutMs = 5_000;
 const timeoutMessage = `no response from the database in ${clientStatementTimeoutMs} ms`;
 
-/** The shortest time between two connection attempts of a client, so that a database that is down is not flooded. */
-const reconnectPauseMs = 100;
+/** A statement without a response for this long is silent: whether its server is still there is looked for. */
+const silentAfterMs = 1_000;
+const silentMessage = 'the database server does not respond any more';
 
 /** For {@link ConnectionOptions.statementTimeoutMs}: no limit. The driver does not send a 0; this is PostgreSQL's maximum, 25 days. */
 export const noStatementTimeoutMs = 2_147_483_647;
@@ -31,6 +34,10 @@ export interface DatabaseOptions {
   readonly url: string;
   /** Reports when the database is lost and when it is back. */
   readonly connectionEvents?: ConnectionEvents | undefined;
+  /** Makes the metrics; absent: none. */
+  readonly meter?: Meter | undefined;
+  /** Looks for the server of a statement without a response; absent: only the statement's deadline ends it. */
+  readonly probe?: ServerProbe | undefined;
 }
 
 /** How a connection to the database is opened. */
@@ -51,7 +58,9 @@ export interface Connection {
   isOver(): boolean;
   /**
    * Runs a statement under the client-side deadline. If the connection is lost or does not respond in time, it is destroyed and
-   * its other statements fail too. Rejects with the statement's own error or {@link ConnectionLost}.
+   * its other statements fail too; so it is as soon as a probe finds that its server is gone. A connection is kept whose commit
+   * the server can't end; until it has, statements are rejected at once. Rejects with the statement's own error or
+   * {@link ConnectionLost}.
    */
   run<Rows>(statement: () => Promise<Rows>): Promise<Rows>;
   /** Closes the connection; running statements have a second to finish. */
@@ -100,7 +109,11 @@ export function openClient<Statements>(
   prepare: (db: PostgresJsDatabase) => Statements,
 ): Client<Statements> {
   const openSocket = createSocketOpener();
+  const opened = options.meter?.createCounter('gateway.database.connections', {
+    description: 'Connections opened: the first of each client, and those that replace a lost one',
+  });
   const open = () => {
+    opened?.add(1, { client: options.applicationName });
     const connection = openConnection(options, openSocket);
     return { connection, statements: prepare(connection.db) };
   };
@@ -134,8 +147,9 @@ export function openClient<Statements>(
  * used for one connection and destroyed with it.
  */
 export function openConnection(options: ConnectionOptions, openSocket = createSocketOpener()): Connection {
-  const { url, applicationName, statementTimeoutMs = serverStatementTimeoutMs, settings = {} } = options;
-  let socket: Socket | undefined;
+  const { url, applicationName, statementTimeoutMs = serverStatementTimeoutMs, settings = {}, probe } = options;
+  const { driverUrl, ssl } = parseConnectionUrl(url);
+  let current: AddressedSocket | undefined;
   let isOver = false;
   const running = new Set<(error: Error) => void>();
   const fail = (error: Error) => {
@@ -144,7 +158,7 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
   const destroy = () => {
     isOver = true;
     // The driver only ends a socket, which a server that hangs never notices.
-    socket?.destroy();
+    current?.socket.destroy();
     void client.end({ timeout: 0 });
     // It forgets statements that wait for a connection. Others it rejects with the reason: before this.
     setImmediate(() => fail(new ConnectionLost()));
@@ -171,24 +185,38 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
       TimeZone: 'UTC',
       ...settings,
     },
+    ssl: ssl(() => current?.host ?? ''),
     // While it connects, the driver calls this again until a host accepts the connection.
     socket: async (target: SocketTarget) => {
-      socket = await openSocket(target, () => isOver);
-      return socket;
+      current = await openSocket(target, () => isOver);
+      return current.socket;
     },
   };
-  const client = postgres(url, driverOptions);
+  const client = postgres(driverUrl, driverOptions);
+  const db = drizzle({ client });
+  const onLost = () => {
+    fail(new ConnectionLost(silentMessage));
+    destroy();
+  };
+  const watched = { db, address: () => current?.address, isOver: () => isOver, onLost };
+  const watch = probe && watchSession(watched, probe);
   return {
-    db: drizzle({ client }),
+    db,
     isOver: () => isOver,
     async run(statement) {
+      if (watch?.isStuck()) throw new ConnectionStuck();
       const { promise: failure, reject } = Promise.withResolvers<never>();
-      const timer = setTimeout(() => reject(new ConnectionLost(timeoutMessage)), clientStatementTimeoutMs);
       running.add(reject);
+      const response = watch === undefined ? statement() : watch.identified().then(statement);
+      let timer = setTimeout(() => {
+        const onDeadline = () => reject(watch?.onDeadline() ?? new ConnectionLost(timeoutMessage));
+        timer = setTimeout(onDeadline, clientStatementTimeoutMs - silentAfterMs);
+        watch?.watch(response);
+      }, silentAfterMs);
       try {
-        return withoutHoles(await Promise.race([statement(), failure]));
+        return withoutHoles(await Promise.race([response, failure]));
       } catch (error) {
-        if (isConnectionLost(error)) destroy();
+        if (isConnectionLost(error) && !(error instanceof ConnectionStuck)) destroy();
         throw error;
       } finally {
         clearTimeout(timer);
@@ -210,41 +238,6 @@ const replicationMessage = 'the database committed without waiting for its synch
  */
 function isReplicationGivenUp({ severity, code }: Notice): boolean {
   return severity === 'WARNING' && code === '01000';
-}
-
-/** The hosts of a URL as the driver parsed it, or the path of a Unix socket. */
-interface SocketTarget {
-  readonly host: readonly string[];
-  readonly port: readonly number[];
-  readonly path: string | false | undefined;
-}
-
-/**
- * Opens the sockets of a client: each connection attempt goes to the next host of the URL, as the driver does by itself, but not
- * more often than every {@link reconnectPauseMs}. The driver adds TLS to them.
- */
-function createSocketOpener(): (target: SocketTarget, isOver: () => boolean) => Promise<Socket> {
-  let attempts = 0;
-  let mayConnectAt = 0;
-  return async ({ host: hosts, port: ports, path }, isOver) => {
-    const now = performance.now();
-    mayConnectAt = Math.max(now, mayConnectAt);
-    const pauseMs = mayConnectAt - now;
-    mayConnectAt += reconnectPauseMs;
-    // Also without a pause: an error that `connect` raises at once must not be emitted before the driver listens.
-    await sleep(pauseMs);
-    if (isOver()) throw new ConnectionLost();
-    const index = attempts % hosts.length;
-    attempts += 1;
-    const [host, port] = [hosts[index], ports[index]];
-    const socket = connect(path ? { path } : { host, port: port ?? 0, noDelay: true });
-    // The driver would reconnect to a server that closes each new connection until the deadline of the statement.
-    socket.once('end', () => {
-      if (socket.bytesRead === 0) socket.destroy(new ConnectionLost());
-    });
-    // The driver takes the server name for TLS from the socket.
-    return Object.assign(socket, { host, port });
-  };
 }
 
 /**

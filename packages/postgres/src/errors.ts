@@ -8,6 +8,16 @@ export class ConnectionLost extends Error {
 }
 
 /**
+ * The session can't be ended by its server, as it waits for a synchronous standby or a disk. Whether its statement was executed
+ * is unknown; others are not sent.
+ */
+export class ConnectionStuck extends ConnectionLost {
+  constructor() {
+    super('the database waits for its synchronous standby, or for a disk');
+  }
+}
+
+/**
  * A statement failed for a reason that no client of the gateway can correct. Contains no SQL and no values, which may be a
  * customer's: the code and the names of the constraint, table and column are enough to find the cause.
  */
@@ -37,6 +47,9 @@ const socketCalls = /^(connect|getaddrinfo|read|write|shutdown)$/;
 /** Node.js error codes for TLS and certificate failures (its manual, "X509 certificate error codes"). */
 const tlsCodes = /^ERR_(SSL|TLS)_|CERT|CRL|^(UNABLE_TO|INVALID)_|^HOSTNAME_MISMATCH$/;
 
+/** Those of a certificate whose authority is unknown. */
+const unknownAuthorityCodes = /SELF_SIGNED|^UNABLE_TO_(GET|VERIFY)/;
+
 /** Node.js' message where a server without TLS closes the connection on the TLS handshake; its code is only ECONNRESET. */
 const noTlsMessage = 'before secure TLS connection was established';
 
@@ -57,6 +70,7 @@ const connectionStates = /^(08...|57P0[1-5]|25006|25P0[34])$/;
 const rejectedConnectionStates = /^(08P01|28...|3D000|42704)$/;
 
 const readOnly = '25006';
+const insufficientPrivilege = '42501';
 const tooManyConnections = '53300';
 const lockNotAvailable = '55P03';
 const serializationFailure = '40001';
@@ -86,6 +100,11 @@ export function isDuplicate(error: unknown): boolean {
   return codeOf(rootCause(error)) === uniqueViolation;
 }
 
+/** Whether a statement failed whatever its values were, as where a table is missing (SQLSTATE class 42). */
+export function failsWithAnyValues(error: unknown): boolean {
+  return codeOf(rootCause(error)).startsWith('42');
+}
+
 /** The same error without SQL and values: what may leave this package and appear in a log. */
 export function withoutValues(error: unknown): Error {
   const cause = rootCause(error);
@@ -96,11 +115,15 @@ function messageFor(cause: Error): string {
   const code = codeOf(cause);
   if (cause instanceof ConnectionLost) return cause.message;
   if (cause.message.includes(noTlsMessage)) {
-    return 'no TLS connection to the database: it closed the connection on the TLS handshake; is TLS enabled there?';
+    return 'no TLS connection to the database: it rejected TLS; enable it there, or set sslmode=disable in a private network';
   }
   if (hasNoConnection(cause)) return `no connection to the database: ${code}`;
+  if (unknownAuthorityCodes.test(code))
+    return `no secure connection to the database: ${code}; set sslrootcert to the certificate file of its authority`;
   if (tlsCodes.test(code)) return `no secure connection to the database: ${code}`;
   if (rejectedConnectionStates.test(code)) return `the database rejected the connection: ${cause.message}`;
+  // Names only what is denied.
+  if (code === insufficientPrivilege) return `the database rejected a statement: ${cause.message}`;
   if (code === readOnly) return 'the database is read-only';
   if (code === lockNotAvailable) return 'timed out waiting for a lock that another database session holds';
   const names = ['constraint_name', 'table_name', 'column_name']

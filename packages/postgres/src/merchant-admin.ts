@@ -7,8 +7,9 @@ import {
   liveSecretsMax,
 } from '@gateway/domain/credentials';
 import type { ChecksumMode } from '@gateway/domain/merchant';
-import { and, asc, eq, gt, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, type SQLWrapper, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { type Action, listActions, runRecorded, systemActor } from './audit-log.ts';
 import { openClient } from './client.ts';
 import { isSerializationFailure, withoutValues } from './errors.ts';
 import { clientSecrets, isLiveSecret, merchants } from './schema.ts';
@@ -20,11 +21,19 @@ import { clientSecrets, isLiveSecret, merchants } from './schema.ts';
 const settings = { default_transaction_isolation: 'serializable' };
 const attemptsMax = 10;
 
+/** How an operator's connection is opened. */
+export interface AdminOptions {
+  readonly url: string;
+  /** Who acts, for the audit log; absent: the user of the operating system. */
+  readonly actor?: string | undefined;
+}
+
 /**
  * What operators do with merchants and their secrets, on one connection made with the first call. A new secret is in the result
- * of the call that created it, and nowhere else. Rejects with errors without values.
+ * of the call that created it, and nowhere else. Every change is recorded in the audit log by the same statement. Rejects with
+ * errors without values.
  */
-export function openMerchantAccounts({ url }: { readonly url: string }) {
+export function openMerchantAccounts({ url, actor = systemActor() }: AdminOptions) {
   const client = openClient({ url, applicationName: 'order-gateway accounts', settings }, (db) => db);
   const run = async <Result>(
     statement: (db: PostgresJsDatabase) => Promise<Result>,
@@ -37,22 +46,32 @@ export function openMerchantAccounts({ url }: { readonly url: string }) {
       return run(statement, attempts - 1);
     }
   };
+  /** Changes the client's row. */
+  const change = (action: Action, statement: (db: PostgresJsDatabase) => SQLWrapper) =>
+    run(async (db) => {
+      const changed = await runRecorded(db, statement(db), { ...action, actor });
+      return changed.length === 1 ? 'done' : 'unknown_client';
+    });
   return {
     /** Creates a live or test merchant, or a checkout system, with one secret that has no end. */
     create: (name: string, what: 'live' | 'test' | 'checkout' = 'live'): Promise<Credentials> =>
       run(async (db) => {
         const [clientId, clientSecret] = [createClientId(randomBytes, what), createClientSecret(randomBytes)];
         const account = what === 'checkout' ? ({ kind: what } as const) : { mode: what };
-        const merchant = db.$with('merchant').as(
-          db
-            .insert(merchants)
-            .values({ name, clientId, ...account })
-            .returning({ id: merchants.id }),
+        const merchant = db
+          .insert(merchants)
+          .values({ name, clientId, ...account })
+          .returning({ id: merchants.id });
+        await runRecorded(
+          db,
+          merchant,
+          { actor, name: 'create', clientId, details: { name, kind: what } },
+          {
+            also: sql`
+              insert into ${clientSecrets} (merchant_id, secret_hash)
+              select id, ${hashSecret(clientSecret)}::bytea from acted`,
+          },
         );
-        await db
-          .with(merchant)
-          .insert(clientSecrets)
-          .values({ merchantId: sql`(select id from ${merchant})`, secretHash: hashSecret(clientSecret) });
         return { clientId, clientSecret };
       }),
 
@@ -71,6 +90,7 @@ export function openMerchantAccounts({ url }: { readonly url: string }) {
             mode: merchants.mode,
             checksumMode: merchants.checksumMode,
             defaultLifetimeSeconds: merchants.defaultLifetimeSeconds,
+            disabledAt: merchants.disabledAt,
             createdAt: merchants.createdAt,
             liveSecrets: sql<number>`count(${clientSecrets.id})::int`,
           })
@@ -84,34 +104,68 @@ export function openMerchantAccounts({ url }: { readonly url: string }) {
 
     /** Takes effect when a process reads the merchant next: within a second. */
     setChecksumMode: (clientId: string, checksumMode: ChecksumMode) =>
-      run(async (db) => {
-        const isMeant = eq(merchants.clientId, clientId);
-        const changed = await db.update(merchants).set({ checksumMode }).where(isMeant).returning({ id: merchants.id });
-        return changed.length === 1 ? 'done' : 'unknown_client';
-      }),
+      change({ name: 'checksum', clientId, details: { mode: checksumMode } }, (db) =>
+        db
+          .update(merchants)
+          .set({ checksumMode })
+          .where(eq(merchants.clientId, clientId))
+          .returning({ id: merchants.id }),
+      ),
 
     /** The lifetime of orders without an end of their own, `null` for none. Takes effect within a second. */
     setDefaultLifetime: (clientId: string, defaultLifetimeSeconds: number | null) =>
-      run(async (db) => {
-        const isMeant = and(eq(merchants.clientId, clientId), eq(merchants.kind, 'merchant'));
-        const changed = await db
+      change({ name: 'lifetime', clientId, details: { seconds: defaultLifetimeSeconds } }, (db) =>
+        db
           .update(merchants)
           .set({ defaultLifetimeSeconds })
-          .where(isMeant)
-          .returning({ id: merchants.id });
-        return changed.length === 1 ? 'done' : 'unknown_client';
-      }),
+          .where(and(eq(merchants.clientId, clientId), eq(merchants.kind, 'merchant')))
+          .returning({ id: merchants.id }),
+      ),
+
+    /** Changes the name that customers see. */
+    rename: (clientId: string, name: string) =>
+      change({ name: 'rename', clientId, details: { name } }, (db) =>
+        db.update(merchants).set({ name }).where(eq(merchants.clientId, clientId)).returning({ id: merchants.id }),
+      ),
+
+    /** Rejects the client's credentials from within a second on, in every process, until {@link enable}. */
+    disable: (clientId: string) =>
+      change({ name: 'disable', clientId }, (db) =>
+        db
+          .update(merchants)
+          .set({ disabledAt: sql`coalesce(${merchants.disabledAt}, now())` })
+          .where(eq(merchants.clientId, clientId))
+          .returning({ id: merchants.id }),
+      ),
+
+    enable: (clientId: string) =>
+      change({ name: 'enable', clientId }, (db) =>
+        db
+          .update(merchants)
+          .set({ disabledAt: null })
+          .where(eq(merchants.clientId, clientId))
+          .returning({ id: merchants.id }),
+      ),
+
+    /** The audit log: see {@link listActions}. */
+    log: (page: Parameters<typeof listActions>[1]) => run((db) => listActions(db, page)),
 
     /** Adds a secret unless the client has {@link liveSecretsMax} that work already. Its id is the number that `secret revoke` takes. */
     addSecret: (clientId: string, endsAt: Date | null) =>
       run(async (db) => {
         const clientSecret = createClientSecret(randomBytes);
         const live = db.$count(clientSecrets, and(eq(clientSecrets.merchantId, merchants.id), isLiveSecret));
-        const [added] = await db.execute<{ id: string }>(sql`
-          insert into ${clientSecrets} (merchant_id, secret_hash, ends_at)
-          select ${merchants.id}, ${hashSecret(clientSecret)}::bytea, ${endsAt?.toISOString() ?? null}::timestamptz
-          from ${merchants} where ${merchants.clientId} = ${clientId} and ${live} < ${liveSecretsMax}
-          returning id`);
+        const ends = endsAt?.toISOString() ?? null;
+        const [added] = await runRecorded<{ id: string }>(
+          db,
+          sql`
+            insert into ${clientSecrets} (merchant_id, secret_hash, ends_at)
+            select ${merchants.id}, ${hashSecret(clientSecret)}::bytea, ${ends}::timestamptz
+            from ${merchants} where ${merchants.clientId} = ${clientId} and ${live} < ${liveSecretsMax}
+            returning id`,
+          { actor, name: 'secret.add', clientId, details: { ends_at: ends } },
+          { details: sql`jsonb_build_object('number', id)` },
+        );
         if (added !== undefined) return { kind: 'added', id: Number(added.id), clientSecret } as const;
         const isKnown = (await db.$count(merchants, eq(merchants.clientId, clientId))) === 1;
         return { kind: isKnown ? 'too_many' : 'unknown_client' } as const;
@@ -140,14 +194,19 @@ export function openMerchantAccounts({ url }: { readonly url: string }) {
         const merchant = db.select({ id: merchants.id }).from(merchants).where(eq(merchants.clientId, clientId));
         const isMeant = and(eq(clientSecrets.id, secretId), eq(clientSecrets.merchantId, sql`(${merchant})`));
         const wanted = endsAt === null ? sql`now()` : sql`${endsAt.toISOString()}::timestamptz`;
-        const ended = await db
+        const ending = db
           .update(clientSecrets)
           // `least` ignores the null of a secret without an end.
           .set({ endsAt: sql`least(${clientSecrets.endsAt}, ${wanted})` })
           .where(and(isMeant, isLiveSecret))
-          .returning({ at: clientSecrets.endsAt });
-        const at = ended[0]?.at ?? undefined;
-        if (at !== undefined) return { kind: 'ends', at } as const;
+          .returning({ endsAt: clientSecrets.endsAt });
+        const [ended] = await runRecorded<{ ends_at: string }>(
+          db,
+          ending,
+          { actor, name: 'secret.revoke', clientId, details: { number: secretId } },
+          { details: sql`jsonb_build_object('ends_at', ends_at)` },
+        );
+        if (ended !== undefined) return { kind: 'ends', at: new Date(ended.ends_at) } as const;
         const isKnown = (await db.$count(clientSecrets, isMeant)) === 1;
         return isKnown ? ({ kind: 'ended_already' } as const) : ({ kind: 'unknown_secret' } as const);
       }),

@@ -1,5 +1,5 @@
 import type { Account, ClientLookup, Merchant, MerchantDirectory, MerchantId } from '@gateway/domain/merchant';
-import { and, eq, sql } from 'drizzle-orm';
+import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';
 import { arrayLiteral, type Client, type DatabaseOptions, openClient } from './client.ts';
@@ -34,6 +34,8 @@ type FindClients = ReturnType<typeof prepareFindClients>;
 /** Reads clients and their live secrets. Lookups that arrive together share a prepared statement. */
 export function openMerchantDirectory(options: DatabaseOptions): PostgresMerchantDirectory {
   const queue = createBatchQueue<Client<FindClients>, string, ClientLookup>({
+    name: 'clients',
+    meter: options.meter,
     clients: Array.from({ length: connections }, () =>
       openClient({ ...options, applicationName: 'order-gateway clients' }, prepareFindClients),
     ),
@@ -51,23 +53,28 @@ export function openMerchantDirectory(options: DatabaseOptions): PostgresMerchan
 }
 
 function prepareFindClients(db: PostgresJsDatabase) {
-  return db
-    .select({
-      clientId: merchants.clientId,
-      account: {
-        kind: merchants.kind,
-        id: merchants.id,
-        name: merchants.name,
-        checksumMode: merchants.checksumMode,
-        mode: merchants.mode,
-        defaultLifetimeSeconds: merchants.defaultLifetimeSeconds,
-      },
-      secret: { hash: clientSecrets.secretHash, endsAt: clientSecrets.endsAt },
-    })
-    .from(merchants)
-    .leftJoin(clientSecrets, and(eq(clientSecrets.merchantId, merchants.id), isLiveSecret))
-    .where(sql`${merchants.clientId} = any(${sql.placeholder('clientIds')}::text[])`)
-    .prepare('find_clients');
+  return (
+    db
+      .select({
+        clientId: merchants.clientId,
+        account: {
+          kind: merchants.kind,
+          id: merchants.id,
+          name: merchants.name,
+          checksumMode: merchants.checksumMode,
+          mode: merchants.mode,
+          defaultLifetimeSeconds: merchants.defaultLifetimeSeconds,
+        },
+        secret: { hash: clientSecrets.secretHash, endsAt: clientSecrets.endsAt },
+      })
+      .from(merchants)
+      .leftJoin(clientSecrets, and(eq(clientSecrets.merchantId, merchants.id), isLiveSecret))
+      // A disabled client is like one that does not exist.
+      .where(
+        sql`${merchants.clientId} = any(${sql.placeholder('clientIds')}::text[]) and ${isNull(merchants.disabledAt)}`,
+      )
+      .prepare('find_clients')
+  );
 }
 
 async function findBatch(client: Client<FindClients>, clientIds: readonly string[]): Promise<ClientLookup[]> {

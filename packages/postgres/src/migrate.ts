@@ -1,10 +1,13 @@
+import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { sql } from 'drizzle-orm';
+import { readMigrationFiles } from 'drizzle-orm/migrator';
 import { drizzle } from 'drizzle-orm/pg-proxy';
 import { migrate } from 'drizzle-orm/pg-proxy/migrator';
 import { noStatementTimeoutMs, openConnection } from './client.ts';
-import { withoutValues } from './errors.ts';
+import { DatabaseError, withoutValues } from './errors.ts';
 
+const grantsFile = new URL('../grants.sql', import.meta.url);
 const migrationsFolder = fileURLToPath(new URL('../migrations', import.meta.url));
 
 /** Any number that no other program locks; these digits are the name of the service in ASCII, `order`. */
@@ -19,7 +22,8 @@ const lockTimeoutMaxMs = 600_000;
 /**
  * Brings the database to the schema that this code needs, once, even if many processes start at the same time: they wait for
  * each other on an advisory lock. Statements have no time limit, as building an index may take long; only waiting for a lock has
- * one. All of the migrations are applied, or none. Rejects with an error without values.
+ * one. All of the migrations are applied, or none. Then the roles of `roles.sql` get their privileges. Rejects with an error
+ * without values.
  */
 export async function migrateDatabase(url: string, lockTimeoutMs = lockTimeoutMaxMs): Promise<void> {
   const connection = openConnection({
@@ -37,6 +41,7 @@ export async function migrateDatabase(url: string, lockTimeoutMs = lockTimeoutMa
     await migrate(proxied, (statements) => inTransaction((text) => db.execute(sql.raw(text)), statements), {
       migrationsFolder,
     });
+    await db.execute(sql.raw(await readFile(grantsFile, 'utf8')));
   } catch (error) {
     throw withoutValues(error);
   } finally {
@@ -52,4 +57,31 @@ export async function migrateDatabase(url: string, lockTimeoutMs = lockTimeoutMa
 async function inTransaction(run: (text: string) => Promise<unknown>, statements: readonly string[]): Promise<void> {
   if (statements.length === 0) return;
   for (const text of ['begin', ...statements, 'commit']) await run(text);
+}
+
+/**
+ * Checks that the database has the schema that this code needs, or a newer one: the version before a migration goes on working
+ * after it. Needs no more than to read. Rejects with an error without values that says what to do.
+ */
+export async function requireSchema(url: string): Promise<void> {
+  const connection = openConnection({ url, applicationName: 'order-gateway schema' });
+  try {
+    const needed = readMigrationFiles({ migrationsFolder }).at(-1)?.folderMillis ?? 0;
+    const [found] = await connection.run(() =>
+      connection.db.execute<{ name: string | null }>(sql`select to_regclass('drizzle.__drizzle_migrations') as name`),
+    );
+    const [latest] =
+      found?.name == null
+        ? []
+        : await connection.run(() =>
+            connection.db.execute<{ at: string }>(sql`select max(created_at) as at from drizzle.__drizzle_migrations`),
+          );
+    if (latest === undefined) throw new DatabaseError('it has no schema: run `pnpm migrate` first');
+    if (Number(latest.at) < needed)
+      throw new DatabaseError('its schema is of an earlier version: run `pnpm migrate` first');
+  } catch (error) {
+    throw withoutValues(error);
+  } finally {
+    await connection.close();
+  }
 }

@@ -46,6 +46,8 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
   const open = () =>
     openClient({ ...options, applicationName: 'order-gateway changes', settings: plansEveryRun }, prepareStatements);
   const queue = createBatchQueue<Client<Statements>, Parameters<OrderStore['change']>[0], ChangeOutcome>({
+    name: 'changes',
+    meter: options.meter,
     clients: Array.from({ length: connections }, open),
     batchMax: 1,
     waitingMax,

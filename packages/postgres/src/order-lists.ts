@@ -20,7 +20,7 @@ export interface OrderLists extends Pick<OrderStore, 'list' | 'listEvents'> {
 /** Lists orders and events in PostgreSQL, on a connection each, so that they delay neither look-ups nor new orders. */
 export function openOrderLists(options: DatabaseOptions): OrderLists {
   const orderPages = openPages(
-    options,
+    { ...options, name: 'order lists' },
     prepareOrders,
     async (client, page: OrderFilter & { merchantId: MerchantId }) => {
       const { status, createdFromMs } = page;
@@ -38,7 +38,7 @@ export function openOrderLists(options: DatabaseOptions): OrderLists {
     },
   );
   const eventPages = openPages(
-    options,
+    { ...options, name: 'event lists' },
     prepareEvents,
     async (client, page: { merchantId: MerchantId; after?: EventPosition | undefined; limit: number }) => {
       const { after = { transactionId: '0', eventId: '' } } = page;
@@ -70,11 +70,13 @@ function upperBoundOf({ createdToMs, after }: OrderFilter): { readonly beforeTim
 }
 
 function openPages<Statement, Request, Items>(
-  options: DatabaseOptions,
+  { name, ...options }: DatabaseOptions & { readonly name: string },
   prepare: (db: PostgresJsDatabase) => Statement,
   read: (client: Client<Statement>, request: Request) => Promise<Items>,
 ) {
   return createBatchQueue<Client<Statement>, Request, PageOutcome<Items>>({
+    name,
+    meter: options.meter,
     clients: [openClient({ ...options, applicationName: 'order-gateway lists', settings: plansEveryRun }, prepare)],
     batchMax: 1,
     waitingMax,

@@ -1,6 +1,6 @@
 import type { MerchantId } from '@gateway/domain/merchant';
 import type { LinkLookup, OrderLookup, OrderStore } from '@gateway/domain/order-store';
-import { eq, type SQL, sql } from 'drizzle-orm';
+import { eq, isNotNull, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';
 import { arrayLiteral, type Client, type DatabaseOptions, openClient, plansEveryRun } from './client.ts';
@@ -39,6 +39,8 @@ interface Lookup {
 /** Finds orders in PostgreSQL. Lookups that arrive together share a prepared statement, which uses one index. */
 export function openOrderQueries(options: DatabaseOptions): OrderQueries {
   const queue = createBatchQueue<Client<Statements>, Lookup, LinkLookup>({
+    name: 'lookups',
+    meter: options.meter,
     clients: Array.from({ length: connections }, () =>
       openClient({ ...options, applicationName: 'order-gateway lookups', settings: plansEveryRun }, prepareStatements),
     ),
@@ -69,7 +71,11 @@ function prepareStatements(db: PostgresJsDatabase) {
     db
       .select({
         order: orderColumns,
-        merchant: { name: merchants.name, mode: merchants.mode },
+        merchant: {
+          name: merchants.name,
+          mode: merchants.mode,
+          isDisabled: isNotNull(merchants.disabledAt) as SQL<boolean>,
+        },
         endpoint: { signingSecret: webhookEndpoints.signingSecret },
       })
       .from(db.select().from(orders).where(condition).limit(count).as('orders'))

@@ -36,9 +36,9 @@ const statementTimeoutMs = Math.floor(serverStatementTimeoutMs / batchesInFlight
 /** How often a batch is inserted whose ids are in use: the second block is checked when it is reserved. */
 const insertAttemptsMax = 3;
 
-/** The defaults are those of decisions 001 and 013. */
+/** The defaults are those of decisions 001, 013 and 027. */
 export interface OrderStoreOptions extends DatabaseOptions {
-  /** Orders in one statement: 128 unless given. */
+  /** Orders in one statement: 1,024 unless given. */
   readonly batchMax?: number | undefined;
   /** Orders that may wait for their batch to leave, 4,096 unless given; any more are `overloaded` at once. */
   readonly waitingMax?: number | undefined;
@@ -46,8 +46,8 @@ export interface OrderStoreOptions extends DatabaseOptions {
 
 /** An order store with its connections. */
 export interface PostgresOrderStore extends OrderStore, Pick<OrderChanges, 'expire' | 'deleteOldEvents'> {
-  /** Whether the database responds to the connection that inserts orders. */
-  isReachable(): Promise<boolean>;
+  /** Milliseconds since the oldest order that is not stored yet was handed over; 0 without any. */
+  oldestOrderMs(): number;
   /** Lets running calls finish, then closes the connections. */
   close(): Promise<void>;
 }
@@ -62,7 +62,7 @@ type Replays = Client<ReturnType<typeof prepareFind>>;
  * merchant had one with the same order_id: a single statement that does both misses rows that another session just committed.
  */
 export function openOrderStore({
-  batchMax = 128,
+  batchMax = 1_024,
   waitingMax = 4_096,
   ...database
 }: OrderStoreOptions): PostgresOrderStore {
@@ -76,6 +76,8 @@ export function openOrderStore({
     prepareFind,
   );
   const queue = createBatchQueue<Inserts, NewOrder, CreateOutcome>({
+    name: 'orders',
+    meter: database.meter,
     clients: Array.from({ length: batchesInFlight }, () => inserts),
     batchMax,
     waitingMax,
@@ -89,13 +91,7 @@ export function openOrderStore({
     ...changes,
     ...lists,
     create: queue.add,
-    isReachable: () =>
-      inserts
-        .run(({ db }) => db.execute(sql`select 1`))
-        .then(
-          () => true,
-          () => false,
-        ),
+    oldestOrderMs: queue.oldestMs,
     async close() {
       await Promise.all([queue.close(), queries.close(), changes.close(), lists.close()]);
       await replays.close();
@@ -109,7 +105,6 @@ function prepareInserts(db: PostgresJsDatabase) {
   const key = { target: [orders.merchantId, orders.order_id] };
   const returned = { serviceOrderId: orders.serviceOrderId };
   return {
-    db,
     ids: openOrderIds(db),
     /** A lone order does without the arrays, which take a tenth of the time of its insert. */
     insertOne: db

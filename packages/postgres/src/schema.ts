@@ -11,6 +11,7 @@ import {
   customType,
   index,
   integer,
+  jsonb,
   numeric,
   pgSequence,
   pgTable,
@@ -52,8 +53,25 @@ export const merchants = pgTable('merchants', {
   mode: text('mode', { enum: merchantModes }).notNull().default('live'),
   /** The lifetime of an order that is sent without order_expires_at; `null`: it never expires. */
   defaultLifetimeSeconds: integer('default_lifetime_seconds'),
+  /** Set: no credentials work and no payment starts. */
+  disabledAt: moment('disabled_at'),
   createdAt: moment('created_at').notNull().defaultNow(),
 });
+
+/** What operators did. A trigger of the migration rejects every change of an entry. */
+export const auditLog = pgTable(
+  'audit_log',
+  {
+    id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+    createdAt: moment('created_at').notNull().defaultNow(),
+    /** A user and host, or the name that the operator gave. */
+    actor: text('actor').notNull(),
+    action: text('action').notNull(),
+    clientId: text('client_id'),
+    details: jsonb('details').$type<Readonly<Record<string, unknown>>>().notNull(),
+  },
+  (table) => [index('audit_log_client').on(table.clientId, table.id)],
+);
 
 /** The SHA-256 of each client secret. A secret works until `ends_at`; revoking sets that to now. */
 export const clientSecrets = pgTable(

@@ -84,6 +84,8 @@ export function openWebhookDeliveries(options: DatabaseOptions): WebhookDeliveri
     prepareStatements,
   );
   const queue = createBatchQueue<Client<Statements>, RecordedAttempt, { kind: 'recorded' }>({
+    name: 'webhooks',
+    meter: options.meter,
     clients: [client],
     batchMax: 128,
     waitingMax,

@@ -1,8 +1,10 @@
 import type { MerchantId } from '@gateway/domain/merchant';
-import { and, asc, desc, eq, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, type SQLWrapper, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { type Action, runRecorded, systemActor } from './audit-log.ts';
 import { openClient } from './client.ts';
 import { withoutValues } from './errors.ts';
+import type { AdminOptions } from './merchant-admin.ts';
 import { events, merchants, webhookDeliveries, webhookEndpoints } from './schema.ts';
 
 /** For how long deliveries are signed with the previous secret, too. */
@@ -10,9 +12,9 @@ export const secretOverlapHours = 24;
 
 /**
  * What operators do with the merchants' webhook endpoints, on one connection made with the first call. Secrets go in and out
- * encrypted. Rejects with errors without values.
+ * encrypted. Every change is recorded in the audit log by the same statement. Rejects with errors without values.
  */
-export function openWebhookEndpoints({ url }: { readonly url: string }) {
+export function openWebhookEndpoints({ url, actor = systemActor() }: AdminOptions) {
   const client = openClient({ url, applicationName: 'order-gateway endpoints' }, (db) => db);
   const run = async <Result>(statement: (db: PostgresJsDatabase) => Promise<Result>): Promise<Result> => {
     try {
@@ -21,6 +23,17 @@ export function openWebhookEndpoints({ url }: { readonly url: string }) {
       throw withoutValues(error);
     }
   };
+  /** Runs and records a change of the merchant's endpoint. Returns whether it changed something. */
+  const change = (
+    merchantId: MerchantId,
+    action: Omit<Action, 'clientId'>,
+    statement: (db: PostgresJsDatabase) => SQLWrapper,
+  ) =>
+    run(async (db) => {
+      const clientId = sql`(select client_id from ${merchants} where id = ${merchantId})`;
+      return (await runRecorded(db, statement(db), { ...action, actor, clientId })).length === 1;
+    });
+  const returned = { merchantId: webhookEndpoints.merchantId };
   const replacedSecret = {
     previousSecret: sql`${webhookEndpoints.signingSecret}`,
     previousEndsAt: sql`now() + ${secretOverlapHours} * interval '1 hour'`,
@@ -45,36 +58,33 @@ export function openWebhookEndpoints({ url }: { readonly url: string }) {
       merchantId: MerchantId,
       endpoint: { readonly url: string; readonly signingSecret: Uint8Array; readonly disabledAt?: Date },
     ) =>
-      run(async (db) => {
-        await db
+      // A path may hold a secret of the receiver.
+      change(merchantId, { name: 'webhook.set', details: { host: new URL(endpoint.url).host } }, (db) =>
+        db
           .insert(webhookEndpoints)
           .values({ merchantId, ...endpoint })
           .onConflictDoUpdate({
             target: webhookEndpoints.merchantId,
             set: { disabledAt: null, ...endpoint, ...replacedSecret, failingSince: null },
-          });
-      }),
+          })
+          .returning(returned),
+      ),
 
     /** Replaces the signing secret, as {@link set} does. Returns whether the merchant has an endpoint. */
     rotate: (merchantId: MerchantId, signingSecret: Uint8Array) =>
-      run(async (db) => {
-        const rotated = await db
+      change(merchantId, { name: 'webhook.rotate' }, (db) =>
+        db
           .update(webhookEndpoints)
           .set({ signingSecret, ...replacedSecret })
           .where(eq(webhookEndpoints.merchantId, merchantId))
-          .returning({ merchantId: webhookEndpoints.merchantId });
-        return rotated.length === 1;
-      }),
+          .returning(returned),
+      ),
 
     /** Removes the endpoint; deliveries that are pending are given up. Returns whether the merchant had one. */
     remove: (merchantId: MerchantId) =>
-      run(async (db) => {
-        const removed = await db
-          .delete(webhookEndpoints)
-          .where(eq(webhookEndpoints.merchantId, merchantId))
-          .returning({ merchantId: webhookEndpoints.merchantId });
-        return removed.length === 1;
-      }),
+      change(merchantId, { name: 'webhook.remove' }, (db) =>
+        db.delete(webhookEndpoints).where(eq(webhookEndpoints.merchantId, merchantId)).returning(returned),
+      ),
 
     /** At most `limit` deliveries: first those that were not delivered, then the newest. */
     listDeliveries: (merchantId: MerchantId, limit: number) =>
@@ -108,17 +118,18 @@ export function openWebhookEndpoints({ url }: { readonly url: string }) {
      * such an event and an endpoint that is not disabled.
      */
     redeliver: (merchantId: MerchantId, eventId: string) =>
-      run(async (db) => {
-        const queued = await db.execute(sql`
+      change(
+        merchantId,
+        { name: 'webhook.redeliver', details: { event_id: eventId } },
+        () => sql`
           insert into ${webhookDeliveries} (merchant_id, transaction_id, event_id, attempts, next_attempt_at)
           select event.merchant_id, event.transaction_id, event.event_id, 0, now()
           from ${events} as event join ${webhookEndpoints} as endpoint using (merchant_id)
           where event.merchant_id = ${merchantId} and event.event_id = ${eventId} and endpoint.disabled_at is null
           on conflict (merchant_id, event_id) do update
           set attempts = excluded.attempts, next_attempt_at = excluded.next_attempt_at, delivered_at = null
-          returning event_id`);
-        return queued.length === 1;
-      }),
+          returning event_id`,
+      ),
 
     close: () => client.close(),
   };

@@ -1,4 +1,7 @@
-import { writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { startTestServer, type TestServer } from '@gateway/dev-postgres/testing';
@@ -12,6 +15,8 @@ import { startChangingProxy } from '../testing/database-proxy.ts';
 import { type SelfSigned, selfSigned } from '../testing/self-signed.ts';
 
 const host = 'localhost';
+/** Leads to this machine too, but is not an address of it. */
+const remoteHost = '0.0.0.0';
 const certificate = selfSigned(host);
 
 let plain: TestServer;
@@ -39,9 +44,9 @@ async function serveCertificate({ cert, key }: SelfSigned): Promise<void> {
   await admin.end();
 }
 
-function urlWith(url: string, query: string): string {
+function urlWith(url: string, query: string, hostname = host): string {
   const own = new URL(url);
-  own.hostname = host;
+  own.hostname = hostname;
   own.search = query;
   return own.href;
 }
@@ -77,7 +82,8 @@ test.each(['', 'ssl=', 'sslmode=', 'sslmode=disable'])('with "%s" the connection
 
 test('verify-full rejects a certificate that nobody trusted has signed', async () => {
   const url = urlWith(secure.url, 'sslmode=verify-full');
-  const reason = 'no secure connection to the database: DEPTH_ZERO_SELF_SIGNED_CERT';
+  const reason =
+    'no secure connection to the database: DEPTH_ZERO_SELF_SIGNED_CERT; set sslrootcert to the certificate file of its authority';
   expect(await failureOf(migrateDatabase(url))).toMatchObject({ message: reason });
   const client = openClient({ url, applicationName: 'unknown' }, (db) => db);
   onTestFinished(() => client.close());
@@ -100,10 +106,64 @@ test('verify-full accepts a trusted certificate for the host and rejects one for
   await expect.poll(() => reasonOf(usesTls(url))).toContain('ERR_TLS_CERT_ALTNAME_INVALID');
 });
 
+/** The parameter `sslrootcert` with a file that holds the certificate, which exists until the end of the test. */
+async function rootFile({ cert }: SelfSigned): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'gateway-root-certificate-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await writeFile(join(folder, 'root.crt'), cert);
+  return `sslrootcert=${encodeURIComponent(join(folder, 'root.crt'))}`;
+}
+
+test('sslrootcert names the authority to trust, by itself and with each mode that checks the certificate', async () => {
+  const trusted = await rootFile(certificate);
+  for (const mode of ['', '&sslmode=verify-full', '&sslmode=verify-ca', '&sslmode=require'])
+    expect(await usesTls(urlWith(secure.url, trusted + mode))).toBe(true);
+  const other = await rootFile(selfSigned(host));
+  for (const mode of ['', '&sslmode=verify-full', '&sslmode=verify-ca', '&sslmode=require'])
+    expect(await reasonOf(usesTls(urlWith(secure.url, other + mode)))).toContain('DEPTH_ZERO_SELF_SIGNED_CERT');
+});
+
+test('verify-full compares the certificate with an IP address too, which verify-ca does not', async () => {
+  const trusted = await rootFile(certificate);
+  const reasonWith = (mode: string) => reasonOf(usesTls(urlWith(secure.url, `${trusted}&${mode}`, remoteHost)));
+  expect(await reasonWith('sslmode=verify-full')).toContain('ERR_TLS_CERT_ALTNAME_INVALID');
+  expect(await usesTls(urlWith(secure.url, `${trusted}&sslmode=verify-ca`, remoteHost))).toBe(true);
+});
+
+test('without sslmode, only a host that is not local must have a valid certificate', async () => {
+  expect(await usesTls(urlWith(plain.url, ''))).toBe(false);
+  expect(await usesTls(urlWith(plain.url, 'sslmode=disable', remoteHost))).toBe(false);
+  expect(await reasonOf(usesTls(urlWith(plain.url, '', remoteHost)))).toContain('set sslmode=disable');
+  expect(await reasonOf(usesTls(urlWith(secure.url, '', remoteHost)))).toContain('set sslrootcert');
+});
+
+test.each([
+  ['', false],
+  ['?sslmode=disable', true],
+])('with "%s" a server without TLS that asks for the password in plain text gets it: %s', async (query, gets) => {
+  const received: Buffer[] = [];
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.on('data', (chunk: Buffer) => {
+      received.push(chunk);
+      const isTlsRequest = chunk.length === 8;
+      // AuthenticationCleartextPassword (PostgreSQL manual, 54.7).
+      if (received.length <= 2) socket.write(isTlsRequest ? 'N' : Buffer.of(0x52, 0, 0, 0, 8, 0, 0, 0, 3));
+      else socket.destroy();
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  await failureOf(usesTls(`postgres://someone:open-sesame@${remoteHost}:${port}/orders${query}`));
+  expect(received.length).toBeGreaterThan(0);
+  expect(Buffer.concat(received).includes('open-sesame')).toBe(gets);
+});
+
 test('a database without TLS is used with prefer and gives a clear error with require', async () => {
   expect(await usesTls(urlWith(plain.url, 'sslmode=prefer'))).toBe(false);
   expect(await reasonOf(usesTls(urlWith(plain.url, 'sslmode=require')))).toBe(
-    'no TLS connection to the database: it closed the connection on the TLS handshake; is TLS enabled there?',
+    'no TLS connection to the database: it rejected TLS; enable it there, or set sslmode=disable in a private network',
   );
 });
 

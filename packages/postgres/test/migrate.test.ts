@@ -20,7 +20,15 @@ import { runQuery } from '../testing/run-query.ts';
 
 const packageFolder = join(import.meta.dirname, '..');
 
-const tables = ['client_secrets', 'events', 'merchants', 'orders', 'webhook_deliveries', 'webhook_endpoints'];
+const tables = [
+  'audit_log',
+  'client_secrets',
+  'events',
+  'merchants',
+  'orders',
+  'webhook_deliveries',
+  'webhook_endpoints',
+];
 
 /** The URL of an empty database, which exists until the end of the test. */
 async function createDatabase(): Promise<string> {
@@ -148,8 +156,43 @@ test.each([
   expect(await store.findByToken(order.orderToken, 20_000)).toStrictEqual({
     kind: 'found',
     order,
-    merchant: { name: 'Shop', mode: 'live', signingSecret: null },
+    merchant: { name: 'Shop', mode: 'live', isDisabled: false, signingSecret: null },
   });
+});
+
+interface Snapshot {
+  readonly tables: Readonly<Record<string, { readonly columns: Readonly<Record<string, Column>> }>>;
+}
+
+interface Column {
+  readonly type: string;
+  readonly notNull: boolean;
+  readonly default?: unknown;
+  readonly identity?: unknown;
+}
+
+test('each migration leaves the version before it working: what that reads stays, what it does not write is optional', async () => {
+  const folder = join(packageFolder, 'migrations/meta');
+  const files = (await readdir(folder)).filter((name) => name.endsWith('_snapshot.json')).sort();
+  const snapshots = await Promise.all(
+    files.map(async (name): Promise<Snapshot> => JSON.parse(await readFile(join(folder, name), 'utf8'))),
+  );
+  expect(snapshots.length).toBeGreaterThan(1);
+  for (const [index, { tables }] of snapshots.slice(1).entries()) {
+    for (const [table, { columns: before }] of Object.entries(snapshots[index]?.tables ?? {})) {
+      const after = tables[table]?.columns ?? {};
+      for (const [name, { type, notNull }] of Object.entries(before)) {
+        expect(after[name], `${files[index + 1]}: ${table}.${name}`).toMatchObject({
+          type,
+          ...(!notNull && { notNull }),
+        });
+      }
+      const required = Object.entries(after).filter(
+        ([name, column]) => before[name] === undefined && column.notNull && column.default === undefined,
+      );
+      expect(required).toEqual([]);
+    }
+  }
 });
 
 test('partitions have the columns, keys and checks of the tables that they replace', async () => {

@@ -44,6 +44,29 @@ export async function startDatabaseProxy(
   };
 }
 
+/** Passes everything on until it hangs: then what is open, and what is opened, stays open without a byte. */
+export async function startHangingProxy(databaseUrl: string) {
+  let hangs = false;
+  let opened = 0;
+  const proxy = await startDatabaseProxy(databaseUrl, (client, database) => {
+    opened += 1;
+    if (!hangs) client.pipe(database).pipe(client);
+  });
+  return {
+    ...proxy,
+    /** Connections opened so far. */
+    opened: () => opened,
+    hang() {
+      hangs = true;
+      for (const socket of proxy.sockets) socket.unpipe().pause();
+    },
+    /** New connections are passed on again. */
+    acceptAgain() {
+      hangs = false;
+    },
+  };
+}
+
 /** Passes on what `change` makes of each chunk that the database sends; an empty one is dropped. */
 export async function startChangingProxy(databaseUrl: string, change: (chunk: Buffer) => Uint8Array) {
   let received = 0;

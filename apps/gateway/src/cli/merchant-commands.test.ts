@@ -2,13 +2,20 @@ import type { MerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { type Command, CommanderError } from 'commander';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { StartError } from '../process.ts';
+import { addAccountCommands } from './account-commands.ts';
 import { checkoutCommands, merchantCommands } from './merchant-commands.ts';
 
 const clientId = 'app_0123456789abcdefghijklmn';
 const clientSecret = `sk_${'x'.repeat(43)}`;
 const createdAt = new Date('2026-11-20T21:01:42.172Z');
 
-const settings = { kind: 'merchant', mode: 'live', checksumMode: 'versioned', defaultLifetimeSeconds: null } as const;
+const settings = {
+  kind: 'merchant',
+  mode: 'live',
+  checksumMode: 'versioned',
+  defaultLifetimeSeconds: null,
+  disabledAt: null,
+} as const;
 
 const accounts = {
   create: vi.fn(async () => ({ clientId, clientSecret })),
@@ -17,6 +24,14 @@ const accounts = {
   ),
   setChecksumMode: vi.fn(async () => 'done' as const),
   setDefaultLifetime: vi.fn<MerchantAccounts['setDefaultLifetime']>(async () => 'done'),
+  rename: vi.fn(async () => 'done' as const),
+  disable: vi.fn(async () => 'done' as const),
+  enable: vi.fn<MerchantAccounts['enable']>(async () => 'unknown_client'),
+  log: vi.fn<MerchantAccounts['log']>(async ({ after }) =>
+    after === 0
+      ? [{ id: 7, createdAt, actor: 'alice@ops', action: 'rename', clientId, details: { name: 'Corner Shop' } }]
+      : [],
+  ),
   addSecret: vi.fn(async () => ({ kind: 'added' as const, id: 2, clientSecret })),
   listSecrets: vi.fn(async () => [
     { id: 1, createdAt, endsAt: null },
@@ -36,15 +51,26 @@ afterEach(() => {
   vi.clearAllMocks();
 });
 
-const merchant = (...args: string[]) => run(merchantCommands, args);
+const merchant = (...args: string[]) =>
+  run((openAccounts, print) => {
+    const program = merchantCommands(openAccounts, print);
+    addAccountCommands(program, openAccounts, print);
+    return program;
+  }, args);
 const checkout = (...args: string[]) => run(checkoutCommands, args);
+
+/** Who acted, by `--as`. */
+const actors: (string | undefined)[] = [];
 
 /** Runs a command. Returns what it prints; what commander reports is in `errors`. */
 async function run(commands: typeof merchantCommands, args: string[]): Promise<{ output: string; errors: string }> {
   const lines: string[] = [];
   let errors = '';
   const program = commands(
-    (work) => work(accounts),
+    (work, actor) => {
+      actors.push(actor);
+      return work(accounts);
+    },
     (line) => lines.push(line),
   );
   for (const command of allOf(program)) {
@@ -88,12 +114,12 @@ describe('merchant', () => {
 
   test('list prints a header and readable times', async () => {
     expect((await merchant('list')).output.split('\n')).toEqual([
-      'CLIENT ID                          KIND      CHECKSUM   LIVE SECRETS  CREATED                  NAME',
-      'app_0123456789abcdefghijklmn       live      versioned  1             2026-11-20 21:01:42 UTC  Shop',
+      'CLIENT ID                          KIND      STATE     CHECKSUM   LIVE SECRETS  CREATED                  NAME',
+      'app_0123456789abcdefghijklmn       live      enabled   versioned  1             2026-11-20 21:01:42 UTC  Shop',
     ]);
     expect(JSON.parse((await merchant('list', '--json')).output)).toEqual({
       ...{ client_id: clientId, name: 'Shop', kind: 'live', checksum_mode: 'versioned', live_secrets: 1 },
-      ...{ default_lifetime_seconds: null, created_at: '2026-11-20T21:01:42.172Z' },
+      ...{ default_lifetime_seconds: null, created_at: '2026-11-20T21:01:42.172Z', disabled_at: null },
     });
   });
 
@@ -109,6 +135,37 @@ describe('merchant', () => {
       ['test', 86_400],
       ['checkout', null],
     ]);
+  });
+
+  test('rename, disable and enable change the client', async () => {
+    expect((await merchant('rename', clientId, '--name', 'Corner Shop')).output).toBe(
+      `${clientId} is now Corner Shop.`,
+    );
+    expect(accounts.rename).toHaveBeenCalledWith(clientId, 'Corner Shop');
+    expect((await merchant('disable', clientId)).output).toBe(`${clientId} is disabled.`);
+    expect(accounts.disable).toHaveBeenCalledWith(clientId);
+    await expect(merchant('enable', clientId)).rejects.toThrow(new StartError(`There is no client ${clientId}.`));
+  });
+
+  test('log lists what operators did', async () => {
+    expect((await merchant('log', clientId)).output.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
+      ['TIME', 'ACTION', 'CLIENT ID', 'WHO', 'DETAILS'],
+      ['2026-11-20 21:01:42 UTC', 'rename', clientId, 'alice@ops', '{"name":"Corner Shop"}'],
+    ]);
+    expect(accounts.log).toHaveBeenLastCalledWith({ clientId, after: 7, limit: 500 });
+    expect(JSON.parse((await merchant('log', '--json')).output)).toEqual({
+      ...{ time: '2026-11-20T21:01:42.172Z', action: 'rename', client_id: clientId, who: 'alice@ops' },
+      details: { name: 'Corner Shop' },
+    });
+  });
+
+  test('--as says who acts, before and after the command', async () => {
+    actors.length = 0;
+    await merchant('--as', 'Alice', 'disable', clientId);
+    await merchant('disable', clientId, '--as', 'Bob');
+    await checkout('create', '--name', 'Cards');
+    expect(actors).toEqual(['Alice', 'Bob', undefined]);
+    await expect(merchant('disable', clientId, '--as', '\n')).rejects.toThrow(StartError);
   });
 
   test('checksum sets the mode', async () => {

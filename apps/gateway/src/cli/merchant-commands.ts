@@ -7,8 +7,11 @@ import { Argument, Command, type OutputConfiguration } from 'commander';
 import { StartError } from '../process.ts';
 import type { WorkWithAccounts } from './with-accounts.ts';
 
-/** Merchants read from the database at once. */
-const listPage = 500;
+/** Opens the accounts for a command; `actor` is for the audit log. */
+export type OpenAccounts = (work: WorkWithAccounts, actor?: string) => Promise<void>;
+
+/** Rows of a list read from the database at once. */
+export const listPage = 500;
 
 /** What `--json` does, for `--help`. */
 export const jsonHelp = 'print JSON, one object a line';
@@ -22,18 +25,28 @@ const withoutSecrets: OutputConfiguration = {
   outputError: (text, write) => write(text.replaceAll(/\b(sk|whsec)_[\w+/=]+/g, '$1_...')),
 };
 
+/** Who acts, by the option `--as` of a program; `undefined` without it. */
+export function actorOf(program: Command): string | undefined {
+  return program.opts<{ as?: string }>().as;
+}
+
+/** A program whose commands are recorded in the audit log. */
+function recordedProgram(name: string, description: string): Command {
+  return new Command(name)
+    .description(description)
+    .option('--as <NAME>', 'who acts, for the audit log (default: user@host)', parseActor)
+    .configureHelp({ showGlobalOptions: true })
+    .showHelpAfterError()
+    .configureOutput(withoutSecrets);
+}
+
 /**
  * The commands of `pnpm merchant`. None takes a secret, because every user of the machine can see arguments. Wrong arguments end
  * the process with exit code 1 or reject with a {@link StartError}, before the database is opened.
  */
-export function merchantCommands(
-  withAccounts: (work: WorkWithAccounts) => Promise<void>,
-  print: (line: string) => void,
-): Command {
-  const program = new Command('pnpm merchant')
-    .description('Creates merchants and manages their client secrets.')
-    .showHelpAfterError()
-    .configureOutput(withoutSecrets);
+export function merchantCommands(openAccounts: OpenAccounts, print: (line: string) => void): Command {
+  const program = recordedProgram('pnpm merchant', 'Creates merchants and manages their client secrets.');
+  const withAccounts = (work: WorkWithAccounts) => openAccounts(work, actorOf(program));
 
   program
     .command('create')
@@ -135,14 +148,12 @@ export function merchantCommands(
 }
 
 /** The commands of `pnpm checkout`. A checkout system's secrets are managed with `pnpm merchant secret`. */
-export function checkoutCommands(
-  withAccounts: (work: WorkWithAccounts) => Promise<void>,
-  print: (line: string) => void,
-): Command {
-  const program = new Command('pnpm checkout')
-    .description('Creates the clients of checkout systems, which record the payments of all merchants.')
-    .showHelpAfterError()
-    .configureOutput(withoutSecrets);
+export function checkoutCommands(openAccounts: OpenAccounts, print: (line: string) => void): Command {
+  const program = recordedProgram(
+    'pnpm checkout',
+    'Creates the clients of checkout systems, which record the payments of all merchants.',
+  );
+  const withAccounts = (work: WorkWithAccounts) => openAccounts(work, actorOf(program));
   program
     .command('create')
     .description('Creates a checkout client with its first client id and secret.')
@@ -167,18 +178,19 @@ async function listMerchants(
   json: boolean | undefined,
   print: (line: string) => void,
 ): Promise<void> {
-  const row = rowOf([33, 8, 9, 12, 23]);
-  if (!json) print(row('CLIENT ID', 'KIND', 'CHECKSUM', 'LIVE SECRETS', 'CREATED', 'NAME'));
+  const row = rowOf([33, 8, 8, 9, 12, 23]);
+  if (!json) print(row('CLIENT ID', 'KIND', 'STATE', 'CHECKSUM', 'LIVE SECRETS', 'CREATED', 'NAME'));
   let page = await accounts.list({ limit: listPage });
   while (page.length > 0) {
-    for (const { clientId, name, kind, mode, checksumMode, liveSecrets, createdAt, ...settings } of page) {
+    for (const { clientId, name, kind, mode, checksumMode, liveSecrets, createdAt, disabledAt, ...settings } of page) {
       const what = kind === 'merchant' ? mode : kind;
+      const state = disabledAt === null ? 'enabled' : 'disabled';
       const facts = {
         ...{ client_id: clientId, name, kind: what, checksum_mode: checksumMode, live_secrets: liveSecrets },
         default_lifetime_seconds: settings.defaultLifetimeSeconds,
       };
-      if (json) print(JSON.stringify({ ...facts, created_at: createdAt }));
-      else print(row(clientId, what, checksumMode, `${liveSecrets}`, readable(createdAt), name));
+      if (json) print(JSON.stringify({ ...facts, created_at: createdAt, disabled_at: disabledAt }));
+      else print(row(clientId, what, state, checksumMode, `${liveSecrets}`, readable(createdAt), name));
     }
     page = await accounts.list({ limit: listPage, afterClientId: page.at(-1)?.clientId ?? '' });
   }
@@ -221,7 +233,14 @@ function tooManySecrets(clientId: string): StartError {
   return new StartError(`${clientId} has ${liveSecretsMax} secrets that work, which is the limit. Revoke one first.`);
 }
 
-function parseName(text: string): string {
+function parseActor(text: string): string {
+  const error = textError(merchantNameRule, text);
+  if (error !== undefined) throw new StartError(`--as ${error.message}.`);
+  return text;
+}
+
+/** Checks the name of a client on the command line. */
+export function parseName(text: string): string {
   const error = textError(merchantNameRule, text);
   if (error !== undefined) throw new StartError(`--name ${error.message}.`);
   return text;

@@ -11,7 +11,7 @@ import { isPublicAddress, literalAddressOf } from '../webhooks/address.ts';
 import { webhookRequest } from '../webhooks/request.ts';
 import { findSecretsKey } from '../webhooks/secrets-key.ts';
 import { createSender, type Sender } from '../webhooks/send.ts';
-import { clientIdHelp, jsonHelp, parseClientId, readable, rowOf, unknownClient } from './merchant-commands.ts';
+import { actorOf, clientIdHelp, jsonHelp, parseClientId, readable, rowOf, unknownClient } from './merchant-commands.ts';
 import { withDatabase } from './with-accounts.ts';
 
 /** What the webhook commands work with. */
@@ -26,12 +26,12 @@ export interface WebhookTools {
 /** What a command does once the database is open. */
 export type WorkWithWebhooks = (tools: WebhookTools) => Promise<void>;
 
-/** Opens what the webhook commands work with, and closes it afterwards. */
-export function withWebhooks(work: WorkWithWebhooks): Promise<void> {
+/** Opens what the webhook commands work with, and closes it afterwards. `actor` is for the audit log. */
+export function withWebhooks(work: WorkWithWebhooks, actor?: string): Promise<void> {
   return withDatabase(async (url, config) => {
     const key = await findSecretsKey(config);
     const allowPrivate = config.webhookAllowPrivate;
-    const endpoints = openWebhookEndpoints({ url });
+    const endpoints = openWebhookEndpoints({ url, actor });
     const sender = createSender({ allowPrivate });
     try {
       await work({ endpoints, secrets: key && createSigningSecrets(key), sender, allowPrivate });
@@ -51,9 +51,10 @@ const overlapNote = `For ${secretOverlapHours} hours deliveries are signed with 
 /** Adds the commands of `pnpm merchant webhook`. Errors are as with the other commands of the program. */
 export function addWebhookCommands(
   program: Command,
-  withWebhooks: (work: WorkWithWebhooks) => Promise<void>,
+  openWebhooks: (work: WorkWithWebhooks, actor?: string) => Promise<void>,
   print: (line: string) => void,
 ): void {
+  const withWebhooks = (work: WorkWithWebhooks) => openWebhooks(work, actorOf(program));
   const webhook = program
     .command('webhook')
     .description("Sets a merchant's webhook endpoint and shows its deliveries.");

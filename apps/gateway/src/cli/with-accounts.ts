@@ -6,10 +6,10 @@ import { messageOf, onStopSignal, StartError } from '../process.ts';
 /** What a command does once the database is open. */
 export type WorkWithAccounts = (accounts: MerchantAccounts) => Promise<void>;
 
-/** Opens the merchants' accounts for a command, and closes them afterwards. */
-export function withAccounts(work: WorkWithAccounts): Promise<void> {
+/** Opens the merchants' accounts for a command, and closes them afterwards. `actor` is for the audit log. */
+export function withAccounts(work: WorkWithAccounts, actor?: string): Promise<void> {
   return withDatabase(async (url) => {
-    const accounts = openMerchantAccounts({ url });
+    const accounts = openMerchantAccounts({ url, actor });
     try {
       await work(accounts);
     } finally {
@@ -18,16 +18,18 @@ export function withAccounts(work: WorkWithAccounts): Promise<void> {
   });
 }
 
-/** Opens the database of the configuration for a command, and closes it afterwards. */
-export async function withDatabase(work: (url: string, config: Config) => Promise<void>): Promise<void> {
-  const done = openAndWork(work);
+/** Opens the database of the configuration, which `settings` overrule, for a command, and closes it afterwards. */
+export async function withDatabase(
+  work: (url: string, config: Config) => Promise<void>,
+  settings: Partial<Config> = {},
+): Promise<void> {
+  const done = openAndWork(work, { ...readConfig(process.env), ...settings });
   // A signal waits for the end, which takes a moment: otherwise a PostgreSQL would stay behind, or a new secret never be shown.
   onStopSignal(() => done);
   await done;
 }
 
-async function openAndWork(work: (url: string, config: Config) => Promise<void>): Promise<void> {
-  const config = readConfig(process.env);
+async function openAndWork(work: (url: string, config: Config) => Promise<void>, config: Config): Promise<void> {
   const database = await openDatabase(config);
   try {
     await work(database.url, config);

@@ -7,7 +7,7 @@ import type { FastifyInstance } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { messageBytesMax } from '../limits.ts';
 import { type RpcBody, readBody } from '../rpc/body.ts';
-import { type RpcService, routerOptions, routesOf, rpcCallKey } from '../rpc/context.ts';
+import { clientKindOf, type RpcService, routerOptions, routesOf, rpcCallKey } from '../rpc/context.ts';
 import { takeTimeout } from '../rpc/timeout.ts';
 import { isJsonInUtf8, sendFailure } from './requests.ts';
 
@@ -32,6 +32,8 @@ export async function connectRoutes(
     scope.decorateRequest('rpcBody');
     scope.addHook('onRequest', async (request, reply) => {
       const { call, headers } = request;
+      // The last part of the route, which is the name of a method.
+      call.operation = request.routeOptions.url?.split('/').at(-1) ?? call.operation;
       call.protocol = isGrpcWeb(headers) ? 'grpc-web' : 'connect';
       // Connect omits the header Allow, and none of the methods takes GET.
       if (request.method !== 'POST') {
@@ -46,8 +48,12 @@ export async function connectRoutes(
     scope.addHook('preParsing', async (request, reply) => {
       const { call, headers } = request;
       const isAnnouncedTooLarge = Number(headers['content-length']) > messageBytesMax;
+      const service = services.find(({ descriptor }) => request.url.includes(`/${descriptor.typeName}/`));
+      const isClient = service === undefined || (await call.authenticate(clientKindOf(service.descriptor))).ok;
       const options = { hasEnvelope: isGrpcWeb(headers), timeoutMs: call.timeLeftMs() };
-      request.rpcBody = isAnnouncedTooLarge ? 'too_large' : await readBody(request.raw, options);
+      // Without a client Connect responds before it looks at the body.
+      if (isAnnouncedTooLarge) request.rpcBody = 'too_large';
+      else request.rpcBody = isClient ? await readBody(request.raw, options) : Buffer.alloc(0);
       // Else the rest of a large body would be read as the next request.
       reply.raw.once('finish', () => request.raw.resume());
       return Readable.from([]);

@@ -1,22 +1,18 @@
 import type { FastifyInstance } from 'fastify';
+import type { Readiness } from '../readiness.ts';
 
 const options = { config: { isLogged: false } };
 
 /**
- * `GET /health/live`: the process responds. `GET /health/ready`: so does its database; 503 if not. Neither is logged, because
- * orchestrators ask every few seconds, and neither is cached.
+ * `GET /health/live`: the process responds. `GET /health/ready`: it takes new calls; 503 if not. Neither is logged as a call,
+ * because orchestrators ask every few seconds, and no cache may store either.
  */
-export function healthRoutes(app: FastifyInstance, deps: { readonly isReady: () => Promise<boolean> }): void {
+export function healthRoutes(app: FastifyInstance, readiness: Pick<Readiness, 'isReady'>): void {
   app.get('/health/live', options, async (_request, reply) =>
     reply.header('cache-control', 'no-store').send({ status: 'ok' }),
   );
-  let pending: Promise<boolean> | undefined;
   app.get('/health/ready', options, async (_request, reply) => {
-    // Anyone may ask, on a connection that orders need too: concurrent requests share one query.
-    pending ??= deps.isReady().finally(() => {
-      pending = undefined;
-    });
-    const ready = await pending;
+    const ready = await readiness.isReady();
     return reply
       .code(ready ? 200 : 503)
       .header('cache-control', 'no-store')

@@ -14,30 +14,34 @@ import { isJsonInUtf8, sendFailure, wildcardOf } from './requests.ts';
 
 /** The interface's `POST /order`, and what a merchant does with orders later. */
 export function orderRoutes(app: FastifyInstance, deps: GatewayDeps): void {
-  // The media type is checked before the body is read; the body is taken as bytes whatever it is.
+  // Media type and client are checked before the body is read; the body is taken as bytes whatever it is.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   app.route({
     method: 'POST',
     url: '/order',
+    config: { operation: 'CreateOrder' },
     async onRequest(request, reply) {
       const { call, headers } = request;
       if (Number(headers['content-length']) > messageBytesMax) {
         return sendFailure(reply, call.fail({ kind: 'body_too_large' }), deps);
       }
       if (!isJsonInUtf8(headers)) return sendFailure(reply, call.fail({ kind: 'unsupported_media_type' }), deps);
+      const client = await call.authenticate('merchant');
+      if (!client.ok) return sendFailure(reply, client.failure, deps);
     },
     handler: (request, reply) => respondToCreate(deps, request, reply),
   });
   // The order_id is all that follows, percent-decoded: an id with a slash is found behind a proxy that decodes `%2F`, too.
-  app.get('/order/*', async (request, reply) => {
+  app.get('/order/*', { config: { operation: 'GetOrder' } }, async (request, reply) => {
     const { call } = request;
     return respond(deps, request, reply, async () => {
       const order = await findOrder(deps, call, { by: 'order_id', orderId: wildcardOf(request) });
       return order.ok ? success(orderRecord(order.value, call.client.merchant.mode, deps.baseUrl())) : order;
     });
   });
-  app.post<{ Params: { order_id: string } }>('/order/:order_id/cancel', async (request, reply) => {
+  const cancelOptions = { config: { operation: 'CancelOrder' } };
+  app.post<{ Params: { order_id: string } }>('/order/:order_id/cancel', cancelOptions, async (request, reply) => {
     const { call } = request;
     return respond(deps, request, reply, async () => {
       const cancelled = await cancelOrder(deps, call, { by: 'order_id', orderId: request.params.order_id });
@@ -50,7 +54,7 @@ export function orderRoutes(app: FastifyInstance, deps: GatewayDeps): void {
       return success(orderRecord(found.order, call.client.merchant.mode, deps.baseUrl()));
     });
   });
-  app.get('/orders', async (request, reply) => {
+  app.get('/orders', { config: { operation: 'ListOrders' } }, async (request, reply) => {
     const { call } = request;
     return respond(deps, request, reply, async () => {
       const page = await listOrders(deps, call, Object(request.query));
@@ -61,7 +65,7 @@ export function orderRoutes(app: FastifyInstance, deps: GatewayDeps): void {
       return success({ orders: records, next_cursor: nextCursor });
     });
   });
-  app.get('/events', async (request, reply) => {
+  app.get('/events', { config: { operation: 'ListEvents' } }, async (request, reply) => {
     const { call } = request;
     return respond(deps, request, reply, async () => {
       const page = await listEvents(deps, call, Object(request.query));
@@ -75,8 +79,6 @@ export function orderRoutes(app: FastifyInstance, deps: GatewayDeps): void {
 
 async function respondToCreate(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { call, body } = request;
-  const client = await call.authenticate('merchant');
-  if (!client.ok) return sendFailure(reply, client.failure, deps);
   const created = await call.run(async (): Promise<Result<CreatedOrder, Failure>> => {
     const input = parseOrderJson(body instanceof Uint8Array ? body : new Uint8Array());
     if (!input.ok) return failed({ kind: 'malformed_json', reason: input.failure });

@@ -41,7 +41,7 @@ const formSecurityPolicy = contentSecurityPolicy(paymentPageStyle, "'self' http:
 
 /** `GET /payment/{order_token}`: the page for the customer, or its facts as JSON. It changes nothing. */
 export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
-  app.get('/payment/*', async (request, reply) => {
+  app.get('/payment/*', { config: { operation: 'PaymentPage' } }, async (request, reply) => {
     const { call } = request;
     const link = await call.run(() => findPaymentLink(deps, call, wildcardOf(request)));
     if (!link.ok) return sendLinkFailure(deps, request, reply, link.failure);

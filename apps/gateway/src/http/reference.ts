@@ -23,7 +23,7 @@ export function referenceRoutes(app: FastifyInstance, deps: { readonly baseUrl: 
   const serve = (path: string, mediaType: string, make: (baseUrl: BaseUrl) => string | Promise<string>) => {
     // The base URL is known once the listener has its port, so each text is rendered at its first request.
     let text: string | undefined;
-    app.get(path, async (request, reply): Promise<FastifyReply> => {
+    app.get(path, { config: { operation: 'Reference' } }, async (request, reply): Promise<FastifyReply> => {
       text ??= await make(deps.baseUrl());
       request.call.succeed('ok');
       return reply.headers({ ...headers, 'content-type': mediaType }).send(text);

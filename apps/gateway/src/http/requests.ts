@@ -12,6 +12,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** `false` for requests that orchestrators send every few seconds. */
     isLogged?: boolean;
+    /** The name of the operation in logs, metrics and traces. */
+    operation?: string;
   }
 }
 
@@ -19,6 +21,7 @@ declare module 'fastify' {
 export function openCall(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply): void {
   const call = new Call(deps, 'json', request.headers);
   request.call = call;
+  call.operation = request.routeOptions.config?.operation ?? call.operation;
   reply.header('x-request-id', call.requestId);
   if (request.routeOptions.config?.isLogged === false) return;
   const { raw } = reply;

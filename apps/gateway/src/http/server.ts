@@ -80,7 +80,7 @@ export function createHttpServer(deps: GatewayDeps, services: readonly RpcServic
       paymentRoutes(scope, deps);
       simulateRoutes(scope, deps);
       referenceRoutes(scope, deps);
-      healthRoutes(scope, deps);
+      healthRoutes(scope, deps.readiness);
       await connectRoutes(scope, deps, services);
     },
     { prefix: pathPrefix },

@@ -12,6 +12,7 @@ import { sendLinkFailure, sendPayment, sendRedirect } from './payments.ts';
 export function simulateRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   // All methods: GET would match `/payment/*` and show an unknown link. After Decline the browser's address is this path.
   app.all<{ Params: { order_token: string } }>('/payment/:order_token/simulate', {
+    config: { operation: 'SimulatePayment' },
     async onRequest(request, reply) {
       const { call, headers, method } = request;
       if (method !== 'POST') {

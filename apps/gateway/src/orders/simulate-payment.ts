@@ -10,7 +10,7 @@ import { findPaymentLink } from './find-order.ts';
 
 /**
  * Pays a test order in full without moving money (`pay`), or declines the payment, which changes nothing (`decline`). Paying again
- * returns the paid order. Live orders are not found.
+ * returns the paid order. Live orders, and those of a disabled merchant, are not found.
  */
 export async function simulatePayment(
   deps: GatewayDeps,
@@ -22,7 +22,7 @@ export async function simulatePayment(
   const found = await find();
   if (!found.ok) return found;
   const { order, merchant } = found.value;
-  if (merchant.mode !== 'test') return failed({ kind: 'not_found', unknown: 'payment_link' });
+  if (merchant.mode !== 'test' || merchant.isDisabled) return failed({ kind: 'not_found', unknown: 'payment_link' });
   if (outcome !== 'pay' && outcome !== 'decline') {
     return failed({
       kind: 'invalid_request',

@@ -49,7 +49,7 @@ function orderWith(fields: Partial<OrderFields>): Order {
 }
 
 function named(name: string, mode: MerchantMode = 'live'): LinkedOrder['merchant'] {
-  return { name, mode, signingSecret: null };
+  return { name, mode, isDisabled: false, signingSecret: null };
 }
 
 const fixed = fixedDeps(createMemoryLogger().logger);

@@ -131,7 +131,7 @@ const shownFor: Record<OrderStatus, { state: Partial<Order>; texts: (keyof PageT
 
 function linkTo(orderStatus: OrderStatus, mode: MerchantMode): LinkedOrder {
   const order = { ...newOrder(1 as MerchantId), expiresAtMs, ...shownFor[orderStatus].state, orderStatus };
-  return { order, merchant: { name: 'Shop', mode, signingSecret: null } };
+  return { order, merchant: { name: 'Shop', mode, isDisabled: false, signingSecret: null } };
 }
 
 const cases = pageLanguages.flatMap((language) =>

@@ -1,6 +1,6 @@
 import { checkoutLink } from '@gateway/domain/checkout-link';
 import { formatTime, type Order, type OrderStatus } from '@gateway/domain/order';
-import type { LinkedOrder } from '@gateway/domain/order-store';
+import { type LinkedOrder, mayBePaid } from '@gateway/domain/order-store';
 import { pathPrefixOf } from '@gateway/domain/payment-link';
 import { hostOf } from '@gateway/domain/return-url';
 import { html } from 'hono/html';
@@ -65,14 +65,14 @@ const stateTexts: Readonly<Record<OrderStatus, StateTexts>> = {
 };
 
 /** Whether the page of an order has the form of a simulated payment. */
-export function hasPaymentForm({ order, merchant }: LinkedOrder): boolean {
-  return order.orderStatus === 'UN_PAID' && merchant.mode === 'test';
+export function hasPaymentForm(link: LinkedOrder): boolean {
+  return mayBePaid(link) && link.merchant.mode === 'test';
 }
 
 /** Where an order is paid; `null` if it can't be paid any more, or not at a checkout. */
-function checkoutUrl({ checkoutTemplate }: GatewayDeps, { order, merchant }: LinkedOrder): string | null {
-  const isPayable = order.orderStatus === 'UN_PAID' && merchant.mode === 'live' && checkoutTemplate !== undefined;
-  return isPayable ? checkoutLink(checkoutTemplate, order.orderToken) : null;
+function checkoutUrl({ checkoutTemplate }: GatewayDeps, link: LinkedOrder): string | null {
+  const isPayable = mayBePaid(link) && link.merchant.mode === 'live' && checkoutTemplate !== undefined;
+  return isPayable ? checkoutLink(checkoutTemplate, link.order.orderToken) : null;
 }
 
 /** Renders the page of an order: merchant, amount, note, status, and how to pay and to return. */

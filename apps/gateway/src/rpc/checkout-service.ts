@@ -6,7 +6,7 @@ import {
   type ResolvePaymentLinkRequest,
   ResolvePaymentLinkRequestSchema,
 } from '@gateway/contract/gateway/v1/checkout_service_pb';
-import { success } from '@gateway/domain/result';
+import { failed, success } from '@gateway/domain/result';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { findPaymentLink } from '../orders/find-order.ts';
 import { recordPayment } from '../orders/record-payment.ts';
@@ -21,6 +21,9 @@ export function checkoutService(deps: GatewayDeps): RpcService {
         const read = readMessage(ResolvePaymentLinkRequestSchema, request, rpcCall);
         if (!read.ok) return read;
         const link = await findPaymentLink(deps, rpcCall.call, read.value.orderToken);
+        // No payment starts for a disabled merchant. One that the customer has made is still recorded.
+        if (link.ok && link.value.order.orderStatus === 'UN_PAID' && link.value.merchant.isDisabled)
+          return failed({ kind: 'not_found', unknown: 'payment_link' });
         return link.ok ? success({ message: paymentLinkMessage(deps, link.value), outcome: 'ok' }) : link;
       }),
 

@@ -7,9 +7,12 @@ import {
   type ServiceImpl,
 } from '@connectrpc/connect';
 import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
+import { ServerReflection } from '@gateway/contract/grpc/reflection/v1/reflection_pb';
+import { ServerReflection as ServerReflectionAlpha } from '@gateway/contract/grpc/reflection/v1alpha/reflection_pb';
+import { Health } from '@gateway/contract/health/v1/health_pb';
 import type { Failure } from '@gateway/domain/failure';
 import type { Account } from '@gateway/domain/merchant';
-import { failed, type Result } from '@gateway/domain/result';
+import { failed, type Result, success } from '@gateway/domain/result';
 import type { Call } from '../call.ts';
 import { messageBytesMax, responseBytesMax } from '../limits.ts';
 import type { RpcBody } from './body.ts';
@@ -31,9 +34,16 @@ export type RpcContext = Pick<HandlerContext, 'values' | 'responseHeader'>;
 /** A service with its implementation, for Connect's router and for the fast path. */
 export interface RpcService {
   readonly descriptor: DescService;
-  /** A `ServiceImpl` of the descriptor whose methods need no more than {@link RpcContext}. */
+  /** A `ServiceImpl` of the descriptor whose unary methods need no more than {@link RpcContext}. */
   readonly implementation: object;
 }
+
+/** The services that anyone may call: without credentials, and without a log line for each call. */
+export const publicServices: ReadonlySet<DescService> = new Set<DescService>([
+  Health,
+  ServerReflection,
+  ServerReflectionAlpha,
+]);
 
 function rpcCallOf({ values }: Pick<HandlerContext, 'values'>): RpcCall {
   const rpcCall = values.get(rpcCallKey);
@@ -66,14 +76,22 @@ export async function answer<Message>(
   return message;
 }
 
-/** Checks that the message came and its size, then the credentials, before the message is parsed. */
+/**
+ * Checks the credentials where the service needs them, then that the message came and its size, before the message is parsed.
+ */
 export async function authenticateRpc({ call, body }: RpcCall, service: DescService): Promise<void> {
-  await runOrThrow<Account>(call, async () => {
+  await runOrThrow<Account | undefined>(call, async () => {
+    const client = publicServices.has(service) ? success(undefined) : await call.authenticate(clientKindOf(service));
+    if (!client.ok) return client;
     if (body === 'too_large') return failed({ kind: 'body_too_large' });
     // Node.js's timers may fire a little before the time that `call` has left.
-    if (body === 'deadline_exceeded') return failed({ kind: 'deadline_exceeded' });
-    return call.authenticate(service.typeName === CheckoutService.typeName ? 'checkout' : 'merchant');
+    return body === 'deadline_exceeded' ? failed({ kind: 'deadline_exceeded' }) : client;
   });
+}
+
+/** Whose service it is. */
+export function clientKindOf({ typeName }: DescService): Account['kind'] {
+  return typeName === CheckoutService.typeName ? 'checkout' : 'merchant';
 }
 
 /** The options of every Connect router. */

@@ -1,4 +1,11 @@
-import { createServer, type Http2Server, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
+import {
+  constants,
+  createServer,
+  type Http2Server,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+} from 'node:http2';
+import type { DescMethod } from '@bufbuild/protobuf';
 import { Code, ConnectError, createContextValues } from '@connectrpc/connect';
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
@@ -6,7 +13,7 @@ import { Call } from '../call.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { connectionsMax, http2Limits } from '../limits.ts';
 import { readBody } from './body.ts';
-import { type RpcCall, type RpcService, routerOptions, routesOf, rpcCallKey } from './context.ts';
+import { publicServices, type RpcCall, type RpcService, routerOptions, routesOf, rpcCallKey } from './context.ts';
 import { watchSessions } from './sessions.ts';
 import { takeTimeout } from './timeout.ts';
 import { createUnaryFastPath } from './unary-fast-path.ts';
@@ -35,12 +42,16 @@ export function createGrpcServer(
   services: readonly RpcService[],
   { hasFastPath = true, limits = http2Limits }: GrpcServerOptions = {},
 ): GrpcServer {
+  const methods = new Map(services.flatMap(({ descriptor }) => descriptor.methods.map(methodEntry)));
+  const stopping = new AbortController();
   const rpcCalls = new WeakMap<object, RpcCall>();
   const answerByConnect = connectNodeAdapter({
     ...routerOptions,
     connect: false,
     grpcWeb: false,
     routes: routesOf(services),
+    // Ends what a client watches.
+    shutdownSignal: stopping.signal,
     contextValues: (request) => createContextValues().set(rpcCallKey, rpcCalls.get(request)),
     // gRPC clients make UNIMPLEMENTED of a bare 404 too, with words about HTTP that help nobody.
     fallback: (request, response) => {
@@ -52,32 +63,43 @@ export function createGrpcServer(
       response.end();
     },
   });
-  const answerUnary = hasFastPath ? createUnaryFastPath(services) : undefined;
+  const fastPath = hasFastPath ? createUnaryFastPath(services) : undefined;
 
   const serve = async (request: Http2ServerRequest, response: Http2ServerResponse) => {
     const { headers } = request;
     const call = new Call(deps, 'grpc', headers);
     response.setHeader('x-request-id', call.requestId);
-    response.once('close', () => call.end({ isAnswered: response.writableEnded, status: response.statusCode }));
+    const method = methods.get(request.url);
+    call.operation = method?.name ?? call.operation;
+    if (method === undefined || !publicServices.has(method.parent))
+      response.once('close', () => call.end({ isAnswered: response.writableEnded, status: response.statusCode }));
     if (isGrpcJson(headers['content-type'])) return void response.writeHead(415).end();
     // Connect omits it (RFC 9110, 15.5.6).
     if (request.method !== 'POST') response.setHeader('allow', 'POST');
     call.limitTimeout(takeTimeout(headers));
-    const body = isGrpc(headers['content-type'])
-      ? await readBody(request, { hasEnvelope: true, timeoutMs: call.timeLeftMs() })
-      : Buffer.alloc(0);
+    if (await fastPath?.reject(request, response, call)) return;
+    const { methodKind = 'unary' } = method ?? {};
+    if (methodKind !== 'unary' && !sessions.admitStreaming(response.stream))
+      return response.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    const body =
+      isGrpc(headers['content-type']) && methodKind !== 'bidi_streaming'
+        ? await readBody(request, { hasEnvelope: true, timeoutMs: call.timeLeftMs() })
+        : Buffer.alloc(0);
     // Node.js emits a request before it reads the frames after it. Its reset may be among them: then nobody waits for an answer.
     await new Promise((resolve) => setImmediate(resolve));
     if (body === 'aborted' || response.stream.closed) return;
     const rpcCall = { call, body, isJson: false };
-    if (await answerUnary?.(request, response, rpcCall)) return;
+    if (await fastPath?.answer(request, response, rpcCall)) return;
+    if (methodKind === 'server_streaming' && request.complete) sessions.letStay(response.stream);
     rpcCalls.set(request, rpcCall);
     // Connect makes a URL of the authority, and throws where it can't.
     headers[':authority'] = 'gateway';
     // One chunk, and no announced length: Connect's reader allocates it, and is quadratic in the number of chunks.
     delete headers['content-length'];
+    const chunks = request[Symbol.asyncIterator].bind(request);
     request[Symbol.asyncIterator] = async function* (): AsyncGenerator<Buffer, undefined> {
-      if (typeof body !== 'string') yield body;
+      if (methodKind === 'bidi_streaming') yield* limited(chunks(), limits.streamingRequestBytesMax);
+      else if (typeof body !== 'string') yield body;
     };
     answerByConnect(request, response);
   };
@@ -114,10 +136,26 @@ export function createGrpcServer(
     listen: (port, host) => listen(server, deps, port, host),
     async close() {
       const closed = new Promise((resolve) => server.close(resolve));
+      stopping.abort();
       sessions.drain();
       await closed;
     },
   };
+}
+
+const methodEntry = (method: DescMethod): [path: string, DescMethod] => [
+  `/${method.parent.typeName}/${method.name}`,
+  method,
+];
+
+/** Passes on the chunks of a request that is read while it is answered, up to a limit for all of them. */
+async function* limited(chunks: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<Buffer, undefined> {
+  let length = 0;
+  for await (const chunk of chunks) {
+    length += chunk.length;
+    if (length > bytesMax) throw new ConnectError('the messages of this call are too large', Code.ResourceExhausted);
+    yield chunk;
+  }
 }
 
 function listen(server: Http2Server, { logger }: GatewayDeps, port: number, host: string): Promise<number> {

@@ -1,4 +1,4 @@
-import { constants, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
+import { constants, type Http2Server, type Http2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { http2Limits } from '../limits.ts';
 
@@ -9,9 +9,15 @@ interface Use {
   isUsed: boolean;
   /** When the latest complete request came, or the session began. */
   idleSince: number;
+  /** Streaming calls in flight. */
+  streaming: number;
 }
 
 export interface Sessions {
+  /** Counts a streaming call until it ends. False: there are too many of them, on its connection or in all. */
+  admitStreaming(stream: ServerHttp2Stream): boolean;
+  /** Lets a call stay open as long as its connection, which it keeps open no longer. */
+  letStay(stream: ServerHttp2Stream): void;
   /** Sends GOAWAY to all sessions and lets their calls finish; closes what is left after the drain time. */
   drain(): void;
 }
@@ -21,15 +27,16 @@ export interface Sessions {
  * long. Node.js's own session timeout does not do that, as it starts again with every frame, a PING included.
  */
 export function watchSessions(server: Http2Server, limits: typeof http2Limits): Sessions {
-  const uses = new Map<ServerHttp2Session, Use>();
+  const uses = new Map<Http2Session, Use>();
   const sockets = new Set<Socket>();
+  let streaming = 0;
 
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
   server.on('session', (session) => {
-    const use: Use = { streams: new Map(), isUsed: false, idleSince: performance.now() };
+    const use: Use = { streams: new Map(), isUsed: false, idleSince: performance.now(), streaming: 0 };
     uses.set(session, use);
     session.once('close', () => uses.delete(session));
     session.on('stream', (stream) => {
@@ -61,6 +68,21 @@ export function watchSessions(server: Http2Server, limits: typeof http2Limits): 
   server.once('close', () => clearInterval(sweep));
 
   return {
+    admitStreaming(stream) {
+      const use = stream.session && uses.get(stream.session);
+      if (use === undefined || use.streaming >= limits.streamingCallsPerConnection) return false;
+      if (streaming >= limits.streamingCallsMax) return false;
+      use.streaming += 1;
+      streaming += 1;
+      stream.once('close', () => {
+        use.streaming -= 1;
+        streaming -= 1;
+      });
+      return true;
+    },
+    letStay(stream) {
+      if (stream.session) uses.get(stream.session)?.streams.delete(stream);
+    },
     drain() {
       for (const session of uses.keys()) session.close();
       setTimeout(() => {

@@ -11,8 +11,17 @@ import {
 } from '@bufbuild/protobuf';
 import { ConnectError, createContextValues } from '@connectrpc/connect';
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
+import type { Call } from '../call.ts';
 import { announcedLength, envelopePrefixBytes } from './body.ts';
-import { authenticateRpc, type RpcCall, type RpcContext, type RpcService, rpcCallKey } from './context.ts';
+import {
+  authenticateRpc,
+  clientKindOf,
+  publicServices,
+  type RpcCall,
+  type RpcContext,
+  type RpcService,
+  rpcCallKey,
+} from './context.ts';
 import { connectErrorOf } from './errors.ts';
 
 type Implementation = (message: Message, context: RpcContext) => Promise<Record<string, unknown>>;
@@ -24,12 +33,12 @@ interface UnaryMethod {
   readonly implementation: Implementation;
 }
 
-/** Answers a call and resolves to true, or leaves it to Connect. */
-export type AnswerUnary = (
-  request: Http2ServerRequest,
-  response: Http2ServerResponse,
-  rpcCall: RpcCall,
-) => Promise<boolean>;
+/** Both answer a call and resolve to true, or leave it as it is. */
+export interface UnaryFastPath {
+  /** Before the body is read: rejects calls that are not authenticated, or that there is no room for. */
+  reject(request: Http2ServerRequest, response: Http2ServerResponse, call: Call): Promise<boolean>;
+  answer(request: Http2ServerRequest, response: Http2ServerResponse, rpcCall: RpcCall): Promise<boolean>;
+}
 
 const mediaType = /^application\/grpc(\+proto)?$/i;
 
@@ -40,26 +49,53 @@ const mediaType = /^application\/grpc(\+proto)?$/i;
  * clients with valid credentials: nobody else can make the gateway spend that time. Both answer alike
  * (test/grpc-fast-path.test.ts), so this file can be deleted on any day.
  */
-export function createUnaryFastPath(services: readonly RpcService[]): AnswerUnary {
+export function createUnaryFastPath(services: readonly RpcService[]): UnaryFastPath {
   const methods = new Map(services.flatMap(unaryMethods));
-  return async (request, response, rpcCall) => {
-    const { headers } = request;
-    const method = methods.get(request.url);
-    if (method === undefined || request.method !== 'POST' || !mediaType.test(headers['content-type'] ?? ''))
-      return false;
-    const responseHeader = new Headers();
-    try {
-      await authenticateRpc(rpcCall, method.service);
-      const message = decodeMessage(method.input, headers, rpcCall);
-      if (message === undefined) return false;
-      const values = createContextValues().set(rpcCallKey, rpcCall);
-      const output = await method.implementation(message, { values, responseHeader });
-      send(response, responseHeader, setTrailerStatus(new Headers(), undefined), encodeEnvelope(method.output, output));
-    } catch (error) {
-      send(response, responseHeader, errorTrailers(error, rpcCall));
-    }
-    return true;
+  const methodOf = ({ url, method, headers }: Http2ServerRequest) =>
+    method === 'POST' && mediaType.test(headers['content-type'] ?? '') ? methods.get(url) : undefined;
+  return {
+    async reject(request, response, call) {
+      const method = methodOf(request);
+      if (method === undefined || publicServices.has(method.service)) return false;
+      // The body is read while a client is looked up: unread, each of its frames would be stored by itself.
+      const client = await Promise.race([call.authenticate(clientKindOf(method.service)), endOfTurn()]);
+      if (client === undefined || client.ok) return false;
+      if (!response.stream.closed) {
+        // Headers only (PROTOCOL-HTTP2, Trailers-Only). What comes of the body is dropped.
+        response.setHeader('content-type', 'application/grpc+proto');
+        const status = errorTrailers(connectErrorOf(client.failure, call.requestId));
+        for (const [name, value] of status) response.setHeader(name, value);
+        response.end();
+        request.resume();
+      }
+      return true;
+    },
+    async answer(request, response, rpcCall) {
+      const { headers } = request;
+      const method = methodOf(request);
+      if (method === undefined) return false;
+      const responseHeader = new Headers();
+      try {
+        await authenticateRpc(rpcCall, method.service);
+        const message = decodeMessage(method.input, headers, rpcCall);
+        if (message === undefined) return false;
+        const values = createContextValues().set(rpcCallKey, rpcCall);
+        const output = await method.implementation(message, { values, responseHeader });
+        const trailers = setTrailerStatus(new Headers(), undefined);
+        send(response, responseHeader, trailers, encodeEnvelope(method.output, output));
+      } catch (error) {
+        const { call } = rpcCall;
+        const failure =
+          error instanceof ConnectError ? error : connectErrorOf(call.failInternally(error), call.requestId);
+        send(response, responseHeader, errorTrailers(failure));
+      }
+      return true;
+    },
   };
+}
+
+function endOfTurn(): Promise<undefined> {
+  return new Promise((resolve) => setImmediate(resolve, undefined));
 }
 
 function unaryMethods({ descriptor, implementation }: RpcService): [string, UnaryMethod][] {
@@ -85,8 +121,7 @@ function decodeMessage(schema: DescMessage, headers: IncomingHttpHeaders, { body
   }
 }
 
-function errorTrailers(error: unknown, { call }: RpcCall): Headers {
-  const failure = error instanceof ConnectError ? error : connectErrorOf(call.failInternally(error), call.requestId);
+function errorTrailers(failure: ConnectError): Headers {
   const trailers = setTrailerStatus(new Headers(), failure);
   trailers.set('grpc-message', percentEncoded(failure.rawMessage));
   return trailers;

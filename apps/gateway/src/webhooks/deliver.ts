@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { MerchantId } from '@gateway/domain/merchant';
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import type { AttemptResult, ClaimedDelivery, WebhookDeliveries } from '@gateway/postgres/webhook-deliveries';
+import type { Meter } from '@opentelemetry/api';
 import { drainTimeoutMs, webhookLimits } from '../limits.ts';
 import type { Logger } from '../logger.ts';
 import { eventResponse } from '../orders/list-events.ts';
@@ -32,6 +33,7 @@ export interface WebhookDeliveryOptions {
   /** Milliseconds since 1970-01-01 UTC. */
   readonly now: () => number;
   readonly logger: Logger;
+  readonly meter: Meter;
   readonly retryPause?: typeof retryPauseSeconds;
 }
 
@@ -57,6 +59,7 @@ interface Flight {
 export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDelivery {
   const { deliveries, sender, logger } = options;
   const flights = new Map<Flight, Promise<void>>();
+  const metrics = webhookMetrics(options.meter, () => flights.size);
   /** Where the next claim begins, so that every merchant has its turn. */
   const afterMerchant = { healthy: 0, failing: 0 };
   let isClosing = false;
@@ -99,9 +102,11 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDe
     const flight = { merchantId: delivery.merchantId, isFailing, startedAtMs: performance.now() };
     const run = async () => {
       try {
+        metrics.begin(delivery, options.now());
         const result = await attempt(options, delivery);
         // Of an aborted attempt nothing is known. Another process repeats it.
         if (isAborted) return;
+        metrics.end(result);
         logger.info(
           {
             merchant_id: delivery.merchantId,
@@ -156,6 +161,25 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDe
       sender.close();
       await Promise.all(flights.values());
       await deliveries.close();
+    },
+  };
+}
+
+/** The metrics of deliveries. Those of one endpoint are in the log: labels are few and are names of ours. */
+function webhookMetrics(meter: Meter, inFlight: () => number) {
+  const attempts = meter.createCounter('gateway.webhook.attempts', { description: 'Attempts that ended, by result' });
+  const delays = meter.createHistogram('gateway.webhook.delay.seconds', {
+    description: 'From an event to the first attempt to deliver it',
+  });
+  meter
+    .createObservableGauge('gateway.webhook.in_flight', { description: 'Attempts in flight' })
+    .addCallback((result) => result.observe(inFlight()));
+  return {
+    begin({ attempt, event }: ClaimedDelivery, nowMs: number) {
+      if (attempt === 1) delays.record(Math.max(0, nowMs - event.createdAtMs) / 1_000);
+    },
+    end({ kind }: AttemptResult) {
+      attempts.add(1, { result: kind });
     },
   };
 }

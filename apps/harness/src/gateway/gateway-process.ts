@@ -30,14 +30,19 @@ const repository = fileURLToPath(new URL('../../../..', import.meta.url));
 /** What a gateway of ours is configured with. */
 export interface GatewaySettings {
   readonly databaseUrl: string;
+  /** Whether it finds the schema in the database and may not change it. */
+  readonly isMigrated?: boolean | undefined;
   /** 32 bytes in base64. */
   readonly secretsKey: string;
+  /** More variables, which replace those that the harness sets. */
+  readonly variables?: Readonly<Record<string, string>>;
 }
 
 /** Nothing else of our environment may configure it. Webhooks go to a receiver of this machine. */
-function environmentOf({ databaseUrl, secretsKey }: GatewaySettings): NodeJS.ProcessEnv {
+function environmentOf({ databaseUrl, isMigrated, secretsKey, variables }: GatewaySettings): NodeJS.ProcessEnv {
   const { PATH, HOME, TMPDIR } = process.env;
-  return { PATH, HOME, TMPDIR, DATABASE_URL: databaseUrl, SECRETS_KEY: secretsKey, WEBHOOK_ALLOW_PRIVATE: '1' };
+  const own = { DATABASE_URL: databaseUrl, SECRETS_KEY: secretsKey, WEBHOOK_ALLOW_PRIVATE: '1', DRAIN_DELAY_MS: '0' };
+  return { PATH, HOME, TMPDIR, ...own, MIGRATE: isMigrated ? 'off' : 'on', ...variables };
 }
 
 /** The program and the Node.js options of a script. */
@@ -68,7 +73,7 @@ export async function startGatewayProcess(
   { httpPort = 0, grpcPort = 0, ...settings }: GatewaySettings & { httpPort?: number; grpcPort?: number },
   signal: AbortSignal,
 ): Promise<GatewayProcess> {
-  const ports = { HTTP_PORT: String(httpPort), GRPC_PORT: String(grpcPort) };
+  const ports = { HTTP_PORT: String(httpPort), GRPC_PORT: String(grpcPort), ADMIN_PORT: '0' };
   const child = spawn(process.execPath, argumentsOf('start'), {
     cwd: repository,
     env: { ...environmentOf(settings), ...ports },

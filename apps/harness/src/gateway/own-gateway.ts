@@ -56,6 +56,8 @@ export async function startFixtureGateway(
 /** A database for one gateway. */
 interface Database {
   readonly url: string;
+  /** For the gateway, as a role that may not migrate; absent: `url`. */
+  readonly gatewayUrl?: string;
   stop(): Promise<void>;
 }
 
@@ -71,6 +73,8 @@ export async function startOwnGateway(
   const database = await startDatabase();
   const databaseUrl = database.url;
   const settings = { databaseUrl, secretsKey: randomBytes(32).toString('base64') };
+  const ownSettings =
+    database.gatewayUrl === undefined ? settings : { ...settings, databaseUrl: database.gatewayUrl, isMigrated: true };
   let gateway: GatewayProcess | undefined;
   const exit = Promise.withResolvers<never>();
   exit.promise.catch(() => {});
@@ -80,14 +84,14 @@ export async function startOwnGateway(
     return stopping;
   };
   try {
-    gateway = await startGatewayProcess(settings, signal);
+    gateway = await startGatewayProcess(ownSettings, signal);
     gateway.exited.catch(exit.reject);
     const { httpUrl, grpcAddress, baseUrl } = gateway;
     const credentials = await createMerchants(databaseUrl, merchants);
     const crash = async () => {
       await gateway?.kill();
       const ports = { httpPort: portOf(httpUrl), grpcPort: portOf(`http://${grpcAddress}`) };
-      gateway = await startGatewayProcess({ ...settings, ...ports }, signal);
+      gateway = await startGatewayProcess({ ...ownSettings, ...ports }, signal);
       gateway.exited.catch(exit.reject);
     };
     const sendWebhooks = async (merchants: number, receiver: WebhookReceiver) => {

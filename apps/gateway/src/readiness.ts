@@ -1,0 +1,92 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readinessCheckEveryMs, readinessCheckTimeoutMs } from './limits.ts';
+import type { Logger } from './logger.ts';
+
+/** Whether new calls should come to this process: one answer for the health checks of both ports. */
+export interface Readiness {
+  /** False while orders can't be stored, and from {@link Readiness.drain} on. All who ask share one check. */
+  isReady(): Promise<boolean>;
+  /** What `isReady` returns now, and then each change of it, until the signal. */
+  watch(signal: AbortSignal): AsyncGenerator<boolean, void>;
+  /** Makes the process not ready, for good. */
+  drain(): void;
+}
+
+/** What the readiness depends on. */
+export interface ReadinessDeps {
+  /** Rejects with the reason if orders can't be stored now. */
+  readonly check: () => Promise<void>;
+  readonly logger: Logger;
+}
+
+/** Checks at most once at a time, and at most every `checkEveryMs` however many ask. Logs each change. */
+export function createReadiness({ check, logger }: ReadinessDeps, checkEveryMs = readinessCheckEveryMs): Readiness {
+  const draining = new AbortController();
+  let shared: PromiseWithResolvers<boolean> | undefined;
+  let running: Promise<string | undefined> | undefined;
+  let wasReady = true;
+
+  const reasonOfCheck = () => {
+    running ??= check()
+      .then(() => undefined)
+      .catch((error: Error) => error.message)
+      .finally(() => {
+        running = undefined;
+      });
+    return running;
+  };
+
+  const ask = async () => {
+    const { promise: late, resolve } = Promise.withResolvers<string>();
+    const timer = setTimeout(() => resolve(`no response in ${readinessCheckTimeoutMs} ms`), readinessCheckTimeoutMs);
+    const reason = await Promise.race([reasonOfCheck(), late]);
+    clearTimeout(timer);
+    const isReady = reason === undefined;
+    if (isReady && !wasReady) logger.error('ready for orders again');
+    if (!isReady && wasReady) logger.error({ reason }, 'not ready for orders');
+    wasReady = isReady;
+    return isReady;
+  };
+
+  const isReady = async () => {
+    if (draining.signal.aborted) return false;
+    if (shared === undefined) {
+      const asking = Promise.withResolvers<boolean>();
+      shared = asking;
+      const forget = () => {
+        shared = undefined;
+      };
+      void ask().then(asking.resolve);
+      void asking.promise.then(() => setTimeout(forget, checkEveryMs).unref());
+    }
+    return shared.promise;
+  };
+
+  return {
+    isReady,
+    async *watch(signal) {
+      const changing = AbortSignal.any([signal, draining.signal]);
+      let last: boolean | undefined;
+      while (!signal.aborted) {
+        const now = await isReady();
+        if (now !== last && !signal.aborted) yield now;
+        last = now;
+        const isFinal = draining.signal.aborted;
+        const pause = isFinal ? endOf(signal) : sleep(checkEveryMs, undefined, { signal: changing, ref: false });
+        await pause.catch(() => {});
+      }
+    },
+    drain() {
+      draining.abort();
+      shared?.resolve(false);
+    },
+  };
+}
+
+/** Resolves when the signal is aborted. */
+export function endOf(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

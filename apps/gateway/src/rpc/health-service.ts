@@ -1,0 +1,42 @@
+import type { DescService } from '@bufbuild/protobuf';
+import { Code, ConnectError, type HandlerContext, type ServiceImpl } from '@connectrpc/connect';
+import {
+  Health,
+  type HealthCheckRequest,
+  HealthCheckResponse_ServingStatus,
+} from '@gateway/contract/health/v1/health_pb';
+import { endOf, type Readiness } from '../readiness.ts';
+import type { RpcService } from './context.ts';
+
+const { SERVING, NOT_SERVING, SERVICE_UNKNOWN } = HealthCheckResponse_ServingStatus;
+
+const responseOf = (isReady: boolean) => ({ status: isReady ? SERVING : NOT_SERVING });
+
+/**
+ * gRPC's health checking (github.com/grpc/grpc, doc/health-checking.md) for the process, which is the empty name, and for each
+ * service by its name: what is true of `/health/ready` is true of all of them.
+ */
+export function healthService(readiness: Readiness, services: readonly DescService[]): RpcService {
+  const names = new Set(['', ...services.map(({ typeName }) => typeName)]);
+  const implementation = {
+    async check({ service }: HealthCheckRequest) {
+      if (!names.has(service)) throw new ConnectError('unknown service', Code.NotFound);
+      return responseOf(await readiness.isReady());
+    },
+
+    async list() {
+      const response = responseOf(await readiness.isReady());
+      return { statuses: Object.fromEntries(Array.from(names, (name) => [name, response])) };
+    },
+
+    async *watch({ service }: HealthCheckRequest, { signal }: Pick<HandlerContext, 'signal'>) {
+      if (names.has(service)) {
+        for await (const isReady of readiness.watch(signal)) yield responseOf(isReady);
+      } else {
+        yield { status: SERVICE_UNKNOWN };
+        await endOf(signal);
+      }
+    },
+  } satisfies ServiceImpl<typeof Health>;
+  return { descriptor: Health, implementation };
+}

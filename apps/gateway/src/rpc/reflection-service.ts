@@ -1,0 +1,72 @@
+import { type DescFile, type DescService, toBinary } from '@bufbuild/protobuf';
+import { nestedTypes } from '@bufbuild/protobuf/reflect';
+import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
+import { Code, type ServiceImpl } from '@connectrpc/connect';
+import { file_google_rpc_error_details } from '@gateway/contract/google/rpc/error_details_pb';
+import { ServerReflection, type ServerReflectionRequest } from '@gateway/contract/grpc/reflection/v1/reflection_pb';
+import { ServerReflection as ServerReflectionAlpha } from '@gateway/contract/grpc/reflection/v1alpha/reflection_pb';
+import type { RpcService } from './context.ts';
+
+/**
+ * gRPC's server reflection (github.com/grpc/grpc, doc/server-reflection.md) for the services and for itself, in both versions:
+ * tools know v1alpha or v1, whose messages are the same. No file has extensions.
+ */
+export function reflectionServices(services: readonly DescService[]): RpcService[] {
+  const reflected = [...services, ServerReflection, ServerReflectionAlpha];
+  // The details of errors are no field of any message.
+  const files = new Set(
+    [...reflected.map(({ file }) => file), file_google_rpc_error_details].flatMap(withDependencies),
+  );
+  const fileOf = new Map<string, DescFile>();
+  const messages = new Set<string>();
+  for (const file of files) {
+    fileOf.set(file.proto.name, file);
+    for (const type of nestedTypes(file)) {
+      fileOf.set(type.typeName, file);
+      if (type.kind === 'message') messages.add(type.typeName);
+      if (type.kind !== 'service') continue;
+      for (const { name } of type.methods) fileOf.set(`${type.typeName}.${name}`, file);
+    }
+  }
+
+  const fileResponse = (name: string) => {
+    const file = fileOf.get(name);
+    if (file === undefined) return notFound;
+    const fileDescriptorProto = withDependencies(file).map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto));
+    return { case: 'fileDescriptorResponse', value: { fileDescriptorProto } } as const;
+  };
+  const responseTo = ({ messageRequest: { case: kind, value } }: ServerReflectionRequest) => {
+    switch (kind) {
+      case 'fileByFilename':
+      case 'fileContainingSymbol':
+        return fileResponse(value);
+      case 'allExtensionNumbersOfType':
+        if (!messages.has(value)) return notFound;
+        return { case: 'allExtensionNumbersResponse', value: { baseTypeName: value } } as const;
+      case 'listServices': {
+        const service = reflected.map(({ typeName }) => ({ name: typeName }));
+        return { case: 'listServicesResponse', value: { service } } as const;
+      }
+      default:
+        return notFound;
+    }
+  };
+  const implementation = {
+    async *serverReflectionInfo(requests: AsyncIterable<ServerReflectionRequest>) {
+      for await (const request of requests) {
+        yield { validHost: request.host, originalRequest: request, messageResponse: responseTo(request) };
+      }
+    },
+  } satisfies ServiceImpl<typeof ServerReflection>;
+  return [ServerReflection, ServerReflectionAlpha].map((descriptor) => ({ descriptor, implementation }));
+}
+
+const notFound = {
+  case: 'errorResponse',
+  value: { errorCode: Code.NotFound, errorMessage: 'not found' },
+} as const;
+
+/** A file after all that it imports. */
+function withDependencies(file: DescFile): DescFile[] {
+  return [...new Set([...file.dependencies.flatMap(withDependencies), file])];
+}

@@ -1,0 +1,86 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { Meter } from '@opentelemetry/api';
+import { PrometheusExporter } from '@opentelemetry/exporter-prometheus';
+import { AggregationType, InstrumentType, MeterProvider, type ViewOptions } from '@opentelemetry/sdk-metrics';
+import gatewayPackage from '../../package.json' with { type: 'json' };
+
+/** The metrics of a process. */
+export interface Metrics {
+  /** Makes the instruments of each part of the gateway. */
+  readonly meter: Meter;
+  /** Answers a scrape with all metrics in Prometheus's text format. */
+  scrape(request: IncomingMessage, response: ServerResponse): void;
+}
+
+/** How often the delay of the event loop is sampled, in milliseconds: Node.js's default. */
+const delayResolutionMs = 10;
+
+/** Histograms of durations in seconds have the bounds that fit calls: from a lone insert to the longest call. */
+const durations: ViewOptions = {
+  instrumentName: '*.seconds',
+  instrumentType: InstrumentType.HISTOGRAM,
+  aggregation: {
+    type: AggregationType.EXPLICIT_BUCKET_HISTOGRAM,
+    options: { boundaries: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5] },
+  },
+};
+
+/** Starts the metrics of this process, with those of the process itself. Names contain the unit: the exporter adds none. */
+export function createMetrics(): Metrics {
+  const exporter = new PrometheusExporter({
+    preventServerStart: true,
+    withoutScopeInfo: true,
+    withoutTargetInfo: true,
+  });
+  const meter = new MeterProvider({ readers: [exporter], views: [durations] }).getMeter('order-gateway');
+  observeProcess(meter);
+  return { meter, scrape: (request, response) => exporter.getMetricsRequestHandler(request, response) };
+}
+
+function observeProcess(meter: Meter): void {
+  const delay = monitorEventLoopDelay({ resolution: delayResolutionMs });
+  delay.enable();
+  meter
+    .createObservableGauge('gateway.event_loop.delay.seconds', {
+      description: 'Delay of the event loop since the last scrape; quantile 1 is the longest',
+    })
+    .addCallback((result) => {
+      for (const quantile of [0.5, 0.99, 1]) {
+        // The histogram is in nanoseconds and includes the sampling interval.
+        const seconds = delay.percentile(quantile * 100) / 1e9 - delayResolutionMs / 1_000;
+        result.observe(Math.max(0, seconds), { quantile });
+      }
+      delay.reset();
+    });
+  meter
+    .createObservableGauge('gateway.memory.bytes', { description: 'Memory of the process: resident, and heap in use' })
+    .addCallback((result) => {
+      const { rss, heapUsed } = process.memoryUsage();
+      result.observe(rss, { kind: 'resident' });
+      result.observe(heapUsed, { kind: 'heap' });
+    });
+  meter
+    .createObservableCounter('gateway.cpu.seconds', { description: 'Processor time of the process' })
+    .addCallback((result) => {
+      const { user, system } = process.cpuUsage();
+      result.observe((user + system) / 1e6);
+    });
+  meter
+    .createObservableGauge('gateway.build.info', { description: 'Always 1; the labels are the versions' })
+    .addCallback((result) => result.observe(1, { version: gatewayPackage.version, node: process.versions.node }));
+}
+
+/** Counts a call that ended. Every label is a name of ours: never a client's text. */
+export type RecordCall = (
+  labels: { readonly protocol: string; readonly operation: string; readonly code: string },
+  durationMs: number,
+) => void;
+
+/** The metrics of the calls, whatever carries them. */
+export function callRecorder(meter: Meter): RecordCall {
+  const durations = meter.createHistogram('gateway.call.duration.seconds', {
+    description: 'From the headers of a call to the end of its response',
+  });
+  return (labels, durationMs) => durations.record(durationMs / 1_000, labels);
+}

@@ -1,0 +1,73 @@
+import { Code, createClient } from '@connectrpc/connect';
+import { createGrpcTransport } from '@connectrpc/connect-node';
+import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
+import type { MerchantMode } from '@gateway/domain/merchant';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { createMerchant, type MerchantAccounts, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { rpcErrorOf } from './rpc-clients.ts';
+import { answerOf, credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+
+let gateway: RunningGateway;
+let accounts: MerchantAccounts;
+beforeAll(async () => {
+  gateway = await runGateway({ checkoutUrl: 'https://checkout.example.com/{order_token}' });
+  accounts = openMerchantAccounts({ url: gateway.databaseUrl });
+});
+afterAll(async () => {
+  await accounts?.close();
+  await gateway?.close();
+});
+
+/** A merchant with an order, who was disabled and is known to be. */
+async function disabledMerchant(mode: MerchantMode) {
+  const credentials = await createMerchant(gateway.databaseUrl, 'Closed Shop', mode);
+  const merchant = { url: gateway.url, credentials };
+  const created = await postOrder(merchant);
+  expect(created.status).toBe(201);
+  await accounts.disable(credentials.clientId);
+  await expect.poll(async () => (await postOrder(merchant)).status, { interval: 20, timeout: 10_000 }).toBe(401);
+  return { merchant, order: await answerOf(created) };
+}
+
+test('a disabled merchant is unauthenticated until enabled, and the order survives', async () => {
+  const { merchant, order } = await disabledMerchant('live');
+  const wrong = { ...merchant.credentials, clientSecret: `sk_${'0'.repeat(43)}` };
+  const [answer, other] = await Promise.all([postOrder(merchant), postOrder({ ...merchant, credentials: wrong })]);
+  const { request_id: _, ...problem } = (await answer.json()) as Record<string, unknown>;
+  expect(await other.json()).toMatchObject(problem);
+  await accounts.enable(merchant.credentials.clientId);
+  const replayed = await postOrder(merchant);
+  expect([replayed.status, await answerOf(replayed)]).toEqual([200, order]);
+});
+
+test('no payment of an order starts while its merchant is disabled, and one that was made is recorded', async () => {
+  const { merchant, order } = await disabledMerchant('live');
+  const page = await fetch(order.payment_link);
+  const text = await page.text();
+  expect([page.status, text.includes('Closed Shop'), text.includes('checkout.example.com')]).toEqual([
+    200,
+    true,
+    false,
+  ]);
+  const json = await fetch(order.payment_link, { headers: { accept: 'application/json' } });
+  expect(await json.json()).toMatchObject({ order_status: 'UN_PAID', checkout_url: null });
+  const checkout = createClient(CheckoutService, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
+  const headers = credentialHeaders(gateway.checkoutCredentials);
+  const { order_token: orderToken } = order;
+  expect(await rpcErrorOf(checkout.resolvePaymentLink({ orderToken }, { headers }))).toEqual({
+    ...{ code: Code.NotFound, reason: 'not_found' },
+  });
+  const { order_amount: orderAmount, order_currency: orderCurrency } = validOrderInput();
+  const paidAt = new Date(Date.now() - 1_000).toISOString();
+  await checkout.recordPayment({ orderToken, paymentId: 'late', paidAt, orderAmount, orderCurrency }, { headers });
+  expect(await checkout.resolvePaymentLink({ orderToken }, { headers })).toMatchObject({ orderId: order.order_id });
+  await accounts.enable(merchant.credentials.clientId);
+});
+
+test('a disabled test merchant has no buttons that simulate a payment', async () => {
+  const { order } = await disabledMerchant('test');
+  expect(await (await fetch(order.payment_link)).text()).not.toContain('<form');
+  const pay = { method: 'POST', body: new URLSearchParams({ outcome: 'pay' }), redirect: 'manual' } as const;
+  expect((await fetch(`${order.payment_link}/simulate`, pay)).status).toBe(404);
+});

@@ -1,0 +1,198 @@
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { create, toBinary } from '@bufbuild/protobuf';
+import { createClient } from '@connectrpc/connect';
+import { createGrpcTransport } from '@connectrpc/connect-node';
+import {
+  Health,
+  HealthCheckRequestSchema,
+  HealthCheckResponse_ServingStatus,
+} from '@gateway/contract/health/v1/health_pb';
+import {
+  type ClientReadableStream,
+  credentials,
+  makeClientConstructor,
+  type ServiceError,
+  type StatusObject,
+} from '@grpc/grpc-js';
+import { service as healthDefinition } from 'grpc-health-check';
+import { afterEach, expect, test } from 'vitest';
+import { createReadiness } from '../src/readiness.ts';
+import { frame, openSession, ordinaryCall, sendCall } from './grpc-call.ts';
+import { type RunningServer, runGrpcServer, type ServerOptions } from './grpc-servers.ts';
+import {
+  callFrames,
+  clientPreface,
+  frameTypes,
+  headersFrame,
+  isFrame,
+  openRawClient,
+  requestFields,
+} from './http2-frames.ts';
+import { createMemoryLogger } from './memory-logger.ts';
+
+type Answer = { readonly status: string };
+
+/** The health client that grpc-js users have. */
+const StockClient = makeClientConstructor(healthDefinition, 'grpc.health.v1.Health');
+
+let server: RunningServer | undefined;
+let isReachable = true;
+
+afterEach(async () => {
+  await server?.close();
+  server = undefined;
+  isReachable = true;
+});
+
+async function serve(options: ServerOptions = {}) {
+  const check = async () => {
+    if (!isReachable) throw new Error('the database is away');
+  };
+  const readiness = createReadiness({ check, logger: createMemoryLogger().logger }, 10);
+  const running = await runGrpcServer({ readiness, ...options });
+  server = running;
+  const stock = new StockClient(`127.0.0.1:${running.port}`, credentials.createInsecure());
+  return {
+    ...running,
+    readiness,
+    check: (service: string) =>
+      new Promise<string>((resolve) => {
+        stock.check?.({ service }, (error: ServiceError | null, answer: Answer) =>
+          resolve(error === null ? answer.status : String(error.code)),
+        );
+      }),
+    list: () =>
+      new Promise<Record<string, Answer>>((resolve, reject) => {
+        stock.list?.({}, (error: ServiceError | null, answer: { statuses: Record<string, Answer> }) =>
+          error === null ? resolve(answer.statuses) : reject(error),
+        );
+      }),
+    watch(service: string) {
+      const stream: ClientReadableStream<Answer> = stock.watch?.({ service });
+      const seen: string[] = [];
+      stream.on('data', ({ status }: Answer) => seen.push(status));
+      stream.on('status', ({ code }: StatusObject) => seen.push(`status ${code}`));
+      stream.on('error', () => {});
+      return { seen, cancel: () => stream.cancel() };
+    },
+    closeClient: () => stock.close(),
+  };
+}
+
+const names = ['', 'gateway.v1.OrderService'];
+
+test('a stock client checks the process and each service, without credentials and without a log line', async () => {
+  const { check, list, calls, closeClient } = await serve();
+  for (const name of names) expect(await check(name)).toBe('SERVING');
+  expect(await check('gateway.v1.Other')).toBe('5');
+  expect(Object.entries(await list()).map(([name, { status }]) => [name, status])).toEqual(
+    names.map((name) => [name, 'SERVING']),
+  );
+  isReachable = false;
+  await sleep(50);
+  for (const name of names) expect(await check(name)).toBe('NOT_SERVING');
+  closeClient();
+  expect(calls).toEqual([]);
+});
+
+test('a watch gets each change, the drain too, and ends when the port closes', async () => {
+  const { watch, check, readiness, close, calls, errors, closeClient } = await serve();
+  const watches = names.map(watch);
+  const unknown = watch('gateway.v1.Other');
+  for (const { seen } of watches) await expect.poll(() => seen).toEqual(['SERVING']);
+  await expect.poll(() => unknown.seen).toEqual(['SERVICE_UNKNOWN']);
+  isReachable = false;
+  for (const { seen } of watches) await expect.poll(() => seen).toEqual(['SERVING', 'NOT_SERVING']);
+  isReachable = true;
+  for (const { seen } of watches) await expect.poll(() => seen.at(-1)).toEqual('SERVING');
+  readiness.drain();
+  for (const { seen } of watches)
+    await expect.poll(() => seen).toEqual(['SERVING', 'NOT_SERVING', 'SERVING', 'NOT_SERVING']);
+  expect(await check('')).toBe('NOT_SERVING');
+  await close();
+  for (const { seen } of [...watches, unknown]) await expect.poll(() => seen.at(-1)).toBe('status 0');
+  closeClient();
+  expect([calls, errors]).toEqual([[], []]);
+});
+
+test('a watch outlives the time limit of calls, but keeps no connection open on which nothing else happens', async () => {
+  const { watch, closeClient } = await serve({
+    limits: { streamTimeoutMs: 100, idleTimeoutMs: 600, checkEveryMs: 20 },
+  });
+  const start = performance.now();
+  const { seen } = watch('');
+  await expect.poll(() => seen.length).toBe(2);
+  expect(seen[0]).toBe('SERVING');
+  expect(performance.now() - start).toBeGreaterThanOrEqual(600);
+  closeClient();
+});
+
+test('a watch whose request never ends is reset as any other call', async () => {
+  const { port } = await serve({ limits: { streamTimeoutMs: 100, checkEveryMs: 20 } });
+  const client = await openRawClient(port);
+  const fields = { ...requestFields, ':path': '/grpc.health.v1.Health/Watch' };
+  client.socket.write(
+    Buffer.concat([
+      clientPreface,
+      headersFrame(1, fields, 0),
+      headersFrame(3, { ...fields, 'content-type': 'text/plain' }, 0),
+    ]),
+  );
+  for (const streamId of [1, 3]) expect(await client.frame(isFrame(frameTypes.reset, streamId))).toBeDefined();
+  client.socket.destroy();
+});
+
+const watchCall = {
+  headers: { ':path': '/grpc.health.v1.Health/Watch', 'content-type': 'application/grpc' },
+  chunks: [frame(toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema, {})))],
+  ends: true,
+};
+
+test.each([
+  ['one connection', { streamingCallsPerConnection: 3 }],
+  ['all connections', { streamingCallsMax: 3 }],
+])('watches above the limit of %s are rejected, and end nothing else', async (_, limits) => {
+  const { port, watch, closeClient } = await serve({ limits });
+  const watches = ['', '', ''].map(watch);
+  for (const { seen } of watches) await expect.poll(() => seen).toEqual(['SERVING']);
+  const tooMany = watch('');
+  // RESOURCE_EXHAUSTED
+  await expect.poll(() => tooMany.seen).toEqual(['status 8']);
+  const session = openSession(port);
+  expect((await sendCall(session, ordinaryCall('beside'))).trailers['grpc-status']).toBe('0');
+  watches[0]?.cancel();
+  await expect.poll(() => watches[0]?.seen.at(-1)).toBe('status 1');
+  const again = watch('');
+  await expect.poll(() => again.seen).toEqual(['SERVING']);
+  expect(watches[1]?.seen).toEqual(['SERVING']);
+  session.close();
+  closeClient();
+});
+
+test('cancelled watches leave nothing behind', async () => {
+  const { port } = await serve();
+  const session = openSession(port);
+  await once(session, 'connect');
+  for (let round = 0; round < 100; round += 1) await sendCall(session, { ...watchCall, cancels: true });
+  const client = createClient(Health, createGrpcTransport({ baseUrl: `http://127.0.0.1:${port}` }));
+  const ending = new AbortController();
+  const open = Array.from({ length: 8 }, async () => {
+    for await (const { status } of client.watch({}, { signal: ending.signal })) return status;
+  });
+  expect(new Set(await Promise.all(open))).toEqual(new Set([HealthCheckResponse_ServingStatus.SERVING]));
+  ending.abort();
+  session.close();
+});
+
+test('other calls go on beside a watch on their connection', async () => {
+  const { port } = await serve();
+  const client = await openRawClient(port);
+  client.socket.write(clientPreface);
+  client.socket.write(
+    Buffer.concat([headersFrame(1, { ...requestFields, ':path': '/grpc.health.v1.Health/Watch' }, 0)]),
+  );
+  client.socket.write(callFrames(3, 'beside'));
+  expect(await client.frame(isFrame(frameTypes.data, 3))).toBeDefined();
+  client.socket.destroy();
+});

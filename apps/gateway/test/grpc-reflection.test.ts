@@ -1,0 +1,125 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { fromBinary } from '@bufbuild/protobuf';
+import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
+import { Code, createClient } from '@connectrpc/connect';
+import { createGrpcTransport } from '@connectrpc/connect-node';
+import { ServerReflection } from '@gateway/contract/grpc/reflection/v1/reflection_pb';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createOrderPath, frame, openSession, sendCall } from './grpc-call.ts';
+import { runGrpcServer } from './grpc-servers.ts';
+import { credentialHeaders, type RunningGateway, runGateway } from './running-gateway.ts';
+
+const bufCommand = join(import.meta.dirname, '../../../packages/contract/node_modules/.bin/buf');
+
+let gateway: RunningGateway;
+
+beforeAll(async () => {
+  gateway = await runGateway();
+});
+afterAll(() => gateway.close());
+
+async function bufCurl(...args: string[]): Promise<string> {
+  const all = ['curl', '--protocol', 'grpc', '--http2-prior-knowledge', ...args];
+  const { stdout } = await promisify(execFile)(bufCommand, all, { timeout: 20_000 });
+  return stdout;
+}
+
+const services = [
+  'gateway.v1.CheckoutService',
+  'gateway.v1.OrderService',
+  'grpc.health.v1.Health',
+  'grpc.reflection.v1.ServerReflection',
+  'grpc.reflection.v1alpha.ServerReflection',
+];
+
+test.each(['grpc-v1', 'grpc-v1alpha'])(
+  'buf curl lists and calls the services without a proto file, by %s',
+  async (version) => {
+    const reflect = ['--reflect-protocol', version];
+    const listed = await bufCurl(...reflect, '--list-services', gateway.grpcUrl);
+    expect(listed.trim().split('\n').toSorted()).toEqual(services);
+    const headers = Object.entries(credentialHeaders(gateway.credentials)).flatMap(([name, value]) => [
+      '-H',
+      `${name}: ${value}`,
+    ]);
+    const order = validOrderInput({ order_id: `reflected-by-${version}` });
+    const created = await bufCurl(
+      ...reflect,
+      ...headers,
+      '-d',
+      JSON.stringify(order),
+      `${gateway.grpcUrl}${createOrderPath}`,
+    );
+    expect(JSON.parse(created)).toMatchObject({ order_id: order.order_id, order_status: 'UN_PAID' });
+    const health = await bufCurl(...reflect, `${gateway.grpcUrl}/grpc.health.v1.Health/Check`);
+    expect(JSON.parse(health)).toEqual({ status: 'SERVING' });
+  },
+);
+
+test('reflection gives files with their imports, and an error in the stream for what is not known', async () => {
+  const client = createClient(ServerReflection, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
+  const asked = [
+    { case: 'fileByFilename', value: 'gateway/v1/order_service.proto' },
+    { case: 'fileContainingSymbol', value: 'gateway.v1.OrderService.CreateOrder' },
+    { case: 'fileContainingSymbol', value: 'google.rpc.ErrorInfo' },
+    { case: 'allExtensionNumbersOfType', value: 'gateway.v1.CreateOrderRequest' },
+    { case: 'allExtensionNumbersOfType', value: 'gateway.v1.Nothing' },
+    { case: 'fileByFilename', value: 'nothing.proto' },
+    { case: 'fileContainingSymbol', value: 'gateway.v1.Nothing' },
+    { case: 'fileContainingExtension', value: { containingType: 'gateway.v1.CreateOrderRequest', extensionNumber: 1 } },
+  ] as const;
+  const answers: unknown[] = [];
+  const requests = async function* () {
+    for (const messageRequest of asked) yield { host: 'example.com', messageRequest };
+  };
+  for await (const {
+    validHost,
+    originalRequest,
+    messageResponse: { case: kind, value },
+  } of client.serverReflectionInfo(requests())) {
+    expect([validHost, originalRequest?.messageRequest.case]).toEqual(['example.com', asked[answers.length]?.case]);
+    if (kind === 'fileDescriptorResponse')
+      answers.push(value.fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes).name));
+    else answers.push(kind === 'errorResponse' ? value.errorCode : kind);
+  }
+  const orderFiles = ['gateway/v1/order_service.proto'];
+  const detailFiles = ['google/protobuf/duration.proto', 'google/rpc/error_details.proto'];
+  expect(answers).toEqual([
+    orderFiles,
+    orderFiles,
+    detailFiles,
+    'allExtensionNumbersResponse',
+    ...Array(4).fill(Code.NotFound),
+  ]);
+});
+
+const reflectionCall = {
+  ':path': '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo',
+  'content-type': 'application/grpc',
+};
+
+test('a call of reflection may take neither many bytes nor much time, and is not logged', async () => {
+  const server = await runGrpcServer({ limits: { streamTimeoutMs: 1_000, checkEveryMs: 20 } });
+  const session = openSession(server.port);
+  // `host` of 3,000 bytes, and `list_services`.
+  const message = frame(
+    Buffer.concat([Buffer.from([0x0a, 0xb8, 0x17]), Buffer.alloc(3_000, 'x'), Buffer.from([0x3a, 0])]),
+  );
+  const flood = await sendCall(session, { headers: reflectionCall, chunks: Array(6).fill(message), ends: true });
+  expect(flood.trailers['grpc-status']).toBe(String(Code.ResourceExhausted));
+  const idle = await sendCall(session, { headers: reflectionCall, chunks: [message], ends: false });
+  expect([idle.headers[':status'], idle.closed]).toEqual([200, 8]);
+  session.close();
+  await server.close();
+  expect([server.calls, server.errors]).toEqual([[], []]);
+});
+
+test('the HTTP port has neither service', async () => {
+  const client = (path: string) =>
+    fetch(`${gateway.url}${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' });
+  for (const path of ['/grpc.health.v1.Health/Check', reflectionCall[':path']])
+    expect((await client(path)).status).toBe(404);
+});

@@ -1,0 +1,53 @@
+import { createClient } from '@connectrpc/connect';
+import { createGrpcTransport } from '@connectrpc/connect-node';
+import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { credentialHeaders, orderMessage, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+
+let gateway: RunningGateway;
+beforeAll(async () => {
+  gateway = await runGateway();
+});
+afterAll(() => gateway?.close());
+
+async function scrape(): Promise<string> {
+  const response = await fetch(`http://127.0.0.1:${gateway.adminPort}/metrics`);
+  expect(response.headers.get('content-type')).toMatch(/^text\/plain/);
+  return response.text();
+}
+
+test('counts calls by protocol, operation and code', async () => {
+  await postOrder(gateway, validOrderInput({ order_id: 'counted' }));
+  await postOrder(gateway, validOrderInput({ order_id: 'counted' }));
+  await postOrder(gateway, '{}');
+  await fetch(`${gateway.url}/payment/unknown`);
+  await fetch(`${gateway.url}/nowhere/private-text`);
+  const client = createClient(OrderService, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
+  await client.createOrder(orderMessage('counted-grpc'), { headers: credentialHeaders(gateway.credentials) });
+  for (const labels of [
+    'protocol="json",operation="CreateOrder",code="created"',
+    'protocol="json",operation="CreateOrder",code="replayed"',
+    'protocol="json",operation="CreateOrder",code="invalid_order"',
+    'protocol="json",operation="PaymentPage",code="not_found"',
+    'protocol="json",operation="unknown",code="not_found"',
+    'protocol="grpc",operation="CreateOrder",code="created"',
+  ]) {
+    await expect.poll(scrape).toContain(`gateway_call_duration_seconds_count{${labels}} 1\n`);
+  }
+  // The bounds of durations, down to what a lone insert takes.
+  expect(await scrape()).toMatch(/gateway_call_duration_seconds_bucket\{.*le="0.0025"\} \d/);
+});
+
+test('no label holds a text of a client', async () => {
+  const text = 'private-text';
+  await fetch(`${gateway.url}/${text}/order`, { headers: { 'x-client-id': text, 'x-request-id': text } });
+  await fetch(`${gateway.grpcUrl}/${text}`).catch(() => {});
+  await postOrder(gateway, validOrderInput({ order_id: text, customer_name: text }));
+  expect(await scrape()).not.toContain(text);
+});
+
+test('the admin port serves nothing but /metrics, and the public ports have no metrics', async () => {
+  expect((await fetch(`http://127.0.0.1:${gateway.adminPort}/`)).status).toBe(404);
+  expect((await fetch(`${gateway.url}/metrics`)).status).toBe(404);
+});

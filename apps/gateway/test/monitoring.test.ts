@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { createSigningSecret } from '@gateway/domain/webhook-signature';
+import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
+import { parser } from '@prometheus-io/lezer-promql';
+import { beforeAll, expect, test, vi } from 'vitest';
+import { parse } from 'yaml';
+import { createSigningSecrets } from '../src/signing-secrets.ts';
+import { credentialHeaders, postOrder, runGateway, testSecretsKey } from './running-gateway.ts';
+import { startWebhookReceiver } from './webhook-receiver.ts';
+
+const folder = join(import.meta.dirname, '../../../deploy/monitoring');
+
+/** The labels of each metric that a gateway exports once everything in it was used; a histogram counts as its three series. */
+let metrics: ReadonlyMap<string, ReadonlySet<string>>;
+
+beforeAll(async () => {
+  const gateway = await runGateway();
+  const receiver = await startWebhookReceiver();
+  const endpoints = openWebhookEndpoints({ url: gateway.databaseUrl });
+  const close = () => Promise.all([gateway.close(), receiver.close(), endpoints.close()]);
+  try {
+    const merchant = await endpoints.find(gateway.credentials.clientId);
+    if (merchant === undefined) throw new Error('there is no merchant');
+    const secrets = createSigningSecrets(testSecretsKey);
+    const signingSecret = secrets.encrypt(merchant.merchantId, createSigningSecret(randomBytes));
+    await endpoints.set(merchant.merchantId, { url: receiver.url, signingSecret });
+    await postOrder(gateway, validOrderInput({ order_id: 'seen' }));
+    const headers = credentialHeaders(gateway.credentials);
+    await fetch(`${gateway.url}/order/seen/cancel`, { method: 'POST', headers });
+    const scrape = async () => (await fetch(`http://127.0.0.1:${gateway.adminPort}/metrics`)).text();
+    await vi.waitUntil(async () => (await scrape()).includes('gateway_webhook_attempts_total'), 60_000);
+    metrics = labelsOf(await scrape());
+  } finally {
+    await close();
+  }
+});
+
+function labelsOf(scraped: string): Map<string, Set<string>> {
+  // Prometheus adds these to every series, and `up` to every target.
+  const found = new Map([['up', new Set(['job', 'instance'])]]);
+  for (const [, name = '', labels = ''] of scraped.matchAll(/^([a-z_]+)(?:\{(.*)\})? /gm)) {
+    const names = [...labels.matchAll(/([a-z_]+)="/g)].map(([, label = '']) => label);
+    found.set(name, new Set(['job', 'instance', ...names]));
+  }
+  return found;
+}
+
+/** The metrics and labels that a query names. Throws where it is not PromQL. */
+function namesIn(query: string): { readonly names: string[]; readonly labels: string[] } {
+  const text = query.replaceAll('$__rate_interval', '5m');
+  const names: string[] = [];
+  const labels: string[] = [];
+  parser.parse(text).iterate({
+    enter({ type, from, to, node }) {
+      if (type.isError) throw new Error(`not PromQL at ${from}: ${text}`);
+      if (type.name === 'Identifier' && node.parent?.name === 'VectorSelector') names.push(text.slice(from, to));
+      if (type.name === 'LabelName') labels.push(text.slice(from, to));
+    },
+  });
+  return { names, labels };
+}
+
+function expectToMatch(query: string): void {
+  const { names, labels } = namesIn(query);
+  expect(names).not.toEqual([]);
+  for (const name of names) {
+    expect([...metrics.keys()], query).toContain(name);
+    expect([...(metrics.get(name) ?? [])], query).toEqual(expect.arrayContaining(labels));
+  }
+}
+
+test('every alert names metrics and labels that exist', async () => {
+  const { groups } = parse(await readFile(join(folder, 'alerts.yml'), 'utf8'));
+  const rules: { expr: string }[] = groups.flatMap(({ rules }: { rules: object[] }) => rules);
+  expect(rules.length).toBeGreaterThan(5);
+  for (const { expr } of rules) expectToMatch(expr);
+});
+
+test('every panel of the dashboard names metrics and labels that exist', async () => {
+  const { panels } = JSON.parse(await readFile(join(folder, 'dashboard.json'), 'utf8'));
+  const targets: { expr: string }[] = panels.flatMap(({ targets }: { targets: object[] }) => targets);
+  expect(targets.length).toBeGreaterThan(10);
+  for (const { expr } of targets) expectToMatch(expr);
+});
+
+test('the check finds what does not exist', () => {
+  expect(() => expectToMatch('rate(gateway_calls_total[5m])')).toThrow();
+  expect(() => expectToMatch('sum by (merchant) (gateway_memory_bytes)')).toThrow();
+  expect(() => expectToMatch('sum by (')).toThrow();
+});

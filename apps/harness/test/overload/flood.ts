@@ -1,0 +1,151 @@
+import { connect } from 'node:net';
+import { fromJson, toBinary } from '@bufbuild/protobuf';
+import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
+import type { Credentials } from '@gateway/domain/credentials';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { createGrpcConnection } from './grpc-connection.ts';
+import { createHttpConnection } from './http-connection.ts';
+
+// An open loop that can send several times what a gateway can take, from a share of one core: `pnpm load` sends 6,000 calls a
+// second, as it reads every response. Run as a program with FloodOptions as its argument; prints a FloodResult.
+
+export interface FloodOptions {
+  readonly protocol: 'json' | 'grpc';
+  readonly port: number;
+  /** Each call is of the next one in turn. */
+  readonly credentials: readonly Credentials[];
+  /** Calls a second. */
+  readonly rate: number;
+  readonly seconds: number;
+  readonly connections: number;
+}
+
+export interface FloodResult {
+  readonly sent: number;
+  /** Calls that were given up before a connection was free to send them. */
+  readonly unsent: number;
+  readonly created: Latencies;
+  readonly rejected: Latencies;
+  /** Calls without a response 10 s after the last was sent. */
+  readonly unanswered: number;
+  /** Orders created in each second. */
+  readonly createdBySecond: readonly number[];
+}
+
+/** In milliseconds, from when the call was due. */
+export interface Latencies {
+  readonly count: number;
+  readonly p50: number;
+  readonly p99: number;
+  readonly max: number;
+}
+
+/** A connection that sends orders as bytes that were made before. */
+export interface FloodConnection {
+  /** Whether one more call can be sent now. */
+  readonly isFree: boolean;
+  send(onEnd: (isCreated: boolean) => void): void;
+  close(): void;
+}
+
+/** The bytes of one order, whose id changes in place. */
+export interface OrderBytes {
+  readonly bytes: Buffer;
+  /** Gives the order an id that no other has. */
+  renew(): void;
+}
+
+const idDigits = 12;
+
+function withNewIds(bytes: Buffer, id: string, first: number): OrderBytes {
+  const at = bytes.indexOf(id) + id.length - idDigits;
+  let next = first;
+  return {
+    bytes,
+    renew() {
+      bytes.write(String(next).padStart(idDigits, '0'), at, 'latin1');
+      next += 1;
+    },
+  };
+}
+
+/** How many calls one process may send. */
+const callsMax = 10_000_000;
+
+/** A call that is not sent this long after it was due is given up, as its client would. */
+const giveUpMs = 5_000;
+
+function latenciesOf(values: number[]): Latencies {
+  const sorted = Float64Array.from(values).sort();
+  const at = (share: number) => Math.round(sorted[Math.ceil(sorted.length * share) - 1] ?? 0);
+  return { count: sorted.length, p50: at(0.5), p99: at(0.99), max: at(1) };
+}
+
+async function flood(options: FloodOptions): Promise<FloodResult> {
+  const { protocol, port, credentials, rate, seconds } = options;
+  const run = Date.now() % 1_000_000;
+  const idOf = (index: number) => `flood-${run}-${index}-${'0'.repeat(idDigits)}`;
+  const connections = await Promise.all(
+    Array.from({ length: options.connections }, async (_, index): Promise<FloodConnection> => {
+      const client = credentials[index % credentials.length] as Credentials;
+      const id = idOf(index);
+      const input = validOrderInput({ order_id: id });
+      const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+      await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject));
+      const order =
+        protocol === 'json'
+          ? Buffer.from(JSON.stringify(input))
+          : Buffer.from(toBinary(CreateOrderRequestSchema, fromJson(CreateOrderRequestSchema, input)));
+      const create = protocol === 'json' ? createHttpConnection : createGrpcConnection;
+      return create(socket, client, (bytes) => withNewIds(bytes, id, 0), order);
+    }),
+  );
+  const total = Math.min(callsMax, Math.round(rate * seconds));
+  const [created, rejected, createdBySecond]: [number[], number[], number[]] = [[], [], []];
+  const startedAt = performance.now();
+  const dueMs = (number: number) => (number * 1_000) / rate;
+  let [next, sent, unsent, turn] = [0, 0, 0, 0];
+  const free = () => {
+    for (let tries = 0; tries < connections.length; tries += 1) {
+      turn = (turn + 1) % connections.length;
+      if (connections[turn]?.isFree) return connections[turn];
+    }
+    return undefined;
+  };
+  const sendDue = () => {
+    const nowMs = performance.now() - startedAt;
+    while (next < total && dueMs(next) <= nowMs) {
+      const due = dueMs(next);
+      if (nowMs - due > giveUpMs) {
+        next += 1;
+        unsent += 1;
+        continue;
+      }
+      const connection = free();
+      if (connection === undefined) return;
+      next += 1;
+      sent += 1;
+      connection.send((isCreated) => {
+        const endMs = performance.now() - startedAt;
+        (isCreated ? created : rejected).push(endMs - due);
+        if (!isCreated) return;
+        const second = Math.floor(endMs / 1_000);
+        createdBySecond[second] = (createdBySecond[second] ?? 0) + 1;
+      });
+    }
+  };
+  const answered = () => created.length + rejected.length;
+  const endMs = seconds * 1_000 + 10_000;
+  while ((next < total || answered() < sent) && performance.now() - startedAt < endMs) {
+    sendDue();
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  for (const connection of connections) connection.close();
+  return {
+    ...{ sent, unsent: unsent + total - next, unanswered: sent - answered() },
+    ...{ created: latenciesOf(created), rejected: latenciesOf(rejected) },
+    createdBySecond: Array.from({ length: Math.ceil(seconds) }, (_, second) => createdBySecond[second] ?? 0),
+  };
+}
+
+process.stdout.write(JSON.stringify(await flood(JSON.parse(String(process.argv[2])))));

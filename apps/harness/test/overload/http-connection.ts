@@ -1,0 +1,47 @@
+import type { Socket } from 'node:net';
+import type { Credentials } from '@gateway/domain/credentials';
+import type { FloodConnection, OrderBytes } from './flood.ts';
+
+/** HTTP/1.1 without pipelining: one call at a time. */
+export function createHttpConnection(
+  socket: Socket,
+  { clientId, clientSecret }: Credentials,
+  withNewIds: (bytes: Buffer) => OrderBytes,
+  order: Buffer,
+): FloodConnection {
+  const head = [
+    'POST /order HTTP/1.1',
+    'host: localhost',
+    `x-client-id: ${clientId}`,
+    `x-client-secret: ${clientSecret}`,
+    'content-type: application/json',
+    `content-length: ${order.length}`,
+  ];
+  const request = withNewIds(Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), order]));
+  let onEnd: ((isCreated: boolean) => void) | undefined;
+  let received = '';
+  socket.on('data', (chunk) => {
+    received += chunk.toString('latin1');
+    const headEnd = received.indexOf('\r\n\r\n');
+    const length = Number(/content-length: (\d+)/i.exec(received)?.[1]);
+    if (headEnd === -1 || received.length < headEnd + 4 + length) return;
+    const isCreated = received.startsWith('201', 'HTTP/1.1 '.length);
+    received = '';
+    const end = onEnd;
+    onEnd = undefined;
+    end?.(isCreated);
+  });
+  socket.on('error', () => {});
+  return {
+    get isFree() {
+      return onEnd === undefined && socket.writable;
+    },
+    send(end) {
+      onEnd = end;
+      request.renew();
+      // The bytes change with the next call, which may come before they are written.
+      socket.write(Buffer.from(request.bytes));
+    },
+    close: () => socket.destroy(),
+  };
+}

@@ -1,0 +1,132 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { appendFile, mkdir, rm, writeFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import postgres from 'postgres';
+import { type Cluster, launchServer, openCluster, runningServer, stopServer, superuser } from '../src/cluster.ts';
+import { freePort, usualSettings } from '../src/dev-postgres.ts';
+import { copyTestCluster, openServerFolder } from './testing.ts';
+
+/** A server that nothing starts again when it ends. */
+export interface BareServer {
+  readonly port: number;
+  readonly url: string;
+  /** Ends all its processes at once, as a power cut does. */
+  kill(): void;
+  /** Stops it in an orderly way, whoever is connected. */
+  stop(): Promise<void>;
+  /** Stops all its processes where they are; its sockets stay open. Only {@link kill} ends them then. */
+  hang(): void;
+  /** Makes a standby the primary. Resolves when it takes writes. */
+  promote(): Promise<void>;
+}
+
+/** A primary and its streaming standby. */
+export interface ReplicatedServers {
+  readonly primary: BareServer;
+  readonly standby: BareServer;
+  /** Names both hosts, the primary first, and asks for one that takes writes. */
+  readonly url: string;
+  /** Ends both and removes their folders. */
+  close(): Promise<void>;
+}
+
+/** The name of the standby for `synchronous_standby_names`. */
+export const standbyName = 'standby';
+
+/**
+ * Starts a primary and a standby that streams from it, in folders of their own. Whatever ends this process, both are removed.
+ */
+export async function startReplicatedServers(): Promise<ReplicatedServers> {
+  const folders = [await openServerFolder(), await openServerFolder()] as const;
+  const [primaryFolder, standbyFolder] = folders;
+  const close = () => Promise.all(folders.map(({ remove }) => remove())).then(() => {});
+  try {
+    await copyTestCluster(primaryFolder.dataDir);
+    const cluster = await openCluster(primaryFolder.dataDir);
+    const primary = await launch(cluster);
+    await onServer(primary, 'create database gateway template template0');
+    const standbyCluster = await copyAsStandby(cluster, primary, standbyFolder.dataDir);
+    const standby = await launch(standbyCluster);
+    await waitFor(primary, "select from pg_stat_replication where state = 'streaming'");
+    const hosts = [primary, standby].map(({ port }) => `127.0.0.1:${port}`).join(',');
+    const url = `postgres://${superuser}:${cluster.password}@${hosts}/gateway?target_session_attrs=read-write`;
+    return { primary, standby, url, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function launch(cluster: Cluster): Promise<BareServer> {
+  const port = await freePort(undefined);
+  await launchServer(cluster, { ...usualSettings, shared_buffers: '64MB', port: String(port) });
+  const { pid } = runningServer(cluster) ?? { pid: 0 };
+  const signalAll = (signal: NodeJS.Signals) => {
+    for (const one of [pid, ...childrenOf(pid)]) tryKill(one, signal);
+  };
+  const server: BareServer = {
+    port,
+    url: `postgres://${superuser}:${cluster.password}@127.0.0.1:${port}/gateway`,
+    kill: () => signalAll('SIGKILL'),
+    stop: () => stopServer(cluster),
+    hang: () => signalAll('SIGSTOP'),
+    promote: async () => void (await onServer(server, 'select pg_promote(true, 30)')),
+  };
+  return server;
+}
+
+/** A base backup by the low-level API (PostgreSQL 18, 25.3.4): the npm package has no pg_basebackup. */
+async function copyAsStandby(cluster: Cluster, primary: BareServer, dataDir: string): Promise<Cluster> {
+  const session = postgres(primary.url, { max: 1, fetch_types: false, onnotice: () => {} });
+  try {
+    await session`select pg_backup_start('standby', true)`;
+    await mkdir(dataDir, { recursive: true });
+    await promisify(execFile)('cp', ['-Rp', cluster.folder, dataDir]);
+    const copy = await openCluster(dataDir);
+    const [backup] = await session`select labelfile from pg_backup_stop(false)`;
+    await rm(`${copy.data}/postmaster.pid`);
+    await rm(`${copy.data}/postmaster.opts`);
+    await writeFile(`${copy.data}/backup_label`, String(backup?.labelfile));
+    await writeFile(`${copy.data}/standby.signal`, '');
+    const source = `host=127.0.0.1 port=${primary.port} user=${superuser} password=${cluster.password}`;
+    const conninfo = `${source} application_name=${standbyName}`;
+    await appendFile(`${copy.data}/postgresql.auto.conf`, `primary_conninfo = '${conninfo}'\n`);
+    return copy;
+  } finally {
+    await session.end({ timeout: 1 });
+  }
+}
+
+async function onServer({ url }: BareServer, statement: string): Promise<postgres.Row[]> {
+  const session = postgres(url.replace(/gateway$/, 'postgres'), { max: 1, fetch_types: false, onnotice: () => {} });
+  try {
+    return [...(await session.unsafe(statement))];
+  } finally {
+    await session.end({ timeout: 1 });
+  }
+}
+
+async function waitFor(server: BareServer, query: string): Promise<void> {
+  const giveUpAt = performance.now() + 30_000;
+  while ((await onServer(server, query)).length === 0) {
+    if (performance.now() > giveUpAt) throw new Error(`not so within 30 s: ${query}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+function childrenOf(pid: number): number[] {
+  const output = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' });
+  const rows = output
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/).map(Number));
+  return rows.filter(([, parent]) => parent === pid).map(([child = 0]) => child);
+}
+
+function tryKill(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It ended meanwhile.
+  }
+}

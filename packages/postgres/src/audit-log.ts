@@ -1,0 +1,65 @@
+import { hostname, userInfo } from 'node:os';
+import { asc, eq, gt, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { auditLog } from './schema.ts';
+
+/** What an operator did, for the audit log. */
+export interface Action {
+  /** Such as `secret.add`. */
+  readonly name: string;
+  /** Absent: it concerns no client, or several. */
+  readonly clientId?: string | SQL | undefined;
+  /** What was set. Never a secret or a customer's data. */
+  readonly details?: Readonly<Record<string, string | number | null>>;
+}
+
+/** The user and host of the operating system, as `alice@ops-1`: who acts unless a command says otherwise. */
+export function systemActor(): string {
+  return `${userName()}@${hostname()}`;
+}
+
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // The id has no entry in the list of users, as often in a container.
+    return `uid ${process.getuid?.()}`;
+  }
+}
+
+/**
+ * Runs a statement that changes something, and records it in the same statement, once if the statement returned rows. Returns the
+ * rows as the driver read them. On the table `acted`, which has them too, `details` can add to the details of the action, and
+ * `also` is another statement.
+ */
+export async function runRecorded<Row extends Record<string, unknown>>(
+  db: PostgresJsDatabase,
+  statement: SQLWrapper,
+  { actor, name, clientId, details = {} }: Action & { readonly actor: string },
+  { details: found = sql`'{}'`, also = sql`select` }: { readonly details?: SQL; readonly also?: SQL } = {},
+): Promise<Row[]> {
+  const rows = await db.execute(sql`
+    with acted as (${statement.getSQL()}), also as (${also}), recorded as (
+      insert into ${auditLog} (actor, action, client_id, details)
+      select ${actor}, ${name}, ${clientId ?? null}, ${JSON.stringify(details)}::jsonb || ${found}::jsonb from acted limit 1
+    )
+    select * from acted`);
+  return rows as unknown as Row[];
+}
+
+/** At most `limit` entries of the log after the one with the id `after`, oldest first; of one client, or all. */
+export function listActions(
+  db: PostgresJsDatabase,
+  {
+    clientId,
+    after,
+    limit,
+  }: { readonly clientId?: string | undefined; readonly after: number; readonly limit: number },
+) {
+  return db
+    .select()
+    .from(auditLog)
+    .where(sql`${gt(auditLog.id, after)} and ${clientId === undefined ? sql`true` : eq(auditLog.clientId, clientId)}`)
+    .orderBy(asc(auditLog.id))
+    .limit(limit);
+}

@@ -1,0 +1,95 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { isIPv4 } from 'node:net';
+import { type ConnectionOptions, checkServerIdentity } from 'node:tls';
+
+/** The values of `sslmode`, which are those of libpq. */
+const tlsModes = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
+
+type TlsMode = (typeof tlsModes)[number];
+
+/** A connection URL as the driver and this package understand it. */
+export interface ConnectionUrl {
+  /** For the driver, which would send `sslrootcert` to the server. */
+  readonly driverUrl: string;
+  /** The host and port, or several of them, and the database: without user and password. */
+  readonly name: string;
+  /**
+   * The driver's `ssl`. `hostOf` returns the host that it connects to: without a server name, as for an IP address, Node.js would
+   * compare the certificate with `localhost`.
+   */
+  ssl(hostOf: () => string): false | 'allow' | 'prefer' | 'require' | ConnectionOptions;
+}
+
+/** A connection URL is not valid; the message completes "DATABASE_URL …" and contains no password. */
+export class ConnectionUrlError extends Error {
+  override name = 'ConnectionUrlError';
+}
+
+const urlParts = /^postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#@]*)(\/[^?#]*)?(?:\?([^#]*))?$/;
+
+/**
+ * Parses a connection URL. Without `sslmode`, the certificate of a host that is not local must be valid: the driver gives the
+ * password in plain text to a server that asks for it. Throws {@link ConnectionUrlError}.
+ */
+export function parseConnectionUrl(text: string): ConnectionUrl {
+  const [, hosts = '', path = '', query = ''] = urlParts.exec(text) ?? [];
+  // As the driver does, which reads several hosts by itself.
+  if (!(urlParts.test(text) && URL.canParse(text.replace(hosts, hosts.split(',')[0] ?? ''))))
+    throw new ConnectionUrlError('must be a URL such as postgres://USER:PASSWORD@HOST:5432/DATABASE');
+  const parameters = new URLSearchParams(query);
+  const rootFile = parameters.get('sslrootcert') || undefined;
+  const mode = modeOf(parameters.get('sslmode') || parameters.get('ssl') || undefined, hosts, rootFile);
+  const root = rootFile === undefined || rootFile === 'system' ? undefined : readRootCertificate(rootFile);
+  parameters.delete('sslrootcert');
+  return {
+    driverUrl: `${text.split('?')[0]}?${parameters}`,
+    name: `${hosts.includes(':') || hosts.includes(',') ? hosts : `${hosts}:5432`}${path}`,
+    ssl(hostOf) {
+      if (mode === 'disable') return false;
+      if (mode !== 'verify-ca' && mode !== 'verify-full') return mode;
+      return {
+        ...(root !== undefined && { ca: root }),
+        checkServerIdentity: (_name, certificate) =>
+          mode === 'verify-ca' ? undefined : checkServerIdentity(hostOf(), certificate),
+      };
+    },
+  };
+}
+
+function modeOf(text: string | undefined, hosts: string, rootFile: string | undefined): TlsMode {
+  if (text === undefined) return rootFile === undefined && hosts.split(',').every(isLocal) ? 'disable' : 'verify-full';
+  const mode = tlsModes.find((known) => known === text);
+  if (mode === undefined)
+    throw new ConnectionUrlError(`has sslmode ${JSON.stringify(text)}, which must be one of ${tlsModes.join(', ')}`);
+  // As in libpq: who names an authority wants it to be checked.
+  return mode === 'require' && rootFile !== undefined ? 'verify-ca' : mode;
+}
+
+/** Whether a host is this machine: a loopback address or the folder of a Unix socket. PGHOST replaces an empty one. */
+function isLocal(hostAndPort: string): boolean {
+  const host = hostAndPort.replace(/:\d*$/, '').replaceAll(/%2f/gi, '/') || process.env.PGHOST || 'localhost';
+  return host === 'localhost' || host === '[::1]' || host.startsWith('/') || (isIPv4(host) && host.startsWith('127.'));
+}
+
+/** Certificates by their file: each is read once, so that a reconnect does not depend on the file. */
+const rootCertificates = new Map<string, string>();
+
+function readRootCertificate(file: string): string {
+  const known = rootCertificates.get(file);
+  if (known !== undefined) return known;
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new ConnectionUrlError(`has sslrootcert ${JSON.stringify(file)}, which can't be read (${code})`);
+  }
+  try {
+    new X509Certificate(text);
+  } catch {
+    throw new ConnectionUrlError(`has sslrootcert ${JSON.stringify(file)}, which must hold a certificate in PEM`);
+  }
+  rootCertificates.set(file, text);
+  return text;
+}

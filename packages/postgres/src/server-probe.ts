@@ -1,0 +1,62 @@
+import { sql } from 'drizzle-orm';
+import { openConnection } from './client.ts';
+import { statementFailure } from './errors.ts';
+import { type ServerProbe, type Session, type SessionState, serverStart } from './session-watch.ts';
+import { type Address, connectTo } from './sockets.ts';
+
+/** The time for one probe, from its socket to its answer. A new session takes some milliseconds, on a busy server some hundred. */
+const probeTimeoutMs = 1_500;
+
+/** A result is shared for this long, so that the clients of a process together open at most four sessions a second. */
+const resultSharedMs = 250;
+
+/** What one probe found: a server with the sessions that its statement timeout can't end now, or a rejection, or none. */
+type Found = { readonly server: string; readonly stuck: readonly string[] } | 'too many connections' | 'no server';
+
+/**
+ * Finds out on new connections whether the server of a silent session is still there. All clients of a process share it: of
+ * those that ask about one address at the same time, one opens a connection.
+ */
+export function createServerProbe(url: string): ServerProbe {
+  const probes = new Map<string, Promise<Found>>();
+  const probe = (address: Address) => {
+    const key = JSON.stringify(address);
+    const found = probes.get(key) ?? findServer(url, address);
+    if (!probes.has(key)) {
+      probes.set(key, found);
+      void found.then(() => setTimeout(() => probes.delete(key), resultSharedMs).unref());
+    }
+    return found;
+  };
+  return { stateOf: async (session, address) => stateFrom(await probe(address), session) };
+}
+
+function stateFrom(found: Found, session: Session | undefined): SessionState {
+  if (found === 'no server') return 'lost';
+  if (found === 'too many connections' || session === undefined) return 'running';
+  if (found.server !== session.server) return 'lost';
+  return found.stuck.includes(session.pid) ? 'stuck' : 'running';
+}
+
+async function findServer(url: string, address: Address): Promise<Found> {
+  const probing = { url, applicationName: 'order-gateway probe', statementTimeoutMs: probeTimeoutMs };
+  const connection = openConnection(probing, async () => connectTo(address));
+  const { promise: nothing, resolve: giveUp } = Promise.withResolvers<'no server'>();
+  const timer = setTimeout(() => giveUp('no server'), probeTimeoutMs);
+  // Waits of these types ignore the statement timeout, such as a commit's for its standby.
+  const answer = connection
+    .run(() =>
+      connection.db.execute<{ server: string; stuck: string | null }>(sql`
+        select ${serverStart} as server, (
+          select string_agg(pid::text, ',') from pg_stat_activity where wait_event_type in ('IPC', 'IO', 'LWLock')
+        ) as stuck`),
+    )
+    .then(([row]): Found => ({ server: row?.server ?? '', stuck: row?.stuck?.split(',') ?? [] }))
+    .catch((error: unknown) => (statementFailure(error) === 'overloaded' ? 'too many connections' : 'no server'));
+  try {
+    return await Promise.race([answer, nothing]);
+  } finally {
+    clearTimeout(timer);
+    void connection.close();
+  }
+}

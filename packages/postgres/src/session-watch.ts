@@ -1,0 +1,104 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'drizzle-orm';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { ConnectionStuck, isConnectionLost } from './errors.ts';
+import type { Address } from './sockets.ts';
+
+/** How often a probe looks for the server of a session that stays silent. */
+const probeEveryMs = 1_000;
+
+/** A session as its server knows it. */
+export interface Session {
+  /** When the server started, which no other server has in common with it. */
+  readonly server: string;
+  readonly pid: string;
+}
+
+/**
+ * What became of a silent session. `running`: its server responds to others, so its statement is only slow. `stuck`: in addition,
+ * it waits for what no timeout ends, such as a synchronous standby. `lost`: another server responds, or none.
+ */
+export type SessionState = 'running' | 'stuck' | 'lost';
+
+/** Finds out what became of a session; shared by all clients of a process. The session is unknown while it is opened. */
+export interface ServerProbe {
+  stateOf(session: Session | undefined, address: Address): Promise<SessionState>;
+}
+
+/** The start of the server that runs the statement, in seconds: also behind a pooler or a proxy. */
+export const serverStart = sql`extract(epoch from pg_postmaster_start_time())::text`;
+
+/** The connection whose session is watched. */
+export interface WatchedConnection {
+  readonly db: PostgresJsDatabase;
+  /** Where its socket leads; `undefined` before there is one. */
+  address(): Address | undefined;
+  isOver(): boolean;
+  /** Called when its server is gone. */
+  onLost(): void;
+}
+
+/** Watches over the session of one connection while a statement has no response. */
+export interface SessionWatch {
+  /** Resolves when the session is known: before its first statement, behind which it could not be asked. */
+  identified(): Promise<void>;
+  /** Watches from when a statement is silent until its response, or the end of the connection. */
+  watch(response: Promise<unknown>): void;
+  /** Whether a statement missed its deadline and its session is stuck: until it responds, so is every other. */
+  isStuck(): boolean;
+  /** Why a statement missed its deadline, if its session is stuck. */
+  onDeadline(): ConnectionStuck | undefined;
+}
+
+/** Opens the watch over a connection that is not open yet. */
+export function watchSession(connection: WatchedConnection, probe: ServerProbe): SessionWatch {
+  let session: Session | undefined;
+  let identifying: Promise<void> | undefined;
+  let state: SessionState = 'running';
+  let isStuck = false;
+  let isWatching = false;
+  const silent = new Set<Promise<unknown>>();
+
+  async function identify(): Promise<void> {
+    try {
+      [session] = await connection.db.execute<{ server: string; pid: string }>(
+        sql`select ${serverStart} as server, pg_backend_pid()::text as pid`,
+      );
+    } catch (error) {
+      // A server that doesn't know the functions is watched without them.
+      if (isConnectionLost(error)) throw error;
+    }
+  }
+
+  async function watch(): Promise<void> {
+    isWatching = true;
+    while (silent.size > 0 && !connection.isOver()) {
+      const address = connection.address();
+      state = address === undefined ? 'running' : await probe.stateOf(session, address);
+      if (state === 'lost' && silent.size > 0) connection.onLost();
+      else await sleep(probeEveryMs, undefined, { ref: false });
+    }
+    isWatching = false;
+  }
+
+  return {
+    identified() {
+      identifying ??= identify();
+      return identifying;
+    },
+    watch(response) {
+      silent.add(response);
+      const onResponse = () => {
+        silent.delete(response);
+        isStuck = false;
+      };
+      response.then(onResponse, onResponse);
+      if (!isWatching) void watch();
+    },
+    isStuck: () => isStuck,
+    onDeadline() {
+      isStuck = state === 'stuck';
+      return isStuck ? new ConnectionStuck() : undefined;
+    },
+  };
+}

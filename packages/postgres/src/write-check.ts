@@ -1,0 +1,46 @@
+import { getTableName, sql } from 'drizzle-orm';
+import { type DatabaseOptions, openClient } from './client.ts';
+import { withoutValues } from './errors.ts';
+import { orders } from './schema.ts';
+
+/** Finds out whether the database can store orders now. */
+export interface WriteCheck {
+  /** Rejects with the reason if it can't, without SQL and values. Takes at most the deadline of a statement. */
+  run(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Below the deadline of a readiness probe, so that the reason is that the table is locked. */
+const lockTimeoutMs = 1_000;
+
+/** The size of the temporary file, which is more than the memory below and about what PostgreSQL adds to a busy table at once. */
+const file = { chunkBytes: 8_000, chunks: 64, memory: '64kB' };
+
+/**
+ * One transaction that leaves nothing behind and needs what an insert of an order needs, in this order: the lock on the table, with
+ * the privilege and a session that may write; room on the disk of the data; a commit in the log, on its disk and at the
+ * synchronous standby. Separate statements, as Citus has no inserts within others. Without parameters the driver sends them as
+ * one message, which is one transaction (PostgreSQL 18, 54.2.2.1).
+ */
+const storeNothing = sql.raw(`
+  select set_config('lock_timeout', '${lockTimeoutMs}', true), set_config('work_mem', '${file.memory}', true);
+  insert into ${getTableName(orders)} (merchant_id) select 1 where false;
+  with filler as materialized (
+    select repeat('x', ${file.chunkBytes}) from generate_series(1, ${file.chunks})
+  ) select count(*) from filler;
+  select pg_logical_emit_message(true, 'order-gateway', 'ready')`);
+
+/** Opens the check with a connection of its own, so that it delays no order. */
+export function openWriteCheck(database: DatabaseOptions): WriteCheck {
+  const client = openClient({ ...database, applicationName: 'order-gateway readiness' }, (db) => db);
+  return {
+    async run() {
+      try {
+        await client.run((db) => db.execute(storeNothing));
+      } catch (error) {
+        throw withoutValues(error);
+      }
+    },
+    close: client.close,
+  };
+}
