@@ -7,27 +7,33 @@ const testPostgres = new URL('./packages/dev-postgres/testing/global-setup.ts', 
 /** Most tests wait for other processes most of the time. Every project sets this: the root's value does not apply to projects. */
 export const maxWorkers = availableParallelism() + 2;
 
+/** The tests of the modes that only `test:faults` and `test:slow` run. */
+const longTests: Readonly<Record<string, string[]>> = {
+  faults: ['test/**/*.faults.test.ts', 'src/**/simulation.test.ts'],
+  slow: ['test/**/*.slow.test.ts'],
+};
+
 /**
  * The tests of one package. Which test is which is said by its file, and here only:
  *
  * - `src/**\/*.test.ts`: unit tests, in-process, without PostgreSQL, sockets, processes or a browser (`pnpm test:unit`).
  * - `test/**\/*.test.ts`: everything else (`pnpm test`, with the unit tests).
- * - `test/**\/*.slow.test.ts`: soaks, long fuzzing, long kills, the bench. They are bounded and stop by themselves (`pnpm test:slow`).
+ * - `test/**\/*.faults.test.ts`: the complete fault suite (`pnpm test:faults`), of which `pnpm test` runs a short form.
+ * - `test/**\/*.slow.test.ts`: soaks, long fuzzing, the bench. They are bounded and stop by themselves (`pnpm test:slow`).
  */
 export const packageTests = defineConfig(({ mode }) => ({
   // A published package is tested from its source. The others are Vite's defaults, which these replace.
   ssr: { resolve: { conditions: ['@gateway/source', 'module', 'node', 'development|production'] } },
   test: {
-    include:
-      mode === 'slow' ? ['test/**/*.slow.test.ts'] : [mode === 'unit' ? 'src/**/*.test.ts' : '{src,test}/**/*.test.ts'],
-    exclude: mode === 'slow' ? [] : ['**/*.slow.test.ts'],
+    include: longTests[mode] ?? [mode === 'unit' ? 'src/**/*.test.ts' : '{src,test}/**/*.test.ts'],
+    exclude: mode in longTests ? [] : ['**/*.{faults,slow}.test.ts'],
     globalSetup: mode === 'unit' ? [] : [testPostgres],
-    // Slow tests run one after the other: most of them load the machine.
-    maxWorkers: mode === 'slow' ? 1 : maxWorkers,
+    // Long tests run one after the other: most of them load the machine.
+    maxWorkers: mode in longTests ? 1 : maxWorkers,
     // A process a file costs unit tests more than their work.
     isolate: mode !== 'unit',
     // Limits that catch a hang, not a slow machine: two test runs at once on two cores must pass.
-    testTimeout: mode === 'slow' ? 3_600_000 : 120_000,
+    testTimeout: mode in longTests ? 3_600_000 : 120_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 60_000 } },
   },

@@ -8,6 +8,7 @@ process.env.NODE_COMPILE_CACHE ??= new URL('node_modules/.cache/node', import.me
 
 /** Files that take longest, so that none of them is alone at the end. A fresh clone has no measured durations. */
 const longest = [
+  'harness/test/faults',
   'harness/test/load',
   'gateway/test/http-requests',
   'bench/test/bench',

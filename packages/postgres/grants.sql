@@ -9,6 +9,13 @@ begin
     grant usage on sequence service_order_id_blocks to order_gateway;
     grant insert on orders, events, webhook_deliveries to order_gateway;
     grant update (order_status, paid_at, payment_id, cancelled_at) on orders to order_gateway;
+    -- RETENTION_DAYS erases these fields.
+    grant update (
+      erased_digest, order_note, customer_name, customer_email, customer_phone, customer_address_line1,
+      customer_address_line2, customer_address_city, customer_address_state, customer_address_country,
+      customer_address_postal_code, order_checksum, return_url
+    ) on orders to order_gateway;
+    grant insert on audit_log to order_gateway;
     grant update (attempts, next_attempt_at, last_attempt_at, delivered_at, last_result) on webhook_deliveries
       to order_gateway;
     grant update (disabled_at, failing_since) on webhook_endpoints to order_gateway;

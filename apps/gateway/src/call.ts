@@ -3,8 +3,11 @@ import { randomBase62 } from '@gateway/domain/base62';
 import { type Failure, type FailureCode, failures } from '@gateway/domain/failure';
 import type { Account, Merchant } from '@gateway/domain/merchant';
 import { failed, type Result } from '@gateway/domain/result';
+import { isOurs } from './call-log.ts';
+import type { Peer } from './connection-limit.ts';
 import type { GatewayDeps } from './gateway-deps.ts';
 import { callTimeoutMs } from './limits.ts';
+import { retryAfter } from './retry-after.ts';
 import { storageFailure } from './storage-outcome.ts';
 import type { CallSpan } from './telemetry/tracing.ts';
 
@@ -41,6 +44,8 @@ export class Call {
   protocol: Protocol;
   /** What the client asked for, such as `CreateOrder`: a name of ours, never a text of the client. */
   operation = 'unknown';
+  /** The connection of the call. */
+  readonly peer: Peer;
   readonly #deps: GatewayDeps;
   readonly #clientId: string | undefined;
   readonly #clientSecret: string | undefined;
@@ -55,10 +60,11 @@ export class Call {
   #fields: readonly string[] | undefined;
   readonly #span: CallSpan | undefined;
 
-  constructor(deps: GatewayDeps, protocol: Protocol, headers: IncomingHttpHeaders) {
+  constructor(deps: GatewayDeps, protocol: Protocol, headers: IncomingHttpHeaders, peer: Peer) {
     const sent = headers['x-request-id']?.toString();
     this.requestId = sent && clientRequestId.test(sent) ? sent : randomBase62(requestIdLength, deps.randomBytes);
     this.protocol = protocol;
+    this.peer = peer;
     this.#deps = deps;
     this.#clientId = headers['x-client-id']?.toString();
     this.#clientSecret = headers['x-client-secret']?.toString();
@@ -69,6 +75,11 @@ export class Call {
   get client(): Client {
     if (this.#account?.kind !== 'merchant') throw new Error('the call was not authenticated as a merchant');
     return { merchant: this.#account, clientSecret: this.#clientSecret ?? '' };
+  }
+
+  /** Whether the call has no valid credentials, or was not asked for them. */
+  get isAnonymous(): boolean {
+    return this.#account === undefined;
   }
 
   /** A client may ask for less time than the gateway gives, and gets no more. */
@@ -97,11 +108,16 @@ export class Call {
     return this.run(async () => {
       const credentials = { clientId: this.#clientId, clientSecret: this.#clientSecret };
       const account = await this.#deps.authenticate(credentials, this.timeLeftMs());
-      if (!account.ok) return account;
+      if (!account.ok) {
+        return account.failure.kind === 'unauthenticated'
+          ? failed(await this.#deps.anonymousCalls.reject(this.peer))
+          : account;
+      }
       this.#account = account.value;
+      this.peer.known();
       if (account.value.kind !== kind) return failed({ kind: 'permission_denied' });
-      const retryAfterSeconds = this.#deps.rateLimit?.(account.value.id);
-      if (retryAfterSeconds !== undefined) return failed({ kind: 'rate_limited', retryAfterSeconds });
+      const waitMs = this.#deps.rateLimit(account.value);
+      if (waitMs !== undefined) return failed({ kind: 'rate_limited', retryAfterMs: retryAfter(waitMs) });
       // A client that left meanwhile gets no response.
       this.#isAdmitted = !this.#hasEnded && this.#deps.admission.enter(account.value.id);
       if (!this.#isAdmitted) return failed(storageFailure('overloaded'));
@@ -143,25 +159,21 @@ export class Call {
     this.#hasEnded = true;
     if (this.#isAdmitted && this.#account !== undefined) this.#deps.admission.leave(this.#account.id);
     const code = this.#outcome ?? (isAnswered ? (outcomeOfStatus.get(status) ?? 'unreadable') : 'cancelled');
-    const isError = code in failures && failures[code as FailureCode].httpStatus >= 500;
     const durationMs = performance.now() - this.#startedAt;
     const { protocol, operation } = this;
     this.#deps.recordCall({ protocol, operation, code }, durationMs);
-    this.#span?.end({ protocol, operation, code, isError });
-    this.#deps.logger[isError ? 'error' : 'info'](
-      {
-        request_id: this.requestId,
-        trace_id: this.#span?.traceId,
-        protocol,
-        operation,
-        [`${this.#account?.kind ?? 'merchant'}_id`]: this.#account?.id,
-        code,
-        ...(protocol.startsWith('grpc') ? { grpc_status: grpcStatusOf(code) } : { http_status: status }),
-        fields: this.#fields,
-        duration_ms: Math.round(durationMs * 1_000) / 1_000,
-      },
-      'call',
-    );
+    this.#span?.end({ protocol, operation, code, isError: isOurs(code) });
+    this.#deps.callLog.write({
+      request_id: this.requestId,
+      trace_id: this.#span?.traceId,
+      protocol,
+      operation,
+      [`${this.#account?.kind ?? 'merchant'}_id`]: this.#account?.id,
+      code,
+      ...(protocol.startsWith('grpc') ? { grpc_status: grpcStatusOf(code) } : { http_status: status }),
+      fields: this.#fields,
+      duration_ms: Math.round(durationMs * 1_000) / 1_000,
+    });
   }
 }
 

@@ -18,6 +18,7 @@ test('without any variable it serves this machine alone, from the embedded datab
     migrate: true,
     rateLimit: undefined,
     secretsKey: undefined,
+    retentionDays: undefined,
     webhookAllowPrivate: false,
     drainDelayMs: undefined,
     logLevel: 'info',
@@ -40,6 +41,7 @@ test('reads every variable', () => {
     CHECKOUT_URL: 'https://checkout.example.com/pay/{order_token}?from=link',
     RATE_LIMIT: '200',
     SECRETS_KEY: `${'A'.repeat(42)}E=`,
+    RETENTION_DAYS: '400',
     WEBHOOK_ALLOW_PRIVATE: '1',
     DRAIN_DELAY_MS: '10000',
     ADMIN_PORT: '9465',
@@ -59,6 +61,7 @@ test('reads every variable', () => {
     checkoutTemplate: 'https://checkout.example.com/pay/{order_token}?from=link',
     rateLimit: 200,
     secretsKey: Buffer.from([...new Uint8Array(31), 1]),
+    retentionDays: 400,
     webhookAllowPrivate: true,
     drainDelayMs: 10_000,
     adminPort: 9_465,
@@ -117,6 +120,11 @@ test.each<[Record<string, string>, string]>([
   [{ RATE_LIMIT: '0' }, 'RATE_LIMIT must be a whole number from 1 to 1000000, not "0"'],
   [{ DRAIN_DELAY_MS: '600001' }, 'DRAIN_DELAY_MS must be a whole number from 0 to 600000, not "600001"'],
   [{ DRAIN_DELAY_MS: '5s' }, 'DRAIN_DELAY_MS must be a whole number from 0 to 600000, not "5s"'],
+  [{ RETENTION_DAYS: '36501' }, 'RETENTION_DAYS must be a whole number of days from 1 to 36500, not "36501"'],
+  [
+    { RETENTION_DAYS: '30', DATABASE_URL: 'postgres://localhost/x' },
+    'RETENTION_DAYS 30 needs SECRETS_KEY, by which erased orders are recognised',
+  ],
   [{ WEBHOOK_ALLOW_PRIVATE: 'yes' }, 'WEBHOOK_ALLOW_PRIVATE must be 0 or 1, not "yes"'],
   [{ DATABASE_URL: 'mysql://user:hidden@db/x' }, `DATABASE_URL ${databaseUrl}`],
   [{ DATABASE_URL: 'hidden' }, `DATABASE_URL ${databaseUrl}`],
@@ -162,7 +170,7 @@ test('reports all problems at once', () => {
   expect(errorOf(env)).not.toMatch(/secret/);
 });
 
-test('.env.example and the usage list every variable, in the order of the configuration', async () => {
+test('.env.example and the usage list every variable', async () => {
   const read: string[] = [];
   readConfig(
     new Proxy(

@@ -26,6 +26,8 @@ export interface Config {
   readonly checkoutTemplate: CheckoutTemplate | undefined;
   /** Encrypts signing secrets, 32 bytes; absent: see `findSecretsKey`. */
   readonly secretsKey: Uint8Array | undefined;
+  /** After how many days customers' data is erased from orders; absent: never. */
+  readonly retentionDays: number | undefined;
   /** Whether webhooks may be sent over http and to addresses that are not public. */
   readonly webhookAllowPrivate: boolean;
   /** How long requests go on at a stop while health checks fail. Absent: 0 on a terminal, else 5 s. */
@@ -52,6 +54,7 @@ export const startUsage = `Usage: pnpm start, with the configuration in environm
   CHECKOUT_URL          where the payment page's Pay button leads, with {order_token} (no button)
   RATE_LIMIT            calls a second that each merchant may make in one process (no limit)
   SECRETS_KEY           encrypts signing secrets: 32 bytes in base64 (a file in DATA_DIR; with DATABASE_URL none)
+  RETENTION_DAYS        erases customers' data from orders that are older, with SECRETS_KEY (never)
   WEBHOOK_ALLOW_PRIVATE 1 sends webhooks over http and to private addresses too: for development (0)
   DRAIN_DELAY_MS        how long requests go on at a stop while health checks fail (5000; 0 on a terminal)
   LOG_LEVEL             error, warn or info (info)
@@ -121,6 +124,12 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       'must be an absolute http or https URL with {order_token} once in its path or query',
     ),
     secretsKey: read('SECRETS_KEY', undefined, parseSecretsKey, 'must be 32 bytes in base64'),
+    retentionDays: read(
+      'RETENTION_DAYS',
+      undefined,
+      parseUpTo(36_500),
+      'must be a whole number of days from 1 to 36500',
+    ),
     webhookAllowPrivate: read('WEBHOOK_ALLOW_PRIVATE', false, parseFlag, 'must be 0 or 1'),
     drainDelayMs: read('DRAIN_DELAY_MS', undefined, parseDelay, 'must be a whole number from 0 to 600000'),
     logLevel: read('LOG_LEVEL', 'info', parseLogLevel, `must be one of ${logLevels.join(', ')}`),
@@ -129,6 +138,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   const ports = [config.httpPort, config.grpcPort, config.adminPort].filter((port) => port !== 0);
   if (new Set(ports).size < ports.length)
     problems.push(`HTTP_PORT, GRPC_PORT and ADMIN_PORT must differ, not ${ports.join(', ')}`);
+  if (config.retentionDays !== undefined && config.databaseUrl !== undefined && config.secretsKey === undefined)
+    problems.push(`RETENTION_DAYS ${config.retentionDays} needs SECRETS_KEY, by which erased orders are recognised`);
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
   return config;
 }
@@ -166,9 +177,13 @@ function parsePort(text: string): number | undefined {
   return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined;
 }
 
-function parseRate(text: string): number | undefined {
-  return /^[1-9]\d{0,6}$/.test(text) && Number(text) <= 1_000_000 ? Number(text) : undefined;
+/** Reads a whole number from 1. */
+function parseUpTo(max: number): (text: string) => number | undefined {
+  return (text) => (/^[1-9]\d{0,6}$/.test(text) && Number(text) <= max ? Number(text) : undefined);
 }
+
+/** Reads calls a second, from 1 to 1000000. */
+export const parseRate = parseUpTo(1_000_000);
 
 /** A key of AES-256 in base64, as `openssl rand -base64 32` prints it. */
 export function parseSecretsKey(text: string): Uint8Array | undefined {

@@ -3,8 +3,10 @@ import type { CheckoutTemplate } from '@gateway/domain/checkout-link';
 import type { OrderStore } from '@gateway/domain/order-store';
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import type { Admission } from './admission.ts';
+import type { AnonymousCalls } from './auth/anonymous-calls.ts';
 import type { Authenticate } from './auth/authenticate.ts';
 import type { RateLimit } from './auth/rate-limit.ts';
+import type { CallLog } from './call-log.ts';
 import type { Logger } from './logger.ts';
 import type { Readiness } from './readiness.ts';
 import type { SigningSecrets } from './signing-secrets.ts';
@@ -18,17 +20,21 @@ export interface GatewayDeps {
   /** Milliseconds since 1970-01-01 UTC. */
   readonly now: () => number;
   readonly authenticate: Authenticate;
-  /** Absent: merchants may make as many calls as the gateway can serve. */
-  readonly rateLimit: RateLimit | undefined;
+  readonly rateLimit: RateLimit;
   readonly admission: Admission;
+  /** Bounds pages and failed authentications. */
+  readonly anonymousCalls: AnonymousCalls;
   readonly baseUrl: () => BaseUrl;
   /** Where the payment page's Pay button leads; absent: the page has none. */
   readonly checkoutTemplate: CheckoutTemplate | undefined;
   /** Decrypts the secrets that sign returns; absent without SECRETS_KEY. */
   readonly signingSecrets: SigningSecrets | undefined;
+  /** Recognises orders whose personal data was erased; absent without SECRETS_KEY. */
+  readonly erasureKey: Uint8Array | undefined;
   readonly readiness: Readiness;
   readonly logger: Logger;
   readonly recordCall: RecordCall;
   /** Absent: no traces. */
   readonly tracing?: Tracing | undefined;
+  readonly callLog: CallLog;
 }

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { OrderStore } from '@gateway/domain/order-store';
 import { type BaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
 import { createConnectionEvents, type DatabaseOptions } from '@gateway/postgres/client';
+import { eraseOrders } from '@gateway/postgres/erase-orders';
 import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
 import { openOrderStore } from '@gateway/postgres/order-store';
 import { createServerProbe } from '@gateway/postgres/server-probe';
@@ -11,12 +12,15 @@ import { openWebhookDeliveries } from '@gateway/postgres/webhook-deliveries';
 import { openWriteCheck } from '@gateway/postgres/write-check';
 import type { Meter } from '@opentelemetry/api';
 import { createAdmission } from './admission.ts';
+import { createAnonymousCalls } from './auth/anonymous-calls.ts';
 import { createAuthenticate } from './auth/authenticate.ts';
 import { createRateLimit } from './auth/rate-limit.ts';
+import { createCallLog } from './call-log.ts';
 import type { Config } from './config.ts';
+import { erasureKeyOf } from './erasure-key.ts';
 import type { GatewayDeps } from './gateway-deps.ts';
 import { createHttpServer } from './http/server.ts';
-import { admissionLimits } from './limits.ts';
+import { admissionLimits, anonymousLimits } from './limits.ts';
 import type { Logger } from './logger.ts';
 import { startBackgroundJobs } from './orders/background-jobs.ts';
 import { StartError } from './process.ts';
@@ -32,6 +36,8 @@ import { callRecorder, createMetrics } from './telemetry/metrics.ts';
 import { startTracing } from './telemetry/tracing.ts';
 import { startWebhookDelivery, type WebhookDelivery } from './webhooks/deliver.ts';
 import { createSender } from './webhooks/send.ts';
+
+const dayMs = 86_400_000;
 
 export interface Gateway {
   readonly baseUrl: BaseUrl;
@@ -53,6 +59,8 @@ export type GatewayConfig = Omit<Config, 'dataDir' | 'migrate' | 'logLevel'> & {
   readonly drainDelayMs: number;
   /** Orders that may wait for their batch; absent: the order store's own bound. */
   readonly ordersWaitingMax?: number | undefined;
+  /** Tests shorten them. */
+  readonly anonymousLimits?: typeof anonymousLimits | undefined;
 };
 
 /** Opens the stores and both ports of a gateway on a migrated database. */
@@ -80,22 +88,24 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     randomBytes: createRandomBytes(),
     now: Date.now,
     authenticate: createAuthenticate({ directory, now: Date.now, monotonicNow }),
-    rateLimit:
-      config.rateLimit === undefined ? undefined : createRateLimit({ callsPerSecond: config.rateLimit, monotonicNow }),
+    rateLimit: createRateLimit({ callsPerSecond: config.rateLimit, monotonicNow }),
     admission: createAdmission({ oldestOrderMs: store.oldestOrderMs, limits: admissionLimits }),
+    anonymousCalls: createAnonymousCalls({ limits: config.anonymousLimits ?? anonymousLimits, monotonicNow }),
     baseUrl: () => baseUrl,
     readiness: createReadiness({ check: writeCheck.run, logger }),
     checkoutTemplate: config.checkoutTemplate,
     signingSecrets: config.secretsKey && createSigningSecrets(config.secretsKey),
+    erasureKey: config.secretsKey && erasureKeyOf(config.secretsKey),
     logger,
     recordCall: callRecorder(metrics.meter),
     tracing: config.tracedShare === undefined ? undefined : startTracing(config.tracedShare),
+    callLog: createCallLog(logger),
   };
   const services = [orderService(deps), checkoutService(deps)];
   const http = createHttpServer(deps, services, pathPrefixOf(baseUrl));
   const grpc = createGrpcServer(deps, withPublicServices(deps, services));
   const admin = createAdminServer(metrics);
-  const backgroundJobs = startBackgroundJobs(store, logger);
+  const backgroundJobs = startBackgroundJobs({ ...store, eraseOldOrders: erasureOf(config, deps) }, logger);
   const close = async () => {
     await Promise.all([http.close(), grpc.close(), backgroundJobs.stop(), webhooks?.close()]);
     await Promise.all([store.close(), directory.close(), writeCheck.close(), admin.close(), deps.tracing?.close()]);
@@ -116,6 +126,17 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     await close();
     throw error;
   }
+}
+
+/** Erases customers' data from orders that are older than RETENTION_DAYS. */
+function erasureOf({ retentionDays, databaseUrl: url }: GatewayConfig, { erasureKey: key, logger, now }: GatewayDeps) {
+  if (retentionDays === undefined || key === undefined) return undefined;
+  return async (signal: AbortSignal) => {
+    const before = new Date(now() - retentionDays * dayMs);
+    const count = await eraseOrders({ url, key, actor: 'RETENTION_DAYS', signal }, { by: 'age', before });
+    if (count > 0) logger.info({ count, before }, 'erased old orders');
+    return { isDone: true };
+  };
 }
 
 /** Starts the delivery of webhooks, if the key is there that signs them. */

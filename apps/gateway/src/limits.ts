@@ -44,11 +44,17 @@ export const keepAliveTimeoutMs = 65_000;
 /** A connection that was opened ahead of use, as pools and load balancers do, may wait this long for its first request. */
 export const unusedTimeoutMs = 65_000;
 
-/** Unused HTTP/1.1 connections; with more the oldest is closed. */
-export const unusedConnectionsMax = 5_000;
+/**
+ * Connections of each port: far above what a process can serve. Where few files may be open, the two ports take four fifths of
+ * them; the rest are for the database, webhooks and logs.
+ */
+export const connectionsMax = Math.min(10_000, Math.floor(openFilesMax() * 0.4));
 
-/** Sockets on each port: far above what a process can serve, below its file descriptors. */
-export const connectionsMax = 10_000;
+/**
+ * Connections of a port that wait to be accepted, at most net.core.somaxconn. With Node.js's 511, a client may have to connect again
+ * after a second while others open 2,000 a second.
+ */
+export const backlogMax = 4_096;
 
 /** When calls are rejected as overloaded before their work begins. Measured in decision 027. */
 export const admissionLimits = {
@@ -79,6 +85,10 @@ export const readinessCheckTimeoutMs = 2_000;
 export const http2Limits = {
   /** Calls in flight on one connection. RFC 9113, 6.5.2 advises at least 100. */
   maxConcurrentStreams: 250,
+  /** Calls in flight on all connections. From 9 connections on each has less than the above. */
+  streamsOfAllSessions: 2_048,
+  /** A connection has at least so many: at 5 ms each 3,200 calls a second. */
+  concurrentStreamsMin: 16,
   /** A message at its limit comes without waiting for a window update. */
   initialWindowSize: messageBytesMax,
   maxHeaderListSize: headerBytesMax,
@@ -109,10 +119,27 @@ export const http2Limits = {
   /** A connection without calls is closed after this long; gRPC clients connect again by themselves. */
   idleTimeoutMs: 300_000,
   unusedTimeoutMs,
+  connectionsMax,
   /** How long a client has to react to GOAWAY before its socket is closed. */
   goawayTimeoutMs: 1_000,
   checkEveryMs: connectionsCheckEveryMs,
   drainTimeoutMs,
+};
+
+/** The bounds of calls without valid credentials in one process (decision 028). */
+export const anonymousLimits = {
+  /** Pages, and failed authentications, that one public network may cause a second: a carrier's NAT opens some dozens of pages. */
+  perNetwork: 100,
+  /** Failed authentications a second, of all networks. */
+  rejectedPerSecond: 1_000,
+  /** Pages that are made at the same time. One takes 0.1 ms of processor time, so merchants wait for them 3 ms at most. */
+  inFlightMax: 32,
+  /** Pages that wait for their turn. With more, or after this long, they are `rate_limited`. */
+  waitingMax: 1_000,
+  waitingTimeoutMs: 1_000,
+  /** Responses of `rate_limited` are sent after this long, except where so many wait already. */
+  pauseMs: 1_000,
+  pausedMax: connectionsMax,
 };
 
 /** The bounds of webhook deliveries in one process. */
@@ -137,3 +164,10 @@ export const webhookLimits = {
   /** The pause between two look-ups under load, so that each finds several deliveries. */
   pollPauseMs: 20,
 };
+
+/** The files that the process may have open; infinite where the system has no such limit. */
+function openFilesMax(): number {
+  const { report } = process;
+  const { userLimits } = report.getReport() as { userLimits?: { open_files?: { soft?: unknown } } };
+  return Number(userLimits?.open_files?.soft) || Number.POSITIVE_INFINITY;
+}

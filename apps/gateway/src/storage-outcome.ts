@@ -1,11 +1,12 @@
 import type { Failure } from '@gateway/domain/failure';
+import { retryAfter } from './retry-after.ts';
 
-/** Seconds after which a client may try again when a storage is overloaded: its queue is empty in a fraction of this. */
-const overloadedRetryAfterSeconds = 1;
+/** How long a client waits at least when the gateway is overloaded: its queue is empty in a fraction of this. */
+const overloadedRetryAfterMs = 500;
 
 /** The failure that a client gets where a storage did not respond as it should. */
 export function storageFailure(kind: 'overloaded' | 'unavailable' | 'deadline_exceeded'): Failure {
-  return kind === 'overloaded' ? { kind, retryAfterSeconds: overloadedRetryAfterSeconds } : { kind };
+  return kind === 'overloaded' ? { kind, retryAfterMs: retryAfter(overloadedRetryAfterMs) } : { kind };
 }
 
 /** The promise's value, or `deadline_exceeded` after `timeoutMs`. What the promise stands for is not stopped. */

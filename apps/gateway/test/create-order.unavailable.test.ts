@@ -30,7 +30,7 @@ function storeThatIs(kind: 'unavailable' | 'deadline_exceeded' | 'overloaded'): 
   const fail = async () => ({ kind }) as const;
   return {
     ...{ create: fail, change: fail, list: fail, listEvents: fail },
-    ...{ findByOrderId: fail, findByServiceOrderId: fail, findByToken: fail },
+    ...{ findByOrderId: fail, findByServiceOrderId: fail, findByToken: fail, findForPage: fail },
   };
 }
 

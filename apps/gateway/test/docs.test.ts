@@ -3,6 +3,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { liveSecretsMax } from '@gateway/domain/credentials';
 import { orderCurrencyCodes } from '@gateway/domain/currency';
+import { personalFieldNames } from '@gateway/domain/erasure';
 import { failures } from '@gateway/domain/failure';
 import { fieldRules } from '@gateway/domain/field-rules';
 import { amountHundredthsMax, formatAmount } from '@gateway/domain/money';
@@ -56,6 +57,14 @@ test('the contract lists every field once, with the length of its rule', async (
   const [, message = ''] = /^message CreateOrderRequest \{\n([^}]+)\}/m.exec(text) ?? [];
   const fields = message.matchAll(/((?: +\/\/ .+\n)+) +optional \w+ (\w+) =/g);
   expectFields(new Map([...fields].map(([, comment = '', name = '']) => [name, comment])));
+});
+
+test('docs/data-protection.md lists the fields that an erasure empties', async () => {
+  const page = await readFile(new URL('data-protection.md', docs), 'utf8');
+  const [, table = ''] = page.split('| Field ');
+  const cells = [...table.matchAll(/^\| (`\w+`(?:, `\w+`)*) +\|/gm)].map(([, cell = '']) => cell);
+  const names = cells.flatMap((cell) => cell.replaceAll('`', '').split(', '));
+  expect(names.slice(0, personalFieldNames.length).sort()).toEqual(personalFieldNames.toSorted());
 });
 
 /** The interface's fields with their lengths, then the optional end with its range. */

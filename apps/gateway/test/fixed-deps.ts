@@ -4,8 +4,10 @@ import type { BaseUrl } from '@gateway/domain/payment-link';
 import { success } from '@gateway/domain/result';
 import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
 import { createAdmission } from '../src/admission.ts';
+import { createAnonymousCalls } from '../src/auth/anonymous-calls.ts';
+import { createCallLog } from '../src/call-log.ts';
 import type { GatewayDeps } from '../src/gateway-deps.ts';
-import { admissionLimits } from '../src/limits.ts';
+import { admissionLimits, anonymousLimits } from '../src/limits.ts';
 import type { Logger } from '../src/logger.ts';
 import { createReadiness } from '../src/readiness.ts';
 
@@ -22,6 +24,7 @@ export const merchant: Merchant = {
   kind: 'merchant',
   mode: 'live',
   defaultLifetimeSeconds: null,
+  rateLimit: null,
 };
 
 /** What an API needs, with orders in memory, and without chance and time: equal calls get equal bytes. */
@@ -34,13 +37,16 @@ export function fixedDeps(logger: Logger): GatewayDeps {
       const known = clientId === credentials.clientId && clientSecret === credentials.clientSecret;
       return known ? success(merchant) : { ok: false, failure: { kind: 'unauthenticated' } };
     },
-    rateLimit: undefined,
+    rateLimit: () => undefined,
     admission: createAdmission({ oldestOrderMs: () => 0, limits: admissionLimits }),
+    anonymousCalls: createAnonymousCalls({ limits: anonymousLimits, monotonicNow: () => performance.now() }),
     baseUrl: () => 'http://localhost' as BaseUrl,
     checkoutTemplate: undefined,
     signingSecrets: undefined,
+    erasureKey: undefined,
     readiness: createReadiness({ check: async () => {}, logger }),
     logger,
     recordCall: () => {},
+    callLog: createCallLog(logger),
   };
 }

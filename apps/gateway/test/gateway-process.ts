@@ -139,6 +139,13 @@ export function residentMiB(pid: number | undefined): number {
   return Math.round(Number(kib) / 1_024);
 }
 
+/** The processor time that a process has used, in seconds. Linux only. */
+export function processSeconds(pid: number): number {
+  // proc(5), /proc/pid/stat: utime and stime are fields 14 and 15, in hundredths of a second; the name before may contain blanks.
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
 async function endPostgres(dataDir: string): Promise<void> {
   const pid = await postgresPid(dataDir).catch(() => undefined);
   if (pid === undefined) return;

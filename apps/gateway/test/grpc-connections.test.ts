@@ -88,6 +88,41 @@ test('closes a connection that made a call and makes no more after its time, wha
   });
 });
 
+test('a full port closes an idle connection with GOAWAY, that of a known client last', async () => {
+  await withClient({ connectionsMax: 2 }, async (known, { port }) => {
+    known.socket.write(Buffer.concat([clientPreface, callFrames(1, 'first')]));
+    await known.frame(isFrame(frameTypes.headers, 1));
+    const idle = await openRawClient(port);
+    idle.socket.write(Buffer.concat([clientPreface, headersFrame(1)]));
+    await idle.frame(isFrame(frameTypes.headers, 1));
+    const next = await openRawClient(port);
+    const goaway = await idle.frame(isFrame(frameTypes.goAway, 0));
+    expect(goaway?.payload).toEqual(Buffer.concat([Buffer.from([0, 0, 0, 1]), noError]));
+    await idle.closed;
+    known.socket.write(callFrames(3, 'second'));
+    expect(await known.frame(isFrame(frameTypes.data, 3))).toBeDefined();
+    for (const { socket } of [idle, next]) socket.destroy();
+  });
+});
+
+test('a full port closes no connection with a call in flight', async () => {
+  const authenticating = Promise.withResolvers<void>();
+  const never = Promise.withResolvers<never>();
+  const authenticate = () => {
+    authenticating.resolve();
+    return never.promise;
+  };
+  const server = await runGrpcServer({ authenticate, limits: { ...patient, connectionsMax: 1, drainTimeoutMs: 100 } });
+  const busy = await openRawClient(server.port);
+  busy.socket.write(Buffer.concat([clientPreface, callFrames(1, 'first')]));
+  await authenticating.promise;
+  const next = await openRawClient(server.port);
+  await next.closed;
+  expect(busy.socket.readableEnded).toBe(false);
+  for (const { socket } of [busy, next]) socket.destroy();
+  await server.close();
+});
+
 test('sends GOAWAY before it closes a connection, so that the client has time to go by itself', async () => {
   await withClient({ unusedTimeoutMs: 100, goawayTimeoutMs: never }, async (client) => {
     client.socket.write(clientPreface);

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { watchConnections } from '../src/http/connections.ts';
 import { connectionsCheckEveryMs, headersTimeoutMs } from '../src/limits.ts';
 import { fixedDeps } from './fixed-deps.ts';
@@ -126,29 +126,76 @@ test.concurrent('a connection that is opened ahead of use stays open, and gets n
   await unused.close();
 });
 
-test('of more unused connections than there may be, the oldest is closed, and none that is in use', async () => {
-  const { logger } = createMemoryLogger();
-  const server = createServer((_request, response) => response.end('ok'));
-  watchConnections(server, fixedDeps(logger), { unusedMax: 2 });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const opened: Socket[] = [];
-  const open = async () => {
+describe('a full port', () => {
+  let server: Server;
+  let port: number;
+  let opened: Socket[];
+
+  beforeEach(async () => {
+    opened = [];
+    const { logger } = createMemoryLogger();
+    server = createServer((request, response) => {
+      if (request.url === '/known') connections.peerOf({ ip: '', raw: request }).known();
+      if (request.url === '/waits') connections.peerOf({ ip: '', raw: request }).waits();
+      else if (request.url !== '/slow') response.end('ok');
+    });
+    const connections = watchConnections(server, fixedDeps(logger), { connectionsMax: 3 });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    port = (server.address() as AddressInfo).port;
+  });
+  afterEach(() => {
+    for (const socket of opened) socket.destroy();
+    server.close();
+  });
+
+  /** Opens a connection and sends a request, where there is one. */
+  const open = async (request?: string) => {
     const socket = connect(port, '127.0.0.1');
     opened.push(socket);
+    socket.on('error', () => {});
     await Promise.all([once(server, 'connection'), once(socket, 'connect')]);
+    if (request !== undefined) await send(socket, request);
     return socket;
   };
-  const used = await open();
-  used.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
-  await once(used, 'data');
-  const oldest = await open();
-  const second = await open();
-  const closed = once(oldest, 'close');
-  const third = await open();
-  await closed;
-  expect([used, second, third].map(({ destroyed }) => destroyed)).toEqual([false, false, false]);
-  for (const socket of opened) socket.destroy();
-  server.close();
+  const send = async (socket: Socket, request: string) => {
+    const [head] = request.split(' ');
+    socket.write(`${request.includes('\r\n') ? request : `GET ${head} HTTP/1.1\r\nhost: x\r\n\r\n`}`);
+    await (/slow|waits|POST/.test(request) ? once(server, 'request') : once(socket, 'data'));
+  };
+  /** Opens a connection, for which one of these closes, and returns that one's index. */
+  const closedFor = async (sockets: readonly Socket[]) => {
+    const closed = Promise.race(sockets.map((socket, index) => once(socket, 'close').then(() => index)));
+    await open();
+    return closed;
+  };
+
+  test('closes the connection that is idle longest, whether it was used or not', async () => {
+    const sockets = [await open(), await open('/'), await open()];
+    await send(sockets[0] as Socket, '/');
+    expect(await closedFor(sockets)).toBe(1);
+    expect(await closedFor([sockets[0], sockets[2]] as Socket[])).toBe(1);
+  });
+
+  test('closes no connection with a request in flight, but one whose call only waits', async () => {
+    const [slow, waits, second] = [await open('/slow'), await open('/waits'), await open('/slow')];
+    expect(await closedFor([slow, waits, second])).toBe(1);
+  });
+
+  test('closes a connection that only trickles', async () => {
+    const body = 'POST /slow HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n123';
+    const sockets = [await open('/slow'), await open(body), await open('/slow')];
+    expect(await closedFor(sockets)).toBe(1);
+  });
+
+  test('closes connections of known clients last', async () => {
+    const sockets = [await open('/known'), await open('/'), await open('/')];
+    expect(await closedFor(sockets)).toBe(1);
+    expect(await closedFor([sockets[0], sockets[2]] as Socket[])).toBe(1);
+  });
+
+  test('closes the new connection if all others have requests in flight', async () => {
+    for (let count = 0; count < 3; count += 1) await open('/slow');
+    await once(await open(), 'close');
+  });
 });

@@ -12,6 +12,7 @@ import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { OrderRecord } from '../src/orders/order-response.ts';
 import { environment, runProgram } from './gateway-process.ts';
+import { rpcClients, rpcErrorOf } from './rpc-clients.ts';
 import {
   answerOf,
   credentialHeaders,
@@ -114,6 +115,27 @@ test('merchant lifetime: orders without an end get one, those with an end keep i
   expect(own).toBeLessThanOrEqual(600_000);
   expect((await merchant('lifetime', clientId, 'none')).code).toBe(0);
   await expect.poll(() => lifetimeOf({})).toBeUndefined();
+});
+
+test('merchant limit: calls over it are rejected in every protocol, and none ends it', async () => {
+  const credentials = await accounts.create('Busy', 'live');
+  const headers = credentialHeaders(credentials);
+  const protocols = [
+    async () => Object(await (await postOrder({ url: gateway.url, credentials })).json()).code,
+    ...rpcClients(OrderService, gateway).map(({ client }) => {
+      return async () =>
+        (await rpcErrorOf(client.getOrder({ order: { case: 'orderId', value: 'x' } }, { headers }))).reason;
+    }),
+  ];
+  const isLimited = async (call: () => Promise<unknown>) =>
+    (await Promise.all([call(), call(), call()])).includes('rate_limited');
+  const whichAreLimited = () => Promise.all(protocols.map(isLimited));
+  expect(await whichAreLimited()).toEqual(protocols.map(() => false));
+  expect((await merchant('limit', credentials.clientId, '1')).code).toBe(0);
+  await expect.poll(whichAreLimited).toEqual(protocols.map(() => true));
+  expect(await printed('list')).toContainEqual(expect.objectContaining({ name: 'Busy', rate_limit: 1 }));
+  expect((await merchant('limit', credentials.clientId, 'none')).code).toBe(0);
+  await expect.poll(whichAreLimited).toEqual(protocols.map(() => false));
 });
 
 test('checkout create: the client may use CheckoutService, and may not create orders', async () => {

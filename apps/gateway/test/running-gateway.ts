@@ -13,6 +13,7 @@ import { migrateDatabase } from '@gateway/postgres/migrate';
 import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
 import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
 import { type Gateway, openGateway } from '../src/gateway.ts';
+import type { anonymousLimits } from '../src/limits.ts';
 import type { OrderResponse } from '../src/orders/order-response.ts';
 import { createSigningSecrets } from '../src/signing-secrets.ts';
 import { createMemoryLogger, type MemoryLogger } from './memory-logger.ts';
@@ -36,6 +37,7 @@ export async function runGateway(
     baseUrl?: string;
     rateLimit?: number;
     ordersWaitingMax?: number;
+    anonymousLimits?: typeof anonymousLimits;
     checkoutUrl?: string;
     mode?: MerchantMode;
     drainDelayMs?: number;
@@ -52,9 +54,10 @@ export async function runGateway(
     {
       ...{ host: '127.0.0.1', httpPort: 0, grpcPort: 0, adminPort: 0, baseUrl, databaseUrl: postgres.url },
       ...{ rateLimit: options.rateLimit, ordersWaitingMax: options.ordersWaitingMax },
+      anonymousLimits: options.anonymousLimits,
       checkoutTemplate: parseCheckoutTemplate(options.checkoutUrl ?? ''),
-      ...{ secretsKey: testSecretsKey, webhookAllowPrivate: true, tracedShare: undefined },
       drainDelayMs: options.drainDelayMs ?? 0,
+      ...{ secretsKey: testSecretsKey, webhookAllowPrivate: true, tracedShare: undefined, retentionDays: undefined },
     },
     logger,
   );

@@ -15,6 +15,7 @@ import { type GatewayDatabase, openGatewayDatabase } from './gateway/gateway-dat
 import type { GatewayAddresses } from './gateway/gateway-process.ts';
 import { type OwnGateway, startOwnGateway } from './gateway/own-gateway.ts';
 import { givenCredentials } from './load/credentials.ts';
+import { openSender } from './load/open-sender.ts';
 import { type LoadFlags, loadCommand, settingsFrom } from './load/options.ts';
 import type { LoadSettings } from './load/profile.ts';
 import { type LoadReport, reportOf } from './load/report.ts';
@@ -63,7 +64,8 @@ async function load(flags: LoadFlags): Promise<number> {
   const target = given ?? (await ownTarget(settings));
   const journalFile = flags.journal ?? (audit ? join(await scratchFolder(), 'journal.ndjson') : undefined);
   const { httpUrl, grpcAddress, credentials, checkout, databaseUrl, receiver } = target;
-  const run: LoadRun = { settings, target, credentials, checkout, journalFile, progress: process.stderr };
+  const sender = openSender(target, settings.connections);
+  const run: LoadRun = { settings, sender, credentials, checkout, journalFile, progress: process.stderr };
   const outcome = await runLoad(run, interrupted.signal);
   const audited =
     audit && journalFile !== undefined && databaseUrl !== undefined

@@ -5,10 +5,11 @@ import { expect, onTestFinished, test } from 'vitest';
 import { leftOut } from '../../../tools/left-out.ts';
 import { type GatewayProcess, startGatewayProcess } from '../src/gateway/gateway-process.ts';
 import { constantRate } from '../src/load/arrivals.ts';
+import { openSender } from '../src/load/open-sender.ts';
 import { parseProfile } from '../src/load/profile.ts';
 import { runLoad } from '../src/load/run-load.ts';
-import { testDatabase } from './journaled-run.ts';
 import { freePorts, missing, runProxy } from './proxies.ts';
+import { testDatabase } from './test-database.ts';
 
 const restarts = Number(process.env.RESTARTS ?? 10);
 
@@ -57,7 +58,7 @@ test.skipIf(cannotRun)('restarts of one of two gateways behind HAProxy fail no r
     for (let seed = 1; !isOver; seed += 1) {
       const run = {
         settings: { ...profile, profile: 'none', seed },
-        target,
+        sender: openSender(target, profile.connections),
         credentials,
         journalFile: undefined,
         progress,

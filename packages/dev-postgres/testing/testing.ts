@@ -45,11 +45,14 @@ const cleanUpScript = `
   rm -rf "$1"`;
 
 /**
- * Starts a server of its own in a temporary folder. Server and folder are removed by `stop`, or by a small shell process when
+ * Starts a server of its own in a new folder of `parent`, or a temporary one. Server and folder are removed by `stop`, or by a small shell process when
  * this process ends in another way, `kill -9` included.
  */
-export async function startTestServer(settings: Readonly<Record<string, string>> = {}): Promise<TestServer> {
-  const { dataDir, remove } = await openServerFolder();
+export async function startTestServer(
+  settings: Readonly<Record<string, string>> = {},
+  parent?: string,
+): Promise<TestServer> {
+  const { dataDir, remove } = await openServerFolder(parent);
   try {
     await copyTestCluster(dataDir);
     const { superuserUrl: url, stop } = await startDevPostgres({ dataDir, settings });
@@ -65,8 +68,10 @@ export async function startTestServer(settings: Readonly<Record<string, string>>
 }
 
 /** Makes a temporary folder that is removed with the server in it, by `remove` or when this process ends. */
-export async function openServerFolder(): Promise<{ readonly dataDir: string; remove(): Promise<void> }> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'gateway-test-postgres-'));
+export async function openServerFolder(
+  parent = tmpdir(),
+): Promise<{ readonly dataDir: string; remove(): Promise<void> }> {
+  const dataDir = await mkdtemp(join(parent, 'gateway-test-postgres-'));
   const cleanUp = spawn('sh', ['-c', cleanUpScript, 'sh', dataDir], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],

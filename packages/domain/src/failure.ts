@@ -119,7 +119,7 @@ export const failures = {
     title: 'Too many requests',
     httpStatus: 429,
     grpcStatus: 'RESOURCE_EXHAUSTED',
-    when: 'The merchant has reached its rate limit. Send the request again after the time in Retry-After or RetryInfo.',
+    when: 'The merchant, or clients without credentials, have reached their rate limit. Send the request again after the time in Retry-After or RetryInfo.',
   },
   overloaded: {
     title: 'The gateway is overloaded',
@@ -162,8 +162,9 @@ type DetailedFailure =
   | { readonly kind: 'method_not_allowed'; readonly allow: string }
   /** `unknown` says what was looked up; it is absent for an unknown path. */
   | { readonly kind: 'not_found'; readonly unknown?: keyof typeof notFoundDetails }
-  | { readonly kind: 'rate_limited'; readonly retryAfterSeconds: number }
-  | { readonly kind: 'overloaded'; readonly retryAfterSeconds: number }
+  /** `retryAfterMs`: whole milliseconds. */
+  | { readonly kind: 'rate_limited'; readonly retryAfterMs: number }
+  | { readonly kind: 'overloaded'; readonly retryAfterMs: number }
   /** `orderMayExist` is set once the order was handed to the store. */
   | { readonly kind: 'unavailable' | 'deadline_exceeded'; readonly orderMayExist?: true };
 

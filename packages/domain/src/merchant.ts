@@ -29,6 +29,8 @@ export interface Merchant {
   readonly mode: MerchantMode;
   /** The lifetime in seconds of an order without an end of its own; `null`: it never expires. */
   readonly defaultLifetimeSeconds: number | null;
+  /** Calls a second in one process; `null`: the limit that is set for all. */
+  readonly rateLimit: number | null;
 }
 
 /** A checkout system: takes the payments of all merchants and owns no orders. */

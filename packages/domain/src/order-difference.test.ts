@@ -1,8 +1,52 @@
 import { describe, expect, it } from 'vitest';
-import { anotherOrderInput, validOrderFields } from '../testing/sample-orders.ts';
+import { anotherOrderInput, newOrder, validOrderFields } from '../testing/sample-orders.ts';
+import { erasedValues, erasureDigest, personalFieldNames } from './erasure.ts';
+import type { MerchantId } from './merchant.ts';
 import { NumberText } from './money.ts';
-import { orderDifference } from './order-difference.ts';
+import type { OrderFields } from './order.ts';
+import { orderDifference as differenceOf } from './order-difference.ts';
 import { orderFieldNames } from './order-fields.ts';
+
+const merchantId = 7 as MerchantId;
+const orderDifference = (fields: OrderFields, second: OrderFields) =>
+  differenceOf({ ...newOrder(merchantId), fields }, second);
+
+describe('orderDifference of an erased order', () => {
+  const key = new Uint8Array(32).fill(1);
+  const fields = validOrderFields();
+  const erased = {
+    merchantId,
+    erasedDigest: erasureDigest(key, merchantId, fields),
+    fields: { ...fields, ...erasedValues(fields) },
+  };
+  const personal = personalFieldNames.filter((name) => name !== 'order_checksum');
+
+  it('is empty for the same order, whatever its checksum', () => {
+    expect(differenceOf(erased, fields, key)).toStrictEqual([]);
+    expect(differenceOf(erased, { ...fields, order_checksum: 'v1=another' }, key)).toStrictEqual([]);
+  });
+
+  it.each(Object.entries(anotherOrderInput))('shows that %s differs', (field, value) => {
+    const isPersonal = (personal as string[]).includes(field);
+    // The order_id is in the digest, too: no merchant's two orders have the same one.
+    const names = orderFieldNames.filter(
+      (name) => name === field || ((isPersonal || field === 'order_id') && (personal as string[]).includes(name)),
+    );
+    expect(differenceOf(erased, validOrderFields({ [field]: value }), key)).toStrictEqual(names);
+  });
+
+  it('differs in all personal fields without the key, with another key, and for what was stored since', () => {
+    for (const wrong of [undefined, new Uint8Array(32)])
+      expect(differenceOf(erased, fields, wrong)).toStrictEqual(personal);
+    expect(differenceOf(erased, erased.fields, key)).toStrictEqual(personal);
+    expect(differenceOf({ ...erased, merchantId: 8 as MerchantId }, fields, key)).toStrictEqual(personal);
+  });
+
+  it('keeps nothing of the personal fields but the origin of the return URL', () => {
+    const kept = Object.values(erasedValues(validOrderFields({ return_url: 'https://shop.example:8443/a?email=b#c' })));
+    expect(new Set(kept)).toStrictEqual(new Set(['', 'https://shop.example:8443/']));
+  });
+});
 
 describe('orderDifference', () => {
   it('is empty for the same order sent twice', () => {

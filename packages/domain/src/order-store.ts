@@ -114,6 +114,9 @@ export interface OrderStore {
   /** Finds the order of a payment link, of any merchant. */
   findByToken(token: OrderToken, timeoutMs: number): Promise<LinkLookup>;
 
+  /** The same for clients without credentials, so that any number of them do not delay the other look-ups. */
+  findForPage(token: OrderToken, timeoutMs: number): Promise<LinkLookup>;
+
   /** Changes an order's state and stores the event of the change, if the order is still in the state that the change is from. */
   change(change: OrderChange, timeoutMs: number): Promise<ChangeOutcome>;
 

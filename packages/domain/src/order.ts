@@ -36,6 +36,8 @@ export interface Order {
   readonly payment: { readonly paymentId: string; readonly paidAtMs: number } | null;
   /** `null` unless the order is `CANCELLED`. */
   readonly cancelledAtMs: number | null;
+  /** Set if the customer's data was erased from the fields: see `erasure.ts`. */
+  readonly erasedDigest: Uint8Array | null;
   readonly fields: OrderFields;
 }
 
@@ -47,7 +49,7 @@ export function openOrder(
   fields: OrderFields,
   assigned: Pick<Order, 'merchantId' | 'orderToken' | 'createdAtMs' | 'expiresAtMs'>,
 ): NewOrder {
-  return { ...assigned, orderStatus: 'UN_PAID', payment: null, cancelledAtMs: null, fields };
+  return { ...assigned, orderStatus: 'UN_PAID', payment: null, cancelledAtMs: null, erasedDigest: null, fields };
 }
 
 /** Formats a time of an order: ISO 8601 with milliseconds and the UTC offset, `2026-11-20T21:01:42.172+00:00`. */

@@ -1,7 +1,8 @@
 import type { MerchantId } from '../src/merchant.ts';
 import type { Order } from '../src/order.ts';
 import { statusAsOf } from '../src/order-states.ts';
-import type { OrderEvent, OrderPosition, OrderStore } from '../src/order-store.ts';
+import type { LinkLookup, OrderEvent, OrderPosition, OrderStore } from '../src/order-store.ts';
+import type { OrderToken } from '../src/order-token.ts';
 
 /** Stores orders in memory. It is never overloaded, unavailable or late. */
 export interface InMemoryOrderStore extends OrderStore {
@@ -27,6 +28,12 @@ export function createInMemoryOrderStore(
     ordersOf(merchantId).find(({ fields }) => fields.order_id === orderId);
   const lookup = (order: Order | undefined) =>
     order === undefined ? ({ kind: 'unknown' } as const) : ({ kind: 'found', order } as const);
+  const findByToken = async (token: OrderToken): Promise<LinkLookup> => {
+    const order = [...ordersByMerchant.keys()].flatMap(ordersOf).find(({ orderToken }) => orderToken === token);
+    if (order === undefined) return { kind: 'unknown' };
+    const merchant = { name: nameOf(order.merchantId), mode: 'live', isDisabled: false, signingSecret: null } as const;
+    return { kind: 'found', order, merchant };
+  };
 
   return {
     // There is no await between the look-up and the write, so racing calls cannot interleave.
@@ -42,17 +49,8 @@ export function createInMemoryOrderStore(
     findByOrderId: async (merchantId, orderId) => lookup(find(merchantId, orderId)),
     findByServiceOrderId: async (merchantId, serviceOrderId) =>
       lookup(ordersOf(merchantId).find((order) => order.serviceOrderId === serviceOrderId)),
-    async findByToken(token) {
-      const all = [...ordersByMerchant.keys()].flatMap(ordersOf);
-      const order = all.find(({ orderToken }) => orderToken === token);
-      return order === undefined
-        ? { kind: 'unknown' }
-        : {
-            kind: 'found',
-            order,
-            merchant: { name: nameOf(order.merchantId), mode: 'live', isDisabled: false, signingSecret: null },
-          };
-    },
+    findByToken,
+    findForPage: findByToken,
     async change({ transition, order }) {
       const { merchantId, fields } = order;
       if (find(merchantId, fields.order_id)?.orderStatus !== transition.from) return { kind: 'raced' };

@@ -238,10 +238,12 @@ function describeLookups(opened: () => OpenedOrderStore, create: Create): void {
     const found = { kind: 'found', order };
     expect(await store.findByOrderId(merchantId, order.fields.order_id, timeoutMs)).toStrictEqual(found);
     expect(await store.findByServiceOrderId(merchantId, order.serviceOrderId, timeoutMs)).toStrictEqual(found);
-    expect(await store.findByToken(order.orderToken, timeoutMs)).toStrictEqual({
+    const link = {
       ...found,
       merchant: { name: nameOf(merchantId), mode: 'live', isDisabled: false, signingSecret: null },
-    });
+    };
+    expect(await store.findByToken(order.orderToken, timeoutMs)).toStrictEqual(link);
+    expect(await store.findForPage(order.orderToken, timeoutMs)).toStrictEqual(link);
   });
 
   it('look-ups find an order as soon as create has returned', async () => {

@@ -9,7 +9,13 @@ type Done = { readonly kind: 'done'; readonly item: string };
 const done = (item: string): Done => ({ kind: 'done', item });
 
 /** A queue whose batches end when the test lets them, so that it can see which items share a batch. */
-function openTestQueue(options: { clients: number; batchMin?: number; batchMax: number; waitingMax: number }) {
+function openTestQueue(options: {
+  clients: number;
+  batchMin?: number;
+  batchMax: number;
+  waitingMax: number;
+  ownerOf?: (item: string) => unknown;
+}) {
   const batches: { items: readonly string[]; finish: () => void }[] = [];
   let closed = 0;
   const close = async () => {
@@ -166,4 +172,39 @@ test('it closes its clients only when nothing waits and nothing is in flight', a
   }
   await Promise.all([outcomes, closing]);
   expect(closed()).toBe(1);
+});
+
+test('if more wait than fit into a batch, each owner gets its turn', async () => {
+  const { queue, batches } = openTestQueue({ clients: 1, batchMax: 4, waitingMax: 20, ownerOf: ([owner]) => owner });
+  const first = queue.add('a0', enoughMs);
+  await endOfTurn();
+  const items = ['a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'b1', 'b2', 'c1'];
+  const outcomes = items.map((item) => queue.add(item, enoughMs));
+  for (const index of [0, 1, 2, 3]) {
+    batches[index]?.finish();
+    await endOfTurn();
+  }
+  expect(batches.map((batch) => batch.items)).toEqual([
+    ['a0'],
+    ['a1', 'b1', 'c1', 'a2'],
+    ['a3', 'b2', 'a4', 'a5'],
+    ['a6'],
+  ]);
+  expect(await Promise.all([first, ...outcomes])).toEqual(['a0', ...items].map(done));
+});
+
+test('it knows the age of its oldest item, and rejects one that would wait longer than it may', async () => {
+  const { queue, batches } = openTestQueue({ clients: 1, batchMax: 1, waitingMax: 9 });
+  expect(queue.oldestMs()).toBe(0);
+  const first = queue.add('a', enoughMs);
+  await endOfTurn();
+  const second = queue.add('b', enoughMs);
+  await expect.poll(queue.oldestMs).toBeGreaterThan(20);
+  expect(await queue.add('c', 10)).toEqual({ kind: 'overloaded' });
+  batches[0]?.finish();
+  await first;
+  await endOfTurn();
+  batches[1]?.finish();
+  expect(await second).toEqual(done('b'));
+  expect(queue.oldestMs()).toBe(0);
 });

@@ -16,6 +16,8 @@ export interface BatchQueueOptions<Client, Item, Outcome> {
   readonly batchMax: number;
   /** Items that may wait for a client; any more are `overloaded` at once. */
   readonly waitingMax: number;
+  /** Whose item it is: if not all fit into a batch, it takes from the owners in turn. Absent: from the oldest item on. */
+  readonly ownerOf?: (item: Item) => unknown;
   /** Runs a batch in one statement: one outcome or error for each item, in the items' order. */
   readonly run: (client: Client, items: readonly Item[]) => Promise<readonly (Outcome | Error)[]>;
 }
@@ -55,7 +57,7 @@ interface Entry<Item, Outcome> {
 export function createBatchQueue<Client extends { close(): Promise<void> }, Item, Outcome>(
   options: BatchQueueOptions<Client, Item, Outcome>,
 ): BatchQueue<Item, Outcome> {
-  const { name, meter, clients, batchMin = 16, batchMax, waitingMax, run } = options;
+  const { name, meter, clients, batchMin = 16, batchMax, waitingMax, ownerOf, run } = options;
   const telemetry = queueTelemetry(name, meter);
   const free = [...clients];
   const waiting: Entry<Item, Outcome>[] = [];
@@ -69,7 +71,8 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
     while (waiting.length > 0) {
       const client = free.pop();
       if (client === undefined) return;
-      const batch = waiting.splice(0, batchMax);
+      const isFair = ownerOf === undefined || waiting.length <= batchMax;
+      const batch = isFair ? waiting.splice(0, batchMax) : takeInTurn(waiting, batchMax, ({ item }) => ownerOf(item));
       loneBatches = batch.length === 1 && free.length === clients.length - 1 ? loneBatches + 1 : 0;
       void runBatch(client, batch);
     }
@@ -128,7 +131,9 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
     oldestMs,
     add(item, timeoutMs) {
       if (timeoutMs <= 0) return Promise.resolve({ kind: 'deadline_exceeded' });
-      if (waiting.length >= waitingMax) return Promise.resolve({ kind: 'overloaded' });
+      // It would come too late if it waited as long as the oldest has already.
+      const isTooLate = waiting.length > 0 && timeoutMs < oldestMs();
+      if (isTooLate || waiting.length >= waitingMax) return Promise.resolve({ kind: 'overloaded' });
       return new Promise((resolve, reject) => {
         const deadline = setTimeout(() => {
           const index = waiting.indexOf(entry);
@@ -156,4 +161,21 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
       await Promise.all([...new Set(clients)].map((client) => client.close()));
     },
   };
+}
+
+/** Takes so many elements, of each owner in turn and the oldest first. The others stay in their order. */
+function takeInTurn<Element>(elements: Element[], count: number, ownerOf: (element: Element) => unknown): Element[] {
+  const turns: Element[][] = [];
+  const taken = new Map<unknown, number>();
+  for (const element of elements) {
+    const owner = ownerOf(element);
+    const turn = taken.get(owner) ?? 0;
+    taken.set(owner, turn + 1);
+    turns[turn] ??= [];
+    turns[turn].push(element);
+  }
+  const inTurn = turns.flat();
+  const left = new Set(inTurn.slice(count));
+  elements.splice(0, elements.length, ...elements.filter((element) => left.has(element)));
+  return inTurn.slice(0, count);
 }

@@ -7,7 +7,8 @@ import {
   liveSecretsMax,
 } from '@gateway/domain/credentials';
 import type { ChecksumMode } from '@gateway/domain/merchant';
-import { and, asc, eq, gt, type SQLWrapper, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, type SQL, sql } from 'drizzle-orm';
+import type { PgUpdateSetSource } from 'drizzle-orm/pg-core';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { type Action, listActions, runRecorded, systemActor } from './audit-log.ts';
 import { openClient } from './client.ts';
@@ -46,10 +47,16 @@ export function openMerchantAccounts({ url, actor = systemActor() }: AdminOption
       return run(statement, attempts - 1);
     }
   };
-  /** Changes the client's row. */
-  const change = (action: Action, statement: (db: PostgresJsDatabase) => SQLWrapper) =>
+  /** Changes settings of a client, which must be of the kind that has them. */
+  const set = (
+    action: Action & { readonly clientId: string },
+    settings: PgUpdateSetSource<typeof merchants>,
+    isOfKind?: SQL,
+  ) =>
     run(async (db) => {
-      const changed = await runRecorded(db, statement(db), { ...action, actor });
+      const isMeant = and(eq(merchants.clientId, action.clientId), isOfKind);
+      const statement = db.update(merchants).set(settings).where(isMeant).returning({ id: merchants.id });
+      const changed = await runRecorded(db, statement, { ...action, actor });
       return changed.length === 1 ? 'done' : 'unknown_client';
     });
   return {
@@ -91,6 +98,7 @@ export function openMerchantAccounts({ url, actor = systemActor() }: AdminOption
             checksumMode: merchants.checksumMode,
             defaultLifetimeSeconds: merchants.defaultLifetimeSeconds,
             disabledAt: merchants.disabledAt,
+            rateLimit: merchants.rateLimit,
             createdAt: merchants.createdAt,
             liveSecrets: sql<number>`count(${clientSecrets.id})::int`,
           })
@@ -104,48 +112,28 @@ export function openMerchantAccounts({ url, actor = systemActor() }: AdminOption
 
     /** Takes effect when a process reads the merchant next: within a second. */
     setChecksumMode: (clientId: string, checksumMode: ChecksumMode) =>
-      change({ name: 'checksum', clientId, details: { mode: checksumMode } }, (db) =>
-        db
-          .update(merchants)
-          .set({ checksumMode })
-          .where(eq(merchants.clientId, clientId))
-          .returning({ id: merchants.id }),
-      ),
+      set({ name: 'checksum', clientId, details: { mode: checksumMode } }, { checksumMode }),
 
     /** The lifetime of orders without an end of their own, `null` for none. Takes effect within a second. */
     setDefaultLifetime: (clientId: string, defaultLifetimeSeconds: number | null) =>
-      change({ name: 'lifetime', clientId, details: { seconds: defaultLifetimeSeconds } }, (db) =>
-        db
-          .update(merchants)
-          .set({ defaultLifetimeSeconds })
-          .where(and(eq(merchants.clientId, clientId), eq(merchants.kind, 'merchant')))
-          .returning({ id: merchants.id }),
+      set(
+        { name: 'lifetime', clientId, details: { seconds: defaultLifetimeSeconds } },
+        { defaultLifetimeSeconds },
+        isMerchant,
       ),
 
+    /** The calls a second in one process, `null` for the limit that is set for all. Takes effect within a second. */
+    setRateLimit: (clientId: string, rateLimit: number | null) =>
+      set({ name: 'limit', clientId, details: { calls_per_second: rateLimit } }, { rateLimit }, isMerchant),
+
     /** Changes the name that customers see. */
-    rename: (clientId: string, name: string) =>
-      change({ name: 'rename', clientId, details: { name } }, (db) =>
-        db.update(merchants).set({ name }).where(eq(merchants.clientId, clientId)).returning({ id: merchants.id }),
-      ),
+    rename: (clientId: string, name: string) => set({ name: 'rename', clientId, details: { name } }, { name }),
 
     /** Rejects the client's credentials from within a second on, in every process, until {@link enable}. */
     disable: (clientId: string) =>
-      change({ name: 'disable', clientId }, (db) =>
-        db
-          .update(merchants)
-          .set({ disabledAt: sql`coalesce(${merchants.disabledAt}, now())` })
-          .where(eq(merchants.clientId, clientId))
-          .returning({ id: merchants.id }),
-      ),
+      set({ name: 'disable', clientId }, { disabledAt: sql`coalesce(${merchants.disabledAt}, now())` }),
 
-    enable: (clientId: string) =>
-      change({ name: 'enable', clientId }, (db) =>
-        db
-          .update(merchants)
-          .set({ disabledAt: null })
-          .where(eq(merchants.clientId, clientId))
-          .returning({ id: merchants.id }),
-      ),
+    enable: (clientId: string) => set({ name: 'enable', clientId }, { disabledAt: null }),
 
     /** The audit log: see {@link listActions}. */
     log: (page: Parameters<typeof listActions>[1]) => run((db) => listActions(db, page)),
@@ -214,6 +202,9 @@ export function openMerchantAccounts({ url, actor = systemActor() }: AdminOption
     close: () => client.close(),
   };
 }
+
+/** Whether a client is a merchant: others have no orders. */
+const isMerchant = eq(merchants.kind, 'merchant');
 
 /** The operations of {@link openMerchantAccounts}. */
 export type MerchantAccounts = ReturnType<typeof openMerchantAccounts>;

@@ -64,6 +64,7 @@ function prepareFindClients(db: PostgresJsDatabase) {
           checksumMode: merchants.checksumMode,
           mode: merchants.mode,
           defaultLifetimeSeconds: merchants.defaultLifetimeSeconds,
+          rateLimit: merchants.rateLimit,
         },
         secret: { hash: clientSecrets.secretHash, endsAt: clientSecrets.endsAt },
       })

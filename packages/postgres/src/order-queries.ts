@@ -7,20 +7,22 @@ import { arrayLiteral, type Client, type DatabaseOptions, openClient, plansEvery
 import { type OrderRow, orderColumns, orderOf } from './order-rows.ts';
 import { merchants, orders, webhookEndpoints } from './schema.ts';
 
-/**
- * Connections for lookups. Separate from the inserting one, as anyone can request a payment page and must not slow down creating
- * orders. One lookup takes a fraction of a millisecond.
- */
+/** Connections for the lookups of clients. One lookup takes a fraction of a millisecond. */
 const connections = 2;
+
+/** For pages, as anyone can request them, which must slow down neither clients' lookups nor new orders. */
+const pageConnections = 1;
 
 /** Lookups in one batch: they share a statement for each kind of key. */
 const batchMax = 128;
 
 /** Lookups that may wait for a connection: a tenth of a second's work. Any more are `overloaded` at once. */
 const waitingMax = 1_024;
+const pagesWaitingMax = 256;
 
 /** The part of an order store that finds single orders. */
-export interface OrderQueries extends Pick<OrderStore, 'findByOrderId' | 'findByServiceOrderId' | 'findByToken'> {
+export interface OrderQueries
+  extends Pick<OrderStore, 'findByOrderId' | 'findByServiceOrderId' | 'findByToken' | 'findForPage'> {
   /** Lets running calls finish, then closes the connections. */
   close(): Promise<void>;
 }
@@ -36,18 +38,10 @@ interface Lookup {
   readonly value: string;
 }
 
-/** Finds orders in PostgreSQL. Lookups that arrive together share a prepared statement, which uses one index. */
+/** Finds orders in PostgreSQL. */
 export function openOrderQueries(options: DatabaseOptions): OrderQueries {
-  const queue = createBatchQueue<Client<Statements>, Lookup, LinkLookup>({
-    name: 'lookups',
-    meter: options.meter,
-    clients: Array.from({ length: connections }, () =>
-      openClient({ ...options, applicationName: 'order-gateway lookups', settings: plansEveryRun }, prepareStatements),
-    ),
-    batchMax,
-    waitingMax,
-    run: findBatch,
-  });
+  const queue = openLookups(options, { name: 'lookups', connections, waitingMax });
+  const pages = openLookups(options, { name: 'pages', connections: pageConnections, waitingMax: pagesWaitingMax });
   const findOrder = async (lookup: Lookup, timeoutMs: number): Promise<OrderLookup> => {
     const outcome = await queue.add(lookup, timeoutMs);
     return outcome.kind === 'found' ? { kind: 'found', order: outcome.order } : outcome;
@@ -58,8 +52,31 @@ export function openOrderQueries(options: DatabaseOptions): OrderQueries {
     findByServiceOrderId: (merchantId, serviceOrderId, timeoutMs) =>
       findOrder({ by: 'serviceOrderId', merchantId, value: String(serviceOrderId) }, timeoutMs),
     findByToken: (token, timeoutMs) => queue.add({ by: 'orderToken', value: token }, timeoutMs),
-    close: queue.close,
+    findForPage: (token, timeoutMs) => pages.add({ by: 'orderToken', value: token }, timeoutMs),
+    async close() {
+      await Promise.all([queue.close(), pages.close()]);
+    },
   };
+}
+
+/** Lookups that arrive together share a prepared statement, which uses one index. */
+function openLookups(
+  options: DatabaseOptions,
+  {
+    name,
+    connections,
+    waitingMax,
+  }: { readonly name: string; readonly connections: number; readonly waitingMax: number },
+) {
+  const connection = { ...options, applicationName: `order-gateway ${name}`, settings: plansEveryRun };
+  return createBatchQueue<Client<Statements>, Lookup, LinkLookup>({
+    name,
+    meter: options.meter,
+    clients: Array.from({ length: connections }, () => openClient(connection, prepareStatements)),
+    batchMax,
+    waitingMax,
+    run: findBatch,
+  });
 }
 
 /**

@@ -12,13 +12,13 @@ export type OrderRow = typeof orders.$inferSelect;
 /** What a read selects: all columns, with the status as of now. */
 export const orderColumns = { ...getTableColumns(orders), orderStatus: statusAsOfNow };
 
-/** The columns that only a change of state sets, at the end of the table. */
-type LaterColumn = 'paidAt' | 'paymentId' | 'cancelledAt';
+/** The columns that only a change of state or an erasure sets, at the end of the table. */
+type LaterColumn = 'paidAt' | 'paymentId' | 'cancelledAt' | 'erasedDigest';
 
 /** A row as it is inserted. The end is ISO 8601: Drizzle can't encode a placeholder's null as a time. */
 export type NewOrderRow = Omit<OrderRow, LaterColumn | 'expiresAt'> & { readonly expiresAt: string | null };
 
-const { paidAt, paymentId, cancelledAt, ...insertedColumns } = getTableColumns(orders);
+const { paidAt, paymentId, cancelledAt, erasedDigest, ...insertedColumns } = getTableColumns(orders);
 
 const columns = Object.entries(insertedColumns) as [keyof NewOrderRow, (typeof orders)[keyof NewOrderRow]][];
 
@@ -35,7 +35,7 @@ export const rowPlaceholders = {
  * The rows of a batch, from one array for each inserted column, filled by {@link columnArrays}. The other columns are null.
  */
 export const unnestedRows: SQL = sql`select *, ${sql.join(
-  [paidAt, paymentId, cancelledAt].map((column) => sql`null::${sql.raw(column.getSQLType())}`),
+  [paidAt, paymentId, cancelledAt, erasedDigest].map((column) => sql`null::${sql.raw(column.getSQLType())}`),
   sql`, `,
 )} from unnest(${sql.join(
   columns.map(([key, column]) => sql`${sql.placeholder(key)}::${sql.raw(column.getSQLType())}[]`),
@@ -72,7 +72,7 @@ export function rowOf(order: Order): NewOrderRow {
 /** The order that a row stores. Throws if its amount is not valid. */
 export function orderOf(row: OrderRow): Order {
   const { merchantId, serviceOrderId, orderToken, orderStatus, createdAt, ...others } = row;
-  const { expiresAt, paidAt, paymentId, cancelledAt, ...fields } = others;
+  const { expiresAt, paidAt, paymentId, cancelledAt, erasedDigest, ...fields } = others;
   const amount = parseAmount(fields.order_amount);
   if (!amount.ok) throw new RangeError(`the amount of stored order ${serviceOrderId} is ${amount.failure}`);
   return {
@@ -84,6 +84,7 @@ export function orderOf(row: OrderRow): Order {
     expiresAtMs: expiresAt?.getTime() ?? null,
     payment: paidAt === null || paymentId === null ? null : { paymentId, paidAtMs: paidAt.getTime() },
     cancelledAtMs: cancelledAt?.getTime() ?? null,
+    erasedDigest,
     fields: { ...fields, order_amount: amount.value },
   };
 }

@@ -81,6 +81,7 @@ export function openOrderStore({
     clients: Array.from({ length: batchesInFlight }, () => inserts),
     batchMax,
     waitingMax,
+    ownerOf: ({ merchantId }) => merchantId,
     run: (_inserts, batch) => createBatch(inserts, replays, batch),
   });
   const queries = openOrderQueries(database);

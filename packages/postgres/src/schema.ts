@@ -55,6 +55,8 @@ export const merchants = pgTable('merchants', {
   defaultLifetimeSeconds: integer('default_lifetime_seconds'),
   /** Set: no credentials work and no payment starts. */
   disabledAt: moment('disabled_at'),
+  /** Calls a second in one process; `null`: the limit that is set for all. */
+  rateLimit: integer('rate_limit'),
   createdAt: moment('created_at').notNull().defaultNow(),
 });
 
@@ -91,7 +93,10 @@ export const clientSecrets = pgTable(
 /** Whether a secret works now, by the clock of the database. */
 export const isLiveSecret = or(isNull(clientSecrets.endsAt), gt(clientSecrets.endsAt, sql`now()`));
 
-/** Orders, one row each, named as in the domain. Only the status and the columns after return_url ever change. */
+/**
+ * Orders, one row each, named as in the domain. Only the status, the columns after return_url and, at an
+ * erasure, the personal fields ever change.
+ */
 export const orders = pgTable(
   'orders',
   {
@@ -122,6 +127,8 @@ export const orders = pgTable(
     paidAt: moment('paid_at'),
     paymentId: text('payment_id'),
     cancelledAt: moment('cancelled_at'),
+    /** Set when the personal fields were erased: by it the order is recognised when it is sent again. */
+    erasedDigest: bytea('erased_digest'),
   },
   (table) => [
     primaryKey({ columns: [table.merchantId, table.order_id] }),
@@ -130,6 +137,8 @@ export const orders = pgTable(
     index('orders_order_token').on(table.orderToken),
     // A list reads one range for each status, so that a filter for a rare status reads no other rows.
     index('orders_list').on(table.merchantId, table.orderStatus, table.createdAt, table.serviceOrderId),
+    // For the erasure of old orders.
+    index('orders_not_erased').on(table.createdAt).where(sql`${table.erasedDigest} is null`),
     // Only the open orders with an end are in it: creating others costs nothing.
     index('orders_open_end')
       .on(table.expiresAt)

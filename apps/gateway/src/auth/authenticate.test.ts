@@ -11,6 +11,7 @@ const merchant: Merchant = {
   checksumMode: 'versioned',
   mode: 'live',
   defaultLifetimeSeconds: null,
+  rateLimit: null,
 };
 const clientId = createClientId(randomBytes);
 const clientSecret = createClientSecret(randomBytes);

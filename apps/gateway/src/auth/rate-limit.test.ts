@@ -1,11 +1,14 @@
-import type { MerchantId } from '@gateway/domain/merchant';
+import type { Merchant, MerchantId } from '@gateway/domain/merchant';
 import { expect, test } from 'vitest';
 import { createRateLimit } from './rate-limit.ts';
 
-const shop = 1 as MerchantId;
-const otherShop = 2 as MerchantId;
+const shop: Merchant = {
+  ...{ kind: 'merchant', id: 1 as MerchantId, name: 'Shop', checksumMode: 'versioned', mode: 'live' },
+  ...{ defaultLifetimeSeconds: null, rateLimit: null },
+};
+const otherShop = { ...shop, id: 2 as MerchantId };
 
-function setUp(callsPerSecond: number) {
+function setUp(callsPerSecond?: number) {
   let nowMs = 5_000;
   const rateLimit = createRateLimit({ callsPerSecond, monotonicNow: () => nowMs });
   return {
@@ -19,18 +22,29 @@ function setUp(callsPerSecond: number) {
 test('a merchant may make one second of its calls at once, and then one for each that is refilled', () => {
   const { rateLimit, pass } = setUp(10);
   const first = Array.from({ length: 11 }, () => rateLimit(shop));
-  expect(first).toEqual([...Array(10).fill(undefined), 1]);
+  expect(first).toEqual([...Array(10).fill(undefined), 100]);
   pass(99);
-  expect(rateLimit(shop)).toBe(1);
+  expect(rateLimit(shop)).toBeCloseTo(1);
   pass(1);
   expect(rateLimit(shop)).toBeUndefined();
-  expect(rateLimit(shop)).toBe(1);
+  expect(rateLimit(shop)).toBe(100);
   pass(60_000);
   const later = Array.from({ length: 20 }, () => rateLimit(shop));
-  expect(later.filter((seconds) => seconds === undefined)).toHaveLength(10);
+  expect(later.filter((waitMs) => waitMs === undefined)).toHaveLength(10);
 });
 
 test('one merchant does not use up the calls of another', () => {
   const { rateLimit } = setUp(1);
-  expect([rateLimit(shop), rateLimit(shop), rateLimit(otherShop)]).toEqual([undefined, 1, undefined]);
+  expect([rateLimit(shop), rateLimit(shop), rateLimit(otherShop)]).toEqual([undefined, 1_000, undefined]);
+});
+
+test('a limit of its own goes before that of all, also where there is none for all, and may change', () => {
+  for (const { rateLimit } of [setUp(5), setUp()]) {
+    const taken = (calls: number, own: number | null) =>
+      Array.from({ length: calls }, () => rateLimit({ ...shop, rateLimit: own })).filter((ms) => ms === undefined)
+        .length;
+    expect([taken(5, 2), taken(5, 1)]).toEqual([2, 0]);
+  }
+  const { rateLimit } = setUp();
+  expect(Array.from({ length: 1_000 }, () => rateLimit(shop)).filter((ms) => ms !== undefined)).toEqual([]);
 });

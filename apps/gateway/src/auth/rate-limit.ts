@@ -1,47 +1,60 @@
-import type { MerchantId } from '@gateway/domain/merchant';
+import type { Account, MerchantId } from '@gateway/domain/merchant';
+
+/** Counts a call under a key. Returns the milliseconds to wait where the key is over its calls a second, on average. */
+export type TokenBuckets<Key> = (key: Key, callsPerSecond: number) => number | undefined;
+
+/** Counts a call. Returns the milliseconds to wait where the client is over its limit in this process. */
+export type RateLimit = (client: Account) => number | undefined;
 
 export interface RateLimitOptions {
-  /** Calls that a merchant may make a second, on average, in this process. */
-  readonly callsPerSecond: number;
+  /** Calls that a client without a limit of its own may make a second, on average; absent: any number. */
+  readonly callsPerSecond: number | undefined;
   /** Milliseconds of a clock that nobody sets. */
   readonly monotonicNow: () => number;
 }
 
-/** Counts a call. Returns the whole seconds to wait (RFC 9110, Retry-After) where the merchant is over its limit. */
-export type RateLimit = (merchantId: MerchantId) => number | undefined;
-
 interface Bucket {
-  /** Calls that the merchant may make at once; refilled over time, up to one second's calls. */
+  /** Calls that may be made at once; refilled over time, up to one second's calls. */
   calls: number;
   filledAtMs: number;
 }
 
-/** With more buckets than this, those that are full again are dropped. */
+/** With more buckets than this, the one used longest ago is dropped. */
 const bucketsMax = 10_000;
 
-/** A token bucket for each merchant, which holds one second's calls. Counts authenticated calls only. */
-export function createRateLimit({ callsPerSecond, monotonicNow }: RateLimitOptions): RateLimit {
-  const buckets = new Map<MerchantId, Bucket>();
+/** A token bucket for each key, which holds one second's calls. */
+export function createTokenBuckets<Key>(monotonicNow: () => number): TokenBuckets<Key> {
+  const buckets = new Map<Key, Bucket>();
 
-  const refill = (merchantId: MerchantId, nowMs: number): Bucket => {
-    const bucket = buckets.get(merchantId) ?? { calls: callsPerSecond, filledAtMs: nowMs };
+  const refill = (key: Key, callsPerSecond: number): Bucket => {
+    const nowMs = monotonicNow();
+    const bucket = buckets.get(key) ?? { calls: callsPerSecond, filledAtMs: nowMs };
     const grown = ((nowMs - bucket.filledAtMs) * callsPerSecond) / 1_000;
     bucket.calls = Math.min(callsPerSecond, bucket.calls + grown);
     bucket.filledAtMs = nowMs;
-    buckets.set(merchantId, bucket);
+    buckets.delete(key);
+    buckets.set(key, bucket);
     return bucket;
   };
 
-  const dropFull = (nowMs: number) => {
-    for (const [merchantId, { filledAtMs }] of buckets) if (nowMs - filledAtMs >= 1_000) buckets.delete(merchantId);
+  const dropOldest = () => {
+    for (const key of buckets.keys()) return buckets.delete(key);
   };
 
-  return (merchantId) => {
-    const nowMs = monotonicNow();
-    const bucket = refill(merchantId, nowMs);
-    if (buckets.size > bucketsMax) dropFull(nowMs);
-    if (bucket.calls < 1) return Math.max(1, Math.ceil((1 - bucket.calls) / callsPerSecond));
+  return (key, callsPerSecond) => {
+    const bucket = refill(key, callsPerSecond);
+    if (buckets.size > bucketsMax) dropOldest();
+    if (bucket.calls < 1) return ((1 - bucket.calls) * 1_000) / callsPerSecond;
     bucket.calls -= 1;
     return undefined;
+  };
+}
+
+/** The limit of authenticated clients: a merchant's own, or else that of all. */
+export function createRateLimit({ callsPerSecond: callsOfAll, monotonicNow }: RateLimitOptions): RateLimit {
+  const count = createTokenBuckets<MerchantId>(monotonicNow);
+  return (client) => {
+    const callsPerSecond = (client.kind === 'merchant' ? client.rateLimit : null) ?? callsOfAll;
+    return callsPerSecond === undefined ? undefined : count(client.id, callsPerSecond);
   };
 }

@@ -6,9 +6,9 @@ import { createGunzip, createGzip } from 'node:zlib';
 import { exportOrders, importOrders } from '@gateway/postgres/order-archive';
 import type { Command } from 'commander';
 import { StartError } from '../process.ts';
+import { parseTime, timeForm } from './merchant-commands.ts';
 import type { withDatabase } from './with-accounts.ts';
 
-const timeForm = 'an ISO 8601 time with an offset, such as 2026-01-01T00:00:00Z';
 const fileHelp = 'one order a line, as JSON; compressed with gzip if its name ends with .gz';
 
 /** Adds `orders export` and `orders import`. Errors are as with the commands of `pnpm merchant`. */
@@ -21,11 +21,14 @@ export function addArchiveCommands(
     .command('export')
     .description('Writes all orders of a time to a file that only its owner can read. Deletes nothing.')
     .argument('<FILE>', fileHelp)
-    .requiredOption('--before <TIME>', `orders created before: ${timeForm}`, parseTime)
-    .option('--from <TIME>', 'orders created from this time on (default: all)', parseTime, 0)
-    .action((file: string, { from, before }: { from: number; before: number }) =>
+    .requiredOption('--before <TIME>', `orders created before: ${timeForm}`, (text) => parseTime('--before', text))
+    .option('--from <TIME>', 'orders created from this time on (default: all)', (text) => parseTime('--from', text))
+    .action((file: string, { from, before }: { from?: Date; before: Date }) =>
       withUrl(async (url) => {
-        const count = await writeOrders(file, exportOrders(url, { fromMs: from, beforeMs: before }));
+        const count = await writeOrders(
+          file,
+          exportOrders(url, { fromMs: from?.getTime() ?? 0, beforeMs: before.getTime() }),
+        );
         print(`Wrote ${count} orders to ${file}`);
       }),
     );
@@ -69,13 +72,4 @@ async function* linesOf(file: string): AsyncGenerator<string> {
     yield* lines;
   }
   if (rest !== '') throw new StartError(`${file} is not complete: its last line has no end.`);
-}
-
-function parseTime(text: string): number {
-  try {
-    // Unlike Date, it rejects 30 February and a time without an offset.
-    return Temporal.Instant.from(text).epochMilliseconds;
-  } catch {
-    throw new StartError(`A time must be ${timeForm}.`);
-  }
 }

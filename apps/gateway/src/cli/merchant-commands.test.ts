@@ -10,12 +10,9 @@ const clientSecret = `sk_${'x'.repeat(43)}`;
 const createdAt = new Date('2026-11-20T21:01:42.172Z');
 
 const settings = {
-  kind: 'merchant',
-  mode: 'live',
-  checksumMode: 'versioned',
-  defaultLifetimeSeconds: null,
-  disabledAt: null,
-} as const;
+  ...({ kind: 'merchant', mode: 'live', checksumMode: 'versioned' } as const),
+  ...{ defaultLifetimeSeconds: null, rateLimit: null, disabledAt: null },
+};
 
 const accounts = {
   create: vi.fn(async () => ({ clientId, clientSecret })),
@@ -32,6 +29,7 @@ const accounts = {
       ? [{ id: 7, createdAt, actor: 'alice@ops', action: 'rename', clientId, details: { name: 'Corner Shop' } }]
       : [],
   ),
+  setRateLimit: vi.fn<MerchantAccounts['setRateLimit']>(async () => 'done'),
   addSecret: vi.fn(async () => ({ kind: 'added' as const, id: 2, clientSecret })),
   listSecrets: vi.fn(async () => [
     { id: 1, createdAt, endsAt: null },
@@ -119,7 +117,8 @@ describe('merchant', () => {
     ]);
     expect(JSON.parse((await merchant('list', '--json')).output)).toEqual({
       ...{ client_id: clientId, name: 'Shop', kind: 'live', checksum_mode: 'versioned', live_secrets: 1 },
-      ...{ default_lifetime_seconds: null, created_at: '2026-11-20T21:01:42.172Z', disabled_at: null },
+      ...{ default_lifetime_seconds: null, rate_limit: null, disabled_at: null },
+      created_at: '2026-11-20T21:01:42.172Z',
     });
   });
 
@@ -189,6 +188,20 @@ describe('merchant', () => {
     const { output } = await merchant('lifetime', clientId, 'none');
     expect(output).toBe(`Orders of ${clientId} without order_expires_at now do not expire.`);
     expect(accounts.setDefaultLifetime).toHaveBeenCalledWith(clientId, null);
+  });
+
+  test.each([
+    ['250', 250, 'may make 250 calls a second'],
+    ['none', null, 'has no rate limit of its own'],
+  ])('limit %s', async (limit, callsPerSecond, rule) => {
+    const { output } = await merchant('limit', clientId, limit);
+    expect(output).toBe(`${clientId} now ${rule}.`);
+    expect(accounts.setRateLimit).toHaveBeenCalledWith(clientId, callsPerSecond);
+  });
+
+  test('limit of an unknown client: an error', async () => {
+    accounts.setRateLimit.mockResolvedValueOnce('unknown_client');
+    await expect(merchant('limit', clientId, '1')).rejects.toThrow(new StartError(`There is no client ${clientId}.`));
   });
 
   test('lifetime of an unknown client: an error', async () => {
@@ -279,6 +292,10 @@ describe('merchant with wrong arguments', () => {
         'LIFETIME must be 1m to 366d, such as 30m, 24h or 7d, or none.',
       ],
     ),
+    ...['', '0', '-1', '1.5', '1000001', 'None', clientSecret].map((limit): [string[], string] => [
+      ['limit', clientId, '--', limit],
+      'NUMBER must be a whole number from 1 to 1000000, or none.',
+    ]),
     [['lifetime', '24h', clientId], 'CLIENT_ID must be a client id shown by `merchant list`.'],
     [['secret', 'revoke', clientId, '0'], 'NUMBER must be a secret number shown by `merchant secret list`.'],
     [['secret', 'revoke', clientId, clientSecret], 'NUMBER must be a secret number shown by `merchant secret list`.'],

@@ -3,7 +3,8 @@ import { textError } from '@gateway/domain/field-rules';
 import { type ChecksumMode, checksumModes, merchantNameRule } from '@gateway/domain/merchant';
 import { lifetimeMs } from '@gateway/domain/order-expiry';
 import type { MerchantAccounts } from '@gateway/postgres/merchant-admin';
-import { Argument, Command, type OutputConfiguration } from 'commander';
+import { Argument, Command, Option, type OutputConfiguration } from 'commander';
+import { parseRate } from '../config.ts';
 import { StartError } from '../process.ts';
 import type { WorkWithAccounts } from './with-accounts.ts';
 
@@ -17,7 +18,8 @@ export const listPage = 500;
 export const jsonHelp = 'print JSON, one object a line';
 /** What CLIENT_ID is, for `--help`. */
 export const clientIdHelp = "the merchant's client id, as `merchant list` shows it";
-const timeForm = 'an ISO 8601 time with an offset, such as 2027-01-31T12:00:00Z';
+/** How a time is written on the command line. */
+export const timeForm = 'an ISO 8601 time with an offset, such as 2027-01-31T12:00:00Z';
 const secretNote = "The secret is shown only now. Store it where only the client's backend can read it.";
 
 /** For errors about arguments: someone may have typed a secret by mistake. */
@@ -30,11 +32,16 @@ export function actorOf(program: Command): string | undefined {
   return program.opts<{ as?: string }>().as;
 }
 
+/** The option `--as` of a command that is recorded in the audit log. */
+export function actorOption(): Option {
+  return new Option('--as <NAME>', 'who acts, for the audit log (default: user@host)').argParser(parseActor);
+}
+
 /** A program whose commands are recorded in the audit log. */
 function recordedProgram(name: string, description: string): Command {
   return new Command(name)
     .description(description)
-    .option('--as <NAME>', 'who acts, for the audit log (default: user@host)', parseActor)
+    .addOption(actorOption())
     .configureHelp({ showGlobalOptions: true })
     .showHelpAfterError()
     .configureOutput(withoutSecrets);
@@ -97,6 +104,20 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
         if ((await accounts.setDefaultLifetime(clientId, lifetime)) === 'unknown_client') throw unknownClient(clientId);
         const rule = lifetime === null ? 'do not expire' : `expire after ${lifetime} seconds`;
         print(`Orders of ${clientId} without order_expires_at now ${rule}.`);
+      }),
+    );
+
+  program
+    .command('limit')
+    .description('Sets how many calls a second each process of the gateway takes from the merchant.')
+    .argument('<CLIENT_ID>', clientIdHelp, parseClientId)
+    .argument('<NUMBER>', '1 to 1000000, or none: RATE_LIMIT applies', parseLimit)
+    .action((clientId: string, limit: number | 'none') =>
+      withAccounts(async (accounts) => {
+        const rateLimit = limit === 'none' ? null : limit;
+        if ((await accounts.setRateLimit(clientId, rateLimit)) === 'unknown_client') throw unknownClient(clientId);
+        const rule = rateLimit === null ? 'has no rate limit of its own' : `may make ${rateLimit} calls a second`;
+        print(`${clientId} now ${rule}.`);
       }),
     );
 
@@ -188,6 +209,7 @@ async function listMerchants(
       const facts = {
         ...{ client_id: clientId, name, kind: what, checksum_mode: checksumMode, live_secrets: liveSecrets },
         default_lifetime_seconds: settings.defaultLifetimeSeconds,
+        rate_limit: settings.rateLimit,
       };
       if (json) print(JSON.stringify({ ...facts, created_at: createdAt, disabled_at: disabledAt }));
       else print(row(clientId, what, state, checksumMode, `${liveSecrets}`, readable(createdAt), name));
@@ -268,13 +290,24 @@ function parseLifetime(text: string): number | 'none' {
   throw new StartError('LIFETIME must be 1m to 366d, such as 30m, 24h or 7d, or none.');
 }
 
+function parseLimit(text: string): number | 'none' {
+  const limit = text === 'none' ? text : parseRate(text);
+  if (limit === undefined) throw new StartError('NUMBER must be a whole number from 1 to 1000000, or none.');
+  return limit;
+}
+
 function parseEnd(text: string): Date {
+  const end = parseTime('--ends', text);
+  if (end.getTime() > Date.now()) return end;
+  throw new StartError('--ends must be in the future.');
+}
+
+/** Reads a time on the command line. */
+export function parseTime(option: string, text: string): Date {
   try {
     // Unlike Date, it rejects 30 February and a time without an offset.
-    const end = new Date(Temporal.Instant.from(text).epochMilliseconds);
-    if (end.getTime() > Date.now()) return end;
+    return new Date(Temporal.Instant.from(text).epochMilliseconds);
   } catch {
-    throw new StartError(`--ends must be ${timeForm}.`);
+    throw new StartError(`${option} must be ${timeForm}.`);
   }
-  throw new StartError('--ends must be in the future.');
 }

@@ -1,14 +1,24 @@
-import { type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import {
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
 import type { Socket } from 'node:net';
 import type { Failure } from '@gateway/domain/failure';
+import type { FastifyRequest } from 'fastify';
 import { Call } from '../call.ts';
+import { createConnectionLimit, type Peer } from '../connection-limit.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
-import { pipelinedRequestsMax, responseTakenTimeoutMs, unusedConnectionsMax, unusedTimeoutMs } from '../limits.ts';
+import * as limits from '../limits.ts';
 import { problemOf } from './problem.ts';
 
 export interface Connections {
   /** Responds to what is no complete HTTP request, after the responses to the requests before it. */
   handleClientError(error: Error & { code?: string }, socket: Socket): void;
+  /** What a call knows of its connection. */
+  peerOf(request: Pick<FastifyRequest, 'ip' | 'raw'>): Peer;
   /** From now on each response says that its connection closes. */
   close(): void;
 }
@@ -20,40 +30,49 @@ const failureOfCode: Readonly<Record<string, Failure>> = {
   ERR_HTTP_REQUEST_TIMEOUT: { kind: 'request_timeout' },
 };
 
+/** Who sent no request, so that nothing depends on it. */
+const nobody: Peer = { address: undefined, known() {}, waits() {} };
+
 const malformed: Failure = { kind: 'malformed_json', reason: 'This is not a well-formed HTTP/1.1 request.' };
 
 /** Bounds the connections of a server, and tracks which responses are pending on each. */
 export function watchConnections(
   server: Server,
   deps: GatewayDeps,
-  { unusedMax = unusedConnectionsMax }: { readonly unusedMax?: number } = {},
+  { connectionsMax = limits.connectionsMax }: { readonly connectionsMax?: number } = {},
 ): Connections {
   const pending = new Map<Socket, Set<ServerResponse>>();
-  /** Connections that sent nothing yet, the oldest first. */
-  const unused = new Set<Socket>();
+  const limit = createConnectionLimit<Socket>({ connectionsMax, close: (socket) => socket.destroy() });
+  /** Ends the use of the connection by a request. */
+  const uses = new WeakMap<IncomingMessage, () => void>();
   /** What runs once the requests before an error have their responses. */
   const waiting = new Map<Socket, () => void>();
   let isClosing = false;
 
   server.on('connection', (socket) => {
-    unused.add(socket);
-    socket.setTimeout(unusedTimeoutMs);
-    const [oldest] = unused;
-    if (unused.size > unusedMax) oldest?.destroy();
+    limit.opened(socket, socket.remoteAddress);
+    socket.setTimeout(limits.unusedTimeoutMs);
     socket.once('close', () => {
-      unused.delete(socket);
+      limit.closed(socket);
       pending.delete(socket);
       waiting.delete(socket);
     });
   });
 
-  server.prependListener('request', ({ socket }, response) => {
+  server.prependListener('request', (request, response) => {
+    const { socket } = request;
     if (isClosing) response.setHeader('connection', 'close');
-    if (unused.delete(socket)) socket.setTimeout(responseTakenTimeoutMs);
+    if (!pending.has(socket)) socket.setTimeout(limits.responseTakenTimeoutMs);
     const responses = pending.get(socket) ?? new Set();
     pending.set(socket, responses.add(response));
-    if (responses.size > pipelinedRequestsMax) socket.destroy();
+    if (responses.size > limits.pipelinedRequestsMax) socket.destroy();
+    const begin = () => uses.set(request, limit.began(socket));
+    // A request that only trickles must not reserve its connection.
+    if (hasBody(request.headers)) request.once('end', begin);
+    else begin();
     response.once('close', () => {
+      request.off('end', begin);
+      uses.get(request)?.();
       responses.delete(response);
       const respond = waiting.get(socket);
       if (respond !== undefined && !isResponsePending(socket)) respond();
@@ -64,7 +83,7 @@ export function watchConnections(
   const isResponsePending = (socket: Socket) => [...(pending.get(socket) ?? [])].some(({ req }) => req.complete);
 
   const respond = (error: Error & { code?: string }, socket: Socket) => {
-    const call = new Call(deps, 'json', {});
+    const call = new Call(deps, 'json', {}, nobody);
     const failure = call.fail(failureOfCode[error.code ?? ''] ?? malformed);
     const { status, headers, body } = problemOf(failure, call.requestId, deps.baseUrl());
     const fields = { ...headers, 'content-length': Buffer.byteLength(body), connection: 'close' };
@@ -74,6 +93,11 @@ export function watchConnections(
   };
 
   return {
+    peerOf: ({ ip, raw }) => ({
+      address: ip,
+      known: () => limit.known(raw.socket),
+      waits: () => uses.get(raw)?.(),
+    }),
     handleClientError(error, socket) {
       // A connection that sent nothing is closed by its own timeout, without a response to a request that never was.
       if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) return;
@@ -88,4 +112,8 @@ export function watchConnections(
       }
     },
   };
+}
+
+function hasBody(headers: IncomingHttpHeaders): boolean {
+  return 'transfer-encoding' in headers || (headers['content-length'] ?? '0') !== '0';
 }

@@ -40,7 +40,7 @@ export function headersOfFailure(failure: Failure): Record<string, string> {
       return { allow: failure.allow };
     case 'rate_limited':
     case 'overloaded':
-      return { 'retry-after': String(failure.retryAfterSeconds) };
+      return { 'retry-after': String(Math.ceil(failure.retryAfterMs / 1_000)) };
     default:
       return {};
   }

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Failure } from '@gateway/domain/failure';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Call } from '../call.ts';
+import type { Peer } from '../connection-limit.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { problemOf } from './problem.ts';
 
@@ -18,8 +19,8 @@ declare module 'fastify' {
 }
 
 /** Opens the call of a request: the id is on the response from now on, and the log line is written when the response ends. */
-export function openCall(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply): void {
-  const call = new Call(deps, 'json', request.headers);
+export function openCall(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply, peer: Peer): void {
+  const call = new Call(deps, 'json', request.headers, peer);
   request.call = call;
   call.operation = request.routeOptions.config?.operation ?? call.operation;
   reply.header('x-request-id', call.requestId);

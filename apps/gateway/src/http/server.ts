@@ -3,6 +3,7 @@ import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify }
 import type { GatewayDeps } from '../gateway-deps.ts';
 import * as limits from '../limits.ts';
 import type { RpcService } from '../rpc/context.ts';
+import { admitAnonymously } from './anonymous.ts';
 import { connectRoutes } from './connect.ts';
 import { watchConnections } from './connections.ts';
 import { healthRoutes } from './health.ts';
@@ -44,7 +45,7 @@ export function createHttpServer(deps: GatewayDeps, services: readonly RpcServic
     },
     // An undecodable path reaches no route and no hook.
     frameworkErrors: (error, request, reply) => {
-      openCall(deps, request, reply);
+      openCall(deps, request, reply, connections.peerOf(request));
       const isPage = /^(GET|HEAD)$/.test(request.method) && request.url.startsWith(`${pathPrefix}/payment/`);
       if (!isPage) return void sendError(error, request, reply);
       const failure = request.call.fail({ kind: 'not_found', unknown: 'payment_link' });
@@ -62,7 +63,7 @@ export function createHttpServer(deps: GatewayDeps, services: readonly RpcServic
   };
 
   app.addHook('onRequest', (request, reply, done) => {
-    openCall(deps, request, reply);
+    openCall(deps, request, reply, connections.peerOf(request));
     const { call } = request;
     if (request.headers.host === undefined && request.raw.httpVersion !== '1.0') {
       sendFailure(reply.header('connection', 'close'), call.fail(noHost), deps);
@@ -77,9 +78,15 @@ export function createHttpServer(deps: GatewayDeps, services: readonly RpcServic
   app.register(
     async (scope) => {
       orderRoutes(scope, deps);
-      paymentRoutes(scope, deps);
-      simulateRoutes(scope, deps);
-      referenceRoutes(scope, deps);
+      scope.register(async (pages) => {
+        admitAnonymously(pages, deps, sendLinkFailure);
+        paymentRoutes(pages, deps);
+        simulateRoutes(pages, deps);
+      });
+      scope.register(async (reference) => {
+        admitAnonymously(reference, deps, async (_deps, _request, reply, failure) => sendFailure(reply, failure, deps));
+        referenceRoutes(reference, deps);
+      });
       healthRoutes(scope, deps.readiness);
       await connectRoutes(scope, deps, services);
     },
@@ -87,7 +94,7 @@ export function createHttpServer(deps: GatewayDeps, services: readonly RpcServic
   );
   return {
     async listen(port, host) {
-      await app.listen({ port, host });
+      await app.listen({ port, host, backlog: limits.backlogMax });
       const address = app.server.address();
       return typeof address === 'object' && address !== null ? address.port : port;
     },

@@ -7,10 +7,15 @@ const expireEveryMs = 1_000;
 /** How often events that are past their 30 days are looked for. */
 const deleteEventsEveryMs = 3_600_000;
 
+/** How often orders that are past their retention are looked for. */
+const eraseEveryMs = 3_600_000;
+
 /** What the jobs run: each does a bounded part of the work, and returns whether all of it is done. */
 export interface BackgroundWork {
   expire(): Promise<{ readonly isDone: boolean }>;
   deleteOldEvents(): Promise<{ readonly isDone: boolean }>;
+  /** Absent: nothing is ever erased. */
+  readonly eraseOldOrders?: ((signal: AbortSignal) => Promise<{ readonly isDone: boolean }>) | undefined;
 }
 
 /** Runs what no call waits for, until it is stopped. Any number of processes may do so. */
@@ -18,14 +23,20 @@ export function startBackgroundJobs(work: BackgroundWork, logger: Logger): { sto
   const stopping = new AbortController();
   const repeat = async (job: keyof BackgroundWork, everyMs: number) => {
     while (!stopping.signal.aborted) {
-      const { isDone } = await work[job]().catch((error: unknown) => {
+      const running = work[job]?.(stopping.signal);
+      if (running === undefined) return;
+      const { isDone } = await running.catch((error: unknown) => {
         logger.error({ err: error, job }, 'background job failed');
         return { isDone: true };
       });
       if (isDone) await sleep(everyMs, undefined, { signal: stopping.signal }).catch(() => {});
     }
   };
-  const jobs = Promise.all([repeat('expire', expireEveryMs), repeat('deleteOldEvents', deleteEventsEveryMs)]);
+  const jobs = Promise.all([
+    repeat('expire', expireEveryMs),
+    repeat('deleteOldEvents', deleteEventsEveryMs),
+    repeat('eraseOldOrders', eraseEveryMs),
+  ]);
   return {
     async stop() {
       stopping.abort();

@@ -48,7 +48,7 @@ export async function createOrder(
   if (rangeError !== undefined) {
     // An order that is sent again may be near its end by now, or past it.
     const found = await deps.store.findByOrderId(merchant.id, fields.order_id, call.timeLeftMs());
-    if (found.kind === 'found') return replayOf(found.order, sent);
+    if (found.kind === 'found') return replayOf(deps, found.order, sent);
     return failed(
       found.kind === 'unknown' ? { kind: 'invalid_order', errors: [rangeError] } : storageFailure(found.kind),
     );
@@ -64,7 +64,7 @@ export async function createOrder(
     case 'created':
       return success({ order: outcome.order, replayed: false });
     case 'exists':
-      return replayOf(outcome.order, sent);
+      return replayOf(deps, outcome.order, sent);
     case 'overloaded':
       return failed(storageFailure(outcome.kind));
     default:
@@ -74,10 +74,11 @@ export async function createOrder(
 
 /** The stored order if it is the one that was sent, which has an end only if the merchant sent one. */
 function replayOf(
+  { erasureKey }: GatewayDeps,
   order: Order,
   sent: { readonly fields: OrderFields; readonly expiresAtMs: number | undefined },
 ): Result<CreatedOrder, Failure> {
-  const differing: RequestFieldName[] = orderDifference(order.fields, sent.fields);
+  const differing: RequestFieldName[] = orderDifference(order, sent.fields, erasureKey);
   if (sent.expiresAtMs !== undefined && sent.expiresAtMs !== order.expiresAtMs) differing.push('order_expires_at');
   return differing.length === 0
     ? success({ order, replayed: true })

@@ -37,7 +37,8 @@ export async function findPaymentLink(
   const notFound = { kind: 'not_found', unknown: 'payment_link' } as const;
   const token = parseOrderToken(tokenText);
   if (token === undefined) return failed(notFound);
-  const found = await store.findByToken(token, call.timeLeftMs());
+  const find = call.isAnonymous ? store.findForPage : store.findByToken;
+  const found = await find(token, call.timeLeftMs());
   return resultOf(found, notFound, ({ order, merchant }) => ({ order, merchant }));
 }
 

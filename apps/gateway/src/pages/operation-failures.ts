@@ -1,10 +1,12 @@
 import type { FailureCode } from '@gateway/domain/failure';
 
 /** What any operation can return. */
-const everywhere = ['body_too_large', 'overloaded', 'unavailable', 'deadline_exceeded', 'internal'] as const;
+const everywhere = [
+  ...(['body_too_large', 'rate_limited', 'overloaded', 'unavailable', 'deadline_exceeded', 'internal'] as const),
+] as const;
 
 /** What any operation with credentials can return. */
-export const withCredentials = ['unauthenticated', 'permission_denied', 'rate_limited', ...everywhere] as const;
+export const withCredentials = ['unauthenticated', 'permission_denied', ...everywhere] as const;
 
 /** The errors of each operation of the JSON API, by `operationId`. */
 export const jsonFailures = {

@@ -1,3 +1,4 @@
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
 import { type Failure, type FailureCode, failureDetail, failures } from '@gateway/domain/failure';
@@ -57,9 +58,7 @@ function detailsOf(failure: Failure): ConnectError['details'] {
       ];
     case 'rate_limited':
     case 'overloaded':
-      return [
-        { desc: RetryInfoSchema, value: { retryDelay: { seconds: BigInt(failure.retryAfterSeconds), nanos: 0 } } },
-      ];
+      return [{ desc: RetryInfoSchema, value: { retryDelay: durationFromMs(failure.retryAfterMs) } }];
     default:
       return [];
   }

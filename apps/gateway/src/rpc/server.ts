@@ -11,10 +11,11 @@ import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
 import { Call } from '../call.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
-import { connectionsMax, http2Limits } from '../limits.ts';
+import { backlogMax, http2Limits } from '../limits.ts';
 import { readBody } from './body.ts';
 import { publicServices, type RpcCall, type RpcService, routerOptions, routesOf, rpcCallKey } from './context.ts';
 import { watchSessions } from './sessions.ts';
+import { shareStreams } from './stream-limit.ts';
 import { takeTimeout } from './timeout.ts';
 import { createUnaryFastPath } from './unary-fast-path.ts';
 
@@ -67,7 +68,7 @@ export function createGrpcServer(
 
   const serve = async (request: Http2ServerRequest, response: Http2ServerResponse) => {
     const { headers } = request;
-    const call = new Call(deps, 'grpc', headers);
+    const call = new Call(deps, 'grpc', headers, sessions.peerOf(request.stream));
     response.setHeader('x-request-id', call.requestId);
     const method = methods.get(request.url);
     call.operation = method?.name ?? call.operation;
@@ -130,8 +131,8 @@ export function createGrpcServer(
   );
   // Node.js would answer 417 by itself, without an x-request-id.
   server.on('checkExpectation', onRequest);
-  server.maxConnections = connectionsMax;
   const sessions = watchSessions(server, limits);
+  shareStreams(server, limits);
   return {
     listen: (port, host) => listen(server, deps, port, host),
     async close() {
@@ -161,7 +162,7 @@ async function* limited(chunks: AsyncIterable<Buffer>, bytesMax: number): AsyncG
 function listen(server: Http2Server, { logger }: GatewayDeps, port: number, host: string): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host, () => {
+    server.listen({ port, host, backlog: backlogMax }, () => {
       server.off('error', reject);
       // A socket that can't be accepted, for lack of file descriptors for example, must not end the process.
       server.on('error', (error) => logger.error({ err: error }, 'gRPC server failed'));

@@ -1,5 +1,6 @@
 import { constants, type Http2Server, type Http2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
+import { createConnectionLimit, type Peer } from '../connection-limit.ts';
 import type { http2Limits } from '../limits.ts';
 
 interface Use {
@@ -18,6 +19,8 @@ export interface Sessions {
   admitStreaming(stream: ServerHttp2Stream): boolean;
   /** Lets a call stay open as long as its connection, which it keeps open no longer. */
   letStay(stream: ServerHttp2Stream): void;
+  /** What a call knows of its connection. */
+  peerOf(stream: ServerHttp2Stream): Peer;
   /** Sends GOAWAY to all sessions and lets their calls finish; closes what is left after the drain time. */
   drain(): void;
 }
@@ -28,6 +31,13 @@ export interface Sessions {
  */
 export function watchSessions(server: Http2Server, limits: typeof http2Limits): Sessions {
   const uses = new Map<Http2Session, Use>();
+  // Sends GOAWAY as well: a client sends again what came after it (RFC 9113, 6.8).
+  const limit = createConnectionLimit<Http2Session>({
+    connectionsMax: limits.connectionsMax,
+    close: (session) => session.destroy(),
+  });
+  /** Ends the use of the connection by a stream. */
+  const ends = new WeakMap<ServerHttp2Stream, () => void>();
   const sockets = new Set<Socket>();
   let streaming = 0;
 
@@ -38,13 +48,21 @@ export function watchSessions(server: Http2Server, limits: typeof http2Limits): 
   server.on('session', (session) => {
     const use: Use = { streams: new Map(), isUsed: false, idleSince: performance.now(), streaming: 0 };
     uses.set(session, use);
-    session.once('close', () => uses.delete(session));
+    limit.opened(session, session.socket.remoteAddress);
+    session.once('close', () => {
+      uses.delete(session);
+      limit.closed(session);
+    });
     session.on('stream', (stream) => {
       use.streams.set(stream, performance.now());
-      stream.once('close', () => use.streams.delete(stream));
+      stream.once('close', () => {
+        use.streams.delete(stream);
+        ends.get(stream)?.();
+      });
       stream.once('end', () => {
         // A reset ends the stream too.
         if (stream.closed) return;
+        ends.set(stream, limit.began(session));
         use.isUsed = true;
         use.idleSince = performance.now();
       });
@@ -83,6 +101,15 @@ export function watchSessions(server: Http2Server, limits: typeof http2Limits): 
     letStay(stream) {
       if (stream.session) uses.get(stream.session)?.streams.delete(stream);
     },
+    peerOf: (stream) => ({
+      get address() {
+        return stream.session?.socket.remoteAddress;
+      },
+      known() {
+        if (stream.session !== undefined) limit.known(stream.session);
+      },
+      waits: () => ends.get(stream)?.(),
+    }),
     drain() {
       for (const session of uses.keys()) session.close();
       setTimeout(() => {

@@ -17,6 +17,7 @@ export interface GatewayAddresses {
 export interface GatewayProcess extends GatewayAddresses {
   /** What its links begin with. */
   readonly baseUrl: string;
+  readonly pid: number | undefined;
   /** Stops it in an orderly way; the second call waits for the first. */
   stop(): Promise<void>;
   /** Ends it as a crash does. */
@@ -103,7 +104,7 @@ export async function startGatewayProcess(
       // The reader that is closed by now has paused it.
       output.resume();
     }
-    return { ...addresses, stop, kill: () => endOnce('SIGKILL'), exited: exit.promise };
+    return { ...addresses, pid: child.pid, stop, kill: () => endOnce('SIGKILL'), exited: exit.promise };
   } catch (error) {
     await stop();
     throw error;

@@ -2,23 +2,22 @@ import type { Credentials } from '@gateway/domain/credentials';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { createJournal } from '../audit/journal.ts';
 import { messageOf } from '../command/command.ts';
-import type { GatewayAddresses } from '../gateway/gateway-process.ts';
 import { numberOf } from '../workload/orders.ts';
 import { arrivalsOf } from './arrivals.ts';
 import { createCallMaker, type KnownOrder } from './calls.ts';
 import { startClock } from './clock.ts';
 import { runClosedLoop, runOpenLoop } from './executors.ts';
-import { openSender } from './open-sender.ts';
 import type { LoadSettings } from './profile.ts';
 import { createProgress, type ProgressOutput } from './progress.ts';
 import { createRecorder, type Recorder } from './recorder.ts';
 import { rehearse } from './rehearsal.ts';
 import type { Sender } from './sender.ts';
 
-/** What to send, and where. */
+/** What to send, and how. */
 export interface LoadRun {
   readonly settings: LoadSettings;
-  readonly target: GatewayAddresses;
+  /** Closed with the run. */
+  readonly sender: Sender;
   readonly credentials: readonly Credentials[];
   /** Who records payments; needed for `pay_share`. */
   readonly checkout?: Credentials | undefined;
@@ -61,7 +60,7 @@ export async function runLoad(run: LoadRun, signal: AbortSignal): Promise<LoadOu
     numberOf: (orderId) => numberOf(settings.seed, orderId),
     onFailure,
   });
-  const sender = remembering(openSender(run.target, settings.connections));
+  const sender = remembering(run.sender);
   const startedAt = new Date();
   const clock = startClock();
   const progress = createProgress(run.progress, recorder, arrivals.seconds);

@@ -48,7 +48,7 @@ export function createGrpcConnection(
       frame(types.windowUpdate, 0, 0, windowUpdate),
     ]),
   );
-  socket.on('data', (chunk) => {
+  socket.on('data', (chunk: Buffer) => {
     received = received.length === 0 ? chunk : Buffer.concat([received, chunk]);
     let at = 0;
     while (received.length - at >= frameHeadBytes) {

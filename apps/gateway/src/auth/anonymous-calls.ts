@@ -1,0 +1,99 @@
+import type { Failure } from '@gateway/domain/failure';
+import { failed, type Result, success } from '@gateway/domain/result';
+import { isPrivateNetwork, networkOf } from '../client-network.ts';
+import type { Peer } from '../connection-limit.ts';
+import type { anonymousLimits } from '../limits.ts';
+import { retryAfter } from '../retry-after.ts';
+import { createTokenBuckets, type TokenBuckets } from './rate-limit.ts';
+
+export interface AnonymousCallsOptions {
+  readonly limits: typeof anonymousLimits;
+  /** Milliseconds of a clock that nobody sets. */
+  readonly monotonicNow: () => number;
+}
+
+/** Bounds the work that clients without valid credentials cause (decision 028). */
+export interface AnonymousCalls {
+  /**
+   * Waits until a call that needs no credentials may be handled. Returns what ends the call's work, or `rate_limited`. That function
+   * does nothing when it is called again.
+   */
+  admit(peer: Peer): Promise<Result<() => void, Failure>>;
+  /** Counts a call whose credentials are not valid. Returns its failure: `unauthenticated` or `rate_limited`. */
+  reject(peer: Peer): Promise<Failure>;
+}
+
+/** The wait that a rejected client is asked for, before what chance adds. */
+const retryAfterMs = 1_000;
+
+const rateLimited = (): Failure => ({ kind: 'rate_limited', retryAfterMs: retryAfter(retryAfterMs) });
+
+/** The key of the one bucket that counts all calls. */
+const everybody = '';
+
+export function createAnonymousCalls({ limits, monotonicNow }: AnonymousCallsOptions): AnonymousCalls {
+  const admitted = createTokenBuckets<string>(monotonicNow);
+  const rejected = createTokenBuckets<string>(monotonicNow);
+  const allRejected = createTokenBuckets<string>(monotonicNow);
+  const waiting = new Set<() => void>();
+  let inFlight = 0;
+  let paused = 0;
+
+  /** A peer in a private network may be a proxy, through which many clients come: what limits those together limits it. */
+  const isOverLimit = (buckets: TokenBuckets<string>, { address }: Peer) =>
+    !isPrivateNetwork(address) && buckets(networkOf(address), limits.perNetwork) !== undefined;
+
+  /** Answers late, so that a client that waits for its responses sends less; a flood of quick ones would only speed it up. */
+  const rejectLate = async (peer: Peer): Promise<Failure> => {
+    peer.waits();
+    if (paused >= limits.pausedMax) return rateLimited();
+    paused += 1;
+    await new Promise((resolve) => setTimeout(resolve, limits.pauseMs));
+    paused -= 1;
+    return rateLimited();
+  };
+
+  /** Whether the call's turn came in time. */
+  const turnOf = (peer: Peer): Promise<boolean> => {
+    peer.waits();
+    return new Promise((resolve) => {
+      const begin = () => {
+        clearTimeout(timer);
+        resolve(true);
+      };
+      const timer = setTimeout(() => {
+        waiting.delete(begin);
+        resolve(false);
+      }, limits.waitingTimeoutMs);
+      waiting.add(begin);
+    });
+  };
+
+  const passTurnOn = () => {
+    const [next] = waiting;
+    if (next === undefined) {
+      inFlight -= 1;
+    } else {
+      waiting.delete(next);
+      next();
+    }
+  };
+
+  return {
+    async admit(peer) {
+      if (isOverLimit(admitted, peer)) return failed(await rejectLate(peer));
+      if (inFlight < limits.inFlightMax) inFlight += 1;
+      else if (waiting.size >= limits.waitingMax) return failed(await rejectLate(peer));
+      else if (!(await turnOf(peer))) return failed(rateLimited());
+      let isOver = false;
+      return success(() => {
+        if (!isOver) passTurnOn();
+        isOver = true;
+      });
+    },
+    async reject(peer) {
+      const isOver = isOverLimit(rejected, peer) || allRejected(everybody, limits.rejectedPerSecond) !== undefined;
+      return isOver ? rejectLate(peer) : { kind: 'unauthenticated' };
+    },
+  };
+}

@@ -1,0 +1,21 @@
+import ipaddr from 'ipaddr.js';
+import { isPublicAddress } from './webhooks/address.ts';
+
+/**
+ * The network that a client's limits count for: an IPv4 address, or the /64 of an IPv6 address, as one customer gets at least that
+ * (RFC 6177). IPv4 mapped to IPv6, as on a socket that takes both, is IPv4.
+ */
+export function networkOf(address: string | undefined): string {
+  if (address === undefined) return '';
+  const parsed = ipaddr.process(address);
+  if (parsed instanceof ipaddr.IPv4) return parsed.toString();
+  return parsed.parts
+    .slice(0, 4)
+    .map((part) => part.toString(16))
+    .join(':');
+}
+
+/** Whether an address is of this machine or of a network that is not public, as a proxy's is. */
+export function isPrivateNetwork(address: string | undefined): boolean {
+  return address !== undefined && !isPublicAddress(address);
+}

@@ -1,0 +1,160 @@
+import { networkOf } from './client-network.ts';
+
+/** What a call knows of the connection that it came on. */
+export interface Peer {
+  /** The client's IP address; `undefined` once the connection is closed. */
+  readonly address: string | undefined;
+  /** The call has valid credentials: its connection is the last to make room. */
+  known(): void;
+  /** Nothing is done for the call now: until its response ends, its connection counts as idle. */
+  waits(): void;
+}
+
+/** The connections of one port. No event costs more with many connections than with few. */
+export interface ConnectionLimit<Connection> {
+  /** Adds an idle connection. If the port is full, an idle one is closed for it; if none is idle, the new one is. */
+  opened(connection: Connection, address: string | undefined): void;
+  closed(connection: Connection): void;
+  /** A complete request came. The connection is in use until the returned function is called; calling it again does nothing. */
+  began(connection: Connection): () => void;
+  /** The client has valid credentials. */
+  known(connection: Connection): void;
+}
+
+interface State {
+  readonly network: string;
+  isKnown: boolean;
+  calls: number;
+}
+
+/**
+ * Bounds the connections of a port. Those make room first that never had valid credentials; of these, those of the network that
+ * has the most of them idle; of these, the one that is idle longest (decision 028).
+ */
+export function createConnectionLimit<Connection>({
+  connectionsMax,
+  close,
+}: {
+  readonly connectionsMax: number;
+  readonly close: (connection: Connection) => void;
+}): ConnectionLimit<Connection> {
+  const states = new Map<Connection, State>();
+  const idleStrangers = new IdleConnections<Connection>();
+  const idleClients = new IdleConnections<Connection>();
+  const idleLike = ({ isKnown }: State) => (isKnown ? idleClients : idleStrangers);
+
+  return {
+    opened(connection, address) {
+      if (states.size >= connectionsMax) {
+        const idlest = idleStrangers.take() ?? idleClients.take();
+        if (idlest === undefined) return close(connection);
+        states.delete(idlest);
+        close(idlest);
+      }
+      const state = { network: networkOf(address), isKnown: false, calls: 0 };
+      states.set(connection, state);
+      idleStrangers.add(connection, state.network);
+    },
+    closed(connection) {
+      const state = states.get(connection);
+      states.delete(connection);
+      if (state?.calls === 0) idleLike(state).delete(connection, state.network);
+    },
+    began(connection) {
+      const state = states.get(connection);
+      if (state === undefined) return () => {};
+      if (state.calls === 0) idleLike(state).delete(connection, state.network);
+      state.calls += 1;
+      let isOver = false;
+      return () => {
+        if (isOver) return;
+        isOver = true;
+        state.calls -= 1;
+        if (state.calls === 0 && states.has(connection)) idleLike(state).add(connection, state.network);
+      };
+    },
+    known(connection) {
+      const state = states.get(connection);
+      if (state === undefined || state.isKnown) return;
+      if (state.calls === 0) idleStrangers.delete(connection, state.network);
+      state.isKnown = true;
+      if (state.calls === 0) idleClients.add(connection, state.network);
+    },
+  };
+}
+
+/** Idle connections by network. */
+class IdleConnections<Connection> {
+  readonly #byNetwork = new Map<string, FirstIn<Connection>>();
+  /** Networks by the number of their idle connections, the index; the last ones have the most. */
+  readonly #bySize: FirstIn<string>[] = [];
+  #largest = 0;
+
+  add(connection: Connection, network: string): void {
+    const connections = this.#byNetwork.get(network) ?? new FirstIn();
+    this.#byNetwork.set(network, connections);
+    connections.add(connection);
+    this.#resized(network, connections.size - 1, connections.size);
+  }
+
+  delete(connection: Connection, network: string): void {
+    const connections = this.#byNetwork.get(network);
+    if (connections?.delete(connection)) this.#resized(network, connections.size + 1, connections.size);
+  }
+
+  /** Removes the connection that is idle longest of the network that has the most. */
+  take(): Connection | undefined {
+    const size = this.#largest;
+    const network = this.#bySize[size]?.take();
+    if (network === undefined) return undefined;
+    const connection = this.#byNetwork.get(network)?.take();
+    this.#resized(network, size, size - 1);
+    return connection;
+  }
+
+  #resized(network: string, before: number, after: number): void {
+    this.#bySize[before]?.delete(network);
+    if (after === 0) {
+      this.#byNetwork.delete(network);
+    } else {
+      this.#bySize[after] ??= new FirstIn();
+      this.#bySize[after].add(network);
+    }
+    // A network grows or shrinks by one.
+    if (after > this.#largest || (before === this.#largest && this.#bySize[before]?.size === 0)) this.#largest = after;
+  }
+}
+
+/**
+ * A set whose first item is found at once: V8 keeps the gaps of deleted items at the front of a set for a while, and a new iterator
+ * goes through them each time (8 µs among 10,000). One iterator for good goes through each gap once.
+ */
+class FirstIn<Item> {
+  readonly #items = new Set<Item>();
+  #firstOut = this.#items.values();
+
+  get size(): number {
+    return this.#items.size;
+  }
+
+  add(item: Item): void {
+    this.#items.add(item);
+  }
+
+  delete(item: Item): boolean {
+    return this.#items.delete(item);
+  }
+
+  /** Removes the item that was added first. */
+  take(): Item | undefined {
+    let next = this.#firstOut.next();
+    if (next.done) {
+      // An iterator that reached the end stays there.
+      this.#firstOut = this.#items.values();
+      next = this.#firstOut.next();
+    }
+    if (next.done) return undefined;
+    this.#items.delete(next.value);
+    return next.value;
+  }
+}

@@ -1,0 +1,27 @@
+import type { FastifyInstance } from 'fastify';
+import type { GatewayDeps } from '../gateway-deps.ts';
+import type { sendLinkFailure } from './payments.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Ends the work of a call that needs no credentials. */
+    endTurn?: () => void;
+  }
+}
+
+/** Bounds the routes of a scope, which need no credentials. What they take from merchants does not depend on how many ask. */
+export function admitAnonymously(app: FastifyInstance, deps: GatewayDeps, send: typeof sendLinkFailure): void {
+  app.addHook('onRequest', async (request, reply) => {
+    const { call } = request;
+    const turn = await call.run(() => deps.anonymousCalls.admit(call.peer));
+    if (!turn.ok) return send(deps, request, reply, turn.failure);
+    request.endTurn = turn.value;
+    reply.raw.once('close', turn.value);
+    return undefined;
+  });
+  // Not once the client has taken the response, which it may put off.
+  app.addHook('onSend', async ({ call, endTurn }) => {
+    endTurn?.();
+    call.peer.waits();
+  });
+}

@@ -1,0 +1,61 @@
+import { randomBytes } from 'node:crypto';
+import { createClientId, createClientSecret } from '@gateway/domain/credentials';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { anonymousLimits } from '../src/limits.ts';
+import { openSession, ordinaryCall, sendCall } from './grpc-call.ts';
+import { answerOf, credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+
+let gateway: RunningGateway;
+beforeAll(async () => {
+  // No page has its turn, and no authentication may fail.
+  const limits = { ...anonymousLimits, inFlightMax: 0, waitingTimeoutMs: 50, rejectedPerSecond: 0, pauseMs: 50 };
+  gateway = await runGateway({ anonymousLimits: limits });
+});
+afterAll(() => gateway?.close());
+
+const inventedCredentials = () => ({
+  clientId: createClientId(randomBytes),
+  clientSecret: createClientSecret(randomBytes),
+});
+
+test('pages beyond their limit are rate_limited, as a page or as JSON; health and merchants are not', async () => {
+  const created = await postOrder(gateway);
+  expect(created.status).toBe(201);
+  const { order_token } = await answerOf(created);
+  const page = await fetch(`${gateway.url}/payment/${order_token}`, { headers: { accept: 'text/html' } });
+  expect(page.status).toBe(429);
+  expect(page.headers.get('retry-after')).toBe('1');
+  expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
+  const paths = [`/payment/${order_token}/simulate`, '/docs', '/openapi.json', '/'];
+  for (const path of paths) {
+    const response = await fetch(`${gateway.url}${path}`, { headers: { accept: 'application/json' } });
+    expect([path, response.status, Object(await response.json()).code]).toEqual([path, 429, 'rate_limited']);
+  }
+  expect((await fetch(`${gateway.url}/health/ready`)).status).toBe(200);
+  const found = await fetch(`${gateway.url}/order/${validOrderInput().order_id}`, {
+    headers: credentialHeaders(gateway.credentials),
+  });
+  expect(found.status).toBe(200);
+});
+
+test('failed authentications beyond their limit are rate_limited in every protocol', async () => {
+  const response = await postOrder({ ...gateway, credentials: inventedCredentials() });
+  expect(response.status).toBe(429);
+  expect(response.headers.get('retry-after')).toBe('1');
+  const session = openSession(gateway.grpcPort);
+  const headers = { 'content-type': 'application/grpc', ...credentialHeaders(inventedCredentials()) };
+  const { trailers } = await sendCall(session, { ...ordinaryCall('any'), headers });
+  expect(trailers['grpc-status']).toBe('8');
+  session.close();
+});
+
+test('merchants are served beside failed authentications beyond the limit, their first call too', async () => {
+  const flood = Array.from({ length: 200 }, () => postOrder({ ...gateway, credentials: inventedCredentials() }));
+  const served = await runGateway({ anonymousLimits: { ...anonymousLimits, rejectedPerSecond: 0 } });
+  const alsoHere = Array.from({ length: 50 }, () => postOrder({ ...served, credentials: inventedCredentials() }));
+  expect((await postOrder(served)).status).toBe(201);
+  expect((await postOrder(gateway, validOrderInput({ order_id: 'beside' }))).status).toBe(201);
+  for (const { status } of await Promise.all([...flood, ...alsoHere])) expect(status).toBe(429);
+  await served.close();
+});

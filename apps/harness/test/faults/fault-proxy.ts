@@ -1,0 +1,85 @@
+import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type DatabaseProxy, startDatabaseProxy } from '@gateway/postgres/testing/database-proxy';
+
+/** What can happen to a connection. */
+export type ConnectionFault =
+  /** It is cut after an insert or a change was committed, before or after the answer has passed. */
+  | 'cut before the answer'
+  | 'cut after the answer'
+  /** From a statement on nothing passes, and neither side learns of it. */
+  | 'half-open'
+  /** From a statement on one byte passes every 100 ms. */
+  | 'trickle';
+
+/** A proxy between the database and the gateways that disturbs their connections. */
+export interface FaultProxy extends DatabaseProxy {
+  /** Disturbs one connection, the next in use. Resolves when the fault has begun; it ends with the connection. */
+  disturb(fault: ConnectionFault): Promise<void>;
+  /** Ends all connections, and new ones at once, for a time. */
+  rejectFor(ms: number): Promise<void>;
+}
+
+/** What the server sends when an insert, or a change of state with its event, is committed. */
+const insertCompleted = 'INSERT 0 ';
+
+const trickleMs = 100;
+
+/** Starts a proxy that passes everything on until it is asked to disturb. `isReset` decides how a connection is cut. */
+export async function startFaultProxy(databaseUrl: string, isReset: () => boolean): Promise<FaultProxy> {
+  let next: { readonly fault: ConnectionFault; readonly begin: () => void } | undefined;
+  let isRejecting = false;
+
+  const begins = (faults: readonly ConnectionFault[]): ConnectionFault | undefined => {
+    if (next === undefined || !faults.includes(next.fault)) return undefined;
+    const { fault, begin } = next;
+    next = undefined;
+    begin();
+    return fault;
+  };
+  const cut = (client: Socket) => (isReset() ? client.resetAndDestroy() : client.destroySoon());
+
+  const proxy = await startDatabaseProxy(databaseUrl, (client, database) => {
+    let fault: ConnectionFault | undefined;
+    if (isRejecting) client.destroy();
+    const pass = async (chunk: Buffer, to: Socket) => {
+      for (let at = 0; at < chunk.length; ) {
+        if (fault === 'half-open') return;
+        const bytes = fault === 'trickle' ? 1 : chunk.length;
+        to.write(chunk.subarray(at, at + bytes));
+        at += bytes;
+        if (fault === 'trickle') await sleep(trickleMs);
+      }
+    };
+    const passStatements = async () => {
+      for await (const chunk of client) {
+        fault ??= begins(['half-open', 'trickle']);
+        await pass(chunk, database);
+      }
+    };
+    const passAnswers = async () => {
+      for await (const chunk of database) {
+        const isCut = fault === undefined && chunk.includes(insertCompleted);
+        const now = isCut ? begins(['cut before the answer', 'cut after the answer']) : undefined;
+        if (now === 'cut before the answer') return cut(client);
+        await pass(chunk, client);
+        if (now === 'cut after the answer') return cut(client);
+      }
+    };
+    // The end of one side ends the other, so an error of either is of no interest.
+    for (const passing of [passStatements(), passAnswers()]) passing.catch(() => {});
+  });
+  return {
+    ...proxy,
+    disturb: (fault) =>
+      new Promise((begin) => {
+        next = { fault, begin };
+      }),
+    async rejectFor(ms) {
+      isRejecting = true;
+      for (const socket of proxy.sockets) socket.destroy();
+      await sleep(ms);
+      isRejecting = false;
+    },
+  };
+}

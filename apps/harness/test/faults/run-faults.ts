@@ -1,0 +1,178 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startTestServer } from '@gateway/dev-postgres/testing';
+import { seededAt } from '@gateway/fixtures/seeded';
+import { expect, onTestFinished } from 'vitest';
+import { type AuditResult, auditErrors, auditTable, auditWhenDelivered } from '../../src/audit/audit.ts';
+import { columns, formatSeconds } from '../../src/command/text.ts';
+import { type OwnGateway, startOwnGateway } from '../../src/gateway/own-gateway.ts';
+import { constantRate } from '../../src/load/arrivals.ts';
+import { loadProfile } from '../../src/load/profile.ts';
+import type { Recorder } from '../../src/load/recorder.ts';
+import { runLoad } from '../../src/load/run-load.ts';
+import { startWebhookReceiver } from '../../src/webhooks/receiver.ts';
+import { startFaultProxy } from './fault-proxy.ts';
+import type { Disturbed, Fault } from './faults.ts';
+import { createWatchingSender } from './watching-sender.ts';
+
+/** Which faults happen, in an order that the seed decides. */
+export interface FaultPlan {
+  readonly seed: number;
+  readonly faults: readonly { readonly fault: Fault; readonly times: number }[];
+  /** Where the server's data lies. */
+  readonly dataParent?: string | undefined;
+}
+
+/** What became of a run. */
+export interface FaultRun {
+  readonly recorder: Recorder;
+  readonly audit: AuditResult;
+  /** Calls with a response later than the gateway's deadline and 250 ms. */
+  readonly late: number;
+  /** Seconds from the end of each fault until both gateways created an order. */
+  readonly recoveries: readonly number[];
+}
+
+/** The run is ended by its faults, not by its time. */
+const longestSeconds = 7_200;
+const rate = 100;
+
+/** So few that a slow machine drops calls rather than sends payments before the responses with their tokens. */
+const pendingMax = 64;
+
+const merchants = [
+  ...[{ name: 'First' }, { name: 'Second' }],
+  // Their orders expire while others are paid and cancelled.
+  ...[
+    { name: 'Third', defaultLifetimeSeconds: 1 },
+    { name: 'Fourth', defaultLifetimeSeconds: 5 },
+  ],
+];
+
+/** A few connections more than two gateways use, and a log of transactions that fits a small disk. */
+const serverSettings = { max_connections: '64', shared_buffers: '128MB', max_wal_size: '64MB' };
+
+/** Between two faults at most this, besides the time until both gateways create orders again. */
+const pauseMaxMs = 100;
+const recoveryMaxMs = 60_000;
+
+/**
+ * Sends the profile `lifecycle` to two gateways that reach a PostgreSQL of their own through a proxy, injects faults meanwhile, and
+ * audits orders, states, events and webhooks. Rejects when a gateway exits by itself. Everything ends with the test.
+ */
+export async function runFaults({ seed, faults, dataParent }: FaultPlan): Promise<FaultRun> {
+  const ended = new AbortController();
+  const cleanUps: (() => unknown)[] = [];
+  onTestFinished(async () => {
+    ended.abort();
+    for (const cleanUp of cleanUps.toReversed()) await cleanUp();
+  }, 60_000);
+  const folder = mkdtempSync(join(tmpdir(), 'faults-'));
+  cleanUps.push(() => rmSync(folder, { recursive: true }));
+  const [random, cuts] = [seededAt(seed, 0), seededAt(seed, 1)];
+  const server = await startTestServer(serverSettings, dataParent);
+  cleanUps.push(server.stop);
+  const proxy = await startFaultProxy(server.url, () => cuts.below(2) === 0);
+  cleanUps.push(proxy.close);
+  const receiver = await startWebhookReceiver();
+  cleanUps.push(receiver.close);
+  const setups = [...merchants, { name: 'Checkout', kind: 'checkout' as const }];
+  const database = async () => ({ url: proxy.url, stop: async () => {} });
+  const first: OwnGateway = await startOwnGateway(setups, ended.signal, database);
+  cleanUps.push(first.stop);
+  await first.sendWebhooks(merchants.length, receiver);
+  const gateways: Disturbed['gateways'] = [first, await first.startAnother()];
+
+  const journalFile = join(folder, 'journal.ndjson');
+  const [credentials, checkout] = [first.credentials.slice(0, merchants.length), first.credentials.at(-1)];
+  const profile = { ...loadProfile('lifecycle'), merchants: merchants.length, max_pending: pendingMax };
+  const settings = { ...profile, phases: constantRate(rate, longestSeconds), profile: 'lifecycle', seed };
+  const sender = createWatchingSender(gateways, pendingMax);
+  const progress = { write: () => true };
+  const running = runLoad({ settings, sender, credentials, checkout, journalFile, progress }, ended.signal);
+
+  const recoveries: number[] = [];
+  const disturb = async () => {
+    const all = faults.flatMap(({ fault, times }) => Array.from({ length: times }, () => fault));
+    const drawn = all.map((fault) => ({ fault, order: random.fraction() })).sort((a, b) => a.order - b.order);
+    await secondsUntilCreated(sender, 'the start', ended.signal);
+    for (const [index, { fault }] of drawn.entries()) {
+      await fault.inject({ server, proxy, gateways, random, signal: ended.signal });
+      const seconds = await secondsUntilCreated(sender, fault.name, ended.signal);
+      recoveries.push(seconds);
+      if ((index + 1) % 50 === 0 || faults.length > 1) {
+        process.stdout.write(`${index + 1} of ${drawn.length}: ${fault.name}, order after ${formatSeconds(seconds)}\n`);
+      }
+      await sleep(random.below(pauseMaxMs), undefined, { signal: ended.signal });
+    }
+  };
+  const endsEarly = running.then(({ failure }) => Promise.reject(new Error(`the run ended early: ${failure}`)));
+  await Promise.race([disturb(), endsEarly, first.exited]);
+  ended.abort();
+  const { recorder } = await running;
+  const audit = await auditWhenDelivered(journalFile, server.url, receiver);
+  return { recorder, audit, late: sender.late(), recoveries };
+}
+
+/** Waits until every gateway acknowledges the creation of an order that is sent from now on. */
+async function secondsUntilCreated(
+  { createdAtMs }: ReturnType<typeof createWatchingSender>,
+  fault: string,
+  signal: AbortSignal,
+): Promise<number> {
+  const startMs = performance.now();
+  const elapsedMs = () => performance.now() - startMs;
+  while (createdAtMs().some((sentMs) => sentMs < startMs)) {
+    if (elapsedMs() > recoveryMaxMs) throw new Error(`no order within ${recoveryMaxMs} ms after: ${fault}`);
+    await sleep(10, undefined, { signal });
+  }
+  return elapsedMs() / 1_000;
+}
+
+/** What a client may be sent under faults, and can send its call again after. */
+const temporaryOutcomes = /^(unavailable|overloaded|deadline_exceeded)$/;
+
+/** A gateway that was killed leaves calls without a response, but never silent connections. */
+const endedConnection = /^no response: (?!timeout)/;
+
+/** Expects that nothing acknowledged was lost or changed, and that each call got a response that is right or temporary. */
+export function expectNothingLost({ audit, recorder }: FaultRun, isGatewayKilled: boolean): void {
+  expect(audit.examples).toEqual([]);
+  expect(auditErrors(audit)).toBe(0);
+  expect(audit.acknowledged).toBeGreaterThan(0);
+  expect(audit.changes).toBeGreaterThan(0);
+  const wrong = [...recorder.outcomes].filter(([, { wrong }]) => wrong > 0).map(([outcome]) => outcome);
+  const isAllowed = (outcome: string) =>
+    temporaryOutcomes.test(outcome) || (isGatewayKilled && endedConnection.test(outcome));
+  expect(wrong.filter((outcome) => !isAllowed(outcome))).toEqual([]);
+}
+
+/** Formats runs as a table, one row each. */
+export function faultTable(runs: readonly (FaultRun & { readonly name: string })[]): string {
+  const rows = runs.map(({ name, recoveries, recorder, late, audit }) => {
+    const sorted = recoveries.toSorted((a, b) => a - b);
+    const [median = 0, longest = 0] = [sorted[Math.floor(sorted.length / 2)], sorted.at(-1)];
+    const figures = [
+      recoveries.length,
+      formatSeconds(median),
+      formatSeconds(longest),
+      recorder.sent,
+      recorder.errors,
+      late,
+    ];
+    return { cells: [name, ...figures.map(String)], audited: auditTable(audit) };
+  });
+  const heading = [
+    'fault',
+    'times',
+    'order after',
+    'at most',
+    'calls',
+    'errors',
+    'late',
+    ...(rows[0]?.audited.head ?? []),
+  ];
+  return `${columns([heading, ...rows.map(({ cells, audited }) => [...cells, ...audited.rows.flat()])])}\n`;
+}

@@ -1,0 +1,84 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+import type { Credentials } from '@gateway/domain/credentials';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type OwnGateway, startOwnGateway } from '../../src/gateway/own-gateway.ts';
+import type { FloodOptions, FloodResult, Latencies } from './flood.ts';
+
+// Prints what a gateway does with several times what it can take. The figures are of the machine: only what holds on every
+// machine is checked. Decision 027 has results.
+
+const protocols = ['json', 'grpc'] as const;
+const ordinaryMerchants = 20;
+const seconds = 5;
+
+let gateway: OwnGateway;
+beforeAll(async () => {
+  const merchants = Array.from({ length: 1 + ordinaryMerchants }, (_, index) => ({ name: `Merchant ${index}` }));
+  gateway = await startOwnGateway(merchants, new AbortController().signal);
+});
+afterAll(() => gateway?.stop());
+
+async function flood(options: Omit<FloodOptions, 'port'>): Promise<FloodResult> {
+  const { httpUrl, grpcAddress } = gateway;
+  const port = Number((options.protocol === 'json' ? httpUrl : grpcAddress).split(':').at(-1));
+  const program = new URL('flood.ts', import.meta.url).pathname;
+  const { stdout } = await promisify(execFile)(process.execPath, [program, JSON.stringify({ ...options, port })]);
+  return JSON.parse(stdout);
+}
+
+function heavy(): readonly Credentials[] {
+  return gateway.credentials.slice(0, 1);
+}
+
+const goodputOf = (result: FloodResult) =>
+  Math.round(result.createdBySecond.reduce((sum, count) => sum + count, 0) / result.createdBySecond.length);
+
+/** Orders a second where the sender waits for the gateway, so that there is no overload. */
+async function findPeak(protocol: FloodOptions['protocol']): Promise<number> {
+  const connections = protocol === 'json' ? 64 : 1;
+  return goodputOf(await flood({ protocol, credentials: heavy(), rate: 100_000, seconds, connections }));
+}
+
+/** Memory of the gateway's process in MiB, as Linux counts it. */
+function memory(): number {
+  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${gateway.pid()}/status`, 'utf8'))?.[1]) / 1_024);
+}
+
+const shown = ({ count, p50, p99, max }: Latencies) => `${count} (p50 ${p50}, p99 ${p99}, max ${max} ms)`;
+
+function print(title: string, result: FloodResult): void {
+  const { created, rejected, unsent } = result;
+  const facts = `created ${shown(created)}, rejected ${shown(rejected)}, not sent ${unsent}, ${memory()} MiB`;
+  process.stdout.write(`${title}: ${goodputOf(result)}/s, ${facts}\n`);
+}
+
+test.each(protocols)('%s: several times the peak', async (protocol) => {
+  const peak = await findPeak(protocol);
+  process.stdout.write(`${protocol}: peak ${peak}/s\n`);
+  const connections = protocol === 'json' ? 1_000 : 64;
+  for (const times of [1, 2, 5, 10]) {
+    const result = await flood({ protocol, credentials: heavy(), rate: times * peak, seconds, connections });
+    print(`${protocol}, ${times}x`, result);
+    expect(result.created.count).toBeGreaterThan(0);
+    expect(result.unanswered).toBe(0);
+    const after = await flood({ protocol, credentials: heavy(), rate: peak / 4, seconds: 2, connections: 16 });
+    print(`${protocol}, a quarter of the peak right after`, after);
+    expect(after.unanswered).toBe(0);
+  }
+});
+
+test.each(protocols)('%s: one merchant at 5 times the peak beside 20 ordinary ones', async (protocol) => {
+  const peak = await findPeak(protocol);
+  const ordinary = gateway.credentials.slice(1);
+  const connections = protocol === 'json' ? 1_000 : 64;
+  const [flooding, beside] = await Promise.all([
+    flood({ protocol, credentials: heavy(), rate: 5 * peak, seconds, connections }),
+    flood({ protocol, credentials: ordinary, rate: 20 * ordinary.length, seconds, connections: 2 * ordinary.length }),
+  ]);
+  print(`${protocol}, the one`, flooding);
+  print(`${protocol}, the others`, beside);
+  expect(beside.unanswered).toBe(0);
+  expect(beside.created.count).toBeGreaterThan(0);
+});

@@ -1,0 +1,7 @@
+import { createTestDatabase } from '@gateway/dev-postgres/testing';
+
+/** A database of the server that all tests share. */
+export async function testDatabase() {
+  const { url, drop } = await createTestDatabase();
+  return { url, stop: drop };
+}

@@ -1,0 +1,117 @@
+import { erasedValues, erasureDigest, personalFieldNames } from '@gateway/domain/erasure';
+import { and, asc, eq, inArray, isNull, lt, type SQL, sql } from 'drizzle-orm';
+import { runRecorded, systemActor } from './audit-log.ts';
+import { arrayLiteral, type DatabaseOptions, noStatementTimeoutMs, openConnection } from './client.ts';
+import { withoutValues } from './errors.ts';
+import { orderColumns, orderOf } from './order-rows.ts';
+import { merchants, orders } from './schema.ts';
+
+/** Orders that one statement erases: a tenth of a second's work. */
+const batchMax = 500;
+
+/** Which orders to erase. */
+export type ErasureTarget =
+  | { readonly by: 'order'; readonly clientId: string; readonly orderId: string }
+  /** All orders with this customer_email, whatever its case. There is no index of it: every order is read. */
+  | { readonly by: 'email'; readonly email: string }
+  /** All orders created before. */
+  | { readonly by: 'age'; readonly before: Date };
+
+/** How orders are erased. */
+export interface ErasureOptions extends Pick<DatabaseOptions, 'url'> {
+  /** Makes the digests: 32 bytes, from SECRETS_KEY. */
+  readonly key: Uint8Array;
+  /** Who acts, for the audit log; absent: the user of the operating system. */
+  readonly actor?: string | undefined;
+  /** Stops after the batch that is in flight. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Erases the personal fields of orders, batch by batch, and records each batch in the audit log by the same statement, without
+ * anything of a customer. Orders that were erased before stay as they are. Returns how many were erased now. Only the search for an
+ * e-mail address has no time limit. Rejects with an error without values; what was erased until then stays erased.
+ */
+export async function eraseOrders(
+  { url, key, actor = systemActor(), signal }: ErasureOptions,
+  target: ErasureTarget,
+): Promise<number> {
+  const isSlow = target.by === 'email';
+  const connection = openConnection({
+    ...{ url, applicationName: 'order-gateway erasure' },
+    ...(isSlow && { statementTimeoutMs: noStatementTimeoutMs }),
+  });
+  const { db } = connection;
+  const run = <Rows>(statement: () => Promise<Rows>) => (isSlow ? statement() : connection.run(statement));
+  const eraseBatch = async (): Promise<{ found: number; erased: number }> => {
+    const search = db
+      .select(orderColumns)
+      .from(orders)
+      .where(and(isNull(orders.erasedDigest), conditionOf(target)))
+      .orderBy(asc(orders.createdAt))
+      .limit(batchMax);
+    const found = await run(() => search.execute());
+    if (found.length === 0) return { found: 0, erased: 0 };
+    const erasures = found.map(orderOf).map(({ merchantId, fields }) => ({
+      ...{ merchantId, orderId: fields.order_id, returnUrl: erasedValues(fields).return_url },
+      digest: `\\x${Buffer.from(erasureDigest(key, merchantId, fields)).toString('hex')}`,
+    }));
+    const array = (pick: keyof (typeof erasures)[number], type: string) =>
+      sql`${arrayLiteral(erasures, (erasure) => erasure[pick])}::${sql.raw(type)}[]`;
+    const erasure = sql`
+        update ${orders} set erased_digest = erasure.digest, return_url = erasure.return_url, ${emptied}
+        from unnest(${array('merchantId', 'bigint')}, ${array('orderId', 'text')}, ${array('returnUrl', 'text')},
+          ${array('digest', 'bytea')}) as erasure (merchant_id, order_id, return_url, digest)
+        where ${orders}.merchant_id = erasure.merchant_id and ${orders}.order_id = erasure.order_id
+          and ${isNull(orders.erasedDigest)}
+        returning ${orders}.order_id`;
+    const action = { actor, name: 'orders.erase', ...recordOf(target) };
+    const details = sql`jsonb_build_object('orders', (select count(*) from acted))`;
+    const erased = await run(() => runRecorded(db, erasure, action, { details }));
+    return { found: found.length, erased: erased.length };
+  };
+  try {
+    // The first statement connects, which has a deadline.
+    await connection.run(() => db.execute(sql`select`));
+    let count = 0;
+    for (;;) {
+      const { found, erased } = await eraseBatch();
+      count += erased;
+      if (found < batchMax || signal?.aborted) return count;
+    }
+  } catch (error) {
+    throw withoutValues(error);
+  } finally {
+    await connection.close();
+  }
+}
+
+const emptied = sql.join(
+  personalFieldNames.filter((name) => name !== 'return_url').map((name) => sql`${sql.identifier(name)} = ''`),
+  sql`, `,
+);
+
+function conditionOf(target: ErasureTarget): SQL | undefined {
+  switch (target.by) {
+    case 'order': {
+      const merchantId = sql`(select ${merchants.id} from ${merchants} where ${merchants.clientId} = ${target.clientId})`;
+      return and(inArray(orders.merchantId, merchantId), eq(orders.order_id, target.orderId));
+    }
+    case 'email':
+      return sql`lower(${orders.customer_email}) = lower(${target.email})`;
+    case 'age':
+      return lt(orders.createdAt, target.before);
+  }
+}
+
+/** What the audit log says of a target: never the address. */
+function recordOf(target: ErasureTarget) {
+  switch (target.by) {
+    case 'order':
+      return { clientId: target.clientId, details: { by: target.by, order_id: target.orderId } };
+    case 'email':
+      return { details: { by: target.by } };
+    case 'age':
+      return { details: { by: target.by, before: target.before.toISOString() } };
+  }
+}
