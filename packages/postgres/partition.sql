@@ -1,15 +1,15 @@
--- Optional: splits the orders and their events into 8 hash partitions by merchant_id. docs/scaling.md says when, and what it costs.
+-- Optional: splits the orders and their events into 4 hash partitions by merchant_id. docs/scaling.md says when, and what it costs.
 --
 --   psql "$DATABASE_URL" -v ON_ERROR_STOP=1 -f packages/postgres/partition.sql
 --
--- Run it after the migrations, as the role that runs them, with the gateway stopped; grant privileges again afterwards. All or
--- nothing: both tables are locked and copied in one transaction. Later migrations apply to the result unchanged. The webhook
+-- Run it after the migrations, as the role that runs them, with the gateway stopped, and `pnpm migrate` again afterwards, which
+-- grants the privileges of the new tables. All or nothing: both tables are locked and copied in one transaction. Later migrations apply to the result unchanged. The webhook
 -- deliveries stay one table: a claim finds them by ctid, which repeats in every partition.
 begin;
 
 do $$
 declare
-  partitions constant int := 8;
+  partitions constant int := 4;
   name text;
   statement text;
   statements text[];

@@ -1,5 +1,6 @@
 import { type Contender, createMerchant, startContenders } from './contenders.ts';
 import { fillTable, startDatabase } from './database.ts';
+import { growthFacts } from './growth-facts.ts';
 import { type BenchContext, type Measured, median, type Ratio, runSection, type Section } from './sections.ts';
 
 const callers = 64;
@@ -63,7 +64,10 @@ export async function compareGrowth(context: BenchContext, rows: number): Promis
   const empty = await startContenders(cleanup, server.url, names);
   const { url: grownUrl } = await server.createDatabase();
   progress(`filling a table with ${rows} orders`);
-  await fillTable(grownUrl, (await createMerchant(grownUrl)).id, rows, signal);
+  const merchantId = (await createMerchant(grownUrl)).id;
+  await fillTable(grownUrl, merchantId, rows, signal);
+  const table = { url: grownUrl, dataDir: server.dataDir, merchantId, rows };
+  for await (const fact of growthFacts(table)) progress(fact);
   const grownName = (name: string) => `${name}, ${rows} orders before`;
   const grown = (await startContenders(cleanup, grownUrl, names)).map((contender) => ({
     ...contender,

@@ -80,11 +80,14 @@ function openLookups(
 }
 
 /**
- * One statement for a lone lookup and one for a batch, for each kind of key. Equality with one key is half of the server's work for
- * an array of one. The limits make PostgreSQL read the orders before it joins, so that Citus does not send the merchants around.
+ * A limit makes PostgreSQL read the orders before it joins, so that Citus does not send the merchants around. A small one would let
+ * it scan a table whose size it does not know yet.
  */
+const unreached = 2_147_483_647;
+
+/** One statement for a batch of each kind of key, and one for a lone lookup, which takes half of the work for an array of one. */
 function prepareStatements(db: PostgresJsDatabase) {
-  const find = (name: string, count: number, condition: SQL) =>
+  const find = (name: string, condition: SQL) =>
     db
       .select({
         order: orderColumns,
@@ -95,7 +98,7 @@ function prepareStatements(db: PostgresJsDatabase) {
         },
         endpoint: { signingSecret: webhookEndpoints.signingSecret },
       })
-      .from(db.select().from(orders).where(condition).limit(count).as('orders'))
+      .from(db.select().from(orders).where(condition).limit(unreached).as('orders'))
       .innerJoin(merchants, eq(merchants.id, orders.merchantId))
       .leftJoin(webhookEndpoints, eq(webhookEndpoints.merchantId, orders.merchantId))
       .prepare(name);
@@ -106,20 +109,19 @@ function prepareStatements(db: PostgresJsDatabase) {
   const isMerchants = eq(orders.merchantId, merchantId);
   return {
     order_id: {
-      one: find('find_one_by_order_id', 1, sql`${isMerchants} and ${orders.order_id} = ${value}`),
-      batch: find('find_by_order_id', batchMax, sql`(${orders.merchantId}, ${orders.order_id}) in ${pairs(sql`text`)}`),
+      one: find('find_one_by_order_id', sql`${isMerchants} and ${orders.order_id} = ${value}`),
+      batch: find('find_by_order_id', sql`(${orders.merchantId}, ${orders.order_id}) in ${pairs(sql`text`)}`),
     },
     serviceOrderId: {
-      one: find('find_one_by_service_order_id', 1, sql`${isMerchants} and ${orders.serviceOrderId} = ${value}`),
+      one: find('find_one_by_service_order_id', sql`${isMerchants} and ${orders.serviceOrderId} = ${value}`),
       batch: find(
         'find_by_service_order_id',
-        batchMax,
         sql`(${orders.merchantId}, ${orders.serviceOrderId}) in ${pairs(sql`bigint`)}`,
       ),
     },
     orderToken: {
-      one: find('find_one_by_token', 1, sql`${orders.orderToken} = ${value}`),
-      batch: find('find_by_token', batchMax, sql`${orders.orderToken} = any(${values}::text[])`),
+      one: find('find_one_by_token', sql`${orders.orderToken} = ${value}`),
+      batch: find('find_by_token', sql`${orders.orderToken} = any(${values}::text[])`),
     },
   };
 }
