@@ -20,6 +20,7 @@ import {
 } from './failover/set-ups.ts';
 import { startGatewayProcess } from './gateway/gateway-process.ts';
 import { constantRate } from './load/arrivals.ts';
+import { openSender } from './load/open-sender.ts';
 import { parseProfile } from './load/profile.ts';
 import { runLoad } from './load/run-load.ts';
 
@@ -104,10 +105,17 @@ async function runRound(name: string, fault: Fault, round: number): Promise<bool
     const loading = runLoad(
       {
         settings: { ...parseProfile({ ...profile, replay_share: 0.1 }), profile: 'none', seed: round },
-        ...{ target: gateway, credentials: merchants, journalFile, progress: { write: () => true } },
+        ...{
+          sender: openSender(gateway, profile.connections),
+          credentials: merchants,
+          journalFile,
+          progress: { write: () => true },
+        },
       },
       enough.signal,
     );
+    // Reported when it is awaited; until then what was started has to be stopped.
+    loading.catch(() => {});
     await sleep(beforeMs, undefined, interrupted);
     await setUp.failOver(fault);
     const firstOrderMs = await Promise.race([stream.timeToNextOrder(), sleep(60_000, undefined, { ref: false })]);
