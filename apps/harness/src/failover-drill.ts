@@ -102,15 +102,20 @@ async function runRound(name: string, fault: Fault, round: number): Promise<bool
       connections: 4,
       max_pending: 4_000,
     };
-    const loadSettings = { ...parseProfile({ ...profile, replay_share: 0.1 }), profile: 'none', seed: round };
     const loading = runLoad(
       {
-        settings: loadSettings,
-        sender: openSender(gateway, loadSettings.connections),
-        ...{ credentials: merchants, journalFile, progress: { write: () => true } },
+        settings: { ...parseProfile({ ...profile, replay_share: 0.1 }), profile: 'none', seed: round },
+        ...{
+          sender: openSender(gateway, profile.connections),
+          credentials: merchants,
+          journalFile,
+          progress: { write: () => true },
+        },
       },
       enough.signal,
     );
+    // Reported when it is awaited; until then what was started has to be stopped.
+    loading.catch(() => {});
     await sleep(beforeMs, undefined, interrupted);
     await setUp.failOver(fault);
     const firstOrderMs = await Promise.race([stream.timeToNextOrder(), sleep(60_000, undefined, { ref: false })]);
