@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto';
 import { mkdtempSync, rmdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { leftOut } from '../../../tools/left-out.ts';
 import { faults } from './faults/faults.ts';
 import { expectNothingLost, type FaultRun, faultTable, runFaults } from './faults/run-faults.ts';
@@ -13,12 +13,10 @@ const seed = Number(FAULTS_SEED);
 process.stdout.write(`FAULTS_SEED=${seed} repeats the calls and the faults\n`);
 
 const smallDisk = mkdtempSync(join(tmpdir(), 'small-disk-'));
-const isMounted = mountSmallDisk();
-const isLeftOut = leftOut('a full disk', isMounted ? undefined : 'only root can mount a small one');
+const isLeftOut = leftOut('a full disk', mayMount() ? undefined : 'only root can mount a small one');
 const runs: (FaultRun & { readonly name: string })[] = [];
 
 afterAll(() => {
-  if (isMounted) execFileSync('umount', ['--lazy', smallDisk]);
   rmdirSync(smallDisk);
   process.stdout.write(faultTable(runs));
 });
@@ -27,6 +25,10 @@ for (const fault of faults) {
   test.skipIf(fault.onSmallDisk && isLeftOut)(`${fault.name}: nothing acknowledged is lost`, async () => {
     const times = Math.ceil((fault.times * Number(FAULTS_PERCENT)) / 100);
     process.stdout.write(`${fault.name}, ${times} times\n`);
+    if (fault.onSmallDisk) {
+      mount();
+      onTestFinished(unmount);
+    }
     const dataParent = fault.onSmallDisk ? smallDisk : undefined;
     const run = await runFaults({ seed, faults: [{ fault, times }], dataParent });
     runs.push({ name: fault.name, ...run });
@@ -36,9 +38,18 @@ for (const fault of faults) {
 }
 
 /** The server's files take 50 MB, and its log of transactions up to 64 MB more. */
-function mountSmallDisk(): boolean {
+function mount(): void {
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=300m', 'tmpfs', smallDisk], { stdio: 'ignore' });
+}
+
+function unmount(): void {
+  execFileSync('umount', ['--lazy', smallDisk]);
+}
+
+function mayMount(): boolean {
   try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=300m', 'tmpfs', smallDisk], { stdio: 'ignore' });
+    mount();
+    unmount();
     return true;
   } catch {
     return false;

@@ -12,4 +12,4 @@ test('under a few faults of most kinds two gateways lose, double, change and und
   expectNothingLost(run, true);
   // The faults were felt.
   expect(run.recorder.errors).toBeGreaterThan(0);
-});
+}, 400_000);
