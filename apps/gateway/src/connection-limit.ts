@@ -1,4 +1,4 @@
-import { networkOf } from './client-network.ts';
+import { networkOf } from './ip-address.ts';
 
 /** What a call knows of the connection that it came on. */
 export interface Peer {

@@ -1,7 +1,7 @@
 import type { Failure } from '@gateway/domain/failure';
 import { failed, type Result, success } from '@gateway/domain/result';
-import { isPrivateNetwork, networkOf } from '../client-network.ts';
 import type { Peer } from '../connection-limit.ts';
+import { isPrivateNetwork, networkOf } from '../ip-address.ts';
 import type { anonymousLimits } from '../limits.ts';
 import { retryAfter } from '../retry-after.ts';
 import { createTokenBuckets, type TokenBuckets } from './rate-limit.ts';

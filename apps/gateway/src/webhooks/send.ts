@@ -3,8 +3,8 @@ import { lookup as lookUp, Resolver } from 'node:dns/promises';
 import http from 'node:http';
 import https from 'node:https';
 import type { LookupFunction } from 'node:net';
+import { isPublicAddress, literalAddressOf } from '../ip-address.ts';
 import { webhookLimits } from '../limits.ts';
-import { isPublicAddress, literalAddressOf } from './address.ts';
 
 /** The result of one attempt. The text is for the merchant, such as `HTTP 500` or `ECONNREFUSED`; it holds nothing of a body. */
 interface SendResult {

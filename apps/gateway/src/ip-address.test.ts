@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isPublicAddress, literalAddressOf } from './address.ts';
+import { isPublicAddress, literalAddressOf } from './ip-address.ts';
 
 test.each(['8.8.8.8', '1.1.1.1', '172.15.0.1', '172.32.0.1', '2606:4700::1111', '2a00:1450:4001::200e'])(
   '%s is public',
