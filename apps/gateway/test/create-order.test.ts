@@ -133,6 +133,7 @@ describe('POST /order', () => {
       request_id: 'logged-1',
       protocol: 'json',
       operation: 'CreateOrder',
+      remote_address: '127.0.0.1',
       merchant_id: 1,
       code: 'created',
       http_status: 201,

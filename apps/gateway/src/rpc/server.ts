@@ -86,14 +86,16 @@ export function createGrpcServer(
     // Connect omits it (RFC 9110, 15.5.6).
     if (request.method !== 'POST') response.setHeader('allow', 'POST');
     call.limitTimeout(takeTimeout(headers));
-    if (await fastPath?.reject(request, response, call)) return;
     const { methodKind = 'unary' } = method ?? {};
     if (methodKind !== 'unary' && !sessions.admitStreaming(response.stream))
       return response.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    const body =
+    // Begun before the client is known: what comes of a body that nobody reads is stored frame by frame.
+    const reading =
       isGrpc(headers['content-type']) && methodKind !== 'bidi_streaming'
-        ? await readBody(request, { hasEnvelope: true, timeoutMs: call.timeLeftMs() })
+        ? readBody(request, { hasEnvelope: true, timeoutMs: call.timeLeftMs() })
         : Buffer.alloc(0);
+    if (await fastPath?.reject(request, response, call)) return;
+    const body = await reading;
     // Node.js emits a request before it reads the frames after it. Its reset may be among them: then nobody waits for an answer.
     await new Promise((resolve) => setImmediate(resolve));
     if (body === 'aborted' || response.stream.closed) return;

@@ -35,7 +35,7 @@ interface UnaryMethod {
 
 /** Both answer a call and resolve to true, or leave it as it is. */
 export interface UnaryFastPath {
-  /** Before the body is read: rejects calls that are not authenticated, or that there is no room for. */
+  /** Before the body is there: rejects calls that are not authenticated, or that there is no room for. */
   reject(request: Http2ServerRequest, response: Http2ServerResponse, call: Call): Promise<boolean>;
   answer(request: Http2ServerRequest, response: Http2ServerResponse, rpcCall: RpcCall): Promise<boolean>;
 }
@@ -57,16 +57,14 @@ export function createUnaryFastPath(services: readonly RpcService[]): UnaryFastP
     async reject(request, response, call) {
       const method = methodOf(request);
       if (method === undefined || publicServices.has(method.service)) return false;
-      // The body is read while a client is looked up: unread, each of its frames would be stored by itself.
-      const client = await Promise.race([call.authenticate(clientKindOf(method.service)), endOfTurn()]);
-      if (client === undefined || client.ok) return false;
+      const client = await call.authenticate(clientKindOf(method.service));
+      if (client.ok) return false;
       if (!response.stream.closed) {
-        // Headers only (PROTOCOL-HTTP2, Trailers-Only). What comes of the body is dropped.
+        // Headers only (PROTOCOL-HTTP2, Trailers-Only), without waiting for the body.
         response.setHeader('content-type', 'application/grpc+proto');
         const status = errorTrailers(connectErrorOf(client.failure, call.requestId));
         for (const [name, value] of status) response.setHeader(name, value);
         response.end();
-        request.resume();
       }
       return true;
     },
@@ -92,10 +90,6 @@ export function createUnaryFastPath(services: readonly RpcService[]): UnaryFastP
       return true;
     },
   };
-}
-
-function endOfTurn(): Promise<undefined> {
-  return new Promise((resolve) => setImmediate(resolve, undefined));
 }
 
 function unaryMethods({ descriptor, implementation }: RpcService): [string, UnaryMethod][] {
