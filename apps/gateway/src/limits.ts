@@ -60,10 +60,10 @@ export const backlogMax = 4_096;
 export const admissionLimits = {
   /** Calls in flight of clients: a fifth of a second's work. */
   callsMax: 2_048,
-  /** The same while orders wait too long: enough for batches that are worth their commit. */
-  callsMaxWhenSlow: 256,
-  /** How long storing an order may take before that. */
-  orderAgeMaxMs: 150,
+  /** The same while orders wait too long: one full batch. */
+  callsMaxWhenSlow: 1_024,
+  /** How long storing an order may take before that: longer than a disk stalls now and then. */
+  orderAgeMaxMs: 500,
 };
 
 /**
