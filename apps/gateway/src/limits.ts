@@ -93,7 +93,7 @@ export const http2Limits = {
   maxConcurrentStreams: 250,
   /** Calls in flight on all connections. From 9 connections on each has less than the above. */
   streamsOfAllSessions: 2_048,
-  /** A connection has at least so many: at 5 ms each 3,200 calls a second. */
+  /** A connection has at least so many, and no more before valid credentials: at 5 ms each 3,200 calls a second. */
   concurrentStreamsMin: 16,
   /** A message at its limit comes without waiting for a window update. */
   initialWindowSize: messageBytesMax,

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { openSession, ordinaryCall, sendCall } from './grpc-call.ts';
 import { runGrpcServer } from './grpc-servers.ts';
 
-test('connections share the calls in flight, and get their share again when others end', async () => {
+test('connections of clients share the calls in flight, and get their share again when others end', async () => {
   const limits = { maxConcurrentStreams: 100, streamsOfAllSessions: 128, concurrentStreamsMin: 16 };
   const server = await runGrpcServer({ limits });
   onTestFinished(server.close);
@@ -10,11 +10,23 @@ test('connections share the calls in flight, and get their share again when othe
   const limitsOf = (sessions: ReturnType<typeof open>) =>
     new Set(sessions.map(({ remoteSettings }) => remoteSettings.maxConcurrentStreams));
 
-  const sessions = open(1);
+  // With valid credentials, which is what makes a connection that of a client.
+  const openClients = async (count: number) => {
+    const opened = open(count);
+    await Promise.all(opened.map((session, index) => sendCall(session, ordinaryCall(`client-${count}-${index}`))));
+    return opened;
+  };
+
+  const strangers = open(1);
+  await expect.poll(() => limitsOf(strangers)).toEqual(new Set([16]));
+  const sessions = await openClients(1);
+  await expect.poll(() => limitsOf(sessions)).toEqual(new Set([64]));
+  expect(limitsOf(strangers)).toEqual(new Set([16]));
+  for (const stranger of strangers) stranger.close();
   await expect.poll(() => limitsOf(sessions)).toEqual(new Set([100]));
-  sessions.push(...open(2));
+  sessions.push(...(await openClients(2)));
   await expect.poll(() => limitsOf(sessions)).toEqual(new Set([32]));
-  sessions.push(...open(30));
+  sessions.push(...(await openClients(30)));
   await expect.poll(() => limitsOf(sessions)).toEqual(new Set([16]));
   // A client that sends more at once queues it, and all succeed.
   const [first] = sessions;

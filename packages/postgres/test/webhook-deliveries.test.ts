@@ -1,5 +1,5 @@
 import type { MerchantId } from '@gateway/domain/merchant';
-import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import {
   type ClaimedDelivery,
   type ClaimFilter,
@@ -12,6 +12,13 @@ import { createMerchantsWithOrder, storeEvents } from '../testing/webhook-events
 
 const database = useTestDatabase();
 let deliveries: WebhookDeliveries;
+
+const tables = ['webhook_deliveries', 'events', 'orders'];
+
+// Of so few orders PostgreSQL would read all for a claim, once it has counted them.
+beforeAll(async () => {
+  for (const table of tables) await database.sql.unsafe(`alter table ${table} set (autovacuum_enabled = false)`);
+});
 
 beforeEach(() => {
   deliveries = openWebhookDeliveries({ url: database.url });
@@ -247,9 +254,6 @@ test('while the database is not reachable nothing is claimed', async () => {
 });
 
 test('a claim reads few rows, however many deliveries, events and orders its merchant has', async () => {
-  const tables = ['webhook_deliveries', 'events', 'orders'];
-  // Of so few orders PostgreSQL would read all, once it has counted them.
-  for (const table of tables) await database.sql.unsafe(`alter table ${table} set (autovacuum_enabled = false)`);
   const [busy, other] = (await merchantsWithEvents(2, 1)) as [MerchantId, MerchantId];
   await database.sql`
     insert into orders select (o).* from (

@@ -20,7 +20,6 @@ import type { TlsPort } from '../tls.ts';
 import { readBody } from './body.ts';
 import { publicServices, type RpcCall, type RpcService, routerOptions, routesOf, rpcCallKey } from './context.ts';
 import { watchSessions } from './sessions.ts';
-import { shareStreams } from './stream-limit.ts';
 import { takeTimeout } from './timeout.ts';
 import { createUnaryFastPath } from './unary-fast-path.ts';
 
@@ -130,7 +129,8 @@ export function createGrpcServer(
     streamResetBurst: limits.streamResetBurst,
     streamResetRate: limits.streamResetRate,
     settings: {
-      maxConcurrentStreams: limits.maxConcurrentStreams,
+      // More for clients, by `shareStreams`.
+      maxConcurrentStreams: limits.concurrentStreamsMin,
       maxHeaderListSize: limits.maxHeaderListSize,
       initialWindowSize: limits.initialWindowSize,
       enablePush: false,
@@ -140,7 +140,6 @@ export function createGrpcServer(
   // Node.js would answer 417 by itself, without an x-request-id.
   server.on('checkExpectation', onRequest);
   const sessions = watchSessions(server, limits);
-  shareStreams(server, limits);
   return {
     listen: (port, host) => listen(server, deps, port, host),
     async close() {

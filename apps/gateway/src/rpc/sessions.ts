@@ -8,6 +8,7 @@ import {
 import type { Socket } from 'node:net';
 import { createConnectionLimit, type Peer } from '../connection-limit.ts';
 import type { http2Limits } from '../limits.ts';
+import { shareStreams } from './stream-limit.ts';
 
 interface Use {
   /** The open streams with the time when each began, the oldest first. Times are those of `performance.now()`. */
@@ -44,6 +45,7 @@ export function watchSessions(server: Http2Server | Http2SecureServer, limits: t
   });
   /** Ends the use of the connection by a stream. */
   const ends = new WeakMap<ServerHttp2Stream, () => void>();
+  const shares = shareStreams(server, limits);
   const sockets = new Set<Socket>();
   let streaming = 0;
 
@@ -110,7 +112,9 @@ export function watchSessions(server: Http2Server | Http2SecureServer, limits: t
     peerOf: (stream, address) => ({
       address,
       known() {
-        if (stream.session !== undefined) limit.known(stream.session);
+        if (stream.session === undefined) return;
+        limit.known(stream.session);
+        shares.known(stream.session);
       },
       waits: () => ends.get(stream)?.(),
     }),
