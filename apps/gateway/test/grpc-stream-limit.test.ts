@@ -37,3 +37,16 @@ test('connections of clients share the calls in flight, and get their share agai
   await expect.poll(() => limitsOf(sessions)).toEqual(new Set([100]));
   first?.close();
 });
+
+test('all calls succeed that a new connection sends before it knows how many it may send', async () => {
+  const server = await runGrpcServer();
+  onTestFinished(server.close);
+  // A client that has no settings yet takes 100 (nghttp2).
+  const bursts = Array.from({ length: 10 }, (_, index) => {
+    const session = openSession(server.port);
+    const calls = Array.from({ length: 100 }, (_, call) => sendCall(session, ordinaryCall(`burst-${index}-${call}`)));
+    return Promise.all(calls).finally(() => session.close());
+  });
+  const statuses = (await Promise.all(bursts)).flat().map(({ trailers }) => trailers['grpc-status']);
+  expect(new Set(statuses)).toEqual(new Set(['0']));
+});

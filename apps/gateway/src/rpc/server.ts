@@ -129,8 +129,8 @@ export function createGrpcServer(
     streamResetBurst: limits.streamResetBurst,
     streamResetRate: limits.streamResetRate,
     settings: {
-      // More for clients, by `shareStreams`.
-      maxConcurrentStreams: limits.concurrentStreamsMin,
+      // Until `shareStreams` says less: clients send their first calls before they have these settings.
+      maxConcurrentStreams: limits.maxConcurrentStreams,
       maxHeaderListSize: limits.maxHeaderListSize,
       initialWindowSize: limits.initialWindowSize,
       enablePush: false,
