@@ -45,7 +45,8 @@ async function outputOf(
   const folder = await mkdtemp(join(tmpdir(), 'checksum-docs-'));
   try {
     await writeFile(join(folder, file), code);
-    const { stdout } = await promisify(execFile)(command, [join(folder, file)], { timeout: 30_000 });
+    await writeFile(join(folder, 'order.json'), blocksOf('json')[0] ?? '');
+    const { stdout } = await promisify(execFile)(command, [file], { cwd: folder, timeout: 30_000 });
     return stdout.trim();
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
