@@ -6,6 +6,7 @@ import type { Admission } from './admission.ts';
 import type { AnonymousCalls } from './auth/anonymous-calls.ts';
 import type { Authenticate } from './auth/authenticate.ts';
 import type { RateLimit } from './auth/rate-limit.ts';
+import type { ReadBody } from './call-body.ts';
 import type { CallLog } from './call-log.ts';
 import type { Logger } from './logger.ts';
 import type { Readiness } from './readiness.ts';
@@ -25,6 +26,7 @@ export interface GatewayDeps {
   readonly admission: Admission;
   /** Bounds pages and failed authentications. */
   readonly anonymousCalls: AnonymousCalls;
+  readonly readBody: ReadBody;
   readonly baseUrl: () => BaseUrl;
   /** Where the payment page's Pay button leads; absent: the page has none. */
   readonly checkoutTemplate: CheckoutTemplate | undefined;

@@ -16,12 +16,13 @@ import { createAdmission } from './admission.ts';
 import { createAnonymousCalls } from './auth/anonymous-calls.ts';
 import { createAuthenticate } from './auth/authenticate.ts';
 import { createRateLimit } from './auth/rate-limit.ts';
+import { createBodyReader } from './call-body.ts';
 import { createCallLog } from './call-log.ts';
 import type { Config } from './config.ts';
 import { erasureKeysOf } from './erasure-keys.ts';
 import type { GatewayDeps } from './gateway-deps.ts';
 import { createHttpServer } from './http/server.ts';
-import { admissionLimits, anonymousLimits } from './limits.ts';
+import { admissionLimits, anonymousLimits, bodyBytesOfAllMax } from './limits.ts';
 import type { Logger } from './logger.ts';
 import { startBackgroundJobs } from './orders/background-jobs.ts';
 import { StartError } from './process.ts';
@@ -101,6 +102,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     rateLimit: createRateLimit({ callsPerSecond: config.rateLimit, monotonicNow }),
     admission: createAdmission({ oldestOrderMs: store.oldestOrderMs, limits: admissionLimits }),
     anonymousCalls: createAnonymousCalls({ limits: config.anonymousLimits ?? anonymousLimits, monotonicNow }),
+    readBody: createBodyReader(bodyBytesOfAllMax),
     baseUrl: () => baseUrl,
     readiness: createReadiness({ check: writeCheck.run, logger }),
     checkoutTemplate: config.checkoutTemplate,

@@ -5,6 +5,9 @@ import { fieldRules } from '@gateway/domain/field-rules';
 /** The largest body or message, in bytes: an order with every field at its limit takes about 20 KiB as UTF-8. */
 export const messageBytesMax = 65_536;
 
+/** Bytes of all bodies that are not complete or wait for their turn, over both ports: 512 of the largest. */
+export const bodyBytesOfAllMax = 512 * messageBytesMax;
+
 /** The most of a response: a page of 100 orders with the longest texts has half of it. gRPC clients take 4 MiB. */
 export const responseBytesMax = 1_048_576;
 
@@ -91,9 +94,13 @@ export const tlsHandshakeTimeoutMs = 5_000;
 export const http2Limits = {
   /** Calls in flight on one connection. RFC 9113, 6.5.2 advises at least 100. */
   maxConcurrentStreams: 250,
-  /** Calls in flight on all connections. From 9 connections on each has less than the above. */
+  /** The same in the first settings: clients send up to 100 before they have these. */
+  firstConcurrentStreams: 100,
+  /** A connection without valid credentials counts until so long after its end: opening another one brings no more calls. */
+  strangerCountsMs: 1_000,
+  /** Calls in flight on all connections of clients, and of strangers. From 9 clients on each has less than the above. */
   streamsOfAllSessions: 2_048,
-  /** A connection has at least so many, and no more before valid credentials: at 5 ms each 3,200 calls a second. */
+  /** A client's connection has at least so many, at 5 ms each 3,200 calls a second; a stranger's at most so many, or its share. */
   concurrentStreamsMin: 16,
   /** A message at its limit comes without waiting for a window update. */
   initialWindowSize: messageBytesMax,

@@ -5,9 +5,10 @@ import { success } from '@gateway/domain/result';
 import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
 import { createAdmission } from '../src/admission.ts';
 import { createAnonymousCalls } from '../src/auth/anonymous-calls.ts';
+import { createBodyReader } from '../src/call-body.ts';
 import { createCallLog } from '../src/call-log.ts';
 import type { GatewayDeps } from '../src/gateway-deps.ts';
-import { admissionLimits, anonymousLimits } from '../src/limits.ts';
+import { admissionLimits, anonymousLimits, bodyBytesOfAllMax } from '../src/limits.ts';
 import type { Logger } from '../src/logger.ts';
 import { createReadiness } from '../src/readiness.ts';
 
@@ -40,6 +41,7 @@ export function fixedDeps(logger: Logger): GatewayDeps {
     rateLimit: () => undefined,
     admission: createAdmission({ oldestOrderMs: () => 0, limits: admissionLimits }),
     anonymousCalls: createAnonymousCalls({ limits: anonymousLimits, monotonicNow: () => performance.now() }),
+    readBody: createBodyReader(bodyBytesOfAllMax),
     baseUrl: () => 'http://localhost' as BaseUrl,
     checkoutTemplate: undefined,
     signingSecrets: undefined,

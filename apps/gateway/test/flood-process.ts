@@ -1,20 +1,31 @@
+import { constants } from 'node:http2';
 import { connect, type Socket } from 'node:net';
-import { createClientId, createClientSecret } from '@gateway/domain/credentials';
+import { type Credentials, createClientId, createClientSecret } from '@gateway/domain/credentials';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { createRandomBytes } from '../src/random-bytes.ts';
 import { callHeaders, createOrderPath } from './grpc-call.ts';
-import { clientPreface, headersFrame, requestFields } from './http2-frames.ts';
+import { clientPreface, dataFrame, frameReader, frameTypes, headersFrame, requestFields } from './http2-frames.ts';
+import { credentialHeaders } from './running-gateway.ts';
 
 // A flood of calls without valid credentials, as `node flood-process.ts OPTIONS_AS_JSON`, until its parent ends it. Each connection
 // sends its next request when the response to the last one comes, and is opened again when the gateway closes it. Every message of
 // the parent is answered with what came of it so far.
 
+/** Requests with heads of 15 KB and bodies of 64 KB: complete ones, or all but the last byte. */
+type HttpBodies = 'bodies' | 'held bodies' | 'chunked bodies' | 'held chunked bodies';
+
+/** All the streams of connections, each with a message of 64 KB but for its last byte, or with 15 KB of metadata alone. */
+type GrpcStreams = 'held messages' | 'metadata';
+
 export interface FloodOptions {
-  readonly kind: 'pages' | 'unauthenticated' | 'idle';
+  readonly kind: 'pages' | 'unauthenticated' | 'idle' | HttpBodies | GrpcStreams;
   readonly httpPort: number;
   readonly grpcPort: number;
   readonly connections: number;
   /** Of the page that is opened. */
   readonly orderToken: string;
+  /** Absent: invented ones, other ones each time. */
+  readonly credentials?: Credentials | undefined;
 }
 
 export interface FloodReport {
@@ -31,23 +42,41 @@ let opened = 0;
 let requests = 0;
 
 const pageRequest = `GET /payment/${options.orderToken} HTTP/1.1\r\nhost: x\r\n\r\n`;
-const anonymousCall = 'POST /order HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n';
+const postHead = 'POST /order HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n';
+const bodyBytes = 65_000;
+const padding = 'x'.repeat(15_000);
 
-/** Credentials that look right, new ones each time. */
-function inventedCredentials(): Record<string, string> {
-  return { 'x-client-id': createClientId(randomBytes), 'x-client-secret': createClientSecret(randomBytes) };
+/** Those given, or ones that look right, new each time. */
+function credentialsOf({ credentials }: FloodOptions): Record<string, string> {
+  const invented = () => ({ clientId: createClientId(randomBytes), clientSecret: createClientSecret(randomBytes) });
+  return credentialHeaders(credentials ?? invented());
 }
+
+/** A valid order but for its note, which is too long. */
+const body = JSON.stringify(validOrderInput({ order_note: 'x'.repeat(bodyBytes - 1_000) }));
+const chunkBytes = 1_000;
+const chunk = `${chunkBytes.toString(16)}\r\n${' '.repeat(chunkBytes)}\r\n`;
+const bodies: Partial<Record<FloodOptions['kind'], string>> = {
+  bodies: `content-length: ${body.length}\r\n\r\n${body}`,
+  'held bodies': `content-length: ${body.length}\r\n\r\n${body.slice(0, -1)}`,
+  'chunked bodies': `transfer-encoding: chunked\r\n\r\n${chunk.repeat(64)}0\r\n\r\n`,
+  'held chunked bodies': `transfer-encoding: chunked\r\n\r\n${chunk.repeat(64)}`,
+};
 
 function httpRequest(): string {
   if (options.kind === 'pages') return pageRequest;
-  const fields = options.kind === 'idle' ? {} : inventedCredentials();
-  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
-  return `${anonymousCall}${lines.join('')}\r\n{}`;
+  const fields = options.kind === 'idle' ? {} : credentialsOf(options);
+  const large = bodies[options.kind];
+  const all = large === undefined ? fields : { ...fields, 'x-padding': padding };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `${postHead}${lines.join('')}${large ?? 'content-length: 2\r\n\r\n{}'}`;
 }
 
-function grpcRequest(streamId: number): Buffer {
-  const fields = { ...requestFields, ...callHeaders, ':path': createOrderPath, ...inventedCredentials() };
-  return headersFrame(streamId, fields);
+const isHeld = options.kind === 'idle' || options.kind.startsWith('held');
+
+function callFrame(streamId: number, more: Record<string, string> = {}): Buffer {
+  const fields = { ...requestFields, ...callHeaders, ':path': createOrderPath, ...credentialsOf(options), ...more };
+  return headersFrame(streamId, fields, options.kind === 'unauthenticated' || options.kind === 'idle' ? 1 : 0);
 }
 
 /** Opens a connection, and another one when it ends. */
@@ -74,7 +103,7 @@ function useHttp(socket: Socket): void {
     const status = received.slice(9, 12);
     statuses[status] = (statuses[status] ?? 0) + 1;
     received = '';
-    if (options.kind !== 'idle') send();
+    if (!isHeld) send();
   });
   send();
 }
@@ -84,7 +113,7 @@ function useGrpc(socket: Socket): void {
   let streamId = 1;
   const send = () => {
     requests += 1;
-    socket.write(grpcRequest(streamId));
+    socket.write(callFrame(streamId));
     streamId += 2;
   };
   socket.write(clientPreface);
@@ -94,10 +123,62 @@ function useGrpc(socket: Socket): void {
   send();
 }
 
+/**
+ * Opens streams up to the limit of the first settings, which the client never acknowledges, and another one for each that the
+ * gateway cancels. Their messages are as long as the gateway lets a client send, and never end.
+ */
+function holdStreams(socket: Socket): void {
+  let streamId = 1;
+  let window = 65_535;
+  const unsent: [streamId: number, bytes: number][] = [];
+  const padded: Record<string, string> = options.kind === 'metadata' ? { 'x-padding': padding } : {};
+  const open = () => {
+    requests += 1;
+    socket.write(callFrame(streamId, padded));
+    if (options.kind === 'held messages') unsent.push([streamId, bodyBytes]);
+    streamId += 2;
+  };
+  const send = () => {
+    for (let next = unsent[0]; next !== undefined; next = unsent[0]) {
+      const bytes = Math.min(next[1], window, 16_384);
+      if (bytes === 0) return;
+      // As the prefix of a message, zeros would announce an empty one.
+      socket.write(dataFrame(next[0], Buffer.alloc(bytes), 0));
+      window -= bytes;
+      next[1] -= bytes;
+      if (next[1] === 0) unsent.shift();
+    }
+  };
+  const read = frameReader(({ type, flags: set, streamId: of, payload }) => {
+    if (type === frameTypes.settings && set === 0 && streamId === 1) {
+      for (let count = firstStreams(payload); count > 0; count -= 1) open();
+    }
+    if (type === frameTypes.windowUpdate && of === 0) window += payload.readUInt32BE();
+    if (type === frameTypes.reset) {
+      const at = unsent.findIndex(([id]) => id === of);
+      if (at >= 0) unsent.splice(at, 1);
+      const code = payload.readUInt32BE();
+      statuses[`reset ${code}`] = (statuses[`reset ${code}`] ?? 0) + 1;
+      if (code === constants.NGHTTP2_CANCEL) open();
+    }
+    send();
+  });
+  socket.on('data', read);
+  socket.write(clientPreface);
+}
+
+/** SETTINGS_MAX_CONCURRENT_STREAMS (RFC 9113, 6.5.2). */
+function firstStreams(settings: Buffer): number {
+  for (let at = 0; at < settings.length; at += 6)
+    if (settings.readUInt16BE(at) === 3) return settings.readUInt32BE(at + 2);
+  return 0;
+}
+
 for (let index = 0; index < options.connections; index += 1) {
   // Not all at once: a flood of new connections is another one.
   setTimeout(() => {
-    if (options.kind === 'pages' || index % 2 === 0) open(options.httpPort, useHttp);
+    if (options.kind === 'held messages' || options.kind === 'metadata') open(options.grpcPort, holdStreams);
+    else if (options.kind in bodies || options.kind === 'pages' || index % 2 === 0) open(options.httpPort, useHttp);
     else open(options.grpcPort, useGrpc);
   }, index);
 }

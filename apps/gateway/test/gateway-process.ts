@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -134,9 +134,17 @@ export function isAlive(pid: number): boolean {
 }
 
 /** The memory of a process that is resident, in MiB. Linux only. */
-export function residentMiB(pid: number | undefined): number {
-  const kib = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+export function residentMiB(pid: number | undefined, field: 'VmRSS' | 'VmHWM' = 'VmRSS'): number {
+  const kib = new RegExp(`${field}:\\s+(\\d+) kB`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
   return Math.round(Number(kib) / 1_024);
+}
+
+/** The most memory of a process that was resident since the last call, in MiB. Linux only. */
+export function peakResidentMiB(pid: number | undefined): number {
+  const peak = residentMiB(pid, 'VmHWM');
+  // proc(5), /proc/pid/clear_refs: 5 resets the peak.
+  writeFileSync(`/proc/${pid}/clear_refs`, '5');
+  return peak;
 }
 
 /** The processor time that a process has used, in seconds. Linux only. */

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { expect, onTestFinished, test } from 'vitest';
 import { openSession, ordinaryCall, sendCall } from './grpc-call.ts';
 import { runGrpcServer } from './grpc-servers.ts';
@@ -17,14 +18,11 @@ test('connections of clients share the calls in flight, and get their share agai
     return opened;
   };
 
-  const strangers = open(1);
-  await expect.poll(() => limitsOf(strangers)).toEqual(new Set([16]));
   const sessions = await openClients(1);
-  await expect.poll(() => limitsOf(sessions)).toEqual(new Set([64]));
-  expect(limitsOf(strangers)).toEqual(new Set([16]));
-  for (const stranger of strangers) stranger.close();
   await expect.poll(() => limitsOf(sessions)).toEqual(new Set([100]));
-  sessions.push(...(await openClients(2)));
+  sessions.push(...(await openClients(1)));
+  await expect.poll(() => limitsOf(sessions)).toEqual(new Set([64]));
+  sessions.push(...(await openClients(1)));
   await expect.poll(() => limitsOf(sessions)).toEqual(new Set([32]));
   sessions.push(...(await openClients(30)));
   await expect.poll(() => limitsOf(sessions)).toEqual(new Set([16]));
@@ -36,6 +34,27 @@ test('connections of clients share the calls in flight, and get their share agai
   for (const session of sessions.splice(1)) session.close();
   await expect.poll(() => limitsOf(sessions)).toEqual(new Set([100]));
   first?.close();
+});
+
+test('connections without valid credentials share calls of their own, from their first settings on', async () => {
+  const server = await runGrpcServer({ limits: { streamsOfAllSessions: 128, concurrentStreamsMin: 16 } });
+  onTestFinished(server.close);
+  const client = openSession(server.port);
+  await sendCall(client, ordinaryCall('client'));
+  const strangers: ReturnType<typeof openSession>[] = [];
+  const share = (connections: number) => Math.max(1, 2 ** Math.floor(Math.log2(128 / connections)));
+  for (let count = 1; count <= 130; count += 1) {
+    const stranger = openSession(server.port);
+    strangers.push(stranger);
+    const [settings] = await once(stranger, 'remoteSettings');
+    expect(settings.maxConcurrentStreams).toBe(Math.min(100, share(count)));
+  }
+  const limitsNow = () => new Set(strangers.map(({ remoteSettings }) => remoteSettings.maxConcurrentStreams));
+  await expect.poll(limitsNow).toEqual(new Set([1]));
+  expect(client.remoteSettings.maxConcurrentStreams).toBe(128);
+  for (const stranger of strangers.splice(1)) stranger.close();
+  await expect.poll(limitsNow).toEqual(new Set([16]));
+  for (const session of [client, ...strangers]) session.close();
 });
 
 test('all calls succeed that a new connection sends before it knows how many it may send', async () => {

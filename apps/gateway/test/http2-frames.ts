@@ -125,6 +125,22 @@ export interface RawClient {
   frame(isIt: (received: ReceivedFrame) => boolean): Promise<ReceivedFrame | undefined>;
 }
 
+/** Passes on each frame of a connection, whose bytes come in chunks of any length. */
+export function frameReader(onFrame: (received: ReceivedFrame) => void): (bytes: Buffer) => void {
+  let unread = Buffer.alloc(0);
+  return (bytes) => {
+    unread = Buffer.concat([unread, bytes]);
+    while (unread.length >= frameHeaderBytes) {
+      const end = frameHeaderBytes + unread.readUIntBE(0, 3);
+      if (unread.length < end) break;
+      const [type = 0, set = 0] = unread.subarray(3, 5);
+      const streamId = unread.readUInt32BE(5) & maxWindow;
+      onFrame({ type, flags: set, streamId, payload: unread.subarray(frameHeaderBytes, end) });
+      unread = unread.subarray(end);
+    }
+  };
+}
+
 /** A connection on which the test writes bytes. It stays open when the server ends its half. */
 export async function openRawClient(port: number): Promise<RawClient> {
   const address = { port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true };
@@ -132,18 +148,10 @@ export async function openRawClient(port: number): Promise<RawClient> {
   const frames: ReceivedFrame[] = [];
   const arrivals = new EventTarget();
   let isClosed = false;
-  let unread = Buffer.alloc(0);
+  const read = frameReader((received) => frames.push(received));
   socket.on('error', () => {});
   socket.on('data', (bytes: Buffer) => {
-    unread = Buffer.concat([unread, bytes]);
-    while (unread.length >= frameHeaderBytes) {
-      const end = frameHeaderBytes + unread.readUIntBE(0, 3);
-      if (unread.length < end) break;
-      const [type = 0, set = 0] = unread.subarray(3, 5);
-      const streamId = unread.readUInt32BE(5) & maxWindow;
-      frames.push({ type, flags: set, streamId, payload: unread.subarray(frameHeaderBytes, end) });
-      unread = unread.subarray(end);
-    }
+    read(bytes);
     arrivals.dispatchEvent(new Event('frames'));
   });
   const closed = new Promise<void>((resolve) => {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createClientId, createClientSecret, hashSecret } from '@gateway/domain/credentials';
 import type { ClientLookup, Merchant, MerchantDirectory, MerchantId, StoredSecret } from '@gateway/domain/merchant';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { createAuthenticate } from './authenticate.ts';
 
 const merchant: Merchant = {
@@ -72,6 +72,27 @@ test('a wrong secret of a known client costs a look-up each time, as an unknown 
     expect(await authenticate({ clientId: createClientId(randomBytes), clientSecret })).toEqual(unauthenticated);
   }
   expect(state.lookups.length).toBe(1 + 6);
+});
+
+test('what does not match is rejected at the same time, whatever its look-up finds and however long it takes', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const { authenticate, state } = setUp();
+  const found: ClientLookup = { kind: 'found', client: { account: merchant, secrets: state.secrets } };
+  const disabled: ClientLookup = { kind: 'unknown' };
+  const revoked: ClientLookup = { kind: 'found', client: { account: merchant, secrets: [] } };
+  const rejected: number[] = [];
+  for (const lookup of [found, disabled, revoked]) {
+    for (const lookupMs of [0, 1, 20]) {
+      state.answer = new Promise((resolve) => setTimeout(resolve, lookupMs, lookup)) as never;
+      const startedAt = Date.now();
+      const answer = authenticate({ clientId, clientSecret: createClientSecret(randomBytes) });
+      answer.then(() => rejected.push(Date.now() - startedAt));
+      await vi.advanceTimersByTimeAsync(1_000);
+      expect(await answer).toEqual(unauthenticated);
+    }
+  }
+  expect(rejected).toEqual(Array(9).fill(25));
 });
 
 test('a new secret works at once', async () => {

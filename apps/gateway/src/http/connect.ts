@@ -4,16 +4,16 @@ import { createContextValues } from '@connectrpc/connect';
 import { createAsyncIterable } from '@connectrpc/connect/protocol';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance } from 'fastify';
+import type { CallBody } from '../call-body.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { messageBytesMax } from '../limits.ts';
-import { type RpcBody, readBody } from '../rpc/body.ts';
 import { clientKindOf, type RpcService, routerOptions, routesOf, rpcCallKey } from '../rpc/context.ts';
 import { takeTimeout } from '../rpc/timeout.ts';
 import { isJsonInUtf8, sendFailure } from './requests.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    rpcBody: RpcBody;
+    rpcBody: CallBody;
   }
 }
 
@@ -53,7 +53,7 @@ export async function connectRoutes(
       const options = { hasEnvelope: isGrpcWeb(headers), timeoutMs: call.timeLeftMs() };
       // Without a client Connect responds before it looks at the body.
       if (isAnnouncedTooLarge) request.rpcBody = 'too_large';
-      else request.rpcBody = isClient ? await readBody(request.raw, options) : Buffer.alloc(0);
+      else request.rpcBody = isClient ? await deps.readBody(request.raw, options).take() : Buffer.alloc(0);
       // Else the rest of a large body would be read as the next request.
       reply.raw.once('finish', () => request.raw.resume());
       return Readable.from([]);

@@ -1,6 +1,8 @@
+import type { IncomingMessage } from 'node:http';
 import type { Failure } from '@gateway/domain/failure';
 import { failed, type Result, success } from '@gateway/domain/result';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { bodyFailure, type CallBody } from '../call-body.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { messageBytesMax } from '../limits.ts';
 import { parseOrderJson } from '../order-json.ts';
@@ -16,7 +18,9 @@ import { isJsonInUtf8, sendFailure, wildcardOf } from './requests.ts';
 export function orderRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   // Media type and client are checked before the body is read; the body is taken as bytes whatever it is.
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  app.addContentTypeParser('*', (_request: FastifyRequest, body: IncomingMessage) =>
+    deps.readBody(body, { hasEnvelope: false }).take(),
+  );
   app.route({
     method: 'POST',
     url: '/order',
@@ -80,6 +84,7 @@ export function orderRoutes(app: FastifyInstance, deps: GatewayDeps): void {
 async function respondToCreate(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { call, body } = request;
   const created = await call.run(async (): Promise<Result<CreatedOrder, Failure>> => {
+    if (typeof body === 'string') return failed(bodyFailure(body as Exclude<CallBody, Buffer>));
     const input = parseOrderJson(body instanceof Uint8Array ? body : new Uint8Array());
     if (!input.ok) return failed({ kind: 'malformed_json', reason: input.failure });
     return createOrder(deps, call, input.value);

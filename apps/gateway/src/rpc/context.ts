@@ -14,14 +14,14 @@ import type { Failure } from '@gateway/domain/failure';
 import type { Account } from '@gateway/domain/merchant';
 import { failed, type Result, success } from '@gateway/domain/result';
 import type { Call } from '../call.ts';
+import { bodyFailure, type CallBody } from '../call-body.ts';
 import { messageBytesMax, responseBytesMax } from '../limits.ts';
-import type { RpcBody } from './body.ts';
 import { connectErrorOf } from './errors.ts';
 
 /** A call of an RPC, with the body that was read for it. */
 export interface RpcCall {
   readonly call: Call;
-  readonly body: RpcBody;
+  readonly body: CallBody;
   /** Whether the body is JSON, which the method reads as strictly as `POST /order`. */
   readonly isJson: boolean;
 }
@@ -83,9 +83,8 @@ export async function authenticateRpc({ call, body }: RpcCall, service: DescServ
   await runOrThrow<Account | undefined>(call, async () => {
     const client = publicServices.has(service) ? success(undefined) : await call.authenticate(clientKindOf(service));
     if (!client.ok) return client;
-    if (body === 'too_large') return failed({ kind: 'body_too_large' });
     // Node.js's timers may fire a little before the time that `call` has left.
-    return body === 'deadline_exceeded' ? failed({ kind: 'deadline_exceeded' }) : client;
+    return typeof body === 'string' ? failed(bodyFailure(body)) : client;
   });
 }
 

@@ -17,7 +17,6 @@ import type { GatewayDeps } from '../gateway-deps.ts';
 import { backlogMax, http2Limits, tlsHandshakeTimeoutMs } from '../limits.ts';
 import { remoteAddressOf } from '../remote-address.ts';
 import type { TlsPort } from '../tls.ts';
-import { readBody } from './body.ts';
 import { publicServices, type RpcCall, type RpcService, routerOptions, routesOf, rpcCallKey } from './context.ts';
 import { watchSessions } from './sessions.ts';
 import { takeTimeout } from './timeout.ts';
@@ -91,10 +90,10 @@ export function createGrpcServer(
     // Begun before the client is known: what comes of a body that nobody reads is stored frame by frame.
     const reading =
       isGrpc(headers['content-type']) && methodKind !== 'bidi_streaming'
-        ? readBody(request, { hasEnvelope: true, timeoutMs: call.timeLeftMs() })
-        : Buffer.alloc(0);
+        ? deps.readBody(request, { hasEnvelope: true, timeoutMs: call.timeLeftMs() })
+        : undefined;
     if (await fastPath?.reject(request, response, call)) return;
-    const body = await reading;
+    const body = (await reading?.take()) ?? Buffer.alloc(0);
     // Node.js emits a request before it reads the frames after it. Its reset may be among them: then nobody waits for an answer.
     await new Promise((resolve) => setImmediate(resolve));
     if (body === 'aborted' || response.stream.closed) return;
@@ -129,8 +128,8 @@ export function createGrpcServer(
     streamResetBurst: limits.streamResetBurst,
     streamResetRate: limits.streamResetRate,
     settings: {
-      // Until `shareStreams` says less: clients send their first calls before they have these settings.
-      maxConcurrentStreams: limits.maxConcurrentStreams,
+      // `shareStreams` changes it.
+      maxConcurrentStreams: limits.firstConcurrentStreams,
       maxHeaderListSize: limits.maxHeaderListSize,
       initialWindowSize: limits.initialWindowSize,
       enablePush: false,

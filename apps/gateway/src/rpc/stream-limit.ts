@@ -3,9 +3,13 @@ import type { Http2SecureServer, Http2Server, Http2Session } from 'node:http2';
 export interface StreamLimits {
   /** Calls in flight on one connection. */
   readonly maxConcurrentStreams: number;
-  /** Calls in flight on all connections; the share of each is a power of two. */
+  /** The most of a connection's first settings. */
+  readonly firstConcurrentStreams: number;
+  /** Calls in flight on all connections of clients, and on all others; the share of each is a power of two. */
   readonly streamsOfAllSessions: number;
-  /** The least share of a connection, and all that one without a client's credentials has. */
+  /** How long a connection without valid credentials counts after its end: opening another one brings no more calls. */
+  readonly strangerCountsMs: number;
+  /** The least share of a client's connection, and the most of one without a client's credentials. */
   readonly concurrentStreamsMin: number;
 }
 
@@ -20,39 +24,52 @@ export interface StreamShares {
  * Rejecting a call costs nearly as much as creating an order, as most of both is the stream itself (decision 027).
  */
 export function shareStreams(server: Http2Server | Http2SecureServer, limits: StreamLimits): StreamShares {
-  const sessions = new Set<Http2Session>();
-  const clients = new WeakSet<Http2Session>();
-  let limit = limits.maxConcurrentStreams;
-
-  const limitNow = () => {
-    const share = 2 ** Math.floor(Math.log2(limits.streamsOfAllSessions / Math.max(1, sessions.size)));
-    return Math.min(limits.maxConcurrentStreams, Math.max(limits.concurrentStreamsMin, share));
+  const shareOf = (sessions: number, min: number, max: number) => {
+    const share = 2 ** Math.floor(Math.log2(limits.streamsOfAllSessions / Math.max(1, sessions)));
+    return Math.min(max, Math.max(min, share));
   };
+  const group = (min: number, max: number) => ({ sessions: new Set<Http2Session>(), min, max, limit: max });
+  const clients = group(limits.concurrentStreamsMin, limits.maxConcurrentStreams);
+  const strangers = group(1, limits.concurrentStreamsMin);
+
   const send = (session: Http2Session) => {
     // Node.js closes a session with too many settings that are not acknowledged.
     if (session.destroyed || session.closed || session.pendingSettingsAck) return;
-    const maxConcurrentStreams = clients.has(session) ? limit : Math.min(limit, limits.concurrentStreamsMin);
-    if (session.localSettings.maxConcurrentStreams !== maxConcurrentStreams) session.settings({ maxConcurrentStreams });
+    const { limit } = clients.sessions.has(session) ? clients : strangers;
+    if (session.localSettings.maxConcurrentStreams !== limit) session.settings({ maxConcurrentStreams: limit });
   };
-  const sendAll = () => {
-    if (limit === limitNow()) return;
-    limit = limitNow();
-    for (const session of sessions) send(session);
+  const resize = (of: typeof clients) => {
+    const limit = shareOf(of.sessions.size, of.min, of.max);
+    if (limit === of.limit) return;
+    of.limit = limit;
+    for (const session of of.sessions) send(session);
+  };
+  const resizeStrangers = () => {
+    resize(strangers);
+    // Of connections to come: a client may never acknowledge later settings.
+    const maxConcurrentStreams = shareOf(strangers.sessions.size + 1, 1, limits.firstConcurrentStreams);
+    server.updateSettings({ maxConcurrentStreams });
+  };
+
+  const forgetStranger = (session: Http2Session) => {
+    if (strangers.sessions.delete(session)) resizeStrangers();
   };
 
   server.on('session', (session) => {
-    sessions.add(session);
+    strangers.sessions.add(session);
+    resizeStrangers();
     session.on('localSettings', () => send(session));
     session.once('close', () => {
-      sessions.delete(session);
-      sendAll();
+      if (clients.sessions.delete(session)) resize(clients);
+      else setTimeout(forgetStranger, limits.strangerCountsMs, session).unref();
     });
-    sendAll();
   });
   return {
     known(session) {
-      if (clients.has(session)) return;
-      clients.add(session);
+      if (session.destroyed || !strangers.sessions.delete(session)) return;
+      clients.sessions.add(session);
+      resize(clients);
+      resizeStrangers();
       send(session);
     },
   };

@@ -1,0 +1,99 @@
+import type { Readable } from 'node:stream';
+import type { Failure } from '@gateway/domain/failure';
+import { messageBytesMax } from './limits.ts';
+import { storageFailure } from './storage-outcome.ts';
+
+/** One byte of flags and four of length before a message (github.com/grpc/grpc, PROTOCOL-HTTP2, Length-Prefixed-Message). */
+export const envelopePrefixBytes = 5;
+
+/** The body of a call, or why there is none. */
+export type CallBody = Buffer | 'too_large' | 'deadline_exceeded' | 'overloaded' | 'aborted';
+
+/** A body that is being read. */
+interface Reading {
+  /** Waits for the end of the body. Until this is called, a complete body may be dropped, too. */
+  take(): Promise<CallBody>;
+}
+
+interface ReadOptions {
+  /** Whether the body is a message with its prefix. */
+  readonly hasEnvelope: boolean;
+  /** Absent: the server limits the time. */
+  readonly timeoutMs?: number;
+}
+
+/** Reads the body of a call, at most one message of the limit. What comes after that is read and dropped. */
+export type ReadBody = (stream: Readable, options: ReadOptions) => Reading;
+
+/** Small chunks are slices of larger read buffers; joined at this count, they no longer keep those alive. */
+const chunksMax = 64;
+
+/**
+ * Creates what reads the bodies of all calls, of which at most so many bytes are in memory at a time. Above that, the oldest are
+ * dropped, and their calls `overloaded`: those of clients that send slowly, as others are complete and taken at once.
+ */
+export function createBodyReader(bytesOfAllMax: number): ReadBody {
+  /** What drops each body, the oldest first. */
+  const untaken = new Set<() => void>();
+  let bytesOfAll = 0;
+
+  return (stream, { hasEnvelope, timeoutMs }) => {
+    const bytesMax = hasEnvelope ? envelopePrefixBytes + messageBytesMax : messageBytesMax;
+    const { promise, resolve } = Promise.withResolvers<CallBody>();
+    let chunks: Buffer[] = [];
+    let length = 0;
+    let result: CallBody | undefined;
+    let isWanted = false;
+    const joined = () => (chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks));
+    const release = () => {
+      chunks = [];
+      bytesOfAll -= length;
+      length = 0;
+      untaken.delete(drop);
+    };
+    const settle = (body: CallBody) => {
+      clearTimeout(timer);
+      result = body;
+      if (isWanted || typeof body === 'string') release();
+      if (isWanted) resolve(body);
+    };
+    const drop = () => settle('overloaded');
+    const timer = timeoutMs === undefined ? undefined : setTimeout(settle, Math.max(0, timeoutMs), 'deadline_exceeded');
+    untaken.add(drop);
+    stream.on('data', (chunk: Buffer) => {
+      if (result !== undefined) return;
+      const isStart = length < envelopePrefixBytes;
+      chunks.push(chunk);
+      length += chunk.length;
+      bytesOfAll += chunk.length;
+      if (chunks.length === chunksMax) chunks = [joined()];
+      if (length > bytesMax || (hasEnvelope && isStart && announcedLength(joined()) > messageBytesMax))
+        settle('too_large');
+      for (const dropOldest of untaken) {
+        if (bytesOfAll <= bytesOfAllMax) break;
+        dropOldest();
+      }
+    });
+    stream.once('end', () => result ?? settle(joined()));
+    stream.once('error', () => result ?? settle('aborted'));
+    stream.once('close', () => settle('aborted'));
+    return {
+      take() {
+        isWanted = true;
+        if (result !== undefined) settle(result);
+        return promise;
+      },
+    };
+  };
+}
+
+/** Why a call has no body. */
+export function bodyFailure(body: Exclude<CallBody, Buffer>): Failure {
+  if (body === 'too_large') return { kind: 'body_too_large' };
+  return body === 'aborted' ? { kind: 'malformed_json', reason: 'The body ended early.' } : storageFailure(body);
+}
+
+/** The length that an envelope announces; 0 while its prefix is not complete. */
+export function announcedLength(bytes: Buffer): number {
+  return bytes.length < envelopePrefixBytes ? 0 : bytes.readUInt32BE(1);
+}
