@@ -24,7 +24,9 @@ class LongestFirst extends BaseSequencer {
       const index = longest.findIndex((part) => moduleId.includes(part));
       return index >= 0 ? index : longest.length + (moduleId.includes('/test/') ? 0 : 1);
     };
-    return files.toSorted((one, other) => rank(one) - rank(other));
+    // A process goes on with the next file where that is of the same package.
+    const packageOf = ({ project }: TestSpecification) => project.name;
+    return files.toSorted((one, other) => rank(one) - rank(other) || packageOf(one).localeCompare(packageOf(other)));
   }
 }
 
