@@ -38,6 +38,8 @@ export default defineConfig(({ mode }) => ({
     ],
     sequence: { sequencer: LongestFirst },
     passWithNoTests: true,
+    // As the limits in vitest.base.ts: for a process that does not end, not for a slow machine.
+    teardownTimeout: 60_000,
     reporters: ['default', new TallyReporter()],
   },
 }));
