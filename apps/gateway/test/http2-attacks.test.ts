@@ -34,7 +34,7 @@ import {
 } from './http2-frames.ts';
 
 /** How long each attack goes on, from this many connections at a time, each for a while or until the server ends it. */
-const attackMs = process.env.MODE === 'slow' ? 1_000 : 250;
+const attackMs = 500;
 const attackers = 8;
 const connectionMs = 250;
 
