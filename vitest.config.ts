@@ -8,12 +8,15 @@ process.env.NODE_COMPILE_CACHE ??= new URL('node_modules/.cache/node', import.me
 
 /** Files that take longest, so that none of them is alone at the end. A fresh clone has no measured durations. */
 const longest = [
-  'harness/test/faults',
-  'harness/test/load',
-  'gateway/test/http-requests',
-  'bench/test/bench',
-  'dev-postgres/test/',
   'gateway/test/start-and-stop',
+  'harness/test/',
+  'gateway/test/browser',
+  'bench/test/',
+  'dev-postgres/test/',
+  'gateway/test/merchant-command',
+  'gateway/test/erase-orders',
+  'gateway/test/webhooks',
+  'gateway/test/log-output',
   'gateway/test/restore-drill',
   'gateway/test/shipped',
 ];
