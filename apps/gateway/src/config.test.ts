@@ -17,7 +17,7 @@ test('without any variable it serves this machine alone, from the embedded datab
     checkoutTemplate: undefined,
     migrate: true,
     rateLimit: undefined,
-    secretsKey: undefined,
+    secretsKeys: undefined,
     retentionDays: undefined,
     webhookAllowPrivate: false,
     drainDelayMs: undefined,
@@ -66,7 +66,7 @@ test('reads every variable', () => {
     migrate: false,
     checkoutTemplate: 'https://checkout.example.com/pay/{order_token}?from=link',
     rateLimit: 200,
-    secretsKey: Buffer.from([...new Uint8Array(31), 1]),
+    secretsKeys: [Buffer.from([...new Uint8Array(31), 1])],
     retentionDays: 400,
     webhookAllowPrivate: true,
     drainDelayMs: 10_000,
@@ -100,7 +100,14 @@ test('reads secrets from files, without the white space around them', () => {
     SECRETS_KEY_FILE: fileWith(`${secretsKey}\r\n`),
     SECRETS_KEY: '',
   };
-  expect(readConfig(env)).toMatchObject({ databaseUrl: url, secretsKey: Buffer.from(secretsKey, 'base64') });
+  expect(readConfig(env)).toMatchObject({ databaseUrl: url, secretsKeys: [Buffer.from(secretsKey, 'base64')] });
+});
+
+test('reads several keys, the first one first', () => {
+  const both = [secretsKey, Buffer.alloc(32, 2).toString('base64')];
+  const { secretsKeys } = readConfig({ SECRETS_KEY: both.join(',') });
+  expect(secretsKeys?.map((key) => Buffer.from(key).toString('base64'))).toEqual(both);
+  expect(errorOf({ SECRETS_KEY: `${secretsKey},` })).toContain('SECRETS_KEY must be');
 });
 
 const port = 'must be a port from 0 to 65535';
@@ -164,9 +171,15 @@ test.each<[Record<string, string>, string]>([
   ],
   [{ SECRETS_KEY_FILE: folder }, `SECRETS_KEY_FILE must be a file that can be read, not "${folder}" (EISDIR)`],
   [{ SECRETS_KEY_FILE: empty }, `SECRETS_KEY_FILE must be a file with a value, "${empty}" is empty`],
-  [{ SECRETS_KEY_FILE: wrongKey }, 'SECRETS_KEY must be 32 bytes in base64'],
-  [{ SECRETS_KEY: `hidden${Buffer.alloc(31).toString('base64')}` }, 'SECRETS_KEY must be 32 bytes in base64'],
-  [{ SECRETS_KEY: Buffer.alloc(32).toString('hex') }, 'SECRETS_KEY must be 32 bytes in base64'],
+  [{ SECRETS_KEY_FILE: wrongKey }, 'SECRETS_KEY must be 32 bytes in base64, or several such keys separated by commas'],
+  [
+    { SECRETS_KEY: `hidden${Buffer.alloc(31).toString('base64')}` },
+    'SECRETS_KEY must be 32 bytes in base64, or several such keys separated by commas',
+  ],
+  [
+    { SECRETS_KEY: Buffer.alloc(32).toString('hex') },
+    'SECRETS_KEY must be 32 bytes in base64, or several such keys separated by commas',
+  ],
 ])('rejects %j in one line', (env, line) => {
   const message = errorOf(env);
   expect(message.endsWith(line) && !message.includes('\n')).toBe(true);

@@ -5,6 +5,7 @@ import { type CheckoutTemplate, parseCheckoutTemplate } from '@gateway/domain/ch
 import { type BaseUrl, parseBaseUrl } from '@gateway/domain/payment-link';
 import { ConnectionUrlError, parseConnectionUrl } from '@gateway/postgres/connection-url';
 import { parseTrustProxy, type TrustProxy } from './remote-address.ts';
+import type { SecretsKeys } from './signing-secrets.ts';
 
 /** Files in PEM. They are read at the start and when they change. */
 export interface TlsFiles {
@@ -34,8 +35,8 @@ export interface Config {
   readonly rateLimit: number | undefined;
   /** Where the payment page's Pay button leads; absent: the page has none. */
   readonly checkoutTemplate: CheckoutTemplate | undefined;
-  /** Encrypts signing secrets, 32 bytes; absent: see `findSecretsKey`. */
-  readonly secretsKey: Uint8Array | undefined;
+  /** They encrypt signing secrets; absent: see `findSecretsKeys`. */
+  readonly secretsKeys: SecretsKeys | undefined;
   /** After how many days customers' data is erased from orders; absent: never. */
   readonly retentionDays: number | undefined;
   /** Whether webhooks may be sent over http and to addresses that are not public. */
@@ -56,7 +57,7 @@ const logLevels = ['error', 'warn', 'info'] as const;
 /** Calls are at level info, those that fail with a 5xx status at level error. */
 type LogLevel = (typeof logLevels)[number];
 
-/** The text of `pnpm start --help`. The README says more. */
+/** The text of `pnpm start --help`. docs/operations.md says more. */
 export const startUsage = `Usage: pnpm start, with the configuration in environment variables:
   HOST                  the address to listen on (127.0.0.1)
   HTTP_PORT, GRPC_PORT  0 takes a free port (8080, 9090)
@@ -67,7 +68,7 @@ export const startUsage = `Usage: pnpm start, with the configuration in environm
   MIGRATE               off never changes the schema: run pnpm migrate first (on)
   CHECKOUT_URL          where the payment page's Pay button leads, with {order_token} (no button)
   RATE_LIMIT            calls a second that each merchant may make in one process (no limit)
-  SECRETS_KEY           encrypts signing secrets: 32 bytes in base64 (a file in DATA_DIR; with DATABASE_URL none)
+  SECRETS_KEY           encrypts signing secrets: 32 bytes in base64, earlier keys after commas (a file in DATA_DIR; with DATABASE_URL none)
   RETENTION_DAYS        erases customers' data from orders that are older, with SECRETS_KEY (never)
   WEBHOOK_ALLOW_PRIVATE 1 sends webhooks over http and to private addresses too: for development (0)
   DRAIN_DELAY_MS        how long requests go on at a stop while health checks fail (5000; 0 on a terminal)
@@ -140,7 +141,12 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       parseCheckoutTemplate,
       'must be an absolute http or https URL with {order_token} once in its path or query',
     ),
-    secretsKey: read('SECRETS_KEY', undefined, parseSecretsKey, 'must be 32 bytes in base64'),
+    secretsKeys: read(
+      'SECRETS_KEY',
+      undefined,
+      parseSecretsKeys,
+      'must be 32 bytes in base64, or several such keys separated by commas',
+    ),
     retentionDays: read(
       'RETENTION_DAYS',
       undefined,
@@ -164,7 +170,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   const ports = [config.httpPort, config.grpcPort, config.adminPort].filter((port) => port !== 0);
   if (new Set(ports).size < ports.length)
     problems.push(`HTTP_PORT, GRPC_PORT and ADMIN_PORT must differ, not ${ports.join(', ')}`);
-  if (config.retentionDays !== undefined && config.databaseUrl !== undefined && config.secretsKey === undefined)
+  if (config.retentionDays !== undefined && config.databaseUrl !== undefined && config.secretsKeys === undefined)
     problems.push(`RETENTION_DAYS ${config.retentionDays} needs SECRETS_KEY, by which erased orders are recognised`);
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
   return config;
@@ -211,9 +217,12 @@ function parseUpTo(max: number): (text: string) => number | undefined {
 /** Reads calls a second, from 1 to 1000000. */
 export const parseRate = parseUpTo(1_000_000);
 
-/** A key of AES-256 in base64, as `openssl rand -base64 32` prints it. */
-export function parseSecretsKey(text: string): Uint8Array | undefined {
-  return /^[0-9A-Za-z+/]{43}=$/.test(text) ? Buffer.from(text, 'base64') : undefined;
+/** Keys of AES-256 in base64, as `openssl rand -base64 32` prints them, separated by commas. */
+export function parseSecretsKeys(text: string): SecretsKeys | undefined {
+  if (!/^[0-9A-Za-z+/]{43}=(,[0-9A-Za-z+/]{43}=)*$/.test(text)) return undefined;
+  const [first = '', ...others] = text.split(',');
+  const parse = (key: string) => Buffer.from(key, 'base64');
+  return [parse(first), ...others.map(parse)];
 }
 
 function parseLogLevel(text: string): LogLevel | undefined {

@@ -10,7 +10,7 @@ import type { CallLog } from './call-log.ts';
 import type { Logger } from './logger.ts';
 import type { Readiness } from './readiness.ts';
 import type { TrustProxy } from './remote-address.ts';
-import type { SigningSecrets } from './signing-secrets.ts';
+import type { SecretsKeys, SigningSecrets } from './signing-secrets.ts';
 import type { RecordCall } from './telemetry/metrics.ts';
 import type { Tracing } from './telemetry/tracing.ts';
 
@@ -31,7 +31,7 @@ export interface GatewayDeps {
   /** Decrypts the secrets that sign returns; absent without SECRETS_KEY. */
   readonly signingSecrets: SigningSecrets | undefined;
   /** Recognises orders whose personal data was erased; absent without SECRETS_KEY. */
-  readonly erasureKey: Uint8Array | undefined;
+  readonly erasureKeys: SecretsKeys | undefined;
   readonly readiness: Readiness;
   /** Absent: clients connect without a proxy. */
   readonly trustProxy: TrustProxy | undefined;

@@ -18,7 +18,7 @@ import { createAuthenticate } from './auth/authenticate.ts';
 import { createRateLimit } from './auth/rate-limit.ts';
 import { createCallLog } from './call-log.ts';
 import type { Config } from './config.ts';
-import { erasureKeyOf } from './erasure-key.ts';
+import { erasureKeysOf } from './erasure-keys.ts';
 import type { GatewayDeps } from './gateway-deps.ts';
 import { createHttpServer } from './http/server.ts';
 import { admissionLimits, anonymousLimits } from './limits.ts';
@@ -105,8 +105,8 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
     readiness: createReadiness({ check: writeCheck.run, logger }),
     checkoutTemplate: config.checkoutTemplate,
     trustProxy: config.trustProxy,
-    signingSecrets: config.secretsKey && createSigningSecrets(config.secretsKey),
-    erasureKey: config.secretsKey && erasureKeyOf(config.secretsKey),
+    signingSecrets: config.secretsKeys && createSigningSecrets(config.secretsKeys),
+    erasureKeys: config.secretsKeys && erasureKeysOf(config.secretsKeys),
     logger,
     recordCall: callRecorder(metrics.meter),
     tracing: config.tracedShare === undefined ? undefined : startTracing(config.tracedShare),
@@ -142,8 +142,9 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
 }
 
 /** Erases customers' data from orders that are older than RETENTION_DAYS. */
-function erasureOf({ retentionDays, databaseUrl: url }: GatewayConfig, { erasureKey: key, logger, now }: GatewayDeps) {
-  if (retentionDays === undefined || key === undefined) return undefined;
+function erasureOf({ retentionDays, databaseUrl: url }: GatewayConfig, { erasureKeys, logger, now }: GatewayDeps) {
+  if (retentionDays === undefined || erasureKeys === undefined) return undefined;
+  const [key] = erasureKeys;
   return async (signal: AbortSignal) => {
     const before = new Date(now() - retentionDays * dayMs);
     const count = await eraseOrders({ url, key, actor: 'RETENTION_DAYS', signal }, { by: 'age', before });

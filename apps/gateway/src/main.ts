@@ -6,7 +6,7 @@ import { openGateway } from './gateway.ts';
 import { drainDelayMs as defaultDrainDelayMs } from './limits.ts';
 import { createLogger, flushLogger, type Logger } from './logger.ts';
 import { onStopSignal, run, StartError } from './process.ts';
-import { findSecretsKey } from './webhooks/secrets-key.ts';
+import { findSecretsKeys } from './webhooks/secrets-keys.ts';
 
 await run(async () => {
   const [argument] = process.argv.slice(2);
@@ -49,13 +49,13 @@ await run(async () => {
 async function open(config: Config & { readonly drainDelayMs: number }, logger: Logger) {
   const database = await openDatabase(config, logger);
   try {
-    const secretsKey = await findSecretsKey(config);
+    const secretsKeys = await findSecretsKeys(config);
     // Before the ports open: after "ready" nothing but a signal ends the process.
     const demoMerchant =
-      database.embedded && secretsKey !== undefined
-        ? await findOrCreateDemoMerchant({ url: database.url, dataDir: config.dataDir, secretsKey })
+      database.embedded && secretsKeys !== undefined
+        ? await findOrCreateDemoMerchant({ url: database.url, dataDir: config.dataDir, secretsKeys })
         : undefined;
-    const gateway = await openGateway({ ...config, secretsKey, databaseUrl: database.url }, logger);
+    const gateway = await openGateway({ ...config, secretsKeys, databaseUrl: database.url }, logger);
     return { database, demoMerchant, gateway };
   } catch (error) {
     await database.close();

@@ -5,7 +5,7 @@ import { createSigningSecrets } from './signing-secrets.ts';
 
 const [merchant, other] = [7, 8] as [MerchantId, MerchantId];
 const secret = new Uint8Array(32).fill(5);
-const secrets = createSigningSecrets(randomBytes(32));
+const secrets = createSigningSecrets([randomBytes(32)]);
 const stored = secrets.encrypt(merchant, secret);
 
 test('a stored secret is decrypted for its merchant', () => {
@@ -23,7 +23,19 @@ test('the same secret is stored in another form each time', () => {
 
 test('a stored secret is not decrypted for another merchant or with another key', () => {
   expect(secrets.decrypt(other, stored)).toBeUndefined();
-  expect(createSigningSecrets(randomBytes(32)).decrypt(merchant, stored)).toBeUndefined();
+  expect(createSigningSecrets([randomBytes(32)]).decrypt(merchant, stored)).toBeUndefined();
+});
+
+test('every key decrypts what it encrypted, and the first one encrypts', () => {
+  const [first, second] = [randomBytes(32), randomBytes(32)];
+  const both = createSigningSecrets([first, second]);
+  const older = createSigningSecrets([second]).encrypt(merchant, secret);
+  const newer = both.encrypt(merchant, secret);
+  expect([both.decrypt(merchant, older), both.decrypt(merchant, newer)]).toEqual([
+    Buffer.from(secret),
+    Buffer.from(secret),
+  ]);
+  expect(createSigningSecrets([second]).decrypt(merchant, newer)).toBeUndefined();
 });
 
 test('a stored secret that was changed or cut is not decrypted', () => {

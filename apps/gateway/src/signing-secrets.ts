@@ -1,10 +1,13 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { MerchantId } from '@gateway/domain/merchant';
 
+/** The keys of SECRETS_KEY, 32 bytes each: the first one encrypts, and each of them decrypts what it encrypted. */
+export type SecretsKeys = readonly [Uint8Array, ...Uint8Array[]];
+
 /** Encrypts the merchants' signing secrets for the database: AES-256-GCM, bound to the merchant. */
 export interface SigningSecrets {
   encrypt(merchantId: MerchantId, secret: Uint8Array): Uint8Array;
-  /** Returns the secret; `undefined` if it was encrypted with another key or for another merchant. */
+  /** Returns the secret; `undefined` if it was encrypted with none of the keys or for another merchant. */
   decrypt(merchantId: MerchantId, stored: Uint8Array): Uint8Array | undefined;
 }
 
@@ -15,28 +18,35 @@ const tagBytes = 16;
 
 const algorithm = 'aes-256-gcm';
 
-/** `key` is that of SECRETS_KEY, 32 bytes. */
-export function createSigningSecrets(key: Uint8Array): SigningSecrets {
+export function createSigningSecrets(keys: SecretsKeys): SigningSecrets {
   return {
     encrypt(merchantId, secret) {
       const nonce = randomBytes(nonceBytes);
-      const cipher = createCipheriv(algorithm, key, nonce, { authTagLength: tagBytes });
+      const cipher = createCipheriv(algorithm, keys[0], nonce, { authTagLength: tagBytes });
       cipher.setAAD(Buffer.from(`${merchantId}`));
       const encrypted = [cipher.update(secret), cipher.final()];
       return Buffer.concat([Buffer.of(version), nonce, ...encrypted, cipher.getAuthTag()]);
     },
     decrypt(merchantId, stored) {
       if (stored[0] !== version || stored.length < 1 + nonceBytes + tagBytes) return undefined;
-      const nonce = stored.subarray(1, 1 + nonceBytes);
-      const decipher = createDecipheriv(algorithm, key, nonce, { authTagLength: tagBytes });
-      decipher.setAAD(Buffer.from(`${merchantId}`)).setAuthTag(stored.subarray(-tagBytes));
-      const secret = decipher.update(stored.subarray(1 + nonceBytes, -tagBytes));
-      try {
-        decipher.final();
-        return secret;
-      } catch {
-        return undefined;
+      for (const key of keys) {
+        const secret = decryptWith(key, merchantId, stored);
+        if (secret !== undefined) return secret;
       }
+      return undefined;
     },
   };
+}
+
+function decryptWith(key: Uint8Array, merchantId: MerchantId, stored: Uint8Array): Uint8Array | undefined {
+  const nonce = stored.subarray(1, 1 + nonceBytes);
+  const decipher = createDecipheriv(algorithm, key, nonce, { authTagLength: tagBytes });
+  decipher.setAAD(Buffer.from(`${merchantId}`)).setAuthTag(stored.subarray(-tagBytes));
+  const secret = decipher.update(stored.subarray(1 + nonceBytes, -tagBytes));
+  try {
+    decipher.final();
+    return secret;
+  } catch {
+    return undefined;
+  }
 }

@@ -17,7 +17,8 @@ beforeEach(async () => {
 });
 afterAll(() => gateway?.close());
 
-const findOrCreate = () => findOrCreateDemoMerchant({ url: gateway.databaseUrl, dataDir, secretsKey: testSecretsKey });
+const findOrCreate = () =>
+  findOrCreateDemoMerchant({ url: gateway.databaseUrl, dataDir, secretsKeys: [testSecretsKey] });
 
 test('first starts at once agree on one demo merchant, which later starts find', async () => {
   const [first, second] = await Promise.all([findOrCreate(), findOrCreate()]);

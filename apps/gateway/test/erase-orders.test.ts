@@ -116,7 +116,8 @@ test('a gateway with RETENTION_DAYS erases what is older, and leaves what is you
     gateway.databaseUrl,
     "update orders set created_at = now() - interval '31 days' where order_id = 'old'",
   );
-  const variables = { DATABASE_URL: gateway.databaseUrl, SECRETS_KEY: secretsKey, RETENTION_DAYS: '30' };
+  const keys = `${Buffer.alloc(32, 4).toString('base64')},${secretsKey}`;
+  const variables = { DATABASE_URL: gateway.databaseUrl, SECRETS_KEY: keys, RETENTION_DAYS: '30' };
   const retaining = await startProcess(await newDataDir(), variables);
   const erased = () =>
     runQuery(

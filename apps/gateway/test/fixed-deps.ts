@@ -44,7 +44,7 @@ export function fixedDeps(logger: Logger): GatewayDeps {
     checkoutTemplate: undefined,
     signingSecrets: undefined,
     trustProxy: undefined,
-    erasureKey: undefined,
+    erasureKeys: undefined,
     readiness: createReadiness({ check: async () => {}, logger }),
     logger,
     recordCall: () => {},

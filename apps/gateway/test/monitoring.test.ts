@@ -24,7 +24,7 @@ beforeAll(async () => {
   try {
     const merchant = await endpoints.find(gateway.credentials.clientId);
     if (merchant === undefined) throw new Error('there is no merchant');
-    const secrets = createSigningSecrets(testSecretsKey);
+    const secrets = createSigningSecrets([testSecretsKey]);
     const signingSecret = secrets.encrypt(merchant.merchantId, createSigningSecret(randomBytes));
     await endpoints.set(merchant.merchantId, { url: receiver.url, signingSecret });
     await postOrder(gateway, validOrderInput({ order_id: 'seen' }));

@@ -64,7 +64,7 @@ export async function runGateway(
       anonymousLimits: options.anonymousLimits ?? noAnonymousLimits,
       checkoutTemplate: parseCheckoutTemplate(options.checkoutUrl ?? ''),
       drainDelayMs: options.drainDelayMs ?? 0,
-      ...{ secretsKey: testSecretsKey, webhookAllowPrivate: true, tracedShare: undefined, retentionDays: undefined },
+      ...{ secretsKeys: [testSecretsKey], webhookAllowPrivate: true, tracedShare: undefined, retentionDays: undefined },
       ...{ tls: options.tls, trustProxy: options.trustProxy },
     },
     logger,
@@ -92,7 +92,7 @@ export async function giveSigningSecret(databaseUrl: string, clientId: string): 
     const merchant = await endpoints.find(clientId);
     if (merchant === undefined) throw new Error(`there is no merchant ${clientId}`);
     const secret = createSigningSecret(randomBytes);
-    const signingSecret = createSigningSecrets(testSecretsKey).encrypt(merchant.merchantId, secret);
+    const signingSecret = createSigningSecrets([testSecretsKey]).encrypt(merchant.merchantId, secret);
     const endpoint = { url: 'https://shop.example.com', signingSecret, disabledAt: new Date() };
     await endpoints.set(merchant.merchantId, endpoint);
     return formatSigningSecret(secret);

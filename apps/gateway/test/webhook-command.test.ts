@@ -1,4 +1,5 @@
 import type { MerchantId } from '@gateway/domain/merchant';
+import { formatSigningSecret } from '@gateway/domain/webhook-signature';
 import { openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { useTestDatabase } from '@gateway/postgres/testing/test-database';
 import { createMerchantsWithOrder, storeEvents } from '@gateway/postgres/testing/webhook-events';
@@ -23,7 +24,7 @@ beforeAll(async () => {
   clientId = row?.client_id;
 });
 
-const key = { secrets: createSigningSecrets(new Uint8Array(32).fill(1)), allowPrivate: false };
+const key = { secrets: createSigningSecrets([new Uint8Array(32).fill(1)]), allowPrivate: false };
 const toPrivate = { ...key, allowPrivate: true };
 const secretForm = /whsec_[0-9A-Za-z+/]{43}=/;
 
@@ -123,6 +124,27 @@ test('deliveries lists what became of each event, and redeliver queues one again
   expect(unknown).toEqual({ output: '', error: 'EVENT_ID must be an event of the last 30 days.' });
 });
 
+test('reencrypt takes every secret to the first key, and says which none can decrypt', async () => {
+  const [older, newer] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(3)];
+  const first = await secretOf('set', clientId, 'https://shop.example/hook');
+  const second = await secretOf('rotate', clientId);
+  const both = { ...key, secrets: createSigningSecrets([newer, older]) };
+  expect(await webhook(['reencrypt'], both)).toEqual({
+    output: 'Encrypted again with the first key: 1 of 1 endpoints.',
+    error: '',
+  });
+  const [row] = await database.sql`select * from webhook_endpoints where merchant_id = ${merchantId}`;
+  const secrets = createSigningSecrets([newer]);
+  const stored = [row?.signing_secret, row?.previous_secret].map((one) => secrets.decrypt(merchantId, one));
+  expect(stored.map((secret) => secret && formatSigningSecret(secret))).toEqual([second, first]);
+  expect(await webhook(['reencrypt'])).toEqual({
+    output: 'Encrypted again with the first key: 0 of 1 endpoints.',
+    error: 'The others were stored with a key that is not in SECRETS_KEY, or changed meanwhile.',
+  });
+  const [logged] = await database.sql`select details from audit_log where action = 'webhook.reencrypt'`;
+  expect(logged?.details).toEqual({ endpoints: 1 });
+});
+
 test('test reports what went wrong', async () => {
   const receiver = await startWebhookReceiver({ respond: (_, response) => void response.writeHead(500).end() });
   onTestFinished(() => receiver.close());
@@ -131,7 +153,7 @@ test('test reports what went wrong', async () => {
   expect(failed).toEqual({ output: '', error: `The message was not delivered to ${receiver.url}: HTTP 500.` });
   expect((await webhook(['test', clientId])).error).toContain(': address not allowed.');
   expect(receiver.connections()).toBe(1);
-  const otherKey = { ...key, secrets: createSigningSecrets(new Uint8Array(32).fill(2)) };
+  const otherKey = { ...key, secrets: createSigningSecrets([new Uint8Array(32).fill(2)]) };
   const { error } = await webhook(['test', clientId], otherKey);
   expect(error).toBe('The signing secret was stored with another SECRETS_KEY.');
 });

@@ -42,7 +42,7 @@ test('10,000 events to 100 endpoints of which 30 hang and 20 answer 500: the hea
   });
   onTestFinished(() => receiver.close());
   const endpoints = openWebhookEndpoints({ url: database.url });
-  const secrets = createSigningSecrets(testSecretsKey);
+  const secrets = createSigningSecrets([testSecretsKey]);
   for (const [merchantId, kind] of kindOf) {
     const url = new URL(`/${kind}-${merchantId}`, receiver.url).href;
     await endpoints.set(merchantId, { url, signingSecret: secrets.encrypt(merchantId, new Uint8Array(32)) });

@@ -26,7 +26,7 @@ beforeAll(() => {
 afterAll(() => endpoints?.close());
 
 const [first, second] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)] as const;
-const secrets = createSigningSecrets(new Uint8Array(32).fill(9));
+const secrets = createSigningSecrets([new Uint8Array(32).fill(9)]);
 
 /** Delivers until the test has finished. */
 function startDelivery(retryPause: typeof retryPauseSeconds = () => 0) {
@@ -192,7 +192,7 @@ test('after a rotation a delivery verifies with the new secret and with the prev
 
 test('a secret that was stored with another key is reported, and nothing is sent', async () => {
   const { merchantId, receiver } = await newMerchant();
-  const other = createSigningSecrets(new Uint8Array(32).fill(8));
+  const other = createSigningSecrets([new Uint8Array(32).fill(8)]);
   await endpoints.remove(merchantId);
   await endpoints.set(merchantId, { url: receiver.url, signingSecret: other.encrypt(merchantId, first) });
   await storeEvent(merchantId);

@@ -44,12 +44,12 @@ export function erasureDigest(key: Uint8Array, merchantId: MerchantId, fields: O
     .digest();
 }
 
-/** Whether these are the personal fields that were erased; never without the key that made the digest. */
+/** Whether these are the personal fields that were erased; never without the key that made the digest among `keys`. */
 export function matchesErased(
   { merchantId, erasedDigest }: Pick<Order, 'merchantId' | 'erasedDigest'>,
   fields: OrderFields,
-  key: Uint8Array | undefined,
+  keys: readonly Uint8Array[],
 ): boolean {
-  if (key === undefined || erasedDigest?.length !== 32) return false;
-  return timingSafeEqual(erasureDigest(key, merchantId, fields), erasedDigest);
+  if (erasedDigest?.length !== 32) return false;
+  return keys.some((key) => timingSafeEqual(erasureDigest(key, merchantId, fields), erasedDigest));
 }

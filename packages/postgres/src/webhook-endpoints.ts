@@ -2,10 +2,18 @@ import type { MerchantId } from '@gateway/domain/merchant';
 import { and, asc, desc, eq, type SQLWrapper, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { type Action, runRecorded, systemActor } from './audit-log.ts';
-import { openClient } from './client.ts';
+import { arrayLiteral, openClient } from './client.ts';
 import { withoutValues } from './errors.ts';
 import type { AdminOptions } from './merchant-admin.ts';
 import { events, merchants, webhookDeliveries, webhookEndpoints } from './schema.ts';
+
+/** The secrets of an endpoint as they will be stored, and its signing secret as it was. */
+export interface ReencryptedSecrets {
+  readonly merchantId: number;
+  readonly was: Uint8Array;
+  readonly signingSecret: Uint8Array;
+  readonly previousSecret: Uint8Array | null;
+}
 
 /** For how long deliveries are signed with the previous secret, too. */
 export const secretOverlapHours = 24;
@@ -80,6 +88,34 @@ export function openWebhookEndpoints({ url, actor = systemActor() }: AdminOption
           .returning(returned),
       ),
 
+    /** The stored secrets of all endpoints. */
+    listSecrets: () =>
+      run((db) =>
+        db
+          .select({
+            merchantId: webhookEndpoints.merchantId,
+            signingSecret: webhookEndpoints.signingSecret,
+            previousSecret: webhookEndpoints.previousSecret,
+          })
+          .from(webhookEndpoints),
+      ),
+
+    /** Stores secrets in another form, unless `was`, the signing secret, was replaced since. Returns of how many endpoints. */
+    reencrypt: (endpoints: readonly ReencryptedSecrets[]) =>
+      run(async (db) => {
+        const array = (pick: (endpoint: ReencryptedSecrets) => Uint8Array | null) =>
+          sql`${arrayLiteral(endpoints, (endpoint) => hexOf(pick(endpoint)))}::bytea[]`;
+        const merchantIds = sql`${arrayLiteral(endpoints, ({ merchantId }) => merchantId)}::bigint[]`;
+        const changed = sql`
+          update ${webhookEndpoints} set signing_secret = stored.signing_secret, previous_secret = stored.previous_secret
+          from unnest(${merchantIds}, ${array(({ was }) => was)}, ${array(({ signingSecret }) => signingSecret)},
+            ${array(({ previousSecret }) => previousSecret)}) as stored (merchant_id, was, signing_secret, previous_secret)
+          where ${webhookEndpoints}.merchant_id = stored.merchant_id and ${webhookEndpoints}.signing_secret = stored.was
+          returning ${webhookEndpoints}.merchant_id`;
+        const details = sql`jsonb_build_object('endpoints', (select count(*) from acted))`;
+        return (await runRecorded(db, changed, { name: 'webhook.reencrypt', actor }, { details })).length;
+      }),
+
     /** Removes the endpoint; deliveries that are pending are given up. Returns whether the merchant had one. */
     remove: (merchantId: MerchantId) =>
       change(merchantId, { name: 'webhook.remove' }, (db) =>
@@ -133,6 +169,10 @@ export function openWebhookEndpoints({ url, actor = systemActor() }: AdminOption
 
     close: () => client.close(),
   };
+}
+
+function hexOf(bytes: Uint8Array | null): string | null {
+  return bytes && `\\x${Buffer.from(bytes).toString('hex')}`;
 }
 
 /** The operations of {@link openWebhookEndpoints}. */

@@ -7,7 +7,7 @@ import { createSigningSecret, formatSigningSecret } from '@gateway/domain/webhoo
 import { createMerchant, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
 import { messageOf, StartError } from '../process.ts';
-import { createSigningSecrets } from '../signing-secrets.ts';
+import { createSigningSecrets, type SecretsKeys } from '../signing-secrets.ts';
 
 /** The demo merchant for the next start, readable only by the owner. */
 const fileName = 'demo-merchant.json';
@@ -20,8 +20,8 @@ export interface DemoMerchant extends Credentials {
 interface DemoDatabase {
   readonly url: string;
   readonly dataDir: string;
-  /** Encrypts the signing secret. */
-  readonly secretsKey: Uint8Array;
+  /** They encrypt the signing secret. */
+  readonly secretsKeys: SecretsKeys;
 }
 
 /**
@@ -79,13 +79,13 @@ async function createDemoMerchant(database: DemoDatabase, path: string): Promise
 }
 
 /** A signing secret comes with an endpoint. The demo merchant has no server, so its endpoint is disabled. */
-async function createDemoSecret({ url, secretsKey }: DemoDatabase, { clientId }: Credentials): Promise<string> {
+async function createDemoSecret({ url, secretsKeys }: DemoDatabase, { clientId }: Credentials): Promise<string> {
   const endpoints = openWebhookEndpoints({ url });
   try {
     const merchant = await endpoints.find(clientId);
     if (merchant === undefined) throw new Error('it was not stored');
     const secret = createSigningSecret(randomBytes);
-    const signingSecret = createSigningSecrets(secretsKey).encrypt(merchant.merchantId, secret);
+    const signingSecret = createSigningSecrets(secretsKeys).encrypt(merchant.merchantId, secret);
     const endpoint = { url: 'https://shop.example.com/webhooks', signingSecret, disabledAt: new Date() };
     await endpoints.set(merchant.merchantId, endpoint);
     return formatSigningSecret(secret);

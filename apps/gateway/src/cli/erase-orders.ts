@@ -1,8 +1,8 @@
 import { type ErasureTarget, eraseOrders } from '@gateway/postgres/erase-orders';
 import type { Command } from 'commander';
-import { erasureKeyOf } from '../erasure-key.ts';
+import { erasureKeysOf } from '../erasure-keys.ts';
 import { StartError } from '../process.ts';
-import { findSecretsKey } from '../webhooks/secrets-key.ts';
+import { findSecretsKeys } from '../webhooks/secrets-keys.ts';
 import { actorOption, clientIdHelp, jsonHelp, parseClientId, parseTime, timeForm } from './merchant-commands.ts';
 import { withDatabase } from './with-accounts.ts';
 
@@ -12,10 +12,10 @@ type Erase = (target: ErasureTarget) => Promise<number>;
 /** Opens the database for an erasure, and closes it afterwards. `actor` is for the audit log. */
 export function withErasure(work: (erase: Erase) => Promise<void>, actor?: string): Promise<void> {
   return withDatabase(async (url, config) => {
-    const secretsKey = await findSecretsKey(config);
-    if (secretsKey === undefined)
+    const secretsKeys = await findSecretsKeys(config);
+    if (secretsKeys === undefined)
       throw new StartError('Set SECRETS_KEY first: by it an erased order is recognised when it is sent again.');
-    await work((target) => eraseOrders({ url, key: erasureKeyOf(secretsKey), actor }, target));
+    await work((target) => eraseOrders({ url, key: erasureKeysOf(secretsKeys)[0], actor }, target));
   });
 }
 

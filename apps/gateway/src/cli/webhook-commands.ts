@@ -3,13 +3,18 @@ import { fieldRules, textError } from '@gateway/domain/field-rules';
 import type { MerchantId } from '@gateway/domain/merchant';
 import { formatTime } from '@gateway/domain/order';
 import { createSigningSecret, formatSigningSecret } from '@gateway/domain/webhook-signature';
-import { openWebhookEndpoints, secretOverlapHours, type WebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
+import {
+  openWebhookEndpoints,
+  type ReencryptedSecrets,
+  secretOverlapHours,
+  type WebhookEndpoints,
+} from '@gateway/postgres/webhook-endpoints';
 import type { Command } from 'commander';
 import { isPublicAddress, literalAddressOf } from '../ip-address.ts';
 import { StartError } from '../process.ts';
 import { createSigningSecrets, type SigningSecrets } from '../signing-secrets.ts';
 import { webhookRequest } from '../webhooks/request.ts';
-import { findSecretsKey } from '../webhooks/secrets-key.ts';
+import { findSecretsKeys } from '../webhooks/secrets-keys.ts';
 import { createSender, type Sender } from '../webhooks/send.ts';
 import { actorOf, clientIdHelp, jsonHelp, parseClientId, readable, rowOf, unknownClient } from './merchant-commands.ts';
 import { withDatabase } from './with-accounts.ts';
@@ -29,12 +34,12 @@ export type WorkWithWebhooks = (tools: WebhookTools) => Promise<void>;
 /** Opens what the webhook commands work with, and closes it afterwards. `actor` is for the audit log. */
 export function withWebhooks(work: WorkWithWebhooks, actor?: string): Promise<void> {
   return withDatabase(async (url, config) => {
-    const key = await findSecretsKey(config);
+    const keys = await findSecretsKeys(config);
     const allowPrivate = config.webhookAllowPrivate;
     const endpoints = openWebhookEndpoints({ url, actor });
     const sender = createSender({ allowPrivate });
     try {
-      await work({ endpoints, secrets: key && createSigningSecrets(key), sender, allowPrivate });
+      await work({ endpoints, secrets: keys && createSigningSecrets(keys), sender, allowPrivate });
     } finally {
       sender.close();
       await endpoints.close();
@@ -87,7 +92,7 @@ export function addWebhookCommands(
           );
         const state =
           disabledAt !== null
-            ? `disabled ${readable(disabledAt)}: it answered 410. Set it again to enable it.`
+            ? `disabled ${readable(disabledAt)}. Set it again to enable it.`
             : failingSince !== null
               ? `failing since ${readable(failingSince)}`
               : 'works';
@@ -114,6 +119,20 @@ export function addWebhookCommands(
       print(`${clientId} has no webhook endpoint any more.`);
     }),
   );
+
+  webhook
+    .command('reencrypt')
+    .description('Encrypts the signing secrets of all merchants again, with the first key of SECRETS_KEY.')
+    .action(() =>
+      withWebhooks(async (tools) => {
+        const stored = await tools.endpoints.listSecrets();
+        const again = stored.flatMap((endpoint) => reencrypted(secretsOf(tools), endpoint) ?? []);
+        const count = await tools.endpoints.reencrypt(again);
+        print(`Encrypted again with the first key: ${count} of ${stored.length} endpoints.`);
+        if (count < stored.length)
+          throw new StartError('The others were stored with a key that is not in SECRETS_KEY, or changed meanwhile.');
+      }),
+    );
 
   add('test', 'Sends one signed message of type webhook.test now and shows the response.').action((clientId: string) =>
     withWebhooks(async (tools) => {
@@ -175,6 +194,21 @@ async function findEndpoint(tools: WebhookTools, clientId: string) {
 function newSecret(tools: WebhookTools, merchantId: MerchantId) {
   const secret = createSigningSecret(randomBytes);
   return { secret: formatSigningSecret(secret), stored: secretsOf(tools).encrypt(merchantId, secret) };
+}
+
+/** The secrets of an endpoint in the form of the first key; `undefined` if no key decrypts them. */
+function reencrypted(
+  secrets: SigningSecrets,
+  { merchantId: id, signingSecret: was, previousSecret }: Omit<ReencryptedSecrets, 'was'>,
+): ReencryptedSecrets | undefined {
+  const merchantId = id as MerchantId;
+  const encryptAgain = (stored: Uint8Array) => {
+    const secret = secrets.decrypt(merchantId, stored);
+    return secret && secrets.encrypt(merchantId, secret);
+  };
+  const signingSecret = encryptAgain(was);
+  const previous = previousSecret && encryptAgain(previousSecret);
+  return signingSecret && { merchantId, was, signingSecret, previousSecret: previous ?? null };
 }
 
 function secretsOf({ secrets }: WebhookTools): SigningSecrets {

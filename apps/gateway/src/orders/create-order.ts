@@ -74,11 +74,11 @@ export async function createOrder(
 
 /** The stored order if it is the one that was sent, which has an end only if the merchant sent one. */
 function replayOf(
-  { erasureKey }: GatewayDeps,
+  { erasureKeys }: GatewayDeps,
   order: Order,
   sent: { readonly fields: OrderFields; readonly expiresAtMs: number | undefined },
 ): Result<CreatedOrder, Failure> {
-  const differing: RequestFieldName[] = orderDifference(order, sent.fields, erasureKey);
+  const differing: RequestFieldName[] = orderDifference(order, sent.fields, erasureKeys);
   if (sent.expiresAtMs !== undefined && sent.expiresAtMs !== order.expiresAtMs) differing.push('order_expires_at');
   return differing.length === 0
     ? success({ order, replayed: true })

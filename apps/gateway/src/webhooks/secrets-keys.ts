@@ -1,28 +1,29 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Config, parseSecretsKey } from '../config.ts';
+import { type Config, parseSecretsKeys } from '../config.ts';
 import { messageOf, StartError } from '../process.ts';
+import type { SecretsKeys } from '../signing-secrets.ts';
 
 /** The key of the embedded database, readable only by the owner. */
 const fileName = 'secrets-key';
 
 /**
- * The key that encrypts signing secrets: SECRETS_KEY, or that of the embedded database, which the first call creates. `undefined`
+ * The keys that encrypt signing secrets: those of SECRETS_KEY, or that of the embedded database, which the first call creates. `undefined`
  * with another database and without SECRETS_KEY. Rejects with a {@link StartError}.
  */
-export async function findSecretsKey({
-  secretsKey,
+export async function findSecretsKeys({
+  secretsKeys,
   databaseUrl,
   dataDir,
-}: Pick<Config, 'secretsKey' | 'databaseUrl' | 'dataDir'>): Promise<Uint8Array | undefined> {
-  if (secretsKey !== undefined || databaseUrl !== undefined) return secretsKey;
+}: Pick<Config, 'secretsKeys' | 'databaseUrl' | 'dataDir'>): Promise<SecretsKeys | undefined> {
+  if (secretsKeys !== undefined || databaseUrl !== undefined) return secretsKeys;
   const path = join(dataDir, fileName);
   try {
     const text = await readFile(path, 'utf8').catch(() => createKeyFile(path));
-    const key = parseSecretsKey(text.trim());
-    if (key === undefined) throw new Error('it must hold 32 bytes in base64');
-    return key;
+    const keys = parseSecretsKeys(text.trim());
+    if (keys === undefined) throw new Error('it must hold 32 bytes in base64');
+    return keys;
   } catch (error) {
     throw new StartError(`The key file ${path} can't be used: ${messageOf(error)}.`);
   }

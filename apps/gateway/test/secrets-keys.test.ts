@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { findSecretsKey } from '../src/webhooks/secrets-key.ts';
+import { findSecretsKeys } from '../src/webhooks/secrets-keys.ts';
 
 async function newDataDir(): Promise<string> {
   const dataDir = await mkdtemp(join(tmpdir(), 'gateway-key-'));
@@ -10,36 +10,36 @@ async function newDataDir(): Promise<string> {
   return dataDir;
 }
 
-const embedded = { secretsKey: undefined, databaseUrl: undefined };
+const embedded = { secretsKeys: undefined, databaseUrl: undefined };
 
 test('the first call creates a key file that only the owner can read, later calls use it', async () => {
   const dataDir = await newDataDir();
-  const key = await findSecretsKey({ ...embedded, dataDir });
+  const key = await findSecretsKeys({ ...embedded, dataDir });
   const path = join(dataDir, 'secrets-key');
   expect([(await stat(path)).mode & 0o777, await readFile(path, 'utf8')]).toEqual([
     0o600,
-    `${Buffer.from(key ?? []).toString('base64')}\n`,
+    `${Buffer.from(key?.[0] ?? []).toString('base64')}\n`,
   ]);
-  expect(await findSecretsKey({ ...embedded, dataDir })).toEqual(key);
+  expect(await findSecretsKeys({ ...embedded, dataDir })).toEqual(key);
 });
 
 test('processes that start together use one key, and leave no other file', async () => {
   const dataDir = await newDataDir();
-  const keys = await Promise.all(Array.from({ length: 20 }, () => findSecretsKey({ ...embedded, dataDir })));
-  expect(new Set(keys.map((key) => Buffer.from(key ?? []).toString('hex'))).size).toBe(1);
+  const keys = await Promise.all(Array.from({ length: 20 }, () => findSecretsKeys({ ...embedded, dataDir })));
+  expect(new Set(keys.map((key) => Buffer.from(key?.[0] ?? []).toString('hex'))).size).toBe(1);
   expect(await readdir(dataDir)).toEqual(['secrets-key']);
 });
 
 test('SECRETS_KEY comes before the file', async () => {
   const dataDir = await newDataDir();
-  const secretsKey = new Uint8Array(32);
-  expect(await findSecretsKey({ ...embedded, secretsKey, dataDir })).toBe(secretsKey);
+  const secretsKeys = [new Uint8Array(32)] as const;
+  expect(await findSecretsKeys({ ...embedded, secretsKeys, dataDir })).toBe(secretsKeys);
   expect(await readdir(dataDir)).toEqual([]);
 });
 
 test('with DATABASE_URL alone there is no key and no file', async () => {
   const dataDir = await newDataDir();
-  expect(await findSecretsKey({ ...embedded, databaseUrl: 'postgres://db/x', dataDir })).toBeUndefined();
+  expect(await findSecretsKeys({ ...embedded, databaseUrl: 'postgres://db/x', dataDir })).toBeUndefined();
   expect(await readdir(dataDir)).toEqual([]);
 });
 
@@ -48,6 +48,6 @@ test('a damaged key file is reported without its content, and stays as it is', a
   const path = join(dataDir, 'secrets-key');
   await writeFile(path, 'c2hvcnQ=');
   const reason = /^The key file \S+secrets-key can't be used: it must hold 32 bytes in base64\.$/;
-  await expect(findSecretsKey({ ...embedded, dataDir })).rejects.toThrow(reason);
+  await expect(findSecretsKeys({ ...embedded, dataDir })).rejects.toThrow(reason);
   expect(await readFile(path, 'utf8')).toBe('c2hvcnQ=');
 });
