@@ -30,8 +30,8 @@ export const packageTests = defineConfig(({ mode }) => ({
     globalSetup: mode === 'unit' ? [] : [testPostgres],
     // Long tests run one after the other: most of them load the machine.
     maxWorkers: mode in longTests ? 1 : maxWorkers,
-    // A process a file costs unit tests more than their work.
-    isolate: mode !== 'unit',
+    // The files of a package share processes: to import the gateway's modules costs most files more than their tests.
+    isolate: mode in longTests,
     // Limits that catch a hang, not a slow machine: two test runs at once on two cores must pass.
     testTimeout: mode in longTests ? 3_600_000 : 120_000,
     hookTimeout: 120_000,

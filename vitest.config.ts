@@ -8,12 +8,15 @@ process.env.NODE_COMPILE_CACHE ??= new URL('node_modules/.cache/node', import.me
 
 /** Files that take longest, so that none of them is alone at the end. A fresh clone has no measured durations. */
 const longest = [
-  'harness/test/faults',
-  'harness/test/load',
-  'gateway/test/http-requests',
-  'bench/test/bench',
-  'dev-postgres/test/',
   'gateway/test/start-and-stop',
+  'harness/test/',
+  'gateway/test/browser',
+  'bench/test/',
+  'dev-postgres/test/',
+  'gateway/test/merchant-command',
+  'gateway/test/erase-orders',
+  'gateway/test/webhooks',
+  'gateway/test/log-output',
   'gateway/test/restore-drill',
   'gateway/test/shipped',
 ];
@@ -24,7 +27,9 @@ class LongestFirst extends BaseSequencer {
       const index = longest.findIndex((part) => moduleId.includes(part));
       return index >= 0 ? index : longest.length + (moduleId.includes('/test/') ? 0 : 1);
     };
-    return files.toSorted((one, other) => rank(one) - rank(other));
+    // A process goes on with the next file where that is of the same package.
+    const packageOf = ({ project }: TestSpecification) => project.name;
+    return files.toSorted((one, other) => rank(one) - rank(other) || packageOf(one).localeCompare(packageOf(other)));
   }
 }
 
@@ -36,6 +41,8 @@ export default defineConfig(({ mode }) => ({
     ],
     sequence: { sequencer: LongestFirst },
     passWithNoTests: true,
+    // As the limits in vitest.base.ts: for a process that does not end, not for a slow machine.
+    teardownTimeout: 60_000,
     reporters: ['default', new TallyReporter()],
   },
 }));

@@ -10,7 +10,9 @@ import { createGrpcTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { Health, HealthCheckResponse_ServingStatus } from '@gateway/contract/health/v1/health_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { afterEach, expect, test } from 'vitest';
+import { createMerchant } from '@gateway/postgres/merchant-admin';
+import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
+import { afterEach, expect, onTestFinished, test } from 'vitest';
 import { leftOut } from '../../../tools/left-out.ts';
 import {
   endLater,
@@ -27,6 +29,15 @@ import {
 import { answerOf, credentialHeaders, postOrder } from './running-gateway.ts';
 
 afterEach(endProcesses);
+
+/** Starts a gateway, for one test, on the PostgreSQL that the test run shares. */
+async function startOnSharedServer(variables: Record<string, string>) {
+  const { url: DATABASE_URL, drop } = await createMigratedDatabase();
+  onTestFinished(drop);
+  const credentials = await createMerchant(DATABASE_URL, 'Shop');
+  const gateway = await startProcess(await newDataDir(), { DATABASE_URL, ...variables });
+  return { gateway, credentials };
+}
 
 test('an order survives kill -9 of the gateway and of PostgreSQL right after its 201', async () => {
   const dataDir = await newDataDir();
@@ -129,8 +140,7 @@ test('SIGTERM lets a request in flight finish, stops PostgreSQL and exits with 0
 
 test('SIGTERM fails health checks first, while requests go on for the drain delay', async () => {
   const drainDelayMs = 2_000;
-  const gateway = await startProcess(await newClusterDir(), { DRAIN_DELAY_MS: String(drainDelayMs) });
-  const credentials = await gateway.credentials();
+  const { gateway, credentials } = await startOnSharedServer({ DRAIN_DELAY_MS: String(drainDelayMs) });
   const health = createClient(Health, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
   expect((await health.check({})).status).toBe(HealthCheckResponse_ServingStatus.SERVING);
   const stoppedAt = performance.now();
@@ -144,7 +154,7 @@ test('SIGTERM fails health checks first, while requests go on for the drain dela
 }, 120_000);
 
 test('a second signal ends the drain at once', async () => {
-  const gateway = await startProcess(await newClusterDir(), { DRAIN_DELAY_MS: '600000' });
+  const { gateway } = await startOnSharedServer({ DRAIN_DELAY_MS: '600000' });
   gateway.child.kill('SIGTERM');
   await expect.poll(() => gateway.lines.join('\n')).toContain('"stopping"');
   gateway.child.kill('SIGTERM');
@@ -217,8 +227,7 @@ test.each([
 ])(
   'with HOST=%s both ports listen where the ready line says, and so does the base URL',
   async (HOST, host, baseHost) => {
-    const gateway = await startProcess(await newClusterDir(), { HOST });
-    const credentials = await gateway.credentials();
+    const { gateway, credentials } = await startOnSharedServer({ HOST });
     const { port } = new URL(gateway.url);
     expect([gateway.url, gateway.baseUrl]).toEqual([`http://${host}:${port}`, `http://${baseHost}:${port}`]);
     const isLoopback = host === '127.0.0.1' || host === '[::1]';

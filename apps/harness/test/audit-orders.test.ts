@@ -11,8 +11,10 @@ import { constantRate } from '../src/load/arrivals.ts';
 import { openSender } from '../src/load/open-sender.ts';
 import { parseProfile } from '../src/load/profile.ts';
 import { runLoad } from '../src/load/run-load.ts';
-import { folder } from './load-program.ts';
+import { folder, useFolder } from './load-program.ts';
 import { testDatabase } from './test-database.ts';
+
+useFolder();
 
 const auditProgram = fileURLToPath(new URL('../src/audit-orders.ts', import.meta.url));
 

@@ -11,10 +11,13 @@ export const program = fileURLToPath(new URL('../src/load.ts', import.meta.url))
 /** The folder of the test that runs. */
 export let folder: string;
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'load-test-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-});
+/** Gives each test of the calling file a folder. */
+export function useFolder(): void {
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'load-test-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  });
+}
 
 /** Everything that a run makes lies in the test's folder, so that what it leaves behind can be seen. */
 export function environment(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {

@@ -7,7 +7,9 @@ import { json, text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { environment, folder, load, program } from './load-program.ts';
+import { environment, folder, load, program, useFolder } from './load-program.ts';
+
+useFolder();
 
 test('invalid arguments and files end with exit code 2 before anything is sent', async () => {
   const profile = join(folder, 'mine.json');

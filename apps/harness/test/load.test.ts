@@ -3,7 +3,9 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { environment, folder, load, program } from './load-program.ts';
+import { environment, folder, load, program, useFolder } from './load-program.ts';
+
+useFolder();
 
 test('a short run in every protocol passes its thresholds, is audited, and writes its reports', async () => {
   const [jsonFile, htmlFile, journal] = ['run.json', 'run.html', 'run.ndjson'].map((name) =>

@@ -1,7 +1,18 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { dataDir, query, serverPid, serverPids, start, startElsewhere, type User } from './server-folder.ts';
+import {
+  dataDir,
+  query,
+  serverPid,
+  serverPids,
+  start,
+  startElsewhere,
+  type User,
+  useServerFolder,
+} from './server-folder.ts';
+
+useServerFolder();
 
 const exited = 'embedded PostgreSQL exited, restarting';
 const restarted = 'embedded PostgreSQL restarted';

@@ -20,22 +20,25 @@ let parent: string;
 let users: User[] = [];
 let children: ChildProcess[] = [];
 
-beforeEach(async () => {
-  // Closed to other users, which a server that root starts must cope with.
-  parent = await realpath(await mkdtemp(join(tmpdir(), 'dev-postgres-test-')));
-  await chmod(parent, 0o700);
-});
+/** Gives each test of the calling file a folder, and ends everything that it started. */
+export function useServerFolder(): void {
+  beforeEach(async () => {
+    // Closed to other users, which a server that root starts must cope with.
+    parent = await realpath(await mkdtemp(join(tmpdir(), 'dev-postgres-test-')));
+    await chmod(parent, 0o700);
+  });
 
-afterEach(async () => {
-  for (const child of children) child.kill('SIGKILL');
-  const stops = await Promise.allSettled(users.map(({ stop }) => stop()));
-  [users, children] = [[], []];
-  for (const pid of serverPids()) process.kill(pid, 'SIGKILL');
-  await expect.poll(serverPids).toEqual([]);
-  await rm(parent, { recursive: true, force: true });
-  // After everything is removed.
-  expect(stops.filter(({ status }) => status === 'rejected')).toEqual([]);
-});
+  afterEach(async () => {
+    for (const child of children) child.kill('SIGKILL');
+    const stops = await Promise.allSettled(users.map(({ stop }) => stop()));
+    [users, children] = [[], []];
+    for (const pid of serverPids()) process.kill(pid, 'SIGKILL');
+    await expect.poll(serverPids).toEqual([]);
+    await rm(parent, { recursive: true, force: true });
+    // After everything is removed.
+    expect(stops.filter(({ status }) => status === 'rejected')).toEqual([]);
+  });
+}
 
 /** The data folder of this test. */
 export function dataDir(): string {

@@ -5,7 +5,9 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { dataDir, query, serverPid, serverPids, start, startElsewhere } from './server-folder.ts';
+import { dataDir, query, serverPid, serverPids, start, startElsewhere, useServerFolder } from './server-folder.ts';
+
+useServerFolder();
 
 test('data survives a stop, and a stop leaves no process', async () => {
   const first = await start();

@@ -18,8 +18,9 @@ export async function setup(): Promise<(() => Promise<void>) | undefined> {
   try {
     await openCluster(clusterFolder);
     process.env[testClusterVariable] = clusterFolder;
-    // Nobody needs this data after a crash. Test files run at the same time, each with connections of its own.
-    const server = await startTestServer({ fsync: 'off', max_connections: '300', shared_buffers: '128MB' });
+    // Nobody needs this data after a crash, plans depend on no statistics but a test's own, and files run at the same time.
+    const settings = { fsync: 'off', autovacuum: 'off', max_connections: '300', shared_buffers: '128MB' };
+    const server = await startTestServer(settings);
     stop = server.stop;
     process.env[testServerVariable] = server.url;
     return teardown;

@@ -35,14 +35,14 @@ export interface Fault {
 
 /** Every kind of fault, and how often each happens. */
 export const faults: readonly Fault[] = [
-  { name: 'backend killed', times: 1_000, timesInShort: 10, inject: killBackend },
+  { name: 'backend killed', times: 1_000, timesInShort: 4, inject: killBackend },
   { name: 'PostgreSQL killed', times: 20, timesInShort: 1, inject: endPostgres('SIGKILL') },
   { name: 'immediate stop', times: 20, timesInShort: 0, inject: endPostgres('SIGQUIT') },
   { name: 'fast stop', times: 20, timesInShort: 0, inject: endPostgres('SIGINT') },
   { name: 'smart stop, fast after 2 s', times: 20, timesInShort: 1, inject: endPostgres('SIGTERM', 'SIGINT') },
   { name: 'PostgreSQL stopped for 5 s', times: 20, timesInShort: 1, inject: stopProcesses },
-  { name: 'cut before the answer', times: 190, timesInShort: 3, inject: disturbConnection('cut before the answer') },
-  { name: 'cut after the answer', times: 190, timesInShort: 3, inject: disturbConnection('cut after the answer') },
+  { name: 'cut before the answer', times: 190, timesInShort: 2, inject: disturbConnection('cut before the answer') },
+  { name: 'cut after the answer', times: 190, timesInShort: 2, inject: disturbConnection('cut after the answer') },
   { name: 'half-open', times: 40, timesInShort: 1, inject: disturbConnection('half-open') },
   { name: 'a byte per 100 ms', times: 40, timesInShort: 1, inject: disturbConnection('trickle') },
   { name: 'connections rejected', times: 40, timesInShort: 1, inject: ({ proxy }) => proxy.rejectFor(500) },
