@@ -88,7 +88,7 @@ DATABASE_URL_FILE and SECRETS_KEY_FILE name files that hold these values.
 /** Their values are never shown, and each can be in a file that the variable with `_FILE` names. */
 const secretNames: ReadonlySet<string> = new Set(['DATABASE_URL', 'SECRETS_KEY']);
 
-/** Each has up to 19 database connections. */
+/** More are a typing error: each has 17 database connections. */
 const workersMax = 128;
 
 /** Characters of a wrong value that an error shows. */
