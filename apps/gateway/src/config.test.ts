@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { ConfigError, readConfig, startUsage } from './config.ts';
@@ -25,6 +25,7 @@ test('without any variable it serves this machine alone, from the embedded datab
     trustProxy: undefined,
     logLevel: 'info',
     adminPort: 9464,
+    workers: 1,
     tracedShare: undefined,
   });
   expect(config.dataDir).toMatch(/\/\.data$/);
@@ -51,6 +52,7 @@ test('reads every variable', () => {
     TLS_CLIENT_CA_FILE: '/etc/gateway/ca.pem',
     TRUST_PROXY: '10.0.0.0/8',
     ADMIN_PORT: '9465',
+    WORKERS: '4',
     LOG_LEVEL: 'warn',
     OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
     OTEL_TRACES_SAMPLER_ARG: '0.01',
@@ -77,6 +79,7 @@ test('reads every variable', () => {
     },
     trustProxy: expect.any(Function),
     adminPort: 9_465,
+    workers: 4,
     logLevel: 'warn',
     tracedShare: 0.01,
   });
@@ -101,6 +104,10 @@ test('reads secrets from files, without the white space around them', () => {
     SECRETS_KEY: '',
   };
   expect(readConfig(env)).toMatchObject({ databaseUrl: url, secretsKeys: [Buffer.from(secretsKey, 'base64')] });
+});
+
+test('WORKERS=auto is one a core', () => {
+  expect(readConfig({ WORKERS: 'auto' }).workers).toBe(availableParallelism());
 });
 
 test('reads several keys, the first one first', () => {
@@ -169,6 +176,7 @@ test.each<[Record<string, string>, string]>([
     { DATABASE_URL_FILE: '/nowhere/url' },
     'DATABASE_URL_FILE must be a file that can be read, not "/nowhere/url" (ENOENT)',
   ],
+  [{ WORKERS: '0' }, 'WORKERS must be auto or a whole number from 1 to 128, not "0"'],
   [{ SECRETS_KEY_FILE: folder }, `SECRETS_KEY_FILE must be a file that can be read, not "${folder}" (EISDIR)`],
   [{ SECRETS_KEY_FILE: empty }, `SECRETS_KEY_FILE must be a file with a value, "${empty}" is empty`],
   [{ SECRETS_KEY_FILE: wrongKey }, 'SECRETS_KEY must be 32 bytes in base64, or several such keys separated by commas'],

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { defaultDataDir } from '@gateway/dev-postgres';
 import { type CheckoutTemplate, parseCheckoutTemplate } from '@gateway/domain/checkout-link';
@@ -24,6 +25,8 @@ export interface Config {
   readonly grpcPort: number;
   /** Metrics, for scrapers and not for the public. */
   readonly adminPort: number;
+  /** Processes behind the HTTP and the gRPC port. */
+  readonly workers: number;
   /** Absent: `http://localhost:` (https with TLS), or the address where that leads elsewhere, and the port that the HTTP listener got. */
   readonly baseUrl: BaseUrl | undefined;
   /** Absent: the embedded PostgreSQL, with its data in `dataDir`. */
@@ -62,6 +65,7 @@ export const startUsage = `Usage: pnpm start, with the configuration in environm
   HOST                  the address to listen on (127.0.0.1)
   HTTP_PORT, GRPC_PORT  0 takes a free port (8080, 9090)
   ADMIN_PORT            metrics for Prometheus at /metrics, 0 takes a free port (9464)
+  WORKERS               processes that share both ports, or auto for one a core (1)
   BASE_URL              where others reach the gateway (http://localhost: and the HTTP port)
   DATABASE_URL          postgres://... (an embedded PostgreSQL)
   DATA_DIR              the embedded PostgreSQL's data (.data/)
@@ -83,6 +87,9 @@ DATABASE_URL_FILE and SECRETS_KEY_FILE name files that hold these values.
 
 /** Their values are never shown, and each can be in a file that the variable with `_FILE` names. */
 const secretNames: ReadonlySet<string> = new Set(['DATABASE_URL', 'SECRETS_KEY']);
+
+/** More are a typing error: each has 17 database connections. */
+const workersMax = 128;
 
 /** Characters of a wrong value that an error shows. */
 const shownMax = 100;
@@ -125,6 +132,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     httpPort: read('HTTP_PORT', 8080, parsePort, 'must be a port from 0 to 65535'),
     grpcPort: read('GRPC_PORT', 9090, parsePort, 'must be a port from 0 to 65535'),
     adminPort: read('ADMIN_PORT', 9464, parsePort, 'must be a port from 0 to 65535'),
+    workers: read('WORKERS', 1, parseWorkers, `must be auto or a whole number from 1 to ${workersMax}`),
     baseUrl: read(
       'BASE_URL',
       undefined,
@@ -235,6 +243,10 @@ function parseHttpUrl(text: string): string | undefined {
 
 function parseShare(text: string): number | undefined {
   return /^(0(\.\d+)?|1(\.0+)?)$/.test(text) ? Number(text) : undefined;
+}
+
+function parseWorkers(text: string): number | undefined {
+  return text === 'auto' ? Math.min(availableParallelism(), workersMax) : parseUpTo(workersMax)(text);
 }
 
 function parseSwitch(text: string): boolean | undefined {

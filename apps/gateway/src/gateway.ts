@@ -1,5 +1,3 @@
-import { lookup } from 'node:dns/promises';
-import { isIPv6 } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { OrderStore } from '@gateway/domain/order-store';
 import { type BaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
@@ -11,7 +9,6 @@ import { createServerProbe } from '@gateway/postgres/server-probe';
 import { openWebhookDeliveries } from '@gateway/postgres/webhook-deliveries';
 import { openWriteCheck } from '@gateway/postgres/write-check';
 import type { Meter } from '@opentelemetry/api';
-import ipaddr from 'ipaddr.js';
 import { createAdmission } from './admission.ts';
 import { createAnonymousCalls } from './auth/anonymous-calls.ts';
 import { createAuthenticate } from './auth/authenticate.ts';
@@ -23,9 +20,9 @@ import { erasureKeysOf } from './erasure-keys.ts';
 import type { GatewayDeps } from './gateway-deps.ts';
 import { createHttpServer } from './http/server.ts';
 import { admissionLimits, anonymousLimits, bodyBytesOfAllMax } from './limits.ts';
+import { hostInUrl, listenOn } from './listen.ts';
 import type { Logger } from './logger.ts';
 import { startBackgroundJobs } from './orders/background-jobs.ts';
-import { StartError } from './process.ts';
 import { createRandomBytes } from './random-bytes.ts';
 import { createReadiness } from './readiness.ts';
 import { checkoutService } from './rpc/checkout-service.ts';
@@ -33,8 +30,7 @@ import { orderService } from './rpc/order-service.ts';
 import { withPublicServices } from './rpc/public-services.ts';
 import { createGrpcServer } from './rpc/server.ts';
 import { createSigningSecrets } from './signing-secrets.ts';
-import { createAdminServer } from './telemetry/admin-server.ts';
-import { callRecorder, createMetrics } from './telemetry/metrics.ts';
+import { callRecorder, type Metrics } from './telemetry/metrics.ts';
 import { startTracing } from './telemetry/tracing.ts';
 import { openTls } from './tls.ts';
 import { startWebhookDelivery, type WebhookDelivery } from './webhooks/deliver.ts';
@@ -50,7 +46,6 @@ export interface Gateway {
   readonly host: string;
   readonly httpPort: number;
   readonly grpcPort: number;
-  readonly adminPort: number;
   /**
    * Fails health checks while requests go on for the drain delay. Then stops listening, lets calls in flight finish, and closes the
    * connections to the database.
@@ -60,8 +55,8 @@ export interface Gateway {
   reloadTls(): Promise<void>;
 }
 
-/** The configuration, with the URL of a running database. */
-export type GatewayConfig = Omit<Config, 'dataDir' | 'migrate' | 'logLevel'> & {
+/** The configuration, with the URL of a running database, and the address of HOST. */
+export type GatewayConfig = Omit<Config, 'adminPort' | 'workers' | 'dataDir' | 'migrate' | 'logLevel'> & {
   readonly databaseUrl: string;
   readonly drainDelayMs: number;
   /** Orders that may wait for their batch; absent: the order store's own bound. */
@@ -71,18 +66,14 @@ export type GatewayConfig = Omit<Config, 'dataDir' | 'migrate' | 'logLevel'> & {
 };
 
 /** Opens the stores and both ports of a gateway on a migrated database. */
-export async function openGateway(config: GatewayConfig, logger: Logger): Promise<Gateway> {
-  const address = await addressOf(config.host);
+export async function openGateway(config: GatewayConfig, logger: Logger, metrics: Metrics): Promise<Gateway> {
   const tls = config.tls && (await openTls(config.tls, logger));
   const scheme = tls === undefined ? 'http' : 'https';
-  if (tls === undefined && config.trustProxy === undefined && ipaddr.process(address).range() !== 'loopback')
-    logger.warn({ host: address }, 'credentials travel without TLS: set TLS_CERT_FILE, or TRUST_PROXY behind a proxy');
-  const host = isIPv6(address) ? `[${address}]` : address;
+  const host = hostInUrl(config.host);
   const connectionEvents = createConnectionEvents((change) => {
     if (change.kind === 'lost') logger.error({ reason: change.reason }, 'database lost');
     else logger.error('database back');
   });
-  const metrics = createMetrics();
   const database = {
     url: config.databaseUrl,
     connectionEvents,
@@ -117,18 +108,16 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
   const services = [orderService(deps), checkoutService(deps)];
   const http = createHttpServer(deps, services, pathPrefixOf(baseUrl), tls?.http);
   const grpc = createGrpcServer(deps, withPublicServices(deps, services), { tls: tls?.grpc });
-  const admin = createAdminServer(metrics);
   const backgroundJobs = startBackgroundJobs({ ...store, eraseOldOrders: erasureOf(config, deps) }, logger);
   const close = async () => {
     tls?.close();
     await Promise.all([http.close(), grpc.close(), backgroundJobs.stop(), webhooks?.close()]);
-    await Promise.all([store.close(), directory.close(), writeCheck.close(), admin.close(), deps.tracing?.close()]);
+    await Promise.all([store.close(), directory.close(), writeCheck.close(), deps.tracing?.close()]);
   };
   try {
-    const httpPort = await bound('HTTP_PORT', { address, port: config.httpPort }, http.listen);
+    const httpPort = await listenOn('HTTP_PORT', config.host, config.httpPort, http.listen);
     baseUrl = config.baseUrl ?? ownBaseUrl(scheme, host, httpPort);
-    const grpcPort = await bound('GRPC_PORT', { address, port: config.grpcPort }, grpc.listen);
-    const adminPort = await bound('ADMIN_PORT', { address, port: config.adminPort }, admin.listen);
+    const grpcPort = await listenOn('GRPC_PORT', config.host, config.grpcPort, grpc.listen);
     webhooks = startWebhooks(config, database, deps, metrics.meter);
     const drain = async () => {
       deps.readiness.drain();
@@ -136,7 +125,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger): Promis
       await close();
     };
     const reloadTls = async () => tls?.reload();
-    return { baseUrl, scheme, host, httpPort, grpcPort, adminPort, close: drain, reloadTls };
+    return { baseUrl, scheme, host, httpPort, grpcPort, close: drain, reloadTls };
   } catch (error) {
     await close();
     throw error;
@@ -162,8 +151,7 @@ function startWebhooks(
   { signingSecrets: secrets, baseUrl, logger, now }: GatewayDeps,
   meter: Meter,
 ): WebhookDelivery | undefined {
-  if (secrets === undefined)
-    return void logger.warn('SECRETS_KEY is not set: no webhooks are sent, and returns are not signed');
+  if (secrets === undefined) return undefined;
   return startWebhookDelivery({
     deliveries: openWebhookDeliveries(database),
     sender: createSender({ allowPrivate: webhookAllowPrivate }),
@@ -182,19 +170,6 @@ function waking(change: OrderStore['change'], wake: () => void): OrderStore['cha
 
 const monotonicNow = () => performance.now();
 
-/**
- * The one address of HOST. A name can have several: given the name itself, the two servers could choose different ones, and
- * Fastify would open a second server for `localhost`, which none of our bounds reaches.
- */
-async function addressOf(host: string): Promise<string> {
-  try {
-    const { address } = await lookup(host, { order: 'ipv4first' });
-    return address;
-  } catch (error) {
-    throw wrongHost(host, codeOf(error));
-  }
-}
-
 /** A server that is bound to one of these is reached as `localhost`. */
 const localhostAddresses: readonly string[] = ['127.0.0.1', '0.0.0.0', '[::]'];
 
@@ -204,28 +179,4 @@ function ownBaseUrl(scheme: Gateway['scheme'], host: string, httpPort: number): 
   return (
     localhostAddresses.includes(host) || !URL.canParse(url) ? `${scheme}://localhost:${httpPort}` : url
   ) as BaseUrl;
-}
-
-/** Binds a port, or throws one line that says which port or address can't be used, and why. */
-async function bound(
-  variable: 'HTTP_PORT' | 'GRPC_PORT' | 'ADMIN_PORT',
-  { address, port }: { readonly address: string; readonly port: number },
-  listen: (port: number, host: string) => Promise<number>,
-): Promise<number> {
-  try {
-    return await listen(port, address);
-  } catch (error) {
-    const code = codeOf(error);
-    if (code === 'EADDRNOTAVAIL') throw wrongHost(address, code);
-    const reason = code === 'EADDRINUSE' ? 'is already in use' : `can't be used (${code})`;
-    throw new StartError(`${variable} ${port} ${reason}. Set ${variable} to another port.`);
-  }
-}
-
-function wrongHost(host: string, code: unknown): StartError {
-  return new StartError(`HOST ${host} can't be used (${code}). Set HOST to an address of this machine.`);
-}
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : error;
 }

@@ -18,7 +18,7 @@ const flushTimeoutMs = 500;
  * One JSON object a line. No line holds a header, a body or anything that a customer typed; of an error only its class, the
  * places in the code and, where it is known to hold no value of a request, its message.
  */
-export function createLogger(destination: DestinationStream = standardOutput()): Logger {
+export function createLogger(destination: DestinationStream): Logger {
   return pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: safeError } }, destination);
 }
 
@@ -34,8 +34,29 @@ export function flushLogger(logger: Logger): Promise<void> {
  * Standard output in chunks. pino's own destination writes in a thread, which a reader that has stopped blocks, and with it the
  * end of the process.
  */
-function standardOutput() {
-  const output = openOutput();
+export function standardOutput(): DestinationStream {
+  return inChunks(openOutput(), (done) => process.stdout.write('', done));
+}
+
+/**
+ * The standard output of the primary process, to which a worker sends its lines. If both wrote to the same pipe, the system would
+ * mix their lines whenever it is full (pipe(7), PIPE_BUF).
+ */
+export function primaryOutput(send: (lines: string, done: () => void) => void): DestinationStream {
+  let waiting = 0;
+  const output = (lines: string) => {
+    // The primary process is gone.
+    if (!process.connected) return void process.stdout.write(lines);
+    if (waiting >= bufferedBytesMax) return;
+    waiting += lines.length;
+    send(lines, () => {
+      waiting -= lines.length;
+    });
+  };
+  return inChunks(output, (done) => (process.connected ? send('', done) : process.stdout.write('', done)));
+}
+
+function inChunks(output: (lines: string) => void, afterOutput: (done: () => void) => void) {
   let lines = '';
   const writeLines = () => {
     if (lines !== '') output(lines);
@@ -49,7 +70,7 @@ function standardOutput() {
     },
     flush(done: () => void) {
       writeLines();
-      process.stdout.write('', done);
+      afterOutput(done);
     },
   };
 }

@@ -1,42 +1,50 @@
 import { pathPrefixOf } from '@gateway/domain/payment-link';
+import ipaddr from 'ipaddr.js';
 import { createDemoOrder, demoBanner, findOrCreateDemoMerchant } from './cli/demo-merchant.ts';
 import { type Config, readConfig, startUsage } from './config.ts';
 import { openDatabase } from './database.ts';
 import { openGateway } from './gateway.ts';
 import { drainDelayMs as defaultDrainDelayMs } from './limits.ts';
-import { createLogger, flushLogger, type Logger } from './logger.ts';
+import { addressOf, listenOn } from './listen.ts';
+import { createLogger, flushLogger, type Logger, standardOutput } from './logger.ts';
 import { onStopSignal, run, StartError } from './process.ts';
+import { createAdminServer } from './telemetry/admin-server.ts';
+import { createMetrics } from './telemetry/metrics.ts';
 import { findSecretsKeys } from './webhooks/secrets-keys.ts';
+import { createWorkers, type Workers } from './workers.ts';
 
 await run(async () => {
   const [argument] = process.argv.slice(2);
   if (argument === '--help' || argument === '-h') return void process.stdout.write(startUsage);
   if (argument !== undefined) throw new StartError(`There is no argument ${argument}. See pnpm start --help.`);
   const config = readConfig(process.env);
-  const logger = createLogger();
+  const output = standardOutput();
+  const logger = createLogger(output);
   logger.level = config.logLevel;
   const drainDelayMs = config.drainDelayMs ?? (process.stdin.isTTY ? 0 : defaultDrainDelayMs);
-  const opening = open({ ...config, drainDelayMs }, logger);
+  const workers = config.workers === 1 ? undefined : createWorkers(config.workers, logger, output);
+  const opening = open({ ...config, drainDelayMs }, logger, workers);
   let isStopping = false;
   // A start is finished before it is undone, so that nothing which it started stays behind.
   const stop = async () => {
     isStopping = true;
     logger.info('stopping');
-    const { database, gateway } = await opening;
+    const { database, gateway, admin } = await opening;
     await gateway.close();
-    await database.close();
+    await Promise.all([admin.close(), database.close()]);
     await flushLogger(logger);
   };
   const reload = () => void opening.then(({ gateway }) => gateway.reloadTls());
   onStopSignal(stop, { delayMs: drainDelayMs, onHangUp: config.tls && reload });
-  const { gateway, demoMerchant } = await opening;
+  const { gateway, adminPort, demoMerchant } = await opening;
   if (isStopping) return;
   logger.info(
     {
       http_url: `${gateway.scheme}://${gateway.host}:${gateway.httpPort}`,
       grpc_address: `${gateway.host}:${gateway.grpcPort}`,
-      metrics_url: `http://${gateway.host}:${gateway.adminPort}/metrics`,
+      metrics_url: `http://${gateway.host}:${adminPort}/metrics`,
       base_url: gateway.baseUrl,
+      workers: config.workers,
     },
     'ready',
   );
@@ -46,8 +54,11 @@ await run(async () => {
   process.stderr.write(demoBanner(demoMerchant, gateway.baseUrl, paymentLink));
 });
 
-async function open(config: Config & { readonly drainDelayMs: number }, logger: Logger) {
+async function open(config: Config & { readonly drainDelayMs: number }, logger: Logger, workers: Workers | undefined) {
+  const host = await addressOf(config.host);
   const database = await openDatabase(config, logger);
+  const metrics = createMetrics(workers?.collect);
+  const admin = createAdminServer(metrics);
   try {
     const secretsKeys = await findSecretsKeys(config);
     // Before the ports open: after "ready" nothing but a signal ends the process.
@@ -55,10 +66,16 @@ async function open(config: Config & { readonly drainDelayMs: number }, logger: 
       database.embedded && secretsKeys !== undefined
         ? await findOrCreateDemoMerchant({ url: database.url, dataDir: config.dataDir, secretsKeys })
         : undefined;
-    const gateway = await openGateway({ ...config, secretsKeys, databaseUrl: database.url }, logger);
-    return { database, demoMerchant, gateway };
+    if (secretsKeys === undefined)
+      logger.warn('SECRETS_KEY is not set: no webhooks are sent, and returns are not signed');
+    if (config.tls === undefined && config.trustProxy === undefined && ipaddr.process(host).range() !== 'loopback')
+      logger.warn({ host }, 'credentials travel without TLS: set TLS_CERT_FILE, or TRUST_PROXY behind a proxy');
+    const adminPort = await listenOn('ADMIN_PORT', host, config.adminPort, admin.listen);
+    const gatewayConfig = { ...config, host, secretsKeys, databaseUrl: database.url };
+    const gateway = await (workers?.open(gatewayConfig) ?? openGateway(gatewayConfig, logger, metrics));
+    return { database, demoMerchant, admin, adminPort, gateway };
   } catch (error) {
-    await database.close();
+    await Promise.all([admin.close(), database.close()]);
     throw error;
   }
 }

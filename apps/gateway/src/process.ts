@@ -23,14 +23,27 @@ export async function run(program: () => Promise<void>): Promise<void> {
   }
 }
 
-function describe(error: unknown): string {
+/** What is written of an error that ends the program: a line for the user, or the stack of a bug. */
+export function describe(error: unknown): string {
   if (error instanceof ConfigError || error instanceof StartError) return error.message;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
+/** Stops the program in an orderly way and ends it. `delayMs` is how long the stop waits before it begins. */
+export function stopAndExit(stop: () => Promise<void>, delayMs: number): void {
+  setTimeout(() => process.exit(1), delayMs + stopTimeoutMs).unref();
+  stop().then(
+    () => process.exit(0),
+    (error: unknown) => {
+      process.stderr.write(`${describe(error)}\n`);
+      process.exit(1);
+    },
+  );
+}
+
 /**
  * Stops the program in an orderly way at the first signal; a second one ends it at once. SIGHUP, sent by a terminal that is closed,
- * stops it too where nothing else is to be done at it. `delayMs` is how long the stop waits before it begins.
+ * stops it too where nothing else is to be done at it. `delayMs` is as in {@link stopAndExit}.
  */
 export function onStopSignal(
   stop: () => Promise<void>,
@@ -40,14 +53,7 @@ export function onStopSignal(
   const handle = () => {
     if (stopping) process.exit(1);
     stopping = true;
-    setTimeout(() => process.exit(1), delayMs + stopTimeoutMs).unref();
-    stop().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        process.stderr.write(`${describe(error)}\n`);
-        process.exit(1);
-      },
-    );
+    stopAndExit(stop, delayMs);
   };
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, handle);
   process.on('SIGHUP', onHangUp ?? handle);

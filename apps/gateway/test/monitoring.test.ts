@@ -39,8 +39,11 @@ beforeAll(async () => {
 });
 
 function labelsOf(scraped: string): Map<string, Set<string>> {
-  // Prometheus adds these to every series, and `up` to every target.
-  const found = new Map([['up', new Set(['job', 'instance'])]]);
+  // Prometheus adds these to every series, and `up` to every target. Only a gateway with workers has the other one.
+  const found = new Map([
+    ['up', new Set(['job', 'instance'])],
+    ['gateway_worker_up', new Set(['job', 'instance', 'worker'])],
+  ]);
   for (const [, name = '', labels = ''] of scraped.matchAll(/^([a-z_]+)(?:\{(.*)\})? /gm)) {
     const names = [...labels.matchAll(/([a-z_]+)="/g)].map(([, label = '']) => label);
     found.set(name, new Set(['job', 'instance', ...names]));

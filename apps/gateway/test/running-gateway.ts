@@ -18,6 +18,8 @@ import { anonymousLimits } from '../src/limits.ts';
 import type { OrderResponse } from '../src/orders/order-response.ts';
 import type { TrustProxy } from '../src/remote-address.ts';
 import { createSigningSecrets } from '../src/signing-secrets.ts';
+import { createAdminServer } from '../src/telemetry/admin-server.ts';
+import { createMetrics } from '../src/telemetry/metrics.ts';
 import { createMemoryLogger, type MemoryLogger } from './memory-logger.ts';
 
 /** A gateway on free ports and a database of its own, with one merchant. */
@@ -29,6 +31,8 @@ export interface RunningGateway extends Gateway, Omit<MemoryLogger, 'logger'> {
   /** `http://` and the real port, with the path that the routes are mounted under. */
   readonly url: string;
   readonly grpcUrl: string;
+  /** Of the metrics. */
+  readonly adminPort: number;
 }
 
 /** The SECRETS_KEY of gateways in tests. */
@@ -57,9 +61,11 @@ export async function runGateway(
   const checkoutCredentials = await createMerchant(postgres.url, 'Checkout Service', 'checkout');
   const { logger, calls, errors } = createMemoryLogger();
   const baseUrl = options.baseUrl === undefined ? undefined : parseBaseUrl(options.baseUrl);
+  const metrics = createMetrics();
+  const admin = createAdminServer(metrics);
   const gateway = await openGateway(
     {
-      ...{ host: '127.0.0.1', httpPort: 0, grpcPort: 0, adminPort: 0, baseUrl, databaseUrl: postgres.url },
+      ...{ host: '127.0.0.1', httpPort: 0, grpcPort: 0, baseUrl, databaseUrl: postgres.url },
       ...{ rateLimit: options.rateLimit, ordersWaitingMax: options.ordersWaitingMax },
       anonymousLimits: options.anonymousLimits ?? noAnonymousLimits,
       checkoutTemplate: parseCheckoutTemplate(options.checkoutUrl ?? ''),
@@ -68,6 +74,7 @@ export async function runGateway(
       ...{ tls: options.tls, trustProxy: options.trustProxy },
     },
     logger,
+    metrics,
   );
   return {
     ...gateway,
@@ -78,8 +85,10 @@ export async function runGateway(
     errors,
     url: `${gateway.scheme}://127.0.0.1:${gateway.httpPort}${pathPrefixOf(gateway.baseUrl)}`,
     grpcUrl: `${gateway.scheme}://127.0.0.1:${gateway.grpcPort}`,
+    adminPort: await admin.listen(0, '127.0.0.1'),
     async close() {
       await gateway.close();
+      await admin.close();
       if (options.server === undefined) await postgres.drop();
     },
   };

@@ -2,7 +2,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Meter } from '@opentelemetry/api';
 import { PrometheusExporter } from '@opentelemetry/exporter-prometheus';
-import { AggregationType, InstrumentType, MeterProvider, type ViewOptions } from '@opentelemetry/sdk-metrics';
+import { emptyResource } from '@opentelemetry/resources';
+import {
+  AggregationType,
+  InstrumentType,
+  MeterProvider,
+  type ScopeMetrics,
+  type ViewOptions,
+} from '@opentelemetry/sdk-metrics';
 import gatewayPackage from '../../package.json' with { type: 'json' };
 
 /** The metrics of a process. */
@@ -11,6 +18,8 @@ export interface Metrics {
   readonly meter: Meter;
   /** Answers a scrape with all metrics in Prometheus's text format. */
   scrape(request: IncomingMessage, response: ServerResponse): void;
+  /** Returns all metrics as data, for the process that answers scrapes. */
+  collect(): Promise<ScopeMetrics[]>;
 }
 
 /** How often the delay of the event loop is sampled, in milliseconds: Node.js's default. */
@@ -26,16 +35,31 @@ const durations: ViewOptions = {
   },
 };
 
-/** Starts the metrics of this process, with those of the process itself. Names contain the unit: the exporter adds none. */
-export function createMetrics(): Metrics {
+/**
+ * Starts the metrics of this process, with those of the process itself. Names contain the unit: the exporter adds none. A scrape
+ * also shows what `collectMore` returns.
+ */
+export function createMetrics(collectMore = async (): Promise<ScopeMetrics[]> => []): Metrics {
   const exporter = new PrometheusExporter({
     preventServerStart: true,
     withoutScopeInfo: true,
     withoutTargetInfo: true,
+    metricProducers: [
+      {
+        collect: async () => ({
+          resourceMetrics: { resource: emptyResource(), scopeMetrics: await collectMore() },
+          errors: [],
+        }),
+      },
+    ],
   });
   const meter = new MeterProvider({ readers: [exporter], views: [durations] }).getMeter('order-gateway');
   observeProcess(meter);
-  return { meter, scrape: (request, response) => exporter.getMetricsRequestHandler(request, response) };
+  return {
+    meter,
+    scrape: (request, response) => exporter.getMetricsRequestHandler(request, response),
+    collect: async () => (await exporter.collect()).resourceMetrics.scopeMetrics,
+  };
 }
 
 function observeProcess(meter: Meter): void {

@@ -1,0 +1,46 @@
+import { lookup } from 'node:dns/promises';
+import { isIPv6 } from 'node:net';
+import { StartError } from './process.ts';
+
+/**
+ * The one address of HOST. A name can have several: given the name itself, the two servers could choose different ones, and
+ * Fastify would open a second server for `localhost`, which none of our bounds reaches.
+ */
+export async function addressOf(host: string): Promise<string> {
+  try {
+    const { address } = await lookup(host, { order: 'ipv4first' });
+    return address;
+  } catch (error) {
+    throw wrongHost(host, codeOf(error));
+  }
+}
+
+/** An address as it stands in a URL. */
+export function hostInUrl(address: string): string {
+  return isIPv6(address) ? `[${address}]` : address;
+}
+
+/** Binds a port, or throws one line that says which port or address can't be used, and why. Returns the port that was bound. */
+export async function listenOn(
+  variable: 'HTTP_PORT' | 'GRPC_PORT' | 'ADMIN_PORT',
+  address: string,
+  port: number,
+  listen: (port: number, host: string) => Promise<number>,
+): Promise<number> {
+  try {
+    return await listen(port, address);
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === 'EADDRNOTAVAIL') throw wrongHost(address, code);
+    const reason = code === 'EADDRINUSE' ? 'is already in use' : `can't be used (${code})`;
+    throw new StartError(`${variable} ${port} ${reason}. Set ${variable} to another port.`);
+  }
+}
+
+function wrongHost(host: string, code: unknown): StartError {
+  return new StartError(`HOST ${host} can't be used (${code}). Set HOST to an address of this machine.`);
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : error;
+}
