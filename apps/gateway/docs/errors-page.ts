@@ -12,32 +12,25 @@ export function errorsPage(): string {
 
 # Errors
 
-In the JSON API an error is an RFC 9457 problem document (\`application/problem+json\`) with \`type\`, \`title\`, \`status\`,
-\`detail\`, \`code\` and \`request_id\`. In gRPC, gRPC-Web and Connect it is a status with \`google.rpc.ErrorInfo\` in its details:
-\`reason\` is the same code, \`domain\` is \`order-gateway\`, and \`metadata.request_id\` is the same id. Decide by the code: titles and
-details are for people and may change. No response contains a secret, a stored value or an internal cause.
+In the JSON API an error is an RFC 9457 problem document with \`type\`, \`title\`, \`status\`, \`detail\`, \`code\` and \`request_id\`. In
+gRPC, gRPC-Web and Connect it is a status with \`google.rpc.ErrorInfo\`: \`reason\` is the same code, \`domain\` is \`order-gateway\`, and
+\`metadata.request_id\` is the same id. Decide by the code: titles and details are for people and may change.
 
-A status without \`ErrorInfo\` comes from the protocol (a message that is not protobuf, an unknown method, a malformed timeout,
-metadata above 16 KiB) or from your own client library, after a lost connection, a deadline or a cancelled call:
-\`UNAVAILABLE\`, \`DEADLINE_EXCEEDED\`, \`CANCELLED\`, with grpc-java also \`RESOURCE_EXHAUSTED\`. A status from your client library says
-nothing about the order, which may have been created: send the same order_id again. For \`malformed_json\`, Connect's JSON has the
-status \`invalid_argument\`.
+A status without \`ErrorInfo\` comes from the protocol (a message that is not protobuf, an unknown method, a malformed timeout, metadata above
+16 KiB) or from your own client library, after a lost connection, a deadline or a cancelled call. The latter says nothing about the order,
+which may have been created: send the same order_id again. For \`malformed_json\`, Connect's JSON has the status \`invalid_argument\`.
 
 ${markdownTable([['code', 'HTTP', 'gRPC', 'when, and what to do'], ...rows])}
 
-\`rate_limited\` and \`overloaded\` have \`Retry-After\` (gRPC: \`google.rpc.RetryInfo\`).
-
 ## Fields and parameters
 
-\`invalid_order\` reports all invalid fields at once, in the order of the interface; \`invalid_request\` all invalid parameters. The
-member \`errors\` has \`{ "field", "code", "message" }\` for each; in gRPC, \`google.rpc.BadRequest\` has one violation for each, with
-the code as \`reason\`.
+\`invalid_order\` and \`invalid_request\` report all invalid fields or parameters at once: the member \`errors\` has
+\`{ "field", "code", "message" }\` for each, \`google.rpc.BadRequest\` one violation with the code as \`reason\`.
 
 ${markdownTable([['field code', 'meaning'], ...fieldRows])}
 
-\`order_id_conflict\` names the fields that differ from the stored order in the member \`fields\`; in gRPC,
-\`google.rpc.BadRequest\` has the reason \`differs\` for each. \`checksum_mismatch\` has the text that the gateway hashed in the member
-\`canonical_text\`; in gRPC it is in the message.
+\`order_id_conflict\` names the fields that differ in the member \`fields\`, in gRPC with the reason \`differs\`. \`checksum_mismatch\` has the
+text that the gateway hashed in the member \`canonical_text\`, in gRPC in the message.
 `;
 }
 

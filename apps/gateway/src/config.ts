@@ -57,7 +57,7 @@ const logLevels = ['error', 'warn', 'info'] as const;
 /** Calls are at level info, those that fail with a 5xx status at level error. */
 type LogLevel = (typeof logLevels)[number];
 
-/** The text of `pnpm start --help`. The README says more. */
+/** The text of `pnpm start --help`. docs/operations.md says more. */
 export const startUsage = `Usage: pnpm start, with the configuration in environment variables:
   HOST                  the address to listen on (127.0.0.1)
   HTTP_PORT, GRPC_PORT  0 takes a free port (8080, 9090)

@@ -6,16 +6,13 @@ import { promisify } from 'node:util';
 import { checksumOf } from '@gateway/domain/order-checksum';
 import { parseOrder } from '@gateway/domain/parse-order';
 import { beforeAll, expect, test } from 'vitest';
-import { leftOut } from '../../../tools/left-out.ts';
 
 const secret = 'sk_ThisSecretIsOnlyAnExampleForTheDocumentation0';
 
 /** The command and file name for each language. */
-const runners: Readonly<Record<string, { readonly command: string; readonly file: string }>> = {
+const runners = {
   sh: { command: 'sh', file: 'example.sh' },
   js: { command: process.execPath, file: 'example.mjs' },
-  python: { command: 'python3', file: 'example.py' },
-  php: { command: 'php', file: 'example.php' },
 };
 
 let page: string;
@@ -37,19 +34,14 @@ function checksumWith(change: object): string {
   return checksumOf(parsed.value, secret);
 }
 
-/** Returns what a program prints, or `undefined` if its language is not installed. */
-async function outputOf(
-  { command, file }: { command: string; file: string },
-  code: string,
-): Promise<string | undefined> {
+/** What a program prints, beside the order that it reads. */
+async function outputOf({ command, file }: { command: string; file: string }, code: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'checksum-docs-'));
   try {
     await writeFile(join(folder, file), code);
-    const { stdout } = await promisify(execFile)(command, [join(folder, file)], { timeout: 30_000 });
+    await writeFile(join(folder, 'order.json'), blocksOf('json')[0] ?? '');
+    const { stdout } = await promisify(execFile)(command, [file], { cwd: folder, timeout: 30_000 });
     return stdout.trim();
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw error;
   } finally {
     await rm(folder, { recursive: true });
   }
@@ -69,16 +61,9 @@ test('docs/checksum.md: every test vector has the checksum that the gateway comp
   for (const { change, checksum } of vectors) expect([change, checksumWith(change)]).toEqual([change, checksum]);
 });
 
-test('docs/checksum.md: every example in an installed language prints the checksum', async () => {
-  const ran: string[] = [];
+test('docs/checksum.md: every program prints the checksum', async () => {
   for (const [language, runner] of Object.entries(runners)) {
     const output = await outputOf(runner, blocksOf(language)[0] ?? '');
-    if (output === undefined) {
-      leftOut(`the checksum example in ${language}`, `${runner.command} is not installed`);
-      continue;
-    }
     expect([language, output]).toEqual([language, statedChecksum()]);
-    ran.push(language);
   }
-  expect(ran).toEqual(expect.arrayContaining(['sh', 'js']));
 }, 60_000);

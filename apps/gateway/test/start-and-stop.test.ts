@@ -274,8 +274,8 @@ test('help and an unknown argument print their message before anything is starte
   const dataDir = await newDataDir();
   const helped = await runProgram('src/main.ts', ['--help'], environment(dataDir));
   expect(helped).toMatchObject({ code: 0, stderr: '' });
-  const readme = await readFile(join(import.meta.dirname, '../../../README.md'), 'utf8');
-  const [, variables = ''] = readme.split('| Variable ');
+  const page = await readFile(join(import.meta.dirname, '../../../docs/operations.md'), 'utf8');
+  const [, variables = ''] = page.split('| Variable ');
   const names = [...variables.matchAll(/^\| (`[A-Z_]+`(?:, `[A-Z_]+`)*)/gm)].map(([, cell = '']) =>
     cell.replaceAll('`', ''),
   );
