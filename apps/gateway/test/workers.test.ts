@@ -134,6 +134,8 @@ test('connections to both ports are divided among the workers, and one page has 
 test('a worker that is killed is replaced, and only its own connections are lost', async () => {
   const connections = openConnections();
   await createOn(connections, 'before');
+  // Before the worker is killed, and its lines with it that are not written yet.
+  const before = await workersThatServed('before');
   const [pid = 0] = await workersOf(gateway);
   process.kill(pid, 'SIGKILL');
   const lineWith = (message: string) => gateway.lines.find((line) => line.includes(`"msg":"${message}"`));
@@ -141,7 +143,6 @@ test('a worker that is killed is replaced, and only its own connections are lost
   const killed: number = JSON.parse(lineWith('worker ended') ?? '').worker;
   // Clients open a lost connection again, and the other worker serves it.
   expect((await createOn(connections, 'after')).map(({ status }) => status)).toEqual([201, 201, 201, 201]);
-  const before = await workersThatServed('before');
   const after = await workersThatServed('after');
   expect(after.filter((_, index) => before[index] !== killed)).toEqual(before.filter((worker) => worker !== killed));
 
