@@ -87,6 +87,17 @@ export function createBodyReader(bytesOfAllMax: number): ReadBody {
   };
 }
 
+/** A call has no body. */
+export class BodyError extends Error {
+  override name = 'BodyError';
+  readonly failure: Failure;
+
+  constructor(body: Exclude<CallBody, Buffer>) {
+    super(body);
+    this.failure = bodyFailure(body);
+  }
+}
+
 /** Why a call has no body. */
 export function bodyFailure(body: Exclude<CallBody, Buffer>): Failure {
   if (body === 'too_large') return { kind: 'body_too_large' };

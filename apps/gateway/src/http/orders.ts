@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Failure } from '@gateway/domain/failure';
 import { failed, type Result, success } from '@gateway/domain/result';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { bodyFailure, type CallBody } from '../call-body.ts';
+import { BodyError } from '../call-body.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { messageBytesMax } from '../limits.ts';
 import { parseOrderJson } from '../order-json.ts';
@@ -18,9 +18,11 @@ import { isJsonInUtf8, sendFailure, wildcardOf } from './requests.ts';
 export function orderRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   // Media type and client are checked before the body is read; the body is taken as bytes whatever it is.
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', (_request: FastifyRequest, body: IncomingMessage) =>
-    deps.readBody(body, { hasEnvelope: false }).take(),
-  );
+  app.addContentTypeParser('*', async (_request: FastifyRequest, stream: IncomingMessage) => {
+    const body = await deps.readBody(stream, { hasEnvelope: false }).take();
+    if (typeof body === 'string') throw new BodyError(body);
+    return body;
+  });
   app.route({
     method: 'POST',
     url: '/order',
@@ -84,7 +86,6 @@ export function orderRoutes(app: FastifyInstance, deps: GatewayDeps): void {
 async function respondToCreate(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { call, body } = request;
   const created = await call.run(async (): Promise<Result<CreatedOrder, Failure>> => {
-    if (typeof body === 'string') return failed(bodyFailure(body as Exclude<CallBody, Buffer>));
     const input = parseOrderJson(body instanceof Uint8Array ? body : new Uint8Array());
     if (!input.ok) return failed({ kind: 'malformed_json', reason: input.failure });
     return createOrder(deps, call, input.value);

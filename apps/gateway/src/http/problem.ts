@@ -1,5 +1,6 @@
 import { type Failure, failureDetail, failures } from '@gateway/domain/failure';
 import type { BaseUrl } from '@gateway/domain/payment-link';
+import { BodyError } from '../call-body.ts';
 
 const problemMediaType = 'application/problem+json';
 
@@ -62,19 +63,14 @@ function membersOf(failure: Failure): Record<string, unknown> {
 
 /** The failures that Fastify's own errors stand for (fastify.dev, "Errors"). */
 const frameworkFailures: Readonly<Record<string, Failure>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: { kind: 'body_too_large' },
   FST_ERR_CTP_INVALID_MEDIA_TYPE: { kind: 'unsupported_media_type' },
   FST_ERR_ROUTE_MISSING_CONTENT_TYPE: { kind: 'unsupported_media_type' },
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
-    kind: 'malformed_json',
-    reason: 'The body is not as long as Content-Length says.',
-  },
   FST_ERR_BAD_URL: { kind: 'not_found' },
-  ECONNRESET: { kind: 'malformed_json', reason: 'The body ended early.' },
 };
 
-/** The failure that an error of Fastify or Node.js stands for; `undefined` for a bug of ours. */
+/** The failure that an error of a body, of Fastify or of Node.js stands for; `undefined` for a bug of ours. */
 export function frameworkFailure(error: unknown): Failure | undefined {
+  if (error instanceof BodyError) return error.failure;
   const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
   return typeof code === 'string' ? frameworkFailures[code] : undefined;
 }

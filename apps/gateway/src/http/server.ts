@@ -48,7 +48,6 @@ export function createHttpServer(
   // An `object`, because Fastify's types let `https` change the type of everything that follows, which stays as it is.
   const secured: object = tls === undefined ? {} : { https: { ...serverOptions, ...tls.context, ...handshake } };
   const app = fastify({
-    bodyLimit: limits.messageBytesMax,
     routerOptions: { maxParamLength: limits.pathParameterMax },
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
