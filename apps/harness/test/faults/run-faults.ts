@@ -58,6 +58,9 @@ const serverSettings = { max_connections: '64', shared_buffers: '128MB', max_wal
 const pauseMaxMs = 100;
 const recoveryMaxMs = 60_000;
 
+/** So that there are changes to be audited, even if one fault stopped nearly all of them. */
+const afterLastMs = 1_000;
+
 /**
  * Sends the profile `lifecycle` to two gateways that reach a PostgreSQL of their own through a proxy, injects faults meanwhile, and
  * audits orders, states, events and webhooks. Rejects when a gateway exits by itself. Everything ends with the test.
@@ -107,6 +110,7 @@ export async function runFaults({ seed, faults, dataParent }: FaultPlan): Promis
       }
       await sleep(random.below(pauseMaxMs), undefined, { signal: ended.signal });
     }
+    await sleep(afterLastMs, undefined, { signal: ended.signal });
   };
   const endsEarly = running.then(({ failure }) => Promise.reject(new Error(`the run ended early: ${failure}`)));
   await Promise.race([disturb(), endsEarly, first.exited]);
