@@ -40,3 +40,25 @@ test('a complete body counts until it is taken, and a closed one no longer', asy
   streams[3]?.end();
   expect(await fourth?.take()).toHaveLength(100);
 });
+
+test('large bodies are handed to their calls a few in each turn of the event loop, small ones at once', async () => {
+  const read = createBodyReader(10_000_000);
+  const sizes = [...Array<number>(20).fill(65_536), 8_192];
+  const taken: number[] = [];
+  const bodies = sizes.map((size) => {
+    const stream = new PassThrough();
+    stream.end(Buffer.alloc(size));
+    return read(stream, options)
+      .take()
+      .then((body) => taken.push(body.length));
+  });
+  const perTurn: number[] = [];
+  while (taken.length < sizes.length) {
+    const before = taken.length;
+    await setImmediate();
+    perTurn.push(taken.length - before);
+  }
+  expect(taken[0]).toBe(8_192);
+  expect(Math.max(...perTurn)).toBe(8);
+  await Promise.all(bodies);
+});

@@ -25,17 +25,25 @@ interface ReadOptions {
 /** Reads the body of a call, at most one message of the limit. What comes after that is read and dropped. */
 export type ReadBody = (stream: Readable, options: ReadOptions) => Reading;
 
+/** Larger bodies take turns: no ordinary order is as large. */
+const largeBytes = 8_192;
+
+/** Bytes of large bodies that calls get in one turn of the event loop: 3 ms of work, for which new connections wait. */
+const largeBytesPerTurn = 524_288;
+
 /** Small chunks are slices of larger read buffers; joined at this count, they no longer keep those alive. */
 const chunksMax = 64;
 
 /**
  * Creates what reads the bodies of all calls, of which at most so many bytes are in memory at a time. Above that, the oldest are
- * dropped, and their calls `overloaded`: those of clients that send slowly, as others are complete and taken at once.
+ * dropped, and their calls `overloaded`: those of clients that send slowly, as others are complete and taken at once. Large bodies are
+ * handed to their calls a few at a time, so that hundreds of connections that send them don't stall all others.
  */
 export function createBodyReader(bytesOfAllMax: number): ReadBody {
   /** What drops each body, the oldest first. */
   const untaken = new Set<() => void>();
   let bytesOfAll = 0;
+  const takeTurns = createTurns(largeBytesPerTurn);
 
   return (stream, { hasEnvelope, timeoutMs }) => {
     const bytesMax = hasEnvelope ? envelopePrefixBytes + messageBytesMax : messageBytesMax;
@@ -54,8 +62,21 @@ export function createBodyReader(bytesOfAllMax: number): ReadBody {
     const settle = (body: CallBody) => {
       clearTimeout(timer);
       result = body;
-      if (isWanted || typeof body === 'string') release();
-      if (isWanted) resolve(body);
+      if (typeof body === 'string') release();
+      if (isWanted) handOver(body);
+    };
+    const handOver = (body: CallBody) => {
+      if (length > largeBytes) {
+        takeTurns(() => {
+          const bytes = length;
+          release();
+          resolve(body);
+          return bytes;
+        });
+      } else {
+        release();
+        resolve(body);
+      }
     };
     const drop = () => settle('overloaded');
     const timer = timeoutMs === undefined ? undefined : setTimeout(settle, Math.max(0, timeoutMs), 'deadline_exceeded');
@@ -76,14 +97,29 @@ export function createBodyReader(bytesOfAllMax: number): ReadBody {
     });
     stream.once('end', () => result ?? settle(joined()));
     stream.once('error', () => result ?? settle('aborted'));
-    stream.once('close', () => settle('aborted'));
+    stream.once('close', () => {
+      // A stream of HTTP/1.1 closes at its end.
+      if (!isWanted || result === undefined) settle('aborted');
+    });
     return {
       take() {
         isWanted = true;
-        if (result !== undefined) settle(result);
+        if (result !== undefined) handOver(result);
         return promise;
       },
     };
+  };
+}
+
+/** Runs pieces of work in order, in each turn of the event loop until they have returned so much together. */
+function createTurns(perTurn: number): (work: () => number) => void {
+  const waiting: (() => number)[] = [];
+  const runTurn = () => {
+    for (let done = 0; done < perTurn && waiting.length > 0; ) done += waiting.shift()?.() ?? 0;
+    if (waiting.length > 0) setImmediate(runTurn);
+  };
+  return (work) => {
+    if (waiting.push(work) === 1) setImmediate(runTurn);
   };
 }
 
