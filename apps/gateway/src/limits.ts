@@ -94,8 +94,6 @@ export const tlsHandshakeTimeoutMs = 5_000;
 export const http2Limits = {
   /** Calls in flight on one connection. RFC 9113, 6.5.2 advises at least 100. */
   maxConcurrentStreams: 250,
-  /** The same in the first settings: clients send up to 100 before they have these. */
-  firstConcurrentStreams: 100,
   /** A connection without valid credentials counts until so long after its end: opening another one brings no more calls. */
   strangerCountsMs: 1_000,
   /** Calls in flight on all connections of clients, and of strangers. From 9 clients on each has less than the above. */

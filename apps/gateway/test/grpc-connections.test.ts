@@ -16,7 +16,6 @@ import {
   openRawClient,
   pingFrame,
   type RawClient,
-  requestFields,
   settingsFrame,
 } from './http2-frames.ts';
 
@@ -265,13 +264,4 @@ test('cuts off calls that do not finish and clients that do not go when the drai
   expect(performance.now() - start).toBeGreaterThanOrEqual(drainTimeoutMs - 1);
   await Promise.all([call, unfinished, silent.closed, idle.closed]);
   for (const { socket } of [silent, idle]) socket.destroy();
-});
-
-test('a call that is rejected ends, although its request does not', async () => {
-  await withClient({}, async (client) => {
-    client.socket.write(Buffer.concat([clientPreface, headersFrame(1, requestFields, 0)]));
-    const reset = await client.frame(isFrame(frameTypes.reset, 1));
-    expect(reset?.payload).toEqual(noError);
-    expect(client.frames.some(isFrame(frameTypes.headers, 1))).toBe(true);
-  });
 });

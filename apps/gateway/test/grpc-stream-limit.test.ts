@@ -47,7 +47,7 @@ test('connections without valid credentials share calls of their own, from their
     const stranger = openSession(server.port);
     strangers.push(stranger);
     const [settings] = await once(stranger, 'remoteSettings');
-    expect(settings.maxConcurrentStreams).toBe(Math.min(100, share(count)));
+    expect(settings.maxConcurrentStreams).toBe(Math.min(250, share(count)));
   }
   const limitsNow = () => new Set(strangers.map(({ remoteSettings }) => remoteSettings.maxConcurrentStreams));
   await expect.poll(limitsNow).toEqual(new Set([1]));

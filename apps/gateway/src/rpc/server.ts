@@ -129,7 +129,7 @@ export function createGrpcServer(
     streamResetRate: limits.streamResetRate,
     settings: {
       // `shareStreams` changes it.
-      maxConcurrentStreams: limits.firstConcurrentStreams,
+      maxConcurrentStreams: limits.maxConcurrentStreams,
       maxHeaderListSize: limits.maxHeaderListSize,
       initialWindowSize: limits.initialWindowSize,
       enablePush: false,

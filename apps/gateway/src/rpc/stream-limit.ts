@@ -3,8 +3,6 @@ import type { Http2SecureServer, Http2Server, Http2Session } from 'node:http2';
 export interface StreamLimits {
   /** Calls in flight on one connection. */
   readonly maxConcurrentStreams: number;
-  /** The most of a connection's first settings. */
-  readonly firstConcurrentStreams: number;
   /** Calls in flight on all connections of clients, and on all others; the share of each is a power of two. */
   readonly streamsOfAllSessions: number;
   /** How long a connection without valid credentials counts after its end: opening another one brings no more calls. */
@@ -47,7 +45,7 @@ export function shareStreams(server: Http2Server | Http2SecureServer, limits: St
   const resizeStrangers = () => {
     resize(strangers);
     // Of connections to come: a client may never acknowledge later settings.
-    const maxConcurrentStreams = shareOf(strangers.sessions.size + 1, 1, limits.firstConcurrentStreams);
+    const maxConcurrentStreams = shareOf(strangers.sessions.size + 1, 1, limits.maxConcurrentStreams);
     server.updateSettings({ maxConcurrentStreams });
   };
 

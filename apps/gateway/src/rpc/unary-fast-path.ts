@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { constants, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import {
   create,
   type DescMessage,
@@ -65,8 +65,6 @@ export function createUnaryFastPath(services: readonly RpcService[]): UnaryFastP
         const status = errorTrailers(connectErrorOf(client.failure, call.requestId));
         for (const [name, value] of status) response.setHeader(name, value);
         response.end();
-        // The rest of the request is not read (RFC 9113, 8.1). At once, Node.js would reset the stream before the response.
-        setImmediate(() => request.complete || response.stream.close(constants.NGHTTP2_NO_ERROR));
       }
       return true;
     },
