@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { createConnectionLimit } from './connection-limit.ts';
 
@@ -96,4 +98,19 @@ test('IPv4 counts by address, IPv6 by /64, and IPv4 mapped to IPv6 as IPv4', () 
   limit.opened('new', '192.0.2.3');
   limit.opened('newer', '192.0.2.4');
   expect(closed.sort()).toEqual(['2001:db8::1', '::ffff:192.0.2.2']);
+});
+
+test('a connection that is used again and again takes no more memory', () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage: () => void = runInNewContext('gc');
+  const limit = createConnectionLimit<object>({ connectionsMax: 2_000, close() {} });
+  const connections = Array.from({ length: 1_000 }, () => ({}));
+  for (const connection of connections) limit.opened(connection, '10.0.0.1');
+  const use = () => {
+    for (let round = 0; round < 100; round += 1) for (const connection of connections) limit.began(connection)();
+    collectGarbage();
+    return process.memoryUsage().heapUsed;
+  };
+  use();
+  expect(use() - use()).toBeGreaterThan(-1_000_000);
 });

@@ -10,7 +10,7 @@ export interface Peer {
   waits(): void;
 }
 
-/** The connections of one port. No event costs more with many connections than with few. */
+/** The connections of one port. No event of a connection goes through all of them. */
 export interface ConnectionLimit<Connection> {
   /** Adds an idle connection. If the port is full, an idle one is closed for it; if none is idle, the new one is. */
   opened(connection: Connection, address: string | undefined): void;
@@ -85,13 +85,13 @@ export function createConnectionLimit<Connection>({
 
 /** Idle connections by network. */
 class IdleConnections<Connection> {
-  readonly #byNetwork = new Map<string, FirstIn<Connection>>();
+  readonly #byNetwork = new Map<string, Set<Connection>>();
   /** Networks by the number of their idle connections, the index; the last ones have the most. */
-  readonly #bySize: FirstIn<string>[] = [];
+  readonly #bySize: Set<string>[] = [];
   #largest = 0;
 
   add(connection: Connection, network: string): void {
-    const connections = this.#byNetwork.get(network) ?? new FirstIn();
+    const connections = this.#byNetwork.get(network) ?? new Set();
     this.#byNetwork.set(network, connections);
     connections.add(connection);
     this.#resized(network, connections.size - 1, connections.size);
@@ -105,9 +105,9 @@ class IdleConnections<Connection> {
   /** Removes the connection that is idle longest of the network that has the most. */
   take(): Connection | undefined {
     const size = this.#largest;
-    const network = this.#bySize[size]?.take();
+    const network = takeFirst(this.#bySize[size]);
     if (network === undefined) return undefined;
-    const connection = this.#byNetwork.get(network)?.take();
+    const connection = takeFirst(this.#byNetwork.get(network));
     this.#resized(network, size, size - 1);
     return connection;
   }
@@ -117,7 +117,7 @@ class IdleConnections<Connection> {
     if (after === 0) {
       this.#byNetwork.delete(network);
     } else {
-      this.#bySize[after] ??= new FirstIn();
+      this.#bySize[after] ??= new Set();
       this.#bySize[after].add(network);
     }
     // A network grows or shrinks by one.
@@ -125,30 +125,11 @@ class IdleConnections<Connection> {
   }
 }
 
-/**
- * A set whose first item is found at once: V8 keeps the gaps of deleted items at the front of a set for a while, and a new iterator
- * goes through them each time (8 µs among 10,000). One iterator for good goes through each gap once.
- */
-class FirstIn<Item> {
-  readonly #items = new Set<Item>();
-  readonly #firstOut = this.#items.values();
-
-  get size(): number {
-    return this.#items.size;
+/** Removes the item that was added first. At worst it skips as many gaps as the set had items: 8 µs among 10,000. */
+function takeFirst<Item>(items: Set<Item> | undefined): Item | undefined {
+  for (const item of items ?? []) {
+    items?.delete(item);
+    return item;
   }
-
-  add(item: Item): void {
-    this.#items.add(item);
-  }
-
-  delete(item: Item): boolean {
-    return this.#items.delete(item);
-  }
-
-  /** Removes the item that was added first. There must be one: an iterator that reached the end would stay there. */
-  take(): Item | undefined {
-    const { value } = this.#firstOut.next();
-    if (value !== undefined) this.#items.delete(value);
-    return value;
-  }
+  return undefined;
 }
