@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Failure } from '@gateway/domain/failure';
-import { messageBytesMax } from './limits.ts';
+import { largeBodyBytes, largeBodyBytesPerTurn, messageBytesMax } from './limits.ts';
 import { storageFailure } from './storage-outcome.ts';
 
 /** One byte of flags and four of length before a message (github.com/grpc/grpc, PROTOCOL-HTTP2, Length-Prefixed-Message). */
@@ -25,12 +25,6 @@ interface ReadOptions {
 /** Reads the body of a call, at most one message of the limit. What comes after that is read and dropped. */
 export type ReadBody = (stream: Readable, options: ReadOptions) => Reading;
 
-/** Larger bodies take turns: no ordinary order is as large. */
-const largeBytes = 8_192;
-
-/** Bytes of large bodies that calls get in one turn of the event loop: 3 ms of work, for which new connections wait. */
-const largeBytesPerTurn = 524_288;
-
 /** Small chunks are slices of larger read buffers; joined at this count, they no longer keep those alive. */
 const chunksMax = 64;
 
@@ -43,7 +37,7 @@ export function createBodyReader(bytesOfAllMax: number): ReadBody {
   /** What drops each body, the oldest first. */
   const untaken = new Set<() => void>();
   let bytesOfAll = 0;
-  const takeTurns = createTurns(largeBytesPerTurn);
+  const takeTurns = createTurns(largeBodyBytesPerTurn);
 
   return (stream, { hasEnvelope, timeoutMs }) => {
     const bytesMax = hasEnvelope ? envelopePrefixBytes + messageBytesMax : messageBytesMax;
@@ -66,7 +60,7 @@ export function createBodyReader(bytesOfAllMax: number): ReadBody {
       if (isWanted) handOver(body);
     };
     const handOver = (body: CallBody) => {
-      if (length > largeBytes) {
+      if (length > largeBodyBytes) {
         takeTurns(() => {
           const bytes = length;
           release();

@@ -8,6 +8,12 @@ export const messageBytesMax = 65_536;
 /** Bytes of all bodies that are not complete or wait for their turn, over both ports: 512 of the largest. */
 export const bodyBytesOfAllMax = 512 * messageBytesMax;
 
+/** Larger bodies take turns: no ordinary order is as large. */
+export const largeBodyBytes = 8_192;
+
+/** Bytes of large bodies that calls get in one turn of the event loop: 3 ms of work, for which new connections wait. */
+export const largeBodyBytesPerTurn = 524_288;
+
 /** The most of a response: a page of 100 orders with the longest texts has half of it. gRPC clients take 4 MiB. */
 export const responseBytesMax = 1_048_576;
 

@@ -12,7 +12,7 @@ import { credentialHeaders, type RunningGateway, runGateway } from './running-ga
 
 /** Calls of each kind, in random order, so many at a time. */
 const callsOfKind = 20_000;
-const lanes = 64;
+const callers = 64;
 
 /** From here on two times differ for certain (Reparaz, Balasch, Verbauwhede: "Dude, is my code constant time?", 2017). */
 const tMax = 4.5;
@@ -53,10 +53,10 @@ const kinds: Readonly<Record<string, () => Credentials>> = {
 };
 
 /** Calls with credentials of each kind, in random order. Returns the times in milliseconds. */
-async function measure(reject: (credentials: Credentials, lane: number) => Promise<void>): Promise<number[][]> {
+async function measure(reject: (credentials: Credentials, caller: number) => Promise<void>): Promise<number[][]> {
   const times = Object.keys(kinds).map((): number[] => []);
-  const lane = async (index: number) => {
-    for (let call = 0; call < (callsOfKind * times.length) / lanes; call += 1) {
+  const caller = async (index: number) => {
+    for (let call = 0; call < (callsOfKind * times.length) / callers; call += 1) {
       const kind = Math.floor(Math.random() * times.length);
       const credentials = Object.values(kinds)[kind]?.() ?? repeated;
       const startedAt = performance.now();
@@ -64,7 +64,7 @@ async function measure(reject: (credentials: Credentials, lane: number) => Promi
       times[kind]?.push(performance.now() - startedAt);
     }
   };
-  await Promise.all(Array.from({ length: lanes }, (_, index) => lane(index)));
+  await Promise.all(Array.from({ length: callers }, (_, index) => caller(index)));
   return times;
 }
 
@@ -118,10 +118,10 @@ test('over HTTP', async () => {
 });
 
 test('over gRPC', async () => {
-  const sessions = Array.from({ length: lanes }, () => openSession(gateway.grpcPort));
+  const sessions = Array.from({ length: callers }, () => openSession(gateway.grpcPort));
   const call = ordinaryCall('any');
-  const times = await measure(async (credentials, lane) => {
-    const session = sessions[lane];
+  const times = await measure(async (credentials, caller) => {
+    const session = sessions[caller];
     if (session === undefined) throw new Error('no session');
     const headers = { ...call.headers, ...credentialHeaders(credentials) };
     expect((await sendCall(session, { ...call, headers })).trailers['grpc-status']).toBe('16');
