@@ -1,18 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { createClientId, createClientSecret } from '@gateway/domain/credentials';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { anonymousLimits } from '../src/limits.ts';
 import { openSession, ordinaryCall, sendCall } from './grpc-call.ts';
-import { answerOf, credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+import { runGateway, useGateway } from './running-gateway.ts';
+import { answerOf, credentialHeaders, postOrder } from './send-order.ts';
 
-let gateway: RunningGateway;
-beforeAll(async () => {
-  // No page has its turn, and no authentication may fail.
-  const limits = { ...anonymousLimits, inFlightMax: 0, waitingTimeoutMs: 50, rejectedPerSecond: 0, pauseMs: 50 };
-  gateway = await runGateway({ anonymousLimits: limits });
-});
-afterAll(() => gateway?.close());
+// No page has its turn, and no authentication may fail.
+const limits = { ...anonymousLimits, inFlightMax: 0, waitingTimeoutMs: 50, rejectedPerSecond: 0, pauseMs: 50 };
+const gateway = useGateway({ anonymousLimits: limits });
 
 const inventedCredentials = () => ({
   clientId: createClientId(randomBytes),
@@ -57,5 +54,4 @@ test('merchants are served beside failed authentications beyond the limit, their
   expect((await postOrder(served)).status).toBe(201);
   expect((await postOrder(gateway, validOrderInput({ order_id: 'beside' }))).status).toBe(201);
   for (const { status } of await Promise.all([...flood, ...alsoHere])) expect(status).toBe(429);
-  await served.close();
 });

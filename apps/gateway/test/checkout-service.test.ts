@@ -6,22 +6,12 @@ import { OrderService, OrderStatus, ServiceType } from '@gateway/contract/gatewa
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { runQuery } from '@gateway/postgres/testing/run-query';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { rpcClients, rpcErrorOf } from './rpc-clients.ts';
-import {
-  answerOf,
-  credentialHeaders,
-  giveSigningSecret,
-  postOrder,
-  type RunningGateway,
-  runGateway,
-} from './running-gateway.ts';
+import { giveSigningSecret, useGateway } from './running-gateway.ts';
+import { answerOf, credentialHeaders, postOrder } from './send-order.ts';
 
-let gateway: RunningGateway;
-beforeAll(async () => {
-  gateway = await runGateway();
-});
-afterAll(() => gateway?.close());
+const gateway = useGateway();
 
 const merchant = () => credentialHeaders(gateway.credentials);
 const checkout = () => credentialHeaders(gateway.checkoutCredentials);

@@ -66,4 +66,4 @@ test('docs/checksum.md: every program prints the checksum', async () => {
     const output = await outputOf(runner, blocksOf(language)[0] ?? '');
     expect([language, output]).toEqual([language, statedChecksum()]);
   }
-}, 60_000);
+});

@@ -18,13 +18,10 @@ import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { credentialHeaders, type RunningGateway, runGateway } from './running-gateway.ts';
+import { runGateway, useGateway } from './running-gateway.ts';
+import { credentialHeaders } from './send-order.ts';
 
-let gateway: RunningGateway;
-beforeAll(async () => {
-  gateway = await runGateway({ baseUrl: 'https://pay.example.com/gateway' });
-});
-afterAll(() => gateway?.close());
+const gateway = useGateway({ baseUrl: 'https://pay.example.com/gateway' });
 
 function clientOf(options: Partial<ClientOptions> = {}) {
   return createClient({ baseUrl: gateway.url, ...gateway.credentials, ...options });
@@ -124,14 +121,10 @@ describe('@gateway/client with a gateway:', () => {
 
   test('a rate limit is waited for', async () => {
     const limited = await runGateway({ rateLimit: 1 });
-    try {
-      const client = createClient({ baseUrl: limited.url, ...limited.credentials });
-      const calls = [1, 2, 3].map((index) => client.createOrder(orderOf(`limited-${index}`)));
-      expect(await Promise.all(calls)).toHaveLength(3);
-      expect(limited.calls.some(({ code }) => code === 'rate_limited')).toBe(true);
-    } finally {
-      await limited.close();
-    }
+    const client = createClient({ baseUrl: limited.url, ...limited.credentials });
+    const calls = [1, 2, 3].map((index) => client.createOrder(orderOf(`limited-${index}`)));
+    expect(await Promise.all(calls)).toHaveLength(3);
+    expect(limited.calls.some(({ code }) => code === 'rate_limited')).toBe(true);
   });
 
   test('an order whose response was lost twice is created once', async () => {

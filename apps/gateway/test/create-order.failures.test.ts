@@ -8,17 +8,12 @@ import { Health, HealthCheckResponse_ServingStatus } from '@gateway/contract/hea
 import { startTestServer } from '@gateway/dev-postgres/testing';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import postgres from 'postgres';
-import { afterEach, expect, test } from 'vitest';
-import { credentialHeaders, orderMessage, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+import { expect, test } from 'vitest';
+import { type RunningGateway, runGateway } from './running-gateway.ts';
+import { credentialHeaders, orderMessage, postOrder } from './send-order.ts';
 
 // The errors that a healthy gateway does not show: each is provoked on real parts and asked for at every protocol. The others
 // are shown by the fixtures.
-
-let gateway: RunningGateway | undefined;
-afterEach(async () => {
-  await gateway?.close();
-  gateway = undefined;
-});
 
 let orders = 0;
 
@@ -83,7 +78,7 @@ function everywhere(code: string, httpStatus: number, grpcStatus: number, hasRet
 }
 
 test('a merchant over its share is rate limited at every protocol, with the time to wait, and the log says who it was', async () => {
-  gateway = await runGateway({ rateLimit: 1 });
+  const gateway = await runGateway({ rateLimit: 1 });
   const { calls } = gateway;
   await (await postOrder(gateway)).text();
   expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('rate_limited', 429, 8, true));
@@ -98,15 +93,15 @@ test('a merchant over its share is rate limited at every protocol, with the time
   const created = calls.find(({ code }) => code === 'created');
   expect(created?.merchant_id).toBeGreaterThan(0);
   expect(new Set(limited().map(({ merchant_id }) => merchant_id))).toEqual(new Set([created?.merchant_id]));
-}, 60_000);
+});
 
 test('a full queue: overloaded in every protocol, with Retry-After', async () => {
-  gateway = await runGateway({ ordersWaitingMax: 0 });
+  const gateway = await runGateway({ ordersWaitingMax: 0 });
   expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('overloaded', 503, 14, true));
-}, 60_000);
+});
 
 test('a missing table: internal in every protocol without a cause, and an error in the log', async () => {
-  gateway = await runGateway();
+  const gateway = await runGateway();
   const sql = postgres(gateway.databaseUrl, { max: 1, onnotice: () => {} });
   await sql`alter table orders rename to orders_gone`;
   await sql.end({ timeout: 1 });
@@ -116,10 +111,10 @@ test('a missing table: internal in every protocol without a cause, and an error 
   // Background jobs log errors, too, without a request_id.
   const ofCalls = gateway.errors.filter(({ request_id }) => request_id !== undefined);
   expect(ofCalls.map(({ err }) => Object(err).message)).toEqual(Array(5).fill(expect.stringMatching(/: 42P01$/)));
-}, 60_000);
+});
 
 test('order ids that cannot be reserved: internal in every protocol, and an error in the log', async () => {
-  gateway = await runGateway();
+  const gateway = await runGateway();
   const sql = postgres(gateway.databaseUrl, { max: 1, onnotice: () => {} });
   await sql`alter sequence service_order_id_blocks rename to blocks_gone`;
   await sql.end({ timeout: 1 });
@@ -127,11 +122,11 @@ test('order ids that cannot be reserved: internal in every protocol, and an erro
   expect(gateway.errors.map(({ err }) => Object(err).message)).toEqual(
     Array(4).fill(expect.stringMatching(/: 42P01$/)),
   );
-}, 60_000);
+});
 
 test('a stopped database: unavailable in every protocol, before and after the cached credentials expire', async () => {
   const server = await startTestServer();
-  gateway = await runGateway({ server });
+  const gateway = await runGateway({ server });
   await (await postOrder(gateway)).text();
   await server.stop();
   expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('unavailable', 503, 14));
@@ -148,13 +143,12 @@ test('a stopped database: unavailable in every protocol, before and after the ca
   ]);
   const unavailable = gateway.calls.filter(({ code }) => code === 'unavailable');
   expect(new Set(unavailable.map(({ level }) => level))).toEqual(new Set([50]));
-}, 60_000);
+});
 
 test('an order that waits too long for a busy database: deadline_exceeded, and its statement is cancelled', async () => {
-  gateway = await runGateway();
-  const running = gateway;
-  await (await postOrder(running)).text();
-  const sql = postgres(running.databaseUrl, { max: 1, onnotice: () => {} });
+  const gateway = await runGateway();
+  await (await postOrder(gateway)).text();
+  const sql = postgres(gateway.databaseUrl, { max: 1, onnotice: () => {} });
   const unlocked = Promise.withResolvers<void>();
   const locked = Promise.withResolvers<void>();
   const lock = sql.begin(async (session) => {
@@ -167,12 +161,12 @@ test('an order that waits too long for a busy database: deadline_exceeded, and i
   // waits.
   const first = [];
   for (let group = 0; group < 2; group += 1) {
-    first.push(errorInJson(running));
+    first.push(errorInJson(gateway));
     await sleep(100);
   }
-  expect(await errorsInEveryProtocol(running)).toEqual(everywhere('deadline_exceeded', 504, 4));
+  expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('deadline_exceeded', 504, 4));
   expect((await Promise.all(first)).map(({ code }) => code)).toEqual(['unavailable', 'unavailable']);
   unlocked.resolve();
   await lock;
   await sql.end({ timeout: 1 });
-}, 60_000);
+});

@@ -9,25 +9,15 @@ import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { credentials as grpcCredentials, loadPackageDefinition, Metadata, status } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import postgres from 'postgres';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createOrderPath } from './grpc-call.ts';
-import {
-  answerOf,
-  credentialHeaders,
-  orderMessage,
-  postOrder,
-  type RunningGateway,
-  runGateway,
-} from './running-gateway.ts';
+import { runGateway, useGateway } from './running-gateway.ts';
+import { answerOf, credentialHeaders, orderMessage, postOrder } from './send-order.ts';
 
 const protoFolder = join(import.meta.dirname, '../../../proto');
 const bufCommand = join(import.meta.dirname, '../../../packages/contract/node_modules/.bin/buf');
 
-let gateway: RunningGateway;
-beforeAll(async () => {
-  gateway = await runGateway();
-});
-afterAll(() => gateway?.close());
+const gateway = useGateway();
 
 function client(transport: Transport): Client<typeof OrderService> {
   return createClient(OrderService, transport);
@@ -258,24 +248,20 @@ describe('every protocol', () => {
 
 test('a base URL with a path: links contain it, and routes are mounted under it', async () => {
   const mounted = await runGateway({ baseUrl: 'https://pay.example.com/gateway/' });
-  try {
-    const created = await postOrder(mounted);
-    expect(created.status).toBe(201);
-    const { order_token, payment_link } = await answerOf(created);
-    expect(payment_link).toBe(`https://pay.example.com/gateway/payment/${order_token}`);
-    const outside = await postOrder({ ...mounted, url: `http://127.0.0.1:${mounted.httpPort}` });
-    expect(outside.status).toBe(404);
-    for (const path of ['/foo/order', '/another/order', '/GATEWAY/order', '/gatewayorder']) {
-      const elsewhere = await fetch(`http://127.0.0.1:${mounted.httpPort}${path}`);
-      expect([path, elsewhere.status]).toEqual([path, 404]);
-    }
-    expect((await fetch(`${mounted.url}/order?x=1`)).status).toBe(405);
-    const transport = createConnectTransport({ baseUrl: mounted.url, httpVersion: '1.1' });
-    const answer = await client(transport).createOrder(orderMessage('mounted'), {
-      headers: credentialHeaders(mounted.credentials),
-    });
-    expect(answer.paymentLink).toBe(`https://pay.example.com/gateway/payment/${answer.orderToken}`);
-  } finally {
-    await mounted.close();
+  const created = await postOrder(mounted);
+  expect(created.status).toBe(201);
+  const { order_token, payment_link } = await answerOf(created);
+  expect(payment_link).toBe(`https://pay.example.com/gateway/payment/${order_token}`);
+  const outside = await postOrder({ ...mounted, url: `http://127.0.0.1:${mounted.httpPort}` });
+  expect(outside.status).toBe(404);
+  for (const path of ['/foo/order', '/another/order', '/GATEWAY/order', '/gatewayorder']) {
+    const elsewhere = await fetch(`http://127.0.0.1:${mounted.httpPort}${path}`);
+    expect([path, elsewhere.status]).toEqual([path, 404]);
   }
-}, 60_000);
+  expect((await fetch(`${mounted.url}/order?x=1`)).status).toBe(405);
+  const transport = createConnectTransport({ baseUrl: mounted.url, httpVersion: '1.1' });
+  const answer = await client(transport).createOrder(orderMessage('mounted'), {
+    headers: credentialHeaders(mounted.credentials),
+  });
+  expect(answer.paymentLink).toBe(`https://pay.example.com/gateway/payment/${answer.orderToken}`);
+});

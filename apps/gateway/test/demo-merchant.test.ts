@@ -2,20 +2,16 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { verifyReturn } from '@gateway/client';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { createDemoOrder, demoBanner, findOrCreateDemoMerchant } from '../src/cli/demo-merchant.ts';
-import { type RunningGateway, runGateway, testSecretsKey } from './running-gateway.ts';
+import { testSecretsKey, useGateway } from './running-gateway.ts';
 
-let gateway: RunningGateway;
+const gateway = useGateway();
 let dataDir: string;
-beforeAll(async () => {
-  gateway = await runGateway();
-});
 beforeEach(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'demo-merchant-'));
   return () => rm(dataDir, { recursive: true });
 });
-afterAll(() => gateway?.close());
 
 const findOrCreate = () =>
   findOrCreateDemoMerchant({ url: gateway.databaseUrl, dataDir, secretsKeys: [testSecretsKey] });

@@ -6,18 +6,15 @@ import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { createMerchant, type MerchantAccounts, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { rpcErrorOf } from './rpc-clients.ts';
-import { answerOf, credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+import { useGateway } from './running-gateway.ts';
+import { answerOf, credentialHeaders, postOrder } from './send-order.ts';
 
-let gateway: RunningGateway;
+const gateway = useGateway({ checkoutUrl: 'https://checkout.example.com/{order_token}' });
 let accounts: MerchantAccounts;
 beforeAll(async () => {
-  gateway = await runGateway({ checkoutUrl: 'https://checkout.example.com/{order_token}' });
   accounts = openMerchantAccounts({ url: gateway.databaseUrl });
 });
-afterAll(async () => {
-  await accounts?.close();
-  await gateway?.close();
-});
+afterAll(() => accounts?.close());
 
 /** A merchant with an order, who was disabled and is known to be. */
 async function disabledMerchant(mode: MerchantMode) {

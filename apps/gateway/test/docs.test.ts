@@ -13,7 +13,7 @@ import { orderFieldNames } from '@gateway/domain/order-fields';
 import { latePaymentMaxMs, transitions } from '@gateway/domain/order-states';
 import { parseBaseUrl } from '@gateway/domain/payment-link';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import manifest from '../../../package.json' with { type: 'json' };
 import { collection } from '../docs/collection.ts';
 import { errorsPage } from '../docs/errors-page.ts';
@@ -21,15 +21,12 @@ import { demoBanner } from '../src/cli/demo-merchant.ts';
 import { callTimeoutMs, drainTimeoutMs, messageBytesMax } from '../src/limits.ts';
 import { pageLimit } from '../src/orders/page.ts';
 import { pageLanguages } from '../src/pages/localization.ts';
-import { postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+import { useGateway } from './running-gateway.ts';
+import { postOrder } from './send-order.ts';
 
 const docs = new URL('../../../docs/', import.meta.url);
 
-let gateway: RunningGateway;
-beforeAll(async () => {
-  gateway = await runGateway();
-});
-afterAll(() => gateway?.close());
+const gateway = useGateway();
 
 // If one of these fails: `pnpm --filter gateway run docs`.
 test('docs/errors.md is up to date with the list of failures', async () => {
@@ -218,4 +215,4 @@ test('every request of the collection passes its check, the example of the inter
     const { code } = Object(await response.json().catch(() => ({})));
     if (code !== undefined) expect(check, name).toContain(`'${code}'`);
   }
-}, 60_000);
+});

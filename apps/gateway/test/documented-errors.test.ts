@@ -9,17 +9,11 @@ import type { MerchantMode } from '@gateway/domain/merchant';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { createMerchant } from '@gateway/postgres/merchant-admin';
 import postgres from 'postgres';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { openApi } from '../src/pages/openapi.ts';
 import { jsonFailures, type OperationId, type RpcMethod, rpcFailures } from '../src/pages/operation-failures.ts';
-import {
-  answerOf,
-  credentialHeaders,
-  orderMessage,
-  postOrder,
-  type RunningGateway,
-  runGateway,
-} from './running-gateway.ts';
+import { useGateway } from './running-gateway.ts';
+import { answerOf, credentialHeaders, orderMessage, postOrder } from './send-order.ts';
 
 // The reference lists the errors of each operation. Here each operation returns those errors, and there is no other.
 
@@ -29,12 +23,11 @@ const ofCircumstances: readonly FailureCode[] = [
   ...(['unavailable', 'deadline_exceeded', 'internal'] as const),
 ];
 
-let gateway: RunningGateway;
+const gateway = useGateway();
 let testCredentials: Credentials;
 let orders: Client<typeof OrderService>;
 let checkout: Client<typeof CheckoutService>;
 beforeAll(async () => {
-  gateway = await runGateway();
   testCredentials = await createMerchant(gateway.databaseUrl, 'Lab', 'test');
   const transport = createGrpcTransport({ baseUrl: gateway.grpcUrl });
   orders = createClient(OrderService, transport);
@@ -48,7 +41,6 @@ beforeAll(async () => {
   await sql`update orders set order_expires_at = now() - interval '25 hours' where order_id = 'expired'`;
   await sql.end({ timeout: 1 });
 });
-afterAll(() => gateway?.close());
 
 const unknownClient = { clientId: `app_${'0'.repeat(24)}`, clientSecret: `sk_${'0'.repeat(43)}` };
 

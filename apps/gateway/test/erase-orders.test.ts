@@ -1,24 +1,14 @@
 import { personalFieldNames } from '@gateway/domain/erasure';
 import { anotherOrderInput, validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { runQuery } from '@gateway/postgres/testing/run-query';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { endProcesses, environment, newDataDir, runProgram, startProcess } from './gateway-process.ts';
-import {
-  answerOf,
-  credentialHeaders,
-  postOrder,
-  type RunningGateway,
-  runGateway,
-  testSecretsKey,
-} from './running-gateway.ts';
+import { testSecretsKey, useGateway } from './running-gateway.ts';
+import { answerOf, credentialHeaders, postOrder } from './send-order.ts';
 
-let gateway: RunningGateway;
-beforeAll(async () => {
-  gateway = await runGateway();
-});
+const gateway = useGateway();
 afterAll(async () => {
   await endProcesses();
-  await gateway?.close();
 });
 
 const secretsKey = Buffer.from(testSecretsKey).toString('base64');
@@ -130,4 +120,4 @@ test('a gateway with RETENTION_DAYS erases what is older, and leaves what is you
   const replayed = await postOrder({ ...gateway, url: retaining.url }, validOrderInput({ order_id: 'old' }));
   expect(replayed.status).toBe(200);
   expect(retaining.lines.join('\n')).toContain('erased old orders');
-}, 120_000);
+});

@@ -4,9 +4,10 @@ import { copyFile, mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { leftOut } from '../../../tools/left-out.ts';
-import { credentialHeaders, type RunningGateway, runGateway } from './running-gateway.ts';
+import { useGateway } from './running-gateway.ts';
+import { credentialHeaders } from './send-order.ts';
 
 const examplesFolder = join(import.meta.dirname, '../../../docs/examples');
 
@@ -65,12 +66,10 @@ function runsAtAll(command: string, args: readonly string[]): boolean {
   }
 }
 
-let gateway: RunningGateway;
+const gateway = useGateway();
 beforeAll(async () => {
-  gateway = await runGateway();
   await mkdir(projectFolder, { recursive: true });
 });
-afterAll(() => gateway?.close());
 
 /** Runs an example to its end; rejects if it fails. */
 async function run(
@@ -119,12 +118,12 @@ describe.each(present)('the example in %s', (language) => {
     const found = await (await fetch(`${gateway.url}/order/${orderId}`, { headers })).json();
     // Protobuf's JSON writes 64-bit integers as text.
     expect({ ...printed, service_order_id: Number(printed.service_order_id) }).toEqual(found);
-  }, 30_000);
+  });
 
   test('fails with the error code if the credentials are wrong', async () => {
     const failure = create(language, { ORDER_ID: 'rejected', CLIENT_SECRET: `sk_${'0'.repeat(43)}` });
     expect(await outputOfFailure(failure)).toMatch(/unauthenticated/i);
-  }, 30_000);
+  });
 });
 
 const signingKey = Buffer.alloc(32, 7);

@@ -6,10 +6,10 @@ import { carrierOf, type OperationName } from '@gateway/fixtures/operations';
 import { isCarried, sendFixture, waits } from '@gateway/fixtures/send-fixture';
 import { createMerchant, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { exampleOrder } from '../src/pages/example-order.ts';
 import { openApi } from '../src/pages/openapi.ts';
-import { type RunningGateway, runGateway } from './running-gateway.ts';
+import { useGateway } from './running-gateway.ts';
 
 // The fixtures say what the gateway takes and answers, the OpenAPI document says it to tools: here each is held to the other.
 
@@ -19,10 +19,9 @@ const document = openApi('https://pay.example.com');
 const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
 ajv.addSchema(document, 'openapi');
 
-let gateway: RunningGateway;
+const gateway = useGateway();
 let merchants: Merchants;
 beforeAll(async () => {
-  gateway = await runGateway();
   const strict = await createMerchant(gateway.databaseUrl, 'Strict Shop');
   const accounts = openMerchantAccounts({ url: gateway.databaseUrl });
   await accounts.setChecksumMode(strict.clientId, 'required');
@@ -34,7 +33,6 @@ beforeAll(async () => {
   const { credentials: first, checkoutCredentials: checkout } = gateway;
   merchants = { first, second, strict, test, expiring, checkout };
 });
-afterAll(() => gateway?.close());
 
 function validator(...pointer: string[]): ValidateFunction {
   const places = pointer.map((part) => part.replaceAll('~', '~0').replaceAll('/', '~1')).map(encodeURIComponent);

@@ -5,7 +5,7 @@ import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { createRandomBytes } from '../src/random-bytes.ts';
 import { callHeaders, createOrderPath } from './grpc-call.ts';
 import { clientPreface, dataFrame, frameReader, frameTypes, headersFrame, requestFields } from './http2-frames.ts';
-import { credentialHeaders } from './running-gateway.ts';
+import { credentialHeaders } from './send-order.ts';
 
 // A flood of calls without valid credentials, as `node flood-process.ts OPTIONS_AS_JSON`, until its parent ends it. Each connection
 // sends its next request when the response to the last one comes, and is opened again when the gateway closes it. Every message of

@@ -20,7 +20,7 @@ import {
   startProcess,
 } from './gateway-process.ts';
 import { frame, openSession, orderData, sendCall } from './grpc-call.ts';
-import { credentialHeaders } from './running-gateway.ts';
+import { credentialHeaders } from './send-order.ts';
 
 // Merchants beside floods of clients without credentials. The figures are printed: they depend on the machine.
 

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { fuzz } from './fuzz.ts';
-import { postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+import { useGateway } from './running-gateway.ts';
+import { postOrder } from './send-order.ts';
 
-let gateway: RunningGateway;
-beforeAll(async () => {
-  gateway = await runGateway();
-});
-afterAll(() => gateway?.close());
+const gateway = useGateway();
 
 test('4,000 mutated bodies and messages get a response, and no internal error', async () => {
   const seed = Math.floor(Math.random() * 1_000_000);

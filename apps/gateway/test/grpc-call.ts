@@ -3,7 +3,7 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import { credentials } from './fixed-deps.ts';
 import { grpcTls } from './grpc-tls.ts';
-import { credentialHeaders, orderMessage } from './running-gateway.ts';
+import { credentialHeaders, orderMessage } from './send-order.ts';
 
 /** A gRPC call as bytes, so that a test can send what a library's client would not. */
 export interface RawCall {

@@ -15,7 +15,7 @@ import { expect, test } from 'vitest';
 import { http2Limits, messageBytesMax } from '../src/limits.ts';
 import { callHeaders, createOrderPath, frame, openSession, orderData, sendCall } from './grpc-call.ts';
 import { runGrpcServer } from './grpc-servers.ts';
-import { orderMessage } from './running-gateway.ts';
+import { orderMessage } from './send-order.ts';
 
 const { 'content-type': _protocol, ...credentialFields } = callHeaders;
 

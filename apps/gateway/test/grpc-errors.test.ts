@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import { credentials } from './fixed-deps.ts';
 import { frame, openSession, sendCall } from './grpc-call.ts';
 import { runGrpcServer } from './grpc-servers.ts';
-import { credentialHeaders, orderMessage } from './running-gateway.ts';
+import { credentialHeaders, orderMessage } from './send-order.ts';
 
 const headers = { 'content-type': 'application/grpc', ...credentialHeaders(credentials) };
 

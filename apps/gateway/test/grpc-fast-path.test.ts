@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { credentials } from './fixed-deps.ts';
 import { frame, openSession, type RawAnswer, type RawCall, sendCall } from './grpc-call.ts';
 import { type RunningServer, runGrpcServer } from './grpc-servers.ts';
-import { credentialHeaders, orderMessage } from './running-gateway.ts';
+import { credentialHeaders, orderMessage } from './send-order.ts';
 
 const callsMin = 2_000;
 const seed = 20_261_120;
@@ -216,4 +216,4 @@ test(`answers ${callsMin} calls of all kinds as Connect's own handler does, canc
     expect(outcomes.get(status) ?? 0, `answers with ${status}`).toBeGreaterThanOrEqual(5);
   }
   expect([fast.errors, connect.errors]).toEqual([[], []]);
-}, 120_000);
+});

@@ -7,19 +7,15 @@ import { Code, createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import { ServerReflection } from '@gateway/contract/grpc/reflection/v1/reflection_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createOrderPath, frame, openSession, sendCall } from './grpc-call.ts';
 import { runGrpcServer } from './grpc-servers.ts';
-import { credentialHeaders, type RunningGateway, runGateway } from './running-gateway.ts';
+import { useGateway } from './running-gateway.ts';
+import { credentialHeaders } from './send-order.ts';
 
 const bufCommand = join(import.meta.dirname, '../../../packages/contract/node_modules/.bin/buf');
 
-let gateway: RunningGateway;
-
-beforeAll(async () => {
-  gateway = await runGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useGateway();
 
 async function bufCurl(...args: string[]): Promise<string> {
   const all = ['curl', '--protocol', 'grpc', '--http2-prior-knowledge', ...args];

@@ -21,8 +21,6 @@ import {
   pingFrame,
 } from './http2-frames.ts';
 
-const testTimeoutMs = 60_000;
-
 /** The prefix of the largest message, and nothing of it. */
 const announcement = [frame(Buffer.alloc(0), { length: messageBytesMax })];
 
@@ -31,119 +29,103 @@ function collectGarbage(): void {
   runInNewContext('gc')();
 }
 
-test(
-  'answers a call as any other where its authority is not a host, as that of Node.js clients on an IPv6 address',
-  async () => {
-    await whileCallsGoOn({}, async ({ port }) => {
-      const session = openSession(port);
-      for (const authority of ['::1:9090', '[']) {
-        for (const encoding of ['identity', 'gzip']) {
-          const headers = { ...callHeaders, ':authority': authority, 'grpc-encoding': encoding };
-          const { trailers } = await sendCall(session, { headers, chunks: [frame(Buffer.alloc(0))], ends: true });
-          expect([authority, encoding, trailers['grpc-status']]).toEqual([authority, encoding, '3']);
-        }
+test('answers a call as any other where its authority is not a host, as that of Node.js clients on an IPv6 address', async () => {
+  await whileCallsGoOn({}, async ({ port }) => {
+    const session = openSession(port);
+    for (const authority of ['::1:9090', '[']) {
+      for (const encoding of ['identity', 'gzip']) {
+        const headers = { ...callHeaders, ':authority': authority, 'grpc-encoding': encoding };
+        const { trailers } = await sendCall(session, { headers, chunks: [frame(Buffer.alloc(0))], ends: true });
+        expect([authority, encoding, trailers['grpc-status']]).toEqual([authority, encoding, '3']);
       }
-      session.close();
-    });
-  },
-  testTimeoutMs,
-);
-
-test(
-  'answers or closes every call that is cut short, announces too much or makes no sense',
-  async () => {
-    await whileCallsGoOn({}, async ({ port }) => {
-      const data = orderData('nonsense');
-      const message = [frame(data)];
-      const headers = callHeaders;
-      const timed = { ...headers, 'grpc-timeout': '100m' };
-      const calls: RawCall[] = [
-        { headers, chunks: [], ends: true },
-        { headers, chunks: [Buffer.alloc(3)], ends: true },
-        { headers, chunks: [frame(data).subarray(0, 40)], ends: true },
-        { headers, chunks: [frame(data, { length: 0xffff_ffff })], ends: false },
-        { headers, chunks: [frame(data, { length: 0xffff_ffff })], ends: true },
-        { headers, chunks: [frame(data, { flags: 1 })], ends: true },
-        { headers: timed, chunks: [frame(data, { flags: 0xff })], ends: false },
-        { headers: timed, chunks: [frame(data), frame(data)], ends: false },
-        { headers: { ...headers, 'grpc-encoding': 'snappy' }, chunks: message, ends: true },
-        { headers: { ...headers, 'grpc-timeout': 'soon' }, chunks: message, ends: true },
-        { headers: { ...headers, 'grpc-timeout': '99999999H' }, chunks: message, ends: true },
-        { headers: { ...headers, ':path': '/gateway.v1.OrderService/None' }, chunks: message, ends: true },
-        { headers: { ...headers, ':path': '*' }, chunks: message, ends: true },
-        { headers: { ...headers, ':method': 'GET' }, chunks: message, ends: true },
-        { headers: { ...headers, expect: 'a miracle' }, chunks: message, ends: true },
-        { headers: { ...headers, ':authority': 'not a host' }, chunks: message, ends: true },
-        { headers: { ...headers, ':authority': '[', 'grpc-encoding': 'gzip' }, chunks: message, ends: true },
-        { headers: { ...timed, 'x-client-secret': '' }, chunks: message, ends: false },
-        { headers: { 'content-type': 'application/grpc+json' }, chunks: message, ends: false },
-        { headers: { 'content-type': 'application/grpc-web+proto' }, chunks: message, ends: false },
-        { headers: { 'content-type': 'application/proto' }, chunks: message, ends: false },
-      ];
-      const session = openSession(port);
-      for (const call of calls) expect(await sendCall(session, call)).not.toMatchObject({ closed: 'open' });
-      expect((await sendCall(session, ordinaryCall('after all'))).trailers['grpc-status']).toBe('0');
-      session.close();
-    });
-  },
-  testTimeoutMs,
-);
-
-test(
-  'answers when the deadline passes, whether the message or the store is late',
-  async () => {
-    const store: OrderStore = {
-      ...createInMemoryOrderStore(),
-      async create(_order, timeoutMs) {
-        await sleep(timeoutMs);
-        return { kind: 'deadline_exceeded' };
-      },
-    };
-    const server = await runGrpcServer({ store });
-    const session = openSession(server.port);
-    try {
-      const timed = { ...callHeaders, 'grpc-timeout': '50m' };
-      const late = await sendCall(session, { ...ordinaryCall('late'), headers: timed });
-      expect(late.trailers['grpc-status']).toBe(String(Code.DeadlineExceeded));
-      const incomplete = await sendCall(session, { headers: timed, chunks: [Buffer.alloc(2)], ends: false });
-      expect(incomplete.trailers['grpc-status']).toBe(String(Code.DeadlineExceeded));
-      await expect.poll(() => server.calls.map(({ code }) => code)).toEqual(['deadline_exceeded', 'deadline_exceeded']);
-    } finally {
-      session.close();
-      await server.close();
     }
-  },
-  testTimeoutMs,
-);
+    session.close();
+  });
+});
 
-test(
-  'buffers of a message no more than its bytes where each comes in a frame of its own',
-  async () => {
-    const never = new Promise<never>(() => {});
-    const server = await runGrpcServer({ authenticate: () => never });
-    const client = await openRawClient(server.port);
-    try {
-      // Padding takes part of the window for a moment only, but stays in memory where a byte is stored in its frame.
-      const padded = dataFrame(1, Buffer.from([10, ...Buffer.alloc(11)]), flags.padded);
+test('answers or closes every call that is cut short, announces too much or makes no sense', async () => {
+  await whileCallsGoOn({}, async ({ port }) => {
+    const data = orderData('nonsense');
+    const message = [frame(data)];
+    const headers = callHeaders;
+    const timed = { ...headers, 'grpc-timeout': '100m' };
+    const calls: RawCall[] = [
+      { headers, chunks: [], ends: true },
+      { headers, chunks: [Buffer.alloc(3)], ends: true },
+      { headers, chunks: [frame(data).subarray(0, 40)], ends: true },
+      { headers, chunks: [frame(data, { length: 0xffff_ffff })], ends: false },
+      { headers, chunks: [frame(data, { length: 0xffff_ffff })], ends: true },
+      { headers, chunks: [frame(data, { flags: 1 })], ends: true },
+      { headers: timed, chunks: [frame(data, { flags: 0xff })], ends: false },
+      { headers: timed, chunks: [frame(data), frame(data)], ends: false },
+      { headers: { ...headers, 'grpc-encoding': 'snappy' }, chunks: message, ends: true },
+      { headers: { ...headers, 'grpc-timeout': 'soon' }, chunks: message, ends: true },
+      { headers: { ...headers, 'grpc-timeout': '99999999H' }, chunks: message, ends: true },
+      { headers: { ...headers, ':path': '/gateway.v1.OrderService/None' }, chunks: message, ends: true },
+      { headers: { ...headers, ':path': '*' }, chunks: message, ends: true },
+      { headers: { ...headers, ':method': 'GET' }, chunks: message, ends: true },
+      { headers: { ...headers, expect: 'a miracle' }, chunks: message, ends: true },
+      { headers: { ...headers, ':authority': 'not a host' }, chunks: message, ends: true },
+      { headers: { ...headers, ':authority': '[', 'grpc-encoding': 'gzip' }, chunks: message, ends: true },
+      { headers: { ...timed, 'x-client-secret': '' }, chunks: message, ends: false },
+      { headers: { 'content-type': 'application/grpc+json' }, chunks: message, ends: false },
+      { headers: { 'content-type': 'application/grpc-web+proto' }, chunks: message, ends: false },
+      { headers: { 'content-type': 'application/proto' }, chunks: message, ends: false },
+    ];
+    const session = openSession(port);
+    for (const call of calls) expect(await sendCall(session, call)).not.toMatchObject({ closed: 'open' });
+    expect((await sendCall(session, ordinaryCall('after all'))).trailers['grpc-status']).toBe('0');
+    session.close();
+  });
+});
+
+test('answers when the deadline passes, whether the message or the store is late', async () => {
+  const store: OrderStore = {
+    ...createInMemoryOrderStore(),
+    async create(_order, timeoutMs) {
+      await sleep(timeoutMs);
+      return { kind: 'deadline_exceeded' };
+    },
+  };
+  const server = await runGrpcServer({ store });
+  const session = openSession(server.port);
+  try {
+    const timed = { ...callHeaders, 'grpc-timeout': '50m' };
+    const late = await sendCall(session, { ...ordinaryCall('late'), headers: timed });
+    expect(late.trailers['grpc-status']).toBe(String(Code.DeadlineExceeded));
+    const incomplete = await sendCall(session, { headers: timed, chunks: [Buffer.alloc(2)], ends: false });
+    expect(incomplete.trailers['grpc-status']).toBe(String(Code.DeadlineExceeded));
+    await expect.poll(() => server.calls.map(({ code }) => code)).toEqual(['deadline_exceeded', 'deadline_exceeded']);
+  } finally {
+    session.close();
+    await server.close();
+  }
+});
+
+test('buffers of a message no more than its bytes where each comes in a frame of its own', async () => {
+  const never = new Promise<never>(() => {});
+  const server = await runGrpcServer({ authenticate: () => never });
+  const client = await openRawClient(server.port);
+  try {
+    // Padding takes part of the window for a moment only, but stays in memory where a byte is stored in its frame.
+    const padded = dataFrame(1, Buffer.from([10, ...Buffer.alloc(11)]), flags.padded);
+    collectGarbage();
+    const before = process.memoryUsage();
+    const frames = 60_000;
+    client.socket.write(Buffer.concat([clientPreface, headersFrame(1, undefined, 0)]));
+    client.socket.write(Buffer.concat([...Array(frames).fill(padded), pingFrame()]));
+    expect(await client.frame(isFrame(frameTypes.ping, 0))).toBeDefined();
+    const bytesOfFrame = () => {
       collectGarbage();
-      const before = process.memoryUsage();
-      const frames = 60_000;
-      client.socket.write(Buffer.concat([clientPreface, headersFrame(1, undefined, 0)]));
-      client.socket.write(Buffer.concat([...Array(frames).fill(padded), pingFrame()]));
-      expect(await client.frame(isFrame(frameTypes.ping, 0))).toBeDefined();
-      const bytesOfFrame = () => {
-        collectGarbage();
-        const after = process.memoryUsage();
-        return (after.heapUsed + after.arrayBuffers - before.heapUsed - before.arrayBuffers) / frames;
-      };
-      await expect.poll(bytesOfFrame).toBeLessThan(20);
-    } finally {
-      client.socket.destroy();
-      await server.close();
-    }
-  },
-  testTimeoutMs,
-);
+      const after = process.memoryUsage();
+      return (after.heapUsed + after.arrayBuffers - before.heapUsed - before.arrayBuffers) / frames;
+    };
+    await expect.poll(bytesOfFrame).toBeLessThan(20);
+  } finally {
+    client.socket.destroy();
+    await server.close();
+  }
+});
 
 test('authenticates a call once, also where Connect answers it', async () => {
   let authenticated = 0;
@@ -163,50 +145,42 @@ test('authenticates a call once, also where Connect answers it', async () => {
   }
 });
 
-test(
-  'logs a call to Connect that has no time at all, once and as that',
-  async () => {
-    const server = await runGrpcServer();
-    const session = openSession(server.port);
-    try {
-      const timed = { ...callHeaders, 'grpc-encoding': 'gzip', 'grpc-timeout': '0S' };
-      const { trailers } = await sendCall(session, { headers: timed, chunks: [frame(Buffer.from('{}'))], ends: true });
-      expect(trailers['grpc-status']).toBe(String(Code.DeadlineExceeded));
-      await expect
-        .poll(() => server.calls.map(({ protocol, code }) => `${protocol} ${code}`))
-        .toEqual(['grpc deadline_exceeded']);
-    } finally {
-      session.close();
-      await server.close();
-    }
-  },
-  testTimeoutMs,
-);
+test('logs a call to Connect that has no time at all, once and as that', async () => {
+  const server = await runGrpcServer();
+  const session = openSession(server.port);
+  try {
+    const timed = { ...callHeaders, 'grpc-encoding': 'gzip', 'grpc-timeout': '0S' };
+    const { trailers } = await sendCall(session, { headers: timed, chunks: [frame(Buffer.from('{}'))], ends: true });
+    expect(trailers['grpc-status']).toBe(String(Code.DeadlineExceeded));
+    await expect
+      .poll(() => server.calls.map(({ protocol, code }) => `${protocol} ${code}`))
+      .toEqual(['grpc deadline_exceeded']);
+  } finally {
+    session.close();
+    await server.close();
+  }
+});
 
 test.each([
   ['on the fast path', {}],
   ['in compressed gRPC', { 'grpc-encoding': 'gzip' }],
-])(
-  'a message %s that is only announced allocates nothing',
-  async (_, more) => {
-    const server = await runGrpcServer();
-    const session = openSession(server.port);
-    try {
-      await sendCall(session, ordinaryCall('first'));
-      const before = process.memoryUsage().arrayBuffers;
-      const count = 200;
-      const announced = { headers: { ...callHeaders, ...more }, chunks: announcement, ends: false };
-      const calls = Array.from({ length: count }, () => sendCall(session, announced));
-      // The answer to a PING comes after the server has read all that was sent before it.
-      await promisify(session.ping.bind(session))();
-      // A quarter of what was announced is far more than 200 calls need.
-      expect(process.memoryUsage().arrayBuffers - before).toBeLessThan((count * messageBytesMax) / 4);
-      session.destroy();
-      await Promise.all(calls);
-      await expect.poll(() => server.calls.filter(({ code }) => code === 'cancelled').length).toBe(count);
-    } finally {
-      await server.close();
-    }
-  },
-  testTimeoutMs,
-);
+])('a message %s that is only announced allocates nothing', async (_, more) => {
+  const server = await runGrpcServer();
+  const session = openSession(server.port);
+  try {
+    await sendCall(session, ordinaryCall('first'));
+    const before = process.memoryUsage().arrayBuffers;
+    const count = 200;
+    const announced = { headers: { ...callHeaders, ...more }, chunks: announcement, ends: false };
+    const calls = Array.from({ length: count }, () => sendCall(session, announced));
+    // The answer to a PING comes after the server has read all that was sent before it.
+    await promisify(session.ping.bind(session))();
+    // A quarter of what was announced is far more than 200 calls need.
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan((count * messageBytesMax) / 4);
+    session.destroy();
+    await Promise.all(calls);
+    await expect.poll(() => server.calls.filter(({ code }) => code === 'cancelled').length).toBe(count);
+  } finally {
+    await server.close();
+  }
+});

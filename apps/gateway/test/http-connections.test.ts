@@ -5,7 +5,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { leftOut } from '../../../tools/left-out.ts';
 import { watchConnections } from '../src/http/connections.ts';
 import { connectionsCheckEveryMs, headersTimeoutMs } from '../src/limits.ts';
@@ -14,13 +14,10 @@ import { fixedDeps } from './fixed-deps.ts';
 import { createOrderPath } from './grpc-call.ts';
 import { createMemoryLogger } from './memory-logger.ts';
 import { exchange, postHead, statusesOf, textOf } from './raw-http.ts';
-import { postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+import { runGateway, startGateway, useGateway } from './running-gateway.ts';
+import { postOrder } from './send-order.ts';
 
-let gateway: RunningGateway;
-beforeAll(async () => {
-  gateway = await runGateway();
-});
-afterAll(() => gateway?.close());
+const gateway = useGateway();
 
 test('responses while the gateway closes have connection: close', async () => {
   const closing = await runGateway();
@@ -119,7 +116,7 @@ test.concurrent('1,000 slow sockets are closed, with 408 where a request began, 
 });
 
 test.concurrent('a connection that is opened ahead of use stays open, and gets no response but that to its request', async () => {
-  const unused = await runGateway();
+  const unused = await startGateway();
   const socket = connect(unused.httpPort, '127.0.0.1');
   const answer = textOf(socket);
   // Longer than the time for headers, which Node.js counts from the connection's start.

@@ -2,17 +2,14 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { callTimeoutMs, messageBytesMax } from '../src/limits.ts';
 import { createOrderPath } from './grpc-call.ts';
 import { exchange, orderRequest, postHead, statusesOf, textOf } from './raw-http.ts';
-import { credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+import { useGateway } from './running-gateway.ts';
+import { credentialHeaders, postOrder } from './send-order.ts';
 
-let gateway: RunningGateway;
-beforeAll(async () => {
-  gateway = await runGateway();
-});
-afterAll(() => gateway?.close());
+const gateway = useGateway();
 
 test.each([
   ['an invalid request line', 'GARBAGE\r\n\r\n', 400, 'malformed_json'],

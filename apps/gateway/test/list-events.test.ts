@@ -2,14 +2,11 @@ import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import postgres from 'postgres';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+import { expect, test } from 'vitest';
+import { useGateway } from './running-gateway.ts';
+import { credentialHeaders, postOrder } from './send-order.ts';
 
-let gateway: RunningGateway;
-beforeAll(async () => {
-  gateway = await runGateway();
-});
-afterAll(() => gateway?.close());
+const gateway = useGateway();
 
 const own = () => credentialHeaders(gateway.credentials);
 

@@ -2,19 +2,18 @@ import { Code } from '@connectrpc/connect';
 import { OrderService, OrderStatus } from '@gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { createMerchant } from '@gateway/postgres/merchant-admin';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { rpcClients, rpcErrorOf } from './rpc-clients.ts';
-import { answerOf, credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+import { useGateway } from './running-gateway.ts';
+import { answerOf, credentialHeaders, postOrder } from './send-order.ts';
 
-let gateway: RunningGateway;
+const gateway = useGateway();
 let createdAt: string[];
 beforeAll(async () => {
-  gateway = await runGateway();
   createdAt = [];
   for (let index = 0; index < 25; index += 1) createdAt.push((await createOrder(`order-${index}`)).created_at);
   await cancel('order-3');
 });
-afterAll(() => gateway?.close());
 
 const own = () => credentialHeaders(gateway.credentials);
 

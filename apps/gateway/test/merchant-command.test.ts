@@ -13,25 +13,15 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { OrderRecord } from '../src/orders/order-response.ts';
 import { environment, runProgram } from './gateway-process.ts';
 import { rpcClients, rpcErrorOf } from './rpc-clients.ts';
-import {
-  answerOf,
-  credentialHeaders,
-  orderMessage,
-  postOrder,
-  type RunningGateway,
-  runGateway,
-} from './running-gateway.ts';
+import { useGateway } from './running-gateway.ts';
+import { answerOf, credentialHeaders, orderMessage, postOrder } from './send-order.ts';
 
-let gateway: RunningGateway;
+const gateway = useGateway();
 let accounts: MerchantAccounts;
 beforeAll(async () => {
-  gateway = await runGateway();
   accounts = openMerchantAccounts({ url: gateway.databaseUrl });
 });
-afterAll(async () => {
-  await accounts?.close();
-  await gateway?.close();
-});
+afterAll(() => accounts?.close());
 
 /** Runs `pnpm merchant` on the running gateway's database. */
 function merchant(...args: string[]) {

@@ -2,14 +2,11 @@ import { createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { credentialHeaders, orderMessage, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+import { expect, test } from 'vitest';
+import { useGateway } from './running-gateway.ts';
+import { credentialHeaders, orderMessage, postOrder } from './send-order.ts';
 
-let gateway: RunningGateway;
-beforeAll(async () => {
-  gateway = await runGateway();
-});
-afterAll(() => gateway?.close());
+const gateway = useGateway();
 
 async function scrape(): Promise<string> {
   const response = await fetch(`http://127.0.0.1:${gateway.adminPort}/metrics`);

@@ -21,4 +21,4 @@ test('with MIGRATE=off a start needs the schema that pnpm migrate makes', async 
     stderr: '',
   });
   await startProcess(dataDir, variables);
-}, 120_000);
+});

@@ -8,7 +8,8 @@ import { parser } from '@prometheus-io/lezer-promql';
 import { beforeAll, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { createSigningSecrets } from '../src/signing-secrets.ts';
-import { credentialHeaders, postOrder, runGateway, testSecretsKey } from './running-gateway.ts';
+import { runGateway, testSecretsKey } from './running-gateway.ts';
+import { credentialHeaders, postOrder } from './send-order.ts';
 import { startWebhookReceiver } from './webhook-receiver.ts';
 
 const folder = join(import.meta.dirname, '../../../deploy/monitoring');

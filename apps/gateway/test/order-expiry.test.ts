@@ -3,15 +3,12 @@ import { checksumOf } from '@gateway/domain/order-checksum';
 import { validOrderFields, validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { runQuery } from '@gateway/postgres/testing/run-query';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { rpcClients, rpcErrorOf } from './rpc-clients.ts';
-import { credentialHeaders, orderMessage, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+import { useGateway } from './running-gateway.ts';
+import { credentialHeaders, orderMessage, postOrder } from './send-order.ts';
 
-let gateway: RunningGateway;
-beforeAll(async () => {
-  gateway = await runGateway();
-});
-afterAll(() => gateway?.close());
+const gateway = useGateway();
 
 const own = () => credentialHeaders(gateway.credentials);
 const ahead = (ms: number) => new Date(Date.now() + ms).toISOString();

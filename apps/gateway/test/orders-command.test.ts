@@ -6,16 +6,15 @@ import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { environment, runProgram } from './gateway-process.ts';
-import { answerOf, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+import { useGateway } from './running-gateway.ts';
+import { answerOf, postOrder } from './send-order.ts';
 
-let gateway: RunningGateway;
+const gateway = useGateway();
 let folder: string;
 beforeAll(async () => {
-  gateway = await runGateway();
   folder = await mkdtemp(join(tmpdir(), 'orders-command-'));
 });
 afterAll(async () => {
-  await gateway?.close();
   await rm(folder, { recursive: true });
 });
 

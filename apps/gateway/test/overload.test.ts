@@ -13,11 +13,11 @@ import { credentials, fixedDeps, merchant } from './fixed-deps.ts';
 import { callHeaders, createOrderPath, frame, openSession, orderData, sendCall } from './grpc-call.ts';
 import { createMemoryLogger } from './memory-logger.ts';
 import { exchange, postHead } from './raw-http.ts';
-import { credentialHeaders, postOrder, runGateway } from './running-gateway.ts';
+import { runGateway } from './running-gateway.ts';
+import { credentialHeaders, postOrder } from './send-order.ts';
 
 test('a call over the rate limit is rejected in every protocol before its body comes', async () => {
   const gateway = await runGateway({ rateLimit: 1 });
-  onTestFinished(gateway.close);
   const announced = ['content-length: 500', 'connection: close'];
   const overHttp = [
     postHead(gateway, '/order', ...announced),

@@ -4,17 +4,16 @@ import { OrderService, type OrderStatus } from '@gateway/contract/gateway/v1/ord
 import { ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { rpcClients } from './rpc-clients.ts';
-import { answerOf, credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+import { useGateway } from './running-gateway.ts';
+import { answerOf, credentialHeaders, postOrder } from './send-order.ts';
 
-let gateway: RunningGateway;
+const gateway = useGateway();
 let orderToken: string;
 beforeAll(async () => {
-  gateway = await runGateway();
   orderToken = (await answerOf(await postOrder(gateway, validOrderInput()))).order_token;
 });
-afterAll(() => gateway?.close());
 
 const own = () => credentialHeaders(gateway.credentials);
 const cursorOf = (text: string) => Buffer.from(text).toString('base64url');

@@ -1,20 +1,14 @@
 import { startTestServer } from '@gateway/dev-postgres/testing';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { pageLanguages, pageTexts } from '../src/pages/localization.ts';
-import { answerOf, credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+import { type RunningGateway, runGateway, useGateway } from './running-gateway.ts';
+import { answerOf, credentialHeaders, postOrder } from './send-order.ts';
 
 const checkoutUrl = 'https://checkout.example.com/pay/{order_token}?from=link&kind=page';
 
-let gateway: RunningGateway;
-let withCheckout: RunningGateway;
-beforeAll(async () => {
-  [gateway, withCheckout] = await Promise.all([
-    runGateway(),
-    runGateway({ checkoutUrl, baseUrl: 'https://pay.gateway.test/eu' }),
-  ]);
-});
-afterAll(() => Promise.all([gateway?.close(), withCheckout?.close()]));
+const gateway = useGateway();
+const withCheckout = useGateway({ checkoutUrl, baseUrl: 'https://pay.gateway.test/eu' });
 
 interface Page {
   readonly status: number;
@@ -195,16 +189,12 @@ describe('GET /payment/{order_token}: every response', () => {
   test('503 while the database is unavailable: a page that says to try again', async () => {
     const server = await startTestServer();
     const withoutDatabase = await runGateway({ server });
-    try {
-      const token = await newToken(withoutDatabase);
-      await server.stop();
-      const { status, text, headers } = await getPage(withoutDatabase, token, { 'accept-language': 'de' });
-      expect([status, headers.get('cache-control')]).toEqual([503, 'no-store']);
-      expect(text).toContain(pageTexts.de.troubleTitle);
-      const json = await getPage(withoutDatabase, token, { accept: 'application/json' });
-      expect([json.status, JSON.parse(json.text)]).toMatchObject([503, { code: 'unavailable' }]);
-    } finally {
-      await withoutDatabase.close();
-    }
-  }, 60_000);
+    const token = await newToken(withoutDatabase);
+    await server.stop();
+    const { status, text, headers } = await getPage(withoutDatabase, token, { 'accept-language': 'de' });
+    expect([status, headers.get('cache-control')]).toEqual([503, 'no-store']);
+    expect(text).toContain(pageTexts.de.troubleTitle);
+    const json = await getPage(withoutDatabase, token, { accept: 'application/json' });
+    expect([json.status, JSON.parse(json.text)]).toMatchObject([503, { code: 'unavailable' }]);
+  });
 });

@@ -11,7 +11,8 @@ import { leftOut } from '../../../tools/left-out.ts';
 import { freePorts, missing, runProxy } from '../../../tools/proxies.ts';
 import { parseTrustProxy } from '../src/remote-address.ts';
 import { createAuthority, noCertificates } from './certificates.ts';
-import { credentialHeaders, orderMessage, runGateway } from './running-gateway.ts';
+import { runGateway } from './running-gateway.ts';
+import { credentialHeaders, orderMessage } from './send-order.ts';
 
 // The client has another address than the proxy, which all of 127.0.0.0/8 are on Linux.
 const notLinux = process.platform === 'linux' ? undefined : 'it needs a second loopback address';
@@ -25,10 +26,7 @@ test.each(proxies)(
   async (program) => {
     const authority = createAuthority();
     const gateway = await runGateway({ trustProxy: parseTrustProxy('127.0.0.1') });
-    onTestFinished(async () => {
-      await gateway.close();
-      authority.remove();
-    });
+    onTestFinished(() => authority.remove());
     const { certFile, keyFile, cert, key } = authority.issue('server');
     const [http, grpc] = await freePorts(2);
     const both = `${authority.folder}/both.pem`;

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { credentialHeaders, type RunningGateway } from './running-gateway.ts';
+import type { RunningGateway } from './running-gateway.ts';
+import { credentialHeaders } from './send-order.ts';
 
 // HTTP/1.1 as text, for what no client library sends.
 

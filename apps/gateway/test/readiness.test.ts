@@ -4,7 +4,6 @@ import { runGateway } from './running-gateway.ts';
 
 test('a locked table is not ready, which the log says once with the reason, and ready again after it', async () => {
   const gateway = await runGateway();
-  onTestFinished(() => gateway.close());
   const ready = () => fetch(`${gateway.url}/health/ready`).then(({ status }) => status);
   expect(await ready()).toBe(200);
   const locking = postgres(gateway.databaseUrl, { max: 1 });

@@ -12,17 +12,14 @@ import { parseOrder } from '@gateway/domain/parse-order';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { exampleOrder, exampleResponse } from '../src/pages/example-order.ts';
 import { type Operation, openApi } from '../src/pages/openapi.ts';
 import { jsonFailures, rpcFailures } from '../src/pages/operation-failures.ts';
-import { answerOf, credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+import { useGateway } from './running-gateway.ts';
+import { answerOf, credentialHeaders, postOrder } from './send-order.ts';
 
-let gateway: RunningGateway;
-beforeAll(async () => {
-  gateway = await runGateway({ baseUrl: 'https://pay.gateway.test/gateway' });
-});
-afterAll(() => gateway?.close());
+const gateway = useGateway({ baseUrl: 'https://pay.gateway.test/gateway' });
 
 async function get(path: string): Promise<{ response: Response; text: string }> {
   const response = await fetch(`${gateway.url}${path}`, { signal: AbortSignal.timeout(30_000) });

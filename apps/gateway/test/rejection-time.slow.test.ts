@@ -6,7 +6,8 @@ import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAuthenticate } from '../src/auth/authenticate.ts';
 import { openSession, ordinaryCall, sendCall } from './grpc-call.ts';
-import { credentialHeaders, type RunningGateway, runGateway } from './running-gateway.ts';
+import { useGateway } from './running-gateway.ts';
+import { credentialHeaders } from './send-order.ts';
 
 // Whether the time of a rejection says what is wrong with the credentials.
 
@@ -17,13 +18,12 @@ const callers = 64;
 /** From here on two times differ for certain (Reparaz, Balasch, Verbauwhede: "Dude, is my code constant time?", 2017). */
 const tMax = 4.5;
 
-let gateway: RunningGateway;
+const gateway = useGateway();
 let directory: ReturnType<typeof openMerchantDirectory>;
 let known: Credentials;
 let disabled: Credentials;
 let revoked: Credentials;
 beforeAll(async () => {
-  gateway = await runGateway();
   directory = openMerchantDirectory({ url: gateway.databaseUrl });
   const accounts = openMerchantAccounts({ url: gateway.databaseUrl });
   known = gateway.credentials;
@@ -34,10 +34,7 @@ beforeAll(async () => {
   await accounts.endSecret(revoked.clientId, secret?.id ?? 0, null);
   await accounts.close();
 });
-afterAll(async () => {
-  await directory?.close();
-  await gateway?.close();
-});
+afterAll(() => directory?.close());
 
 const wrongSecret = () => createClientSecret(randomBytes);
 const repeated = { clientId: createClientId(randomBytes), clientSecret: wrongSecret() };

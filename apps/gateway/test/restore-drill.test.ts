@@ -8,11 +8,12 @@ import { startTestServer, type TestServer } from '@gateway/dev-postgres/testing'
 import type { Credentials } from '@gateway/domain/credentials';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import postgres from 'postgres';
-import { afterAll, expect, test, vi } from 'vitest';
+import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import { leftOut } from '../../../tools/left-out.ts';
 import type { OrderResponse } from '../src/orders/order-response.ts';
 import { endProcesses, newDataDir, startProcess } from './gateway-process.ts';
-import { answerOf, credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+import { type RunningGateway, runGateway } from './running-gateway.ts';
+import { answerOf, credentialHeaders, postOrder } from './send-order.ts';
 
 const run = promisify(execFile);
 
@@ -27,11 +28,7 @@ async function guide(backups: string): Promise<[settings: string, backup: string
   return blocks as [string, string, string];
 }
 
-const closeAll: (() => Promise<unknown>)[] = [];
-afterAll(async () => {
-  for (const close of closeAll.reverse()) await close();
-  await endProcesses();
-});
+afterAll(endProcesses);
 
 /** Every order that a gateway acknowledged, in calls that go on until `stop`. */
 function sendOrders(gateway: RunningGateway) {
@@ -56,16 +53,16 @@ function sendOrders(gateway: RunningGateway) {
       const goal = acknowledged.size + count;
       await vi.waitUntil(() => acknowledged.size >= goal, 60_000);
     },
-    stop: () => {
+    stop: async () => {
       isStopping = true;
-      return loops;
+      await loops;
     },
   };
 }
 
 test('a restore to a point in time has every order acknowledged before it, and none sent after it', async () => {
   const backups = await mkdtemp(join(tmpdir(), 'restore-drill-'));
-  closeAll.push(() => rm(backups, { recursive: true, force: true }));
+  onTestFinished(() => rm(backups, { recursive: true, force: true }));
   await mkdir(join(backups, 'wal'));
   // The server's user may be another.
   for (const folder of [backups, join(backups, 'wal')]) await chmod(folder, 0o777);
@@ -74,16 +71,15 @@ test('a restore to a point in time has every order acknowledged before it, and n
   // As after a restart with the guide's settings.
   const archive = { archive_library: 'basic_archive', 'basic_archive.archive_directory': join(backups, 'wal') };
   const server = await startTestServer({ archive_mode: 'on', ...archive });
-  closeAll.push(server.stop);
+  onTestFinished(server.stop);
   const gateway = await runGateway({ server });
-  closeAll.push(gateway.close);
   const superuser = postgres(server.url, { max: 1, fetch_types: false, onnotice: () => {} });
-  closeAll.push(() => superuser.end({ timeout: 1 }));
+  onTestFinished(() => superuser.end({ timeout: 1 }));
   for (const statement of settings.split('\n')) await superuser.unsafe(statement);
   await superuser`select pg_reload_conf()`;
 
   const orders = sendOrders(gateway);
-  closeAll.push(orders.stop);
+  onTestFinished(orders.stop);
   await orders.more(20);
   await baseBackup(server, backup, backups);
   await orders.more(100);
@@ -158,7 +154,7 @@ async function startRestored(server: TestServer, command: string, target: string
   await run('sh', ['-c', command], { env: { PATH: process.env.PATH, ...variables } });
   await run('chown', ['-R', `--reference=${join(server.dataDir, 'postgres')}`, folder]);
   const restored = await startDevPostgres({ dataDir });
-  closeAll.push(restored.stop);
+  onTestFinished(restored.stop);
   const session = postgres(restored.url, { max: 1, fetch_types: false });
   const isRestored = async () => (await session`select not pg_is_in_recovery() as done`)[0]?.done === true;
   await vi.waitUntil(isRestored, 60_000).finally(() => session.end({ timeout: 1 }));

@@ -1,21 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import { fromJson } from '@bufbuild/protobuf';
-import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import type { TestServer } from '@gateway/dev-postgres/testing';
 import { parseCheckoutTemplate } from '@gateway/domain/checkout-link';
 import type { Credentials } from '@gateway/domain/credentials';
 import type { MerchantMode } from '@gateway/domain/merchant';
 import { parseBaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { createSigningSecret, formatSigningSecret } from '@gateway/domain/webhook-signature';
 import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { migrateDatabase } from '@gateway/postgres/migrate';
 import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
 import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import type { TlsFiles } from '../src/config.ts';
 import { type Gateway, openGateway } from '../src/gateway.ts';
 import { anonymousLimits } from '../src/limits.ts';
-import type { OrderResponse } from '../src/orders/order-response.ts';
 import type { TrustProxy } from '../src/remote-address.ts';
 import { createSigningSecrets } from '../src/signing-secrets.ts';
 import { createAdminServer } from '../src/telemetry/admin-server.ts';
@@ -41,21 +38,37 @@ export const testSecretsKey = new Uint8Array(32).fill(7);
 /** A test may fail as many calls as it likes. */
 const noAnonymousLimits = { ...anonymousLimits, inFlightMax: 1_000_000, rejectedPerSecond: 1_000_000 };
 
-export async function runGateway(
-  options: {
-    baseUrl?: string;
-    rateLimit?: number;
-    ordersWaitingMax?: number;
-    anonymousLimits?: typeof anonymousLimits;
-    checkoutUrl?: string;
-    mode?: MerchantMode;
-    drainDelayMs?: number;
-    tls?: TlsFiles;
-    trustProxy?: TrustProxy | undefined;
-    /** Instead of a database on the server that the test run shares. */
-    server?: TestServer;
-  } = {},
-): Promise<RunningGateway> {
+interface RunOptions {
+  readonly baseUrl?: string;
+  readonly rateLimit?: number;
+  readonly ordersWaitingMax?: number;
+  readonly anonymousLimits?: typeof anonymousLimits;
+  readonly checkoutUrl?: string;
+  readonly mode?: MerchantMode;
+  readonly drainDelayMs?: number;
+  readonly tls?: TlsFiles;
+  readonly trustProxy?: TrustProxy | undefined;
+  /** Instead of a database on the server that the test run shares. */
+  readonly server?: TestServer;
+}
+
+/** A gateway for the tests of one file or `describe`: it runs from before the first test to after the last. */
+export function useGateway(options?: RunOptions): RunningGateway {
+  const gateway = {} as RunningGateway;
+  beforeAll(async () => void Object.assign(gateway, await startGateway(options)));
+  afterAll(() => gateway.close?.());
+  return gateway;
+}
+
+/** A gateway for the test that runs, until its end. */
+export async function runGateway(options?: RunOptions): Promise<RunningGateway> {
+  const gateway = await startGateway(options);
+  onTestFinished(() => gateway.close());
+  return gateway;
+}
+
+/** A gateway that runs until it is closed. It may be closed twice. */
+export async function startGateway(options: RunOptions = {}): Promise<RunningGateway> {
   const postgres = await (options.server?.createDatabase(migrateDatabase) ?? createMigratedDatabase());
   const credentials = await createMerchant(postgres.url, 'Test Shop', options.mode);
   const checkoutCredentials = await createMerchant(postgres.url, 'Checkout Service', 'checkout');
@@ -76,6 +89,12 @@ export async function runGateway(
     logger,
     metrics,
   );
+  const close = async () => {
+    await gateway.close();
+    await admin.close();
+    if (options.server === undefined) await postgres.drop();
+  };
+  let closed: Promise<void> | undefined;
   return {
     ...gateway,
     databaseUrl: postgres.url,
@@ -86,11 +105,7 @@ export async function runGateway(
     url: `${gateway.scheme}://127.0.0.1:${gateway.httpPort}${pathPrefixOf(gateway.baseUrl)}`,
     grpcUrl: `${gateway.scheme}://127.0.0.1:${gateway.grpcPort}`,
     adminPort: await admin.listen(0, '127.0.0.1'),
-    async close() {
-      await gateway.close();
-      await admin.close();
-      if (options.server === undefined) await postgres.drop();
-    },
+    close: () => (closed ??= close()),
   };
 }
 
@@ -108,32 +123,4 @@ export async function giveSigningSecret(databaseUrl: string, clientId: string): 
   } finally {
     await endpoints.close();
   }
-}
-
-/** The valid order as a protobuf message; `overrides` are under the interface's names, which are the message's in JSON. */
-export function orderMessage(orderId: string, overrides: Readonly<Record<string, string>> = {}) {
-  return fromJson(CreateOrderRequestSchema, { ...validOrderInput({ order_id: orderId }), ...overrides });
-}
-
-/** `POST /order` as a merchant's backend sends it. */
-export function postOrder(
-  gateway: Pick<RunningGateway, 'url' | 'credentials'>,
-  body: unknown = validOrderInput(),
-  headers: Record<string, string> = {},
-): Promise<Response> {
-  return fetch(`${gateway.url}/order`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...credentialHeaders(gateway.credentials), ...headers },
-    body: typeof body === 'string' ? body : JSON.stringify(body),
-    signal: AbortSignal.timeout(30_000),
-  });
-}
-
-/** The body of a created or replayed order. */
-export async function answerOf(response: Response): Promise<OrderResponse> {
-  return (await response.json()) as OrderResponse;
-}
-
-export function credentialHeaders({ clientId, clientSecret }: Credentials): Record<string, string> {
-  return { 'x-client-id': clientId, 'x-client-secret': clientSecret };
 }

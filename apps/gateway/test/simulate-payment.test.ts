@@ -1,19 +1,18 @@
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { runQuery } from '@gateway/postgres/testing/run-query';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { pageTexts } from '../src/pages/localization.ts';
-import { answerOf, credentialHeaders, postOrder, type RunningGateway, runGateway } from './running-gateway.ts';
+import { type RunningGateway, useGateway } from './running-gateway.ts';
+import { answerOf, credentialHeaders, postOrder } from './send-order.ts';
 
 const origin = 'https://pay.gateway.test';
 
-let gateway: RunningGateway;
+const gateway = useGateway({ mode: 'test', baseUrl: `${origin}/eu` });
 let live: Pick<RunningGateway, 'url' | 'credentials'>;
 beforeAll(async () => {
-  gateway = await runGateway({ mode: 'test', baseUrl: `${origin}/eu` });
   live = { url: gateway.url, credentials: await createMerchant(gateway.databaseUrl, 'Live Shop') };
 });
-afterAll(() => gateway?.close());
 
 const own = () => credentialHeaders(gateway.credentials);
 

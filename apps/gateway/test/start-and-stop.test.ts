@@ -26,7 +26,7 @@ import {
   runProgram,
   startProcess,
 } from './gateway-process.ts';
-import { answerOf, credentialHeaders, postOrder } from './running-gateway.ts';
+import { answerOf, credentialHeaders, postOrder } from './send-order.ts';
 
 afterEach(endProcesses);
 
@@ -57,7 +57,7 @@ test('an order survives kill -9 of the gateway and of PostgreSQL right after its
   // The link has the port in it, which is another one now.
   const { payment_link: _, ...stored } = await answerOf(replayed);
   expect(await created.json()).toMatchObject(stored);
-}, 120_000);
+});
 
 test.each(['SIGKILL', 'SIGINT'] as const)(
   'gateways whose PostgreSQL exits by %s get it back with all orders, and leave no process',
@@ -103,7 +103,6 @@ test.each(['SIGKILL', 'SIGINT'] as const)(
     expect(await joined.exited).toBe(0);
     await expect.poll(() => isAlive(pid)).toBe(false);
   },
-  120_000,
 );
 
 test('SIGTERM lets a request in flight finish, stops PostgreSQL and exits with 0', async () => {
@@ -136,7 +135,7 @@ test('SIGTERM lets a request in flight finish, stops PostgreSQL and exits with 0
   expect(await gateway.exited).toBe(0);
   // Polled, because the process stays listed until the system takes note of its end.
   await expect.poll(() => isAlive(pid)).toBe(false);
-}, 120_000);
+});
 
 test('SIGTERM fails health checks first, while requests go on for the drain delay', async () => {
   const drainDelayMs = 2_000;
@@ -151,7 +150,7 @@ test('SIGTERM fails health checks first, while requests go on for the drain dela
   expect([order.status, order.headers.get('connection')]).toEqual([201, 'keep-alive']);
   expect(await gateway.exited).toBe(0);
   expect(performance.now() - stoppedAt).toBeGreaterThan(drainDelayMs);
-}, 120_000);
+});
 
 test('a second signal ends the drain at once', async () => {
   const { gateway } = await startOnSharedServer({ DRAIN_DELAY_MS: '600000' });
@@ -159,7 +158,7 @@ test('a second signal ends the drain at once', async () => {
   await expect.poll(() => gateway.lines.join('\n')).toContain('"stopping"');
   gateway.child.kill('SIGTERM');
   expect(await gateway.exited).toBe(1);
-}, 120_000);
+});
 
 test('SIGHUP, as of a terminal that was closed, stops PostgreSQL too', async () => {
   const dataDir = await newClusterDir();
@@ -167,29 +166,25 @@ test('SIGHUP, as of a terminal that was closed, stops PostgreSQL too', async () 
   gateway.child.kill('SIGHUP');
   expect(await gateway.exited).toBe(0);
   await expect(postgresPid(dataDir)).rejects.toThrow();
-}, 120_000);
+});
 
 test.each([
   ['the gateway', 'src/main.ts', []],
   ['a merchant command', 'src/cli/merchant.ts', ['list']],
-])(
-  '%s that gets SIGTERM while PostgreSQL starts leaves no process',
-  async (_, script, args) => {
-    const dataDir = await newDataDir();
-    const child = spawn(process.execPath, [script, ...args], {
-      cwd: join(import.meta.dirname, '..'),
-      env: environment(dataDir),
-      stdio: 'ignore',
-    });
-    endLater(child);
-    const exit = once(child, 'exit');
-    await expect.poll(() => postgresPid(dataDir).catch(() => 'none'), { interval: 5 }).not.toBe('none');
-    child.kill('SIGTERM');
-    expect(await exit).toEqual([0, null]);
-    await expect(postgresPid(dataDir)).rejects.toThrow();
-  },
-  120_000,
-);
+])('%s that gets SIGTERM while PostgreSQL starts leaves no process', async (_, script, args) => {
+  const dataDir = await newDataDir();
+  const child = spawn(process.execPath, [script, ...args], {
+    cwd: join(import.meta.dirname, '..'),
+    env: environment(dataDir),
+    stdio: 'ignore',
+  });
+  endLater(child);
+  const exit = once(child, 'exit');
+  await expect.poll(() => postgresPid(dataDir).catch(() => 'none'), { interval: 5 }).not.toBe('none');
+  child.kill('SIGTERM');
+  expect(await exit).toEqual([0, null]);
+  await expect(postgresPid(dataDir)).rejects.toThrow();
+});
 
 test('a merchant can be created while the gateway runs and while it does not, and works at once', async () => {
   const dataDir = await newClusterDir();
@@ -210,7 +205,7 @@ test('a merchant can be created while the gateway runs and while it does not, an
     const created = await postOrder({ url: gateway.url, credentials: { clientId, clientSecret } });
     expect(created.status).toBe(201);
   }
-}, 120_000);
+});
 
 const hasIpv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1'));
 leftOut('listening on ::1', hasIpv6 ? undefined : 'this machine has no IPv6');
@@ -243,7 +238,6 @@ test.each([
     );
     expect(found.paymentLink.startsWith(`${gateway.baseUrl}/payment/`)).toBe(true);
   },
-  120_000,
 );
 
 test('a used port, an unreachable database and a wrong configuration are reported in plain lines', async () => {
@@ -277,7 +271,7 @@ test('a used port, an unreachable database and a wrong configuration are reporte
     .split('\n')
     .map((line) => line.split(' ')[0]);
   expect(reported).toEqual(Object.keys(variables));
-}, 120_000);
+});
 
 test('help and an unknown argument print their message before anything is started', async () => {
   const dataDir = await newDataDir();
@@ -296,7 +290,7 @@ test('help and an unknown argument print their message before anything is starte
     stderr,
   });
   expect(await readdir(dataDir)).toEqual([]);
-}, 120_000);
+});
 
 test('a start that cannot store its demo merchant exits before the ports open, and stops PostgreSQL', async () => {
   const dataDir = await newClusterDir();
@@ -307,4 +301,4 @@ test('a start that cannot store its demo merchant exits before the ports open, a
   expect(stdout).toBe('');
   expect(stderr).toMatch(/^The demo merchant in [^\n]+ could not be found or created: EISDIR[^\n]+\n$/);
   await expect(postgresPid(dataDir)).rejects.toThrow();
-}, 120_000);
+});

@@ -8,34 +8,30 @@ import { createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, test as anyTest, beforeAll, expect, onTestFinished } from 'vitest';
 import { leftOut } from '../../../tools/left-out.ts';
 import type { TlsFiles } from '../src/config.ts';
 import { openTls } from '../src/tls.ts';
 import { type Authority, createAuthority, noCertificates } from './certificates.ts';
 import { endProcesses, newClusterDir, startProcess } from './gateway-process.ts';
 import { createMemoryLogger } from './memory-logger.ts';
-import { credentialHeaders, orderMessage, type RunningGateway, runGateway } from './running-gateway.ts';
+import { type RunningGateway, runGateway } from './running-gateway.ts';
+import { credentialHeaders, orderMessage } from './send-order.ts';
 
 const isLeftOut = leftOut('TLS', noCertificates);
+const test = anyTest.skipIf(isLeftOut);
 
 let authority: Authority;
-let gateway: RunningGateway | undefined;
 
 beforeAll(() => {
   if (!isLeftOut) authority = createAuthority();
 });
 afterAll(() => authority?.remove());
-afterEach(async () => {
-  await gateway?.close();
-  gateway = undefined;
-  await endProcesses();
-});
+afterEach(endProcesses);
 
-async function runTlsGateway(more: Partial<TlsFiles> = {}): Promise<RunningGateway> {
+function runTlsGateway(more: Partial<TlsFiles> = {}): Promise<RunningGateway> {
   const { certFile, keyFile } = authority.issue('server');
-  gateway = await runGateway({ tls: { certFile, keyFile, clientCaFile: undefined, ...more } });
-  return gateway;
+  return runGateway({ tls: { certFile, keyFile, clientCaFile: undefined, ...more } });
 }
 
 /** Creates an order over JSON and returns the status and the response's body. */
@@ -72,7 +68,7 @@ function handshake(
   });
 }
 
-test.skipIf(isLeftOut)('both ports serve over TLS, and links are https', async () => {
+test('both ports serve over TLS, and links are https', async () => {
   const running = await runTlsGateway();
   expect(running.baseUrl).toBe(`https://localhost:${running.httpPort}`);
   const created = await postOrderOverTls(running, 'secure');
@@ -82,86 +78,74 @@ test.skipIf(isLeftOut)('both ports serve over TLS, and links are https', async (
   expect(paymentLink.startsWith(`${running.baseUrl}/payment/`)).toBe(true);
 });
 
-test.skipIf(isLeftOut)(
-  'TLS 1.2 and 1.3 are taken, 1.1 is rejected, and each port agrees on its own protocol',
-  async () => {
-    const { httpPort, grpcPort } = await runTlsGateway();
-    for (const [port, alpn] of [
-      [httpPort, 'http/1.1'],
-      [grpcPort, 'h2'],
-    ] as const) {
-      for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
-        const agreed = await handshake(port, {
-          minVersion: version,
-          maxVersion: version,
-          ALPNProtocols: ['h2', 'http/1.1'],
-        });
-        expect(agreed).toMatchObject({ version, alpn });
-      }
-      const old = {
-        minVersion: 'TLSv1',
-        maxVersion: 'TLSv1.1',
-        ciphers: 'DEFAULT@SECLEVEL=0',
-        ALPNProtocols: [alpn],
-      } as const;
-      expect((await handshake(port, old)).error).toBe('ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION');
+test('TLS 1.2 and 1.3 are taken, 1.1 is rejected, and each port agrees on its own protocol', async () => {
+  const { httpPort, grpcPort } = await runTlsGateway();
+  for (const [port, alpn] of [
+    [httpPort, 'http/1.1'],
+    [grpcPort, 'h2'],
+  ] as const) {
+    for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+      const agreed = await handshake(port, {
+        minVersion: version,
+        maxVersion: version,
+        ALPNProtocols: ['h2', 'http/1.1'],
+      });
+      expect(agreed).toMatchObject({ version, alpn });
     }
-  },
-);
+    const old = {
+      minVersion: 'TLSv1',
+      maxVersion: 'TLSv1.1',
+      ciphers: 'DEFAULT@SECLEVEL=0',
+      ALPNProtocols: [alpn],
+    } as const;
+    expect((await handshake(port, old)).error).toBe('ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION');
+  }
+});
 
-test.skipIf(isLeftOut)(
-  'a client of the gRPC port needs a certificate of TLS_CLIENT_CA_FILE, one of the HTTP port none',
-  async () => {
-    const running = await runTlsGateway({ clientCaFile: authority.caFile });
-    const stranger = createAuthority();
-    try {
-      await expect(grpcClient(running)('none')).rejects.toThrow();
-      const { cert, key } = stranger.issue('stranger');
-      await expect(grpcClient(running, { cert, key })('stranger')).rejects.toThrow();
-    } finally {
-      stranger.remove();
-    }
-    const { cert, key } = authority.issue('client');
-    expect((await grpcClient(running, { cert, key })('known')).orderId).toBe('known');
-    expect((await postOrderOverTls(running, 'known')).status).toBe(200);
-    expect(running.calls.map(({ code }) => code)).toEqual(['created', 'replayed']);
-  },
-);
+test('a client of the gRPC port needs a certificate of TLS_CLIENT_CA_FILE, one of the HTTP port none', async () => {
+  const running = await runTlsGateway({ clientCaFile: authority.caFile });
+  const stranger = createAuthority();
+  onTestFinished(() => stranger.remove());
+  await expect(grpcClient(running)('none')).rejects.toThrow();
+  const { cert, key } = stranger.issue('stranger');
+  await expect(grpcClient(running, { cert, key })('stranger')).rejects.toThrow();
+  const known = authority.issue('client');
+  expect((await grpcClient(running, known)('known')).orderId).toBe('known');
+  expect((await postOrderOverTls(running, 'known')).status).toBe(200);
+  expect(running.calls.map(({ code }) => code)).toEqual(['created', 'replayed']);
+});
 
-test.skipIf(isLeftOut)(
-  'certificates exchanged under load fail no request, and new connections get the new one',
-  async () => {
-    const running = await runTlsGateway();
-    const keepAlive = new Agent({ keepAlive: true, ca: authority.ca });
-    const grpc = grpcClient(running);
-    const serials = new Set<string | undefined>();
-    let isOver = false;
-    let calls = 0;
-    const callOn = async (call: (orderId: string) => Promise<unknown>) => {
-      while (!isOver) await call(`load-${calls++}`);
-    };
-    const loads = [
-      callOn(async (id) => expect((await postOrderOverTls(running, id)).status).toBe(201)),
-      callOn(async (id) => expect((await postOrderOverTls(running, id, keepAlive)).status).toBe(201)),
-      callOn(grpc),
-      callOn((id) => grpcClient(running)(id)),
-    ];
-    for (let exchange = 0; exchange < 10; exchange += 1) {
-      authority.issue('server');
-      await running.reloadTls();
-      for (const port of [running.httpPort, running.grpcPort])
-        serials.add((await handshake(port, { ALPNProtocols: ['h2', 'http/1.1'] })).serial);
-    }
-    isOver = true;
-    await Promise.all(loads);
-    keepAlive.destroy();
-    expect(serials.size).toBe(10);
-    expect(calls).toBeGreaterThan(20);
-    expect(running.calls.filter(({ code }) => code !== 'created')).toEqual([]);
-  },
-);
+test('certificates exchanged under load fail no request, and new connections get the new one', async () => {
+  const running = await runTlsGateway();
+  const keepAlive = new Agent({ keepAlive: true, ca: authority.ca });
+  const grpc = grpcClient(running);
+  const serials = new Set<string | undefined>();
+  let isOver = false;
+  let calls = 0;
+  const callOn = async (call: (orderId: string) => Promise<unknown>) => {
+    while (!isOver) await call(`load-${calls++}`);
+  };
+  const loads = [
+    callOn(async (id) => expect((await postOrderOverTls(running, id)).status).toBe(201)),
+    callOn(async (id) => expect((await postOrderOverTls(running, id, keepAlive)).status).toBe(201)),
+    callOn(grpc),
+    callOn((id) => grpcClient(running)(id)),
+  ];
+  for (let exchange = 0; exchange < 10; exchange += 1) {
+    authority.issue('server');
+    await running.reloadTls();
+    for (const port of [running.httpPort, running.grpcPort])
+      serials.add((await handshake(port, { ALPNProtocols: ['h2', 'http/1.1'] })).serial);
+  }
+  isOver = true;
+  await Promise.all(loads);
+  keepAlive.destroy();
+  expect(serials.size).toBe(10);
+  expect(calls).toBeGreaterThan(20);
+  expect(running.calls.filter(({ code }) => code !== 'created')).toEqual([]);
+});
 
-test.skipIf(isLeftOut)('a changed pair that is invalid is logged once, and the one before stays in use', async () => {
+test('a changed pair that is invalid is logged once, and the one before stays in use', async () => {
   const running = await runTlsGateway();
   const { serial } = await handshake(running.httpPort, {});
   const other = authority.issue('other');
@@ -180,7 +164,7 @@ test.skipIf(isLeftOut)('a changed pair that is invalid is logged once, and the o
   expect((await handshake(running.httpPort, {})).serial).not.toBe(serial);
 });
 
-test.skipIf(isLeftOut)('SIGHUP reloads the certificate, and stops nothing', async () => {
+test('SIGHUP reloads the certificate, and stops nothing', async () => {
   const { certFile, keyFile } = authority.issue('process');
   const running = await startProcess(await newClusterDir(), { TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile });
   expect(new URL(running.url).protocol).toBe('https:');
@@ -191,7 +175,7 @@ test.skipIf(isLeftOut)('SIGHUP reloads the certificate, and stops nothing', asyn
   expect(await running.exited).toBe(0);
 });
 
-test.skipIf(isLeftOut)('files that can not be used end the start with one line', async () => {
+test('files that can not be used end the start with one line', async () => {
   const { certFile, keyFile } = authority.issue('start');
   const other = authority.issue('other-start');
   const nonsense = `${authority.folder}/nonsense.pem`;
@@ -209,17 +193,16 @@ test.skipIf(isLeftOut)('files that can not be used end the start with one line',
   }
 });
 
-test.skipIf(isLeftOut)('a client that begins no handshake does not keep the gateway from stopping', async () => {
-  const { httpPort, grpcPort } = await runTlsGateway();
+test('a client that begins no handshake does not keep the gateway from stopping', async () => {
+  const { httpPort, grpcPort, close } = await runTlsGateway();
   const silent = [httpPort, grpcPort].map((port) => connectTcp(port, '127.0.0.1').on('error', () => {}));
   await Promise.all(silent.map((socket) => once(socket, 'connect')));
   const ends = silent.map((socket) => once(socket, 'close'));
-  await gateway?.close();
-  gateway = undefined;
+  await close();
   await Promise.all(ends);
 });
 
-test.skipIf(isLeftOut)('a client of the gRPC port that does not speak HTTP/2 gets a hint', async () => {
+test('a client of the gRPC port that does not speak HTTP/2 gets a hint', async () => {
   const { grpcPort } = await runTlsGateway();
   const socket = connectTls({ port: grpcPort, host: '127.0.0.1', ca: authority.ca });
   socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');

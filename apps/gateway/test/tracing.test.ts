@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
 import { endProcesses, newDataDir, startProcess } from './gateway-process.ts';
-import { postOrder } from './running-gateway.ts';
+import { postOrder } from './send-order.ts';
 
 interface Span {
   readonly name: string;
@@ -57,4 +57,4 @@ test('a call is a span of the trace that its client began, and its log line has 
   const [batch] = collector.spans.filter(({ name }) => name === 'batch orders');
   expect(batch).toMatchObject({ traceId, parentSpanId: call?.spanId, links: [{ traceId, spanId: call?.spanId }] });
   expect(call?.attributes).toContainEqual({ key: 'code', value: { stringValue: 'created' } });
-}, 120_000);
+});

@@ -13,7 +13,7 @@ import {
   runProgram,
   startProcess,
 } from './gateway-process.ts';
-import { answerOf, credentialHeaders, orderMessage, postOrder } from './running-gateway.ts';
+import { answerOf, credentialHeaders, orderMessage, postOrder } from './send-order.ts';
 
 // What holds over any number of processes, shown with two on one database.
 

@@ -7,7 +7,8 @@ import { runQuery } from '@gateway/postgres/testing/run-query';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { endProcesses, environment, newDataDir, runProgram, startProcess } from './gateway-process.ts';
-import { answerOf, credentialHeaders, postOrder, runGateway, testSecretsKey } from './running-gateway.ts';
+import { runGateway, testSecretsKey } from './running-gateway.ts';
+import { answerOf, credentialHeaders, postOrder } from './send-order.ts';
 import { type ReceivedWebhook, startWebhookReceiver } from './webhook-receiver.ts';
 
 afterAll(endProcesses);
@@ -39,7 +40,6 @@ function orderIdOf({ body }: ReceivedWebhook): string {
 
 test('a cancelled order is delivered as the event of the feed', async () => {
   const gateway = await runGateway();
-  onTestFinished(() => gateway.close());
   const receiver = await startWebhookReceiver();
   onTestFinished(() => receiver.close());
   const secret = await setEndpoint(gateway.databaseUrl, gateway.credentials, receiver.url);

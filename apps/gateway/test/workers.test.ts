@@ -27,7 +27,7 @@ import {
   runProgram,
   startProcess,
 } from './gateway-process.ts';
-import { credentialHeaders, orderMessage } from './running-gateway.ts';
+import { credentialHeaders, orderMessage } from './send-order.ts';
 
 // Two processes behind both ports. The first three tests share a gateway, which the last of them stops.
 

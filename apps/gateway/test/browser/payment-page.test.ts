@@ -13,14 +13,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { leftOut } from '../../../../tools/left-out.ts';
 import type { OrderResponse } from '../../src/orders/order-response.ts';
 import { localAmount, type PageLanguage, pageLanguages, pageTexts } from '../../src/pages/localization.ts';
-import {
-  answerOf,
-  credentialHeaders,
-  giveSigningSecret,
-  postOrder,
-  type RunningGateway,
-  runGateway,
-} from '../running-gateway.ts';
+import { giveSigningSecret, type RunningGateway, useGateway } from '../running-gateway.ts';
+import { answerOf, credentialHeaders, postOrder } from '../send-order.ts';
 import { openBrowser } from './open-browser.ts';
 
 const opened = await openBrowser();
@@ -56,17 +50,16 @@ if (opened.kind === 'none') {
 }
 
 function describePages(browser: Browser): void {
-  let gateway: RunningGateway;
+  const gateway = useGateway({ checkoutUrl: 'https://checkout.example.com/{order_token}' });
   let testShop: Pick<RunningGateway, 'url' | 'credentials'>;
   let signingSecret: string;
   let shop: Shop;
   beforeAll(async () => {
     shop = await openShop();
-    gateway = await runGateway({ checkoutUrl: 'https://checkout.example.com/{order_token}' });
     testShop = { url: gateway.url, credentials: await createMerchant(gateway.databaseUrl, 'Test Shop', 'test') };
     signingSecret = await giveSigningSecret(gateway.databaseUrl, testShop.credentials.clientId);
   });
-  afterAll(() => Promise.all([gateway?.close(), shop?.close(), browser.close()]));
+  afterAll(() => Promise.all([shop?.close(), browser.close()]));
 
   const newLink = async (overrides: Record<string, unknown> = {}, mode: MerchantMode = 'live') => {
     const order = validOrderInput({ order_id: `browser-${Math.random()}`, ...overrides });

@@ -1,0 +1,35 @@
+import { fromJson } from '@bufbuild/protobuf';
+import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
+import type { Credentials } from '@gateway/domain/credentials';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import type { OrderResponse } from '../src/orders/order-response.ts';
+
+// What a merchant's backend sends. Programs that tests start use this too, so that nothing here imports vitest.
+
+/** The valid order as a protobuf message; `overrides` are under the interface's names, which are the message's in JSON. */
+export function orderMessage(orderId: string, overrides: Readonly<Record<string, string>> = {}) {
+  return fromJson(CreateOrderRequestSchema, { ...validOrderInput({ order_id: orderId }), ...overrides });
+}
+
+/** `POST /order` as a merchant's backend sends it. */
+export function postOrder(
+  merchant: { readonly url: string; readonly credentials: Credentials },
+  body: unknown = validOrderInput(),
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  return fetch(`${merchant.url}/order`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...credentialHeaders(merchant.credentials), ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+    signal: AbortSignal.timeout(30_000),
+  });
+}
+
+/** The body of a created or replayed order. */
+export async function answerOf(response: Response): Promise<OrderResponse> {
+  return (await response.json()) as OrderResponse;
+}
+
+export function credentialHeaders({ clientId, clientSecret }: Credentials): Record<string, string> {
+  return { 'x-client-id': clientId, 'x-client-secret': clientSecret };
+}
