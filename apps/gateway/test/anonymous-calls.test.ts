@@ -31,7 +31,7 @@ test('pages beyond their limit are rate_limited, as a page or as JSON; health an
   }
   expect((await fetch(`${gateway.url}/health/ready`)).status).toBe(200);
   const found = await fetch(`${gateway.url}/order/${validOrderInput().order_id}`, {
-    headers: credentialHeaders(gateway.credentials),
+    headers: gateway.headers,
   });
   expect(found.status).toBe(200);
 });

@@ -19,7 +19,6 @@ import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runGateway, useGateway } from './running-gateway.ts';
-import { credentialHeaders } from './send-order.ts';
 
 const gateway = useGateway({ baseUrl: 'https://pay.example.com/gateway' });
 
@@ -37,7 +36,7 @@ function orderOf(orderId: string, overrides: Partial<NewOrder> = {}): NewOrder {
 async function pay(orderToken: string): Promise<void> {
   const response = await fetch(`${gateway.url}/gateway.v1.CheckoutService/RecordPayment`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', ...credentialHeaders(gateway.checkoutCredentials) },
+    headers: { 'content-type': 'application/json', ...gateway.checkoutHeaders },
     body: JSON.stringify({
       order_token: orderToken,
       payment_id: `payment-of-${orderToken}`,
@@ -68,7 +67,7 @@ describe('@gateway/client with a gateway:', () => {
     const checksum = await orderChecksum(order, gateway.credentials.clientSecret);
     const changed = await fetch(`${gateway.url}/order`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', ...credentialHeaders(gateway.credentials) },
+      headers: { 'content-type': 'application/json', ...gateway.headers },
       body: JSON.stringify({ ...order, order_amount: 1, order_checksum: checksum }),
     });
     expect(await changed.json()).toMatchObject({ code: 'checksum_mismatch' });
@@ -132,7 +131,7 @@ describe('@gateway/client with a gateway:', () => {
     const proxy = createServer(async (request, response) => {
       const chunks: Buffer[] = [];
       for await (const chunk of request) chunks.push(chunk);
-      const headers = { 'content-type': 'application/json', ...credentialHeaders(gateway.credentials) };
+      const headers = { 'content-type': 'application/json', ...gateway.headers };
       const answer = await fetch(gateway.url + request.url, { method: 'POST', headers, body: Buffer.concat(chunks) });
       forwarded += 1;
       if (forwarded <= 2) request.socket.destroy();

@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { durationMs } from '@bufbuild/protobuf/wkt';
-import { ConnectError, createClient, type Transport } from '@connectrpc/connect';
-import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
+import { createClient } from '@connectrpc/connect';
+import { createGrpcTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
-import { ErrorInfoSchema, RetryInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
 import { Health, HealthCheckResponse_ServingStatus } from '@gateway/contract/health/v1/health_pb';
 import { startTestServer } from '@gateway/dev-postgres/testing';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { runQuery } from '@gateway/postgres/testing/run-query';
 import postgres from 'postgres';
 import { expect, test } from 'vitest';
+import { rpcClients, rpcErrorOf } from './rpc-clients.ts';
 import { type RunningGateway, runGateway } from './running-gateway.ts';
-import { credentialHeaders, orderMessage, postOrder } from './send-order.ts';
+import { orderMessage, postOrder } from './send-order.ts';
 
 // The errors that a healthy gateway does not show: each is provoked on real parts and asked for at every protocol. The others
 // are shown by the fixtures.
@@ -46,35 +46,21 @@ async function errorInJson(running: RunningGateway): Promise<ErrorFacts> {
   };
 }
 
-async function errorOver(protocol: string, transport: Transport, running: RunningGateway): Promise<ErrorFacts> {
-  const call = createClient(OrderService, transport).createOrder(orderMessage(newOrderId()), {
-    headers: credentialHeaders(running.credentials),
-  });
-  const error = await call.then(
-    () => new ConnectError('the order was taken'),
-    (reason: unknown) => ConnectError.from(reason),
-  );
-  const delay = error.findDetails(RetryInfoSchema)[0]?.retryDelay;
-  return {
-    protocol: `${protocol} ${error.code}`,
-    code: error.findDetails(ErrorInfoSchema)[0]?.reason,
-    hasRetryAfter: delay !== undefined && isRetryAfter(durationMs(delay)),
-  };
-}
-
 /** One order at every protocol, at the same time: what each of them answers. */
 async function errorsInEveryProtocol(running: RunningGateway): Promise<ErrorFacts[]> {
-  return Promise.all([
-    errorInJson(running),
-    errorOver('connect', createConnectTransport({ baseUrl: running.url, httpVersion: '1.1' }), running),
-    errorOver('grpc-web', createGrpcWebTransport({ baseUrl: running.url, httpVersion: '1.1' }), running),
-    errorOver('grpc', createGrpcTransport({ baseUrl: running.grpcUrl }), running),
-  ]);
+  const { headers } = running;
+  const overRpc = rpcClients(OrderService, running).map(async ({ name: protocol, client }) => {
+    const { code, reason, retryDelayMs } = await rpcErrorOf(
+      client.createOrder(orderMessage(newOrderId()), { headers }),
+    );
+    return { protocol: `${protocol} ${code}`, code: reason, hasRetryAfter: isRetryAfter(retryDelayMs ?? 0) };
+  });
+  return Promise.all([errorInJson(running), ...overRpc]);
 }
 
 function everywhere(code: string, httpStatus: number, grpcStatus: number, hasRetryAfter = false): ErrorFacts[] {
-  const protocols = [`json ${httpStatus}`, `connect ${grpcStatus}`, `grpc-web ${grpcStatus}`, `grpc ${grpcStatus}`];
-  return protocols.map((protocol) => ({ protocol, code, hasRetryAfter }));
+  const rpc = ['grpc', 'grpc-web', 'connect in JSON', 'connect in binary'].map((name) => `${name} ${grpcStatus}`);
+  return [`json ${httpStatus}`, ...rpc].map((protocol) => ({ protocol, code, hasRetryAfter }));
 }
 
 test('a merchant over its share is rate limited at every protocol, with the time to wait, and the log says who it was', async () => {
@@ -83,13 +69,8 @@ test('a merchant over its share is rate limited at every protocol, with the time
   await (await postOrder(gateway)).text();
   expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('rate_limited', 429, 8, true));
   const limited = () => calls.filter(({ code }) => code === 'rate_limited');
-  await expect
-    .poll(() =>
-      limited()
-        .map(({ protocol }) => protocol)
-        .sort(),
-    )
-    .toEqual(['connect', 'grpc', 'grpc-web', 'json']);
+  const protocols = () => limited().map(({ protocol }) => protocol);
+  await expect.poll(() => protocols().toSorted()).toEqual(['connect', 'connect', 'grpc', 'grpc-web', 'json']);
   const created = calls.find(({ code }) => code === 'created');
   expect(created?.merchant_id).toBeGreaterThan(0);
   expect(new Set(limited().map(({ merchant_id }) => merchant_id))).toEqual(new Set([created?.merchant_id]));
@@ -102,25 +83,21 @@ test('a full queue: overloaded in every protocol, with Retry-After', async () =>
 
 test('a missing table: internal in every protocol without a cause, and an error in the log', async () => {
   const gateway = await runGateway();
-  const sql = postgres(gateway.databaseUrl, { max: 1, onnotice: () => {} });
-  await sql`alter table orders rename to orders_gone`;
-  await sql.end({ timeout: 1 });
+  await runQuery(gateway.databaseUrl, 'alter table orders rename to orders_gone');
   expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('internal', 500, 13));
   const body = await (await postOrder(gateway)).text();
   expect(body).not.toMatch(/relation|orders_gone|insert|42P01|at .*\.ts/i);
   // Background jobs log errors, too, without a request_id.
   const ofCalls = gateway.errors.filter(({ request_id }) => request_id !== undefined);
-  expect(ofCalls.map(({ err }) => Object(err).message)).toEqual(Array(5).fill(expect.stringMatching(/: 42P01$/)));
+  expect(ofCalls.map(({ err }) => Object(err).message)).toEqual(Array(6).fill(expect.stringMatching(/: 42P01$/)));
 });
 
 test('order ids that cannot be reserved: internal in every protocol, and an error in the log', async () => {
   const gateway = await runGateway();
-  const sql = postgres(gateway.databaseUrl, { max: 1, onnotice: () => {} });
-  await sql`alter sequence service_order_id_blocks rename to blocks_gone`;
-  await sql.end({ timeout: 1 });
+  await runQuery(gateway.databaseUrl, 'alter sequence service_order_id_blocks rename to blocks_gone');
   expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('internal', 500, 13));
   expect(gateway.errors.map(({ err }) => Object(err).message)).toEqual(
-    Array(4).fill(expect.stringMatching(/: 42P01$/)),
+    Array(5).fill(expect.stringMatching(/: 42P01$/)),
   );
 });
 

@@ -7,7 +7,7 @@ import { createMerchant, type MerchantAccounts, openMerchantAccounts } from '@ga
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { rpcErrorOf } from './rpc-clients.ts';
 import { useGateway } from './running-gateway.ts';
-import { answerOf, credentialHeaders, postOrder } from './send-order.ts';
+import { answerOf, postOrder } from './send-order.ts';
 
 const gateway = useGateway({ checkoutUrl: 'https://checkout.example.com/{order_token}' });
 let accounts: MerchantAccounts;
@@ -50,7 +50,7 @@ test('no payment of an order starts while its merchant is disabled, and one that
   const json = await fetch(order.payment_link, { headers: { accept: 'application/json' } });
   expect(await json.json()).toMatchObject({ order_status: 'UN_PAID', checkout_url: null });
   const checkout = createClient(CheckoutService, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
-  const headers = credentialHeaders(gateway.checkoutCredentials);
+  const headers = gateway.checkoutHeaders;
   const { order_token: orderToken } = order;
   expect(await rpcErrorOf(checkout.resolvePaymentLink({ orderToken }, { headers }))).toEqual({
     ...{ code: Code.NotFound, reason: 'not_found' },

@@ -4,7 +4,7 @@ import { runQuery } from '@gateway/postgres/testing/run-query';
 import { afterAll, expect, test } from 'vitest';
 import { endProcesses, environment, newDataDir, runProgram, startProcess } from './gateway-process.ts';
 import { testSecretsKey, useGateway } from './running-gateway.ts';
-import { answerOf, credentialHeaders, postOrder } from './send-order.ts';
+import { answerOf, postOrder } from './send-order.ts';
 
 const gateway = useGateway();
 afterAll(async () => {
@@ -46,7 +46,7 @@ test('an erased order is still recognised: the same is a replay, another a confl
   expect(await conflictOf(await postOrder(gateway, { ...order, customer_phone }))).toEqual(personal);
   expect(await conflictOf(await postOrder(gateway, { ...order, order_currency }))).toEqual(['order_currency']);
 
-  const headers = credentialHeaders(gateway.credentials);
+  const headers = gateway.headers;
   const record = await (await fetch(`${gateway.url}/order/erased`, { headers })).json();
   expect(record).toMatchObject({ order_id: 'erased', order_amount: 1249.5, order_status: 'UN_PAID', order_note: '' });
   const page = await fetch(created.payment_link);

@@ -7,7 +7,6 @@ import { Webhook } from 'standardwebhooks';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { leftOut } from '../../../tools/left-out.ts';
 import { useGateway } from './running-gateway.ts';
-import { credentialHeaders } from './send-order.ts';
 
 const examplesFolder = join(import.meta.dirname, '../../../docs/examples');
 
@@ -114,7 +113,7 @@ describe.each(present)('the example in %s', (language) => {
   test('creates an order and looks it up again', async () => {
     const orderId = `example-${language}`;
     const printed = JSON.parse((await create(language, { ORDER_ID: orderId })).trim().split('\n').at(-1) ?? '');
-    const headers = credentialHeaders(gateway.credentials);
+    const headers = gateway.headers;
     const found = await (await fetch(`${gateway.url}/order/${orderId}`, { headers })).json();
     // Protobuf's JSON writes 64-bit integers as text.
     expect({ ...printed, service_order_id: Number(printed.service_order_id) }).toEqual(found);

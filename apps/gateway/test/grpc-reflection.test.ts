@@ -11,7 +11,6 @@ import { expect, test } from 'vitest';
 import { createOrderPath, frame, openSession, sendCall } from './grpc-call.ts';
 import { runGrpcServer } from './grpc-servers.ts';
 import { useGateway } from './running-gateway.ts';
-import { credentialHeaders } from './send-order.ts';
 
 const bufCommand = join(import.meta.dirname, '../../../packages/contract/node_modules/.bin/buf');
 
@@ -37,10 +36,7 @@ test.each(['grpc-v1', 'grpc-v1alpha'])(
     const reflect = ['--reflect-protocol', version];
     const listed = await bufCurl(...reflect, '--list-services', gateway.grpcUrl);
     expect(listed.trim().split('\n').toSorted()).toEqual(services);
-    const headers = Object.entries(credentialHeaders(gateway.credentials)).flatMap(([name, value]) => [
-      '-H',
-      `${name}: ${value}`,
-    ]);
+    const headers = Object.entries(gateway.headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]);
     const order = validOrderInput({ order_id: `reflected-by-${version}` });
     const created = await bufCurl(
       ...reflect,

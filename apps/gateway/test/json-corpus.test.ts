@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import { createOrderPath } from './grpc-call.ts';
 import { acceptedValues, rejectedDocuments, rejectedValues } from './json-corpus.ts';
 import { useGateway } from './running-gateway.ts';
-import { credentialHeaders } from './send-order.ts';
 
 const gateway = useGateway();
 
@@ -10,7 +9,7 @@ const gateway = useGateway();
 async function judge(path: string, body: Uint8Array | string): Promise<[status: number, code: string | undefined]> {
   const response = await fetch(`${gateway.url}${path}`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', ...credentialHeaders(gateway.credentials) },
+    headers: { 'content-type': 'application/json', ...gateway.headers },
     body: typeof body === 'string' ? body : Uint8Array.from(body),
     signal: AbortSignal.timeout(30_000),
   });

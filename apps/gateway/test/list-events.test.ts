@@ -1,77 +1,47 @@
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import postgres from 'postgres';
 import { expect, test } from 'vitest';
 import { useGateway } from './running-gateway.ts';
-import { credentialHeaders, postOrder } from './send-order.ts';
+import { callJson, createOrder } from './send-order.ts';
+
+// What the fixtures of ListEvents do not show.
 
 const gateway = useGateway();
 
-const own = () => credentialHeaders(gateway.credentials);
-
 async function cancelNew(orderId: string) {
-  await (await postOrder(gateway, validOrderInput({ order_id: orderId }))).text();
-  const response = await fetch(`${gateway.url}/order/${orderId}/cancel`, { method: 'POST', headers: own() });
-  return Object(await response.json());
+  await createOrder(gateway, orderId);
+  await callJson(gateway, 'POST', `/order/${orderId}/cancel`);
 }
 
 /** The feed waits for every transaction that runs on the server, those of other tests included. */
 const feedTimeout = { timeout: 30_000 };
 
-async function getEvents(query: Record<string, string> = {}, headers = own()) {
-  const response = await fetch(`${gateway.url}/events?${new URLSearchParams(query)}`, { headers });
-  return { status: response.status, body: Object(await response.json()) };
-}
+const getEvents = (query: Record<string, string> = {}) =>
+  callJson(gateway, 'GET', `/events?${new URLSearchParams(query)}`);
 
 const idsOf = (body: { events: { data: { order_id: string } }[] }) => body.events.map(({ data }) => data.order_id);
 
-test('lists events oldest first, with the order record, and a cursor from which to go on', async () => {
+test('has a cursor from which to go on, also where it has nothing yet', async () => {
   const { body: none } = await getEvents();
   expect(none).toStrictEqual({ events: [], next_cursor: expect.any(String) });
-  const records = [];
-  for (const orderId of ['first', 'second', 'third']) records.push(await cancelNew(orderId));
-
-  const countEvents = async () => (await getEvents({ cursor: none.next_cursor })).body.events.length;
-  await expect.poll(countEvents, feedTimeout).toBe(3);
-  const { body } = await getEvents({ cursor: none.next_cursor });
-  expect(body.events).toStrictEqual(
-    records.map((data) => ({
-      id: expect.stringMatching(/^evt_[0-9a-f]{32}$/),
-      type: 'order.cancelled',
-      timestamp: expect.stringMatching(/^\d{4}-.*\+00:00$/),
-      data,
-    })),
-  );
-  const { body: one } = await getEvents({ limit: '1' });
-  const { body: rest } = await getEvents({ cursor: one.next_cursor });
-  expect([...idsOf(one), ...idsOf(rest)]).toEqual(['first', 'second', 'third']);
-  expect((await getEvents({ cursor: rest.next_cursor })).body).toStrictEqual({
-    events: [],
-    next_cursor: rest.next_cursor,
-  });
-  await cancelNew('fourth');
-  const later = async () => idsOf((await getEvents({ cursor: rest.next_cursor })).body);
-  await expect.poll(later, feedTimeout).toEqual(['fourth']);
+  for (const orderId of ['first', 'second']) await cancelNew(orderId);
+  const seen = async () => (await getEvents({ cursor: none.next_cursor })).body;
+  await expect.poll(async () => idsOf(await seen()), feedTimeout).toEqual(['first', 'second']);
+  const { next_cursor } = await seen();
+  expect((await getEvents({ cursor: next_cursor })).body).toStrictEqual({ events: [], next_cursor });
+  await cancelNew('third');
+  const later = async () => idsOf((await getEvents({ cursor: next_cursor })).body);
+  await expect.poll(later, feedTimeout).toEqual(['third']);
 });
 
-test('shows a merchant only its own events', async () => {
-  const other = credentialHeaders(await createMerchant(gateway.databaseUrl, 'Other Shop'));
-  expect((await getEvents({}, other)).body.events).toEqual([]);
-});
-
-test.each<[Record<string, string>, string]>([
-  [{ limit: '0' }, 'limit'],
-  [{ cursor: 'garbage' }, 'cursor'],
-  [{ cursor: Buffer.from('18446744073709551616.').toString('base64url') }, 'cursor'],
-])('rejects %j', async (query, field) => {
-  const { status, body } = await getEvents(query);
-  expect([status, body.code, body.errors[0].field]).toEqual([400, 'invalid_request', field]);
+test('rejects a cursor with a number beyond those of transactions', async () => {
+  const { status, body } = await getEvents({ cursor: Buffer.from('18446744073709551616.').toString('base64url') });
+  expect([status, body.code, body.errors[0].field]).toEqual([400, 'invalid_request', 'cursor']);
 });
 
 test('a client that polls misses no event, although transactions end in another order than they began', async () => {
-  await (await postOrder(gateway, validOrderInput({ order_id: 'slow' }))).text();
-  await expect.poll(async () => (await getEvents({ limit: '100' })).body.events.length, feedTimeout).toBe(4);
+  await createOrder(gateway, 'slow');
+  await expect.poll(async () => (await getEvents({ limit: '100' })).body.events.length, feedTimeout).toBe(3);
   const { body: before } = await getEvents({ limit: '100' });
   const slow = postgres(gateway.databaseUrl, { max: 1 });
   const { promise: mayCommit, resolve: commit } = Promise.withResolvers<void>();

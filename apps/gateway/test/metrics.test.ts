@@ -4,7 +4,7 @@ import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import { useGateway } from './running-gateway.ts';
-import { credentialHeaders, orderMessage, postOrder } from './send-order.ts';
+import { orderMessage, postOrder } from './send-order.ts';
 
 const gateway = useGateway();
 
@@ -21,7 +21,7 @@ test('counts calls by protocol, operation and code', async () => {
   await fetch(`${gateway.url}/payment/unknown`);
   await fetch(`${gateway.url}/nowhere/private-text`);
   const client = createClient(OrderService, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
-  await client.createOrder(orderMessage('counted-grpc'), { headers: credentialHeaders(gateway.credentials) });
+  await client.createOrder(orderMessage('counted-grpc'), { headers: gateway.headers });
   for (const labels of [
     'protocol="json",operation="CreateOrder",code="created"',
     'protocol="json",operation="CreateOrder",code="replayed"',

@@ -1,15 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { createSigningSecret } from '@gateway/domain/webhook-signature';
 import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
 import { parser } from '@prometheus-io/lezer-promql';
 import { beforeAll, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { createSigningSecrets } from '../src/signing-secrets.ts';
-import { runGateway, testSecretsKey } from './running-gateway.ts';
-import { credentialHeaders, postOrder } from './send-order.ts';
+import { startGateway, testSecretsKey } from './running-gateway.ts';
+import { callJson, createOrder } from './send-order.ts';
 import { startWebhookReceiver } from './webhook-receiver.ts';
 
 const folder = join(import.meta.dirname, '../../../deploy/monitoring');
@@ -18,7 +17,7 @@ const folder = join(import.meta.dirname, '../../../deploy/monitoring');
 let metrics: ReadonlyMap<string, ReadonlySet<string>>;
 
 beforeAll(async () => {
-  const gateway = await runGateway();
+  const gateway = await startGateway();
   const receiver = await startWebhookReceiver();
   const endpoints = openWebhookEndpoints({ url: gateway.databaseUrl });
   const close = () => Promise.all([gateway.close(), receiver.close(), endpoints.close()]);
@@ -28,9 +27,8 @@ beforeAll(async () => {
     const secrets = createSigningSecrets([testSecretsKey]);
     const signingSecret = secrets.encrypt(merchant.merchantId, createSigningSecret(randomBytes));
     await endpoints.set(merchant.merchantId, { url: receiver.url, signingSecret });
-    await postOrder(gateway, validOrderInput({ order_id: 'seen' }));
-    const headers = credentialHeaders(gateway.credentials);
-    await fetch(`${gateway.url}/order/seen/cancel`, { method: 'POST', headers });
+    await createOrder(gateway, 'seen');
+    await callJson(gateway, 'POST', '/order/seen/cancel');
     const scrape = async () => (await fetch(`http://127.0.0.1:${gateway.adminPort}/metrics`)).text();
     await vi.waitUntil(async () => (await scrape()).includes('gateway_webhook_attempts_total'), 60_000);
     metrics = labelsOf(await scrape());

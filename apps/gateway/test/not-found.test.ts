@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { useGateway } from './running-gateway.ts';
-import { credentialHeaders } from './send-order.ts';
 
 const gateway = useGateway();
 
@@ -14,7 +13,7 @@ const anyPiece = fc.oneof(
 );
 
 test.each(['/order/', '/payment/'])('whatever follows %s: 404, and no internal error', async (start) => {
-  const headers = credentialHeaders(gateway.credentials);
+  const headers = gateway.headers;
   const anyPath = fc.array(anyPiece, { maxLength: 12 }).map((pieces) => pieces.join(''));
   await fc.assert(
     fc.asyncProperty(anyPath, async (path) => {

@@ -32,7 +32,7 @@ test('a call over the rate limit is rejected in every protocol before its body c
   const rejections = async () => {
     await (await postOrder(gateway)).text();
     answers.push(...(await Promise.all(overHttp.map((text) => exchange(gateway, text)))));
-    const headers = { ...callHeaders, ...credentialHeaders(gateway.credentials) };
+    const headers = { ...callHeaders, ...gateway.headers };
     const { trailers } = await sendCall(session, { headers, chunks: [], ends: false });
     answers.push(`gRPC ${trailers['grpc-status']}`);
     return answers;

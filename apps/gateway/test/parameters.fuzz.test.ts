@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
 import { rpcClients } from './rpc-clients.ts';
 import { useGateway } from './running-gateway.ts';
-import { answerOf, credentialHeaders, postOrder } from './send-order.ts';
+import { answerOf, postOrder } from './send-order.ts';
 
 const gateway = useGateway();
 let orderToken: string;
@@ -15,7 +15,6 @@ beforeAll(async () => {
   orderToken = (await answerOf(await postOrder(gateway, validOrderInput()))).order_token;
 });
 
-const own = () => credentialHeaders(gateway.credentials);
 const cursorOf = (text: string) => Buffer.from(text).toString('base64url');
 
 const number = fc.oneof(fc.bigInt().map(String), fc.double().map(String));
@@ -58,7 +57,7 @@ test('no parameter of a list, a feed or a path is an internal error', async () =
     text.map((id) => ['GET', `payment/${encodeURIComponent(id.toWellFormed())}`] as const),
   );
   const sending = fc.asyncProperty(request, async ([method, path]) => {
-    const response = await fetch(`${gateway.url}/${path}`, { method, headers: own() });
+    const response = await fetch(`${gateway.url}/${path}`, { method, headers: gateway.headers });
     await response.text();
     expect([path, response.status]).toEqual([path, expect.toSatisfy(isOfTheClient)]);
   });
@@ -92,9 +91,9 @@ test('no message of a list or a payment is an internal error', async () => {
   const sending = fc.asyncProperty(list, payment, fc.nat(3), async (filter, changes, which) => {
     const [orders, checkout] = [lists[which], checkouts[which]];
     if (orders === undefined || checkout === undefined) throw new Error('there is no such client');
-    const checkoutHeaders = credentialHeaders(gateway.checkoutCredentials);
+    const checkoutHeaders = gateway.checkoutHeaders;
     const reasons = [
-      await reasonOf(orders.client.listOrders(wellFormed(filter), { headers: own() })),
+      await reasonOf(orders.client.listOrders(wellFormed(filter), { headers: gateway.headers })),
       await reasonOf(checkout.client.recordPayment(wellFormed({ ...paid, ...changes }), { headers: checkoutHeaders })),
     ];
     expect(reasons).not.toContain('internal');

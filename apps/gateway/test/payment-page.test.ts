@@ -3,7 +3,7 @@ import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { describe, expect, test } from 'vitest';
 import { pageLanguages, pageTexts } from '../src/pages/localization.ts';
 import { type RunningGateway, runGateway, useGateway } from './running-gateway.ts';
-import { answerOf, credentialHeaders, postOrder } from './send-order.ts';
+import { answerOf, callJson, createOrder, postOrder } from './send-order.ts';
 
 const checkoutUrl = 'https://checkout.example.com/pay/{order_token}?from=link&kind=page';
 
@@ -22,10 +22,7 @@ async function getPage(at: RunningGateway, token: string, headers: Record<string
 }
 
 async function newToken(at: RunningGateway, overrides: Record<string, unknown> = {}): Promise<string> {
-  const orderId = `page-${Math.random()}`;
-  const response = await postOrder(at, validOrderInput({ order_id: orderId, ...overrides }));
-  expect(response.status).toBe(201);
-  return (await answerOf(response)).order_token;
+  return (await createOrder(at, `page-${Math.random()}`, overrides)).order_token;
 }
 
 const unknownToken = 'A'.repeat(32);
@@ -85,7 +82,7 @@ describe('GET /payment/{order_token}', () => {
 
   test('200: Accept: application/json returns the same facts as JSON', async () => {
     const orderId = 'as "json"';
-    const created = await answerOf(await postOrder(withCheckout, validOrderInput({ order_id: orderId })));
+    const created = await createOrder(withCheckout, orderId);
     const { text, headers } = await getPage(withCheckout, created.order_token, { accept: 'application/json' });
     expect(headers.get('content-type')).toContain('application/json');
     expect(JSON.parse(text)).toEqual({
@@ -105,10 +102,9 @@ describe('GET /payment/{order_token}', () => {
   });
 
   test('200: needs no credentials and changes nothing', async () => {
-    const created = await answerOf(await postOrder(gateway, validOrderInput({ order_id: 'unchanged' })));
+    const created = await createOrder(gateway, 'unchanged');
     await getPage(gateway, created.order_token);
-    const again = await fetch(`${gateway.url}/order/unchanged`, { headers: credentialHeaders(gateway.credentials) });
-    expect(await again.json()).toMatchObject(created);
+    expect((await callJson(gateway, 'GET', '/order/unchanged')).body).toMatchObject(created);
   });
 
   test('405 for methods other than GET and HEAD; HEAD has no body', async () => {

@@ -12,7 +12,7 @@ import { freePorts, missing, runProxy } from '../../../tools/proxies.ts';
 import { parseTrustProxy } from '../src/remote-address.ts';
 import { createAuthority, noCertificates } from './certificates.ts';
 import { runGateway } from './running-gateway.ts';
-import { credentialHeaders, orderMessage } from './send-order.ts';
+import { orderMessage } from './send-order.ts';
 
 // The client has another address than the proxy, which all of 127.0.0.0/8 are on Linux.
 const notLinux = process.platform === 'linux' ? undefined : 'it needs a second loopback address';
@@ -51,7 +51,7 @@ test.each(proxies)(
       ['10.0.0.12:9090', `127.0.0.1:${gateway.grpcPort}`],
     ]);
     // A client that claims another address is not believed.
-    const headers = { ...credentialHeaders(gateway.credentials), 'x-forwarded-for': '198.51.100.1' };
+    const headers = { ...gateway.headers, 'x-forwarded-for': '198.51.100.1' };
     const options = { ca: authority.ca, localAddress };
     const post = async () => {
       const own = { 'content-type': 'application/json', ...headers };

@@ -17,7 +17,7 @@ import { exampleOrder, exampleResponse } from '../src/pages/example-order.ts';
 import { type Operation, openApi } from '../src/pages/openapi.ts';
 import { jsonFailures, rpcFailures } from '../src/pages/operation-failures.ts';
 import { useGateway } from './running-gateway.ts';
-import { answerOf, credentialHeaders, postOrder } from './send-order.ts';
+import { answerOf, callJson, postOrder } from './send-order.ts';
 
 const gateway = useGateway({ baseUrl: 'https://pay.gateway.test/gateway' });
 
@@ -131,16 +131,15 @@ test('the schemas of the OpenAPI document name every member of the responses', a
   const payment = { orderToken, paymentId: 'pay_1', paidAt: new Date().toISOString() };
   await checkout.recordPayment(
     { ...payment, orderAmount: exampleOrder.order_amount, orderCurrency: exampleOrder.order_currency },
-    { headers: credentialHeaders(gateway.checkoutCredentials) },
+    { headers: gateway.checkoutHeaders },
   );
   const order_expires_at = new Date(Date.now() + 3_600_000).toISOString();
   await postOrder(gateway, { ...exampleOrder, order_id: 'conforms-open', order_expires_at });
   await postOrder(gateway, { ...exampleOrder, order_id: 'conforms-cancelled', order_expires_at });
-  const json = async (path: string, method = 'GET') => {
-    const headers = { ...credentialHeaders(gateway.credentials), accept: 'application/json' };
-    const response = await fetch(gateway.url + path, { method, headers, signal: AbortSignal.timeout(30_000) });
-    expect(response.status, path).toBe(200);
-    return Object(await response.json());
+  const json = async (path: string, method: 'GET' | 'POST' = 'GET') => {
+    const { status, body } = await callJson(gateway, method, path);
+    expect(status, path).toBe(200);
+    return body;
   };
   const cancelled = await json('/order/conforms-cancelled/cancel', 'POST');
   const records = [cancelled, await json('/order/conforms-open'), await json('/order/conforms-paid')];

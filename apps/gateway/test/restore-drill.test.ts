@@ -13,7 +13,7 @@ import { leftOut } from '../../../tools/left-out.ts';
 import type { OrderResponse } from '../src/orders/order-response.ts';
 import { endProcesses, newDataDir, startProcess } from './gateway-process.ts';
 import { type RunningGateway, runGateway } from './running-gateway.ts';
-import { answerOf, credentialHeaders, postOrder } from './send-order.ts';
+import { answerOf, callJson, postOrder } from './send-order.ts';
 
 const run = promisify(execFile);
 
@@ -115,8 +115,7 @@ async function listOrders(url: string, credentials: Credentials): Promise<Map<st
   let cursor = '';
   do {
     const query = new URLSearchParams({ limit: '100', ...(cursor === '' ? {} : { cursor }) });
-    const response = await fetch(`${url}/orders?${query}`, { headers: credentialHeaders(credentials) });
-    const { orders, next_cursor = '' } = (await response.json()) as { orders: OrderResponse[]; next_cursor?: string };
+    const { orders, next_cursor = '' } = (await callJson({ url, credentials }, 'GET', `/orders?${query}`)).body;
     for (const order of orders) listed.set(order.order_id, order);
     cursor = next_cursor;
   } while (cursor !== '');

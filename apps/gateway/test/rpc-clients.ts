@@ -1,7 +1,8 @@
 import type { DescService } from '@bufbuild/protobuf';
+import { durationMs } from '@bufbuild/protobuf/wkt';
 import { type Client, ConnectError, createClient } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
-import { BadRequestSchema, ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
+import { ErrorInfoSchema, RetryInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
 import type { RunningGateway } from './running-gateway.ts';
 
 /** A client of a service for each protocol and encoding. */
@@ -18,19 +19,17 @@ export function rpcClients<Service extends DescService>(
   return Object.entries(transports).map(([name, transport]) => ({ name, client: createClient(service, transport) }));
 }
 
-/** The status of a failed call, its machine code and the fields that are wrong. */
+/** The status of a failed call, its machine code, and the time to wait, if it has one. */
 export async function rpcErrorOf(call: Promise<unknown>) {
-  const error = ConnectError.from(
-    await call.then(
-      () => new Error('it was answered'),
-      (error: unknown) => error,
-    ),
+  const reason = call.then(
+    () => new Error('it was answered'),
+    (error: unknown) => error,
   );
-  const [badRequest] = error.findDetails(BadRequestSchema);
-  const violations = badRequest?.fieldViolations.map(({ field, reason }) => `${field} ${reason}`);
+  const error = ConnectError.from(await reason);
+  const { retryDelay } = error.findDetails(RetryInfoSchema)[0] ?? {};
   return {
     code: error.code,
     reason: error.findDetails(ErrorInfoSchema)[0]?.reason,
-    ...(violations === undefined ? {} : { violations }),
+    ...(retryDelay && { retryDelayMs: durationMs(retryDelay) }),
   };
 }

@@ -18,6 +18,7 @@ import { createSigningSecrets } from '../src/signing-secrets.ts';
 import { createAdminServer } from '../src/telemetry/admin-server.ts';
 import { createMetrics } from '../src/telemetry/metrics.ts';
 import { createMemoryLogger, type MemoryLogger } from './memory-logger.ts';
+import { credentialHeaders } from './send-order.ts';
 
 /** A gateway on free ports and a database of its own, with one merchant. */
 export interface RunningGateway extends Gateway, Omit<MemoryLogger, 'logger'> {
@@ -25,6 +26,9 @@ export interface RunningGateway extends Gateway, Omit<MemoryLogger, 'logger'> {
   readonly credentials: Credentials;
   /** Of a checkout system, which takes the payments of all merchants. */
   readonly checkoutCredentials: Credentials;
+  /** With the merchant's credentials. */
+  readonly headers: Record<string, string>;
+  readonly checkoutHeaders: Record<string, string>;
   /** `http://` and the real port, with the path that the routes are mounted under. */
   readonly url: string;
   readonly grpcUrl: string;
@@ -98,8 +102,8 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
   return {
     ...gateway,
     databaseUrl: postgres.url,
-    credentials,
-    checkoutCredentials,
+    ...{ credentials, headers: credentialHeaders(credentials) },
+    ...{ checkoutCredentials, checkoutHeaders: credentialHeaders(checkoutCredentials) },
     calls,
     errors,
     url: `${gateway.scheme}://127.0.0.1:${gateway.httpPort}${pathPrefixOf(gateway.baseUrl)}`,

@@ -6,6 +6,12 @@ import type { OrderResponse } from '../src/orders/order-response.ts';
 
 // What a merchant's backend sends. Programs that tests start use this too, so that nothing here imports vitest.
 
+/** A gateway's URL, and who calls it. */
+interface Merchant {
+  readonly url: string;
+  readonly credentials: Credentials;
+}
+
 /** The valid order as a protobuf message; `overrides` are under the interface's names, which are the message's in JSON. */
 export function orderMessage(orderId: string, overrides: Readonly<Record<string, string>> = {}) {
   return fromJson(CreateOrderRequestSchema, { ...validOrderInput({ order_id: orderId }), ...overrides });
@@ -13,7 +19,7 @@ export function orderMessage(orderId: string, overrides: Readonly<Record<string,
 
 /** `POST /order` as a merchant's backend sends it. */
 export function postOrder(
-  merchant: { readonly url: string; readonly credentials: Credentials },
+  merchant: Merchant,
   body: unknown = validOrderInput(),
   headers: Record<string, string> = {},
 ): Promise<Response> {
@@ -23,6 +29,28 @@ export function postOrder(
     body: typeof body === 'string' ? body : JSON.stringify(body),
     signal: AbortSignal.timeout(30_000),
   });
+}
+
+/** Creates the valid order under an id, with other values where they are given, and returns the response's body. */
+export async function createOrder(
+  merchant: Merchant,
+  orderId: string,
+  overrides: Readonly<Record<string, unknown>> = {},
+): Promise<OrderResponse> {
+  const response = await postOrder(merchant, validOrderInput({ order_id: orderId, ...overrides }));
+  if (response.status !== 201) throw new Error(`${orderId} was not created: HTTP ${response.status}`);
+  return answerOf(response);
+}
+
+/** A call of a merchant that has no body: the status and the JSON of the response. */
+export async function callJson(
+  { url, credentials }: Merchant,
+  method: 'GET' | 'POST',
+  path: string,
+): Promise<{ status: number; body: ReturnType<typeof Object> }> {
+  const headers = { ...credentialHeaders(credentials), accept: 'application/json' };
+  const response = await fetch(url + path, { method, headers, signal: AbortSignal.timeout(30_000) });
+  return { status: response.status, body: Object(await response.json()) };
 }
 
 /** The body of a created or replayed order. */

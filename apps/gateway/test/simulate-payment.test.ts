@@ -1,10 +1,9 @@
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { pageTexts } from '../src/pages/localization.ts';
 import { type RunningGateway, useGateway } from './running-gateway.ts';
-import { answerOf, credentialHeaders, postOrder } from './send-order.ts';
+import { callJson, createOrder } from './send-order.ts';
 
 const origin = 'https://pay.gateway.test';
 
@@ -14,12 +13,9 @@ beforeAll(async () => {
   live = { url: gateway.url, credentials: await createMerchant(gateway.databaseUrl, 'Live Shop') };
 });
 
-const own = () => credentialHeaders(gateway.credentials);
-
 /** Creates an order and returns its token. */
 async function newToken(orderId: string, at = live): Promise<string> {
-  const response = await postOrder(at, validOrderInput({ order_id: orderId }));
-  return (await answerOf(response)).order_token;
+  return (await createOrder(at, orderId)).order_token;
 }
 
 const newTestToken = (orderId: string) => newToken(orderId, gateway);
@@ -36,9 +32,7 @@ async function simulate(token: string, body: string, headers: Record<string, str
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-async function find(orderId: string) {
-  return Object(await (await fetch(`${gateway.url}/order/${orderId}`, { headers: own() })).json());
-}
+const find = async (orderId: string) => (await callJson(gateway, 'GET', `/order/${orderId}`)).body;
 
 /** The types of an order's events. */
 async function eventsOf(orderId: string): Promise<string[]> {
@@ -51,9 +45,7 @@ async function expire(orderId: string): Promise<void> {
   await runQuery(gateway.databaseUrl, `update orders set ${end} where order_id = '${orderId}'`);
 }
 
-async function cancel(orderId: string): Promise<void> {
-  await (await fetch(`${gateway.url}/order/${orderId}/cancel`, { method: 'POST', headers: own() })).text();
-}
+const cancel = (orderId: string) => callJson(gateway, 'POST', `/order/${orderId}/cancel`);
 
 const json = { accept: 'application/json' };
 
@@ -168,8 +160,7 @@ describe('POST /payment/{order_token}/simulate: errors', () => {
       const asJson = await simulate(token, 'outcome=pay', json);
       expect([asJson.status, JSON.parse(asJson.text)]).toMatchObject([404, { code: 'not_found' }]);
     }
-    const record = await fetch(`${gateway.url}/order/live`, { headers: credentialHeaders(live.credentials) });
-    expect(await record.json()).toMatchObject({ order_status: 'UN_PAID' });
+    expect((await callJson(live, 'GET', '/order/live')).body).toMatchObject({ order_status: 'UN_PAID' });
   });
 
   test.each(['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS'])('405: %s', async (method) => {
@@ -203,7 +194,10 @@ describe('POST /payment/{order_token}/simulate from a browser', () => {
     const { status, text } = await simulate(await newTestToken(orderId), 'outcome=pay', headers);
     expect(status).toBe(expected);
     expect(await find(orderId)).toMatchObject({ order_status: expected === 303 ? 'PAID' : 'UN_PAID' });
-    if (expected === 403) expect(text).toContain(pageTexts.en.rejectedTitle);
+    if (expected !== 403) return;
+    expect(text).toContain(pageTexts.en.rejectedTitle);
+    const asJson = await simulate(await newTestToken(`${orderId}-json`), 'outcome=pay', { ...headers, ...json });
+    expect([asJson.status, JSON.parse(asJson.text)]).toMatchObject([403, { code: 'permission_denied' }]);
   });
 });
 

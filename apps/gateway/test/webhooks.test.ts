@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Credentials } from '@gateway/domain/credentials';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
 import { runQuery } from '@gateway/postgres/testing/run-query';
@@ -8,7 +7,7 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { endProcesses, environment, newDataDir, runProgram, startProcess } from './gateway-process.ts';
 import { runGateway, testSecretsKey } from './running-gateway.ts';
-import { answerOf, credentialHeaders, postOrder } from './send-order.ts';
+import { callJson, createOrder } from './send-order.ts';
 import { type ReceivedWebhook, startWebhookReceiver } from './webhook-receiver.ts';
 
 afterAll(endProcesses);
@@ -27,11 +26,9 @@ async function setEndpoint(databaseUrl: string, { clientId }: Credentials, url: 
 }
 
 /** Creates an order and cancels it. */
-async function cancelNewOrder(gateway: { url: string; credentials: Credentials }, orderId: string): Promise<void> {
-  expect((await postOrder(gateway, validOrderInput({ order_id: orderId }))).status).toBe(201);
-  const headers = credentialHeaders(gateway.credentials);
-  const cancelled = await fetch(`${gateway.url}/order/${orderId}/cancel`, { method: 'POST', headers });
-  expect(cancelled.status).toBe(200);
+async function cancelNewOrder(merchant: { url: string; credentials: Credentials }, orderId: string): Promise<void> {
+  await createOrder(merchant, orderId);
+  expect((await callJson(merchant, 'POST', `/order/${orderId}/cancel`)).status).toBe(200);
 }
 
 function orderIdOf({ body }: ReceivedWebhook): string {
@@ -47,10 +44,7 @@ test('a cancelled order is delivered as the event of the feed', async () => {
   await expect.poll(() => receiver.received.length).toBe(1);
   const [{ headers, body }] = receiver.received as [ReceivedWebhook];
   const message = new Webhook(secret).verify(body, headers as Record<string, string>);
-  const feed = async () => {
-    const response = await fetch(`${gateway.url}/events`, { headers: credentialHeaders(gateway.credentials) });
-    return ((await response.json()) as { events: unknown[] }).events;
-  };
+  const feed = async () => (await callJson(gateway, 'GET', '/events')).body.events;
   await expect.poll(feed).toEqual([message]);
   expect(message).toMatchObject({ type: 'order.cancelled', data: { order_id: 'A-1', order_status: 'CANCELLED' } });
 });
@@ -93,7 +87,7 @@ test('with DATABASE_URL and without SECRETS_KEY the gateway runs, and reports th
   onTestFinished(() => database.drop());
   const credentials = await createMerchant(database.url, 'Shop');
   const gateway = await startProcess(await newDataDir(), { DATABASE_URL: database.url });
-  expect((await answerOf(await postOrder({ url: gateway.url, credentials }))).order_status).toBe('UN_PAID');
+  expect((await createOrder({ url: gateway.url, credentials }, 'no-key')).order_status).toBe('UN_PAID');
   expect(gateway.lines.join('\n')).toContain(
     '"msg":"SECRETS_KEY is not set: no webhooks are sent, and returns are not signed"',
   );
