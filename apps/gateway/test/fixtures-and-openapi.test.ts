@@ -21,6 +21,7 @@ ajv.addSchema(document, 'openapi');
 
 const gateway = useGateway();
 let merchants: Merchants;
+let clients: ReturnType<typeof openClients>;
 beforeAll(async () => {
   const strict = await createMerchant(gateway.databaseUrl, 'Strict Shop');
   const accounts = openMerchantAccounts({ url: gateway.databaseUrl });
@@ -32,11 +33,20 @@ beforeAll(async () => {
   await accounts.close();
   const { credentials: first, checkoutCredentials: checkout } = gateway;
   merchants = { first, second, strict, test, expiring, checkout };
+  clients = openClients({ httpUrl: gateway.url, grpcAddress: new URL(gateway.grpcUrl).host });
+  return () => {
+    for (const client of Object.values(clients)) client.close();
+  };
 });
+
+const compiled = new Map<string, ValidateFunction>();
 
 function validator(...pointer: string[]): ValidateFunction {
   const places = pointer.map((part) => part.replaceAll('~', '~0').replaceAll('/', '~1')).map(encodeURIComponent);
-  return ajv.compile({ $ref: `openapi#/${places.join('/')}` });
+  const $ref = `openapi#/${places.join('/')}`;
+  const validate = compiled.get($ref) ?? ajv.compile({ $ref });
+  compiled.set($ref, validate);
+  return validate;
 }
 
 /** Where the document describes each operation of the JSON API. */
@@ -90,24 +100,19 @@ describe('every fixture over JSON', () => {
   });
 
   test.each(said.map((fixture) => [fixture.file, fixture] as const))('%s conforms', async (file, fixture) => {
-    const clients = openClients({ httpUrl: gateway.url, grpcAddress: new URL(gateway.grpcUrl).host });
-    try {
-      const target = { clients, merchants, orderId: `conforms-${file}.`, validOrder };
-      for await (const { call, outgoing, response: answer } of sendFixture(fixture, 'json', target)) {
-        if (carrierOf(call.operation, call.via ?? 'json') !== 'json') continue;
-        if (answer.kind !== 'http') throw new Error('there was no answer');
-        const mediaType = answer.headers['content-type']?.split(';')[0] ?? '';
-        const conforms = answerValidator(call, answer.status, mediaType);
-        expect(conforms(answer.body), ajv.errorsText(conforms.errors)).toBe(true);
-        if (call.operation !== 'CreateOrder') continue;
-        const sent = jsonOf(outgoing.bytes);
-        if (answer.status < 300) expect(isOrder(sent), ajv.errorsText(isOrder.errors)).toBe(true);
-        if (call.expect.outcome === 'invalid_order' && sent !== undefined && !isBeyondSchema(call, sent)) {
-          expect(isOrder(sent), `the schema takes what is rejected: ${JSON.stringify(sent)}`).toBe(false);
-        }
+    const target = { clients, merchants, orderId: `conforms-${file}.`, validOrder };
+    for await (const { call, outgoing, response: answer } of sendFixture(fixture, 'json', target)) {
+      if (carrierOf(call.operation, call.via ?? 'json') !== 'json') continue;
+      if (answer.kind !== 'http') throw new Error('there was no answer');
+      const mediaType = answer.headers['content-type']?.split(';')[0] ?? '';
+      const conforms = answerValidator(call, answer.status, mediaType);
+      expect(conforms(answer.body), ajv.errorsText(conforms.errors)).toBe(true);
+      if (call.operation !== 'CreateOrder') continue;
+      const sent = jsonOf(outgoing.bytes);
+      if (answer.status < 300) expect(isOrder(sent), ajv.errorsText(isOrder.errors)).toBe(true);
+      if (call.expect.outcome === 'invalid_order' && sent !== undefined && !isBeyondSchema(call, sent)) {
+        expect(isOrder(sent), `the schema takes what is rejected: ${JSON.stringify(sent)}`).toBe(false);
       }
-    } finally {
-      for (const client of Object.values(clients)) client.close();
     }
   });
 });

@@ -34,9 +34,9 @@ import {
 } from './http2-frames.ts';
 
 /** How long each attack goes on, from this many connections at a time, each for a while or until the server ends it. */
-const attackMs = 500;
+const attackMs = grpcTls ? 500 : 250;
 const attackers = 8;
-const connectionMs = 250;
+const connectionMs = attackMs / 2;
 
 /** Generous: at most 540 MiB were measured, of a process that had seen all attacks four times as long. */
 const rssMax = 768 * 2 ** 20;

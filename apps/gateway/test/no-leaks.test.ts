@@ -5,7 +5,7 @@ import type { Credentials } from '@gateway/domain/credentials';
 import { orderFieldNames } from '@gateway/domain/order-fields';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { endProcesses, type GatewayProcess, newDataDir, startProcess } from './gateway-process.ts';
+import { endProcesses, type GatewayProcess, newClusterDir, startProcess } from './gateway-process.ts';
 import { credentialHeaders, orderMessage, postOrder } from './send-order.ts';
 
 // What no response may contain: a card number, a secret, an e-mail address.
@@ -16,7 +16,7 @@ const textFields = orderFieldNames.filter((name) => name !== 'order_amount' && n
 let gateway: GatewayProcess;
 let credentials: Credentials;
 beforeAll(async () => {
-  gateway = await startProcess(await newDataDir());
+  gateway = await startProcess(await newClusterDir());
   credentials = await gateway.credentials();
 });
 afterAll(endProcesses);

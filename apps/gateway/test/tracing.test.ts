@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
-import { endProcesses, newDataDir, startProcess } from './gateway-process.ts';
+import { endProcesses, newClusterDir, startProcess } from './gateway-process.ts';
 import { postOrder } from './send-order.ts';
 
 interface Span {
@@ -34,7 +34,7 @@ async function startCollector() {
 
 test('a call is a span of the trace that its client began, and its log line has the trace id', async () => {
   const collector = await startCollector();
-  const gateway = await startProcess(await newDataDir(), {
+  const gateway = await startProcess(await newClusterDir(), {
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     OTEL_TRACES_SAMPLER_ARG: '0',
   });
