@@ -5,7 +5,7 @@ import { fieldCodeMeanings } from '../src/pages/reference-page.ts';
 /** The text of docs/errors.md, made from the gateway's own lists. */
 export function errorsPage(): string {
   const rows = Object.entries(failures).map(([code, { httpStatus, grpcStatus }]) => [
-    ...[`\`${code}\``, String(httpStatus), grpcStatus ?? '-', failureAdvice(code as FailureCode, true)],
+    ...[`\`${code}\``, String(httpStatus), grpcStatus ?? '-', failureAdvice(code as FailureCode, false)],
   ]);
   const fieldRows = fieldErrorCodes.map((code) => [`\`${code}\``, fieldCodeMeanings[code]]);
   return `<!-- Made by \`pnpm --filter gateway run docs\` from apps/gateway/docs/errors-page.ts. Do not edit it here. -->
@@ -13,19 +13,19 @@ export function errorsPage(): string {
 # Errors
 
 In the JSON API an error is an RFC 9457 problem document with \`type\`, \`title\`, \`status\`, \`detail\`, \`code\` and \`request_id\`. In
-gRPC, gRPC-Web and Connect it is a status with \`google.rpc.ErrorInfo\`: \`reason\` is the same code, \`domain\` is \`order-gateway\`, and
-\`metadata.request_id\` is the same id. Decide by the code: titles and details are for people and may change.
+gRPC, gRPC-Web and Connect it is a status with \`google.rpc.ErrorInfo\`: \`reason\` is the code, \`domain\` is \`order-gateway\`, and
+\`metadata.request_id\` the id. Decide by the code: titles and details are for people and may change.
 
-A status without \`ErrorInfo\` comes from the protocol (a message that is not protobuf, an unknown method, a malformed timeout, metadata above
-16 KiB) or from your own client library, after a lost connection, a deadline or a cancelled call. The latter says nothing about the order,
-which may have been created: send the same order_id again. For \`malformed_json\`, Connect's JSON has the status \`invalid_argument\`.
+A status without \`ErrorInfo\` comes from the protocol (an invalid message, method, timeout or metadata) or from your own client library,
+which lost the connection or gave up: the order may have been created, so send the same order_id again. For \`malformed_json\`, Connect's
+JSON has the status \`invalid_argument\`.
 
 ${markdownTable([['code', 'HTTP', 'gRPC', 'when, and what to do'], ...rows])}
 
 ## Fields and parameters
 
-\`invalid_order\` and \`invalid_request\` report all invalid fields or parameters at once: the member \`errors\` has
-\`{ "field", "code", "message" }\` for each, \`google.rpc.BadRequest\` one violation with the code as \`reason\`.
+The member \`errors\` of \`invalid_order\` and \`invalid_request\` has \`{ "field", "code", "message" }\` for each invalid field or
+parameter; \`google.rpc.BadRequest\` has one violation for each, with the code as \`reason\`.
 
 ${markdownTable([['field code', 'meaning'], ...fieldRows])}
 
