@@ -18,7 +18,7 @@ gRPC, gRPC-Web and Connect it is a status with \`google.rpc.ErrorInfo\`: \`reaso
 \`metadata.request_id\` the id. Decide by the code: titles and details are for people and may change.
 
 A status without \`ErrorInfo\` comes from the protocol (an invalid message, method, timeout or metadata) or from your own client library,
-which lost the connection or gave up. After that, \`unavailable\` and \`deadline_exceeded\` the order may have been created: see
+which lost the connection or gave up. After this, \`unavailable\` and \`deadline_exceeded\`, the order may have been created: see
 [retries](creating-orders.md#retries). For \`malformed_json\`, Connect's JSON has the status \`invalid_argument\`.
 
 Each code has its HTTP status and, unless only the JSON API has it, its gRPC status:
