@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
 import { expect, test, vi } from 'vitest';
 import { http2Limits } from '../src/limits.ts';
-import { callHeaders, createOrderPath, frame, openSession, orderData, ordinaryCall, sendCall } from './grpc-call.ts';
-import { runGrpcServer, whileCallsGoOn } from './grpc-servers.ts';
+import { callHeaders, createOrderPath, frame, orderData, ordinaryCall, sendCall } from './grpc-call.ts';
+import { runGrpcServer, useRawClient, useSession, whileCallsGoOn } from './grpc-servers.ts';
 import {
   callFields,
   callFrames,
@@ -12,30 +12,24 @@ import {
   frameTypes,
   headersFrame,
   isFrame,
-  openRawClient,
   resetFrame,
 } from './http2-frames.ts';
 
 test('a client that cancels all of its calls at once keeps its connection, and the call that it waits for', async () => {
   const server = await runGrpcServer();
-  const session = openSession(server.port);
-  try {
-    const cancelled = { ...ordinaryCall('waited-for'), ends: false, cancels: true };
-    const calls = Array.from({ length: http2Limits.maxConcurrentStreams }, () => sendCall(session, cancelled));
-    const pending = sendCall(session, ordinaryCall('waited-for'));
-    await Promise.all(calls);
-    expect((await pending).trailers['grpc-status']).toBe('0');
-    const next = await sendCall(session, ordinaryCall('waited-for'));
-    expect([next.trailers['grpc-status'], next.headers['idempotent-replayed']]).toEqual(['0', 'true']);
-  } finally {
-    session.close();
-    await server.close();
-  }
+  const session = useSession(server.port);
+  const cancelled = { ...ordinaryCall('waited-for'), ends: false, cancels: true };
+  const calls = Array.from({ length: http2Limits.maxConcurrentStreams }, () => sendCall(session, cancelled));
+  const pending = sendCall(session, ordinaryCall('waited-for'));
+  await Promise.all(calls);
+  expect((await pending).trailers['grpc-status']).toBe('0');
+  const next = await sendCall(session, ordinaryCall('waited-for'));
+  expect([next.trailers['grpc-status'], next.headers['idempotent-replayed']]).toEqual(['0', 'true']);
 });
 
 test('a client that cancels 30 of 130 calls a second for 10 s keeps its connection', async () => {
   await whileCallsGoOn({}, async ({ port }) => {
-    const session = openSession(port);
+    const session = useSession(port);
     const answers: Promise<unknown>[] = [];
     const pace = { cancelled: 3, completed: 10 };
     // A tenth of a second each. A slow machine makes it fewer a second, never more.
@@ -52,26 +46,20 @@ test('a client that cancels 30 of 130 calls a second for 10 s keeps its connecti
     }
     expect(new Set(await Promise.all(answers))).toEqual(new Set(['0']));
     expect(session.closed).toBe(false);
-    session.close();
   });
 });
 
 test('logs a cancelled call as that, does none of its work, and answers the next one', async () => {
   const server = await runGrpcServer();
-  const client = await openRawClient(server.port);
-  try {
-    // The reset comes with the complete call.
-    const cancelled = [callFrames(1, 'cancelled'), resetFrame(1), headersFrame(3, callFields, 0), resetFrame(3)];
-    client.socket.write(Buffer.concat([clientPreface, ...cancelled, callFrames(5, 'next')]));
-    await client.frame(isFrame(frameTypes.data, 5));
-    client.socket.write(callFrames(7, 'cancelled'));
-    await client.frame(isFrame(frameTypes.data, 7));
-    const codes = () => server.calls.map(({ code }) => code).sort();
-    await expect.poll(codes).toEqual(['cancelled', 'cancelled', 'created', 'created']);
-  } finally {
-    client.socket.destroy();
-    await server.close();
-  }
+  const client = await useRawClient(server.port);
+  // The reset comes with the complete call.
+  const cancelled = [callFrames(1, 'cancelled'), resetFrame(1), headersFrame(3, callFields, 0), resetFrame(3)];
+  client.socket.write(Buffer.concat([clientPreface, ...cancelled, callFrames(5, 'next')]));
+  await client.frame(isFrame(frameTypes.data, 5));
+  client.socket.write(callFrames(7, 'cancelled'));
+  await client.frame(isFrame(frameTypes.data, 7));
+  const codes = () => server.calls.map(({ code }) => code).sort();
+  await expect.poll(codes).toEqual(['cancelled', 'cancelled', 'created', 'created']);
 });
 
 test.each([true, false])(
@@ -92,7 +80,7 @@ test.each([true, false])(
         },
       },
     });
-    const session = openSession(server.port);
+    const session = useSession(server.port);
     try {
       const stream = session.request({ ':method': 'POST', ':path': createOrderPath, ...callHeaders });
       stream.on('error', () => {});
@@ -109,8 +97,6 @@ test.each([true, false])(
       expect(consoleError).not.toHaveBeenCalled();
     } finally {
       consoleError.mockRestore();
-      session.close();
-      await server.close();
     }
   },
 );

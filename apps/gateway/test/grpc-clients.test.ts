@@ -13,8 +13,8 @@ import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-orde
 import { type ChannelOptions, Client, compressionAlgorithms, credentials, Metadata } from '@grpc/grpc-js';
 import { expect, test } from 'vitest';
 import { http2Limits, messageBytesMax } from '../src/limits.ts';
-import { callHeaders, createOrderPath, frame, openSession, orderData, sendCall } from './grpc-call.ts';
-import { runGrpcServer } from './grpc-servers.ts';
+import { callHeaders, createOrderPath, frame, orderData, sendCall } from './grpc-call.ts';
+import { runGrpcServer, useSession } from './grpc-servers.ts';
 import { orderMessage } from './send-order.ts';
 
 const { 'content-type': _protocol, ...credentialFields } = callHeaders;
@@ -125,7 +125,6 @@ test.each(clients)('%s gets orders, replays, errors with details and messages of
     expect(new Set(many.map(({ code }) => code))).toEqual(new Set([0]));
   } finally {
     client.close();
-    await server.close();
   }
 });
 
@@ -153,33 +152,27 @@ test.each(clients)('%s can limit the time of a call and cancel it', async (_name
     await expect.poll(() => server.calls.map(({ code }) => code)).toContain('cancelled');
   } finally {
     client.close();
-    await server.close();
   }
 });
 
 test('takes the headers that grpcurl, proxies and tracing add', async () => {
   const server = await runGrpcServer();
-  const session = openSession(server.port);
-  try {
-    const headers = {
-      ...callHeaders,
-      'content-type': 'application/grpc+proto',
-      'user-agent': 'grpcurl/1.9.3 grpc-go/1.69.0',
-      te: 'trailers',
-      'grpc-accept-encoding': 'gzip,deflate,identity',
-      'grpc-encoding': 'identity',
-      'grpc-timeout': '99999999H',
-      'grpc-trace-bin': 'AAAREiM0RVZneImaq7zN3u8',
-      traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
-      'x-forwarded-for': '192.0.2.1, 192.0.2.2',
-      'x-envoy-expected-rq-timeout-ms': '15000',
-      ...Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`x-more-${index}`, 'v'.repeat(100)])),
-    };
-    const answer = await sendCall(session, { headers, chunks: [frame(orderData('odd'))], ends: true });
-    expect(answer.trailers['grpc-status']).toBe('0');
-    expect(server.calls).toMatchObject([{ code: 'created' }]);
-  } finally {
-    session.close();
-    await server.close();
-  }
+  const session = useSession(server.port);
+  const headers = {
+    ...callHeaders,
+    'content-type': 'application/grpc+proto',
+    'user-agent': 'grpcurl/1.9.3 grpc-go/1.69.0',
+    te: 'trailers',
+    'grpc-accept-encoding': 'gzip,deflate,identity',
+    'grpc-encoding': 'identity',
+    'grpc-timeout': '99999999H',
+    'grpc-trace-bin': 'AAAREiM0RVZneImaq7zN3u8',
+    traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+    'x-forwarded-for': '192.0.2.1, 192.0.2.2',
+    'x-envoy-expected-rq-timeout-ms': '15000',
+    ...Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`x-more-${index}`, 'v'.repeat(100)])),
+  };
+  const answer = await sendCall(session, { headers, chunks: [frame(orderData('odd'))], ends: true });
+  expect(answer.trailers['grpc-status']).toBe('0');
+  expect(server.calls).toMatchObject([{ code: 'created' }]);
 });

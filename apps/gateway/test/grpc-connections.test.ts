@@ -3,8 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
 import { expect, test } from 'vitest';
 import { http2Limits } from '../src/limits.ts';
-import { callHeaders, frame, openSession, ordinaryCall, sendCall } from './grpc-call.ts';
-import { type RunningServer, runGrpcServer, type ServerOptions, whileCallsGoOn } from './grpc-servers.ts';
+import { callHeaders, frame, ordinaryCall, sendCall } from './grpc-call.ts';
+import {
+  type RunningServer,
+  runGrpcServer,
+  type ServerOptions,
+  useRawClient,
+  useSession,
+  whileCallsGoOn,
+} from './grpc-servers.ts';
 import {
   callFields,
   callFrames,
@@ -38,14 +45,9 @@ async function withClient(
   body: (client: RawClient, server: RunningServer) => Promise<void>,
 ): Promise<void> {
   const server = await runGrpcServer({ limits: { ...patient, drainTimeoutMs: 100, ...limits } });
-  const client = await openRawClient(server.port);
-  try {
-    await body(client, server);
-    expect(server.errors).toEqual([]);
-  } finally {
-    client.socket.destroy();
-    await server.close();
-  }
+  const client = await useRawClient(server.port);
+  await body(client, server);
+  expect(server.errors).toEqual([]);
 }
 
 /** Writes again and again, so that a connection is never silent. Returns the end of it. */
@@ -92,16 +94,15 @@ test('a full port closes an idle connection with GOAWAY, that of a known client 
   await withClient({ connectionsMax: 2 }, async (known, { port }) => {
     known.socket.write(Buffer.concat([clientPreface, callFrames(1, 'first')]));
     await known.frame(isFrame(frameTypes.headers, 1));
-    const idle = await openRawClient(port);
+    const idle = await useRawClient(port);
     idle.socket.write(Buffer.concat([clientPreface, headersFrame(1)]));
     await idle.frame(isFrame(frameTypes.headers, 1));
-    const next = await openRawClient(port);
+    const _next = await useRawClient(port);
     const goaway = await idle.frame(isFrame(frameTypes.goAway, 0));
     expect(goaway?.payload).toEqual(Buffer.concat([Buffer.from([0, 0, 0, 1]), noError]));
     await idle.closed;
     known.socket.write(callFrames(3, 'second'));
     expect(await known.frame(isFrame(frameTypes.data, 3))).toBeDefined();
-    for (const { socket } of [idle, next]) socket.destroy();
   });
 });
 
@@ -113,14 +114,12 @@ test('a full port closes no connection with a call in flight', async () => {
     return never.promise;
   };
   const server = await runGrpcServer({ authenticate, limits: { ...patient, connectionsMax: 1, drainTimeoutMs: 100 } });
-  const busy = await openRawClient(server.port);
+  const busy = await useRawClient(server.port);
   busy.socket.write(Buffer.concat([clientPreface, callFrames(1, 'first')]));
   await authenticating.promise;
-  const next = await openRawClient(server.port);
+  const next = await useRawClient(server.port);
   await next.closed;
   expect(busy.socket.readableEnded).toBe(false);
-  for (const { socket } of [busy, next]) socket.destroy();
-  await server.close();
 });
 
 test('sends GOAWAY before it closes a connection, so that the client has time to go by itself', async () => {
@@ -232,8 +231,8 @@ test('sends GOAWAY when it is closed, and lets the calls in flight finish', asyn
       },
     },
   });
-  const session = openSession(server.port);
-  const idle = openSession(server.port);
+  const session = useSession(server.port);
+  const idle = useSession(server.port);
   const goaways = Promise.all([once(session, 'goaway'), once(idle, 'goaway')]);
   await once(idle, 'remoteSettings');
   const call = sendCall(session, ordinaryCall('in flight'));
@@ -250,11 +249,11 @@ test('cuts off calls that do not finish and clients that do not go when the drai
   const drainTimeoutMs = 300;
   const store = { ...createInMemoryOrderStore(), create: () => new Promise<never>(() => {}) };
   const server = await runGrpcServer({ store, limits: { ...patient, drainTimeoutMs } });
-  const silent = await openRawClient(server.port);
-  const idle = await openRawClient(server.port);
+  const silent = await useRawClient(server.port);
+  const idle = await useRawClient(server.port);
   idle.socket.write(clientPreface);
   await idle.frame(isFrame(frameTypes.settings, 0));
-  const session = openSession(server.port);
+  const session = useSession(server.port);
   const call = sendCall(session, { ...ordinaryCall('endless'), headers: callHeaders });
   const unfinished = sendCall(session, { headers: callHeaders, chunks: [Buffer.alloc(1)], ends: false });
   await once(session, 'remoteSettings');
@@ -263,5 +262,4 @@ test('cuts off calls that do not finish and clients that do not go when the drai
   await Promise.all([server.close(), server.close()]);
   expect(performance.now() - start).toBeGreaterThanOrEqual(drainTimeoutMs - 1);
   await Promise.all([call, unfinished, silent.closed, idle.closed]);
-  for (const { socket } of [silent, idle]) socket.destroy();
 });

@@ -6,8 +6,8 @@ import { CreateOrderRequestSchema, OrderService } from '@gateway/contract/gatewa
 import { ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
 import { expect, test } from 'vitest';
 import { credentials } from './fixed-deps.ts';
-import { frame, openSession, sendCall } from './grpc-call.ts';
-import { runGrpcServer } from './grpc-servers.ts';
+import { frame, sendCall } from './grpc-call.ts';
+import { runGrpcServer, useSession } from './grpc-servers.ts';
 import { credentialHeaders, orderMessage } from './send-order.ts';
 
 const headers = { 'content-type': 'application/grpc', ...credentialHeaders(credentials) };
@@ -20,24 +20,20 @@ test('answers a message that is too large with its machine code, plain and compr
     sendCompression: compressionGzip,
     compressMinBytes: 1,
   });
-  try {
-    for (const each of [transport, compressed]) {
-      const error = await createClient(OrderService, each)
-        .createOrder({ orderNote: randomBytes(70_000).toString('base64') }, { headers: credentialHeaders(credentials) })
-        .catch((reason: unknown) => ConnectError.from(reason));
-      if (!(error instanceof ConnectError)) throw new Error('the message was accepted');
-      expect(error.code).toBe(Code.ResourceExhausted);
-      expect(error.findDetails(ErrorInfoSchema)).toMatchObject([{ reason: 'body_too_large' }]);
-    }
-    await expect.poll(() => server.calls.map(({ code }) => code)).toEqual(['body_too_large', 'body_too_large']);
-  } finally {
-    await server.close();
+  for (const each of [transport, compressed]) {
+    const error = await createClient(OrderService, each)
+      .createOrder({ orderNote: randomBytes(70_000).toString('base64') }, { headers: credentialHeaders(credentials) })
+      .catch((reason: unknown) => ConnectError.from(reason));
+    if (!(error instanceof ConnectError)) throw new Error('the message was accepted');
+    expect(error.code).toBe(Code.ResourceExhausted);
+    expect(error.findDetails(ErrorInfoSchema)).toMatchObject([{ reason: 'body_too_large' }]);
   }
+  await expect.poll(() => server.calls.map(({ code }) => code)).toEqual(['body_too_large', 'body_too_large']);
 });
 
 test('an error fits into the 8 KB of trailers that clients accept, whatever the order contains', async () => {
   const server = await runGrpcServer();
-  const session = openSession(server.port);
+  const session = useSession(server.port);
   const order = {
     ...orderMessage('long'),
     orderNote: '\u{1F4DA}'.repeat(1_000),
@@ -51,13 +47,11 @@ test('an error fits into the 8 KB of trailers that clients accept, whatever the 
   expect(bytes).toBeLessThan(8_192);
   const message = decodeURIComponent(String(trailers['grpc-message']));
   expect(message).toMatch(/\u{1F4DA} \.\.\. \(cut, of \d+ bytes; POST \/order answers all of it\)$/u);
-  session.close();
-  await server.close();
 });
 
 test('every response has an x-request-id, and is logged with it', async () => {
   const server = await runGrpcServer();
-  const session = openSession(server.port);
+  const session = useSession(server.port);
   const rejected: [Record<string, string>, number, string?][] = [
     [{ ':path': '/gateway.v1.OrderService/Nothing', 'content-type': 'application/grpc' }, 200, '12'],
     [{ ':path': '/grpc.health.v1.Health/Nothing', 'content-type': 'application/grpc+proto' }, 200, '12'],
@@ -83,6 +77,4 @@ test('every response has an x-request-id, and is logged with it', async () => {
   }
   const logged = new Set(server.calls.map(({ code }) => code));
   expect(logged).toEqual(new Set(['not_found', 'unsupported_media_type', 'method_not_allowed']));
-  session.close();
-  await server.close();
 });

@@ -9,7 +9,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { credentials } from './fixed-deps.ts';
 import { frame, openSession, type RawAnswer, type RawCall, sendCall } from './grpc-call.ts';
-import { type RunningServer, runGrpcServer } from './grpc-servers.ts';
+import { type RunningServer, startGrpcServer } from './grpc-servers.ts';
 import { credentialHeaders, orderMessage } from './send-order.ts';
 
 const callsMin = 2_000;
@@ -28,8 +28,8 @@ function renewSessions(): void {
 }
 
 beforeAll(async () => {
-  fast = await runGrpcServer();
-  connect = await runGrpcServer({ hasFastPath: false });
+  fast = await startGrpcServer();
+  connect = await startGrpcServer({ hasFastPath: false });
 });
 afterAll(async () => {
   for (const session of sessions) session.close();

@@ -16,20 +16,12 @@ import {
   type StatusObject,
 } from '@grpc/grpc-js';
 import { service as healthDefinition } from 'grpc-health-check';
-import { afterEach, expect, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { createReadiness } from '../src/readiness.ts';
-import { frame, openSession, ordinaryCall, sendCall } from './grpc-call.ts';
-import { type RunningServer, runGrpcServer, type ServerOptions } from './grpc-servers.ts';
+import { frame, ordinaryCall, sendCall } from './grpc-call.ts';
+import { runGrpcServer, type ServerOptions, useRawClient, useSession } from './grpc-servers.ts';
 import { grpcTls } from './grpc-tls.ts';
-import {
-  callFrames,
-  clientPreface,
-  frameTypes,
-  headersFrame,
-  isFrame,
-  openRawClient,
-  requestFields,
-} from './http2-frames.ts';
+import { callFrames, clientPreface, frameTypes, headersFrame, isFrame, requestFields } from './http2-frames.ts';
 import { createMemoryLogger } from './memory-logger.ts';
 
 type Answer = { readonly status: string };
@@ -37,12 +29,8 @@ type Answer = { readonly status: string };
 /** The health client that grpc-js users have. */
 const StockClient = makeClientConstructor(healthDefinition, 'grpc.health.v1.Health');
 
-let server: RunningServer | undefined;
 let isReachable = true;
-
-afterEach(async () => {
-  await server?.close();
-  server = undefined;
+beforeEach(() => {
   isReachable = true;
 });
 
@@ -52,12 +40,12 @@ async function serve(options: ServerOptions = {}) {
   };
   const readiness = createReadiness({ check, logger: createMemoryLogger().logger }, 10);
   const running = await runGrpcServer({ readiness, ...options });
-  server = running;
   // grpc-js can't use TLS with an IP address as its target on Node.js 26.
   const stock = new StockClient(
     `localhost:${running.port}`,
     grpcTls ? credentials.createSsl(Buffer.from(grpcTls.ca)) : credentials.createInsecure(),
   );
+  onTestFinished(() => stock.close());
   return {
     ...running,
     readiness,
@@ -81,14 +69,13 @@ async function serve(options: ServerOptions = {}) {
       stream.on('error', () => {});
       return { seen, cancel: () => stream.cancel() };
     },
-    closeClient: () => stock.close(),
   };
 }
 
 const names = ['', 'gateway.v1.OrderService'];
 
 test('a stock client checks the process and each service, without credentials and without a log line', async () => {
-  const { check, list, calls, closeClient } = await serve();
+  const { check, list, calls } = await serve();
   for (const name of names) expect(await check(name)).toBe('SERVING');
   expect(await check('gateway.v1.Other')).toBe('5');
   expect(Object.entries(await list()).map(([name, { status }]) => [name, status])).toEqual(
@@ -97,12 +84,11 @@ test('a stock client checks the process and each service, without credentials an
   isReachable = false;
   await sleep(50);
   for (const name of names) expect(await check(name)).toBe('NOT_SERVING');
-  closeClient();
   expect(calls).toEqual([]);
 });
 
 test('a watch gets each change, the drain too, and ends when the port closes', async () => {
-  const { watch, check, readiness, close, calls, errors, closeClient } = await serve();
+  const { watch, check, readiness, close, calls, errors } = await serve();
   const watches = names.map(watch);
   const unknown = watch('gateway.v1.Other');
   for (const { seen } of watches) await expect.poll(() => seen).toEqual(['SERVING']);
@@ -117,12 +103,11 @@ test('a watch gets each change, the drain too, and ends when the port closes', a
   expect(await check('')).toBe('NOT_SERVING');
   await close();
   for (const { seen } of [...watches, unknown]) await expect.poll(() => seen.at(-1)).toBe('status 0');
-  closeClient();
   expect([calls, errors]).toEqual([[], []]);
 });
 
 test('a watch outlives the time limit of calls, but keeps no connection open on which nothing else happens', async () => {
-  const { watch, closeClient } = await serve({
+  const { watch } = await serve({
     limits: { streamTimeoutMs: 100, idleTimeoutMs: 600, checkEveryMs: 20 },
   });
   const start = performance.now();
@@ -130,12 +115,11 @@ test('a watch outlives the time limit of calls, but keeps no connection open on 
   await expect.poll(() => seen.length).toBe(2);
   expect(seen[0]).toBe('SERVING');
   expect(performance.now() - start).toBeGreaterThanOrEqual(600);
-  closeClient();
 });
 
 test('a watch whose request never ends is reset as any other call', async () => {
   const { port } = await serve({ limits: { streamTimeoutMs: 100, checkEveryMs: 20 } });
-  const client = await openRawClient(port);
+  const client = await useRawClient(port);
   const fields = { ...requestFields, ':path': '/grpc.health.v1.Health/Watch' };
   client.socket.write(
     Buffer.concat([
@@ -145,7 +129,6 @@ test('a watch whose request never ends is reset as any other call', async () => 
     ]),
   );
   for (const streamId of [1, 3]) expect(await client.frame(isFrame(frameTypes.reset, streamId))).toBeDefined();
-  client.socket.destroy();
 });
 
 const watchCall = {
@@ -158,26 +141,24 @@ test.each([
   ['one connection', { streamingCallsPerConnection: 3 }],
   ['all connections', { streamingCallsMax: 3 }],
 ])('watches above the limit of %s are rejected, and end nothing else', async (_, limits) => {
-  const { port, watch, closeClient } = await serve({ limits });
+  const { port, watch } = await serve({ limits });
   const watches = ['', '', ''].map(watch);
   for (const { seen } of watches) await expect.poll(() => seen).toEqual(['SERVING']);
   const tooMany = watch('');
   // RESOURCE_EXHAUSTED
   await expect.poll(() => tooMany.seen).toEqual(['status 8']);
-  const session = openSession(port);
+  const session = useSession(port);
   expect((await sendCall(session, ordinaryCall('beside'))).trailers['grpc-status']).toBe('0');
   watches[0]?.cancel();
   await expect.poll(() => watches[0]?.seen.at(-1)).toBe('status 1');
   const again = watch('');
   await expect.poll(() => again.seen).toEqual(['SERVING']);
   expect(watches[1]?.seen).toEqual(['SERVING']);
-  session.close();
-  closeClient();
 });
 
 test('cancelled watches leave nothing behind', async () => {
   const { port } = await serve();
-  const session = openSession(port);
+  const session = useSession(port);
   await once(session, 'connect');
   for (let round = 0; round < 100; round += 1) await sendCall(session, { ...watchCall, cancels: true });
   const client = createClient(
@@ -194,17 +175,15 @@ test('cancelled watches leave nothing behind', async () => {
   });
   expect(new Set(await Promise.all(open))).toEqual(new Set([HealthCheckResponse_ServingStatus.SERVING]));
   ending.abort();
-  session.close();
 });
 
 test('other calls go on beside a watch on their connection', async () => {
   const { port } = await serve();
-  const client = await openRawClient(port);
+  const client = await useRawClient(port);
   client.socket.write(clientPreface);
   client.socket.write(
     Buffer.concat([headersFrame(1, { ...requestFields, ':path': '/grpc.health.v1.Health/Watch' }, 0)]),
   );
   client.socket.write(callFrames(3, 'beside'));
   expect(await client.frame(isFrame(frameTypes.data, 3))).toBeDefined();
-  client.socket.destroy();
 });

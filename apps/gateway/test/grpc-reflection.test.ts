@@ -8,8 +8,8 @@ import { createGrpcTransport } from '@connectrpc/connect-node';
 import { ServerReflection } from '@gateway/contract/grpc/reflection/v1/reflection_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
-import { createOrderPath, frame, openSession, sendCall } from './grpc-call.ts';
-import { runGrpcServer } from './grpc-servers.ts';
+import { createOrderPath, frame, sendCall } from './grpc-call.ts';
+import { runGrpcServer, useSession } from './grpc-servers.ts';
 import { useGateway } from './running-gateway.ts';
 
 const bufCommand = join(import.meta.dirname, '../../../packages/contract/node_modules/.bin/buf');
@@ -95,7 +95,7 @@ const reflectionCall = {
 
 test('a call of reflection may take neither many bytes nor much time, and is not logged', async () => {
   const server = await runGrpcServer({ limits: { streamTimeoutMs: 1_000, checkEveryMs: 20 } });
-  const session = openSession(server.port);
+  const session = useSession(server.port);
   // `host` of 3,000 bytes, and `list_services`.
   const message = frame(
     Buffer.concat([Buffer.from([0x0a, 0xb8, 0x17]), Buffer.alloc(3_000, 'x'), Buffer.from([0x3a, 0])]),
@@ -104,7 +104,6 @@ test('a call of reflection may take neither many bytes nor much time, and is not
   expect(flood.trailers['grpc-status']).toBe(String(Code.ResourceExhausted));
   const idle = await sendCall(session, { headers: reflectionCall, chunks: [message], ends: false });
   expect([idle.headers[':status'], idle.closed]).toEqual([200, 8]);
-  session.close();
   await server.close();
   expect([server.calls, server.errors]).toEqual([[], []]);
 });

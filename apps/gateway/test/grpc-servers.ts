@@ -1,5 +1,6 @@
+import type { ClientHttp2Session } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import type { GatewayDeps } from '../src/gateway-deps.ts';
 import { http2Limits } from '../src/limits.ts';
 import { orderService } from '../src/rpc/order-service.ts';
@@ -8,6 +9,7 @@ import { createGrpcServer, type GrpcServerOptions } from '../src/rpc/server.ts';
 import { fixedDeps } from './fixed-deps.ts';
 import { openSession, ordinaryCall, sendCall } from './grpc-call.ts';
 import { grpcTls } from './grpc-tls.ts';
+import { openRawClient, type RawClient } from './http2-frames.ts';
 import { createMemoryLogger, type MemoryLogger } from './memory-logger.ts';
 
 export interface RunningServer extends Omit<MemoryLogger, 'logger'> {
@@ -22,8 +24,29 @@ export interface ServerOptions
   readonly limits?: Partial<typeof http2Limits>;
 }
 
+/** As {@link startGrpcServer}, until the end of the test that runs. */
+export async function runGrpcServer(options?: ServerOptions): Promise<RunningServer> {
+  const server = await startGrpcServer(options);
+  onTestFinished(server.close);
+  return server;
+}
+
+/** As `openSession`, until the end of the test that runs. */
+export function useSession(port: number): ClientHttp2Session {
+  const session = openSession(port);
+  onTestFinished(() => session.close());
+  return session;
+}
+
+/** As `openRawClient`, until the end of the test that runs. */
+export async function useRawClient(port: number): Promise<RawClient> {
+  const client = await openRawClient(port);
+  onTestFinished(() => void client.socket.destroy());
+  return client;
+}
+
 /** The gRPC port with orders in memory, and without chance and time: equal calls get equal bytes. */
-export async function runGrpcServer({ hasFastPath, limits, ...own }: ServerOptions = {}): Promise<RunningServer> {
+export async function startGrpcServer({ hasFastPath, limits, ...own }: ServerOptions = {}): Promise<RunningServer> {
   const { logger, calls, errors } = createMemoryLogger();
   const deps: GatewayDeps = { ...fixedDeps(logger), ...own };
   const tls = grpcTls && { context: { cert: grpcTls.cert, key: grpcTls.key }, renew: () => {} };
@@ -38,7 +61,7 @@ export async function whileCallsGoOn(
   options: ServerOptions,
   body: (server: RunningServer) => Promise<void>,
 ): Promise<void> {
-  const server = await runGrpcServer(options);
+  const server = await startGrpcServer(options);
   const session = openSession(server.port);
   const statuses: unknown[] = [];
   let isOver = false;

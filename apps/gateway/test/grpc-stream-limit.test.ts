@@ -1,12 +1,11 @@
 import { once } from 'node:events';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { openSession, ordinaryCall, sendCall } from './grpc-call.ts';
 import { runGrpcServer } from './grpc-servers.ts';
 
 test('connections of clients share the calls in flight, and get their share again when others end', async () => {
   const limits = { maxConcurrentStreams: 100, streamsOfAllSessions: 128, concurrentStreamsMin: 16 };
   const server = await runGrpcServer({ limits });
-  onTestFinished(server.close);
   const open = (count: number) => Array.from({ length: count }, () => openSession(server.port));
   const limitsOf = (sessions: ReturnType<typeof open>) =>
     new Set(sessions.map(({ remoteSettings }) => remoteSettings.maxConcurrentStreams));
@@ -38,7 +37,6 @@ test('connections of clients share the calls in flight, and get their share agai
 
 test('connections without valid credentials share calls of their own, from their first settings on', async () => {
   const server = await runGrpcServer({ limits: { streamsOfAllSessions: 128, concurrentStreamsMin: 16 } });
-  onTestFinished(server.close);
   const client = openSession(server.port);
   await sendCall(client, ordinaryCall('client'));
   const strangers: ReturnType<typeof openSession>[] = [];
@@ -59,7 +57,6 @@ test('connections without valid credentials share calls of their own, from their
 
 test('all calls succeed that a new connection sends before it knows how many it may send', async () => {
   const server = await runGrpcServer();
-  onTestFinished(server.close);
   // A client that has no settings yet takes 100 (nghttp2).
   const bursts = Array.from({ length: 10 }, (_, index) => {
     const session = openSession(server.port);

@@ -8,18 +8,9 @@ import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-orde
 import { expect, test } from 'vitest';
 import { messageBytesMax } from '../src/limits.ts';
 import { merchant } from './fixed-deps.ts';
-import { callHeaders, frame, openSession, orderData, ordinaryCall, type RawCall, sendCall } from './grpc-call.ts';
-import { runGrpcServer, whileCallsGoOn } from './grpc-servers.ts';
-import {
-  clientPreface,
-  dataFrame,
-  flags,
-  frameTypes,
-  headersFrame,
-  isFrame,
-  openRawClient,
-  pingFrame,
-} from './http2-frames.ts';
+import { callHeaders, frame, orderData, ordinaryCall, type RawCall, sendCall } from './grpc-call.ts';
+import { runGrpcServer, useRawClient, useSession, whileCallsGoOn } from './grpc-servers.ts';
+import { clientPreface, dataFrame, flags, frameTypes, headersFrame, isFrame, pingFrame } from './http2-frames.ts';
 
 /** The prefix of the largest message, and nothing of it. */
 const announcement = [frame(Buffer.alloc(0), { length: messageBytesMax })];
@@ -31,7 +22,7 @@ function collectGarbage(): void {
 
 test('answers a call as any other where its authority is not a host, as that of Node.js clients on an IPv6 address', async () => {
   await whileCallsGoOn({}, async ({ port }) => {
-    const session = openSession(port);
+    const session = useSession(port);
     for (const authority of ['::1:9090', '[']) {
       for (const encoding of ['identity', 'gzip']) {
         const headers = { ...callHeaders, ':authority': authority, 'grpc-encoding': encoding };
@@ -39,7 +30,6 @@ test('answers a call as any other where its authority is not a host, as that of 
         expect([authority, encoding, trailers['grpc-status']]).toEqual([authority, encoding, '3']);
       }
     }
-    session.close();
   });
 });
 
@@ -72,10 +62,9 @@ test('answers or closes every call that is cut short, announces too much or make
       { headers: { 'content-type': 'application/grpc-web+proto' }, chunks: message, ends: false },
       { headers: { 'content-type': 'application/proto' }, chunks: message, ends: false },
     ];
-    const session = openSession(port);
+    const session = useSession(port);
     for (const call of calls) expect(await sendCall(session, call)).not.toMatchObject({ closed: 'open' });
     expect((await sendCall(session, ordinaryCall('after all'))).trailers['grpc-status']).toBe('0');
-    session.close();
   });
 });
 
@@ -88,43 +77,33 @@ test('answers when the deadline passes, whether the message or the store is late
     },
   };
   const server = await runGrpcServer({ store });
-  const session = openSession(server.port);
-  try {
-    const timed = { ...callHeaders, 'grpc-timeout': '50m' };
-    const late = await sendCall(session, { ...ordinaryCall('late'), headers: timed });
-    expect(late.trailers['grpc-status']).toBe(String(Code.DeadlineExceeded));
-    const incomplete = await sendCall(session, { headers: timed, chunks: [Buffer.alloc(2)], ends: false });
-    expect(incomplete.trailers['grpc-status']).toBe(String(Code.DeadlineExceeded));
-    await expect.poll(() => server.calls.map(({ code }) => code)).toEqual(['deadline_exceeded', 'deadline_exceeded']);
-  } finally {
-    session.close();
-    await server.close();
-  }
+  const session = useSession(server.port);
+  const timed = { ...callHeaders, 'grpc-timeout': '50m' };
+  const late = await sendCall(session, { ...ordinaryCall('late'), headers: timed });
+  expect(late.trailers['grpc-status']).toBe(String(Code.DeadlineExceeded));
+  const incomplete = await sendCall(session, { headers: timed, chunks: [Buffer.alloc(2)], ends: false });
+  expect(incomplete.trailers['grpc-status']).toBe(String(Code.DeadlineExceeded));
+  await expect.poll(() => server.calls.map(({ code }) => code)).toEqual(['deadline_exceeded', 'deadline_exceeded']);
 });
 
 test('buffers of a message no more than its bytes where each comes in a frame of its own', async () => {
   const never = new Promise<never>(() => {});
   const server = await runGrpcServer({ authenticate: () => never });
-  const client = await openRawClient(server.port);
-  try {
-    // Padding takes part of the window for a moment only, but stays in memory where a byte is stored in its frame.
-    const padded = dataFrame(1, Buffer.from([10, ...Buffer.alloc(11)]), flags.padded);
+  const client = await useRawClient(server.port);
+  // Padding takes part of the window for a moment only, but stays in memory where a byte is stored in its frame.
+  const padded = dataFrame(1, Buffer.from([10, ...Buffer.alloc(11)]), flags.padded);
+  collectGarbage();
+  const before = process.memoryUsage();
+  const frames = 60_000;
+  client.socket.write(Buffer.concat([clientPreface, headersFrame(1, undefined, 0)]));
+  client.socket.write(Buffer.concat([...Array(frames).fill(padded), pingFrame()]));
+  expect(await client.frame(isFrame(frameTypes.ping, 0))).toBeDefined();
+  const bytesOfFrame = () => {
     collectGarbage();
-    const before = process.memoryUsage();
-    const frames = 60_000;
-    client.socket.write(Buffer.concat([clientPreface, headersFrame(1, undefined, 0)]));
-    client.socket.write(Buffer.concat([...Array(frames).fill(padded), pingFrame()]));
-    expect(await client.frame(isFrame(frameTypes.ping, 0))).toBeDefined();
-    const bytesOfFrame = () => {
-      collectGarbage();
-      const after = process.memoryUsage();
-      return (after.heapUsed + after.arrayBuffers - before.heapUsed - before.arrayBuffers) / frames;
-    };
-    await expect.poll(bytesOfFrame).toBeLessThan(20);
-  } finally {
-    client.socket.destroy();
-    await server.close();
-  }
+    const after = process.memoryUsage();
+    return (after.heapUsed + after.arrayBuffers - before.heapUsed - before.arrayBuffers) / frames;
+  };
+  await expect.poll(bytesOfFrame).toBeLessThan(20);
 });
 
 test('authenticates a call once, also where Connect answers it', async () => {
@@ -135,30 +114,20 @@ test('authenticates a call once, also where Connect answers it', async () => {
       return { ok: true, value: merchant };
     },
   });
-  const session = openSession(server.port);
-  try {
-    await sendCall(session, { headers: callHeaders, chunks: [Buffer.alloc(3)], ends: true });
-    expect(authenticated).toBe(1);
-  } finally {
-    session.close();
-    await server.close();
-  }
+  const session = useSession(server.port);
+  await sendCall(session, { headers: callHeaders, chunks: [Buffer.alloc(3)], ends: true });
+  expect(authenticated).toBe(1);
 });
 
 test('logs a call to Connect that has no time at all, once and as that', async () => {
   const server = await runGrpcServer();
-  const session = openSession(server.port);
-  try {
-    const timed = { ...callHeaders, 'grpc-encoding': 'gzip', 'grpc-timeout': '0S' };
-    const { trailers } = await sendCall(session, { headers: timed, chunks: [frame(Buffer.from('{}'))], ends: true });
-    expect(trailers['grpc-status']).toBe(String(Code.DeadlineExceeded));
-    await expect
-      .poll(() => server.calls.map(({ protocol, code }) => `${protocol} ${code}`))
-      .toEqual(['grpc deadline_exceeded']);
-  } finally {
-    session.close();
-    await server.close();
-  }
+  const session = useSession(server.port);
+  const timed = { ...callHeaders, 'grpc-encoding': 'gzip', 'grpc-timeout': '0S' };
+  const { trailers } = await sendCall(session, { headers: timed, chunks: [frame(Buffer.from('{}'))], ends: true });
+  expect(trailers['grpc-status']).toBe(String(Code.DeadlineExceeded));
+  await expect
+    .poll(() => server.calls.map(({ protocol, code }) => `${protocol} ${code}`))
+    .toEqual(['grpc deadline_exceeded']);
 });
 
 test.each([
@@ -166,21 +135,17 @@ test.each([
   ['in compressed gRPC', { 'grpc-encoding': 'gzip' }],
 ])('a message %s that is only announced allocates nothing', async (_, more) => {
   const server = await runGrpcServer();
-  const session = openSession(server.port);
-  try {
-    await sendCall(session, ordinaryCall('first'));
-    const before = process.memoryUsage().arrayBuffers;
-    const count = 200;
-    const announced = { headers: { ...callHeaders, ...more }, chunks: announcement, ends: false };
-    const calls = Array.from({ length: count }, () => sendCall(session, announced));
-    // The answer to a PING comes after the server has read all that was sent before it.
-    await promisify(session.ping.bind(session))();
-    // A quarter of what was announced is far more than 200 calls need.
-    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan((count * messageBytesMax) / 4);
-    session.destroy();
-    await Promise.all(calls);
-    await expect.poll(() => server.calls.filter(({ code }) => code === 'cancelled').length).toBe(count);
-  } finally {
-    await server.close();
-  }
+  const session = useSession(server.port);
+  await sendCall(session, ordinaryCall('first'));
+  const before = process.memoryUsage().arrayBuffers;
+  const count = 200;
+  const announced = { headers: { ...callHeaders, ...more }, chunks: announcement, ends: false };
+  const calls = Array.from({ length: count }, () => sendCall(session, announced));
+  // The answer to a PING comes after the server has read all that was sent before it.
+  await promisify(session.ping.bind(session))();
+  // A quarter of what was announced is far more than 200 calls need.
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan((count * messageBytesMax) / 4);
+  session.destroy();
+  await Promise.all(calls);
+  await expect.poll(() => server.calls.filter(({ code }) => code === 'cancelled').length).toBe(count);
 });
