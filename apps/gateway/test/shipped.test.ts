@@ -11,6 +11,7 @@ import { afterAll, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import manifest from '../../../package.json' with { type: 'json' };
 import { leftOut } from '../../../tools/left-out.ts';
+import { pnpm } from '../../../tools/pnpm.ts';
 import { endLater, endProcesses } from './gateway-process.ts';
 
 // The image, compose.yaml, the manifests of Kubernetes and the systemd unit, as far as they can be checked without an engine.
@@ -55,7 +56,10 @@ async function buildImage(): Promise<string> {
     if (isShipped(path, patterns)) await cp(join(root, path), join(image, path));
   const [, install = 'exit 1'] = /^RUN (.+)$/m.exec(containerfile) ?? [];
   // From the store that the install of this checkout filled.
-  await run('sh', ['-c', install], { cwd: image, env: { ...process.env, pnpm_config_offline: 'true' } });
+  await run('sh', ['-c', install.replace(`npx --yes ${manifest.packageManager}`, pnpm)], {
+    cwd: image,
+    env: { ...process.env, pnpm_config_offline: 'true' },
+  });
   return image;
 }
 
