@@ -6,8 +6,6 @@ import { createConnectTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { runQuery } from '@gateway/postgres/testing/run-query';
-import { credentials as grpcCredentials, loadPackageDefinition, Metadata, status } from '@grpc/grpc-js';
-import { loadSync } from '@grpc/proto-loader';
 import { describe, expect, test } from 'vitest';
 import { createOrderPath } from './grpc-call.ts';
 import { rpcClients } from './rpc-clients.ts';
@@ -18,38 +16,6 @@ const protoFolder = join(import.meta.dirname, '../../../proto');
 const bufCommand = join(import.meta.dirname, '../../../packages/contract/node_modules/.bin/buf');
 
 const gateway = useGateway();
-
-/** A client that is not Connect's own, with descriptors that it makes from the proto file by itself. */
-function grpcJsCall(
-  order: ReturnType<typeof validOrderInput>,
-): Promise<{ answer: Record<string, unknown>; replayed: unknown[] }> {
-  const definition = loadSync('gateway/v1/order_service.proto', {
-    includeDirs: [protoFolder],
-    keepCase: true,
-    longs: String,
-    enums: String,
-  });
-  const service = Object(loadPackageDefinition(definition)).gateway.v1.OrderService;
-  const stub = new service(`127.0.0.1:${gateway.grpcPort}`, grpcCredentials.createInsecure());
-  const metadata = new Metadata();
-  for (const [name, value] of Object.entries(gateway.headers)) metadata.set(name, value);
-  return new Promise((resolve, reject) => {
-    let replayed: unknown[] = [];
-    const call = stub.createOrder(
-      order,
-      metadata,
-      { deadline: Date.now() + 10_000 },
-      (error: Error | null, answer: Record<string, unknown>) => {
-        stub.close();
-        if (error) reject(error);
-        else resolve({ answer, replayed });
-      },
-    );
-    call.on('metadata', (headers: Metadata) => {
-      replayed = headers.get('idempotent-replayed');
-    });
-  });
-}
 
 describe('POST /order', () => {
   test('50 concurrent identical requests create one row and get the same response', async () => {
@@ -102,9 +68,6 @@ describe('every protocol', () => {
       });
       expect(replayed, name).toBe('true');
     }
-    const stock = await grpcJsCall(validOrderInput({ order_id: 'every-protocol' }));
-    expect(stock.answer).toEqual({ ...created, service_order_id: String(created.service_order_id) });
-    expect(stock.replayed).toEqual(['true']);
   });
 
   test.each(['connect', 'grpc', 'grpcweb'])('takes a call from buf curl over %s', async (protocol) => {
@@ -122,16 +85,6 @@ describe('every protocol', () => {
       { timeout: 20_000 },
     );
     expect(JSON.parse(stdout)).toEqual({ ...created, service_order_id: String(created.service_order_id) });
-  });
-
-  test('a stock client gets an early error with its message', async () => {
-    const order = validOrderInput({ order_id: 'in-words' });
-    await grpcJsCall(order);
-    const rejected = grpcJsCall({ ...order, order_note: 'another' });
-    await expect(rejected).rejects.toMatchObject({
-      code: status.ALREADY_EXISTS,
-      details: 'You have another order with this order_id. It differs in: order_note',
-    });
   });
 });
 

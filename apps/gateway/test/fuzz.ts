@@ -1,8 +1,8 @@
-import { Agent, request } from 'node:http';
-import { type ClientHttp2Session, connect } from 'node:http2';
+import type { ClientHttp2Session } from 'node:http2';
 import type { Credentials } from '@gateway/domain/credentials';
-import { createOrderPath } from './grpc-call.ts';
+import { callHeaders, openSession, sendCall } from './grpc-call.ts';
 import { mutatedBody, mutatedFrame } from './mutations.ts';
+import { credentialHeaders } from './send-order.ts';
 
 export interface FuzzTarget {
   readonly httpPort: number;
@@ -29,7 +29,7 @@ export interface FuzzReport {
 /** Inputs in flight at the same time. */
 const concurrency = 16;
 
-/** After this long without a response an input counts as hung: far above the gateway's own limit for a call. */
+/** After this long without a response a body counts as hung: far above the gateway's own limit for a call. */
 const hungAfterMs = 20_000;
 
 /**
@@ -45,8 +45,7 @@ export async function fuzz(
 ): Promise<FuzzReport> {
   const responses: Record<string, number> = {};
   const bad: { number: number; response: string }[] = [];
-  const agent = new Agent({ keepAlive: true, maxSockets: concurrency });
-  const session = openSession(target.grpcPort);
+  const session = reopenedSession(target.grpcPort);
   let next = first;
   const work = async () => {
     while (next < first + count) {
@@ -54,7 +53,7 @@ export async function fuzz(
       next += 1;
       const response =
         number % 2 === 0
-          ? await sendBody(target, agent, mutatedBody(seed, number))
+          ? await sendBody(target, mutatedBody(seed, number))
           : await sendFrame(target, session.current(), mutatedFrame(seed, number));
       responses[response] = (responses[response] ?? 0) + 1;
       if (isBad(response)) bad.push({ number, response });
@@ -62,7 +61,6 @@ export async function fuzz(
     }
   };
   await Promise.all(Array.from({ length: concurrency }, work));
-  agent.destroy();
   session.close();
   return { responses, bad };
 }
@@ -71,68 +69,33 @@ function isBad(response: string): boolean {
   return response.startsWith('http 5') || response.startsWith('no response') || bugStatuses.has(response);
 }
 
-function sendBody({ httpPort, credentials }: FuzzTarget, agent: Agent, body: Uint8Array): Promise<string> {
-  return new Promise((resolve) => {
-    const headers = {
-      ...{ 'content-type': 'application/json', 'content-length': body.byteLength },
-      ...{ 'x-client-id': credentials.clientId, 'x-client-secret': credentials.clientSecret },
-    };
-    const options = {
-      host: '127.0.0.1',
-      port: httpPort,
-      path: '/order',
-      method: 'POST',
-      agent,
-      headers,
-      timeout: hungAfterMs,
-    };
-    const sent = request(options, (incoming) => {
-      incoming.resume().on('end', () => resolve(`http ${incoming.statusCode}`));
-    });
-    sent.on('error', (error) => resolve(`no response: ${error.message}`));
-    sent.on('timeout', () => sent.destroy(new Error('hung')));
-    sent.end(body);
-  });
+async function sendBody({ httpPort, credentials }: FuzzTarget, body: Uint8Array): Promise<string> {
+  const headers = { 'content-type': 'application/json', ...credentialHeaders(credentials) };
+  const signal = AbortSignal.timeout(hungAfterMs);
+  const sent = { method: 'POST', headers, body: Uint8Array.from(body), signal };
+  try {
+    const response = await fetch(`http://127.0.0.1:${httpPort}/order`, sent);
+    await response.arrayBuffer();
+    return `http ${response.status}`;
+  } catch (error) {
+    return `no response: ${error}`;
+  }
 }
 
-function sendFrame({ credentials }: FuzzTarget, session: ClientHttp2Session, frame: Uint8Array): Promise<string> {
-  return new Promise((resolve) => {
-    const stream = session.request({
-      ...{
-        ':method': 'POST',
-        ':path': createOrderPath,
-        'content-type': 'application/grpc',
-        te: 'trailers',
-      },
-      ...{ 'x-client-id': credentials.clientId, 'x-client-secret': credentials.clientSecret },
-    });
-    let status: string | undefined;
-    const read = (headers: Record<string, unknown>) => {
-      if (headers['grpc-status'] === undefined) return;
-      const detailed = headers['grpc-status'] === '13' && headers['grpc-status-details-bin'] !== undefined;
-      status = `grpc ${headers['grpc-status']}${detailed ? ' with details' : ''}`;
-    };
-    stream.on('response', read);
-    stream.on('trailers', read);
-    stream.on('error', () => {});
-    stream.setTimeout(hungAfterMs, () => stream.close());
-    stream.on('close', () =>
-      resolve(status ?? (stream.rstCode === 0 ? 'no response: closed' : `reset ${stream.rstCode}`)),
-    );
-    stream.resume();
-    stream.end(frame);
-  });
+async function sendFrame({ credentials }: FuzzTarget, session: ClientHttp2Session, bytes: Uint8Array): Promise<string> {
+  const headers = { ...callHeaders, ...credentialHeaders(credentials) };
+  const { trailers, closed } = await sendCall(session, { headers, chunks: [bytes], ends: true });
+  const { 'grpc-status': status, 'grpc-status-details-bin': details } = trailers;
+  if (status !== undefined) return `grpc ${status}${status === '13' && details !== undefined ? ' with details' : ''}`;
+  return closed === 0 || closed === 'open' ? 'no response: closed' : `reset ${closed}`;
 }
 
 /** One connection for all calls, opened again if the gateway ended it. */
-function openSession(port: number): { current(): ClientHttp2Session; close(): void } {
+function reopenedSession(port: number): { current(): ClientHttp2Session; close(): void } {
   let session: ClientHttp2Session | undefined;
   return {
     current() {
-      if (session === undefined || session.closed || session.destroyed) {
-        session = connect(`http://127.0.0.1:${port}`);
-        session.on('error', () => {});
-      }
+      if (session === undefined || session.closed || session.destroyed) session = openSession(port);
       return session;
     },
     close: () => session?.destroy(),

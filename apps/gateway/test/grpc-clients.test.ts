@@ -11,7 +11,7 @@ import {
 import { ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
 import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
 import { type ChannelOptions, Client, compressionAlgorithms, credentials, Metadata } from '@grpc/grpc-js';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { http2Limits, messageBytesMax } from '../src/limits.ts';
 import { callHeaders, createOrderPath, frame, orderData, sendCall } from './grpc-call.ts';
 import { runGrpcServer, useSession } from './grpc-servers.ts';
@@ -103,29 +103,26 @@ function messageOf(bytes: number): CreateOrderRequest {
 test.each(clients)('%s gets orders, replays, errors with details and messages of any size', async (_name, open) => {
   const server = await runGrpcServer();
   const client = open(server.port);
-  try {
-    expect(await client.createOrder(orderMessage('one'))).toEqual({ code: 0, isReplayed: false, text: 'one' });
-    // Time for some of grpc-js's keepalive PINGs.
-    await sleep(200);
-    expect(await client.createOrder(orderMessage('one'))).toEqual({ code: 0, isReplayed: true, text: 'one' });
-    const invalid = await client.createOrder({ ...orderMessage('two'), orderAmount: 10.001 });
-    expect(invalid).toMatchObject({ code: Code.InvalidArgument, text: expect.stringContaining('invalid_order') });
-    const conflict = await client.createOrder({ ...orderMessage('one'), orderNote: 'another' });
-    expect(conflict).toMatchObject({ code: Code.AlreadyExists, text: expect.stringContaining('order_id_conflict') });
-    const largest = await client.createOrder(messageOf(messageBytesMax));
-    expect(largest).toMatchObject({ code: Code.InvalidArgument, text: expect.stringContaining('invalid_order') });
-    const tooLarge = await client.createOrder(messageOf(messageBytesMax + 1));
-    expect(tooLarge.code).toBe(Code.ResourceExhausted);
-    // More than a connection may have at once, and few enough for a slow machine.
-    const many = await Promise.all(
-      Array.from({ length: http2Limits.maxConcurrentStreams + 50 }, (_, index) =>
-        client.createOrder(orderMessage(`many-${index}`)),
-      ),
-    );
-    expect(new Set(many.map(({ code }) => code))).toEqual(new Set([0]));
-  } finally {
-    client.close();
-  }
+  onTestFinished(client.close);
+  expect(await client.createOrder(orderMessage('one'))).toEqual({ code: 0, isReplayed: false, text: 'one' });
+  // Time for some of grpc-js's keepalive PINGs.
+  await sleep(200);
+  expect(await client.createOrder(orderMessage('one'))).toEqual({ code: 0, isReplayed: true, text: 'one' });
+  const invalid = await client.createOrder({ ...orderMessage('two'), orderAmount: 10.001 });
+  expect(invalid).toMatchObject({ code: Code.InvalidArgument, text: expect.stringContaining('invalid_order') });
+  const conflict = await client.createOrder({ ...orderMessage('one'), orderNote: 'another' });
+  expect(conflict).toMatchObject({ code: Code.AlreadyExists, text: expect.stringContaining('order_id_conflict') });
+  const largest = await client.createOrder(messageOf(messageBytesMax));
+  expect(largest).toMatchObject({ code: Code.InvalidArgument, text: expect.stringContaining('invalid_order') });
+  const tooLarge = await client.createOrder(messageOf(messageBytesMax + 1));
+  expect(tooLarge.code).toBe(Code.ResourceExhausted);
+  // More than a connection may have at once, and few enough for a slow machine.
+  const many = await Promise.all(
+    Array.from({ length: http2Limits.maxConcurrentStreams + 50 }, (_, index) =>
+      client.createOrder(orderMessage(`many-${index}`)),
+    ),
+  );
+  expect(new Set(many.map(({ code }) => code))).toEqual(new Set([0]));
 });
 
 test.each(clients)('%s can limit the time of a call and cancel it', async (_name, open) => {
@@ -141,18 +138,15 @@ test.each(clients)('%s can limit the time of a call and cancel it', async (_name
     },
   });
   const client = open(server.port);
-  try {
-    const late = await client.createOrder(orderMessage('late'), { timeoutMs: 200 });
-    expect(late.code).toBe(Code.DeadlineExceeded);
-    const abort = new AbortController();
-    const cancelled = client.createOrder(orderMessage('cancelled'), { signal: abort.signal });
-    await expect.poll(() => entered).toContain('cancelled');
-    abort.abort();
-    expect((await cancelled).code).toBe(Code.Canceled);
-    await expect.poll(() => server.calls.map(({ code }) => code)).toContain('cancelled');
-  } finally {
-    client.close();
-  }
+  onTestFinished(client.close);
+  const late = await client.createOrder(orderMessage('late'), { timeoutMs: 200 });
+  expect(late.code).toBe(Code.DeadlineExceeded);
+  const abort = new AbortController();
+  const cancelled = client.createOrder(orderMessage('cancelled'), { signal: abort.signal });
+  await expect.poll(() => entered).toContain('cancelled');
+  abort.abort();
+  expect((await cancelled).code).toBe(Code.Canceled);
+  await expect.poll(() => server.calls.map(({ code }) => code)).toContain('cancelled');
 });
 
 test('takes the headers that grpcurl, proxies and tracing add', async () => {

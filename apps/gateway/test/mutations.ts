@@ -1,8 +1,6 @@
-import { create, toBinary } from '@bufbuild/protobuf';
-import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { type Seeded, seededAt } from '@gateway/fixtures/seeded';
-import { orderMessage } from './send-order.ts';
+import { frame, orderData } from './grpc-call.ts';
 
 /** Bytes that parsers stumble over: JSON's and protobuf's own, and the edges of UTF-8. */
 const evilBytes = [
@@ -26,19 +24,9 @@ export function mutatedBody(seed: number, number: number): Uint8Array {
 /** One mutated gRPC message with its five-byte prefix: the message, the prefix, or both are broken. */
 export function mutatedFrame(seed: number, number: number): Uint8Array {
   const random = seededAt(seed, number);
-  const message = toBinary(
-    CreateOrderRequestSchema,
-    create(CreateOrderRequestSchema, orderMessage(`fuzz-${seed}-${number}`)),
-  );
-  const inside = random.below(3) > 0 ? mutated(Buffer.from(message), random) : Buffer.from(message);
-  const frame = framed(inside);
-  return random.below(3) > 0 ? frame : mutated(frame, random);
-}
-
-function framed(message: Buffer): Buffer {
-  const prefix = Buffer.alloc(5);
-  prefix.writeUInt32BE(message.byteLength, 1);
-  return Buffer.concat([prefix, message]);
+  const message = Buffer.from(orderData(`fuzz-${seed}-${number}`));
+  const framed = frame(random.below(3) > 0 ? mutated(message, random) : message);
+  return random.below(3) > 0 ? framed : mutated(framed, random);
 }
 
 /** One to eight random edits. */
