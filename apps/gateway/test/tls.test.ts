@@ -132,8 +132,10 @@ test('certificates exchanged under load fail no request, and new connections get
     callOn((id) => grpcClient(running)(id)),
   ];
   for (let exchange = 0; exchange < 10; exchange += 1) {
+    const before = calls;
     authority.issue('server');
     await running.reloadTls();
+    await expect.poll(() => calls).toBeGreaterThan(before + loads.length);
     for (const port of [running.httpPort, running.grpcPort])
       serials.add((await handshake(port, { ALPNProtocols: ['h2', 'http/1.1'] })).serial);
   }
@@ -141,7 +143,6 @@ test('certificates exchanged under load fail no request, and new connections get
   await Promise.all(loads);
   keepAlive.destroy();
   expect(serials.size).toBe(10);
-  expect(calls).toBeGreaterThan(20);
   expect(running.calls.filter(({ code }) => code !== 'created')).toEqual([]);
 });
 
