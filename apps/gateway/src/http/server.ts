@@ -16,7 +16,6 @@ import { paymentRoutes, sendLinkFailure } from './payments.ts';
 import { frameworkFailure } from './problem.ts';
 import { referenceRoutes } from './reference.ts';
 import { openCall, sendFailure } from './requests.ts';
-import { simulateRoutes } from './simulate.ts';
 
 export interface HttpServer {
   /** Returns the port that was bound. */
@@ -62,7 +61,7 @@ export function createHttpServer(
       const isPage = /^(GET|HEAD)$/.test(request.method) && request.url.startsWith(`${pathPrefix}/payment/`);
       if (!isPage) return void sendError(error, request, reply);
       const failure = request.call.fail({ kind: 'not_found', unknown: 'payment_link' });
-      sendLinkFailure(deps, request, reply, failure).catch((cause) => sendError(cause, request, reply));
+      sendLinkFailure(reply, failure, deps).catch((cause) => sendError(cause, request, reply));
     },
     clientErrorHandler: (error, socket) => connections.handleClientError(error, socket),
   });
@@ -100,10 +99,9 @@ export function createHttpServer(
       scope.register(async (pages) => {
         admitAnonymously(pages, deps, sendLinkFailure);
         paymentRoutes(pages, deps);
-        simulateRoutes(pages, deps);
       });
       scope.register(async (reference) => {
-        admitAnonymously(reference, deps, async (_deps, _request, reply, failure) => sendFailure(reply, failure, deps));
+        admitAnonymously(reference, deps, sendFailure);
         referenceRoutes(reference, deps);
       });
       healthRoutes(scope, deps.readiness);

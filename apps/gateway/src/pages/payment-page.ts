@@ -138,25 +138,12 @@ function withValue(text: string, value: string): Html {
   return html`${before}<bdi>${value}</bdi>${after}`;
 }
 
-/** Renders the page for an unknown link: the same for a mistyped link and for one that never existed. */
-export function unknownLinkPage(language: PageLanguage): Promise<string> {
-  const { unknownTitle, unknownText } = pageTexts[language];
-  return messagePage(language, unknownTitle, unknownText);
-}
-
-/** Renders the page for a request that no page of ours makes. */
-export function rejectedPage(language: PageLanguage): Promise<string> {
-  const { rejectedTitle, rejectedText } = pageTexts[language];
-  return messagePage(language, rejectedTitle, rejectedText);
-}
-
-/** Renders the page for an order that can't be read right now. */
-export function troublePage(language: PageLanguage): Promise<string> {
-  const { troubleTitle, troubleText } = pageTexts[language];
-  return messagePage(language, troubleTitle, troubleText);
-}
-
-function messagePage(language: PageLanguage, title: string, text: string): Promise<string> {
+/** Renders the page for a failure, by its HTTP status: the same for a mistyped link and for one that never existed. */
+export function failurePage(httpStatus: number, language: PageLanguage): Promise<string> {
+  const kind = httpStatus === 404 ? 'unknown' : httpStatus < 500 ? 'rejected' : 'trouble';
+  const texts = pageTexts[language];
+  const title = texts[`${kind}Title` as const];
+  const text = texts[`${kind}Text` as const];
   return htmlPage({ language, title, style: paymentPageStyle, body: html`<h1>${title}</h1><p>${text}</p>` });
 }
 
