@@ -14,7 +14,7 @@ export function messageOf(error: unknown): string {
 const stopTimeoutMs = 4_800;
 
 /** Runs a program. What a user can correct is written in plain lines, without a stack, and ends it with exit code 1. */
-export async function run(program: () => Promise<void>): Promise<void> {
+export async function run(program: () => Promise<unknown>): Promise<void> {
   try {
     await program();
   } catch (error) {

@@ -16,7 +16,7 @@ import { createSigningSecrets, type SigningSecrets } from '../signing-secrets.ts
 import { webhookRequest } from '../webhooks/request.ts';
 import { findSecretsKeys } from '../webhooks/secrets-keys.ts';
 import { createSender, type Sender } from '../webhooks/send.ts';
-import { actorOf, clientIdHelp, jsonHelp, parseClientId, readable, rowOf, unknownClient } from './merchant-commands.ts';
+import { actorOf, clientCommand, jsonHelp, readable, startList, unknownClient } from './merchant-commands.ts';
 import { withDatabase } from './with-accounts.ts';
 
 /** What the webhook commands work with. */
@@ -63,8 +63,7 @@ export function addWebhookCommands(
   const webhook = program
     .command('webhook')
     .description("Sets a merchant's webhook endpoint and shows its deliveries.");
-  const add = (name: string, description: string) =>
-    webhook.command(name).description(description).argument('<CLIENT_ID>', clientIdHelp, parseClientId);
+  const add = (name: string, description: string) => clientCommand(webhook, name).description(description);
 
   add('set', 'Sets the endpoint that gets the events, and shows its new signing secret.')
     .argument('<URL>', 'an https address of the merchant')
@@ -153,15 +152,14 @@ export function addWebhookCommands(
     .action((clientId: string, { json }: { json?: true }) =>
       withWebhooks(async (tools) => {
         const { merchantId } = await find(tools, clientId);
-        const row = rowOf([36, 15, 23, 9, 8]);
-        if (!json) print(row('EVENT ID', 'TYPE', 'CREATED', 'STATE', 'ATTEMPTS', 'LAST RESULT'));
+        const columns = { 'EVENT ID': 36, TYPE: 15, CREATED: 23, STATE: 9, ATTEMPTS: 8, 'LAST RESULT': 0 };
+        const printRow = startList(columns, json, print);
         for (const delivery of await tools.endpoints.listDeliveries(merchantId, listedDeliveries)) {
           const { eventId, type, createdAt, attempts, deliveredAt, nextAttemptAt, lastResult } = delivery;
           const state = deliveredAt !== null ? 'delivered' : nextAttemptAt !== null ? 'pending' : 'given up';
           const times = { created_at: createdAt, delivered_at: deliveredAt, next_attempt_at: nextAttemptAt };
-          if (json)
-            print(JSON.stringify({ event_id: eventId, type, state, attempts, last_result: lastResult, ...times }));
-          else print(row(eventId, type, readable(createdAt), state, `${attempts}`, lastResult ?? ''));
+          const facts = { event_id: eventId, type, state, attempts, last_result: lastResult, ...times };
+          printRow(facts, eventId, type, readable(createdAt), state, `${attempts}`, lastResult ?? '');
         }
       }),
     );
