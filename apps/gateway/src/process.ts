@@ -1,6 +1,4 @@
-import { ConfigError } from './config.ts';
-
-/** Something outside the program prevents its start; the message is one sentence that says what. */
+/** Something outside the program prevents its start; the message says what, in one line for each problem. */
 export class StartError extends Error {
   override name = 'StartError';
 }
@@ -25,7 +23,7 @@ export async function run(program: () => Promise<unknown>): Promise<void> {
 
 /** What is written of an error that ends the program: a line for the user, or the stack of a bug. */
 export function describe(error: unknown): string {
-  if (error instanceof ConfigError || error instanceof StartError) return error.message;
+  if (error instanceof StartError) return error.message;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 

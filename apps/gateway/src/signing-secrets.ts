@@ -1,5 +1,6 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import type { MerchantId } from '@gateway/domain/merchant';
+import { createSigningSecret, formatSigningSecret } from '@gateway/domain/webhook-signature';
 
 /** The keys of SECRETS_KEY, 32 bytes each: the first one encrypts, and each of them decrypts what it encrypted. */
 export type SecretsKeys = readonly [Uint8Array, ...Uint8Array[]];
@@ -49,4 +50,16 @@ function decryptWith(key: Uint8Array, merchantId: MerchantId, stored: Uint8Array
   } catch {
     return undefined;
   }
+}
+
+/** A new signing secret of a merchant: as the merchant gets it, and as the database stores it. */
+export function newSigningSecret(secrets: SigningSecrets, merchantId: MerchantId) {
+  const secret = createSigningSecret(randomBytes);
+  return { secret: formatSigningSecret(secret), stored: secrets.encrypt(merchantId, secret) };
+}
+
+/** The keys by which erased orders are recognised, from those of SECRETS_KEY (RFC 5869): never the keys that encrypt. */
+export function erasureKeysOf(secretsKeys: SecretsKeys): SecretsKeys {
+  const derive = (key: Uint8Array) => new Uint8Array(hkdfSync('sha256', key, '', 'order erasure', 32));
+  return [derive(secretsKeys[0]), ...secretsKeys.slice(1).map(derive)];
 }

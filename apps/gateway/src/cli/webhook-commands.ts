@@ -1,8 +1,7 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { fieldRules, textError } from '@gateway/domain/field-rules';
 import type { MerchantId } from '@gateway/domain/merchant';
 import { formatTime } from '@gateway/domain/order';
-import { createSigningSecret, formatSigningSecret } from '@gateway/domain/webhook-signature';
 import {
   openWebhookEndpoints,
   type ReencryptedSecrets,
@@ -12,7 +11,7 @@ import {
 import type { Command } from 'commander';
 import { isPublicAddress, literalAddressOf } from '../ip-address.ts';
 import { StartError } from '../process.ts';
-import { createSigningSecrets, type SigningSecrets } from '../signing-secrets.ts';
+import { createSigningSecrets, newSigningSecret, type SigningSecrets } from '../signing-secrets.ts';
 import { webhookRequest } from '../webhooks/request.ts';
 import { findSecretsKeys } from '../webhooks/secrets-keys.ts';
 import { createSender, type Sender } from '../webhooks/send.ts';
@@ -72,7 +71,7 @@ export function addWebhookCommands(
       withWebhooks(async (tools) => {
         checkUrl(url, tools.allowPrivate);
         const { merchantId, endpoint } = await find(tools, clientId);
-        const { secret, stored } = newSecret(tools, merchantId);
+        const { secret, stored } = newSigningSecret(secretsOf(tools), merchantId);
         await tools.endpoints.set(merchantId, { url, signingSecret: stored });
         if (json) return print(JSON.stringify({ client_id: clientId, url, signing_secret: secret }));
         print(`Webhooks of ${clientId} go to ${url}\n  signing secret: ${secret}\n${secretNote}`);
@@ -104,7 +103,7 @@ export function addWebhookCommands(
     .action((clientId: string, { json }: { json?: true }) =>
       withWebhooks(async (tools) => {
         const { merchantId } = await find(tools, clientId);
-        const { secret, stored } = newSecret(tools, merchantId);
+        const { secret, stored } = newSigningSecret(secretsOf(tools), merchantId);
         if (!(await tools.endpoints.rotate(merchantId, stored))) throw noEndpoint(clientId);
         if (json) return print(JSON.stringify({ client_id: clientId, signing_secret: secret }));
         print(`New signing secret of ${clientId}\n  signing secret: ${secret}\n${secretNote}\n${overlapNote}`);
@@ -187,11 +186,6 @@ async function findEndpoint(tools: WebhookTools, clientId: string) {
   const { merchantId, endpoint } = await find(tools, clientId);
   if (endpoint === undefined) throw noEndpoint(clientId);
   return { ...endpoint, merchantId };
-}
-
-function newSecret(tools: WebhookTools, merchantId: MerchantId) {
-  const secret = createSigningSecret(randomBytes);
-  return { secret: formatSigningSecret(secret), stored: secretsOf(tools).encrypt(merchantId, secret) };
 }
 
 /** The secrets of an endpoint in the form of the first key; `undefined` if no key decrypts them. */
