@@ -1,3 +1,4 @@
+import type { Server, Socket } from 'node:net';
 import { networkOf } from './ip-address.ts';
 
 /** What a call knows of the connection that it came on. */
@@ -8,6 +9,18 @@ export interface Peer {
   known(): void;
   /** Nothing is done for the call now: until its response ends, its connection counts as idle. */
   waits(): void;
+}
+
+/** Tracks the sockets of a server, also those without a TLS session yet. Returns what destroys all of them. */
+export function trackSockets(server: Server): () => void {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  return () => {
+    for (const socket of sockets) socket.destroy();
+  };
 }
 
 /** The connections of one port. No event of a connection goes through all of them. */

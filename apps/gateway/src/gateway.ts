@@ -114,9 +114,9 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     await Promise.all([store.close(), directory.close(), writeCheck.close(), deps.tracing?.close()]);
   };
   try {
-    const httpPort = await listenOn('HTTP_PORT', config.host, config.httpPort, http.listen);
+    const httpPort = await listenOn('HTTP_PORT', config.host, config.httpPort, http);
     baseUrl = config.baseUrl ?? ownBaseUrl(scheme, host, httpPort);
-    const grpcPort = await listenOn('GRPC_PORT', config.host, config.grpcPort, grpc.listen);
+    const grpcPort = await listenOn('GRPC_PORT', config.host, config.grpcPort, grpc);
     webhooks = startWebhooks(config, database, deps, metrics.meter);
     const drain = async () => {
       deps.readiness.drain();

@@ -70,7 +70,7 @@ async function open(config: Config & { readonly drainDelayMs: number }, logger: 
       logger.warn('SECRETS_KEY is not set: no webhooks are sent, and returns are not signed');
     if (config.tls === undefined && config.trustProxy === undefined && ipaddr.process(host).range() !== 'loopback')
       logger.warn({ host }, 'credentials travel without TLS: set TLS_CERT_FILE, or TRUST_PROXY behind a proxy');
-    const adminPort = await listenOn('ADMIN_PORT', host, config.adminPort, admin.listen);
+    const adminPort = await listenOn('ADMIN_PORT', host, config.adminPort, admin);
     const gatewayConfig = { ...config, host, secretsKeys, databaseUrl: database.url };
     const gateway = await (workers?.open(gatewayConfig) ?? openGateway(gatewayConfig, logger, metrics));
     return { database, demoMerchant, admin, adminPort, gateway };
