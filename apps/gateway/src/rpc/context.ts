@@ -64,16 +64,25 @@ export interface RpcAnswer<Message> {
   readonly outcome: 'created' | 'replayed' | 'ok';
 }
 
-/** Runs a method. Returns its message or throws its failure, records the outcome, and marks a replayed response. */
-export async function answer<Message>(
-  context: RpcContext,
-  method: (rpcCall: RpcCall) => Promise<Result<RpcAnswer<Message>, Failure>>,
-): Promise<Message> {
-  const rpcCall = rpcCallOf(context);
-  const { message, outcome } = await runOrThrow(rpcCall.call, () => method(rpcCall));
-  rpcCall.call.succeed(outcome);
-  if (outcome === 'replayed') context.responseHeader.set('idempotent-replayed', 'true');
-  return message;
+/**
+ * Makes a method of a service from what reads its request and what handles it. It returns its message or throws its failure,
+ * records the outcome, and marks a replayed response.
+ */
+export function method<Request, Input, Message>(
+  read: (request: Request, rpcCall: RpcCall) => Result<Input, Failure>,
+  handle: (input: Input, call: Call) => Promise<Result<RpcAnswer<Message>, Failure>>,
+): (request: Request, context: RpcContext) => Promise<Message> {
+  return async (request, context) => {
+    const rpcCall = rpcCallOf(context);
+    const { call } = rpcCall;
+    const { message, outcome } = await runOrThrow(call, () => {
+      const input = read(request, rpcCall);
+      return input.ok ? handle(input.value, call) : Promise.resolve(input);
+    });
+    call.succeed(outcome);
+    if (outcome === 'replayed') context.responseHeader.set('idempotent-replayed', 'true');
+    return message;
+  };
 }
 
 /**
