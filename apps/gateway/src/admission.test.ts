@@ -1,19 +1,34 @@
 import type { MerchantId } from '@gateway/domain/merchant';
 import { expect, test } from 'vitest';
-import { createAdmission } from './admission.ts';
+import { createAdmission, type Place } from './admission.ts';
 
 const [heavy, first, second] = [1, 2, 3] as MerchantId[] as [MerchantId, MerchantId, MerchantId];
 
-function setUp() {
+function setUp({ atWorkMax = 1_000, atWorkMin = 1 } = {}) {
   const state = { oldestOrderMs: 0 };
-  const limits = { callsMax: 100, callsMaxWhenSlow: 10, orderAgeMaxMs: 150 };
+  const limits = { callsMax: 100, callsMaxWhenSlow: 10, orderAgeMaxMs: 150, atWorkMax, atWorkMin };
   const admission = createAdmission({ oldestOrderMs: () => state.oldestOrderMs, limits });
-  const enter = (id: MerchantId, times: number) =>
-    Array.from({ length: times }, () => admission.enter(id)).filter(Boolean).length;
-  const leave = (id: MerchantId, times: number) => {
-    for (let time = 0; time < times; time += 1) admission.leave(id);
+  const places = new Map<MerchantId, Place[]>();
+  /** The names of the calls whose work began, in that order. */
+  const begun: string[] = [];
+  /** Enters so many times and returns how often there was room. */
+  const enter = (id: MerchantId, times: number, name = '') => {
+    const entered = Array.from({ length: times }, () => admission.enter(id)).filter((place) => place !== undefined);
+    places.set(id, [...(places.get(id) ?? []), ...entered]);
+    for (const { turn } of entered) {
+      if (turn === undefined) begun.push(name);
+      else void turn.then(() => begun.push(name));
+    }
+    return entered.length;
   };
-  return { state, enter, leave };
+  /** The oldest calls leave. */
+  const leave = async (id: MerchantId, times: number) => {
+    for (const place of places.get(id)?.splice(0, times) ?? []) place.leave();
+    await Promise.resolve();
+  };
+  /** The newest call leaves. */
+  const giveUp = (id: MerchantId) => places.get(id)?.pop()?.leave();
+  return { state, enter, leave, giveUp, begun };
 }
 
 test('a client that is alone gets all, and another its share at once', () => {
@@ -21,15 +36,15 @@ test('a client that is alone gets all, and another its share at once', () => {
   expect([enter(heavy, 150), enter(first, 150), enter(heavy, 1), enter(second, 150)]).toEqual([100, 50, 0, 34]);
 });
 
-test('a client above its share gets no more until it is below it and the others have theirs', () => {
+test('a client above its share gets no more until it is below it and the others have theirs', async () => {
   const { enter, leave } = setUp();
   enter(heavy, 100);
   enter(first, 20);
-  leave(heavy, 40);
+  await leave(heavy, 40);
   // Of 80 in flight 20 more fit.
   expect(enter(heavy, 50)).toBe(20);
   expect(enter(first, 50)).toBe(30);
-  leave(heavy, 50);
+  await leave(heavy, 50);
   expect([enter(heavy, 50), enter(first, 50)]).toEqual([20, 0]);
 });
 
@@ -40,13 +55,52 @@ test('many clients that come one after the other do not fill more than twice the
   expect(entered).toBe(200);
 });
 
-test('while orders are slow the limit is lower, but not for those who have little in flight', () => {
+test('while orders are slow the limit is lower, but not for those who have little in flight', async () => {
   const { state, enter, leave } = setUp();
   expect(enter(heavy, 50)).toBe(50);
   state.oldestOrderMs = 151;
   expect([enter(heavy, 1), enter(first, 10)]).toEqual([0, 5]);
-  leave(heavy, 46);
+  await leave(heavy, 46);
   expect(enter(heavy, 10)).toBe(1);
   state.oldestOrderMs = 150;
   expect(enter(heavy, 200)).toBe(90);
+});
+
+test('above the calls at work clients wait and take turns', async () => {
+  const { enter, leave, begun } = setUp({ atWorkMax: 4 });
+  enter(heavy, 4, 'heavy');
+  enter(heavy, 4, 'heavy waited');
+  enter(first, 3, 'first');
+  // One call of a client does not wait.
+  expect(begun).toEqual(['heavy', 'heavy', 'heavy', 'heavy', 'first']);
+  begun.length = 0;
+  await leave(heavy, 1);
+  expect(begun).toEqual([]);
+  await leave(heavy, 4);
+  expect(begun).toEqual(['heavy waited', 'first', 'heavy waited', 'first']);
+  await leave(heavy, 2);
+  expect(begun.slice(4)).toEqual(['heavy waited', 'heavy waited']);
+});
+
+test('a client with few calls at work goes on with its own next call', async () => {
+  const { enter, leave, begun } = setUp({ atWorkMax: 1, atWorkMin: 2 });
+  enter(heavy, 4, 'heavy');
+  enter(first, 2, 'first');
+  begun.length = 0;
+  await leave(heavy, 1);
+  await leave(first, 1);
+  expect(begun).toEqual(['heavy']);
+});
+
+test('a call that leaves while it waits takes no turn', async () => {
+  const { enter, leave, giveUp, begun } = setUp({ atWorkMax: 1, atWorkMin: 0 });
+  enter(heavy, 1, 'at work');
+  enter(heavy, 1, 'gives up');
+  giveUp(heavy);
+  enter(first, 1, 'waits');
+  await leave(heavy, 1);
+  expect(begun).toEqual(['at work', 'waits']);
+  await leave(first, 1);
+  enter(heavy, 1, 'later');
+  expect(begun.slice(2)).toEqual(['later']);
 });

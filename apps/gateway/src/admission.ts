@@ -1,10 +1,17 @@
 import type { MerchantId } from '@gateway/domain/merchant';
 
-/** Decides, before the body of a call is read, whether there is room for it. */
+/** Decides, before the body of a call is read, whether there is room for it, and when its work begins. */
 export interface Admission {
-  /** Whether a call of this client may start now. One that started must {@link leave}, however it ends. */
-  enter(id: MerchantId): boolean;
-  leave(id: MerchantId): void;
+  /** Takes a place for a call of this client; `undefined` where there is no room. */
+  enter(id: MerchantId): Place | undefined;
+}
+
+/** The place of a call. */
+export interface Place {
+  /** Resolves when the call's work may begin; absent: now. */
+  readonly turn: Promise<void> | undefined;
+  /** Makes room, however the call ended. Called once, also without having had the turn. */
+  leave(): void;
 }
 
 export interface AdmissionOptions {
@@ -16,39 +23,87 @@ export interface AdmissionOptions {
     /** The same while the oldest order is older than `orderAgeMaxMs`. */
     readonly callsMaxWhenSlow: number;
     readonly orderAgeMaxMs: number;
+    /** Calls at work above which the others wait, and the clients take turns. */
+    readonly atWorkMax: number;
+    /** A client with fewer calls at work does not wait. */
+    readonly atWorkMin: number;
   };
+}
+
+interface ClientCalls {
+  inFlight: number;
+  atWork: number;
+  /** What begins the work of each call that waits, the oldest first. */
+  readonly waiting: Set<() => void>;
 }
 
 /**
  * Admits calls until there are too many for the speed at which orders are stored. From then on each client has an equal share of
- * the limit: one below its share is still admitted, as the others get no new calls until they are below theirs, too.
+ * the limit: one below its share is still admitted, as the others get no new calls until they are below theirs, too. Of the
+ * admitted ones only so many are worked on at a time that the turns of the event loop stay short.
  */
 export function createAdmission({ oldestOrderMs, limits }: AdmissionOptions): Admission {
-  const inFlight = new Map<MerchantId, number>();
-  let total = 0;
+  const clients = new Map<MerchantId, ClientCalls>();
+  /** The clients with waiting calls, in turn. */
+  const turns = new Set<ClientCalls>();
+  let inFlight = 0;
+  let atWork = 0;
 
   const hasRoom = (own: number) => {
-    if (total < limits.callsMaxWhenSlow) return true;
+    if (inFlight < limits.callsMaxWhenSlow) return true;
     const limit = oldestOrderMs() > limits.orderAgeMaxMs ? limits.callsMaxWhenSlow : limits.callsMax;
-    if (total < limit) return true;
-    const clients = inFlight.size + (own === 0 ? 1 : 0);
+    if (inFlight < limit) return true;
+    const shares = clients.size + (own === 0 ? 1 : 0);
     // Many clients that come one after the other could fill their shares before the first have emptied theirs.
-    return own < Math.max(1, limit / clients) && total < 2 * limits.callsMax;
+    return own < Math.max(1, limit / shares) && inFlight < 2 * limits.callsMax;
+  };
+
+  const beginWork = (client: ClientCalls) => {
+    client.atWork += 1;
+    atWork += 1;
+  };
+
+  /** Gives the place at work that a client has left to its own next call, if it has few, or to the client whose turn it is. */
+  const beginNext = (left: ClientCalls) => {
+    const isLow = left.atWork < limits.atWorkMin && left.waiting.size > 0;
+    const [client] = isLow ? [left] : atWork < limits.atWorkMax ? turns : [];
+    const [begin] = client?.waiting ?? [];
+    if (client === undefined || begin === undefined) return;
+    client.waiting.delete(begin);
+    turns.delete(client);
+    if (client.waiting.size > 0) turns.add(client);
+    beginWork(client);
+    begin();
   };
 
   return {
     enter(id) {
-      const own = inFlight.get(id) ?? 0;
-      if (!hasRoom(own)) return false;
-      inFlight.set(id, own + 1);
-      total += 1;
-      return true;
-    },
-    leave(id) {
-      const own = inFlight.get(id) ?? 0;
-      if (own === 1) inFlight.delete(id);
-      else inFlight.set(id, own - 1);
-      total -= 1;
+      const client = clients.get(id) ?? { inFlight: 0, atWork: 0, waiting: new Set() };
+      if (!hasRoom(client.inFlight)) return undefined;
+      clients.set(id, client);
+      client.inFlight += 1;
+      inFlight += 1;
+      const { promise: turn, resolve: begin } = Promise.withResolvers<void>();
+      const waits = atWork >= limits.atWorkMax && client.atWork >= limits.atWorkMin;
+      if (waits) {
+        client.waiting.add(begin);
+        turns.add(client);
+      } else beginWork(client);
+      return {
+        turn: waits ? turn : undefined,
+        leave() {
+          client.inFlight -= 1;
+          inFlight -= 1;
+          if (client.inFlight === 0) clients.delete(id);
+          if (client.waiting.delete(begin)) {
+            if (client.waiting.size === 0) turns.delete(client);
+            return;
+          }
+          client.atWork -= 1;
+          atWork -= 1;
+          beginNext(client);
+        },
+      };
     },
   };
 }

@@ -3,12 +3,13 @@ import { randomBase62 } from '@gateway/domain/base62';
 import { type Failure, type FailureCode, failures } from '@gateway/domain/failure';
 import type { Account, Merchant } from '@gateway/domain/merchant';
 import { failed, type Result } from '@gateway/domain/result';
+import type { Place } from './admission.ts';
 import { isOurs } from './call-log.ts';
 import type { Peer } from './connection-limit.ts';
 import type { GatewayDeps } from './gateway-deps.ts';
 import { callTimeoutMs } from './limits.ts';
 import { retryAfter } from './retry-after.ts';
-import { storageFailure } from './storage-outcome.ts';
+import { settledWithin, storageFailure } from './storage-outcome.ts';
 import type { CallSpan } from './telemetry/tracing.ts';
 
 export type Protocol = 'json' | 'connect' | 'grpc-web' | 'grpc';
@@ -53,7 +54,7 @@ export class Call {
   #timeoutMs = callTimeoutMs;
   #account: Account | undefined;
   #authenticated: Promise<Result<Account, Failure>> | undefined;
-  #isAdmitted = false;
+  #place: Place | undefined;
   #hasEnded = false;
   #outcome: Outcome | undefined;
   /** The names of the fields that were at fault. */
@@ -119,9 +120,11 @@ export class Call {
       const waitMs = this.#deps.rateLimit(account.value);
       if (waitMs !== undefined) return failed({ kind: 'rate_limited', retryAfterMs: retryAfter(waitMs) });
       // A client that left meanwhile gets no response.
-      this.#isAdmitted = !this.#hasEnded && this.#deps.admission.enter(account.value.id);
-      if (!this.#isAdmitted) return failed(storageFailure('overloaded'));
-      return account;
+      this.#place = this.#hasEnded ? undefined : this.#deps.admission.enter(account.value.id);
+      if (this.#place === undefined) return failed(storageFailure('overloaded'));
+      const { turn } = this.#place;
+      const late = turn && (await settledWithin(this.timeLeftMs(), turn));
+      return late === undefined ? account : failed(storageFailure(late));
     });
   }
 
@@ -157,7 +160,7 @@ export class Call {
   /** Makes room for another call, logs and counts this one: at the end of the response, or when the client left before it. */
   end({ isAnswered, status }: { readonly isAnswered: boolean; readonly status: number }): void {
     this.#hasEnded = true;
-    if (this.#isAdmitted && this.#account !== undefined) this.#deps.admission.leave(this.#account.id);
+    this.#place?.leave();
     const code = this.#outcome ?? (isAnswered ? (outcomeOfStatus.get(status) ?? 'unreadable') : 'cancelled');
     const durationMs = performance.now() - this.#startedAt;
     const { protocol, operation } = this;

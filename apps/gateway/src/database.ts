@@ -1,6 +1,5 @@
 import { startDevPostgres } from '@gateway/dev-postgres';
 import { parseConnectionUrl } from '@gateway/postgres/connection-url';
-import { settingsThatLoseOrders } from '@gateway/postgres/durability';
 import { migrateDatabase, requireSchema } from '@gateway/postgres/migrate';
 import type { Config } from './config.ts';
 import type { Logger } from './logger.ts';
@@ -22,8 +21,6 @@ export async function openDatabase(
   const database = databaseUrl === undefined ? await openEmbedded(dataDir, logger) : external(databaseUrl);
   try {
     await (migrate ? migrateDatabase : requireSchema)(database.url);
-    const settings = logger === undefined ? [] : await settingsThatLoseOrders(database.url);
-    if (settings.length > 0) logger?.warn({ off: settings }, 'the database server can lose acknowledged orders');
     return database;
   } catch (error) {
     await database.close();

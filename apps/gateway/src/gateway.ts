@@ -57,6 +57,8 @@ export interface Gateway {
 /** The configuration, with the URL of a running database, and the address of HOST. */
 export type GatewayConfig = Omit<Config, 'adminPort' | 'workers' | 'dataDir' | 'migrate' | 'logLevel'> & {
   readonly databaseUrl: string;
+  /** Whether the orders may be distributed over several servers. */
+  readonly hasCitus?: boolean;
   readonly drainDelayMs: number;
   /** Orders that may wait for their batch; absent: the order store's own bound. */
   readonly ordersWaitingMax?: number | undefined;
@@ -80,7 +82,11 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     probe: createServerProbe(config.databaseUrl),
   };
   const directory = openMerchantDirectory(database);
-  const store = openOrderStore({ ...database, waitingMax: config.ordersWaitingMax });
+  const store = openOrderStore({
+    ...database,
+    waitingMax: config.ordersWaitingMax,
+    isDistributed: config.hasCitus,
+  });
   const writeCheck = openWriteCheck(database);
   let baseUrl = config.baseUrl ?? ownBaseUrl(scheme, host, config.httpPort);
   let webhooks: WebhookDelivery | undefined;

@@ -73,6 +73,10 @@ export const admissionLimits = {
   callsMaxWhenSlow: 1_024,
   /** How long storing an order may take before that: longer than a disk stalls now and then. */
   orderAgeMaxMs: 500,
+  /** Calls at work, of which one turn of the event loop may be full: 25 ms. */
+  atWorkMax: 256,
+  /** Calls at work of a client that need not wait: it is one of few calls, not what keeps the others busy. */
+  atWorkMin: 16,
 };
 
 /**

@@ -1,4 +1,5 @@
 import { pathPrefixOf } from '@gateway/domain/payment-link';
+import { inspectServer } from '@gateway/postgres/inspect-server';
 import ipaddr from 'ipaddr.js';
 import { createDemoOrder, demoBanner, findOrCreateDemoMerchant } from './cli/demo-merchant.ts';
 import { type Config, readConfig, startUsage } from './config.ts';
@@ -60,6 +61,9 @@ async function open(config: Config & { readonly drainDelayMs: number }, logger: 
   const metrics = createMetrics(workers?.collect);
   const admin = createAdminServer(metrics);
   try {
+    const { losesOrdersBy, hasCitus } = await inspectServer(database.url);
+    if (losesOrdersBy.length > 0)
+      logger.warn({ off: losesOrdersBy }, 'the database server can lose acknowledged orders');
     const secretsKeys = await findSecretsKeys(config);
     // Before the ports open: after "ready" nothing but a signal ends the process.
     const demoMerchant =
@@ -71,7 +75,7 @@ async function open(config: Config & { readonly drainDelayMs: number }, logger: 
     if (config.tls === undefined && config.trustProxy === undefined && ipaddr.process(host).range() !== 'loopback')
       logger.warn({ host }, 'credentials travel without TLS: set TLS_CERT_FILE, or TRUST_PROXY behind a proxy');
     const adminPort = await listenOn('ADMIN_PORT', host, config.adminPort, admin);
-    const gatewayConfig = { ...config, host, secretsKeys, databaseUrl: database.url };
+    const gatewayConfig = { ...config, host, secretsKeys, databaseUrl: database.url, hasCitus };
     const gateway = await (workers?.open(gatewayConfig) ?? openGateway(gatewayConfig, logger, metrics));
     return { database, demoMerchant, admin, adminPort, gateway };
   } catch (error) {

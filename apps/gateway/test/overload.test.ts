@@ -45,7 +45,7 @@ test('a call over the rate limit is rejected in every protocol before its body c
 });
 
 /** Both ports with two merchants, on a store that finishes orders when the test lets it. */
-async function runFullGateway(callsMax: number) {
+async function runFullGateway(callsMax: number, atWorkMax = 2 * callsMax) {
   const { logger } = createMemoryLogger();
   const other = { ...credentials, clientId: createClientId((count) => new Uint8Array(count).fill(8)) };
   const merchants = new Map<string | undefined, Merchant>([
@@ -58,7 +58,7 @@ async function runFullGateway(callsMax: number) {
     await new Promise<void>((resolve) => pending.push(resolve));
     return fixed.store.create(order, timeoutMs);
   };
-  const limits = { callsMax, callsMaxWhenSlow: callsMax, orderAgeMaxMs: 0 };
+  const limits = { callsMax, callsMaxWhenSlow: callsMax, orderAgeMaxMs: 0, atWorkMax, atWorkMin: 1 };
   const deps: GatewayDeps = {
     ...fixed,
     store: { ...fixed.store, create },
@@ -92,8 +92,8 @@ async function runFullGateway(callsMax: number) {
       const response = await postOrder({ url: `http://127.0.0.1:${httpPort}`, credentials: client }, order);
       return response.status;
     },
-    grpc: async (client: typeof credentials) => {
-      const headers = { ...callHeaders, ...credentialHeaders(client) };
+    grpc: async (client: typeof credentials, extraHeaders: Readonly<Record<string, string>> = {}) => {
+      const headers = { ...callHeaders, ...credentialHeaders(client), ...extraHeaders };
       const { trailers } = await sendCall(session, { headers, chunks: [frame(orderData(newId()))], ends: true });
       return Number(trailers['grpc-status']);
     },
@@ -129,4 +129,20 @@ test('a call that its client cancels makes room', async () => {
   await expect.poll(sendAnother).toBe(2);
   finishAll();
   await expect.poll(() => statuses).toContain(201);
+});
+
+test('calls above those at work wait for their turn, until their deadline', async () => {
+  const { pending, json, grpc, other, finishAll } = await runFullGateway(8, 2);
+  const begun = [json(credentials), grpc(credentials)];
+  await expect.poll(() => pending.length).toBe(2);
+  expect(await grpc(credentials, { 'grpc-timeout': '50m' })).toBe(4);
+  const waiting = [json(credentials), grpc(credentials)];
+  const ordinary = json(other);
+  await expect.poll(() => pending.length).toBe(3);
+  const statuses = Promise.all([...begun, ...waiting, ordinary]);
+  // Both begin only when others have ended.
+  finishAll();
+  await expect.poll(() => pending.length).toBe(2);
+  finishAll();
+  expect(await statuses).toEqual([201, 0, 201, 0, 201]);
 });

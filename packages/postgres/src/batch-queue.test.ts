@@ -15,6 +15,7 @@ function openTestQueue(options: {
   batchMax: number;
   waitingMax: number;
   ownerOf?: (item: string) => unknown;
+  ownBatchMin?: number;
 }) {
   const batches: { items: readonly string[]; finish: () => void }[] = [];
   let closed = 0;
@@ -190,6 +191,21 @@ test('if more wait than fit into a batch, each owner gets its turn', async () =>
     ['a3', 'b2', 'a4', 'a5'],
     ['a6'],
   ]);
+  expect(await Promise.all([first, ...outcomes])).toEqual(['a0', ...items].map(done));
+});
+
+test('an owner with enough waiting items gets a batch of its own, and those with few share one', async () => {
+  const options = { clients: 1, batchMax: 8, waitingMax: 20, ownerOf: ([owner]: string) => owner, ownBatchMin: 3 };
+  const { queue, batches } = openTestQueue(options);
+  const first = queue.add('a0', enoughMs);
+  await endOfTurn();
+  const items = ['b1', 'a1', 'a2', 'c1', 'a3', 'b2', 'a4', 'a5'];
+  const outcomes = items.map((item) => queue.add(item, enoughMs));
+  for (const index of [0, 1, 2]) {
+    batches[index]?.finish();
+    await endOfTurn();
+  }
+  expect(batches.map((batch) => batch.items)).toEqual([['a0'], ['b1', 'c1', 'b2'], ['a1', 'a2', 'a3', 'a4', 'a5']]);
   expect(await Promise.all([first, ...outcomes])).toEqual(['a0', ...items].map(done));
 });
 

@@ -18,6 +18,8 @@ export interface BatchQueueOptions<Client, Item, Outcome> {
   readonly waitingMax: number;
   /** Whose item it is: if not all fit into a batch, it takes from the owners in turn. Absent: from the oldest item on. */
   readonly ownerOf?: (item: Item) => unknown;
+  /** Waiting items of one owner from which they get a batch of their own. Absent: batches are mixed. */
+  readonly ownBatchMin?: number | undefined;
   /** Runs a batch in one statement: one outcome or error for each item, in the items' order. */
   readonly run: (client: Client, items: readonly Item[]) => Promise<readonly (Outcome | Error)[]>;
 }
@@ -57,7 +59,7 @@ interface Entry<Item, Outcome> {
 export function createBatchQueue<Client extends { close(): Promise<void> }, Item, Outcome>(
   options: BatchQueueOptions<Client, Item, Outcome>,
 ): BatchQueue<Item, Outcome> {
-  const { name, meter, clients, batchMin = 16, batchMax, waitingMax, ownerOf, run } = options;
+  const { name, meter, clients, batchMin = 16, waitingMax, run } = options;
   const telemetry = queueTelemetry(name, meter);
   const free = [...clients];
   const waiting: Entry<Item, Outcome>[] = [];
@@ -71,8 +73,7 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
     while (waiting.length > 0) {
       const client = free.pop();
       if (client === undefined) return;
-      const isFair = ownerOf === undefined || waiting.length <= batchMax;
-      const batch = isFair ? waiting.splice(0, batchMax) : takeInTurn(waiting, batchMax, ({ item }) => ownerOf(item));
+      const batch = takeBatch(waiting, options);
       loneBatches = batch.length === 1 && free.length === clients.length - 1 ? loneBatches + 1 : 0;
       void runBatch(client, batch);
     }
@@ -163,19 +164,32 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
   };
 }
 
-/** Takes so many elements, of each owner in turn and the oldest first. The others stay in their order. */
-function takeInTurn<Element>(elements: Element[], count: number, ownerOf: (element: Element) => unknown): Element[] {
+/** Takes the items of the next batch; the others stay in their order. */
+function takeBatch<Client, Item, Outcome>(
+  waiting: Entry<Item, Outcome>[],
+  { batchMax, ownerOf, ownBatchMin = Number.POSITIVE_INFINITY }: BatchQueueOptions<Client, Item, Outcome>,
+): Entry<Item, Outcome>[] {
+  const areAllTaken = waiting.length <= batchMax && waiting.length < ownBatchMin;
+  const [oldest] = waiting;
+  if (ownerOf === undefined || areAllTaken || oldest === undefined) return waiting.splice(0, batchMax);
+  const groups = Map.groupBy(waiting, ({ item }) => ownerOf(item));
+  const own = groups.get(ownerOf(oldest.item)) ?? [];
+  const hasOwnBatch = (group: readonly unknown[]) => group.length >= ownBatchMin;
+  const candidates = hasOwnBatch(own) ? own : inTurn([...groups.values()].filter((group) => !hasOwnBatch(group)));
+  const batch = candidates.slice(0, batchMax);
+  const taken = new Set(batch);
+  waiting.splice(0, waiting.length, ...waiting.filter((entry) => !taken.has(entry)));
+  return batch;
+}
+
+/** The first element of each group, then the second of each that has one, and so on. */
+function inTurn<Element>(groups: readonly Element[][]): Element[] {
   const turns: Element[][] = [];
-  const taken = new Map<unknown, number>();
-  for (const element of elements) {
-    const owner = ownerOf(element);
-    const turn = taken.get(owner) ?? 0;
-    taken.set(owner, turn + 1);
-    turns[turn] ??= [];
-    turns[turn].push(element);
+  for (const group of groups) {
+    group.forEach((element, turn) => {
+      turns[turn] ??= [];
+      turns[turn].push(element);
+    });
   }
-  const inTurn = turns.flat();
-  const left = new Set(inTurn.slice(count));
-  elements.splice(0, elements.length, ...elements.filter((element) => left.has(element)));
-  return inTurn.slice(0, count);
+  return turns.flat();
 }

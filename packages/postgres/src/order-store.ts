@@ -33,6 +33,9 @@ const batchesInFlight = 2;
 /** A batch may wait behind another on its connection: both must end before the client takes the connection for dead. */
 const statementTimeoutMs = Math.floor(serverStatementTimeoutMs / batchesInFlight);
 
+/** Where merchants are on different servers, one with so many waiting orders gets a batch of its own: decision 030. */
+const ownBatchMinIfDistributed = 16;
+
 /** How often a batch is inserted whose ids are in use: the second block is checked when it is reserved. */
 const insertAttemptsMax = 3;
 
@@ -42,6 +45,8 @@ export interface OrderStoreOptions extends DatabaseOptions {
   readonly batchMax?: number | undefined;
   /** Orders that may wait for their batch to leave, 4,096 unless given; any more are `overloaded` at once. */
   readonly waitingMax?: number | undefined;
+  /** Whether merchants may be on different servers, so that a batch of one merchant costs less. */
+  readonly isDistributed?: boolean | undefined;
 }
 
 /** An order store with its connections. */
@@ -64,6 +69,7 @@ type Replays = Client<ReturnType<typeof prepareFind>>;
 export function openOrderStore({
   batchMax = 1_024,
   waitingMax = 4_096,
+  isDistributed = false,
   ...database
 }: OrderStoreOptions): PostgresOrderStore {
   const inserts = openClient(
@@ -82,6 +88,7 @@ export function openOrderStore({
     batchMax,
     waitingMax,
     ownerOf: ({ merchantId }) => merchantId,
+    ownBatchMin: isDistributed ? ownBatchMinIfDistributed : undefined,
     run: (_inserts, batch) => createBatch(inserts, replays, batch),
   });
   const queries = openOrderQueries(database);
