@@ -11,7 +11,7 @@ import { negotiate } from '../pages/negotiate.ts';
 import { failurePage, hasPaymentForm, paymentJson, paymentPage } from '../pages/payment-page.ts';
 import { contentSecurityPolicy, paymentPageStyle } from '../pages/styles.ts';
 import { headersOfFailure } from './problem.ts';
-import { sendFailure, wildcardOf } from './requests.ts';
+import { parameterOf, sendFailure } from './requests.ts';
 
 /**
  * The headers of every response. The address is the key to the page: it goes to no other site (Referrer-Policy), into no cache
@@ -42,7 +42,7 @@ const formSecurityPolicy = contentSecurityPolicy(paymentPageStyle, "'self' http:
 export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   app.get('/payment/*', { config: { operation: 'PaymentPage' } }, async (request, reply) => {
     const { call } = request;
-    const link = await call.run(() => findPaymentLink(deps, call, wildcardOf(request)));
+    const link = await call.run(() => findPaymentLink(deps, call, parameterOf(request, '*')));
     if (!link.ok) return sendLinkFailure(reply, link.failure, deps);
     call.succeed('ok');
     return sendPayment(reply, link.value, deps);

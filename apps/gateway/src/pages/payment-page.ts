@@ -22,47 +22,23 @@ const longAmountMin = 14;
  */
 const formHead = html`<meta name="referrer" content="same-origin">`;
 
-/** What the page shows for a state: names of texts, and a time. */
-interface StateTexts {
-  readonly status: keyof PageTexts;
-  readonly amount: keyof PageTexts;
-  /** Shown if there is no way to pay on the page. */
-  readonly sentence: keyof PageTexts;
-  readonly timeLabel: keyof PageTexts;
-  /** The time that belongs to the state; `null` for an open order without an end. */
-  readonly timeMs: (order: Order) => number | null;
-}
+const endOf = ({ expiresAtMs }: Order) => expiresAtMs;
+const paidAt = ({ payment }: Order) => payment?.paidAtMs ?? null;
+const cancelledAt = ({ cancelledAtMs }: Order) => cancelledAtMs;
 
-const stateTexts: Readonly<Record<OrderStatus, StateTexts>> = {
-  UN_PAID: {
-    status: 'unpaid',
-    amount: 'amountToPay',
-    sentence: 'notPayableHere',
-    timeLabel: 'payBy',
-    timeMs: ({ expiresAtMs }) => expiresAtMs,
-  },
-  PAID: {
-    status: 'paid',
-    amount: 'amount',
-    sentence: 'paidText',
-    timeLabel: 'paidOn',
-    timeMs: ({ payment }) => payment?.paidAtMs ?? null,
-  },
-  EXPIRED: {
-    status: 'expired',
-    amount: 'amount',
-    sentence: 'expiredText',
-    timeLabel: 'expiredOn',
-    timeMs: ({ expiresAtMs }) => expiresAtMs,
-  },
+/** What the page shows for a state: names of texts, of which `sentence` is for an order with no way to pay here, and a time. */
+const stateTexts = {
+  UN_PAID: { status: 'unpaid', amount: 'amountToPay', sentence: 'notPayableHere', timeLabel: 'payBy', timeOf: endOf },
+  PAID: { status: 'paid', amount: 'amount', sentence: 'paidText', timeLabel: 'paidOn', timeOf: paidAt },
+  EXPIRED: { status: 'expired', amount: 'amount', sentence: 'expiredText', timeLabel: 'expiredOn', timeOf: endOf },
   CANCELLED: {
     status: 'cancelled',
     amount: 'amount',
     sentence: 'cancelledText',
     timeLabel: 'cancelledOn',
-    timeMs: ({ cancelledAtMs }) => cancelledAtMs,
+    timeOf: cancelledAt,
   },
-};
+} as const satisfies Record<OrderStatus, unknown>;
 
 /** Whether the page of an order has the form of a simulated payment. */
 export function hasPaymentForm(link: LinkedOrder): boolean {
@@ -89,7 +65,7 @@ export function paymentPage(
   const amount = localAmount(order_amount, order_currency, language);
   // Many currencies share a symbol such as $, so the code is shown beside it.
   const code = amount.includes(order_currency) ? '' : html`<span class="code">${order_currency}</span>`;
-  const timeMs = state.timeMs(order);
+  const timeMs = state.timeOf(order);
   const payAction = payActionOf(deps, link, withValue(texts.pay, amount), texts);
   const back = returnLink(deps, link);
   const body = html`${merchant.mode === 'test' ? html`<p class="test">${texts.testMode}</p>` : ''}
