@@ -12,13 +12,6 @@ import { storageFailure } from '../storage-outcome.ts';
 import { type OrderRecord, orderRecord } from './order-response.ts';
 import { cursorError, decodeCursor, encodeCursor, readLimit } from './page.ts';
 
-/** A page of a merchant's events. */
-export interface EventPage {
-  readonly events: readonly OrderEvent[];
-  /** Never absent: later events follow it. */
-  readonly nextCursor: string;
-}
-
 /** An event as a feed and a webhook carry it. */
 export interface EventResponse {
   readonly id: string;
@@ -28,12 +21,12 @@ export interface EventResponse {
   readonly data: OrderRecord;
 }
 
-/** Lists the merchant's events, oldest first. */
+/** Lists the merchant's events, oldest first. Every page has a cursor: later events follow it. */
 export async function listEvents(
   { store }: GatewayDeps,
   call: Call,
   input: Readonly<Partial<Record<'limit' | 'cursor', unknown>>>,
-): Promise<Result<EventPage, Failure>> {
+): Promise<Result<{ readonly events: readonly OrderEvent[]; readonly nextCursor: string }, Failure>> {
   const errors: FieldError<string>[] = [];
   const limit = readLimit(input.limit, errors);
   const after = input.cursor === undefined ? start : positionOf(input.cursor);

@@ -37,13 +37,7 @@ export interface WebhookDeliveryOptions {
   readonly retryPause?: typeof retryPauseSeconds;
 }
 
-/** The delivery of webhooks in the background. */
-export interface WebhookDelivery {
-  /** Looks for due deliveries at once: this process has stored an event. */
-  wake(): void;
-  /** Claims nothing more, and gives attempts in flight {@link drainTimeoutMs} to finish; other processes repeat the rest. */
-  close(): Promise<void>;
-}
+export type WebhookDelivery = ReturnType<typeof startWebhookDelivery>;
 
 interface Flight {
   readonly merchantId: MerchantId;
@@ -56,7 +50,7 @@ interface Flight {
  * Delivers webhooks until it is closed. Any number of processes may do so. An endpoint that fails or is slow takes one attempt at
  * a time, and all of them together at most a part of the attempts in flight, so that they don't delay the others.
  */
-export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDelivery {
+export function startWebhookDelivery(options: WebhookDeliveryOptions) {
   const { deliveries, sender, logger } = options;
   const flights = new Map<Flight, Promise<void>>();
   const metrics = webhookMetrics(options.meter, () => flights.size);
@@ -67,6 +61,7 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDe
   let isWoken = false;
   let endPause = () => {};
 
+  /** Looks for due deliveries at once, as when this process has stored an event. */
   const wake = () => {
     isWoken = true;
     endPause();
@@ -152,7 +147,8 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDe
   const running = runUntilClosed();
   return {
     wake,
-    async close() {
+    /** Claims nothing more, and gives attempts in flight {@link drainTimeoutMs} to finish; other processes repeat the rest. */
+    async close(): Promise<void> {
       isClosing = true;
       wake();
       await running;
