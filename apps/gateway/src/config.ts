@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { defaultDataDir } from '@gateway/dev-postgres';
-import { type CheckoutTemplate, parseCheckoutTemplate } from '@gateway/domain/checkout-link';
-import { type BaseUrl, parseBaseUrl } from '@gateway/domain/payment-link';
+import { parseCheckoutTemplate } from '@gateway/domain/checkout-link';
+import { parseBaseUrl } from '@gateway/domain/payment-link';
 import { ConnectionUrlError, parseConnectionUrl } from '@gateway/postgres/connection-url';
 import { StartError } from './process.ts';
-import { parseTrustProxy, type TrustProxy } from './remote-address.ts';
+import { parseTrustProxy } from './remote-address.ts';
 import type { SecretsKeys } from './signing-secrets.ts';
 
 /** Files in PEM. They are read at the start and when they change. */
@@ -18,44 +18,8 @@ export interface TlsFiles {
   readonly clientCaFile: string | undefined;
 }
 
-export interface Config {
-  /** The address that both listeners bind, or a name of it. */
-  readonly host: string;
-  /** 0 takes any free port. */
-  readonly httpPort: number;
-  readonly grpcPort: number;
-  /** Metrics, for scrapers and not for the public. */
-  readonly adminPort: number;
-  /** Processes behind the HTTP and the gRPC port. */
-  readonly workers: number;
-  /** Absent: `http://localhost:` (https with TLS), or the address where that leads elsewhere, and the port that the HTTP listener got. */
-  readonly baseUrl: BaseUrl | undefined;
-  /** Absent: the embedded PostgreSQL, with its data in `dataDir`. */
-  readonly databaseUrl: string | undefined;
-  readonly dataDir: string;
-  /** Whether a start migrates the database; otherwise it only checks the schema. */
-  readonly migrate: boolean;
-  /** Calls a second that each merchant may make in this process; absent: as many as the gateway can serve. */
-  readonly rateLimit: number | undefined;
-  /** Where the payment page's Pay button leads; absent: the page has none. */
-  readonly checkoutTemplate: CheckoutTemplate | undefined;
-  /** They encrypt signing secrets; absent: see `findSecretsKeys`. */
-  readonly secretsKeys: SecretsKeys | undefined;
-  /** After how many days customers' data is erased from orders; absent: never. */
-  readonly retentionDays: number | undefined;
-  /** Whether webhooks may be sent over http and to addresses that are not public. */
-  readonly webhookAllowPrivate: boolean;
-  /** How long requests go on at a stop while health checks fail. Absent: 0 on a terminal, else 5 s. */
-  readonly drainDelayMs: number | undefined;
-  /** Absent: both ports speak without TLS. */
-  readonly tls: TlsFiles | undefined;
-  /** Whose X-Forwarded-For counts; absent: nobody's. */
-  readonly trustProxy: TrustProxy | undefined;
-  /** Calls are at level info, those that fail with a 5xx status at level error. */
-  readonly logLevel: 'error' | 'warn' | 'info';
-  /** The share of calls that are traced, 0 to 1; absent without a collector: none. */
-  readonly tracedShare: number | undefined;
-}
+/** The values of the variables that {@link startUsage} explains. */
+export type Config = Readonly<ReturnType<typeof readConfig>>;
 
 /** The text of `pnpm start --help`. docs/operations.md says more. */
 export const startUsage = `Usage: pnpm start, with the configuration in environment variables:
@@ -97,7 +61,7 @@ const shownMax = 100;
  * Reads the configuration from environment variables and from the files of secrets. Throws one error with all problems, one a
  * line: the variable, what is allowed, and the value unless it is a secret.
  */
-export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
+export function readConfig(env: Readonly<Record<string, string | undefined>>) {
   const problems: string[] = [];
   /** The value of a variable; `undefined` if it is not set, or not valid. */
   const read = <Value>(name: string, parse: (text: string) => Value | undefined, rule: string): Value | undefined => {
@@ -118,17 +82,19 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   // Only whether it is there counts: OpenTelemetry reads the collector's settings by itself.
   const collector = read('OTEL_EXPORTER_OTLP_ENDPOINT', parseHttpUrl, 'must be an http or https URL');
   const tracedShare = read('OTEL_TRACES_SAMPLER_ARG', parseShare, 'must be a number from 0 to 1') ?? 1;
-  const config: Config = {
+  const config = {
     host: read('HOST', parseHost, 'must be an address or a host name') ?? '127.0.0.1',
     httpPort: readPort('HTTP_PORT') ?? 8080,
     grpcPort: readPort('GRPC_PORT') ?? 9090,
     adminPort: readPort('ADMIN_PORT') ?? 9464,
     workers: read('WORKERS', parseWorkers, `must be auto or a whole number from 1 to ${workersMax}`) ?? 1,
+    /** Absent: `http://localhost:` (https with TLS), or HOST's address where that leads elsewhere, and the port that was bound. */
     baseUrl: read(
       'BASE_URL',
       parseBaseUrl,
       'must be an absolute http or https URL without query or fragment, with only letters, digits and -._~/ in its path',
     ),
+    /** Absent: the embedded PostgreSQL, with its data in `dataDir`. */
     databaseUrl: read('DATABASE_URL', parseDatabaseUrl, ''),
     dataDir: env.DATA_DIR ? resolve(env.DATA_DIR) : defaultDataDir,
     migrate: read('MIGRATE', choice({ on: true, off: false }), 'must be on or off') ?? true,
@@ -138,6 +104,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       parseCheckoutTemplate,
       'must be an absolute http or https URL with {order_token} once in its path or query',
     ),
+    /** Absent: see `findSecretsKeys`. */
     secretsKeys: read(
       'SECRETS_KEY',
       parseSecretsKeys,
@@ -145,6 +112,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     ),
     retentionDays: read('RETENTION_DAYS', wholeNumber(1, 36_500), 'must be a whole number of days from 1 to 36500'),
     webhookAllowPrivate: read('WEBHOOK_ALLOW_PRIVATE', choice({ 0: false, 1: true }), 'must be 0 or 1') ?? false,
+    /** Absent: 0 on a terminal, else that of limits.ts. */
     drainDelayMs: read('DRAIN_DELAY_MS', wholeNumber(0, 600_000), 'must be a whole number from 0 to 600000'),
     tls: readTlsFiles(env),
     trustProxy: read(
@@ -152,6 +120,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       parseTrustProxy,
       'must be a number of proxies from 1 to 9, or addresses and networks separated by commas',
     ),
+    /** Calls are at level info, those that fail with a 5xx status at level error. */
     logLevel: read('LOG_LEVEL', choice(logLevels), 'must be one of error, warn, info') ?? 'info',
     tracedShare: collector === undefined ? undefined : tracedShare,
   };

@@ -30,13 +30,7 @@ export function describe(error: unknown): string {
 /** Stops the program in an orderly way and ends it. `delayMs` is how long the stop waits before it begins. */
 export function stopAndExit(stop: () => Promise<void>, delayMs: number): void {
   setTimeout(() => process.exit(1), delayMs + stopTimeoutMs).unref();
-  stop().then(
-    () => process.exit(0),
-    (error: unknown) => {
-      process.stderr.write(`${describe(error)}\n`);
-      process.exit(1);
-    },
-  );
+  void run(stop).then(() => process.exit(0));
 }
 
 /**

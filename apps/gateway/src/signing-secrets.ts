@@ -5,12 +5,7 @@ import { createSigningSecret, formatSigningSecret } from '@gateway/domain/webhoo
 /** The keys of SECRETS_KEY, 32 bytes each: the first one encrypts, and each of them decrypts what it encrypted. */
 export type SecretsKeys = readonly [Uint8Array, ...Uint8Array[]];
 
-/** Encrypts the merchants' signing secrets for the database: AES-256-GCM, bound to the merchant. */
-export interface SigningSecrets {
-  encrypt(merchantId: MerchantId, secret: Uint8Array): Uint8Array;
-  /** Returns the secret; `undefined` if it was encrypted with none of the keys or for another merchant. */
-  decrypt(merchantId: MerchantId, stored: Uint8Array): Uint8Array | undefined;
-}
+export type SigningSecrets = ReturnType<typeof createSigningSecrets>;
 
 // A stored secret: version, nonce, ciphertext, authentication tag.
 const version = 1;
@@ -19,16 +14,18 @@ const tagBytes = 16;
 
 const algorithm = 'aes-256-gcm';
 
-export function createSigningSecrets(keys: SecretsKeys): SigningSecrets {
+/** Encrypts the merchants' signing secrets for the database: AES-256-GCM, bound to the merchant. */
+export function createSigningSecrets(keys: SecretsKeys) {
   return {
-    encrypt(merchantId, secret) {
+    encrypt(merchantId: MerchantId, secret: Uint8Array): Uint8Array {
       const nonce = randomBytes(nonceBytes);
       const cipher = createCipheriv(algorithm, keys[0], nonce, { authTagLength: tagBytes });
       cipher.setAAD(Buffer.from(`${merchantId}`));
       const encrypted = [cipher.update(secret), cipher.final()];
       return Buffer.concat([Buffer.of(version), nonce, ...encrypted, cipher.getAuthTag()]);
     },
-    decrypt(merchantId, stored) {
+    /** Returns the secret; `undefined` if it was encrypted with none of the keys or for another merchant. */
+    decrypt(merchantId: MerchantId, stored: Uint8Array): Uint8Array | undefined {
       if (stored[0] !== version || stored.length < 1 + nonceBytes + tagBytes) return undefined;
       for (const key of keys) {
         const secret = decryptWith(key, merchantId, stored);

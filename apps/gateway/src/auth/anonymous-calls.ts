@@ -3,7 +3,7 @@ import { failed, type Result, success } from '@gateway/domain/result';
 import type { Peer } from '../connection-limit.ts';
 import { isPrivateNetwork, networkOf } from '../ip-address.ts';
 import type { anonymousLimits } from '../limits.ts';
-import { retryAfter } from '../retry-after.ts';
+import { retryAfter } from '../storage-outcome.ts';
 import { createTokenBuckets, type TokenBuckets } from './rate-limit.ts';
 
 export type AnonymousCalls = ReturnType<typeof createAnonymousCalls>;

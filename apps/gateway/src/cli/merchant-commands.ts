@@ -90,7 +90,27 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
     .command('list')
     .description('Lists all merchants, the oldest first.')
     .option('--json', jsonHelp)
-    .action(({ json }: { json?: true }) => withAccounts((accounts) => listMerchants(accounts, json, print)));
+    .action(({ json }: { json?: true }) =>
+      withAccounts(async (accounts) => {
+        const columns = { 'CLIENT ID': 33, KIND: 8, STATE: 8, CHECKSUM: 9, 'LIVE SECRETS': 12, CREATED: 23, NAME: 0 };
+        const printRow = startList(columns, json, print);
+        let page = await accounts.list({ limit: listPage });
+        while (page.length > 0) {
+          for (const { clientId, name, checksumMode, liveSecrets, createdAt, disabledAt, ...others } of page) {
+            const kind = others.kind === 'merchant' ? others.mode : others.kind;
+            const state = disabledAt === null ? 'enabled' : 'disabled';
+            const facts = {
+              ...{ client_id: clientId, name, kind, checksum_mode: checksumMode, live_secrets: liveSecrets },
+              default_lifetime_seconds: others.defaultLifetimeSeconds,
+              rate_limit: others.rateLimit,
+              ...{ created_at: createdAt, disabled_at: disabledAt },
+            };
+            printRow(facts, clientId, kind, state, checksumMode, `${liveSecrets}`, readable(createdAt), name);
+          }
+          page = await accounts.list({ limit: listPage, afterClientId: page.at(-1)?.clientId ?? '' });
+        }
+      }),
+    );
 
   program
     .command('checksum')
@@ -136,8 +156,11 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
     .action((clientId: string, { ends, json }: { ends?: Date; json?: true }) =>
       withAccounts(async (accounts) => {
         const added = await accounts.addSecret(clientId, ends ?? null);
-        if (added.kind !== 'added')
-          throw added.kind === 'too_many' ? tooManySecrets(clientId) : unknownClient(clientId);
+        if (added.kind === 'unknown_client') throw unknownClient(clientId);
+        if (added.kind === 'too_many')
+          throw new StartError(
+            `${clientId} has ${liveSecretsMax} secrets that work, which is the limit. Revoke one first.`,
+          );
         const { id, clientSecret } = added;
         if (json) return print(JSON.stringify({ client_id: clientId, number: id, client_secret: clientSecret }));
         print(`Added secret ${id} of ${clientId}\n  client secret: ${clientSecret}\n${secretNote}`);
@@ -148,7 +171,18 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
     .description('Lists the client secrets by number. The secrets themselves are not stored.')
     .option('--json', jsonHelp)
     .action((clientId: string, { json }: { json?: true }) =>
-      withAccounts((accounts) => listSecrets(accounts, clientId, json, print)),
+      withAccounts(async (accounts) => {
+        const secrets = await accounts.listSecrets(clientId);
+        if (secrets === undefined) throw unknownClient(clientId);
+        const printRow = startList({ NUMBER: 6, CREATED: 23, STATE: 0 }, json, print);
+        for (const { id, createdAt, endsAt } of secrets) {
+          const state =
+            endsAt === null
+              ? 'works'
+              : `${endsAt.getTime() > Date.now() ? 'works until' : 'ended'} ${readable(endsAt)}`;
+          printRow({ number: id, created_at: createdAt, ends_at: endsAt }, `${id}`, readable(createdAt), state);
+        }
+      }),
     );
 
   clientCommand(secret, 'revoke')
@@ -197,46 +231,6 @@ function credentialLines(clientId: string, clientSecret: string): string {
   return `  client id:     ${clientId}\n  client secret: ${clientSecret}\n${secretNote}`;
 }
 
-async function listMerchants(
-  accounts: MerchantAccounts,
-  json: boolean | undefined,
-  print: (line: string) => void,
-): Promise<void> {
-  const columns = { 'CLIENT ID': 33, KIND: 8, STATE: 8, CHECKSUM: 9, 'LIVE SECRETS': 12, CREATED: 23, NAME: 0 };
-  const printRow = startList(columns, json, print);
-  let page = await accounts.list({ limit: listPage });
-  while (page.length > 0) {
-    for (const { clientId, name, checksumMode, liveSecrets, createdAt, disabledAt, ...others } of page) {
-      const kind = others.kind === 'merchant' ? others.mode : others.kind;
-      const state = disabledAt === null ? 'enabled' : 'disabled';
-      const facts = {
-        ...{ client_id: clientId, name, kind, checksum_mode: checksumMode, live_secrets: liveSecrets },
-        default_lifetime_seconds: others.defaultLifetimeSeconds,
-        rate_limit: others.rateLimit,
-        ...{ created_at: createdAt, disabled_at: disabledAt },
-      };
-      printRow(facts, clientId, kind, state, checksumMode, `${liveSecrets}`, readable(createdAt), name);
-    }
-    page = await accounts.list({ limit: listPage, afterClientId: page.at(-1)?.clientId ?? '' });
-  }
-}
-
-async function listSecrets(
-  accounts: MerchantAccounts,
-  clientId: string,
-  json: boolean | undefined,
-  print: (line: string) => void,
-): Promise<void> {
-  const secrets = await accounts.listSecrets(clientId);
-  if (secrets === undefined) throw unknownClient(clientId);
-  const printRow = startList({ NUMBER: 6, CREATED: 23, STATE: 0 }, json, print);
-  for (const { id, createdAt, endsAt } of secrets) {
-    const state =
-      endsAt === null ? 'works' : `${endsAt.getTime() > Date.now() ? 'works until' : 'ended'} ${readable(endsAt)}`;
-    printRow({ number: id, created_at: createdAt, ends_at: endsAt }, `${id}`, readable(createdAt), state);
-  }
-}
-
 /** Starts a list: of columns with these names and widths, or with `json` of one object a line. Returns what prints a row. */
 export function startList(
   columns: Readonly<Record<string, number>>,
@@ -257,10 +251,6 @@ export function readable(time: Date): string {
 /** The error for a client id without a merchant. */
 export function unknownClient(clientId: string): StartError {
   return new StartError(`There is no client ${clientId}.`);
-}
-
-function tooManySecrets(clientId: string): StartError {
-  return new StartError(`${clientId} has ${liveSecretsMax} secrets that work, which is the limit. Revoke one first.`);
 }
 
 /** Checks the name of a client or of who acts. */

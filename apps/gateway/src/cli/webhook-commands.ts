@@ -12,9 +12,8 @@ import type { Command } from 'commander';
 import { isPublicAddress, literalAddressOf } from '../ip-address.ts';
 import { StartError } from '../process.ts';
 import { createSigningSecrets, newSigningSecret, type SigningSecrets } from '../signing-secrets.ts';
-import { webhookRequest } from '../webhooks/request.ts';
 import { findSecretsKeys } from '../webhooks/secrets-keys.ts';
-import { createSender, type Sender } from '../webhooks/send.ts';
+import { createSender, type Sender, webhookRequest } from '../webhooks/send.ts';
 import { actorOf, clientCommand, jsonHelp, readable, startList, unknownClient } from './merchant-commands.ts';
 import { withDatabase } from './with-accounts.ts';
 

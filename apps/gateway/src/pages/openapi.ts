@@ -8,13 +8,7 @@ import { exampleCursor, exampleEvent, exampleOrder, exampleRecord, exampleRespon
 import { jsonFailures, type OperationId } from './operation-failures.ts';
 import { type JsonSchema, schemas, timeSchema } from './schemas.ts';
 
-interface Parameter {
-  readonly name: string;
-  readonly in: 'path' | 'query' | 'header';
-  readonly required: boolean;
-  readonly description: string;
-  readonly schema: JsonSchema;
-}
+type Parameter = ReturnType<typeof parameter>;
 
 type Content = Readonly<Record<string, { readonly schema: JsonSchema; readonly example?: unknown }>>;
 
@@ -58,8 +52,13 @@ function operation(operationId: OperationId, tag: Tag, { parameters = [], respon
 }
 
 /** A parameter that may be absent, unless it is a part of the path. */
-function parameter(where: Parameter['in'], name: string, description: string, schema: JsonSchema = text): Parameter {
-  return { name, in: where, required: where === 'path', description, schema };
+function parameter(
+  location: 'path' | 'query' | 'header',
+  name: string,
+  description: string,
+  schema: JsonSchema = text,
+) {
+  return { name, in: location, required: location === 'path', description, schema };
 }
 
 const text: JsonSchema = { type: 'string' };

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { DescService } from '@bufbuild/protobuf';
 import {
   type ConnectRouter,
@@ -6,6 +7,8 @@ import {
   type HandlerContext,
   type ServiceImpl,
 } from '@connectrpc/connect';
+import { parseTimeout as parseConnectTimeout } from '@connectrpc/connect/protocol-connect';
+import { parseTimeout as parseGrpcTimeout } from '@connectrpc/connect/protocol-grpc';
 import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
 import { ServerReflection } from '@gateway/contract/grpc/reflection/v1/reflection_pb';
 import { ServerReflection as ServerReflectionAlpha } from '@gateway/contract/grpc/reflection/v1alpha/reflection_pb';
@@ -117,4 +120,20 @@ export function routesOf(services: readonly RpcService[]): (router: ConnectRoute
     for (const { descriptor, implementation } of services)
       router.service(descriptor, implementation as Partial<ServiceImpl<DescService>>);
   };
+}
+
+const parsers = { 'grpc-timeout': parseGrpcTimeout, 'connect-timeout-ms': parseConnectTimeout };
+
+/**
+ * Takes the client's time limit, in milliseconds, out of the headers: the call keeps it, and Connect, which would set a timer of
+ * its own that fires at once above 2^31-1 ms, does not see it. A malformed one is left for Connect to reject.
+ */
+export function takeTimeout(headers: IncomingHttpHeaders): number | undefined {
+  for (const [name, parse] of Object.entries(parsers)) {
+    const { timeoutMs } = parse(headers[name]?.toString() ?? null, Number.MAX_SAFE_INTEGER);
+    if (timeoutMs === undefined) continue;
+    delete headers[name];
+    return timeoutMs;
+  }
+  return undefined;
 }

@@ -16,9 +16,16 @@ import { backlogMax, http2Limits, tlsHandshakeTimeoutMs } from '../limits.ts';
 import { bind, type PortServer } from '../listen.ts';
 import { remoteAddressOf } from '../remote-address.ts';
 import type { TlsPort } from '../tls.ts';
-import { publicServices, type RpcCall, type RpcService, routerOptions, routesOf, rpcCallKey } from './context.ts';
+import {
+  publicServices,
+  type RpcCall,
+  type RpcService,
+  routerOptions,
+  routesOf,
+  rpcCallKey,
+  takeTimeout,
+} from './context.ts';
 import { watchSessions } from './sessions.ts';
-import { takeTimeout } from './timeout.ts';
 import { createUnaryFastPath } from './unary-fast-path.ts';
 
 export interface GrpcServerOptions {

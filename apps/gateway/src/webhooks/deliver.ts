@@ -7,8 +7,7 @@ import { drainTimeoutMs, webhookLimits } from '../limits.ts';
 import type { Logger } from '../logger.ts';
 import { eventResponse } from '../orders/list-events.ts';
 import type { SigningSecrets } from '../signing-secrets.ts';
-import { webhookRequest } from './request.ts';
-import type { Sender } from './send.ts';
+import { type Sender, webhookRequest } from './send.ts';
 
 const minute = 60;
 const hour = 60 * minute;
