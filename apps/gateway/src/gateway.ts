@@ -1,14 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { OrderStore } from '@gateway/domain/order-store';
 import { type BaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
-import { createConnectionEvents, type DatabaseOptions } from '@gateway/postgres/client';
+import { createConnectionEvents } from '@gateway/postgres/client';
 import { eraseOrders } from '@gateway/postgres/erase-orders';
 import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
 import { openOrderStore } from '@gateway/postgres/order-store';
 import { createServerProbe } from '@gateway/postgres/server-probe';
 import { openWebhookDeliveries } from '@gateway/postgres/webhook-deliveries';
 import { openWriteCheck } from '@gateway/postgres/write-check';
-import type { Meter } from '@opentelemetry/api';
 import { createAdmission } from './admission.ts';
 import { createAnonymousCalls } from './auth/anonymous-calls.ts';
 import { createAuthenticate } from './auth/authenticate.ts';
@@ -123,7 +122,17 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     const httpPort = await listenOn('HTTP_PORT', config.host, config.httpPort, http);
     baseUrl = config.baseUrl ?? ownBaseUrl(scheme, host, httpPort);
     const grpcPort = await listenOn('GRPC_PORT', config.host, config.grpcPort, grpc);
-    webhooks = startWebhooks(config, database, deps, metrics.meter);
+    if (deps.signingSecrets !== undefined) {
+      webhooks = startWebhookDelivery({
+        deliveries: openWebhookDeliveries(database),
+        sender: createSender({ allowPrivate: config.webhookAllowPrivate }),
+        secrets: deps.signingSecrets,
+        baseUrl: deps.baseUrl,
+        now: deps.now,
+        logger,
+        meter: metrics.meter,
+      });
+    }
     const drain = async () => {
       deps.readiness.drain();
       await sleep(config.drainDelayMs);
@@ -147,21 +156,6 @@ function erasureOf({ retentionDays, databaseUrl: url }: GatewayConfig, { erasure
     if (count > 0) logger.info({ count, before }, 'erased old orders');
     return { isDone: true };
   };
-}
-
-/** Starts the delivery of webhooks, if the key is there that signs them. */
-function startWebhooks(
-  { webhookAllowPrivate }: GatewayConfig,
-  database: DatabaseOptions,
-  { signingSecrets: secrets, baseUrl, logger, now }: GatewayDeps,
-  meter: Meter,
-): WebhookDelivery | undefined {
-  if (secrets === undefined) return undefined;
-  return startWebhookDelivery({
-    deliveries: openWebhookDeliveries(database),
-    sender: createSender({ allowPrivate: webhookAllowPrivate }),
-    ...{ secrets, baseUrl, logger, now, meter },
-  });
 }
 
 /** Changes orders, and has the events of the changes delivered at once. */

@@ -4,7 +4,7 @@ import { orderStatuses } from '@gateway/domain/order';
 import { type EventType, eventTypes } from '@gateway/domain/order-states';
 import { orderTokenForm } from '@gateway/domain/order-token';
 import { pageLimit } from '../orders/page.ts';
-import { exampleCursor, exampleEvent, exampleOrder, exampleRecord, exampleResponse } from './example-order.ts';
+import { exampleCursor, exampleEvent, exampleOrder, exampleResponse } from './example-order.ts';
 import { jsonFailures, type OperationId } from './operation-failures.ts';
 import { type JsonSchema, schemas, timeSchema } from './schemas.ts';
 
@@ -136,7 +136,7 @@ function pathsOf(baseUrl: string) {
         description: 'Returns the order record with the status of now. Finds only your own orders.',
         parameters: [orderId],
         responses: {
-          '200': json('The order.', 'OrderRecord', exampleRecord(baseUrl, 'order.paid')),
+          '200': json('The order.', 'OrderRecord', exampleEvent(baseUrl, 'order.paid').data),
         },
       }),
     },
@@ -150,7 +150,7 @@ function pathsOf(baseUrl: string) {
           '200': {
             description: 'The order is cancelled, now or before.',
             headers: replayed('`true` if the order was cancelled before, otherwise absent'),
-            content: jsonContent('OrderRecord', exampleRecord(baseUrl, 'order.cancelled')),
+            content: jsonContent('OrderRecord', exampleEvent(baseUrl, 'order.cancelled').data),
           },
         },
       }),
@@ -169,7 +169,7 @@ function pathsOf(baseUrl: string) {
         ],
         responses: {
           '200': json('A page of orders.', 'OrderPage', {
-            orders: [exampleRecord(baseUrl, 'order.paid')],
+            orders: [exampleEvent(baseUrl, 'order.paid').data],
             next_cursor: exampleCursor,
           }),
         },
