@@ -6,7 +6,6 @@ import { storageFailure } from './storage-outcome.ts';
 /** One byte of flags and four of length before a message (github.com/grpc/grpc, PROTOCOL-HTTP2, Length-Prefixed-Message). */
 export const envelopePrefixBytes = 5;
 
-/** The body of a call, or why there is none. */
 export type CallBody = Buffer | 'too_large' | 'deadline_exceeded' | 'overloaded' | 'aborted';
 
 /** Reads the body of a call, at most one message of the limit. What comes after that is read and dropped. */
@@ -112,7 +111,6 @@ function createTurns(perTurn: number): (work: () => number) => void {
   };
 }
 
-/** A call has no body. */
 export class BodyError extends Error {
   override name = 'BodyError';
   readonly failure: Failure;
@@ -123,7 +121,6 @@ export class BodyError extends Error {
   }
 }
 
-/** Why a call has no body. */
 export function bodyFailure(body: Exclude<CallBody, Buffer>): Failure {
   if (body === 'too_large') return { kind: 'body_too_large' };
   return body === 'aborted' ? { kind: 'malformed_json', reason: 'The body ended early.' } : storageFailure(body);

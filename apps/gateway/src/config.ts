@@ -168,12 +168,10 @@ function wholeNumber(min: number, max: number): (text: string) => number | undef
   return (text) => (/^\d{1,7}$/.test(text) && Number(text) >= min && Number(text) <= max ? Number(text) : undefined);
 }
 
-/** Reads one of a few words. */
 function choice<Value>(values: Readonly<Record<string, Value>>): (text: string) => Value | undefined {
   return (text) => (Object.hasOwn(values, text) ? values[text] : undefined);
 }
 
-/** Reads calls a second. */
 export const parseRate = wholeNumber(1, 1_000_000);
 
 /** Keys of AES-256 in base64, as `openssl rand -base64 32` prints them, separated by commas. */

@@ -88,7 +88,6 @@ export function createConnectionLimit<Connection>({
   };
 }
 
-/** Idle connections by network. */
 class IdleConnections<Connection> {
   readonly #byNetwork = new Map<string, Set<Connection>>();
   /** Networks by the number of their idle connections, the index; the last ones have the most. */

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { isIPv6, type ListenOptions, type Server } from 'node:net';
 import { StartError } from './process.ts';
 
-/** What serves a port. */
 export interface PortServer {
   /** Returns the port that was bound. */
   listen(port: number, host: string): Promise<number>;
@@ -11,14 +10,12 @@ export interface PortServer {
   close(): Promise<void>;
 }
 
-/** Binds a server. Returns its port. */
 export async function bind(server: Server, options: ListenOptions): Promise<number> {
   server.listen(options);
   await once(server, 'listening');
   return portOf(server);
 }
 
-/** The port that a server is bound to. */
 export function portOf(server: Server): number {
   const address = server.address();
   return typeof address === 'object' && address !== null ? address.port : 0;
@@ -37,7 +34,6 @@ export async function addressOf(host: string): Promise<string> {
   }
 }
 
-/** An address as it stands in a URL. */
 export function hostInUrl(address: string): string {
   return isIPv6(address) ? `[${address}]` : address;
 }

@@ -6,7 +6,6 @@ import { tlsCheckEveryMs } from './limits.ts';
 import type { Logger } from './logger.ts';
 import { messageOf, StartError } from './process.ts';
 
-/** What the server of a port needs. */
 export interface TlsPort {
   /** With an authority (`ca`) if clients need a certificate. */
   readonly context: SecureContextOptions;

@@ -30,7 +30,6 @@ export interface WorkerStart {
 
 type Ports = Omit<Gateway, 'close' | 'reloadTls'>;
 
-/** Why a worker ended. */
 interface Ending {
   readonly exit_code?: number;
   readonly signal?: string;

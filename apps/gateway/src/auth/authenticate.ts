@@ -50,7 +50,6 @@ interface CachedClient {
   readonly readAtMs: number;
 }
 
-/** A pending look-up. */
 interface Lookup {
   readonly found: Promise<ClientLookup>;
   /** Its start by the monotonic clock: what it finds is at least as new. */

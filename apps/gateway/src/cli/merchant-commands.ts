@@ -11,11 +11,8 @@ import type { OpenAccounts } from './with-accounts.ts';
 /** Rows of a list read from the database at once. */
 export const listPage = 500;
 
-/** What `--json` does, for `--help`. */
 export const jsonHelp = 'print JSON, one object a line';
-/** What CLIENT_ID is, for `--help`. */
 export const clientIdHelp = "the merchant's client id, as `merchant list` shows it";
-/** How a time is written on the command line. */
 export const timeForm = 'an ISO 8601 time with an offset, such as 2027-01-31T12:00:00Z';
 const secretNote = "The secret is shown only now. Store it where only the client's backend can read it.";
 
@@ -34,7 +31,6 @@ export function actorOption(): Option {
   return new Option('--as <NAME>', 'who acts, for the audit log (default: user@host)').argParser(parseName('--as'));
 }
 
-/** Adds a command about one client. */
 export function clientCommand(parent: Command, name: string): Command {
   return parent.command(name).argument('<CLIENT_ID>', clientIdHelp, parseClientId);
 }
@@ -248,7 +244,6 @@ export function readable(time: Date): string {
   return `${time.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-/** The error for a client id without a merchant. */
 export function unknownClient(clientId: string): StartError {
   return new StartError(`There is no client ${clientId}.`);
 }
@@ -296,7 +291,6 @@ function parseEnd(text: string): Date {
   throw new StartError('--ends must be in the future.');
 }
 
-/** Reads a time on the command line. */
 export function parseTime(option: string): (text: string) => Date {
   return (text) => {
     try {

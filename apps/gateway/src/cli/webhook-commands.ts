@@ -17,7 +17,6 @@ import { createSender, type Sender, webhookRequest } from '../webhooks/send.ts';
 import { actorOf, clientCommand, jsonHelp, readable, startList, unknownClient } from './merchant-commands.ts';
 import { withDatabase } from './with-accounts.ts';
 
-/** What the webhook commands work with. */
 export interface WebhookTools {
   readonly endpoints: Omit<WebhookEndpoints, 'close'>;
   /** Absent: there is no SECRETS_KEY. */
@@ -26,7 +25,6 @@ export interface WebhookTools {
   readonly allowPrivate: boolean;
 }
 
-/** What a command does once the database is open. */
 export type WorkWithWebhooks = (tools: WebhookTools) => Promise<void>;
 
 /** Opens what the webhook commands work with, and closes it afterwards. `actor` is for the audit log. */
@@ -45,7 +43,6 @@ export function withWebhooks(work: WorkWithWebhooks, actor?: string): Promise<vo
   });
 }
 
-/** Deliveries that a list shows. */
 const listedDeliveries = 100;
 
 const secretNote = "The secret is shown only now. Store it where only the merchant's backend can read it.";

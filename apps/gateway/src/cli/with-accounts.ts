@@ -3,10 +3,8 @@ import { type Config, readConfig } from '../config.ts';
 import { openDatabase } from '../database.ts';
 import { messageOf, onStopSignal, StartError } from '../process.ts';
 
-/** Opens the merchants' accounts for a command. */
 export type OpenAccounts = typeof withAccounts;
 
-/** Prints a line of a command's result. */
 export function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }

@@ -9,7 +9,6 @@ import type { Call } from '../call.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { storageFailure } from '../storage-outcome.ts';
 
-/** The key of one of a merchant's orders. */
 export type OrderKey =
   | { readonly by: 'order_id'; readonly orderId: string }
   | { readonly by: 'service_order_id'; readonly serviceOrderId: bigint };

@@ -39,7 +39,6 @@ export function eventResponse(event: OrderEvent, mode: MerchantMode, baseUrl: Ba
   };
 }
 
-/** Before the first event. */
 const start: EventPosition = { transactionId: '0', eventId: '' };
 
 const transactionIdMax = 2n ** 64n - 1n;

@@ -249,7 +249,6 @@ const simulation: JsonSchema = {
 const page: Content = { 'text/html': { schema: text } };
 const pageOrJson: Content = { ...page, 'application/json': { schema: refTo('Payment') } };
 
-/** What each event means. */
 export const eventMeanings: Readonly<Record<EventType, string>> = {
   'order.paid': 'The customer paid: deliver.',
   'order.expired':

@@ -9,7 +9,6 @@ export function contentSecurityPolicy(styleSheet: string, formAction = "'none'")
   return `default-src 'none'; style-src ${style}; base-uri 'none'; form-action ${formAction}; frame-ancestors 'none'`;
 }
 
-/** The style sheet of the payment page. */
 export const paymentPageStyle = `
 :root {
   color-scheme: light dark;

@@ -31,7 +31,6 @@ export interface RpcCall {
 
 export const rpcCallKey = createContextKey<RpcCall | undefined>(undefined, { description: 'the call' });
 
-/** What a method needs of Connect's context. */
 export type RpcContext = Pick<HandlerContext, 'values' | 'responseHeader'>;
 
 /** A service with its implementation, for Connect's router and for the fast path. */
@@ -61,7 +60,6 @@ async function runOrThrow<Value>(call: Call, step: () => Promise<Result<Value, F
   return result.value;
 }
 
-/** What a method returns: its message, and what became of the call. */
 export interface RpcAnswer<Message> {
   readonly message: Message;
   readonly outcome: 'created' | 'replayed' | 'ok';
@@ -100,12 +98,10 @@ export async function authenticateRpc({ call, body }: RpcCall, service: DescServ
   });
 }
 
-/** Whose service it is. */
 export function clientKindOf({ typeName }: DescService): Account['kind'] {
   return typeName === CheckoutService.typeName ? 'checkout' : 'merchant';
 }
 
-/** The options of every Connect router. */
 export const routerOptions: ConnectRouterOptions = {
   readMaxBytes: messageBytesMax,
   writeMaxBytes: responseBytesMax,

@@ -22,7 +22,6 @@ export function connectErrorOf(failure: Failure, requestId: string): ConnectErro
   return error;
 }
 
-/** The machine code as every error carries it. */
 function errorInfoOf(reason: FailureCode, requestId: string): ConnectError['details'][number] {
   return { desc: ErrorInfoSchema, value: { reason, domain: errorDomain, metadata: { request_id: requestId } } };
 }

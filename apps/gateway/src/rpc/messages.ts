@@ -38,7 +38,6 @@ import type { RpcCall } from './context.ts';
 
 type Init<Schema extends DescMessage> = Omit<MessageInitShape<Schema>, '$typeName' | '$unknown'>;
 
-/** The six fields of the interface as a message. */
 export function orderMessage(order: Order, baseUrl: BaseUrl) {
   const response = orderResponse(order, baseUrl);
   return {
@@ -51,7 +50,6 @@ export function orderMessage(order: Order, baseUrl: BaseUrl) {
   } satisfies Init<typeof CreateOrderResponseSchema>;
 }
 
-/** The order record as a message. */
 export function recordMessage(order: Order, mode: MerchantMode, baseUrl: BaseUrl) {
   const record = orderRecord(order, mode, baseUrl);
   return {
@@ -70,7 +68,6 @@ export function recordMessage(order: Order, mode: MerchantMode, baseUrl: BaseUrl
 
 // Of an order's record, Protobuf takes the fields that the message has.
 
-/** What to pay and to whom, as a message. */
 export function paymentLinkMessage(
   deps: GatewayDeps,
   link: LinkedOrder,
@@ -80,7 +77,6 @@ export function paymentLinkMessage(
   return { ...record, merchantName: merchant.name, returnUrl: returnLink(deps, link) };
 }
 
-/** A paid order as a message. */
 export function paymentMessage(deps: GatewayDeps, link: LinkedOrder): Init<typeof RecordPaymentResponseSchema> {
   const { paymentId, paidAt, ...record } = recordMessage(link.order, link.merchant.mode, deps.baseUrl());
   if (paymentId === undefined || paidAt === undefined) throw new Error('a paid order has no payment');
@@ -133,7 +129,6 @@ function exactDouble(amount: unknown): number | string {
   return isExact ? Number(amount.text) : 'NaN';
 }
 
-/** Reads which order a request asks for. */
 export function readOrderKey<Schema extends typeof GetOrderRequestSchema | typeof CancelOrderRequestSchema>(
   schema: Schema,
 ) {

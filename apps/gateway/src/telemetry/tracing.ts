@@ -21,7 +21,6 @@ import {
 
 export type Tracing = ReturnType<typeof startTracing>;
 
-/** The span of one call. */
 export type CallSpan = ReturnType<typeof callSpan>;
 
 interface CallFacts {

@@ -57,14 +57,11 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
   const afterMerchant = { healthy: 0, failing: 0 };
   let isClosing = false;
   let isAborted = false;
-  let isWoken = false;
-  let endPause = () => {};
+  /** Ends the pause before the next claims. */
+  let pause = new AbortController();
 
   /** Looks for due deliveries at once, as when this process has stored an event. */
-  const wake = () => {
-    isWoken = true;
-    endPause();
-  };
+  const wake = () => pause.abort();
 
   const isSlow = ({ isFailing, startedAtMs }: Flight) =>
     isFailing || performance.now() - startedAtMs > webhookLimits.slowAfterMs;
@@ -125,15 +122,11 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
 
   const runUntilClosed = async () => {
     while (!isClosing) {
-      isWoken = false;
+      pause = new AbortController();
       const claims = [await claimOrLog('healthy'), await claimOrLog('failing')];
       await sleep(webhookLimits.pollPauseMs);
-      if (isClosing || isWoken || claims.includes(true)) continue;
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const timer = setTimeout(resolve, webhookLimits.pollEveryMs);
-      endPause = resolve;
-      await promise;
-      clearTimeout(timer);
+      if (isClosing || claims.includes(true)) continue;
+      await sleep(webhookLimits.pollEveryMs, undefined, { signal: pause.signal }).catch(() => {});
     }
   };
 

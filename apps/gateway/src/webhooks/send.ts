@@ -30,7 +30,6 @@ interface SendResult {
 
 export type Sender = ReturnType<typeof createSender>;
 
-/** Returns all addresses of a host name. */
 export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
 
 export interface SenderOptions {
