@@ -36,22 +36,7 @@ import { createSender } from './webhooks/send.ts';
 
 const dayMs = 86_400_000;
 
-export interface Gateway {
-  readonly baseUrl: BaseUrl;
-  /** Of the URLs of both ports. */
-  readonly scheme: 'http' | 'https';
-  /** The address that both ports are bound to, as in a URL. */
-  readonly host: string;
-  readonly httpPort: number;
-  readonly grpcPort: number;
-  /**
-   * Fails health checks while requests go on for the drain delay. Then stops listening, lets calls in flight finish, and closes the
-   * connections to the database.
-   */
-  close(): Promise<void>;
-  /** Reads the files of the TLS certificate now. They are also read every few seconds. */
-  reloadTls(): Promise<void>;
-}
+export type Gateway = Awaited<ReturnType<typeof openGateway>>;
 
 /** The configuration, with the URL of a running database, and the address of HOST. */
 export type GatewayConfig = Omit<Config, 'adminPort' | 'workers' | 'dataDir' | 'migrate' | 'logLevel'> & {
@@ -66,9 +51,11 @@ export type GatewayConfig = Omit<Config, 'adminPort' | 'workers' | 'dataDir' | '
 };
 
 /** Opens the stores and both ports of a gateway on a migrated database. */
-export async function openGateway(config: GatewayConfig, logger: Logger, metrics: Metrics): Promise<Gateway> {
+export async function openGateway(config: GatewayConfig, logger: Logger, metrics: Metrics) {
   const tls = config.tls && (await openTls(config.tls, logger));
+  /** Of the URLs of both ports. */
   const scheme = tls === undefined ? 'http' : 'https';
+  /** The address that both ports are bound to, as in a URL. */
   const host = hostInUrl(config.host);
   const connectionEvents = createConnectionEvents((change) => {
     if (change.kind === 'lost') logger.error({ reason: change.reason }, 'database lost');
@@ -133,11 +120,16 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
         meter: metrics.meter,
       });
     }
+    /**
+     * Fails health checks while requests go on for the drain delay. Then stops listening, lets calls in flight finish, and closes
+     * the connections to the database.
+     */
     const drain = async () => {
       deps.readiness.drain();
       await sleep(config.drainDelayMs);
       await close();
     };
+    /** Reads the files of the TLS certificate now. They are also read every few seconds. */
     const reloadTls = async () => tls?.reload();
     return { baseUrl, scheme, host, httpPort, grpcPort, close: drain, reloadTls };
   } catch (error) {
@@ -172,7 +164,7 @@ const monotonicNow = () => performance.now();
 /** A server that is bound to one of these is reached as `localhost`. */
 const localhostAddresses: readonly string[] = ['127.0.0.1', '0.0.0.0', '[::]'];
 
-function ownBaseUrl(scheme: Gateway['scheme'], host: string, httpPort: number): BaseUrl {
+function ownBaseUrl(scheme: 'http' | 'https', host: string, httpPort: number): BaseUrl {
   const url = `${scheme}://${host}:${httpPort}`;
   // A URL can't hold a link-local address with its interface (fe80::1%eth0).
   return (

@@ -46,12 +46,6 @@ function resultOf<Found, Value>(
   notFound: Failure,
   pick: (found: Found) => Value,
 ): Result<Value, Failure> {
-  switch (outcome.kind) {
-    case 'found':
-      return success(pick(outcome));
-    case 'unknown':
-      return failed(notFound);
-    default:
-      return failed(storageFailure(outcome.kind));
-  }
+  if (outcome.kind === 'found') return success(pick(outcome));
+  return failed(outcome.kind === 'unknown' ? notFound : storageFailure(outcome.kind));
 }
