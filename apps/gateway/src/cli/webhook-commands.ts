@@ -25,10 +25,8 @@ export interface WebhookTools {
   readonly allowPrivate: boolean;
 }
 
-export type WorkWithWebhooks = (tools: WebhookTools) => Promise<void>;
-
 /** Opens what the webhook commands work with, and closes it afterwards. `actor` is for the audit log. */
-export function withWebhooks(work: WorkWithWebhooks, actor?: string): Promise<void> {
+export function withWebhooks(work: (tools: WebhookTools) => Promise<void>, actor?: string): Promise<void> {
   return withDatabase(async (url, config) => {
     const keys = await findSecretsKeys(config);
     const allowPrivate = config.webhookAllowPrivate;
@@ -51,10 +49,10 @@ const overlapNote = `For ${secretOverlapHours} hours deliveries are signed with 
 /** Adds the commands of `pnpm merchant webhook`. Errors are as with the other commands of the program. */
 export function addWebhookCommands(
   program: Command,
-  openWebhooks: (work: WorkWithWebhooks, actor?: string) => Promise<void>,
+  openWebhooks: typeof withWebhooks,
   print: (line: string) => void,
 ): void {
-  const withWebhooks = (work: WorkWithWebhooks) => openWebhooks(work, actorOf(program));
+  const run: typeof withWebhooks = (work) => openWebhooks(work, actorOf(program));
   const webhook = program
     .command('webhook')
     .description("Sets a merchant's webhook endpoint and shows its deliveries.");
@@ -64,7 +62,7 @@ export function addWebhookCommands(
     .argument('<URL>', 'an https address of the merchant')
     .option('--json', jsonHelp)
     .action((clientId: string, url: string, { json }: { json?: true }) =>
-      withWebhooks(async (tools) => {
+      run(async (tools) => {
         checkUrl(url, tools.allowPrivate);
         const { merchantId, endpoint } = await find(tools, clientId);
         const { secret, stored } = newSigningSecret(secretsOf(tools), merchantId);
@@ -78,7 +76,7 @@ export function addWebhookCommands(
   add('show', 'Shows the endpoint, never its secret.')
     .option('--json', jsonHelp)
     .action((clientId: string, { json }: { json?: true }) =>
-      withWebhooks(async (tools) => {
+      run(async (tools) => {
         const { url, createdAt, disabledAt, failingSince } = await findEndpoint(tools, clientId);
         if (json)
           return print(
@@ -97,7 +95,7 @@ export function addWebhookCommands(
   add('rotate', 'Replaces the signing secret and shows the new one.')
     .option('--json', jsonHelp)
     .action((clientId: string, { json }: { json?: true }) =>
-      withWebhooks(async (tools) => {
+      run(async (tools) => {
         const { merchantId } = await find(tools, clientId);
         const { secret, stored } = newSigningSecret(secretsOf(tools), merchantId);
         if (!(await tools.endpoints.rotate(merchantId, stored))) throw noEndpoint(clientId);
@@ -107,7 +105,7 @@ export function addWebhookCommands(
     );
 
   add('remove', 'Removes the endpoint and its secret. Pending deliveries are given up.').action((clientId: string) =>
-    withWebhooks(async (tools) => {
+    run(async (tools) => {
       const { merchantId } = await find(tools, clientId);
       if (!(await tools.endpoints.remove(merchantId))) throw noEndpoint(clientId);
       print(`${clientId} has no webhook endpoint any more.`);
@@ -118,7 +116,7 @@ export function addWebhookCommands(
     .command('reencrypt')
     .description('Encrypts the signing secrets of all merchants again, with the first key of SECRETS_KEY.')
     .action(() =>
-      withWebhooks(async (tools) => {
+      run(async (tools) => {
         const stored = await tools.endpoints.listSecrets();
         const again = stored.flatMap((endpoint) => reencrypted(secretsOf(tools), endpoint) ?? []);
         const count = await tools.endpoints.reencrypt(again);
@@ -129,7 +127,7 @@ export function addWebhookCommands(
     );
 
   add('test', 'Sends one signed message of type webhook.test now and shows the response.').action((clientId: string) =>
-    withWebhooks(async (tools) => {
+    run(async (tools) => {
       const { merchantId, url, signingSecret } = await findEndpoint(tools, clientId);
       const secret = secretsOf(tools).decrypt(merchantId, signingSecret);
       if (secret === undefined) throw new StartError('The signing secret was stored with another SECRETS_KEY.');
@@ -145,7 +143,7 @@ export function addWebhookCommands(
   add('deliveries', `Lists up to ${listedDeliveries} deliveries: first those not delivered, then the newest.`)
     .option('--json', jsonHelp)
     .action((clientId: string, { json }: { json?: true }) =>
-      withWebhooks(async (tools) => {
+      run(async (tools) => {
         const { merchantId } = await find(tools, clientId);
         const columns = { 'EVENT ID': 36, TYPE: 15, CREATED: 23, STATE: 9, ATTEMPTS: 8, 'LAST RESULT': 0 };
         const printRow = startList(columns, json, print);
@@ -162,7 +160,7 @@ export function addWebhookCommands(
   add('redeliver', 'Sends an event again, from the first attempt.')
     .argument('<EVENT_ID>', "the event's id, as `merchant webhook deliveries` shows it")
     .action((clientId: string, eventId: string) =>
-      withWebhooks(async (tools) => {
+      run(async (tools) => {
         const { merchantId, disabledAt } = await findEndpoint(tools, clientId);
         if (disabledAt !== null) throw new StartError(`The endpoint of ${clientId} is disabled. Set it again first.`);
         if (!(await tools.endpoints.redeliver(merchantId, eventId)))

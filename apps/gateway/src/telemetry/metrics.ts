@@ -92,15 +92,13 @@ function observeProcess(meter: Meter): void {
 }
 
 /** Counts a call that ended. Every label is a name of ours: never a client's text. */
-export type RecordCall = (
-  labels: { readonly protocol: string; readonly operation: string; readonly code: string },
-  durationMs: number,
-) => void;
+export type RecordCall = ReturnType<typeof callRecorder>;
 
 /** The metrics of the calls, whatever carries them. */
-export function callRecorder(meter: Meter): RecordCall {
+export function callRecorder(meter: Meter) {
   const durations = meter.createHistogram('gateway.call.duration.seconds', {
     description: 'From the headers of a call to the end of its response',
   });
-  return (labels, durationMs) => durations.record(durationMs / 1_000, labels);
+  return (labels: Readonly<Record<'protocol' | 'operation' | 'code', string>>, durationMs: number) =>
+    durations.record(durationMs / 1_000, labels);
 }

@@ -23,10 +23,7 @@ export type Tracing = ReturnType<typeof startTracing>;
 
 export type CallSpan = ReturnType<typeof callSpan>;
 
-interface CallFacts {
-  readonly operation: string;
-  readonly protocol: string;
-  readonly code: string;
+interface CallFacts extends Readonly<Record<'operation' | 'protocol' | 'code', string>> {
   readonly isError: boolean;
 }
 
