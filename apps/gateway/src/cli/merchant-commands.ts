@@ -3,7 +3,7 @@ import { textError } from '@gateway/domain/field-rules';
 import { type ChecksumMode, checksumModes, merchantNameRule } from '@gateway/domain/merchant';
 import { lifetimeMs } from '@gateway/domain/order-expiry';
 import type { MerchantAccounts } from '@gateway/postgres/merchant-admin';
-import { Argument, Command, Option, type OutputConfiguration } from 'commander';
+import { Argument, Command, Option } from 'commander';
 import { parseRate } from '../config.ts';
 import { StartError } from '../process.ts';
 import type { OpenAccounts } from './with-accounts.ts';
@@ -15,11 +15,6 @@ export const jsonHelp = 'print JSON, one object a line';
 export const clientIdHelp = "the merchant's client id, as `merchant list` shows it";
 export const timeForm = 'an ISO 8601 time with an offset, such as 2027-01-31T12:00:00Z';
 const secretNote = "The secret is shown only now. Store it where only the client's backend can read it.";
-
-/** For errors about arguments: someone may have typed a secret by mistake. */
-const withoutSecrets: OutputConfiguration = {
-  outputError: (text, write) => write(text.replaceAll(/\b(sk|whsec)_[\w+/=]+/g, '$1_...')),
-};
 
 /** Who acts, by the option `--as` of a program; `undefined` without it. */
 export function actorOf(program: Command): string | undefined {
@@ -51,7 +46,10 @@ function recordedProgram(name: string, description: string): Command {
     .addOption(actorOption())
     .configureHelp({ showGlobalOptions: true })
     .showHelpAfterError()
-    .configureOutput(withoutSecrets);
+    .configureOutput({
+      // Someone may have typed a secret by mistake.
+      outputError: (text, write) => write(text.replaceAll(/\b(sk|whsec)_[\w+/=]+/g, '$1_...')),
+    });
 }
 
 /**

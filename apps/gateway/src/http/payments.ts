@@ -5,7 +5,7 @@ import type { BaseUrl } from '@gateway/domain/payment-link';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { findPaymentLink } from '../orders/find-order.ts';
-import { returnLink } from '../orders/return-link.ts';
+import { returnLink } from '../orders/order-response.ts';
 import { simulatePayment } from '../orders/simulate-payment.ts';
 import { negotiate } from '../pages/negotiate.ts';
 import { failurePage, hasPaymentForm, paymentJson, paymentPage } from '../pages/payment-page.ts';

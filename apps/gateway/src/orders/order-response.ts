@@ -1,7 +1,10 @@
 import type { MerchantMode } from '@gateway/domain/merchant';
 import { formatAmount } from '@gateway/domain/money';
 import { formatTime, type Order } from '@gateway/domain/order';
+import type { LinkedOrder } from '@gateway/domain/order-store';
 import { type BaseUrl, paymentLink } from '@gateway/domain/payment-link';
+import { returnUrlFor } from '@gateway/domain/return-url';
+import type { GatewayDeps } from '../gateway-deps.ts';
 
 export type OrderResponse = ReturnType<typeof orderResponse>;
 export type OrderRecord = ReturnType<typeof orderRecord>;
@@ -38,4 +41,14 @@ export function orderRecord(order: Order, mode: MerchantMode, baseUrl: BaseUrl) 
 
 function formatOptional(ms: number | null): string | undefined {
   return ms === null ? undefined : formatTime(ms);
+}
+
+/**
+ * The complete address at which the customer returns to the merchant, with the order's status of now. It is signed where the
+ * merchant has a signing secret, and unsigned where SECRETS_KEY is not the key that encrypted it.
+ */
+export function returnLink({ signingSecrets, now }: GatewayDeps, { order, merchant }: LinkedOrder): string {
+  const { signingSecret } = merchant;
+  const secret = signingSecret === null ? undefined : signingSecrets?.decrypt(order.merchantId, signingSecret);
+  return returnUrlFor(order, secret && { secret, signedAtSeconds: Math.floor(now() / 1_000) });
 }

@@ -32,8 +32,7 @@ import type { GatewayDeps } from '../gateway-deps.ts';
 import { parseOrderJson } from '../order-json.ts';
 import type { OrderKey } from '../orders/find-order.ts';
 import type { ListInput } from '../orders/list-orders.ts';
-import { orderRecord, orderResponse } from '../orders/order-response.ts';
-import { returnLink } from '../orders/return-link.ts';
+import { orderRecord, orderResponse, returnLink } from '../orders/order-response.ts';
 import type { RpcCall } from './context.ts';
 
 type Init<Schema extends DescMessage> = Omit<MessageInitShape<Schema>, '$typeName' | '$unknown'>;
