@@ -18,6 +18,7 @@ import { givenCredentials } from './load/credentials.ts';
 import { openSender } from './load/open-sender.ts';
 import { type LoadFlags, loadCommand, settingsFrom } from './load/options.ts';
 import type { LoadSettings } from './load/profile.ts';
+import { rehearse } from './load/rehearsal.ts';
 import { type LoadReport, reportOf } from './load/report.ts';
 import { reportTable } from './load/report-table.ts';
 import { type LoadRun, runLoad } from './load/run-load.ts';
@@ -66,6 +67,7 @@ async function load(flags: LoadFlags): Promise<number> {
   const { httpUrl, grpcAddress, credentials, checkout, databaseUrl, receiver } = target;
   const sender = openSender(target, settings.connections);
   const run: LoadRun = { settings, sender, credentials, checkout, journalFile, progress: process.stderr };
+  await rehearse(run, interrupted.signal);
   const outcome = await runLoad(run, interrupted.signal);
   const audited =
     audit && journalFile !== undefined && databaseUrl !== undefined

@@ -12,10 +12,10 @@ import { constantRate } from '../../src/load/arrivals.ts';
 import { loadProfile } from '../../src/load/profile.ts';
 import type { Recorder } from '../../src/load/recorder.ts';
 import { runLoad } from '../../src/load/run-load.ts';
+import { createWatchingSender } from '../../src/load/watching-sender.ts';
 import { startWebhookReceiver } from '../../src/webhooks/receiver.ts';
 import { startFaultProxy } from './fault-proxy.ts';
 import type { Disturbed, Fault } from './faults.ts';
-import { createWatchingSender } from './watching-sender.ts';
 
 /** Which faults happen, in an order that the seed decides. */
 export interface FaultPlan {
@@ -93,17 +93,24 @@ export async function runFaults({ seed, faults, dataParent }: FaultPlan): Promis
   const profile = { ...loadProfile('lifecycle'), merchants: merchants.length, max_pending: pendingMax };
   const settings = { ...profile, phases: constantRate(rate, longestSeconds), profile: 'lifecycle', seed };
   const sender = createWatchingSender(gateways, pendingMax);
-  const progress = { write: () => true };
-  const running = runLoad({ settings, sender, credentials, checkout, journalFile, progress }, ended.signal);
+  const running = runLoad({ settings, sender, credentials, checkout, journalFile }, ended.signal);
 
+  const recovered = async (fault: string) => {
+    const limit = AbortSignal.timeout(recoveryMaxMs);
+    const waiting = sender.timeToCreated('every', AbortSignal.any([ended.signal, limit]));
+    const elapsedMs = await waiting.catch((error: unknown) => {
+      throw limit.aborted ? new Error(`no order within ${recoveryMaxMs} ms after: ${fault}`) : error;
+    });
+    return elapsedMs / 1_000;
+  };
   const recoveries: number[] = [];
   const disturb = async () => {
     const all = faults.flatMap(({ fault, times }) => Array.from({ length: times }, () => fault));
     const drawn = all.map((fault) => ({ fault, order: random.fraction() })).sort((a, b) => a.order - b.order);
-    await secondsUntilCreated(sender, 'the start', ended.signal);
+    await recovered('the start');
     for (const [index, { fault }] of drawn.entries()) {
       await fault.inject({ server, proxy, gateways, random, signal: ended.signal });
-      const seconds = await secondsUntilCreated(sender, fault.name, ended.signal);
+      const seconds = await recovered(fault.name);
       recoveries.push(seconds);
       if ((index + 1) % 50 === 0 || faults.length > 1) {
         process.stdout.write(`${index + 1} of ${drawn.length}: ${fault.name}, order after ${formatSeconds(seconds)}\n`);
@@ -113,26 +120,11 @@ export async function runFaults({ seed, faults, dataParent }: FaultPlan): Promis
     await sleep(afterLastMs, undefined, { signal: ended.signal });
   };
   const endsEarly = running.then(({ failure }) => Promise.reject(new Error(`the run ended early: ${failure}`)));
-  await Promise.race([disturb(), endsEarly, first.exited]);
+  await Promise.race([disturb(), endsEarly, ...gateways.map(({ exited }) => exited)]);
   ended.abort();
   const { recorder } = await running;
   const audit = await auditWhenDelivered(journalFile, server.url, receiver);
   return { recorder, audit, late: sender.late(), recoveries };
-}
-
-/** Waits until every gateway acknowledges the creation of an order that is sent from now on. */
-async function secondsUntilCreated(
-  { createdAtMs }: ReturnType<typeof createWatchingSender>,
-  fault: string,
-  signal: AbortSignal,
-): Promise<number> {
-  const startMs = performance.now();
-  const elapsedMs = () => performance.now() - startMs;
-  while (createdAtMs().some((sentMs) => sentMs < startMs)) {
-    if (elapsedMs() > recoveryMaxMs) throw new Error(`no order within ${recoveryMaxMs} ms after: ${fault}`);
-    await sleep(10, undefined, { signal });
-  }
-  return elapsedMs() / 1_000;
 }
 
 /** What a client may be sent under faults, and can send its call again after. */
