@@ -5,7 +5,7 @@ import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { migrateDatabase } from '@gateway/postgres/migrate';
 import { Command, Option } from 'commander';
 import { auditErrors, auditJournal } from './audit/audit.ts';
-import { exitCodes, parseNumber, runCommand } from './command/command.ts';
+import { exitCodes, onEndSignal, parseNumber, runCommand } from './command/command.ts';
 import { startPatroni } from './failover/patroni.ts';
 import {
   type Fault,
@@ -42,7 +42,7 @@ const profile = parseProfile({
 });
 
 const interrupted = new AbortController();
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => interrupted.abort());
+onEndSignal(() => interrupted.abort());
 
 interface Flags {
   readonly setUp: string;

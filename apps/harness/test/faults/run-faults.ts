@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -67,24 +67,23 @@ const afterLastMs = 1_000;
  */
 export async function runFaults({ seed, faults, dataParent }: FaultPlan): Promise<FaultRun> {
   const ended = new AbortController();
-  const cleanUps: (() => unknown)[] = [];
+  const started = new AsyncDisposableStack();
   onTestFinished(async () => {
     ended.abort();
-    for (const cleanUp of cleanUps.toReversed()) await cleanUp();
+    await started.disposeAsync();
   }, 60_000);
-  const folder = mkdtempSync(join(tmpdir(), 'faults-'));
-  cleanUps.push(() => rmSync(folder, { recursive: true }));
+  const { path: folder } = started.use(await mkdtempDisposable(join(tmpdir(), 'faults-')));
   const [random, cuts] = [seededAt(seed, 0), seededAt(seed, 1)];
   const server = await startTestServer(serverSettings, dataParent);
-  cleanUps.push(server.stop);
+  started.defer(server.stop);
   const proxy = await startFaultProxy(server.url, () => cuts.below(2) === 0);
-  cleanUps.push(proxy.close);
+  started.defer(proxy.close);
   const receiver = await startWebhookReceiver();
-  cleanUps.push(receiver.close);
+  started.defer(receiver.close);
   const setups = [...merchants, { name: 'Checkout', kind: 'checkout' as const }];
   const database = async () => ({ url: proxy.url, stop: async () => {} });
   const first: OwnGateway = await startOwnGateway(setups, ended.signal, database);
-  cleanUps.push(first.stop);
+  started.defer(first.stop);
   await first.sendWebhooks(merchants.length, receiver);
   const gateways: Disturbed['gateways'] = [first, await first.startAnother()];
 
