@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtempDisposable, open, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { auditWhenDelivered, formatAudit } from './audit/audit.ts';
+import { auditWhenDelivered } from './audit/audit.ts';
 import {
   credentialsFromEnvironment,
   exitCodes,
@@ -21,7 +21,7 @@ import { type LoadFlags, loadCommand, settingsFrom } from './load/options.ts';
 import type { LoadSettings } from './load/profile.ts';
 import { rehearse } from './load/rehearsal.ts';
 import { type LoadReport, reportOf } from './load/report.ts';
-import { reportTable } from './load/report-table.ts';
+import { reportText } from './load/report-text.ts';
 import { type LoadRun, runLoad } from './load/run-load.ts';
 import { startWebhookReceiver, type WebhookReceiver } from './webhooks/receiver.ts';
 
@@ -130,8 +130,7 @@ async function scratchFolder(): Promise<string> {
 }
 
 async function writeReports(report: LoadReport, { json, html }: LoadFlags): Promise<void> {
-  if (report.audit !== undefined) process.stdout.write(`${formatAudit(report.audit)}\n`);
-  process.stdout.write(reportTable(report));
+  process.stdout.write(reportText(report));
   if (json !== undefined) await writeFile(json, `${JSON.stringify(report, undefined, 2)}\n`);
   if (html === undefined) return;
   // Loaded late: the chart library takes half a second.

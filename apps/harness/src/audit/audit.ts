@@ -76,13 +76,16 @@ const columnNames = [
 
 /** What an audit found as a heading and a row. */
 export function auditTable(result: AuditResult) {
-  return { head: columnNames, rows: [columnNames.map((name) => String(result[name] ?? '-'))] };
+  return { head: columnNames, row: columnNames.map((name) => String(result[name] ?? '-')) };
 }
 
 /** Formats what an audit found for a terminal. */
 export function formatAudit(result: AuditResult): string {
-  const { head, rows } = auditTable(result);
-  const table = columns([['audit', ...head], ...rows.map((row) => ['', ...row])]);
+  const { head, row } = auditTable(result);
+  const table = columns([
+    ['audit', ...head],
+    ['', ...row],
+  ]);
   return [table, ...result.examples.map((example) => `  ${example}`), ''].join('\n');
 }
 

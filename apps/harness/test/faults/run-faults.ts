@@ -149,25 +149,10 @@ export function faultTable(runs: readonly (FaultRun & { readonly name: string })
   const rows = runs.map(({ name, recoveries, recorder, late, audit }) => {
     const sorted = recoveries.toSorted((a, b) => a - b);
     const [median = 0, longest = 0] = [sorted[Math.floor(sorted.length / 2)], sorted.at(-1)];
-    const figures = [
-      recoveries.length,
-      formatSeconds(median),
-      formatSeconds(longest),
-      recorder.sent,
-      recorder.errors,
-      late,
-    ];
+    const { sent, errors } = recorder;
+    const figures = [recoveries.length, formatSeconds(median), formatSeconds(longest), sent, errors, late];
     return { cells: [name, ...figures.map(String)], audited: auditTable(audit) };
   });
-  const heading = [
-    'fault',
-    'times',
-    'order after',
-    'at most',
-    'calls',
-    'errors',
-    'late',
-    ...(rows[0]?.audited.head ?? []),
-  ];
-  return `${columns([heading, ...rows.map(({ cells, audited }) => [...cells, ...audited.rows.flat()])])}\n`;
+  const heading = ['fault', 'times', 'order after', 'at most', 'calls', 'errors', 'late'];
+  return `${columns([[...heading, ...(rows[0]?.audited.head ?? [])], ...rows.map(({ cells, audited }) => [...cells, ...audited.row])])}\n`;
 }
