@@ -1,29 +1,18 @@
 import type { OrderStore } from '@gateway/domain/order-store';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { GatewayDeps } from '../src/gateway-deps.ts';
 import { createHttpServer } from '../src/http/server.ts';
 import { credentials, fixedDeps } from './fixed-deps.ts';
 import { createMemoryLogger } from './memory-logger.ts';
-
-let close: () => Promise<void> = async () => {};
-afterEach(() => close());
+import { callJson, postOrder } from './send-order.ts';
 
 /** The `detail` of the error that a gateway responds with, with some of its dependencies replaced. */
-async function detailOf(path: string, body: object | undefined, replaced: Partial<GatewayDeps>): Promise<string> {
+async function detailOf(method: 'GET' | 'POST', path: string, replaced: Partial<GatewayDeps>): Promise<string> {
   const server = createHttpServer({ ...fixedDeps(createMemoryLogger().logger), ...replaced }, [], '');
-  close = server.close;
-  const port = await server.listen(0, '127.0.0.1');
-  const response = await fetch(`http://127.0.0.1:${port}${path}`, {
-    method: body === undefined ? 'GET' : 'POST',
-    headers: {
-      'content-type': 'application/json',
-      'x-client-id': credentials.clientId,
-      'x-client-secret': credentials.clientSecret,
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  return String(Object(await response.json()).detail);
+  onTestFinished(server.close);
+  const merchant = { url: `http://127.0.0.1:${await server.listen(0, '127.0.0.1')}`, credentials };
+  if (method === 'GET') return (await callJson(merchant, method, path)).body.detail;
+  return Object(await (await postOrder(merchant)).json()).detail;
 }
 
 function storeThatIs(kind: 'unavailable' | 'deadline_exceeded' | 'overloaded'): OrderStore {
@@ -37,22 +26,18 @@ function storeThatIs(kind: 'unavailable' | 'deadline_exceeded' | 'overloaded'): 
 test.each(['unavailable', 'deadline_exceeded'] as const)(
   'POST /order: %s of the store says that the order may exist',
   async (kind) => {
-    expect(await detailOf('/order', validOrderInput(), { store: storeThatIs(kind) })).toContain(
-      'may have been created',
-    );
+    expect(await detailOf('POST', '/order', { store: storeThatIs(kind) })).toContain('may have been created');
   },
 );
 
 test('POST /order: overloaded says that nothing was stored', async () => {
-  expect(await detailOf('/order', validOrderInput(), { store: storeThatIs('overloaded') })).toContain(
-    'Nothing was stored',
-  );
+  expect(await detailOf('POST', '/order', { store: storeThatIs('overloaded') })).toContain('Nothing was stored');
 });
 
 test.each(['unavailable', 'deadline_exceeded'] as const)('GET /order: %s does not mention creating', async (kind) => {
-  expect(await detailOf('/order/A-1', undefined, { store: storeThatIs(kind) })).not.toMatch(/creat|order_id/);
+  expect(await detailOf('GET', '/order/A-1', { store: storeThatIs(kind) })).not.toMatch(/creat|order_id/);
 });
 
 test('GET /order: not_found names the id that was looked up', async () => {
-  expect(await detailOf('/order/A-1', undefined, {})).toBe('You have no order with this order_id.');
+  expect(await detailOf('GET', '/order/A-1', {})).toBe('You have no order with this order_id.');
 });

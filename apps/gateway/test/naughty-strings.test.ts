@@ -1,4 +1,4 @@
-import { ConnectError, createClient } from '@connectrpc/connect';
+import { type Client, ConnectError, createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { BadRequestSchema } from '@gateway/contract/google/rpc/error_details_pb';
@@ -24,8 +24,10 @@ const freeTextFields = orderFieldNames.filter(
 
 const gateway = useGateway();
 let sql: postgres.Sql;
+let client: Client<typeof OrderService>;
 beforeAll(async () => {
   sql = postgres(gateway.databaseUrl, { max: 1 });
+  client = createClient(OrderService, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
 });
 afterAll(() => sql?.end({ timeout: 1 }));
 
@@ -41,9 +43,7 @@ const overJson: Send = async (orderId, fields) => {
 
 const overGrpc: Send = async (orderId, fields) => {
   try {
-    await grpcClient().createOrder(orderMessage(orderId, fields), {
-      headers: gateway.headers,
-    });
+    await client.createOrder(orderMessage(orderId, fields), { headers: gateway.headers });
     return [];
   } catch (error) {
     const violations = ConnectError.from(error).findDetails(BadRequestSchema);
@@ -51,12 +51,6 @@ const overGrpc: Send = async (orderId, fields) => {
     return violations.flatMap(({ fieldViolations }) => fieldViolations.map(({ field }) => field));
   }
 };
-
-let client: ReturnType<typeof createClient<typeof OrderService>> | undefined;
-function grpcClient() {
-  client ??= createClient(OrderService, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
-  return client;
-}
 
 /** Sixteen at a time, so that they share inserts. */
 async function inParallel<Item>(items: Item[], work: (item: Item) => Promise<unknown>): Promise<void> {

@@ -186,18 +186,12 @@ test.each([
 
 test('a merchant can be created while the gateway runs and while it does not, and works at once', async () => {
   const dataDir = await newClusterDir();
-  const before = await runProgram(
-    'src/cli/merchant.ts',
-    ['create', '--name', 'Early Shop', '--json'],
-    environment(dataDir),
-  );
+  const createMerchantNamed = (name: string) =>
+    runProgram('src/cli/merchant.ts', ['create', '--name', name, '--json'], environment(dataDir));
+  const before = await createMerchantNamed('Early Shop');
   expect(before.code).toBe(0);
   const gateway = await startProcess(dataDir);
-  const during = await runProgram(
-    'src/cli/merchant.ts',
-    ['create', '--name', 'Late Shop', '--json'],
-    environment(dataDir),
-  );
+  const during = await createMerchantNamed('Late Shop');
   for (const { stdout } of [before, during]) {
     const { client_id: clientId, client_secret: clientSecret } = JSON.parse(stdout);
     const created = await postOrder({ url: gateway.url, credentials: { clientId, clientSecret } });

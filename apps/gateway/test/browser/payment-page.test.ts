@@ -4,7 +4,6 @@ import { verifyReturn } from '@gateway/client';
 import type { MerchantMode } from '@gateway/domain/merchant';
 import type { AmountHundredths } from '@gateway/domain/money';
 import { type OrderStatus, orderStatuses } from '@gateway/domain/order';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import axe from 'axe-core';
@@ -14,7 +13,7 @@ import { leftOut } from '../../../../tools/left-out.ts';
 import type { OrderResponse } from '../../src/orders/order-response.ts';
 import { localAmount, type PageLanguage, pageLanguages, pageTexts } from '../../src/pages/localization.ts';
 import { giveSigningSecret, type RunningGateway, useGateway } from '../running-gateway.ts';
-import { answerOf, credentialHeaders, postOrder } from '../send-order.ts';
+import { callJson, createOrder } from '../send-order.ts';
 import { openBrowser } from './open-browser.ts';
 
 const opened = await openBrowser();
@@ -67,10 +66,8 @@ function describePages(browser: Browser): void {
   });
   afterAll(() => Promise.all([shop?.close(), browser.close()]));
 
-  const newLink = async (overrides: Record<string, unknown> = {}, mode: MerchantMode = 'live') => {
-    const order = validOrderInput({ order_id: `browser-${Math.random()}`, ...overrides });
-    return answerOf(await postOrder(mode === 'live' ? gateway : testShop, order));
-  };
+  const newLink = (overrides: Record<string, unknown> = {}, mode: MerchantMode = 'live') =>
+    createOrder(mode === 'live' ? gateway : testShop, `browser-${Math.random()}`, overrides);
 
   /** The link of a test order whose customer returns to the local shop. */
   const newTestLink = (overrides: Record<string, unknown> = {}) =>
@@ -90,17 +87,10 @@ function describePages(browser: Browser): void {
         gateway.databaseUrl,
         `update orders set order_expires_at = now() - interval '1 s' where order_id = '${order_id}'`,
       ),
-    CANCELLED: ({ order_id }) =>
-      fetch(`${gateway.url}/order/${order_id}/cancel`, {
-        method: 'POST',
-        headers: credentialHeaders(testShop.credentials),
-      }),
+    CANCELLED: ({ order_id }) => callJson(testShop, 'POST', `/order/${order_id}/cancel`),
   };
 
-  const findOrder = async (orderId: string) => {
-    const headers = credentialHeaders(testShop.credentials);
-    return Object(await (await fetch(`${gateway.url}/order/${orderId}`, { headers })).json());
-  };
+  const findOrder = async (orderId: string) => (await callJson(testShop, 'GET', `/order/${orderId}`)).body;
 
   const payText = (language: PageLanguage) =>
     pageTexts[language].pay.replace('{amount}', localAmount(sampleAmount, 'EUR', language));
