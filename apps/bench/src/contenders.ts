@@ -65,13 +65,8 @@ export async function startContenders(
     if (![json, grpc].some((name) => name !== undefined && names.includes(name))) continue;
     const { pid, ready } = await startServer(cleanup, args, {
       ...environment(databaseUrl),
-      NODE_ENV: 'production',
-      HTTP_PORT: '0',
-      ADMIN_PORT: '0',
-      GRPC_PORT: '0',
-      MERCHANT_ID: String(merchant.id),
-      CLIENT_ID: merchant.clientId,
-      CLIENT_SECRET: merchant.clientSecret,
+      ...{ NODE_ENV: 'production', HTTP_PORT: '0', ADMIN_PORT: '0', GRPC_PORT: '0' },
+      ...{ MERCHANT_ID: String(merchant.id), CLIENT_ID: merchant.clientId, CLIENT_SECRET: merchant.clientSecret },
       ...env,
     });
     const ports = { json: portIn(ready.http_url), grpc: portIn(ready.grpc_address) };

@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { MerchantId } from '@gateway/domain/merchant';
 import type { OrderToken } from '@gateway/domain/order-token';
 import { openOrderStore } from '@gateway/postgres/order-store';
+import type postgres from 'postgres';
 import { connect } from './database.ts';
 import { median } from './sections.ts';
 
@@ -28,26 +29,21 @@ export async function* growthFacts(table: GrownTable): AsyncGenerator<string, vo
     where oid = 'orders'::regclass or oid in (select indexrelid from pg_index where indrelid = 'orders'::regclass)
     order by mb desc`;
   for (const { name, mb } of sizes) yield `${name}: ${mb} MB`;
-  yield* readFacts(table);
+  yield* readFacts(sql, table);
   const paying = sql`
     update orders set order_status = 'PAID', paid_at = now(), payment_id = 'p' where service_order_id % 100 = 0`;
   yield `every hundredth order paid: ${await secondsOf(() => paying)} s`;
   yield `vacuum after that: ${await secondsOf(() => sql`vacuum orders`)} s`;
-  const folder = await mkdtemp(join(tmpdir(), 'bench-backup-'));
-  try {
-    const copying = await secondsOf(async () => {
-      await sql`select pg_backup_start('bench', true)`;
-      await promisify(execFile)('cp', ['-R', join(table.dataDir, 'postgres'), folder]);
-      await sql`select pg_backup_stop()`;
-    });
-    yield `base backup by cp, between pg_backup_start and pg_backup_stop: ${copying} s`;
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'bench-backup-'));
+  const copying = await secondsOf(async () => {
+    await sql`select pg_backup_start('bench', true)`;
+    await promisify(execFile)('cp', ['-R', join(table.dataDir, 'postgres'), folder.path]);
+    await sql`select pg_backup_stop()`;
+  });
+  yield `base backup by cp, between pg_backup_start and pg_backup_stop: ${copying} s`;
 }
 
-async function* readFacts({ url, merchantId, rows }: GrownTable): AsyncGenerator<string, void> {
-  await using sql = connect(url);
+async function* readFacts(sql: postgres.Sql, { url, merchantId, rows }: GrownTable): AsyncGenerator<string, void> {
   const store = openOrderStore({ url });
   try {
     const merchant = merchantId as MerchantId;

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Contender } from './contenders.ts';
@@ -60,16 +60,7 @@ async function sendByWrk({ port, merchant }: Contender, options: LoadOptions): P
   const threads = Math.min(concurrency, availableParallelism(), 2);
   const script = join(import.meta.dirname, 'order.lua');
   const args = [
-    '-t',
-    threads,
-    '-c',
-    concurrency,
-    '-d',
-    seconds,
-    '--timeout',
-    wrkTimeoutSeconds,
-    '-s',
-    script,
+    ...['-t', threads, '-c', concurrency, '-d', seconds, '--timeout', wrkTimeoutSeconds, '-s', script],
     `http://127.0.0.1:${port}`,
   ];
   const env = {
@@ -83,10 +74,8 @@ async function sendByWrk({ port, merchant }: Contender, options: LoadOptions): P
 }
 
 const pgbenchRow = rowExpressions({
-  merchantId: ':merchant',
-  serviceOrderId: ':id',
-  orderToken: 'gen_random_uuid()::text',
-  orderId: "'pgbench-' || :id",
+  ...{ merchantId: ':merchant', serviceOrderId: ':id' },
+  ...{ orderToken: 'gen_random_uuid()::text', orderId: "'pgbench-' || :id" },
 });
 /** One insert a transaction. Ids ascend, as a service's do. */
 const pgbenchScript = `\\set n :n + 1
@@ -95,27 +84,21 @@ ${insertFrom(`values (${pgbenchRow})`)} ${ifNew};
 `;
 
 async function sendByPgbench({ databaseUrl, merchant }: Contender, options: LoadOptions): Promise<LoadResult> {
-  const { seconds } = options;
-  const folder = await mkdtemp(join(tmpdir(), 'bench-pgbench-'));
-  try {
-    const script = join(folder, 'order.sql');
-    await writeFile(script, pgbenchScript);
-    const threads = Math.min(availableParallelism(), 2);
-    const variables = { merchant: merchant.id, n: 0, first: runs * 10_000_000_000 };
-    const args = [
-      ...['-n', '-M', 'prepared', '-c', pgbenchClients, '-j', threads, '-T', seconds, '-f', script],
-      ...Object.entries(variables).flatMap(([name, value]) => ['-D', `${name}=${value}`]),
-      databaseUrl,
-    ];
-    const output = await run('pgbench', args.map(String), limits(options));
-    const number = (pattern: RegExp) => Number(pattern.exec(output)?.[1] ?? Number.NaN);
-    const created = number(/actually processed: (\d+)/);
-    const took = created / number(/tps = ([\d.]+)/);
-    const failed = number(/failed transactions: (\d+)/);
-    return { created, failed, seconds: took, p50Ms: Number.NaN, p99Ms: Number.NaN };
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'bench-pgbench-'));
+  const script = join(folder.path, 'order.sql');
+  await writeFile(script, pgbenchScript);
+  const threads = Math.min(availableParallelism(), 2);
+  const variables = { merchant: merchant.id, n: 0, first: runs * 10_000_000_000 };
+  const args = [
+    ...['-n', '-M', 'prepared', '-c', pgbenchClients, '-j', threads, '-T', options.seconds, '-f', script],
+    ...Object.entries(variables).flatMap(([name, value]) => ['-D', `${name}=${value}`]),
+    databaseUrl,
+  ];
+  const output = await run('pgbench', args.map(String), limits(options));
+  const number = (pattern: RegExp) => Number(pattern.exec(output)?.[1] ?? Number.NaN);
+  const created = number(/actually processed: (\d+)/);
+  const seconds = created / number(/tps = ([\d.]+)/);
+  return { created, failed: number(/failed transactions: (\d+)/), seconds, p50Ms: Number.NaN, p99Ms: Number.NaN };
 }
 
 function limits({ seconds, signal }: LoadOptions): { timeoutSeconds: number; signal: AbortSignal } {

@@ -5,12 +5,8 @@ import { median } from './sections.ts';
 
 const run: Run = {
   ...{ ordersPerSecond: 15_000, p50Ms: 4, p99Ms: 9.25, failed: 1, stored: 120_000 },
-  ...{
-    cpuMicroseconds: 60.4,
-    databaseCpuMicroseconds: 30,
-    senderCpuMicroseconds: 40,
-    memoryMib: [100, 101, 102, 103, 110, 120, 130, 140],
-  },
+  ...{ cpuMicroseconds: 60.4, databaseCpuMicroseconds: 30, senderCpuMicroseconds: 40 },
+  memoryMib: [100, 101, 102, 103, 110, 120, 130, 140],
 };
 const pgbench: Run = {
   ...{ ordersPerSecond: 10_000, p50Ms: Number.NaN, p99Ms: Number.NaN, failed: 0, stored: 80_000 },
@@ -26,13 +22,8 @@ test('the median is the middle of an odd number of figures, else the mean of the
 test('a section is reported as Markdown tables with medians and ratios', () => {
   const slower = { ...run, ordersPerSecond: 13_000 };
   const report = reportOf({
-    ...{
-      title: '64 callers',
-      rounds: 2,
-      seconds: 8,
-      concurrency: 64,
-      runs: { gateway: [run, slower], pgbench: [pgbench] },
-    },
+    ...{ title: '64 callers', rounds: 2, seconds: 8, concurrency: 64 },
+    runs: { gateway: [run, slower], pgbench: [pgbench] },
     ratios: [{ metric: 'ordersPerSecond', of: 'gateway', to: 'pgbench', median: 1.4 }],
   });
   expect(report.split('\n')).toEqual([

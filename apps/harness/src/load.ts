@@ -1,41 +1,44 @@
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, open, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtempDisposable, open, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { auditWhenDelivered, formatAudit } from './audit/audit.ts';
+import { auditWhenDelivered } from './audit/audit.ts';
 import {
   credentialsFromEnvironment,
   exitCodes,
   givenGateway,
   messageOf,
+  onEndSignal,
   runCommand,
   usage,
 } from './command/command.ts';
-import { type GatewayDatabase, openGatewayDatabase } from './gateway/gateway-database.ts';
+import { openGatewayDatabase } from './gateway/gateway-database.ts';
 import type { GatewayAddresses } from './gateway/gateway-process.ts';
-import { type OwnGateway, startOwnGateway } from './gateway/own-gateway.ts';
+import { startOwnGateway } from './gateway/own-gateway.ts';
 import { givenCredentials } from './load/credentials.ts';
 import { openSender } from './load/open-sender.ts';
 import { type LoadFlags, loadCommand, settingsFrom } from './load/options.ts';
 import type { LoadSettings } from './load/profile.ts';
+import { rehearse } from './load/rehearsal.ts';
 import { type LoadReport, reportOf } from './load/report.ts';
-import { reportTable } from './load/report-table.ts';
+import { reportText } from './load/report-text.ts';
 import { type LoadRun, runLoad } from './load/run-load.ts';
 import { startWebhookReceiver, type WebhookReceiver } from './webhooks/receiver.ts';
 
 const interrupted = new AbortController();
-/** Stops and removes what the run has started, in reverse order. */
-const cleanUps: (() => Promise<unknown>)[] = [];
+/** Stops and removes what the run has started. */
+const started = new AsyncDisposableStack();
 let cleaning: Promise<void> | undefined;
+const cleanUp = () => {
+  cleaning ??= started.disposeAsync();
+  return cleaning;
+};
 
-// A terminal that is closed sends SIGHUP.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.on(signal, () => {
-    // The second time, the user does not want to wait for the report either.
-    if (interrupted.signal.aborted) void cleanUp().finally(() => process.exit(exitCodes.interrupted));
-    interrupted.abort(new Error('interrupted before anything was sent'));
-  });
-}
+onEndSignal(() => {
+  // The second time, the user does not want to wait for the report either.
+  if (interrupted.signal.aborted) void cleanUp().finally(() => process.exit(exitCodes.interrupted));
+  interrupted.abort(new Error('interrupted before anything was sent'));
+});
 
 const command = loadCommand();
 await runCommand(command, async () => {
@@ -66,6 +69,7 @@ async function load(flags: LoadFlags): Promise<number> {
   const { httpUrl, grpcAddress, credentials, checkout, databaseUrl, receiver } = target;
   const sender = openSender(target, settings.connections);
   const run: LoadRun = { settings, sender, credentials, checkout, journalFile, progress: process.stderr };
+  await rehearse(run, interrupted.signal);
   const outcome = await runLoad(run, interrupted.signal);
   const audited =
     audit && journalFile !== undefined && databaseUrl !== undefined
@@ -102,8 +106,8 @@ async function givenTarget(flags: LoadFlags, settings: LoadSettings, audit: bool
   if (settings.pay_share > 0 && checkout === undefined) {
     throw new Error('payments need CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET');
   }
-  const database: GatewayDatabase | undefined = audit ? await openGatewayDatabase() : undefined;
-  if (database !== undefined) cleanUps.push(database.close);
+  const database = audit ? await openGatewayDatabase() : undefined;
+  if (database !== undefined) started.defer(database.close);
   return { ...gateway, credentials, checkout, databaseUrl: database?.url };
 }
 
@@ -111,32 +115,22 @@ async function ownTarget({ merchants, pay_share, cancel_share }: LoadSettings): 
   const setups = Array.from({ length: merchants }, (_, index) => ({ name: `Load ${index + 1}` }));
   const starting = startOwnGateway([...setups, { name: 'Load checkout', kind: 'checkout' }], interrupted.signal);
   // A gateway that does not start has stopped itself.
-  cleanUps.push(() => starting.then((gateway: OwnGateway) => gateway.stop()).catch(() => {}));
+  started.defer(() => starting.then((gateway) => gateway.stop()).catch(() => {}));
   const gateway = await starting;
   const [credentials, checkout] = [gateway.credentials.slice(0, merchants), gateway.credentials[merchants]];
   if (pay_share + cancel_share === 0) return { ...gateway, credentials, checkout };
   const receiver = await startWebhookReceiver();
-  cleanUps.push(receiver.close);
+  started.defer(receiver.close);
   await gateway.sendWebhooks(merchants, receiver);
   return { ...gateway, credentials, checkout, receiver };
 }
 
 async function scratchFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'order-gateway-journal-'));
-  cleanUps.push(() => rm(folder, { recursive: true }));
-  return folder;
-}
-
-function cleanUp(): Promise<void> {
-  cleaning ??= (async () => {
-    for (const one of cleanUps.toReversed()) await one();
-  })();
-  return cleaning;
+  return started.use(await mkdtempDisposable(join(tmpdir(), 'order-gateway-journal-'))).path;
 }
 
 async function writeReports(report: LoadReport, { json, html }: LoadFlags): Promise<void> {
-  if (report.audit !== undefined) process.stdout.write(`${formatAudit(report.audit)}\n`);
-  process.stdout.write(reportTable(report));
+  process.stdout.write(reportText(report));
   if (json !== undefined) await writeFile(json, `${JSON.stringify(report, undefined, 2)}\n`);
   if (html === undefined) return;
   // Loaded late: the chart library takes half a second.

@@ -9,6 +9,7 @@ import {
   credentialsFromEnvironment,
   exitCodes,
   givenGateway,
+  onEndSignal,
   runCommand,
   UsageError,
   usage,
@@ -41,10 +42,7 @@ Exit codes: 0 no difference; 1 a difference, or nothing was compared; 2 nothing 
   );
 
 const interrupted = new AbortController();
-// A terminal that is closed sends SIGHUP.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.on(signal, () => interrupted.abort(new Error('interrupted')));
-}
+onEndSignal(() => interrupted.abort(new Error('interrupted')));
 
 await runCommand(command, async () => {
   const flags = command.opts<ReplayFlags>();

@@ -26,7 +26,7 @@ test('audit-orders finds orders that are lost or were changed, and lines that it
   const journalFile = join(folder, 'journal.ndjson');
   const profile = parseProfile({ merchants: 2, protocol: 'mixed', phases: constantRate(150, 2), replay_share: 0.1 });
   const settings = { ...profile, profile: 'none', seed: 20_261_120 };
-  const run = { settings, sender: openSender(gateway, 4), credentials, journalFile, progress: { write: () => true } };
+  const run = { settings, sender: openSender(gateway, 4), credentials, journalFile };
   await runLoad(run, new AbortController().signal);
   const counts = await auditJournal(journalFile, databaseUrl);
   expect(counts).toMatchObject({ lost: 0, duplicated: 0, changed: 0, unreadable: 0 });

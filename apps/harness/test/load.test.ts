@@ -21,7 +21,7 @@ test('a short run in every protocol passes its thresholds, is audited, and write
   const report = JSON.parse(readFileSync(`${jsonFile}`, 'utf8'));
   expect(report).toMatchObject({ due: 120, done: 120, errors: 0, audit: { lost: 0, duplicated: 0, changed: 0 } });
   expect(report.outcomes.map(({ outcome }: { outcome: string }) => outcome)).toContain('replayed');
-  expect(readFileSync(`${htmlFile}`, 'utf8')).toContain('all thresholds met');
+  expect(readFileSync(`${htmlFile}`, 'utf8')).toContain('passed');
   // No second is empty, the last one neither.
   expect(report.by_second).toHaveLength(2);
   for (const { sent, done } of report.by_second) expect(Math.min(sent, done)).toBeGreaterThan(0);

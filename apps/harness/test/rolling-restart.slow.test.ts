@@ -51,7 +51,6 @@ test.skipIf(cannotRun)('restarts of one of two gateways behind HAProxy fail no r
   await expect.poll(() => isReady(target.httpUrl)).toBe(true);
   const profile = parseProfile({ protocol: 'mixed', phases: constantRate(120, 5), connections: 4, replay_share: 0.1 });
   const credentials = [await createMerchant(databaseUrl, 'Shop')];
-  const progress = { write: () => true };
   let isOver = false;
   const outcomes = new Map<string, number>();
   const load = async () => {
@@ -60,8 +59,6 @@ test.skipIf(cannotRun)('restarts of one of two gateways behind HAProxy fail no r
         settings: { ...profile, profile: 'none', seed },
         sender: openSender(target, profile.connections),
         credentials,
-        journalFile: undefined,
-        progress,
       };
       const { recorder } = await runLoad(run, signal);
       expect(recorder).toMatchObject({ unanswered: 0, dropped: 0 });

@@ -216,16 +216,6 @@ describe('retries', () => {
     expect(sent[1]?.init.body).toBe(sent[0]?.init.body);
   });
 
-  test.each([
-    [
-      'a response that ends early',
-      () => new Response(new ReadableStream({ pull: (stream) => stream.error(new Error('ended')) })),
-    ],
-  ])('%s is retried', async (_, failure) => {
-    const { client } = clientWith([failure, json(201, created)]);
-    expect(await client.createOrder(order)).toEqual(created);
-  });
-
   test('the waits double and the fifth attempt is the last', async () => {
     const { client, sent } = clientWith([lost]);
     const error = await failureOf(client.getOrder('x'));

@@ -5,9 +5,10 @@ import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import postgres from 'postgres';
+import type postgres from 'postgres';
 import { afterEach, beforeEach, expect } from 'vitest';
 import { type DevPostgres, startDevPostgres } from '../src/dev-postgres.ts';
+import { withSession } from '../testing/testing.ts';
 
 const modulePath = new URL('../src/dev-postgres.ts', import.meta.url).href;
 
@@ -101,11 +102,6 @@ function processes(): { pid: number; command: string }[] {
 }
 
 /** Runs one statement on a connection of its own. */
-export async function query(url: string, text: string): Promise<postgres.Row[]> {
-  const session = postgres(url, { max: 1, fetch_types: false, connect_timeout: 5, onnotice: () => {} });
-  try {
-    return [...(await session.unsafe(text))];
-  } finally {
-    await session.end({ timeout: 5 });
-  }
+export function query(url: string, text: string): Promise<readonly postgres.Row[]> {
+  return withSession(url, async (session) => [...(await session.unsafe(text))]);
 }

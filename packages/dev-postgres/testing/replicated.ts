@@ -1,10 +1,9 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { appendFile, mkdir, rm, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import postgres from 'postgres';
 import { type Cluster, launchServer, openCluster, runningServer, stopServer, superuser } from '../src/cluster.ts';
 import { freePort, usualSettings } from '../src/dev-postgres.ts';
-import { copyTestCluster, openServerFolder } from './testing.ts';
+import { copyTestCluster, openServerFolder, withSession } from './testing.ts';
 
 /** A server that nothing starts again when it ends. */
 export interface BareServer {
@@ -77,8 +76,7 @@ async function launch(cluster: Cluster): Promise<BareServer> {
 
 /** A base backup by the low-level API (PostgreSQL 18, 25.3.4): the npm package has no pg_basebackup. */
 async function copyAsStandby(cluster: Cluster, primary: BareServer, dataDir: string): Promise<Cluster> {
-  const session = postgres(primary.url, { max: 1, fetch_types: false, onnotice: () => {} });
-  try {
+  return withSession(primary.url, async (session) => {
     await session`select pg_backup_start('standby', true)`;
     await mkdir(dataDir, { recursive: true });
     await promisify(execFile)('cp', ['-Rp', cluster.folder, dataDir]);
@@ -92,18 +90,11 @@ async function copyAsStandby(cluster: Cluster, primary: BareServer, dataDir: str
     const conninfo = `${source} application_name=${standbyName}`;
     await appendFile(`${copy.data}/postgresql.auto.conf`, `primary_conninfo = '${conninfo}'\n`);
     return copy;
-  } finally {
-    await session.end({ timeout: 1 });
-  }
+  });
 }
 
-async function onServer({ url }: BareServer, statement: string): Promise<postgres.Row[]> {
-  const session = postgres(url.replace(/gateway$/, 'postgres'), { max: 1, fetch_types: false, onnotice: () => {} });
-  try {
-    return [...(await session.unsafe(statement))];
-  } finally {
-    await session.end({ timeout: 1 });
-  }
+function onServer({ url }: BareServer, statement: string): Promise<readonly object[]> {
+  return withSession(url.replace(/gateway$/, 'postgres'), (session) => session.unsafe(statement));
 }
 
 async function waitFor(server: BareServer, query: string): Promise<void> {
@@ -116,10 +107,7 @@ async function waitFor(server: BareServer, query: string): Promise<void> {
 
 function childrenOf(pid: number): number[] {
   const output = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' });
-  const rows = output
-    .trim()
-    .split('\n')
-    .map((line) => line.trim().split(/\s+/).map(Number));
+  const rows = output.split('\n').map((line) => line.trim().split(/\s+/).map(Number));
   return rows.filter(([, parent]) => parent === pid).map(([child = 0]) => child);
 }
 

@@ -106,16 +106,15 @@ export async function createTestDatabase(prepare?: Prepare): Promise<TestDatabas
 
 async function createDatabase(serverUrl: string, prepare: Prepare | undefined): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
-  await onServer(serverUrl, async (session) => {
+  await withSession(serverUrl, async (session) => {
     const template = prepare === undefined ? 'template0' : await openTemplate(serverUrl, session, prepare);
     await session`create database ${session(name)} template ${session(template)}`;
   });
   return {
     url: databaseUrl(serverUrl, name),
-    drop: () =>
-      onServer(serverUrl, async (session) => {
-        await session`drop database ${session(name)} with (force)`;
-      }),
+    async drop() {
+      await withSession(serverUrl, (session) => session`drop database ${session(name)} with (force)`);
+    },
   };
 }
 
@@ -134,10 +133,15 @@ async function openTemplate(serverUrl: string, session: postgres.Sql, prepare: P
   return name;
 }
 
-async function onServer(url: string, use: (session: postgres.Sql) => Promise<void>): Promise<void> {
-  const session = postgres(url, { max: 1, fetch_types: false, onnotice: () => {} });
+/** Uses one connection to a database, which is closed after it. */
+export async function withSession<Result>(
+  url: string,
+  use: (session: postgres.Sql) => PromiseLike<Result>,
+): Promise<Result> {
+  // The driver's lookup of array types fails on a server in recovery, as an unhandled rejection.
+  const session = postgres(url, { max: 1, fetch_types: false, connect_timeout: 5, onnotice: () => {} });
   try {
-    await use(session);
+    return await use(session);
   } finally {
     await session.end({ timeout: 1 });
   }

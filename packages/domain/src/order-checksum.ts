@@ -12,7 +12,7 @@ export const checksumPrefix = signaturePrefix;
  * The fields that a checksum covers, in the order in which they are hashed. Frozen: a field that joined them, or that moved,
  * would invalidate every checksum that merchants make today. So a new order field is not added here.
  */
-const checksumFieldNames = [
+export const checksumFieldNames = [
   'order_id',
   'order_amount',
   'order_currency',

@@ -4,8 +4,6 @@ import type { RandomBytes } from './base62.ts';
 /** The length of a signing secret in bytes. */
 const secretBytes = 32;
 
-const secretFormat = /^whsec_([0-9A-Za-z+/]{43}=)$/;
-
 /** A new signing secret: 32 random bytes. It signs a merchant's webhooks and returns. */
 export function createSigningSecret(randomBytes: RandomBytes): Uint8Array {
   // A copy, because the source may use its buffer again.
@@ -15,12 +13,6 @@ export function createSigningSecret(randomBytes: RandomBytes): Uint8Array {
 /** A signing secret as the merchant gets it: `whsec_` and the base64 of its 32 bytes (Standard Webhooks, "Signature scheme"). */
 export function formatSigningSecret(secret: Uint8Array): string {
   return `whsec_${Buffer.from(secret).toString('base64')}`;
-}
-
-/** The bytes of a signing secret that {@link formatSigningSecret} made; `undefined` for any other text. */
-export function parseSigningSecret(text: string): Uint8Array | undefined {
-  const secret = Buffer.from(secretFormat.exec(text)?.[1] ?? '', 'base64');
-  return formatSigningSecret(secret) === text && secret.length === secretBytes ? Uint8Array.from(secret) : undefined;
 }
 
 /** What a webhook request consists of. */

@@ -230,6 +230,21 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
   };
 }
 
+/** Gives `work` a connection of its own, which is closed after it. Rejects with an error without values. */
+export async function withConnection<Result>(
+  options: ConnectionOptions,
+  work: (connection: Connection) => Promise<Result>,
+): Promise<Result> {
+  const connection = openConnection(options);
+  try {
+    return await work(connection);
+  } catch (error) {
+    throw withoutValues(error);
+  } finally {
+    await connection.close();
+  }
+}
+
 const replicationMessage = 'the database committed without waiting for its synchronous standby';
 
 /**

@@ -1,8 +1,9 @@
 import { erasedValues, erasureDigest, personalFieldNames } from '@gateway/domain/erasure';
+import type { Order } from '@gateway/domain/order';
 import { and, asc, eq, inArray, isNull, lt, type SQL, sql } from 'drizzle-orm';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { runRecorded, systemActor } from './audit-log.ts';
-import { arrayLiteral, type DatabaseOptions, noStatementTimeoutMs, openConnection } from './client.ts';
-import { withoutValues } from './errors.ts';
+import { arrayLiteral, type DatabaseOptions, noStatementTimeoutMs, withConnection } from './client.ts';
 import { orderColumns, orderOf } from './order-rows.ts';
 import { merchants, orders } from './schema.ts';
 
@@ -32,58 +33,60 @@ export interface ErasureOptions extends Pick<DatabaseOptions, 'url'> {
  * anything of a customer. Orders that were erased before stay as they are. Returns how many were erased now. Only the search for an
  * e-mail address has no time limit. Rejects with an error without values; what was erased until then stays erased.
  */
-export async function eraseOrders(
+export function eraseOrders(
   { url, key, actor = systemActor(), signal }: ErasureOptions,
   target: ErasureTarget,
 ): Promise<number> {
   const isSlow = target.by === 'email';
-  const connection = openConnection({
+  const options = {
     ...{ url, applicationName: 'order-gateway erasure' },
     ...(isSlow && { statementTimeoutMs: noStatementTimeoutMs }),
-  });
-  const { db } = connection;
-  const run = <Rows>(statement: () => Promise<Rows>) => (isSlow ? statement() : connection.run(statement));
-  const eraseBatch = async (): Promise<{ found: number; erased: number }> => {
-    const search = db
-      .select(orderColumns)
-      .from(orders)
-      .where(and(isNull(orders.erasedDigest), conditionOf(target)))
-      .orderBy(asc(orders.createdAt))
-      .limit(batchMax);
-    const found = await run(() => search.execute());
-    if (found.length === 0) return { found: 0, erased: 0 };
-    const erasures = found.map(orderOf).map(({ merchantId, fields }) => ({
-      ...{ merchantId, orderId: fields.order_id, returnUrl: erasedValues(fields).return_url },
-      digest: `\\x${Buffer.from(erasureDigest(key, merchantId, fields)).toString('hex')}`,
-    }));
-    const array = (pick: keyof (typeof erasures)[number], type: string) =>
-      sql`${arrayLiteral(erasures, (erasure) => erasure[pick])}::${sql.raw(type)}[]`;
-    const erasure = sql`
-        update ${orders} set erased_digest = erasure.digest, return_url = erasure.return_url, ${emptied}
-        from unnest(${array('merchantId', 'bigint')}, ${array('orderId', 'text')}, ${array('returnUrl', 'text')},
-          ${array('digest', 'bytea')}) as erasure (merchant_id, order_id, return_url, digest)
-        where ${orders}.merchant_id = erasure.merchant_id and ${orders}.order_id = erasure.order_id
-          and ${isNull(orders.erasedDigest)}
-        returning ${orders}.order_id`;
-    const action = { actor, name: 'orders.erase', ...recordOf(target) };
-    const details = sql`jsonb_build_object('orders', (select count(*) from acted))`;
-    const erased = await run(() => runRecorded(db, erasure, action, { details }));
-    return { found: found.length, erased: erased.length };
   };
-  try {
+  return withConnection(options, async (connection) => {
+    const { db } = connection;
+    const run = <Rows>(statement: () => Promise<Rows>) => (isSlow ? statement() : connection.run(statement));
     // The first statement connects, which has a deadline.
     await connection.run(() => db.execute(sql`select`));
     let count = 0;
     for (;;) {
-      const { found, erased } = await eraseBatch();
-      count += erased;
-      if (found < batchMax || signal?.aborted) return count;
+      const found = await run(() => findBatch(db, target));
+      if (found.length > 0) count += await run(() => eraseBatch(db, found.map(orderOf), { key, actor, target }));
+      if (found.length < batchMax || signal?.aborted) return count;
     }
-  } catch (error) {
-    throw withoutValues(error);
-  } finally {
-    await connection.close();
-  }
+  });
+}
+
+function findBatch(db: PostgresJsDatabase, target: ErasureTarget) {
+  return db
+    .select(orderColumns)
+    .from(orders)
+    .where(and(isNull(orders.erasedDigest), conditionOf(target)))
+    .orderBy(asc(orders.createdAt))
+    .limit(batchMax)
+    .execute();
+}
+
+async function eraseBatch(
+  db: PostgresJsDatabase,
+  found: readonly Order[],
+  { key, actor, target }: { readonly key: Uint8Array; readonly actor: string; readonly target: ErasureTarget },
+): Promise<number> {
+  const erasures = found.map(({ merchantId, fields }) => ({
+    ...{ merchantId, orderId: fields.order_id, returnUrl: erasedValues(fields).return_url },
+    digest: `\\x${Buffer.from(erasureDigest(key, merchantId, fields)).toString('hex')}`,
+  }));
+  const array = (pick: keyof (typeof erasures)[number], type: string) =>
+    sql`${arrayLiteral(erasures, (erasure) => erasure[pick])}::${sql.raw(type)}[]`;
+  const erasure = sql`
+    update ${orders} set erased_digest = erasure.digest, return_url = erasure.return_url, ${emptied}
+    from unnest(${array('merchantId', 'bigint')}, ${array('orderId', 'text')}, ${array('returnUrl', 'text')},
+      ${array('digest', 'bytea')}) as erasure (merchant_id, order_id, return_url, digest)
+    where ${orders}.merchant_id = erasure.merchant_id and ${orders}.order_id = erasure.order_id
+      and ${isNull(orders.erasedDigest)}
+    returning ${orders}.order_id`;
+  const action = { actor, name: 'orders.erase', ...recordOf(target) };
+  const details = sql`jsonb_build_object('orders', (select count(*) from acted))`;
+  return (await runRecorded(db, erasure, action, { details })).length;
 }
 
 const emptied = sql.join(

@@ -1,6 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { openConnection } from './client.ts';
-import { withoutValues } from './errors.ts';
+import { withConnection } from './client.ts';
 
 /** What the gateway has to know of its database server at its start. */
 export interface ServerFacts {
@@ -14,11 +13,10 @@ export interface ServerFacts {
 }
 
 /** Asks the server. Rejects with an error without values. */
-export async function inspectServer(url: string): Promise<ServerFacts> {
-  const connection = openConnection({ url, applicationName: 'order-gateway start' });
-  try {
-    const [row] = await connection.run(() =>
-      connection.db.execute<{ off: string[]; hasCitus: boolean }>(sql`
+export function inspectServer(url: string): Promise<ServerFacts> {
+  return withConnection({ url, applicationName: 'order-gateway start' }, async ({ db, run }) => {
+    const [row] = await run(() =>
+      db.execute<{ off: string[]; hasCitus: boolean }>(sql`
         select
           array_to_json(array(
             select name from pg_settings
@@ -27,9 +25,5 @@ export async function inspectServer(url: string): Promise<ServerFacts> {
           exists (select from pg_extension where extname = 'citus') as "hasCitus"`),
     );
     return { losesOrdersBy: row?.off ?? [], hasCitus: row?.hasCitus === true };
-  } catch (error) {
-    throw withoutValues(error);
-  } finally {
-    await connection.close();
-  }
+  });
 }

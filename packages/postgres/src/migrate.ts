@@ -4,8 +4,8 @@ import { sql } from 'drizzle-orm';
 import { readMigrationFiles } from 'drizzle-orm/migrator';
 import { drizzle } from 'drizzle-orm/pg-proxy';
 import { migrate } from 'drizzle-orm/pg-proxy/migrator';
-import { noStatementTimeoutMs, openConnection } from './client.ts';
-import { DatabaseError, withoutValues } from './errors.ts';
+import { noStatementTimeoutMs, withConnection } from './client.ts';
+import { DatabaseError } from './errors.ts';
 
 const grantsFile = new URL('../grants.sql', import.meta.url);
 const migrationsFolder = fileURLToPath(new URL('../migrations', import.meta.url));
@@ -25,16 +25,11 @@ const lockTimeoutMaxMs = 600_000;
  * one. All of the migrations are applied, or none. Then the roles of `roles.sql` get their privileges. Rejects with an error
  * without values.
  */
-export async function migrateDatabase(url: string, lockTimeoutMs = lockTimeoutMaxMs): Promise<void> {
-  const connection = openConnection({
-    url,
-    applicationName: 'order-gateway migration',
-    statementTimeoutMs: noStatementTimeoutMs,
-  });
-  const { db } = connection;
-  try {
+export function migrateDatabase(url: string, lockTimeoutMs = lockTimeoutMaxMs): Promise<void> {
+  const options = { url, applicationName: 'order-gateway migration', statementTimeoutMs: noStatementTimeoutMs };
+  return withConnection(options, async ({ db, run }) => {
     // The first statement connects, which has a deadline.
-    await connection.run(() => db.execute(sql.raw(`set lock_timeout = ${lockTimeoutMs}`)));
+    await run(() => db.execute(sql.raw(`set lock_timeout = ${lockTimeoutMs}`)));
     // Released with the connection.
     await db.execute(sql`select pg_advisory_lock(${migrationLock})`);
     const proxied = drizzle(async (text) => ({ rows: [...(await db.execute(sql.raw(text)))] }));
@@ -42,17 +37,13 @@ export async function migrateDatabase(url: string, lockTimeoutMs = lockTimeoutMa
       migrationsFolder,
     });
     await db.execute(sql.raw(await readFile(grantsFile, 'utf8')));
-  } catch (error) {
-    throw withoutValues(error);
-  } finally {
-    await connection.close();
-  }
+  });
 }
 
 /**
  * Runs statements in one transaction. Drizzle's migrator for postgres.js uses `sql.begin`, where a killed backend raises an
  * uncaught exception (postgres.js 3.4.9, issue 1066); its migrator for a proxy leaves the transaction to us. A lost connection
- * ends it: a {@link openConnection} connection is never opened again.
+ * ends it: a connection is never opened again.
  */
 async function inTransaction(run: (text: string) => Promise<unknown>, statements: readonly string[]): Promise<void> {
   if (statements.length === 0) return;
@@ -63,25 +54,17 @@ async function inTransaction(run: (text: string) => Promise<unknown>, statements
  * Checks that the database has the schema that this code needs, or a newer one: the version before a migration goes on working
  * after it. Needs no more than to read. Rejects with an error without values that says what to do.
  */
-export async function requireSchema(url: string): Promise<void> {
-  const connection = openConnection({ url, applicationName: 'order-gateway schema' });
-  try {
+export function requireSchema(url: string): Promise<void> {
+  return withConnection({ url, applicationName: 'order-gateway schema' }, async ({ db, run }) => {
     const needed = readMigrationFiles({ migrationsFolder }).at(-1)?.folderMillis ?? 0;
-    const [found] = await connection.run(() =>
-      connection.db.execute<{ name: string | null }>(sql`select to_regclass('drizzle.__drizzle_migrations') as name`),
+    const [found] = await run(() =>
+      db.execute<{ name: string | null }>(sql`select to_regclass('drizzle.__drizzle_migrations') as name`),
     );
-    const [latest] =
-      found?.name == null
-        ? []
-        : await connection.run(() =>
-            connection.db.execute<{ at: string }>(sql`select max(created_at) as at from drizzle.__drizzle_migrations`),
-          );
-    if (latest === undefined) throw new DatabaseError('it has no schema: run `pnpm migrate` first');
-    if (Number(latest.at) < needed)
+    if (found?.name == null) throw new DatabaseError('it has no schema: run `pnpm migrate` first');
+    const [latest] = await run(() =>
+      db.execute<{ at: string }>(sql`select max(created_at) as at from drizzle.__drizzle_migrations`),
+    );
+    if (Number(latest?.at) < needed)
       throw new DatabaseError('its schema is of an earlier version: run `pnpm migrate` first');
-  } catch (error) {
-    throw withoutValues(error);
-  } finally {
-    await connection.close();
-  }
+  });
 }

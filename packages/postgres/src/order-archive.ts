@@ -1,7 +1,10 @@
 import { sql } from 'drizzle-orm';
 import { arrayLiteral, noStatementTimeoutMs, openConnection } from './client.ts';
 import { withoutValues } from './errors.ts';
+import { readPages } from './scan.ts';
 import { orders } from './schema.ts';
+
+const applicationName = 'order-gateway archive';
 
 /** Orders read or restored in one statement: about a megabyte. */
 const pageOrders = 1_000;
@@ -25,26 +28,17 @@ export interface Restored {
  * without values.
  */
 export async function* exportOrders(url: string, { fromMs, beforeMs }: CreatedRange): AsyncGenerator<string[], void> {
-  const connection = open(url);
   const [from, before] = [fromMs, beforeMs].map((ms) => new Date(ms).toISOString());
-  try {
-    let after = { id: '0', merchant: '0' };
-    for (;;) {
-      const page = await connection.db.execute<{ id: string; merchant: string; line: string }>(sql`
+  const pages = readPages<{ id: string; merchant: string; line: string }>(
+    { url, applicationName, pageMax: pageOrders },
+    (db, after) =>
+      db.execute(sql`
         select service_order_id as id, merchant_id as merchant, to_jsonb(${orders})::text as line from ${orders}
-        where (service_order_id, merchant_id) > (${after.id}::bigint, ${after.merchant}::bigint)
+        where (service_order_id, merchant_id) > (${after?.id ?? '0'}::bigint, ${after?.merchant ?? '0'}::bigint)
           and created_at >= ${from}::timestamptz and created_at < ${before}::timestamptz
-        order by service_order_id, merchant_id limit ${pageOrders}`);
-      yield page.map(({ line }) => line);
-      const last = page.at(-1);
-      if (last === undefined || page.length < pageOrders) return;
-      after = last;
-    }
-  } catch (error) {
-    throw withoutValues(error);
-  } finally {
-    await connection.close();
-  }
+        order by service_order_id, merchant_id limit ${pageOrders}`),
+  );
+  for await (const page of pages) yield page.map(({ line }) => line);
 }
 
 /**
@@ -53,7 +47,7 @@ export async function* exportOrders(url: string, { fromMs, beforeMs }: CreatedRa
  * was restored before it stays.
  */
 export async function importOrders(url: string, lines: AsyncIterable<string>): Promise<Restored> {
-  const connection = open(url);
+  const connection = openConnection({ url, applicationName, statementTimeoutMs: noStatementTimeoutMs });
   const counts = { restored: 0, existing: 0 };
   const store = async (page: readonly string[]) => {
     const insert = connection.db.execute(sql`
@@ -79,12 +73,4 @@ export async function importOrders(url: string, lines: AsyncIterable<string>): P
   } finally {
     await connection.close();
   }
-}
-
-function open(url: string) {
-  return openConnection({
-    url,
-    applicationName: 'order-gateway archive',
-    statementTimeoutMs: noStatementTimeoutMs,
-  });
 }

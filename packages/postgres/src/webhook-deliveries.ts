@@ -106,7 +106,7 @@ export function openWebhookDeliveries(options: DatabaseOptions): WebhookDeliveri
           mode,
           attempt,
           event: { ...event, createdAtMs: event.createdAt.getTime(), order: orderOf(order) },
-          endpoint: endpoint === null ? undefined : endpointOf(endpoint),
+          endpoint: endpoint === null ? undefined : { url: endpoint.url, signingSecrets: secretsOf(endpoint) },
         }));
       } catch (error) {
         if (statementFailure(error) === undefined) throw withoutValues(error);
@@ -120,16 +120,8 @@ export function openWebhookDeliveries(options: DatabaseOptions): WebhookDeliveri
   };
 }
 
-function endpointOf({
-  url,
-  signingSecret,
-  previousSecret,
-}: {
-  url: string;
-  signingSecret: Uint8Array;
-  previousSecret: Uint8Array | null;
-}): DeliveryEndpoint {
-  return { url, signingSecrets: previousSecret === null ? [signingSecret] : [signingSecret, previousSecret] };
+function secretsOf(endpoint: { readonly signingSecret: Uint8Array; readonly previousSecret: Uint8Array | null }) {
+  return [endpoint.signingSecret, endpoint.previousSecret].filter((secret) => secret !== null);
 }
 
 function recordParameters(attempts: readonly RecordedAttempt[]) {
@@ -243,18 +235,9 @@ function prepareClaim(db: PostgresJsDatabase) {
  */
 function prepareRecord(db: PostgresJsDatabase) {
   const array = (name: string, type: string) => sql`${sql.placeholder(name)}::${sql.raw(type)}[]`;
-  const attempts = sql`unnest(${sql.join(
-    [
-      array('merchantIds', 'bigint'),
-      array('eventIds', 'text'),
-      array('attempts', 'int'),
-      array('urls', 'text'),
-      array('kinds', 'text'),
-      array('afterSeconds', 'int'),
-      array('texts', 'text'),
-    ],
-    sql`, `,
-  )}) as attempt (merchant_id, event_id, attempts, url, kind, after_seconds, text)`;
+  const keys = sql`${array('merchantIds', 'bigint')}, ${array('eventIds', 'text')}, ${array('attempts', 'int')}`;
+  const results = sql`${array('kinds', 'text')}, ${array('afterSeconds', 'int')}, ${array('texts', 'text')}`;
+  const attempts = sql`unnest(${keys}, ${array('urls', 'text')}, ${results}) as attempt (merchant_id, event_id, attempts, url, kind, after_seconds, text)`;
   const recorded = db.$with('recorded').as(
     db
       .update(webhookDeliveries)

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ErasureTarget, eraseOrders } from '../src/erase-orders.ts';
 import { openMerchantAccounts } from '../src/merchant-admin.ts';
 import { openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
+import { createOrder } from '../testing/contract-store.ts';
 import { useTestDatabase } from '../testing/test-database.ts';
 
 const enoughMs = 20_000;
@@ -29,11 +30,8 @@ async function newMerchant(): Promise<{ clientId: string; merchantId: MerchantId
   return { clientId, merchantId: Number(row?.id) as MerchantId };
 }
 
-async function createOrder(merchantId: MerchantId, overrides: OrderInput = {}, createdAtMs = Date.now()) {
-  const created = await store.create({ ...newOrder(merchantId, overrides), createdAtMs }, enoughMs);
-  if (created.kind !== 'created') throw new Error(created.kind);
-  return created.order;
-}
+const create = (merchantId: MerchantId, overrides: OrderInput = {}, createdAtMs = Date.now()) =>
+  createOrder(store, { ...newOrder(merchantId, overrides), createdAtMs });
 
 async function stored({ merchantId, fields }: Order): Promise<Order> {
   const found = await store.findByOrderId(merchantId, fields.order_id, enoughMs);
@@ -52,14 +50,14 @@ async function everything(): Promise<string> {
 test('an order is erased once: nothing of the personal fields is left, and all else is as it was', async () => {
   const { clientId, merchantId } = await newMerchant();
   const values = Object.fromEntries(personalFieldNames.map((name) => [name, `erased-${name}`.replaceAll('_', '-')]));
-  const order = await createOrder(merchantId, {
+  const order = await create(merchantId, {
     ...values,
     ...{ order_id: 'one', customer_email: 'erased@mail.example', customer_phone: '+31 99 123 4567' },
     ...{ customer_address_postal_code: 'erased-code', return_url: 'https://shop.example.com/back?for=erased-url' },
   });
   const paid = { ...order, payment: { paymentId: 'pay-1', paidAtMs: Date.now() }, orderStatus: 'PAID' as const };
   expect(await store.change({ transition: transitions.pay, order: paid }, enoughMs)).toEqual({ kind: 'changed' });
-  const others = await createOrder(merchantId, { order_id: 'another' });
+  const others = await create(merchantId, { order_id: 'another' });
   expect(await everything()).toMatch(/erased-order-note.*erased@mail|erased@mail.*erased-order-note/);
 
   expect(await erase({ by: 'order', clientId, orderId: 'one' })).toBe(1);
@@ -81,11 +79,11 @@ test('all orders of an e-mail address are erased, in any case of its letters, of
   const [first, second] = [await newMerchant(), await newMerchant()];
   const email = 'Noor@Erase.example';
   const meant = await Promise.all([
-    createOrder(first.merchantId, { order_id: 'a', customer_email: email }),
-    createOrder(first.merchantId, { order_id: 'b', customer_email: email.toLowerCase() }),
-    createOrder(second.merchantId, { order_id: 'a', customer_email: email.toUpperCase() }),
+    create(first.merchantId, { order_id: 'a', customer_email: email }),
+    create(first.merchantId, { order_id: 'b', customer_email: email.toLowerCase() }),
+    create(second.merchantId, { order_id: 'a', customer_email: email.toUpperCase() }),
   ]);
-  const other = await createOrder(second.merchantId, { order_id: 'b', customer_email: 'noor@erase.example.com' });
+  const other = await create(second.merchantId, { order_id: 'b', customer_email: 'noor@erase.example.com' });
   expect(await erase({ by: 'email', email: 'noor@erase.example' })).toBe(3);
   for (const order of meant) expect((await stored(order)).fields.customer_email).toBe('');
   expect((await stored(other)).erasedDigest).toBeNull();
@@ -95,10 +93,10 @@ test('orders created before a time are erased in batches, also by two processes 
   const { merchantId } = await newMerchant();
   const before = Date.parse('2020-01-31T12:00:00Z');
   const old = Array.from({ length: 1_100 }, (_, index) =>
-    createOrder(merchantId, { order_id: `old-${index}` }, before - 1 - index),
+    create(merchantId, { order_id: `old-${index}` }, before - 1 - index),
   );
   await Promise.all(old);
-  const young = await createOrder(merchantId, { order_id: 'young' }, before);
+  const young = await create(merchantId, { order_id: 'young' }, before);
   const target = { by: 'age', before: new Date(before) } as const;
   const counts = await Promise.all([erase(target), erase(target)]);
   expect(counts[0] + counts[1]).toBe(1_100);
@@ -108,9 +106,9 @@ test('orders created before a time are erased in batches, also by two processes 
 
 test('the audit log says who erased how many orders of whom, and nothing of the customer', async () => {
   const { clientId, merchantId } = await newMerchant();
-  await createOrder(merchantId, { order_id: 'logged', customer_email: 'logged@mail.example' });
+  await create(merchantId, { order_id: 'logged', customer_email: 'logged@mail.example' });
   await erase({ by: 'order', clientId, orderId: 'logged' });
-  await createOrder(merchantId, { order_id: 'logged too', customer_email: 'logged@mail.example' });
+  await create(merchantId, { order_id: 'logged too', customer_email: 'logged@mail.example' });
   await erase({ by: 'email', email: 'logged@mail.example' });
   const accounts = openMerchantAccounts({ url: database.url });
   const entries = await accounts.log({ after: 0, limit: 100 });

@@ -1,9 +1,9 @@
-import type { MerchantId } from '@gateway/domain/merchant';
 import type { Order } from '@gateway/domain/order';
 import { transitions } from '@gateway/domain/order-states';
 import { newOrder } from '@gateway/domain/testing/sample-orders';
 import { beforeAll, expect, test } from 'vitest';
 import { openOrderStore } from '../src/order-store.ts';
+import { createMerchantId, createOrder } from '../testing/contract-store.ts';
 import { useTestDatabase } from '../testing/test-database.ts';
 
 const enoughMs = 20_000;
@@ -18,12 +18,8 @@ beforeAll(() => database.sql`alter table orders set (autovacuum_enabled = false)
 
 test('orders are found, listed and changed by index even if the table was empty at the first lookup', async () => {
   const store = openOrderStore({ url: database.url });
-  const [merchant] =
-    await database.sql`insert into merchants (name, client_id) values ('Shop', 'app') returning id::int`;
-  const merchantId = merchant?.id as MerchantId;
-  const outcome = await store.create(newOrder(merchantId, { order_id: 'first' }), enoughMs);
-  if (outcome.kind !== 'created') throw new Error(outcome.kind);
-  const { order } = outcome;
+  const merchantId = await createMerchantId(database.sql);
+  const order = await createOrder(store, newOrder(merchantId, { order_id: 'first' }));
   // From a state in which the order is not: the statement finds the order and changes nothing.
   const stale = { transition: transitions.payLate, order: { ...order, payment: { paymentId: 'p', paidAtMs: 1 } } };
   const findEveryWay = async () => [
@@ -38,11 +34,9 @@ test('orders are found, listed and changed by index even if the table was empty 
   ];
   for (let run = 0; run < runsUntilCached; run += 1) await findEveryWay();
   const orderIds = Array.from({ length: 2_000 }, (_, index) => `order-${index}`);
-  const outcomes = await Promise.all(
-    orderIds.map((order_id) => store.create(newOrder(merchantId, { order_id }), enoughMs)),
-  );
+  const orders = await Promise.all(orderIds.map((order_id) => createOrder(store, newOrder(merchantId, { order_id }))));
   // A batch of orders at the end of the table, so small that a scan of the table never pays.
-  const latest = outcomes.flatMap((created) => (created.kind === 'created' ? [created.order] : [])).slice(-4);
+  const latest = orders.slice(-4);
   const ways: readonly ((order: Order) => Promise<{ readonly kind: string }>)[] = [
     (one) => store.findByOrderId(merchantId, one.fields.order_id, enoughMs),
     (one) => store.findByServiceOrderId(merchantId, one.serviceOrderId, enoughMs),

@@ -1,7 +1,7 @@
-import type { MerchantId } from '@gateway/domain/merchant';
 import type { OrderFilter, OrderPosition } from '@gateway/domain/order-store';
 import { expect, test } from 'vitest';
 import { openOrderStore } from '../src/order-store.ts';
+import { createMerchantId } from '../testing/contract-store.ts';
 import { useTestDatabase } from '../testing/test-database.ts';
 
 const enoughMs = 20_000;
@@ -23,8 +23,7 @@ async function makeOrders(merchantId: number): Promise<void> {
 }
 
 test('a page of a million orders takes the same time wherever it stands, and however rare the status is', async () => {
-  const [row] = await database.sql`insert into merchants (name, client_id) values ('Shop', 'app') returning id::int`;
-  const merchantId = row?.id as MerchantId;
+  const merchantId = await createMerchantId(database.sql);
   await makeOrders(merchantId);
   const store = openOrderStore({ url: database.url });
   const positionOf = (page: number): OrderPosition => {

@@ -1,10 +1,9 @@
-import { randomBytes } from 'node:crypto';
-import type { MerchantId } from '@gateway/domain/merchant';
 import type { Order } from '@gateway/domain/order';
 import { transitions } from '@gateway/domain/order-states';
 import { newOrder } from '@gateway/domain/testing/sample-orders';
 import { afterAll, expect, test } from 'vitest';
 import { openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
+import { createMerchantId } from '../testing/contract-store.ts';
 import { useTestDatabase } from '../testing/test-database.ts';
 
 const enoughMs = 20_000;
@@ -19,11 +18,7 @@ function openStore(): PostgresOrderStore {
   return store;
 }
 
-async function newMerchantId(): Promise<MerchantId> {
-  const clientId = `app_${randomBytes(12).toString('hex')}`;
-  const [row] = await database.sql`insert into merchants (name, client_id) values ('Shop', ${clientId}) returning id`;
-  return Number(row?.id) as MerchantId;
-}
+const newMerchantId = () => createMerchantId(database.sql);
 
 test('processes that sweep at the same time store each expiry once, and leave open orders alone', async () => {
   const merchantId = await newMerchantId();

@@ -1,5 +1,4 @@
 import type { MerchantId } from '@gateway/domain/merchant';
-import type { Order } from '@gateway/domain/order';
 import type { CreateOutcome } from '@gateway/domain/order-store';
 import { idBlockSize } from '@gateway/domain/service-order-id';
 import { describeOrderStore } from '@gateway/domain/testing/order-store-contract';
@@ -9,7 +8,12 @@ import { drizzle } from 'drizzle-orm/postgres-js';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { type OrderStoreOptions, openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
 import { orders } from '../src/schema.ts';
-import { countOrders as countOrdersOf, createMerchantId, openContractStore } from '../testing/contract-store.ts';
+import {
+  countOrders as countOrdersOf,
+  createMerchantId,
+  createOrder,
+  openContractStore,
+} from '../testing/contract-store.ts';
 import { startChangingProxy } from '../testing/database-proxy.ts';
 import { startRecordingProxy } from '../testing/recording-proxy.ts';
 import { useTestDatabase } from '../testing/test-database.ts';
@@ -103,11 +107,8 @@ test('a row that the database rejects fails alone', async () => {
   ]);
 });
 
-const created = async (store: PostgresOrderStore, merchantId: MerchantId, orderId: string): Promise<Order> => {
-  const outcome = await store.create(newOrder(merchantId, { order_id: orderId }), enoughMs);
-  if (outcome.kind !== 'created') throw new Error(outcome.kind);
-  return outcome.order;
-};
+const created = (store: PostgresOrderStore, merchantId: MerchantId, orderId: string) =>
+  createOrder(store, newOrder(merchantId, { order_id: orderId }));
 
 test('ids that turn out to be in use are replaced by a new block, and no call fails', async () => {
   const merchantId = await newMerchantId();

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { MerchantId } from '@gateway/domain/merchant';
+import type { NewOrder, Order } from '@gateway/domain/order';
+import type { OrderStore } from '@gateway/domain/order-store';
 import type { OpenedOrderStore } from '@gateway/domain/testing/order-store-contract';
 import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
@@ -13,6 +15,13 @@ export async function createMerchantId(sql: postgres.Sql, name = 'Shop'): Promis
   const made = drizzle({ client: sql }).insert(merchants).values({ name, clientId });
   const rows = await made.returning({ id: merchants.id });
   return rows[0]?.id as MerchantId;
+}
+
+/** Creates an order, which must be new, and returns it with its id. */
+export async function createOrder(store: OrderStore, order: NewOrder): Promise<Order> {
+  const created = await store.create(order, 20_000);
+  if (created.kind !== 'created') throw new Error(created.kind);
+  return created.order;
 }
 
 /** The number of a merchant's orders. */

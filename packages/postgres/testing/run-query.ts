@@ -1,12 +1,7 @@
-import postgres from 'postgres';
+import { withSession } from '@gateway/dev-postgres/testing';
+import type postgres from 'postgres';
 
 /** Runs one statement on a connection of its own, and returns its rows. */
-export async function runQuery(url: string, text: string): Promise<postgres.Row[]> {
-  // The driver's lookup of array types fails on a server in recovery, as an unhandled rejection.
-  const session = postgres(url, { max: 1, fetch_types: false, connect_timeout: 5, onnotice: () => {} });
-  try {
-    return [...(await session.unsafe(text))];
-  } finally {
-    await session.end({ timeout: 5 });
-  }
+export function runQuery(url: string, text: string): Promise<postgres.Row[]> {
+  return withSession(url, async (session) => [...(await session.unsafe(text))]);
 }

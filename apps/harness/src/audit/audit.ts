@@ -2,9 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { formatAmount } from '@gateway/domain/money';
 import { formatTime, type Order } from '@gateway/domain/order';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';
-import { scanEvents } from '@gateway/postgres/event-scan';
 import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
-import { scanOrders } from '@gateway/postgres/order-scan';
+import { scanEvents, scanOrders } from '@gateway/postgres/scan';
 import { columns } from '../command/text.ts';
 import type { WebhookReceiver } from '../webhooks/receiver.ts';
 import { createOrders, orderIdPrefix, type SentOrder } from '../workload/orders.ts';
@@ -77,13 +76,16 @@ const columnNames = [
 
 /** What an audit found as a heading and a row. */
 export function auditTable(result: AuditResult) {
-  return { head: columnNames, rows: [columnNames.map((name) => String(result[name] ?? '-'))] };
+  return { head: columnNames, row: columnNames.map((name) => String(result[name] ?? '-')) };
 }
 
 /** Formats what an audit found for a terminal. */
 export function formatAudit(result: AuditResult): string {
-  const { head, rows } = auditTable(result);
-  const table = columns([['audit', ...head], ...rows.map((row) => ['', ...row])]);
+  const { head, row } = auditTable(result);
+  const table = columns([
+    ['audit', ...head],
+    ['', ...row],
+  ]);
   return [table, ...result.examples.map((example) => `  ${example}`), ''].join('\n');
 }
 

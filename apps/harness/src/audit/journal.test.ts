@@ -1,4 +1,4 @@
-import { appendFileSync, mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdtempDisposableSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -14,9 +14,9 @@ function entry(number: number): JournalEntry {
 }
 
 function scratchFile(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'journal-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  return join(folder, 'journal.ndjson');
+  const folder = mkdtempDisposableSync(join(tmpdir(), 'journal-'));
+  onTestFinished(folder.remove);
+  return join(folder.path, 'journal.ndjson');
 }
 
 test('a journal is read as it was written, and lines that are no entries are named', async () => {

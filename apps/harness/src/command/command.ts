@@ -33,6 +33,11 @@ export async function runCommand(command: Command, main: () => Promise<number>):
   }
 }
 
+/** Calls back at every signal that ends a command. A terminal that is closed sends SIGHUP. */
+export function onEndSignal(callback: () => void): void {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, callback);
+}
+
 /** Runs a step whose errors are the user's: a file that cannot be read or is not valid. */
 export async function usage<Result>(step: () => Result | Promise<Result>): Promise<Result> {
   try {

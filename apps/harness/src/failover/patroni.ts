@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readlinkSync } from 'node:fs';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '@gateway/dev-postgres';
-import { documentedConfig, type Program, startProgram } from './programs.ts';
-import { at, type Fault, openFolder, postgresUser, runStatement, type SetUp } from './set-ups.ts';
+import { runQuery } from '@gateway/postgres/testing/run-query';
+import { documentedConfig, startProgram } from './programs.ts';
+import { at, type Fault, openFolder, postgresUser, type SetUp } from './set-ups.ts';
 
 const password = 'drill';
 
@@ -13,65 +14,55 @@ const password = 'drill';
 const limitMs = 90_000;
 
 /** Two nodes of Patroni with Debian's PostgreSQL 15, etcd and HAProxy, with the files of deploy/failover. */
-export async function startPatroni(): Promise<SetUp> {
-  const folder = await openFolder();
+export async function startPatroni(cleanup: AsyncDisposableStack): Promise<SetUp> {
+  const folder = await openFolder(cleanup);
   const ids = postgresUser();
-  const programs: Program[] = [];
   const nodes: Node[] = [];
-  const close = async () => {
-    for (const node of nodes) signalServer(node, 'SIGCONT');
-    // HAProxy and Patroni first: etcd is what Patroni stops with.
-    for (const program of programs.toReversed()) await program.stop();
-    for (const node of nodes) signalServer(node, 'SIGKILL');
-    await rm(folder, { recursive: true, force: true });
+  cleanup.defer(() => signalServers(nodes, 'SIGKILL'));
+  // HAProxy and Patroni end before etcd, which Patroni stops with.
+  const start = (command: readonly string[], port: number) =>
+    startProgram(cleanup, command, { ports: [port], logFile: join(folder, `${port}.log`), ids });
+  const home = join(folder, 'home');
+  await mkdir(home);
+  execFileSync('chown', [`${ids.uid ?? process.getuid?.()}`, home]);
+  const [client, peer] = [await freePort(undefined), await freePort(undefined)];
+  const [clientUrl, peerUrl] = [client, peer].map((port) => `http://127.0.0.1:${port}`);
+  const etcd = ['--listen-client-urls', `${clientUrl}`, '--advertise-client-urls', `${clientUrl}`];
+  const peers = ['--listen-peer-urls', `${peerUrl}`, '--initial-advertise-peer-urls', `${peerUrl}`];
+  const cluster = ['--initial-cluster', `default=${peerUrl}`, '--data-dir', join(home, 'etcd')];
+  await start(['etcd', ...etcd, ...peers, ...cluster], client);
+  const startNode = async (name: string, becomes: 'primary' | 'synchronous') => {
+    const node = { data: join(home, name), port: await freePort(undefined), rest: await freePort(undefined) };
+    nodes.push(node);
+    const file = join(folder, `${name}.yml`);
+    await writeFile(file, await configOf(node, name, { client, home }));
+    const patroni = await start(['/usr/bin/patroni', file], node.rest);
+    await until(() => answers(node, becomes));
+    return { ...node, patroni };
   };
-  const start = async (command: readonly string[], ports: readonly number[]) => {
-    const logFile = join(folder, `${programs.length}.log`);
-    programs.push(await startProgram(command, { ports, logFile, ids }));
+  const first = await startNode('first', 'primary');
+  const second = await startNode('second', 'synchronous');
+  const port = await freePort(undefined);
+  const haproxy = await documentedConfig('haproxy-patroni.cfg', {
+    '10.0.0.10:5000': `127.0.0.1:${port}`,
+    '10.0.0.1:5432 port 8008': `127.0.0.1:${first.port} port ${first.rest}`,
+    '10.0.0.2:5432 port 8008': `127.0.0.1:${second.port} port ${second.rest}`,
+  });
+  await writeFile(join(folder, 'haproxy.cfg'), haproxy);
+  await start(['haproxy', '-db', '-f', join(folder, 'haproxy.cfg')], port);
+  const primaryUrl = `postgres://postgres:${password}@127.0.0.1:${first.port}/gateway`;
+  await runQuery(primaryUrl.replace(/gateway$/, 'postgres'), 'create database gateway template template0');
+  cleanup.defer(() => signalServers(nodes, 'SIGCONT'));
+  return {
+    ...{ databaseUrl: at(primaryUrl, port), primaryUrl, standbyUrl: at(primaryUrl, second.port) },
+    async failOver(fault: Fault) {
+      if (fault === 'kill') signalServers([first], 'SIGKILL');
+      else if (fault === 'hang') signalServers([first], 'SIGSTOP');
+      // Patroni stops its server in order.
+      else first.patroni.kill('SIGTERM');
+      await until(() => answers(second, 'primary'));
+    },
   };
-  try {
-    const home = join(folder, 'home');
-    await mkdir(home);
-    execFileSync('chown', [`${ids.uid ?? process.getuid?.()}`, home]);
-    const [client, peer] = [await freePort(undefined), await freePort(undefined)];
-    const [clientUrl, peerUrl] = [client, peer].map((port) => `http://127.0.0.1:${port}`);
-    const etcd = ['--listen-client-urls', `${clientUrl}`, '--advertise-client-urls', `${clientUrl}`];
-    const peers = ['--listen-peer-urls', `${peerUrl}`, '--initial-advertise-peer-urls', `${peerUrl}`];
-    const cluster = ['--initial-cluster', `default=${peerUrl}`, '--data-dir', join(home, 'etcd')];
-    await start(['etcd', ...etcd, ...peers, ...cluster], [client]);
-    for (const name of ['first', 'second']) {
-      const node = { data: join(home, name), port: await freePort(undefined), rest: await freePort(undefined) };
-      nodes.push(node);
-      const file = join(folder, `${name}.yml`);
-      await writeFile(file, await configOf(node, name, { client, home }));
-      await start(['/usr/bin/patroni', file], [node.rest]);
-      await until(() => answers(node, name === 'first' ? 'primary' : 'synchronous'));
-    }
-    const [first, second] = nodes as [Node, Node];
-    const port = await freePort(undefined);
-    const haproxy = await documentedConfig('haproxy-patroni.cfg', {
-      '10.0.0.10:5000': `127.0.0.1:${port}`,
-      '10.0.0.1:5432 port 8008': `127.0.0.1:${first.port} port ${first.rest}`,
-      '10.0.0.2:5432 port 8008': `127.0.0.1:${second.port} port ${second.rest}`,
-    });
-    await writeFile(join(folder, 'haproxy.cfg'), haproxy);
-    await start(['haproxy', '-db', '-f', join(folder, 'haproxy.cfg')], [port]);
-    const primaryUrl = `postgres://postgres:${password}@127.0.0.1:${first.port}/gateway`;
-    await runStatement(primaryUrl.replace(/gateway$/, 'postgres'), 'create database gateway template template0');
-    return {
-      ...{ databaseUrl: at(primaryUrl, port), primaryUrl, standbyUrl: at(primaryUrl, second.port), close },
-      async failOver(fault: Fault) {
-        if (fault === 'kill') signalServer(first, 'SIGKILL');
-        else if (fault === 'hang') signalServer(first, 'SIGSTOP');
-        // Patroni stops its server in order.
-        else programs[1]?.signal('SIGTERM');
-        await until(() => answers(second, 'primary'));
-      },
-    };
-  } catch (error) {
-    await close();
-    throw error;
-  }
 }
 
 /** One server with its Patroni. */
@@ -111,11 +102,12 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
   }
 }
 
-/** Signals all processes of a server, which are those that work in its data folder. */
-function signalServer({ data }: Node, signal: NodeJS.Signals): void {
+/** Signals all processes of servers, which are those that work in their data folders. */
+function signalServers(nodes: readonly Node[], signal: NodeJS.Signals): void {
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     try {
-      if (readlinkSync(`/proc/${pid}/cwd`) === data) process.kill(Number(pid), signal);
+      const folder = readlinkSync(`/proc/${pid}/cwd`);
+      if (nodes.some(({ data }) => data === folder)) process.kill(Number(pid), signal);
     } catch {
       // It ended meanwhile, or is another user's.
     }

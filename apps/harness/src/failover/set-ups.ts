@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '@gateway/dev-postgres';
 import { type ReplicatedServers, standbyName, startReplicatedServers } from '@gateway/dev-postgres/testing/replicated';
-import postgres from 'postgres';
+import { runQuery } from '@gateway/postgres/testing/run-query';
 import { documentedConfig, startProgram } from './programs.ts';
 
 /** What happens to the primary: all its processes are killed, it stops in order, or they are stopped where they are. */
 export const faults = ['kill', 'stop', 'hang'] as const;
 export type Fault = (typeof faults)[number];
 
-/** A primary and a standby, and what stands in front of them. */
+/** A primary and a standby, and what stands in front of them. All that is started for it ends with its `cleanup`. */
 export interface SetUp {
   /** What the gateways get. */
   readonly databaseUrl: string;
@@ -22,19 +22,19 @@ export interface SetUp {
   readonly standbyUrl: string;
   /** Ends or hangs the primary. Resolves when the standby is the primary. */
   failOver(fault: Fault): Promise<void>;
-  close(): Promise<void>;
 }
 
 /** How long after the fault somebody promotes the standby: the gateways have noticed the fault, and have not. */
 const promotedAfterMs = { min: 500, max: 5_000 };
 
 /** Both hosts in the URL. */
-export async function startDirect(): Promise<SetUp> {
+export async function startDirect(cleanup: AsyncDisposableStack): Promise<SetUp> {
   const servers = await startReplicatedServers();
-  const { primary, standby, url, close } = servers;
+  cleanup.defer(servers.close);
+  const { primary, standby, url } = servers;
   await waitForStandby(servers);
   return {
-    ...{ databaseUrl: url, primaryUrl: primary.url, standbyUrl: standby.url, close },
+    ...{ databaseUrl: url, primaryUrl: primary.url, standbyUrl: standby.url },
     async failOver(fault) {
       if (fault === 'stop') await primary.stop();
       else primary[fault]();
@@ -45,81 +45,60 @@ export async function startDirect(): Promise<SetUp> {
 }
 
 /** HAProxy in front of both, with deploy/failover/haproxy.cfg. */
-export async function startBehindHaproxy(): Promise<SetUp> {
-  const direct = await startDirect();
-  const folder = await openFolder();
-  const close = async () => {
-    await direct.close();
-    await rm(folder, { recursive: true, force: true });
-  };
-  try {
-    const [first, second] = [direct.primaryUrl, direct.standbyUrl].map((url) => new URL(url).host);
-    await runStatement(direct.primaryUrl, "create role haproxy login password 'haproxy'");
-    const file = (name: string) => join(folder, name);
-    await writeFile(file('pgpass'), '*:*:*:haproxy:haproxy\n', { mode: 0o600 });
-    const script = await documentedConfig('is-primary.sh', { '/etc/haproxy/pgpass': file('pgpass') });
-    await writeFile(file('is-primary.sh'), script, { mode: 0o755 });
-    const port = await freePort(undefined);
-    const config = await documentedConfig('haproxy.cfg', {
-      '10.0.0.10:5000': `127.0.0.1:${port}`,
-      '10.0.0.1:5432': first ?? '',
-      '10.0.0.2:5432': second ?? '',
-      '/etc/haproxy/is-primary.sh': file('is-primary.sh'),
-    });
-    await writeFile(file('haproxy.cfg'), config);
-    const command = ['haproxy', '-db', '-f', file('haproxy.cfg')];
-    const haproxy = await startProgram(command, { ports: [port], logFile: file('haproxy.log') });
-    return {
-      ...direct,
-      databaseUrl: at(direct.primaryUrl, port),
-      close: () => haproxy.stop().finally(close),
-    };
-  } catch (error) {
-    await close();
-    throw error;
-  }
+export async function startBehindHaproxy(cleanup: AsyncDisposableStack): Promise<SetUp> {
+  const direct = await startDirect(cleanup);
+  const folder = await openFolder(cleanup);
+  const [first, second] = [direct.primaryUrl, direct.standbyUrl].map((url) => new URL(url).host);
+  await runQuery(direct.primaryUrl, "create role haproxy login password 'haproxy'");
+  const file = (name: string) => join(folder, name);
+  await writeFile(file('pgpass'), '*:*:*:haproxy:haproxy\n', { mode: 0o600 });
+  const script = await documentedConfig('is-primary.sh', { '/etc/haproxy/pgpass': file('pgpass') });
+  await writeFile(file('is-primary.sh'), script, { mode: 0o755 });
+  const port = await freePort(undefined);
+  const config = await documentedConfig('haproxy.cfg', {
+    '10.0.0.10:5000': `127.0.0.1:${port}`,
+    '10.0.0.1:5432': first ?? '',
+    '10.0.0.2:5432': second ?? '',
+    '/etc/haproxy/is-primary.sh': file('is-primary.sh'),
+  });
+  await writeFile(file('haproxy.cfg'), config);
+  const command = ['haproxy', '-db', '-f', file('haproxy.cfg')];
+  await startProgram(cleanup, command, { ports: [port], logFile: file('haproxy.log') });
+  return { ...direct, databaseUrl: at(direct.primaryUrl, port) };
 }
 
 /** PgBouncer in front of HAProxy, with deploy/failover/pgbouncer.ini. */
-export async function startBehindPgbouncer(): Promise<SetUp> {
-  const behind = await startBehindHaproxy();
-  const folder = await openFolder();
-  const close = async () => {
-    await behind.close();
-    await rm(folder, { recursive: true, force: true });
-  };
-  try {
-    const { username, password, port: haproxyPort } = new URL(behind.databaseUrl);
-    const file = (name: string) => join(folder, name);
-    await writeFile(file('userlist.txt'), `"${username}" "${decodeURIComponent(password)}"\n`);
-    const port = await freePort(undefined);
-    const config = await documentedConfig('pgbouncer.ini', {
-      'host=10.0.0.10 port=5000': `host=127.0.0.1 port=${haproxyPort}`,
-      '10.0.0.11': '127.0.0.1',
-      'listen_port = 6432': `listen_port = ${port}\nunix_socket_dir =`,
-      '/etc/pgbouncer/userlist.txt': file('userlist.txt'),
-    });
-    await writeFile(file('pgbouncer.ini'), config);
-    const options = { ports: [port], logFile: file('pgbouncer.log'), ids: postgresUser() };
-    const pgbouncer = await startProgram(['pgbouncer', file('pgbouncer.ini')], options);
-    return { ...behind, databaseUrl: at(behind.databaseUrl, port), close: () => pgbouncer.stop().finally(close) };
-  } catch (error) {
-    await close();
-    throw error;
-  }
+export async function startBehindPgbouncer(cleanup: AsyncDisposableStack): Promise<SetUp> {
+  const behind = await startBehindHaproxy(cleanup);
+  const folder = await openFolder(cleanup);
+  const { username, password, port: haproxyPort } = new URL(behind.databaseUrl);
+  const file = (name: string) => join(folder, name);
+  await writeFile(file('userlist.txt'), `"${username}" "${decodeURIComponent(password)}"\n`);
+  const port = await freePort(undefined);
+  const config = await documentedConfig('pgbouncer.ini', {
+    'host=10.0.0.10 port=5000': `host=127.0.0.1 port=${haproxyPort}`,
+    '10.0.0.11': '127.0.0.1',
+    'listen_port = 6432': `listen_port = ${port}\nunix_socket_dir =`,
+    '/etc/pgbouncer/userlist.txt': file('userlist.txt'),
+  });
+  await writeFile(file('pgbouncer.ini'), config);
+  const options = { ports: [port], logFile: file('pgbouncer.log'), ids: postgresUser() };
+  await startProgram(cleanup, ['pgbouncer', file('pgbouncer.ini')], options);
+  return { ...behind, databaseUrl: at(behind.databaseUrl, port) };
 }
 
 /** Makes the standby synchronous, so that a failover loses nothing. */
 async function waitForStandby({ primary }: ReplicatedServers): Promise<void> {
-  await runStatement(primary.url, `alter system set synchronous_standby_names = '${standbyName}'`);
-  await runStatement(primary.url, 'select pg_reload_conf()');
+  await runQuery(primary.url, `alter system set synchronous_standby_names = '${standbyName}'`);
+  await runQuery(primary.url, 'select pg_reload_conf()');
   const isSynchronous = "select from pg_stat_replication where sync_state = 'sync'";
-  while ((await runStatement(primary.url, isSynchronous)).length === 0) await sleep(50);
+  while ((await runQuery(primary.url, isSynchronous)).length === 0) await sleep(50);
 }
 
 /** Makes a folder that programs of other users can read. */
-export async function openFolder(): Promise<string> {
+export async function openFolder(cleanup: AsyncDisposableStack): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'failover-drill-'));
+  cleanup.defer(() => rm(folder, { recursive: true, force: true }));
   await chmod(folder, 0o755);
   return folder;
 }
@@ -134,14 +113,4 @@ export function postgresUser(): { uid?: number; gid?: number } {
 /** The same URL with another port of this machine. */
 export function at(url: string, port: number): string {
   return Object.assign(new URL(url), { host: `127.0.0.1:${port}` }).href;
-}
-
-/** Runs one statement on a connection of its own. */
-export async function runStatement(url: string, statement: string): Promise<postgres.Row[]> {
-  const session = postgres(url, { max: 1, fetch_types: false, connect_timeout: 5, onnotice: () => {} });
-  try {
-    return [...(await session.unsafe(statement))];
-  } finally {
-    await session.end({ timeout: 1 });
-  }
 }

@@ -1,9 +1,9 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import manifest from '../../../../package.json' with { type: 'json' };
+import { endProcess } from '../command/end-process.ts';
 
 /** Where a gateway listens. */
 export interface GatewayAddresses {
@@ -17,12 +17,13 @@ export interface GatewayAddresses {
 export interface GatewayProcess extends GatewayAddresses {
   /** What its links begin with. */
   readonly baseUrl: string;
-  readonly pid: number | undefined;
+  /** The process that runs now. */
+  pid(): number | undefined;
+  /** Ends it as a crash does, and starts it again on the same ports and data. */
+  crash(): Promise<void>;
   /** Stops it in an orderly way; the second call waits for the first. */
   stop(): Promise<void>;
-  /** Ends it as a crash does. */
-  kill(): Promise<void>;
-  /** Rejects with the end of its output when it exits although it was neither stopped nor killed from here. */
+  /** Rejects with the end of its output when it exits although it was not ended from here. */
   readonly exited: Promise<never>;
 }
 
@@ -61,91 +62,87 @@ export async function setWebhook(settings: GatewaySettings, clientId: string, ur
 
 /** A start with migrations takes a second here and several on a busy machine. */
 const readyTimeoutMs = 60_000;
-/** The gateway lets calls finish; after this it is killed. */
-const stopTimeoutMs = 20_000;
-/** Of the output of a gateway that does not start, the end is shown. */
-const tailLinesMax = 20;
+/** Of the output of a gateway that does not start, or ends by itself, the end is shown. */
+const outputShownMax = 4_000;
 
 /**
- * Starts a gateway on a database and waits until it is ready. Port 0 takes a free one. Nothing is left running when this fails
- * or `signal` aborts it.
+ * Starts a gateway on a database, on free ports unless others are given, and waits until it is ready. Nothing is left running when
+ * this fails or `signal` aborts it.
  */
 export async function startGatewayProcess(
   { httpPort = 0, grpcPort = 0, ...settings }: GatewaySettings & { httpPort?: number; grpcPort?: number },
   signal: AbortSignal,
 ): Promise<GatewayProcess> {
-  const ports = { HTTP_PORT: String(httpPort), GRPC_PORT: String(grpcPort), ADMIN_PORT: '0' };
-  const child = spawn(process.execPath, argumentsOf('start'), {
+  const exit = Promise.withResolvers<never>();
+  exit.promise.catch(() => {});
+  let isEnding = false;
+  const start = async (ports: { readonly httpPort: number; readonly grpcPort: number }) => {
+    const child = spawnGateway(settings, ports);
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (chunk) => {
+        output = `${output}${chunk}`.slice(-outputShownMax);
+      });
+    }
+    child.once('exit', (code, by) => {
+      if (!isEnding) exit.reject(new Error(`the gateway ended with ${by ?? `code ${code}`}: ${output}`));
+    });
+    try {
+      return { child, ready: await readReadyLine(child, signal) };
+    } catch (error) {
+      isEnding = true;
+      await endProcess(child);
+      throw new Error(`the gateway did not start: ${(error as Error).message}\n${output}`);
+    }
+  };
+  let { child, ready } = await start({ httpPort, grpcPort });
+  const { http_url: httpUrl, grpc_address: grpcAddress, base_url: baseUrl } = ready;
+  return {
+    ...{ httpUrl, grpcAddress, baseUrl, exited: exit.promise },
+    pid: () => child.pid,
+    stop() {
+      isEnding = true;
+      return endProcess(child);
+    },
+    async crash() {
+      isEnding = true;
+      await endProcess(child, 'SIGKILL');
+      isEnding = false;
+      ({ child, ready } = await start({ httpPort: portOf(httpUrl), grpcPort: portOf(`http://${grpcAddress}`) }));
+    },
+  };
+}
+
+function spawnGateway(settings: GatewaySettings, ports: { readonly httpPort: number; readonly grpcPort: number }) {
+  const { httpPort, grpcPort } = ports;
+  return spawn(process.execPath, argumentsOf('start'), {
     cwd: repository,
-    env: { ...environmentOf(settings), ...ports },
+    env: {
+      ...environmentOf(settings),
+      ...{ HTTP_PORT: String(httpPort), GRPC_PORT: String(grpcPort), ADMIN_PORT: '0' },
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
     // A process group of its own, so that Ctrl-C reaches us alone, and we stop it in order.
     detached: true,
   });
-  let stopping: Promise<void> | undefined;
-  const endOnce = (by: 'SIGTERM' | 'SIGKILL') => {
-    stopping ??= end(child, by);
-    return stopping;
-  };
-  const stop = () => endOnce('SIGTERM');
-  const exit = Promise.withResolvers<never>();
-  exit.promise.catch(() => {});
-  let latest = '';
-  child.once('exit', (code, by) => {
-    if (stopping === undefined) exit.reject(new Error(`the gateway ended with ${by ?? `code ${code}`}: ${latest}`));
-  });
-  try {
-    const addresses = await readAddresses(child, signal);
-    // Nothing is parsed, as a line for every call would cost this process, which sends load, too much.
-    for (const output of [child.stdout, child.stderr]) {
-      output.on('data', (chunk) => {
-        latest = String(chunk);
-      });
-      // The reader that is closed by now has paused it.
-      output.resume();
-    }
-    return { ...addresses, pid: child.pid, stop, kill: () => endOnce('SIGKILL'), exited: exit.promise };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
 }
 
 /** Waits for the log line that names the ports. */
-async function readAddresses(child: ChildProcess, signal: AbortSignal) {
-  const tail: string[] = [];
-  const ready = Promise.withResolvers<Pick<GatewayProcess, 'httpUrl' | 'grpcAddress' | 'baseUrl'>>();
-  const fail = (reason: string) => ready.reject(new Error([reason, ...tail].join('\n')));
-  const outputs = [child.stdout, child.stderr].filter((output) => output !== null);
-  const readers = outputs.map((input) =>
-    createInterface({ input }).on('line', (line) => {
-      tail.push(line);
-      if (tail.length > tailLinesMax) tail.shift();
-      if (!line.startsWith('{') || !line.includes('"msg":"ready"')) return;
-      const { http_url: httpUrl, grpc_address: grpcAddress, base_url: baseUrl } = JSON.parse(line);
-      ready.resolve({ httpUrl, grpcAddress, baseUrl });
-    }),
-  );
-  child.once('error', (error) => fail(`the gateway did not start: ${error.message}`));
-  child.once('close', (code) => fail(`the gateway ended with code ${code} before it was ready`));
-  const timeout = setTimeout(() => fail(`the gateway was not ready within ${readyTimeoutMs} ms`), readyTimeoutMs);
-  const abort = () => fail('stopped before the gateway was ready');
-  signal.addEventListener('abort', abort, { once: true });
-  if (signal.aborted) abort();
+async function readReadyLine(child: ReturnType<typeof spawnGateway>, signal: AbortSignal) {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(readyTimeoutMs)]);
   try {
-    return await ready.promise;
+    for await (const line of createInterface({ input: child.stdout, signal: limit })) {
+      if (line.startsWith('{') && line.includes('"msg":"ready"'))
+        return JSON.parse(line) as Record<'http_url' | 'grpc_address' | 'base_url', string>;
+    }
+    limit.throwIfAborted();
+    throw new Error('it ended before it was ready');
   } finally {
-    clearTimeout(timeout);
-    signal.removeEventListener('abort', abort);
-    for (const reader of readers) reader.close();
+    // Later lines are not parsed, as this would cost the process that sends load too much.
+    child.stdout.resume();
   }
 }
 
-async function end(child: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
-  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  const ended = once(child, 'exit');
-  child.kill(signal);
-  const timeout = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs);
-  await ended;
-  clearTimeout(timeout);
+function portOf(url: string): number {
+  return Number(new URL(url).port);
 }

@@ -5,27 +5,17 @@ import type { Merchants } from '@gateway/fixtures/fill-call';
 import type { MerchantName } from '@gateway/fixtures/fixture';
 import { openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import type { WebhookReceiver } from '../webhooks/receiver.ts';
-import { type GatewayProcess, type GatewaySettings, setWebhook, startGatewayProcess } from './gateway-process.ts';
-
-/** A gateway process that can crash. */
-export interface CrashingGateway extends Pick<GatewayProcess, 'httpUrl' | 'grpcAddress' | 'baseUrl'> {
-  /** The process that runs now. */
-  pid(): number | undefined;
-  /** Ends the gateway as a crash does, and starts it again on the same ports and data. */
-  crash(): Promise<void>;
-}
+import { type GatewayProcess, setWebhook, startGatewayProcess } from './gateway-process.ts';
 
 /** A gateway with a database of its own, started for one run. */
-export interface OwnGateway extends CrashingGateway {
+export interface OwnGateway extends GatewayProcess {
   readonly databaseUrl: string;
   /** One for each client that was set up. */
   readonly credentials: readonly Credentials[];
   /** Sends the events of the first so many clients to a receiver from now on. */
   sendWebhooks(merchants: number, receiver: WebhookReceiver): Promise<void>;
   /** Starts another gateway with the same database and base URL, which ends with this one. */
-  startAnother(): Promise<CrashingGateway>;
-  /** Rejects when a gateway exits by itself. */
-  readonly exited: Promise<never>;
+  startAnother(): Promise<GatewayProcess>;
   /** Stops everything and removes the data; the second call waits for the first. */
   stop(): Promise<void>;
 }
@@ -83,64 +73,37 @@ export async function startOwnGateway(
   const settings = { databaseUrl, secretsKey: randomBytes(32).toString('base64') };
   const ownSettings =
     database.gatewayUrl === undefined ? settings : { ...settings, databaseUrl: database.gatewayUrl, isMigrated: true };
-  const stops: (() => Promise<void>)[] = [];
-  const exit = Promise.withResolvers<never>();
-  exit.promise.catch(() => {});
+  const gateways: GatewayProcess[] = [];
   let stopping: Promise<void> | undefined;
   const stop = () => {
-    stopping ??= Promise.all(stops.map((stopOne) => stopOne()))
+    stopping ??= Promise.all(gateways.map((gateway) => gateway.stop()))
       .then(() => {})
       .finally(database.stop);
     return stopping;
   };
-  const open = async (variables = {}) => {
-    const { stop: stopOne, exited, ...gateway } = await startCrashing({ ...ownSettings, variables }, signal);
-    stops.push(stopOne);
-    exited.catch(exit.reject);
+  const start = async (variables = {}) => {
+    const gateway = await startGatewayProcess({ ...ownSettings, variables }, signal);
+    gateways.push(gateway);
     return gateway;
   };
   try {
-    const gateway = await open();
-    const startAnother = () => open({ BASE_URL: gateway.baseUrl });
+    const gateway = await start();
     const credentials = await createMerchants(databaseUrl, merchants);
-    const sendWebhooks = async (merchants: number, receiver: WebhookReceiver) => {
-      const setting = credentials.slice(0, merchants).map(async ({ clientId }, index) => {
-        receiver.trust(index, await setWebhook(settings, clientId, receiver.url(index)));
-      });
-      await Promise.all(setting);
+    return {
+      ...gateway,
+      ...{ databaseUrl, credentials, stop },
+      startAnother: () => start({ BASE_URL: gateway.baseUrl }),
+      async sendWebhooks(merchants, receiver) {
+        const setting = credentials.slice(0, merchants).map(async ({ clientId }, index) => {
+          receiver.trust(index, await setWebhook(settings, clientId, receiver.url(index)));
+        });
+        await Promise.all(setting);
+      },
     };
-    const own = { databaseUrl, credentials, sendWebhooks, startAnother, stop, exited: exit.promise };
-    return { ...gateway, ...own };
   } catch (error) {
     await stop();
     throw error;
   }
-}
-
-/** Starts a gateway process as {@link startGatewayProcess} does. Its ports stay the same after a crash. */
-async function startCrashing(
-  settings: GatewaySettings,
-  signal: AbortSignal,
-): Promise<CrashingGateway & Pick<GatewayProcess, 'stop' | 'exited'>> {
-  let gateway = await startGatewayProcess(settings, signal);
-  const exit = Promise.withResolvers<never>();
-  gateway.exited.catch(exit.reject);
-  const { httpUrl, grpcAddress, baseUrl } = gateway;
-  const ports = { httpPort: portOf(httpUrl), grpcPort: portOf(`http://${grpcAddress}`) };
-  return {
-    ...{ httpUrl, grpcAddress, baseUrl, exited: exit.promise },
-    pid: () => gateway.pid,
-    stop: () => gateway.stop(),
-    async crash() {
-      await gateway.kill();
-      gateway = await startGatewayProcess({ ...settings, ...ports }, signal);
-      gateway.exited.catch(exit.reject);
-    },
-  };
-}
-
-function portOf(url: string): number {
-  return Number(new URL(url).port);
 }
 
 async function createMerchants(databaseUrl: string, merchants: readonly MerchantSetup[]): Promise<Credentials[]> {

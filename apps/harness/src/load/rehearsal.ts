@@ -3,11 +3,13 @@ import { createServer as createHttp2Server } from 'node:http2';
 import type { AddressInfo, Server } from 'node:net';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
-import type { LoadCall } from './calls.ts';
+import { loadFixtures } from '@gateway/fixtures/load-fixtures';
+import { createCallMaker } from './calls.ts';
 import { startClock } from './clock.ts';
 import { runClosedLoop } from './executors.ts';
 import { openSender } from './open-sender.ts';
 import { createRecorder } from './recorder.ts';
+import type { LoadRun } from './run-load.ts';
 
 /** Long enough for the compiler to optimise the path of a call: 5,000 of them and more. */
 const rehearsalSeconds = 1.5;
@@ -20,7 +22,9 @@ const responseJson = JSON.stringify({ ...response, created_at: '', order_status:
  * Sends calls like those of the run to a server of this process that responds at once. Without it, the first seconds of a run
  * would show how long the generator's own code takes until it is compiled.
  */
-export async function rehearse(makeCall: (number: number) => LoadCall, signal: AbortSignal): Promise<void> {
+export async function rehearse({ settings, credentials, checkout }: LoadRun, signal: AbortSignal): Promise<void> {
+  const life = { checkout, known: () => undefined };
+  const makeCall = createCallMaker(settings, await loadFixtures(), credentials, life);
   const rpc = connectNodeAdapter({
     routes: (router) =>
       router.service(OrderService, { createOrder: () => ({ orderId: response.order_id }), listOrders: () => ({}) }),

@@ -5,7 +5,7 @@ import { type LoadSettings, parseProfile } from './profile.ts';
 import { createRecorder, type Recorder } from './recorder.ts';
 import { judge, type LoadReport, type ReportedRun, reportOf } from './report.ts';
 import { reportPage } from './report-page.ts';
-import { reportTable } from './report-table.ts';
+import { reportText } from './report-text.ts';
 import type { LoadOutcome } from './run-load.ts';
 
 const settings: LoadSettings = {
@@ -96,7 +96,7 @@ test('a run in which nothing went right meets no latency threshold, and an audit
 });
 
 test('the table has latencies, outcomes and the verdict, each under a heading', () => {
-  const table = reportTable(someReport({ interrupted: true }));
+  const table = reportText(someReport({ interrupted: true }));
   const texts = ['Interrupted', '10/s for 2 s', 'overloaded  1      1', 'failed'];
   for (const text of texts) expect(table).toContain(text);
   expect(table).toMatch(/error_rate +0\.05 +at most 0 +MISSED/);
@@ -113,18 +113,16 @@ test('the table has latencies, outcomes and the verdict, each under a heading', 
 test('a run that failed does not pass, and both reports contain the reason', () => {
   const report = someReport({ failure: 'the disk is full' }, { settings: { ...settings, thresholds: {} } });
   expect(report.verdict.passed).toBe(false);
-  expect(reportTable(report)).toMatch(/^The run ended early: the disk is full\..*\nfailed\n$/s);
-  expect(reportPage(report)).toContain('Failed: the disk is full.');
+  expect(reportText(report)).toMatch(/^The run ended early: the disk is full\..*\nfailed\n$/s);
+  expect(reportPage(report)).toContain('The run ended early: the disk is full.');
 });
 
 test('the closed loop, which sends nothing late, reports no lateness, and a short run its fraction of a second', () => {
   const open = someReport({ seconds: 0.352 });
-  expect(reportTable(open)).toContain('sent late by');
-  expect(reportTable(open)).toMatch(/due +20 +in 0.35 s\n/);
-  expect(reportPage(open)).toContain('20 done in 0.35 s');
+  expect(reportText(open)).toContain('sent late by');
+  expect(reportText(open)).toMatch(/due +20 +in 0.35 s\n/);
   const closed = someReport({}, { settings: { ...settings, mode: 'closed' } });
-  expect(reportTable(closed)).not.toContain('sent late by');
-  expect(reportPage(closed)).not.toContain('sent late by');
+  expect(reportText(closed)).not.toContain('sent late by');
 });
 
 test('the page is complete, loads nothing, and escapes every value', () => {
@@ -139,7 +137,7 @@ test('the page is complete, loads nothing, and escapes every value', () => {
   expect(page).toContain('prefers-color-scheme:dark');
   expect(page.match(/<svg /g)).toHaveLength(3);
   expect(page).not.toMatch(/NaN|undefined|Infinity/);
-  expect(page).toContain('<td>9</td><td>0</td><td>0</td><td>1</td>');
+  expect(page).toMatch(/\n +9 +0 +0 +1 +0 +9 +/);
 });
 
 test('the charts show what was measured', () => {
@@ -161,7 +159,7 @@ test('a page of nothing, of one second and of a very long run are drawn too', ()
   if (second === undefined) throw new Error('there is no second');
   const one = reportPage({ ...report, by_second: [second], verdict: { passed: true, judged: [] } });
   expect(one).not.toMatch(/NaN|undefined|Infinity/);
-  expect(one).toContain('<p>No thresholds were set.</p>');
+  expect(one).toContain('no thresholds were set');
   const long = Array.from({ length: 7_200 }, (_, at) => ({ ...second, second: at }));
   expect(reportPage({ ...report, seconds: 7_200, by_second: long }).length).toBeLessThan(300_000);
 });

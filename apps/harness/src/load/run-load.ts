@@ -10,7 +10,6 @@ import { runClosedLoop, runOpenLoop } from './executors.ts';
 import type { LoadSettings } from './profile.ts';
 import { createProgress, type ProgressOutput } from './progress.ts';
 import { createRecorder, type Recorder } from './recorder.ts';
-import { rehearse } from './rehearsal.ts';
 import type { Sender } from './sender.ts';
 
 /** What to send, and how. */
@@ -22,8 +21,9 @@ export interface LoadRun {
   /** Who records payments; needed for `pay_share`. */
   readonly checkout?: Credentials | undefined;
   /** Where acknowledgements are stored; the file must not exist. */
-  readonly journalFile: string | undefined;
-  readonly progress: ProgressOutput;
+  readonly journalFile?: string | undefined;
+  /** Where the live line is written; absent: nowhere. */
+  readonly progress?: ProgressOutput;
 }
 
 /** How a run ended. */
@@ -47,7 +47,6 @@ export async function runLoad(run: LoadRun, signal: AbortSignal): Promise<LoadOu
   const makeCall = createCallMaker(settings, await loadFixtures(), credentials, { checkout: run.checkout, known });
   const clientIds = credentials.map(({ clientId }) => clientId);
   const journal = run.journalFile && createJournal(run.journalFile, { seed: settings.seed, client_ids: clientIds });
-  await rehearse(makeCall, signal);
   let failure: string | undefined;
   const failed = new AbortController();
   const onFailure = (error: unknown) => {
@@ -63,15 +62,15 @@ export async function runLoad(run: LoadRun, signal: AbortSignal): Promise<LoadOu
   const sender = remembering(run.sender);
   const startedAt = new Date();
   const clock = startClock();
-  const progress = createProgress(run.progress, recorder, arrivals.seconds);
-  const ticking = setInterval(() => progress.update(clock.now()), progressEveryMs);
+  const progress = run.progress && createProgress(run.progress, recorder, arrivals.seconds);
+  const ticking = setInterval(() => progress?.update(clock.now()), progressEveryMs);
   const execution = { sender, recorder, clock, signal: AbortSignal.any([signal, failed.signal]), makeCall };
   try {
     if (settings.mode === 'open') await runOpenLoop(execution, arrivals, settings.max_pending);
     else await runClosedLoop(execution, settings.connections, arrivals.seconds);
   } finally {
     clearInterval(ticking);
-    progress.end();
+    progress?.end();
     recorder.end();
     sender.close();
     if (journal) journal.close();

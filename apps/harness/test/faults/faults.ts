@@ -7,7 +7,7 @@ import type { TestServer } from '@gateway/dev-postgres/testing';
 import type { Seeded } from '@gateway/fixtures/seeded';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import postgres from 'postgres';
-import type { CrashingGateway } from '../../src/gateway/own-gateway.ts';
+import type { GatewayProcess } from '../../src/gateway/gateway-process.ts';
 import type { ConnectionFault, FaultProxy } from './fault-proxy.ts';
 
 /** What faults disturb. */
@@ -15,7 +15,7 @@ export interface Disturbed {
   readonly server: TestServer;
   /** Between the server and the gateways. */
   readonly proxy: FaultProxy;
-  readonly gateways: readonly [CrashingGateway, ...CrashingGateway[]];
+  readonly gateways: readonly [GatewayProcess, ...GatewayProcess[]];
   readonly random: Seeded;
   /** Ends what waits for the server. */
   readonly signal: AbortSignal;

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,10 +12,10 @@ import { constantRate } from '../../src/load/arrivals.ts';
 import { loadProfile } from '../../src/load/profile.ts';
 import type { Recorder } from '../../src/load/recorder.ts';
 import { runLoad } from '../../src/load/run-load.ts';
+import { createWatchingSender } from '../../src/load/watching-sender.ts';
 import { startWebhookReceiver } from '../../src/webhooks/receiver.ts';
 import { startFaultProxy } from './fault-proxy.ts';
 import type { Disturbed, Fault } from './faults.ts';
-import { createWatchingSender } from './watching-sender.ts';
 
 /** Which faults happen, in an order that the seed decides. */
 export interface FaultPlan {
@@ -67,24 +67,23 @@ const afterLastMs = 1_000;
  */
 export async function runFaults({ seed, faults, dataParent }: FaultPlan): Promise<FaultRun> {
   const ended = new AbortController();
-  const cleanUps: (() => unknown)[] = [];
+  const started = new AsyncDisposableStack();
   onTestFinished(async () => {
     ended.abort();
-    for (const cleanUp of cleanUps.toReversed()) await cleanUp();
+    await started.disposeAsync();
   }, 60_000);
-  const folder = mkdtempSync(join(tmpdir(), 'faults-'));
-  cleanUps.push(() => rmSync(folder, { recursive: true }));
+  const { path: folder } = started.use(await mkdtempDisposable(join(tmpdir(), 'faults-')));
   const [random, cuts] = [seededAt(seed, 0), seededAt(seed, 1)];
   const server = await startTestServer(serverSettings, dataParent);
-  cleanUps.push(server.stop);
+  started.defer(server.stop);
   const proxy = await startFaultProxy(server.url, () => cuts.below(2) === 0);
-  cleanUps.push(proxy.close);
+  started.defer(proxy.close);
   const receiver = await startWebhookReceiver();
-  cleanUps.push(receiver.close);
+  started.defer(receiver.close);
   const setups = [...merchants, { name: 'Checkout', kind: 'checkout' as const }];
   const database = async () => ({ url: proxy.url, stop: async () => {} });
   const first: OwnGateway = await startOwnGateway(setups, ended.signal, database);
-  cleanUps.push(first.stop);
+  started.defer(first.stop);
   await first.sendWebhooks(merchants.length, receiver);
   const gateways: Disturbed['gateways'] = [first, await first.startAnother()];
 
@@ -93,17 +92,24 @@ export async function runFaults({ seed, faults, dataParent }: FaultPlan): Promis
   const profile = { ...loadProfile('lifecycle'), merchants: merchants.length, max_pending: pendingMax };
   const settings = { ...profile, phases: constantRate(rate, longestSeconds), profile: 'lifecycle', seed };
   const sender = createWatchingSender(gateways, pendingMax);
-  const progress = { write: () => true };
-  const running = runLoad({ settings, sender, credentials, checkout, journalFile, progress }, ended.signal);
+  const running = runLoad({ settings, sender, credentials, checkout, journalFile }, ended.signal);
 
+  const recovered = async (fault: string) => {
+    const limit = AbortSignal.timeout(recoveryMaxMs);
+    const waiting = sender.timeToCreated('every', AbortSignal.any([ended.signal, limit]));
+    const elapsedMs = await waiting.catch((error: unknown) => {
+      throw limit.aborted ? new Error(`no order within ${recoveryMaxMs} ms after: ${fault}`) : error;
+    });
+    return elapsedMs / 1_000;
+  };
   const recoveries: number[] = [];
   const disturb = async () => {
     const all = faults.flatMap(({ fault, times }) => Array.from({ length: times }, () => fault));
     const drawn = all.map((fault) => ({ fault, order: random.fraction() })).sort((a, b) => a.order - b.order);
-    await secondsUntilCreated(sender, 'the start', ended.signal);
+    await recovered('the start');
     for (const [index, { fault }] of drawn.entries()) {
       await fault.inject({ server, proxy, gateways, random, signal: ended.signal });
-      const seconds = await secondsUntilCreated(sender, fault.name, ended.signal);
+      const seconds = await recovered(fault.name);
       recoveries.push(seconds);
       if ((index + 1) % 50 === 0 || faults.length > 1) {
         process.stdout.write(`${index + 1} of ${drawn.length}: ${fault.name}, order after ${formatSeconds(seconds)}\n`);
@@ -113,26 +119,11 @@ export async function runFaults({ seed, faults, dataParent }: FaultPlan): Promis
     await sleep(afterLastMs, undefined, { signal: ended.signal });
   };
   const endsEarly = running.then(({ failure }) => Promise.reject(new Error(`the run ended early: ${failure}`)));
-  await Promise.race([disturb(), endsEarly, first.exited]);
+  await Promise.race([disturb(), endsEarly, ...gateways.map(({ exited }) => exited)]);
   ended.abort();
   const { recorder } = await running;
   const audit = await auditWhenDelivered(journalFile, server.url, receiver);
   return { recorder, audit, late: sender.late(), recoveries };
-}
-
-/** Waits until every gateway acknowledges the creation of an order that is sent from now on. */
-async function secondsUntilCreated(
-  { createdAtMs }: ReturnType<typeof createWatchingSender>,
-  fault: string,
-  signal: AbortSignal,
-): Promise<number> {
-  const startMs = performance.now();
-  const elapsedMs = () => performance.now() - startMs;
-  while (createdAtMs().some((sentMs) => sentMs < startMs)) {
-    if (elapsedMs() > recoveryMaxMs) throw new Error(`no order within ${recoveryMaxMs} ms after: ${fault}`);
-    await sleep(10, undefined, { signal });
-  }
-  return elapsedMs() / 1_000;
 }
 
 /** What a client may be sent under faults, and can send its call again after. */
@@ -158,25 +149,10 @@ export function faultTable(runs: readonly (FaultRun & { readonly name: string })
   const rows = runs.map(({ name, recoveries, recorder, late, audit }) => {
     const sorted = recoveries.toSorted((a, b) => a - b);
     const [median = 0, longest = 0] = [sorted[Math.floor(sorted.length / 2)], sorted.at(-1)];
-    const figures = [
-      recoveries.length,
-      formatSeconds(median),
-      formatSeconds(longest),
-      recorder.sent,
-      recorder.errors,
-      late,
-    ];
+    const { sent, errors } = recorder;
+    const figures = [recoveries.length, formatSeconds(median), formatSeconds(longest), sent, errors, late];
     return { cells: [name, ...figures.map(String)], audited: auditTable(audit) };
   });
-  const heading = [
-    'fault',
-    'times',
-    'order after',
-    'at most',
-    'calls',
-    'errors',
-    'late',
-    ...(rows[0]?.audited.head ?? []),
-  ];
-  return `${columns([heading, ...rows.map(({ cells, audited }) => [...cells, ...audited.rows.flat()])])}\n`;
+  const heading = ['fault', 'times', 'order after', 'at most', 'calls', 'errors', 'late'];
+  return `${columns([[...heading, ...(rows[0]?.audited.head ?? [])], ...rows.map(({ cells, audited }) => [...cells, ...audited.row])])}\n`;
 }

@@ -3,6 +3,7 @@ import { fromJson, toBinary } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import type { Credentials } from '@gateway/domain/credentials';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { type FloodConnection, idEnd } from './connection.ts';
 import { createGrpcConnection } from './grpc-connection.ts';
 import { createHttpConnection } from './http-connection.ts';
 
@@ -40,35 +41,6 @@ export interface Latencies {
   readonly max: number;
 }
 
-/** A connection that sends orders as bytes that were made before. */
-export interface FloodConnection {
-  /** Whether one more call can be sent now. */
-  readonly isFree: boolean;
-  send(onEnd: (isCreated: boolean) => void): void;
-  close(): void;
-}
-
-/** The bytes of one order, whose id changes in place. */
-export interface OrderBytes {
-  readonly bytes: Buffer;
-  /** Gives the order an id that no other has. */
-  renew(): void;
-}
-
-const idDigits = 12;
-
-function withNewIds(bytes: Buffer, id: string, first: number): OrderBytes {
-  const at = bytes.indexOf(id) + id.length - idDigits;
-  let next = first;
-  return {
-    bytes,
-    renew() {
-      bytes.write(String(next).padStart(idDigits, '0'), at, 'latin1');
-      next += 1;
-    },
-  };
-}
-
 /** How many calls one process may send. */
 const callsMax = 10_000_000;
 
@@ -84,12 +56,10 @@ function latenciesOf(values: number[]): Latencies {
 async function flood(options: FloodOptions): Promise<FloodResult> {
   const { protocol, port, credentials, rate, seconds } = options;
   const run = Date.now() % 1_000_000;
-  const idOf = (index: number) => `flood-${run}-${index}-${'0'.repeat(idDigits)}`;
   const connections = await Promise.all(
     Array.from({ length: options.connections }, async (_, index): Promise<FloodConnection> => {
       const client = credentials[index % credentials.length] as Credentials;
-      const id = idOf(index);
-      const input = validOrderInput({ order_id: id });
+      const input = validOrderInput({ order_id: `flood-${run}-${index}-${idEnd}` });
       const socket = connect({ port, host: '127.0.0.1', noDelay: true });
       await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject));
       const order =
@@ -97,7 +67,7 @@ async function flood(options: FloodOptions): Promise<FloodResult> {
           ? Buffer.from(JSON.stringify(input))
           : Buffer.from(toBinary(CreateOrderRequestSchema, fromJson(CreateOrderRequestSchema, input)));
       const create = protocol === 'json' ? createHttpConnection : createGrpcConnection;
-      return create(socket, client, (bytes) => withNewIds(bytes, id, 0), order);
+      return create(socket, client, order);
     }),
   );
   const total = Math.min(callsMax, Math.round(rate * seconds));

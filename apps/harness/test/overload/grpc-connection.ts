@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Credentials } from '@gateway/domain/credentials';
-import type { FloodConnection, OrderBytes } from './flood.ts';
+import { type FloodConnection, renewerOf } from './connection.ts';
 
 const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
 const types = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, windowUpdate: 8 };
@@ -15,7 +15,6 @@ const initialWindowSize = 4;
 export function createGrpcConnection(
   socket: Socket,
   { clientId, clientSecret }: Credentials,
-  withNewIds: (bytes: Buffer) => OrderBytes,
   order: Buffer,
 ): FloodConnection {
   const fields: readonly (readonly [string, string])[] = [
@@ -31,7 +30,8 @@ export function createGrpcConnection(
   const laterBlock = Buffer.from([0x83, 0x86, ...fields.map((_, index) => 0x80 | (61 + fields.length - index))]);
   const prefix = Buffer.alloc(5);
   prefix.writeUInt32BE(order.length, 1);
-  const message = withNewIds(Buffer.concat([prefix, order]));
+  const message = Buffer.concat([prefix, order]);
+  const renew = renewerOf(message);
   const calls = new Map<number, { onEnd: (isCreated: boolean) => void; hasData: boolean }>();
   let [nextStream, window, streamsMax] = [1, 65_535, 100];
   let received: Buffer = Buffer.alloc(0);
@@ -80,15 +80,15 @@ export function createGrpcConnection(
   };
   return {
     get isFree() {
-      return calls.size < streamsMax && window >= message.bytes.length && socket.writable;
+      return calls.size < streamsMax && window >= message.length && socket.writable;
     },
     send(onEnd) {
-      message.renew();
+      renew();
       calls.set(nextStream, { onEnd, hasData: false });
       const block = nextStream === 1 ? firstBlock : laterBlock;
       const headers = frame(types.headers, endHeaders, nextStream, block);
-      socket.write(Buffer.concat([headers, frame(types.data, endStream, nextStream, message.bytes)]));
-      window -= message.bytes.length;
+      socket.write(Buffer.concat([headers, frame(types.data, endStream, nextStream, message)]));
+      window -= message.length;
       nextStream += 2;
     },
     close: () => socket.destroy(),

@@ -1,12 +1,11 @@
 import type { Socket } from 'node:net';
 import type { Credentials } from '@gateway/domain/credentials';
-import type { FloodConnection, OrderBytes } from './flood.ts';
+import { type FloodConnection, renewerOf } from './connection.ts';
 
 /** HTTP/1.1 without pipelining: one call at a time. */
 export function createHttpConnection(
   socket: Socket,
   { clientId, clientSecret }: Credentials,
-  withNewIds: (bytes: Buffer) => OrderBytes,
   order: Buffer,
 ): FloodConnection {
   const head = [
@@ -17,7 +16,8 @@ export function createHttpConnection(
     'content-type: application/json',
     `content-length: ${order.length}`,
   ];
-  const request = withNewIds(Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), order]));
+  const request = Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), order]);
+  const renew = renewerOf(request);
   let onEnd: ((isCreated: boolean) => void) | undefined;
   let received = '';
   socket.on('data', (chunk) => {
@@ -38,9 +38,9 @@ export function createHttpConnection(
     },
     send(end) {
       onEnd = end;
-      request.renew();
+      renew();
       // The bytes change with the next call, which may come before they are written.
-      socket.write(Buffer.from(request.bytes));
+      socket.write(Buffer.from(request));
     },
     close: () => socket.destroy(),
   };

@@ -1,95 +1,84 @@
+import { formatAudit } from '../audit/audit.ts';
 import { columns, formatMs, formatSeconds, formatShare } from '../command/text.ts';
 import type { LoadSettings } from './profile.ts';
 import type { LatencySummary, LoadReport } from './report.ts';
 
-/** A table: its heading and rows of cells. */
-export interface Table {
-  readonly head: readonly string[];
-  readonly rows: readonly (readonly string[])[];
-}
-
-/** The complete report as text for a terminal. */
-export function reportTable(report: LoadReport): string {
-  const { verdict, lateness, settings, interrupted, failure } = report;
+/** The complete report as text, in tables. */
+export function reportText(report: LoadReport): string {
+  const { audit, verdict, lateness, settings, interrupted, failure } = report;
   const late = `sent late by p50 ${formatMs(lateness.p50)}, p99 ${formatMs(lateness.p99)}: the generator's own part in these latencies`;
   const sections = [
+    ...(audit === undefined ? [] : [formatAudit(audit).trimEnd()]),
     ...(interrupted ? ['Interrupted: this is what was done until then.'] : []),
     ...(failure === undefined ? [] : [`The run ended early: ${failure}. This is what was done until then.`]),
-    formatTable(settingsTable(report)),
-    formatTable(countsTable(report)),
+    columns(settingsRows(report)),
+    columns(countRows(report)),
     // In the closed loop nothing is due before it is sent.
-    [formatTable(latencyTable(report)), ...(settings.mode === 'open' ? [late] : [])].join('\n'),
-    formatTable(outcomesTable(report)),
-    verdict.judged.length === 0 ? 'no thresholds were set' : formatTable(thresholdsTable(report)),
+    [columns(latencyRows(report)), ...(settings.mode === 'open' ? [late] : [])].join('\n'),
+    columns(outcomeRows(report)),
+    verdict.judged.length === 0 ? 'no thresholds were set' : columns(thresholdRows(report)),
   ];
   const result = verdict.judged.length === 0 && verdict.passed ? [] : [verdict.passed ? 'passed' : 'failed'];
   return `${[...sections, ...result].join('\n\n')}\n`;
 }
 
 /** What was sent where. */
-export function settingsTable({ settings, target }: LoadReport): Table {
+function settingsRows({ settings, target }: LoadReport): string[][] {
+  const { get_share, pay_share, cancel_share, list_share } = settings;
   const open = settings.mode === 'open';
-  const rows: [string, string][] = [
+  return [
+    ['setting', 'value'],
     ['target', target],
     ['profile', settings.profile],
     ['mode', open ? 'open: calls are sent when they are due' : 'closed: clients wait for their responses'],
     ['protocol', settings.protocol],
     ['rate', open ? formatRates(settings) : `as responses come, ${formatSeconds(totalSeconds(settings))}`],
     ['connections', `${settings.connections} for each protocol`],
-    ...(open ? [['pending at most', String(settings.max_pending)] as [string, string]] : []),
+    ...(open ? [['pending at most', String(settings.max_pending)]] : []),
     ['merchants', String(settings.merchants)],
     ['repeated orders', formatShare(settings.replay_share)],
     ['calls that must fail', formatShare(settings.invalid_share)],
-    ['look up, pay, cancel, list', lifeShares(settings).map(formatShare).join(', ')],
+    ['look up, pay, cancel, list', [get_share, pay_share, cancel_share, list_share].map(formatShare).join(', ')],
     ['seed', String(settings.seed)],
   ];
-  return { head: ['setting', 'value'], rows };
 }
 
 /** How many calls were sent and what became of them. */
-function countsTable({ sent, done, errors, dropped, unanswered, due, ...rest }: LoadReport): Table {
-  const rows = [
+function countRows({ sent, done, errors, dropped, unanswered, due, ...rest }: LoadReport): string[][] {
+  return [
+    ['calls', 'number', ''],
     ['due', String(due), `in ${formatSeconds(rest.seconds)}`],
     ['sent', String(sent), `${unanswered} without a response at the end`],
     ['done', String(done), `${rest.rate_done.toFixed(1)}/s`],
     ['errors', String(errors), formatShare(rest.error_rate)],
     ['dropped', String(dropped), formatShare(rest.dropped_rate)],
   ];
-  return { head: ['calls', 'number', ''], rows };
 }
 
 /** Latencies by protocol. */
-export function latencyTable({ latency, latency_by_protocol: byProtocol }: LoadReport): Table {
+function latencyRows({ latency, latency_by_protocol: byProtocol }: LoadReport): string[][] {
   const row = (name: string, { count, mean, p50, p90, p99, p99_9, max }: LatencySummary) => [
     ...[name, String(count), ...[mean, p50, p90, p99, p99_9, max].map(formatMs)],
   ];
   const rows = Object.entries(byProtocol).map(([name, summary]) => row(name, summary));
   const all = rows.length === 1 ? [] : [row('all', latency)];
-  return { head: ['latency', 'calls', 'mean', 'p50', 'p90', 'p99', 'p99.9', 'max'], rows: [...rows, ...all] };
+  return [['latency', 'calls', 'mean', 'p50', 'p90', 'p99', 'p99.9', 'max'], ...rows, ...all];
 }
 
 /** How often each outcome came. */
-export function outcomesTable({ outcomes, unanswered }: LoadReport): Table {
+function outcomeRows({ outcomes, unanswered }: LoadReport): string[][] {
   const rows = outcomes.map(({ outcome, count, wrong }) => [outcome, String(count), String(wrong)]);
   if (unanswered > 0) rows.push(['pending at the end', String(unanswered), String(unanswered)]);
-  return { head: ['outcome', 'calls', 'wrong'], rows };
+  return [['outcome', 'calls', 'wrong'], ...rows];
 }
 
 /** The thresholds with what was measured. */
-export function thresholdsTable({ verdict }: LoadReport): Table {
+function thresholdRows({ verdict }: LoadReport): string[][] {
   const rows = verdict.judged.map(({ threshold, limit, actual, passed }) => {
     const measured = actual === undefined ? 'unknown' : String(Number(actual.toPrecision(3)));
     return [threshold, measured, `at most ${limit}`, passed ? 'met' : 'MISSED'];
   });
-  return { head: ['threshold', 'measured', 'allowed', 'verdict'], rows };
-}
-
-function formatTable({ head, rows }: Table): string {
-  return columns([head, ...rows]);
-}
-
-function lifeShares({ get_share, pay_share, cancel_share, list_share }: LoadSettings): number[] {
-  return [get_share, pay_share, cancel_share, list_share];
+  return [['threshold', 'measured', 'allowed', 'verdict'], ...rows];
 }
 
 function totalSeconds({ phases }: LoadSettings): number {

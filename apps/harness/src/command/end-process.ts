@@ -1,0 +1,16 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+
+/** After this a process that does not end by itself is killed: a gateway lets calls finish, a server writes a checkpoint. */
+const endLimitMs = 20_000;
+
+/** Ends a process that was started here, also one that is stopped. Resolves when it has ended. */
+export async function endProcess(child: ChildProcess, signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  child.kill('SIGCONT');
+  child.kill(signal);
+  const timeout = setTimeout(() => child.kill('SIGKILL'), endLimitMs);
+  await ended;
+  clearTimeout(timeout);
+}
