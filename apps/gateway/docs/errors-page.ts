@@ -4,41 +4,35 @@ import { fieldCodeMeanings } from '../src/pages/reference-page.ts';
 
 /** The text of docs/errors.md, made from the gateway's own lists. */
 export function errorsPage(): string {
-  const rows = Object.entries(failures).map(([code, { httpStatus, grpcStatus }]) => [
-    ...[`\`${code}\``, String(httpStatus), grpcStatus ?? '-', failureAdvice(code as FailureCode, true)],
-  ]);
-  const fieldRows = fieldErrorCodes.map((code) => [`\`${code}\``, fieldCodeMeanings[code]]);
+  const errors = Object.entries(failures).map(([code, { httpStatus, grpcStatus }]) => {
+    const statuses = grpcStatus === null ? httpStatus : `${httpStatus}, ${grpcStatus}`;
+    return `- \`${code}\` (${statuses}): ${failureAdvice(code as FailureCode, false)}`;
+  });
+  const fields = fieldErrorCodes.map((code) => `- \`${code}\`: ${fieldCodeMeanings[code]}`);
   return `<!-- Made by \`pnpm --filter gateway run docs\` from apps/gateway/docs/errors-page.ts. Do not edit it here. -->
 
 # Errors
 
 In the JSON API an error is an RFC 9457 problem document with \`type\`, \`title\`, \`status\`, \`detail\`, \`code\` and \`request_id\`. In
-gRPC, gRPC-Web and Connect it is a status with \`google.rpc.ErrorInfo\`: \`reason\` is the same code, \`domain\` is \`order-gateway\`, and
-\`metadata.request_id\` is the same id. Decide by the code: titles and details are for people and may change.
+gRPC, gRPC-Web and Connect it is a status with \`google.rpc.ErrorInfo\`: \`reason\` is the code, \`domain\` is \`order-gateway\`, and
+\`metadata.request_id\` the id. Decide by the code: titles and details are for people and may change.
 
-A status without \`ErrorInfo\` comes from the protocol (a message that is not protobuf, an unknown method, a malformed timeout, metadata above
-16 KiB) or from your own client library, after a lost connection, a deadline or a cancelled call. The latter says nothing about the order,
-which may have been created: send the same order_id again. For \`malformed_json\`, Connect's JSON has the status \`invalid_argument\`.
+A status without \`ErrorInfo\` comes from the protocol (an invalid message, method, timeout or metadata) or from your own client library,
+which lost the connection or gave up. After this, \`unavailable\` and \`deadline_exceeded\`, the order may have been created: see
+[retries](creating-orders.md#retries). For \`malformed_json\`, Connect's JSON has the status \`invalid_argument\`.
 
-${markdownTable([['code', 'HTTP', 'gRPC', 'when, and what to do'], ...rows])}
+Each code has its HTTP status and, unless only the JSON API has it, its gRPC status:
+
+${errors.join('\n')}
 
 ## Fields and parameters
 
-\`invalid_order\` and \`invalid_request\` report all invalid fields or parameters at once: the member \`errors\` has
-\`{ "field", "code", "message" }\` for each, \`google.rpc.BadRequest\` one violation with the code as \`reason\`.
+The member \`errors\` of \`invalid_order\` and \`invalid_request\` has \`{ "field", "code", "message" }\` for each invalid field or
+parameter; \`google.rpc.BadRequest\` has one violation for each, with the code as \`reason\`.
 
-${markdownTable([['field code', 'meaning'], ...fieldRows])}
+${fields.join('\n')}
 
 \`order_id_conflict\` names the fields that differ in the member \`fields\`, in gRPC with the reason \`differs\`. \`checksum_mismatch\` has the
 text that the gateway hashed in the member \`canonical_text\`, in gRPC in the message.
 `;
-}
-
-/** A Markdown table with columns of even width, as the formatter writes them. The first row is the header. */
-function markdownTable(rows: readonly (readonly string[])[]): string {
-  const [header = []] = rows;
-  const widths = header.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
-  const padded = rows.map((row) => line(row.map((cell, column) => cell.padEnd(widths[column] ?? 0))));
-  return padded.toSpliced(1, 0, line(widths.map((width) => '-'.repeat(width)))).join('\n');
 }

@@ -6,14 +6,10 @@ import { storageFailure } from './storage-outcome.ts';
 /** One byte of flags and four of length before a message (github.com/grpc/grpc, PROTOCOL-HTTP2, Length-Prefixed-Message). */
 export const envelopePrefixBytes = 5;
 
-/** The body of a call, or why there is none. */
 export type CallBody = Buffer | 'too_large' | 'deadline_exceeded' | 'overloaded' | 'aborted';
 
-/** A body that is being read. */
-interface Reading {
-  /** Waits for the end of the body. Until this is called, a complete body may be dropped, too. */
-  take(): Promise<CallBody>;
-}
+/** Reads the body of a call, at most one message of the limit. What comes after that is read and dropped. */
+export type ReadBody = ReturnType<typeof createBodyReader>;
 
 interface ReadOptions {
   /** Whether the body is a message with its prefix. */
@@ -21,9 +17,6 @@ interface ReadOptions {
   /** Absent: the server limits the time. */
   readonly timeoutMs?: number;
 }
-
-/** Reads the body of a call, at most one message of the limit. What comes after that is read and dropped. */
-export type ReadBody = (stream: Readable, options: ReadOptions) => Reading;
 
 /** Small chunks are slices of larger read buffers; joined at this count, they no longer keep those alive. */
 const chunksMax = 64;
@@ -33,13 +26,13 @@ const chunksMax = 64;
  * dropped, and their calls `overloaded`: those of clients that send slowly, as others are complete and taken at once. Large bodies are
  * handed to their calls a few at a time, so that hundreds of connections that send them don't stall all others.
  */
-export function createBodyReader(bytesOfAllMax: number): ReadBody {
+export function createBodyReader(bytesOfAllMax: number) {
   /** What drops each body, the oldest first. */
   const untaken = new Set<() => void>();
   let bytesOfAll = 0;
   const takeTurns = createTurns(largeBodyBytesPerTurn);
 
-  return (stream, { hasEnvelope, timeoutMs }) => {
+  return (stream: Readable, { hasEnvelope, timeoutMs }: ReadOptions) => {
     const bytesMax = hasEnvelope ? envelopePrefixBytes + messageBytesMax : messageBytesMax;
     const { promise, resolve } = Promise.withResolvers<CallBody>();
     let chunks: Buffer[] = [];
@@ -96,7 +89,8 @@ export function createBodyReader(bytesOfAllMax: number): ReadBody {
       if (!isWanted || result === undefined) settle('aborted');
     });
     return {
-      take() {
+      /** Waits for the end of the body. Until this is called, a complete body may be dropped, too. */
+      take(): Promise<CallBody> {
         isWanted = true;
         if (result !== undefined) handOver(result);
         return promise;
@@ -117,7 +111,6 @@ function createTurns(perTurn: number): (work: () => number) => void {
   };
 }
 
-/** A call has no body. */
 export class BodyError extends Error {
   override name = 'BodyError';
   readonly failure: Failure;
@@ -128,7 +121,6 @@ export class BodyError extends Error {
   }
 }
 
-/** Why a call has no body. */
 export function bodyFailure(body: Exclude<CallBody, Buffer>): Failure {
   if (body === 'too_large') return { kind: 'body_too_large' };
   return body === 'aborted' ? { kind: 'malformed_json', reason: 'The body ended early.' } : storageFailure(body);

@@ -8,10 +8,7 @@ interface CallLine {
   readonly code: string;
 }
 
-export interface CallLog {
-  /** Writes a call's line, or counts the call where lines of its kind came too often. */
-  write(line: CallLine & Readonly<Record<string, unknown>>): void;
-}
+export type CallLog = ReturnType<typeof createCallLog>;
 
 /** Lines of one client, or of all anonymous ones, and one code in a second: a flood's lines would cost more than its responses. */
 const linesMax = 10;
@@ -33,7 +30,7 @@ export function isOurs(code: string): boolean {
  * Logs one line per call. Of rejected calls, and of failed ones without valid credentials, only the first few each second have a
  * line; one more says how many others there were.
  */
-export function createCallLog(logger: Logger): CallLog {
+export function createCallLog(logger: Logger) {
   const counts = new Map<string, { readonly line: CallLine; count: number }>();
 
   const levelOf = (code: string) => (isOurs(code) ? 'error' : 'info');
@@ -55,7 +52,8 @@ export function createCallLog(logger: Logger): CallLog {
   };
 
   return {
-    write(line) {
+    /** Writes a call's line, or counts the call where lines of its kind came too often. */
+    write(line: CallLine & Readonly<Record<string, unknown>>): void {
       const isAnonymous = line.merchant_id === undefined && line.checkout_id === undefined;
       const isCounted = isAnonymous ? !alwaysLogged.has(line.code) : rejections.has(line.code);
       if (!isCounted || hasLine(line)) logger[levelOf(line.code)](line, 'call');

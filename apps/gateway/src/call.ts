@@ -8,8 +8,7 @@ import { isOurs } from './call-log.ts';
 import type { Peer } from './connection-limit.ts';
 import type { GatewayDeps } from './gateway-deps.ts';
 import { callTimeoutMs } from './limits.ts';
-import { retryAfter } from './retry-after.ts';
-import { settledWithin, storageFailure } from './storage-outcome.ts';
+import { retryAfter, settledWithin, storageFailure } from './storage-outcome.ts';
 import type { CallSpan } from './telemetry/tracing.ts';
 
 export type Protocol = 'json' | 'connect' | 'grpc-web' | 'grpc';

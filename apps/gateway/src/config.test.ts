@@ -4,7 +4,8 @@ import { readFile } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { ConfigError, readConfig, startUsage } from './config.ts';
+import { readConfig, startUsage } from './config.ts';
+import { StartError } from './process.ts';
 
 test('without any variable it serves this machine alone, from the embedded database', () => {
   const config = readConfig({});
@@ -198,7 +199,7 @@ function errorOf(env: Record<string, string>): string {
   try {
     readConfig(env);
   } catch (error) {
-    if (error instanceof ConfigError) return error.message;
+    if (error instanceof StartError) return error.message;
   }
   return 'no error';
 }

@@ -2,10 +2,11 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { defaultDataDir } from '@gateway/dev-postgres';
-import { type CheckoutTemplate, parseCheckoutTemplate } from '@gateway/domain/checkout-link';
-import { type BaseUrl, parseBaseUrl } from '@gateway/domain/payment-link';
+import { parseCheckoutTemplate } from '@gateway/domain/checkout-link';
+import { parseBaseUrl } from '@gateway/domain/payment-link';
 import { ConnectionUrlError, parseConnectionUrl } from '@gateway/postgres/connection-url';
-import { parseTrustProxy, type TrustProxy } from './remote-address.ts';
+import { StartError } from './process.ts';
+import { parseTrustProxy } from './remote-address.ts';
 import type { SecretsKeys } from './signing-secrets.ts';
 
 /** Files in PEM. They are read at the start and when they change. */
@@ -17,48 +18,8 @@ export interface TlsFiles {
   readonly clientCaFile: string | undefined;
 }
 
-export interface Config {
-  /** The address that both listeners bind, or a name of it. */
-  readonly host: string;
-  /** 0 takes any free port. */
-  readonly httpPort: number;
-  readonly grpcPort: number;
-  /** Metrics, for scrapers and not for the public. */
-  readonly adminPort: number;
-  /** Processes behind the HTTP and the gRPC port. */
-  readonly workers: number;
-  /** Absent: `http://localhost:` (https with TLS), or the address where that leads elsewhere, and the port that the HTTP listener got. */
-  readonly baseUrl: BaseUrl | undefined;
-  /** Absent: the embedded PostgreSQL, with its data in `dataDir`. */
-  readonly databaseUrl: string | undefined;
-  readonly dataDir: string;
-  /** Whether a start migrates the database; otherwise it only checks the schema. */
-  readonly migrate: boolean;
-  /** Calls a second that each merchant may make in this process; absent: as many as the gateway can serve. */
-  readonly rateLimit: number | undefined;
-  /** Where the payment page's Pay button leads; absent: the page has none. */
-  readonly checkoutTemplate: CheckoutTemplate | undefined;
-  /** They encrypt signing secrets; absent: see `findSecretsKeys`. */
-  readonly secretsKeys: SecretsKeys | undefined;
-  /** After how many days customers' data is erased from orders; absent: never. */
-  readonly retentionDays: number | undefined;
-  /** Whether webhooks may be sent over http and to addresses that are not public. */
-  readonly webhookAllowPrivate: boolean;
-  /** How long requests go on at a stop while health checks fail. Absent: 0 on a terminal, else 5 s. */
-  readonly drainDelayMs: number | undefined;
-  /** Absent: both ports speak without TLS. */
-  readonly tls: TlsFiles | undefined;
-  /** Whose X-Forwarded-For counts; absent: nobody's. */
-  readonly trustProxy: TrustProxy | undefined;
-  readonly logLevel: LogLevel;
-  /** The share of calls that are traced, 0 to 1; absent without a collector: none. */
-  readonly tracedShare: number | undefined;
-}
-
-const logLevels = ['error', 'warn', 'info'] as const;
-
-/** Calls are at level info, those that fail with a 5xx status at level error. */
-type LogLevel = (typeof logLevels)[number];
+/** The values of the variables that {@link startUsage} explains. */
+export type Config = Readonly<ReturnType<typeof readConfig>>;
 
 /** The text of `pnpm start --help`. docs/operations.md says more. */
 export const startUsage = `Usage: pnpm start, with the configuration in environment variables:
@@ -88,6 +49,8 @@ DATABASE_URL_FILE and SECRETS_KEY_FILE name files that hold these values.
 /** Their values are never shown, and each can be in a file that the variable with `_FILE` names. */
 const secretNames: ReadonlySet<string> = new Set(['DATABASE_URL', 'SECRETS_KEY']);
 
+const logLevels = { error: 'error', warn: 'warn', info: 'info' } as const;
+
 /** More are a typing error: each has 17 database connections. */
 const workersMax = 128;
 
@@ -98,79 +61,67 @@ const shownMax = 100;
  * Reads the configuration from environment variables and from the files of secrets. Throws one error with all problems, one a
  * line: the variable, what is allowed, and the value unless it is a secret.
  */
-export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
+export function readConfig(env: Readonly<Record<string, string | undefined>>) {
   const problems: string[] = [];
-  const read = <Value>(
-    name: string,
-    byDefault: Value,
-    parse: (text: string) => Value | undefined,
-    rule: string,
-  ): Value => {
+  /** The value of a variable; `undefined` if it is not set, or not valid. */
+  const read = <Value>(name: string, parse: (text: string) => Value | undefined, rule: string): Value | undefined => {
     try {
       const text = secretNames.has(name) ? readSecret(env, name) : env[name];
-      if (text === undefined || text === '') return byDefault;
+      if (text === undefined || text === '') return undefined;
       const value = parse(text);
-      if (value !== undefined) return value;
-      problems.push(`${name} ${rule}${secretNames.has(name) ? '' : `, not ${shown(text)}`}`);
+      if (value === undefined) problems.push(`${name} ${rule}${secretNames.has(name) ? '' : `, not ${shown(text)}`}`);
+      return value;
     } catch (error) {
-      if (error instanceof ConfigError) problems.push(error.message);
+      if (error instanceof StartError) problems.push(error.message);
       else if (error instanceof ConnectionUrlError) problems.push(`${name} ${error.message}`);
       else throw error;
+      return undefined;
     }
-    return byDefault;
   };
+  const readPort = (name: string) => read(name, wholeNumber(0, 65_535), 'must be a port from 0 to 65535');
   // Only whether it is there counts: OpenTelemetry reads the collector's settings by itself.
-  const collector = read('OTEL_EXPORTER_OTLP_ENDPOINT', undefined, parseHttpUrl, 'must be an http or https URL');
-  const tracedShare = read('OTEL_TRACES_SAMPLER_ARG', 1, parseShare, 'must be a number from 0 to 1');
-  const config: Config = {
-    host: read(
-      'HOST',
-      '127.0.0.1',
-      (text) => (/\s/.test(text) ? undefined : text),
-      'must be an address or a host name',
-    ),
-    httpPort: read('HTTP_PORT', 8080, parsePort, 'must be a port from 0 to 65535'),
-    grpcPort: read('GRPC_PORT', 9090, parsePort, 'must be a port from 0 to 65535'),
-    adminPort: read('ADMIN_PORT', 9464, parsePort, 'must be a port from 0 to 65535'),
-    workers: read('WORKERS', 1, parseWorkers, `must be auto or a whole number from 1 to ${workersMax}`),
+  const collector = read('OTEL_EXPORTER_OTLP_ENDPOINT', parseHttpUrl, 'must be an http or https URL');
+  const tracedShare = read('OTEL_TRACES_SAMPLER_ARG', parseShare, 'must be a number from 0 to 1') ?? 1;
+  const config = {
+    host: read('HOST', parseHost, 'must be an address or a host name') ?? '127.0.0.1',
+    httpPort: readPort('HTTP_PORT') ?? 8080,
+    grpcPort: readPort('GRPC_PORT') ?? 9090,
+    adminPort: readPort('ADMIN_PORT') ?? 9464,
+    workers: read('WORKERS', parseWorkers, `must be auto or a whole number from 1 to ${workersMax}`) ?? 1,
+    /** Absent: `http://localhost:` (https with TLS), or HOST's address where that leads elsewhere, and the port that was bound. */
     baseUrl: read(
       'BASE_URL',
-      undefined,
       parseBaseUrl,
       'must be an absolute http or https URL without query or fragment, with only letters, digits and -._~/ in its path',
     ),
-    databaseUrl: read('DATABASE_URL', undefined, parseDatabaseUrl, ''),
-    dataDir: read('DATA_DIR', defaultDataDir, (text) => resolve(text), ''),
-    migrate: read('MIGRATE', true, parseSwitch, 'must be on or off'),
-    rateLimit: read('RATE_LIMIT', undefined, parseRate, 'must be a whole number from 1 to 1000000'),
+    /** Absent: the embedded PostgreSQL, with its data in `dataDir`. */
+    databaseUrl: read('DATABASE_URL', parseDatabaseUrl, ''),
+    dataDir: env.DATA_DIR ? resolve(env.DATA_DIR) : defaultDataDir,
+    migrate: read('MIGRATE', choice({ on: true, off: false }), 'must be on or off') ?? true,
+    rateLimit: read('RATE_LIMIT', parseRate, 'must be a whole number from 1 to 1000000'),
     checkoutTemplate: read(
       'CHECKOUT_URL',
-      undefined,
       parseCheckoutTemplate,
       'must be an absolute http or https URL with {order_token} once in its path or query',
     ),
+    /** Absent: see `findSecretsKeys`. */
     secretsKeys: read(
       'SECRETS_KEY',
-      undefined,
       parseSecretsKeys,
       'must be 32 bytes in base64, or several such keys separated by commas',
     ),
-    retentionDays: read(
-      'RETENTION_DAYS',
-      undefined,
-      parseUpTo(36_500),
-      'must be a whole number of days from 1 to 36500',
-    ),
-    webhookAllowPrivate: read('WEBHOOK_ALLOW_PRIVATE', false, parseFlag, 'must be 0 or 1'),
-    drainDelayMs: read('DRAIN_DELAY_MS', undefined, parseDelay, 'must be a whole number from 0 to 600000'),
+    retentionDays: read('RETENTION_DAYS', wholeNumber(1, 36_500), 'must be a whole number of days from 1 to 36500'),
+    webhookAllowPrivate: read('WEBHOOK_ALLOW_PRIVATE', choice({ 0: false, 1: true }), 'must be 0 or 1') ?? false,
+    /** Absent: 0 on a terminal, else that of limits.ts. */
+    drainDelayMs: read('DRAIN_DELAY_MS', wholeNumber(0, 600_000), 'must be a whole number from 0 to 600000'),
     tls: readTlsFiles(env),
     trustProxy: read(
       'TRUST_PROXY',
-      undefined,
       parseTrustProxy,
       'must be a number of proxies from 1 to 9, or addresses and networks separated by commas',
     ),
-    logLevel: read('LOG_LEVEL', 'info', parseLogLevel, `must be one of ${logLevels.join(', ')}`),
+    /** Calls are at level info, those that fail with a 5xx status at level error. */
+    logLevel: read('LOG_LEVEL', choice(logLevels), 'must be one of error, warn, info') ?? 'info',
     tracedShare: collector === undefined ? undefined : tracedShare,
   };
   if (config.tls === undefined && (env.TLS_CERT_FILE || env.TLS_KEY_FILE || env.TLS_CLIENT_CA_FILE))
@@ -180,13 +131,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     problems.push(`HTTP_PORT, GRPC_PORT and ADMIN_PORT must differ, not ${ports.join(', ')}`);
   if (config.retentionDays !== undefined && config.databaseUrl !== undefined && config.secretsKeys === undefined)
     problems.push(`RETENTION_DAYS ${config.retentionDays} needs SECRETS_KEY, by which erased orders are recognised`);
-  if (problems.length > 0) throw new ConfigError(problems.join('\n'));
+  if (problems.length > 0) throw new StartError(problems.join('\n'));
   return config;
-}
-
-/** The environment is not a configuration; the message names every problem without a secret. */
-export class ConfigError extends Error {
-  override name = 'ConfigError';
 }
 
 /** A secret from its variable, or from the file of its other variable without the white space around it. */
@@ -194,16 +140,16 @@ function readSecret(env: Readonly<Record<string, string | undefined>>, name: str
   const fileName = `${name}_FILE`;
   const file = env[fileName];
   if (!file) return env[name];
-  if (env[name]) throw new ConfigError(`${name} and ${fileName} are both set: set one of them`);
+  if (env[name]) throw new StartError(`${name} and ${fileName} are both set: set one of them`);
   let text: string;
   try {
     text = readFileSync(file, 'utf8').trim();
   } catch (error) {
-    throw new ConfigError(
+    throw new StartError(
       `${fileName} must be a file that can be read, not ${shown(file)} (${(error as NodeJS.ErrnoException).code})`,
     );
   }
-  if (text === '') throw new ConfigError(`${fileName} must be a file with a value, ${shown(file)} is empty`);
+  if (text === '') throw new StartError(`${fileName} must be a file with a value, ${shown(file)} is empty`);
   return text;
 }
 
@@ -213,17 +159,20 @@ function shown(text: string): string {
   return JSON.stringify(value.length > shownMax ? `${value.slice(0, shownMax)}...` : value);
 }
 
-function parsePort(text: string): number | undefined {
-  return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined;
+function parseHost(text: string): string | undefined {
+  return /\s/.test(text) ? undefined : text;
 }
 
-/** Reads a whole number from 1. */
-function parseUpTo(max: number): (text: string) => number | undefined {
-  return (text) => (/^[1-9]\d{0,6}$/.test(text) && Number(text) <= max ? Number(text) : undefined);
+/** Reads a whole number, of the digits without a sign. */
+function wholeNumber(min: number, max: number): (text: string) => number | undefined {
+  return (text) => (/^\d{1,7}$/.test(text) && Number(text) >= min && Number(text) <= max ? Number(text) : undefined);
 }
 
-/** Reads calls a second, from 1 to 1000000. */
-export const parseRate = parseUpTo(1_000_000);
+function choice<Value>(values: Readonly<Record<string, Value>>): (text: string) => Value | undefined {
+  return (text) => (Object.hasOwn(values, text) ? values[text] : undefined);
+}
+
+export const parseRate = wholeNumber(1, 1_000_000);
 
 /** Keys of AES-256 in base64, as `openssl rand -base64 32` prints them, separated by commas. */
 export function parseSecretsKeys(text: string): SecretsKeys | undefined {
@@ -231,10 +180,6 @@ export function parseSecretsKeys(text: string): SecretsKeys | undefined {
   const [first = '', ...others] = text.split(',');
   const parse = (key: string) => Buffer.from(key, 'base64');
   return [parse(first), ...others.map(parse)];
-}
-
-function parseLogLevel(text: string): LogLevel | undefined {
-  return logLevels.find((level) => level === text);
 }
 
 function parseHttpUrl(text: string): string | undefined {
@@ -246,24 +191,12 @@ function parseShare(text: string): number | undefined {
 }
 
 function parseWorkers(text: string): number | undefined {
-  return text === 'auto' ? Math.min(availableParallelism(), workersMax) : parseUpTo(workersMax)(text);
-}
-
-function parseSwitch(text: string): boolean | undefined {
-  return text === 'on' ? true : text === 'off' ? false : undefined;
+  return text === 'auto' ? Math.min(availableParallelism(), workersMax) : wholeNumber(1, workersMax)(text);
 }
 
 function readTlsFiles(env: Readonly<Record<string, string | undefined>>): TlsFiles | undefined {
   const { TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile, TLS_CLIENT_CA_FILE: clientCaFile } = env;
   return certFile && keyFile ? { certFile, keyFile, clientCaFile: clientCaFile || undefined } : undefined;
-}
-
-function parseDelay(text: string): number | undefined {
-  return /^\d{1,6}$/.test(text) && Number(text) <= 600_000 ? Number(text) : undefined;
-}
-
-function parseFlag(text: string): boolean | undefined {
-  return text === '1' ? true : text === '0' ? false : undefined;
 }
 
 function parseDatabaseUrl(text: string): string {

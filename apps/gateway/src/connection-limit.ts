@@ -1,3 +1,4 @@
+import type { Server, Socket } from 'node:net';
 import { networkOf } from './ip-address.ts';
 
 /** What a call knows of the connection that it came on. */
@@ -10,15 +11,16 @@ export interface Peer {
   waits(): void;
 }
 
-/** The connections of one port. No event of a connection goes through all of them. */
-export interface ConnectionLimit<Connection> {
-  /** Adds an idle connection. If the port is full, an idle one is closed for it; if none is idle, the new one is. */
-  opened(connection: Connection, address: string | undefined): void;
-  closed(connection: Connection): void;
-  /** A complete request came. The connection is in use until the returned function is called; calling it again does nothing. */
-  began(connection: Connection): () => void;
-  /** The client has valid credentials. */
-  known(connection: Connection): void;
+/** Tracks the sockets of a server, also those without a TLS session yet. Returns what destroys all of them. */
+export function trackSockets(server: Server): () => void {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  return () => {
+    for (const socket of sockets) socket.destroy();
+  };
 }
 
 interface State {
@@ -29,7 +31,7 @@ interface State {
 
 /**
  * Bounds the connections of a port. Those make room first that never had valid credentials; of these, those of the network that
- * has the most of them idle; of these, the one that is idle longest (decision 028).
+ * has the most of them idle; of these, the one that is idle longest (decision 028). No event goes through all connections.
  */
 export function createConnectionLimit<Connection>({
   connectionsMax,
@@ -37,14 +39,15 @@ export function createConnectionLimit<Connection>({
 }: {
   readonly connectionsMax: number;
   readonly close: (connection: Connection) => void;
-}): ConnectionLimit<Connection> {
+}) {
   const states = new Map<Connection, State>();
   const idleStrangers = new IdleConnections<Connection>();
   const idleClients = new IdleConnections<Connection>();
   const idleLike = ({ isKnown }: State) => (isKnown ? idleClients : idleStrangers);
 
   return {
-    opened(connection, address) {
+    /** Adds an idle connection. If the port is full, an idle one is closed for it; if none is idle, the new one is. */
+    opened(connection: Connection, address: string | undefined) {
       if (states.size >= connectionsMax) {
         const idlest = idleStrangers.take() ?? idleClients.take();
         if (idlest === undefined) return close(connection);
@@ -55,12 +58,13 @@ export function createConnectionLimit<Connection>({
       states.set(connection, state);
       idleStrangers.add(connection, state.network);
     },
-    closed(connection) {
+    closed(connection: Connection): void {
       const state = states.get(connection);
       states.delete(connection);
       if (state?.calls === 0) idleLike(state).delete(connection, state.network);
     },
-    began(connection) {
+    /** A complete request came. The connection is in use until the returned function is called; calling it again does nothing. */
+    began(connection: Connection): () => void {
       const state = states.get(connection);
       if (state === undefined) return () => {};
       if (state.calls === 0) idleLike(state).delete(connection, state.network);
@@ -73,7 +77,8 @@ export function createConnectionLimit<Connection>({
         if (state.calls === 0 && states.has(connection)) idleLike(state).add(connection, state.network);
       };
     },
-    known(connection) {
+    /** The client has valid credentials. */
+    known(connection: Connection): void {
       const state = states.get(connection);
       if (state === undefined || state.isKnown) return;
       if (state.calls === 0) idleStrangers.delete(connection, state.network);
@@ -83,7 +88,6 @@ export function createConnectionLimit<Connection>({
   };
 }
 
-/** Idle connections by network. */
 class IdleConnections<Connection> {
   readonly #byNetwork = new Map<string, Set<Connection>>();
   /** Networks by the number of their idle connections, the index; the last ones have the most. */

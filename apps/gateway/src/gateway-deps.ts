@@ -15,7 +15,6 @@ import type { SecretsKeys, SigningSecrets } from './signing-secrets.ts';
 import type { RecordCall } from './telemetry/metrics.ts';
 import type { Tracing } from './telemetry/tracing.ts';
 
-/** What every API of the gateway needs. */
 export interface GatewayDeps {
   readonly store: OrderStore;
   readonly randomBytes: RandomBytes;

@@ -1,14 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { OrderStore } from '@gateway/domain/order-store';
 import { type BaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
-import { createConnectionEvents, type DatabaseOptions } from '@gateway/postgres/client';
+import { createConnectionEvents } from '@gateway/postgres/client';
 import { eraseOrders } from '@gateway/postgres/erase-orders';
 import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
 import { openOrderStore } from '@gateway/postgres/order-store';
 import { createServerProbe } from '@gateway/postgres/server-probe';
 import { openWebhookDeliveries } from '@gateway/postgres/webhook-deliveries';
 import { openWriteCheck } from '@gateway/postgres/write-check';
-import type { Meter } from '@opentelemetry/api';
 import { createAdmission } from './admission.ts';
 import { createAnonymousCalls } from './auth/anonymous-calls.ts';
 import { createAuthenticate } from './auth/authenticate.ts';
@@ -16,7 +15,6 @@ import { createRateLimit } from './auth/rate-limit.ts';
 import { createBodyReader } from './call-body.ts';
 import { createCallLog } from './call-log.ts';
 import type { Config } from './config.ts';
-import { erasureKeysOf } from './erasure-keys.ts';
 import type { GatewayDeps } from './gateway-deps.ts';
 import { createHttpServer } from './http/server.ts';
 import { admissionLimits, anonymousLimits, bodyBytesOfAllMax } from './limits.ts';
@@ -29,7 +27,7 @@ import { checkoutService } from './rpc/checkout-service.ts';
 import { orderService } from './rpc/order-service.ts';
 import { withPublicServices } from './rpc/public-services.ts';
 import { createGrpcServer } from './rpc/server.ts';
-import { createSigningSecrets } from './signing-secrets.ts';
+import { createSigningSecrets, erasureKeysOf } from './signing-secrets.ts';
 import { callRecorder, type Metrics } from './telemetry/metrics.ts';
 import { startTracing } from './telemetry/tracing.ts';
 import { openTls } from './tls.ts';
@@ -38,22 +36,7 @@ import { createSender } from './webhooks/send.ts';
 
 const dayMs = 86_400_000;
 
-export interface Gateway {
-  readonly baseUrl: BaseUrl;
-  /** Of the URLs of both ports. */
-  readonly scheme: 'http' | 'https';
-  /** The address that both ports are bound to, as in a URL. */
-  readonly host: string;
-  readonly httpPort: number;
-  readonly grpcPort: number;
-  /**
-   * Fails health checks while requests go on for the drain delay. Then stops listening, lets calls in flight finish, and closes the
-   * connections to the database.
-   */
-  close(): Promise<void>;
-  /** Reads the files of the TLS certificate now. They are also read every few seconds. */
-  reloadTls(): Promise<void>;
-}
+export type Gateway = Awaited<ReturnType<typeof openGateway>>;
 
 /** The configuration, with the URL of a running database, and the address of HOST. */
 export type GatewayConfig = Omit<Config, 'adminPort' | 'workers' | 'dataDir' | 'migrate' | 'logLevel'> & {
@@ -68,9 +51,11 @@ export type GatewayConfig = Omit<Config, 'adminPort' | 'workers' | 'dataDir' | '
 };
 
 /** Opens the stores and both ports of a gateway on a migrated database. */
-export async function openGateway(config: GatewayConfig, logger: Logger, metrics: Metrics): Promise<Gateway> {
+export async function openGateway(config: GatewayConfig, logger: Logger, metrics: Metrics) {
   const tls = config.tls && (await openTls(config.tls, logger));
+  /** Of the URLs of both ports. */
   const scheme = tls === undefined ? 'http' : 'https';
+  /** The address that both ports are bound to, as in a URL. */
   const host = hostInUrl(config.host);
   const connectionEvents = createConnectionEvents((change) => {
     if (change.kind === 'lost') logger.error({ reason: change.reason }, 'database lost');
@@ -121,15 +106,30 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     await Promise.all([store.close(), directory.close(), writeCheck.close(), deps.tracing?.close()]);
   };
   try {
-    const httpPort = await listenOn('HTTP_PORT', config.host, config.httpPort, http.listen);
+    const httpPort = await listenOn('HTTP_PORT', config.host, config.httpPort, http);
     baseUrl = config.baseUrl ?? ownBaseUrl(scheme, host, httpPort);
-    const grpcPort = await listenOn('GRPC_PORT', config.host, config.grpcPort, grpc.listen);
-    webhooks = startWebhooks(config, database, deps, metrics.meter);
+    const grpcPort = await listenOn('GRPC_PORT', config.host, config.grpcPort, grpc);
+    if (deps.signingSecrets !== undefined) {
+      webhooks = startWebhookDelivery({
+        deliveries: openWebhookDeliveries(database),
+        sender: createSender({ allowPrivate: config.webhookAllowPrivate }),
+        secrets: deps.signingSecrets,
+        baseUrl: deps.baseUrl,
+        now: deps.now,
+        logger,
+        meter: metrics.meter,
+      });
+    }
+    /**
+     * Fails health checks while requests go on for the drain delay. Then stops listening, lets calls in flight finish, and closes
+     * the connections to the database.
+     */
     const drain = async () => {
       deps.readiness.drain();
       await sleep(config.drainDelayMs);
       await close();
     };
+    /** Reads the files of the TLS certificate now. They are also read every few seconds. */
     const reloadTls = async () => tls?.reload();
     return { baseUrl, scheme, host, httpPort, grpcPort, close: drain, reloadTls };
   } catch (error) {
@@ -150,21 +150,6 @@ function erasureOf({ retentionDays, databaseUrl: url }: GatewayConfig, { erasure
   };
 }
 
-/** Starts the delivery of webhooks, if the key is there that signs them. */
-function startWebhooks(
-  { webhookAllowPrivate }: GatewayConfig,
-  database: DatabaseOptions,
-  { signingSecrets: secrets, baseUrl, logger, now }: GatewayDeps,
-  meter: Meter,
-): WebhookDelivery | undefined {
-  if (secrets === undefined) return undefined;
-  return startWebhookDelivery({
-    deliveries: openWebhookDeliveries(database),
-    sender: createSender({ allowPrivate: webhookAllowPrivate }),
-    ...{ secrets, baseUrl, logger, now, meter },
-  });
-}
-
 /** Changes orders, and has the events of the changes delivered at once. */
 function waking(change: OrderStore['change'], wake: () => void): OrderStore['change'] {
   return async (...args) => {
@@ -179,7 +164,7 @@ const monotonicNow = () => performance.now();
 /** A server that is bound to one of these is reached as `localhost`. */
 const localhostAddresses: readonly string[] = ['127.0.0.1', '0.0.0.0', '[::]'];
 
-function ownBaseUrl(scheme: Gateway['scheme'], host: string, httpPort: number): BaseUrl {
+function ownBaseUrl(scheme: 'http' | 'https', host: string, httpPort: number): BaseUrl {
   const url = `${scheme}://${host}:${httpPort}`;
   // A URL can't hold a link-local address with its interface (fe80::1%eth0).
   return (

@@ -1,6 +1,25 @@
 import { lookup } from 'node:dns/promises';
-import { isIPv6 } from 'node:net';
+import { once } from 'node:events';
+import { isIPv6, type ListenOptions, type Server } from 'node:net';
 import { StartError } from './process.ts';
+
+export interface PortServer {
+  /** Returns the port that was bound. */
+  listen(port: number, host: string): Promise<number>;
+  /** Accepts nothing new and lets what is in flight finish, for a limited time. */
+  close(): Promise<void>;
+}
+
+export async function bind(server: Server, options: ListenOptions): Promise<number> {
+  server.listen(options);
+  await once(server, 'listening');
+  return portOf(server);
+}
+
+export function portOf(server: Server): number {
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
 
 /**
  * The one address of HOST. A name can have several: given the name itself, the two servers could choose different ones, and
@@ -15,7 +34,6 @@ export async function addressOf(host: string): Promise<string> {
   }
 }
 
-/** An address as it stands in a URL. */
 export function hostInUrl(address: string): string {
   return isIPv6(address) ? `[${address}]` : address;
 }
@@ -25,7 +43,7 @@ export async function listenOn(
   variable: 'HTTP_PORT' | 'GRPC_PORT' | 'ADMIN_PORT',
   address: string,
   port: number,
-  listen: (port: number, host: string) => Promise<number>,
+  { listen }: PortServer,
 ): Promise<number> {
   try {
     return await listen(port, address);

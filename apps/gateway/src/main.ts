@@ -4,7 +4,6 @@ import ipaddr from 'ipaddr.js';
 import { createDemoOrder, demoBanner, findOrCreateDemoMerchant } from './cli/demo-merchant.ts';
 import { type Config, readConfig, startUsage } from './config.ts';
 import { openDatabase } from './database.ts';
-import { openGateway } from './gateway.ts';
 import { drainDelayMs as defaultDrainDelayMs } from './limits.ts';
 import { addressOf, listenOn } from './listen.ts';
 import { createLogger, flushLogger, type Logger, standardOutput } from './logger.ts';
@@ -74,9 +73,12 @@ async function open(config: Config & { readonly drainDelayMs: number }, logger: 
       logger.warn('SECRETS_KEY is not set: no webhooks are sent, and returns are not signed');
     if (config.tls === undefined && config.trustProxy === undefined && ipaddr.process(host).range() !== 'loopback')
       logger.warn({ host }, 'credentials travel without TLS: set TLS_CERT_FILE, or TRUST_PROXY behind a proxy');
-    const adminPort = await listenOn('ADMIN_PORT', host, config.adminPort, admin.listen);
+    const adminPort = await listenOn('ADMIN_PORT', host, config.adminPort, admin);
     const gatewayConfig = { ...config, host, secretsKeys, databaseUrl: database.url, hasCitus };
-    const gateway = await (workers?.open(gatewayConfig) ?? openGateway(gatewayConfig, logger, metrics));
+    // Loaded only where it serves: the first process of several does without its 28 MiB.
+    const gateway = workers
+      ? await workers.open(gatewayConfig)
+      : await (await import('./gateway.ts')).openGateway(gatewayConfig, logger, metrics);
     return { database, demoMerchant, admin, adminPort, gateway };
   } catch (error) {
     await Promise.all([admin.close(), database.close()]);

@@ -43,7 +43,6 @@ function positionOf(error: unknown): string {
 
 const blank = 0x20;
 const quote = 0x22;
-const comma = 0x2c;
 const colon = 0x3a;
 const backslash = 0x5c;
 const openBrace = 0x7b;
@@ -101,45 +100,30 @@ function isBeforeColon(text: string, offset: number): boolean {
   return text.charCodeAt(next) === colon;
 }
 
-/** Scans any well-formed JSON text whose outermost value is an object. */
+/** Scans any well-formed JSON text whose outermost value is an object. Only keys stand before a colon. */
 function scan(text: string): Findings {
-  /** The keys seen in each open object; `undefined` stands for an open array. */
-  const open: (Set<string> | undefined)[] = [];
-  let keys: Set<string> | undefined;
-  let keyIsNext = false;
+  /** The keys seen in each open object; an array has none. */
+  const open: Set<string>[] = [];
   let amount: string | undefined;
   for (let index = 0; index < text.length; index += 1) {
     switch (text.charCodeAt(index)) {
       case openBrace:
-        keys = new Set();
-        open.push(keys);
-        keyIsNext = true;
-        break;
       case openBracket:
-        keys = undefined;
-        open.push(keys);
-        keyIsNext = false;
+        open.push(new Set());
         break;
       case closeBrace:
       case closeBracket:
         open.pop();
-        keys = open.at(-1);
-        keyIsNext = false;
-        break;
-      case comma:
-        keyIsNext = keys !== undefined;
         break;
       case quote: {
-        const end = endOfString(text, index);
-        if (keyIsNext && keys !== undefined) {
-          const key = unescaped(text.slice(index, end + 1));
-          if (keys.has(key)) return { duplicateAt: index };
-          keys.add(key);
-          keyIsNext = false;
-          if (open.length === 1 && key === amountKey) amount = digitsAfterKey(text, end + 1);
-        }
-        index = end;
-        break;
+        const start = index;
+        index = endOfString(text, start);
+        if (!isBeforeColon(text, index + 1)) break;
+        const keys = open.at(-1);
+        const key = unescaped(text.slice(start, index + 1));
+        if (keys?.has(key)) return { duplicateAt: start };
+        keys?.add(key);
+        if (open.length === 1 && key === amountKey) amount = digitsAfterKey(text, index + 1);
       }
     }
   }

@@ -1,6 +1,4 @@
-import { ConfigError } from './config.ts';
-
-/** Something outside the program prevents its start; the message is one sentence that says what. */
+/** Something outside the program prevents its start; the message says what, in one line for each problem. */
 export class StartError extends Error {
   override name = 'StartError';
 }
@@ -14,7 +12,7 @@ export function messageOf(error: unknown): string {
 const stopTimeoutMs = 4_800;
 
 /** Runs a program. What a user can correct is written in plain lines, without a stack, and ends it with exit code 1. */
-export async function run(program: () => Promise<void>): Promise<void> {
+export async function run(program: () => Promise<unknown>): Promise<void> {
   try {
     await program();
   } catch (error) {
@@ -25,20 +23,14 @@ export async function run(program: () => Promise<void>): Promise<void> {
 
 /** What is written of an error that ends the program: a line for the user, or the stack of a bug. */
 export function describe(error: unknown): string {
-  if (error instanceof ConfigError || error instanceof StartError) return error.message;
+  if (error instanceof StartError) return error.message;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
 /** Stops the program in an orderly way and ends it. `delayMs` is how long the stop waits before it begins. */
 export function stopAndExit(stop: () => Promise<void>, delayMs: number): void {
   setTimeout(() => process.exit(1), delayMs + stopTimeoutMs).unref();
-  stop().then(
-    () => process.exit(0),
-    (error: unknown) => {
-      process.stderr.write(`${describe(error)}\n`);
-      process.exit(1);
-    },
-  );
+  void run(stop).then(() => process.exit(0));
 }
 
 /**

@@ -1,26 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readinessCheckEveryMs, readinessCheckTimeoutMs } from './limits.ts';
 import type { Logger } from './logger.ts';
+import { settledWithin } from './storage-outcome.ts';
 
-/** Whether new calls should come to this process: one answer for the health checks of both ports. */
-export interface Readiness {
-  /** False while orders can't be stored, and from {@link Readiness.drain} on. All who ask share one check. */
-  isReady(): Promise<boolean>;
-  /** What `isReady` returns now, and then each change of it, until the signal. */
-  watch(signal: AbortSignal): AsyncGenerator<boolean, void>;
-  /** Makes the process not ready, for good. */
-  drain(): void;
-}
+export type Readiness = ReturnType<typeof createReadiness>;
 
-/** What the readiness depends on. */
-export interface ReadinessDeps {
-  /** Rejects with the reason if orders can't be stored now. */
-  readonly check: () => Promise<void>;
-  readonly logger: Logger;
-}
-
-/** Checks at most once at a time, and at most every `checkEveryMs` however many ask. Logs each change. */
-export function createReadiness({ check, logger }: ReadinessDeps, checkEveryMs = readinessCheckEveryMs): Readiness {
+/**
+ * Whether new calls should come to this process: one answer for the health checks of both ports. `check` rejects with the reason if
+ * orders can't be stored now. It runs once at a time, and at most every `checkEveryMs`. Each change is logged.
+ */
+export function createReadiness(
+  { check, logger }: { readonly check: () => Promise<void>; readonly logger: Logger },
+  checkEveryMs = readinessCheckEveryMs,
+) {
   const draining = new AbortController();
   let shared: PromiseWithResolvers<boolean> | undefined;
   let running: Promise<string | undefined> | undefined;
@@ -37,10 +29,8 @@ export function createReadiness({ check, logger }: ReadinessDeps, checkEveryMs =
   };
 
   const ask = async () => {
-    const { promise: late, resolve } = Promise.withResolvers<string>();
-    const timer = setTimeout(() => resolve(`no response in ${readinessCheckTimeoutMs} ms`), readinessCheckTimeoutMs);
-    const reason = await Promise.race([reasonOfCheck(), late]);
-    clearTimeout(timer);
+    const outcome = await settledWithin(readinessCheckTimeoutMs, reasonOfCheck());
+    const reason = outcome === 'deadline_exceeded' ? `no response in ${readinessCheckTimeoutMs} ms` : outcome;
     const isReady = reason === undefined;
     if (isReady && !wasReady) logger.error('ready for orders again');
     if (!isReady && wasReady) logger.error({ reason }, 'not ready for orders');
@@ -48,6 +38,7 @@ export function createReadiness({ check, logger }: ReadinessDeps, checkEveryMs =
     return isReady;
   };
 
+  /** False while orders can't be stored, and from `drain` on. All who ask share one check. */
   const isReady = async () => {
     if (draining.signal.aborted) return false;
     if (shared === undefined) {
@@ -64,7 +55,8 @@ export function createReadiness({ check, logger }: ReadinessDeps, checkEveryMs =
 
   return {
     isReady,
-    async *watch(signal) {
+    /** What `isReady` returns now, and then each change of it, until the signal. */
+    async *watch(signal: AbortSignal): AsyncGenerator<boolean, void> {
       const changing = AbortSignal.any([signal, draining.signal]);
       let last: boolean | undefined;
       while (!signal.aborted) {
@@ -76,7 +68,8 @@ export function createReadiness({ check, logger }: ReadinessDeps, checkEveryMs =
         await pause.catch(() => {});
       }
     },
-    drain() {
+    /** Makes the process not ready, for good. */
+    drain(): void {
       draining.abort();
       shared?.resolve(false);
     },

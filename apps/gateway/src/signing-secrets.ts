@@ -1,15 +1,11 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import type { MerchantId } from '@gateway/domain/merchant';
+import { createSigningSecret, formatSigningSecret } from '@gateway/domain/webhook-signature';
 
 /** The keys of SECRETS_KEY, 32 bytes each: the first one encrypts, and each of them decrypts what it encrypted. */
 export type SecretsKeys = readonly [Uint8Array, ...Uint8Array[]];
 
-/** Encrypts the merchants' signing secrets for the database: AES-256-GCM, bound to the merchant. */
-export interface SigningSecrets {
-  encrypt(merchantId: MerchantId, secret: Uint8Array): Uint8Array;
-  /** Returns the secret; `undefined` if it was encrypted with none of the keys or for another merchant. */
-  decrypt(merchantId: MerchantId, stored: Uint8Array): Uint8Array | undefined;
-}
+export type SigningSecrets = ReturnType<typeof createSigningSecrets>;
 
 // A stored secret: version, nonce, ciphertext, authentication tag.
 const version = 1;
@@ -18,16 +14,18 @@ const tagBytes = 16;
 
 const algorithm = 'aes-256-gcm';
 
-export function createSigningSecrets(keys: SecretsKeys): SigningSecrets {
+/** Encrypts the merchants' signing secrets for the database: AES-256-GCM, bound to the merchant. */
+export function createSigningSecrets(keys: SecretsKeys) {
   return {
-    encrypt(merchantId, secret) {
+    encrypt(merchantId: MerchantId, secret: Uint8Array): Uint8Array {
       const nonce = randomBytes(nonceBytes);
       const cipher = createCipheriv(algorithm, keys[0], nonce, { authTagLength: tagBytes });
       cipher.setAAD(Buffer.from(`${merchantId}`));
       const encrypted = [cipher.update(secret), cipher.final()];
       return Buffer.concat([Buffer.of(version), nonce, ...encrypted, cipher.getAuthTag()]);
     },
-    decrypt(merchantId, stored) {
+    /** Returns the secret; `undefined` if it was encrypted with none of the keys or for another merchant. */
+    decrypt(merchantId: MerchantId, stored: Uint8Array): Uint8Array | undefined {
       if (stored[0] !== version || stored.length < 1 + nonceBytes + tagBytes) return undefined;
       for (const key of keys) {
         const secret = decryptWith(key, merchantId, stored);
@@ -49,4 +47,16 @@ function decryptWith(key: Uint8Array, merchantId: MerchantId, stored: Uint8Array
   } catch {
     return undefined;
   }
+}
+
+/** A new signing secret of a merchant: as the merchant gets it, and as the database stores it. */
+export function newSigningSecret(secrets: SigningSecrets, merchantId: MerchantId) {
+  const secret = createSigningSecret(randomBytes);
+  return { secret: formatSigningSecret(secret), stored: secrets.encrypt(merchantId, secret) };
+}
+
+/** The keys by which erased orders are recognised, from those of SECRETS_KEY (RFC 5869): never the keys that encrypt. */
+export function erasureKeysOf(secretsKeys: SecretsKeys): SecretsKeys {
+  const derive = (key: Uint8Array) => new Uint8Array(hkdfSync('sha256', key, '', 'order erasure', 32));
+  return [derive(secretsKeys[0]), ...secretsKeys.slice(1).map(derive)];
 }

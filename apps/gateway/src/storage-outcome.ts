@@ -1,5 +1,4 @@
 import type { Failure } from '@gateway/domain/failure';
-import { retryAfter } from './retry-after.ts';
 
 /** How long a client waits at least when the gateway is overloaded: its queue is empty in a fraction of this. */
 const overloadedRetryAfterMs = 500;
@@ -23,4 +22,12 @@ export async function settledWithin<Value>(
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** The longest part of a wait that is by chance. */
+const jitterMs = 2_000;
+
+/** The time to wait before another attempt, in whole milliseconds: longer by chance, so that clients do not come back together. */
+export function retryAfter(ms: number): number {
+  return Math.ceil(ms + Math.random() * jitterMs);
 }

@@ -6,7 +6,6 @@ import { tlsCheckEveryMs } from './limits.ts';
 import type { Logger } from './logger.ts';
 import { messageOf, StartError } from './process.ts';
 
-/** What the server of a port needs. */
 export interface TlsPort {
   /** With an authority (`ca`) if clients need a certificate. */
   readonly context: SecureContextOptions;
@@ -14,20 +13,12 @@ export interface TlsPort {
   renew(server: Server): void;
 }
 
-/** The certificate of both ports, from files that may change. */
-export interface Tls {
-  readonly http: TlsPort;
-  readonly grpc: TlsPort;
-  /** Reads the files now. Invalid ones are logged, and those before stay in use. */
-  reload(): Promise<void>;
-  close(): void;
-}
-
-/** Reads the files. Throws a StartError with one line for the first that can't be used. */
-export async function openTls(files: TlsFiles, logger: Logger): Promise<Tls> {
+/** Reads the certificate of both ports, from files that may change. Throws a StartError for the first that can't be used. */
+export async function openTls(files: TlsFiles, logger: Logger) {
   let current = await readContexts(files);
   const renewals: (() => void)[] = [];
   let problem: string | undefined;
+  /** Reads the files now. Invalid ones are logged, and those before stay in use. */
   const reload = async () => {
     try {
       const next = await readContexts(files);
@@ -47,12 +38,7 @@ export async function openTls(files: TlsFiles, logger: Logger): Promise<Tls> {
     context: current[name],
     renew: (server) => void renewals.push(() => server.setSecureContext(current[name])),
   });
-  return {
-    http: port('http'),
-    grpc: port('grpc'),
-    reload,
-    close: () => clearInterval(checking),
-  };
+  return { http: port('http'), grpc: port('grpc'), reload, close: () => clearInterval(checking) };
 }
 
 async function readContexts({

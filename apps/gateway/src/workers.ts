@@ -30,19 +30,13 @@ export interface WorkerStart {
 
 type Ports = Omit<Gateway, 'close' | 'reloadTls'>;
 
-/** Why a worker ended. */
 interface Ending {
   readonly exit_code?: number;
   readonly signal?: string;
   readonly reason?: string | undefined;
 }
 
-export interface Workers {
-  /** Collects the metrics of all workers, each with the label `worker`. */
-  collect(): Promise<ScopeMetrics[]>;
-  /** Starts the workers, and resolves when all are ready. If one can't start, all end, and it rejects with a {@link StartError}. */
-  open(config: GatewayConfig): Promise<Gateway>;
-}
+export type Workers = ReturnType<typeof createWorkers>;
 
 /** A scrape may take ten times as long (Prometheus's default). */
 const collectTimeoutMs = 1_000;
@@ -56,7 +50,7 @@ const soonMs = 60_000;
  * Runs the gateway in several processes behind the same two ports. This process, the primary, accepts the connections and gives
  * them to the workers in turn (decision 034).
  */
-export function createWorkers(count: number, logger: Logger, output: DestinationStream): Workers {
+export function createWorkers(count: number, logger: Logger, output: DestinationStream) {
   const numbers = Array.from({ length: count }, (_, index) => index + 1);
   const ready = new Map<number, Worker>();
   const stopping = new AbortController();
@@ -107,11 +101,13 @@ export function createWorkers(count: number, logger: Logger, output: Destination
   };
 
   return {
-    async collect() {
+    /** Collects the metrics of all workers, each with the label `worker`. */
+    async collect(): Promise<ScopeMetrics[]> {
       const collecting = numbers.map(async (number) => [number, await metricsOf(ready.get(number))] as const);
       return workerMetrics(new Map(await Promise.all(collecting)));
     },
-    async open({ trustProxy: _, ...config }) {
+    /** Starts the workers, and resolves when all are ready. If one can't start, all end, and it rejects with a {@link StartError}. */
+    async open({ trustProxy: _, ...config }: GatewayConfig): Promise<Gateway> {
       cluster.setupPrimary({ exec: join(import.meta.dirname, 'worker.ts'), args: [], serialization: 'advanced' });
       // However this process ends: a second signal does not wait for them.
       process.once('exit', killAll);

@@ -9,12 +9,6 @@ import { beforeAll, expect, test } from 'vitest';
 
 const secret = 'sk_ThisSecretIsOnlyAnExampleForTheDocumentation0';
 
-/** The command and file name for each language. */
-const runners = {
-  sh: { command: 'sh', file: 'example.sh' },
-  js: { command: process.execPath, file: 'example.mjs' },
-};
-
 let page: string;
 beforeAll(async () => {
   page = await readFile(new URL('../../../docs/checksum.md', import.meta.url), 'utf8');
@@ -34,13 +28,13 @@ function checksumWith(change: object): string {
   return checksumOf(parsed.value, secret);
 }
 
-/** What a program prints, beside the order that it reads. */
-async function outputOf({ command, file }: { command: string; file: string }, code: string): Promise<string> {
+/** What a program of Node.js prints, beside the order that it reads. */
+async function outputOf(code: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'checksum-docs-'));
   try {
-    await writeFile(join(folder, file), code);
+    await writeFile(join(folder, 'example.mjs'), code);
     await writeFile(join(folder, 'order.json'), blocksOf('json')[0] ?? '');
-    const { stdout } = await promisify(execFile)(command, [file], { cwd: folder, timeout: 30_000 });
+    const { stdout } = await promisify(execFile)(process.execPath, ['example.mjs'], { cwd: folder, timeout: 30_000 });
     return stdout.trim();
   } finally {
     await rm(folder, { recursive: true });
@@ -61,9 +55,6 @@ test('docs/checksum.md: every test vector has the checksum that the gateway comp
   for (const { change, checksum } of vectors) expect([change, checksumWith(change)]).toEqual([change, checksum]);
 });
 
-test('docs/checksum.md: every program prints the checksum', async () => {
-  for (const [language, runner] of Object.entries(runners)) {
-    const output = await outputOf(runner, blocksOf(language)[0] ?? '');
-    expect([language, output]).toEqual([language, statedChecksum()]);
-  }
+test('docs/checksum.md: the program prints the checksum', async () => {
+  expect(await outputOf(blocksOf('js')[0] ?? '')).toBe(statedChecksum());
 }, 60_000);

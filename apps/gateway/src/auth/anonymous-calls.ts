@@ -3,25 +3,10 @@ import { failed, type Result, success } from '@gateway/domain/result';
 import type { Peer } from '../connection-limit.ts';
 import { isPrivateNetwork, networkOf } from '../ip-address.ts';
 import type { anonymousLimits } from '../limits.ts';
-import { retryAfter } from '../retry-after.ts';
+import { retryAfter } from '../storage-outcome.ts';
 import { createTokenBuckets, type TokenBuckets } from './rate-limit.ts';
 
-export interface AnonymousCallsOptions {
-  readonly limits: typeof anonymousLimits;
-  /** Milliseconds of a clock that nobody sets. */
-  readonly monotonicNow: () => number;
-}
-
-/** Bounds the work that clients without valid credentials cause (decision 028). */
-export interface AnonymousCalls {
-  /**
-   * Waits until a call that needs no credentials may be handled. Returns what ends the call's work, or `rate_limited`. That function
-   * does nothing when it is called again.
-   */
-  admit(peer: Peer): Promise<Result<() => void, Failure>>;
-  /** Counts a call whose credentials are not valid. Returns its failure: `unauthenticated` or `rate_limited`. */
-  reject(peer: Peer): Promise<Failure>;
-}
+export type AnonymousCalls = ReturnType<typeof createAnonymousCalls>;
 
 /** The wait that a rejected client is asked for, before what chance adds. */
 const retryAfterMs = 1_000;
@@ -31,7 +16,15 @@ const rateLimited = (): Failure => ({ kind: 'rate_limited', retryAfterMs: retryA
 /** The key of the one bucket that counts all calls. */
 const everybody = '';
 
-export function createAnonymousCalls({ limits, monotonicNow }: AnonymousCallsOptions): AnonymousCalls {
+/** Bounds the work that clients without valid credentials cause (decision 028). */
+export function createAnonymousCalls({
+  limits,
+  monotonicNow,
+}: {
+  readonly limits: typeof anonymousLimits;
+  /** Milliseconds of a clock that nobody sets. */
+  readonly monotonicNow: () => number;
+}) {
   const admitted = createTokenBuckets<string>(monotonicNow);
   const rejected = createTokenBuckets<string>(monotonicNow);
   const allRejected = createTokenBuckets<string>(monotonicNow);
@@ -80,7 +73,11 @@ export function createAnonymousCalls({ limits, monotonicNow }: AnonymousCallsOpt
   };
 
   return {
-    async admit(peer) {
+    /**
+     * Waits until a call that needs no credentials may be handled. Returns what ends the call's work, or `rate_limited`. That
+     * function does nothing when it is called again.
+     */
+    async admit(peer: Peer): Promise<Result<() => void, Failure>> {
       if (isOverLimit(admitted, peer)) return failed(await rejectLate(peer));
       if (inFlight < limits.inFlightMax) inFlight += 1;
       else if (waiting.size >= limits.waitingMax) return failed(await rejectLate(peer));
@@ -91,7 +88,8 @@ export function createAnonymousCalls({ limits, monotonicNow }: AnonymousCallsOpt
         isOver = true;
       });
     },
-    async reject(peer) {
+    /** Counts a call whose credentials are not valid. Returns its failure: `unauthenticated` or `rate_limited`. */
+    async reject(peer: Peer): Promise<Failure> {
       const isOver = isOverLimit(rejected, peer) || allRejected(everybody, limits.rejectedPerSecond) !== undefined;
       return isOver ? rejectLate(peer) : { kind: 'unauthenticated' };
     },

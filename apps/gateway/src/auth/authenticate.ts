@@ -45,26 +45,15 @@ const rejectedAfterMs = 25;
 /** Cached hashes of secrets that were valid. */
 const hashedSecretsMax = 10_000;
 
-interface CachedClient {
-  readonly client: Client;
-  readonly readAtMs: number;
-}
-
-/** A pending look-up. */
-interface Lookup {
-  readonly found: Promise<ClientLookup>;
-  /** Its start by the monotonic clock: what it finds is at least as new. */
-  readonly readAtMs: number;
-}
-
 /**
  * Creates the check. Only a success may come from the cache: what does not match is looked up first, so that an unknown id and
  * a wrong secret take the same time, and a new secret works at once.
  */
 export function createAuthenticate({ directory, now, monotonicNow }: AuthenticateDeps): Authenticate {
-  const cache = new Map<string, CachedClient>();
+  // What a look-up finds is at least as new as its start, `readAtMs` by the monotonic clock.
+  const cache = new Map<string, { readonly client: Client; readonly readAtMs: number }>();
+  const lookups = new Map<string, { readonly found: Promise<ClientLookup>; readonly readAtMs: number }>();
   const hashes = new Map<string, Uint8Array>();
-  const lookups = new Map<string, Lookup>();
 
   const lookUp = (clientId: string): Promise<ClientLookup> => {
     const readAtMs = monotonicNow();
@@ -72,24 +61,22 @@ export function createAuthenticate({ directory, now, monotonicNow }: Authenticat
     // A slow look-up may have read a secret that was revoked since: it is shared no longer than a cached client is valid.
     if (pending !== undefined && readAtMs - pending.readAtMs < cacheLifeMs) return pending.found;
     if (!cache.has(clientId) && lookups.size >= uncachedLookupsMax) return Promise.resolve({ kind: 'overloaded' });
-    const lookup: Lookup = { found: directory.findClient(clientId), readAtMs };
+    const lookup = { found: directory.findClient(clientId), readAtMs };
     lookups.set(clientId, lookup);
     return lookup.found
-      .finally(() => forget(clientId, lookup))
+      .finally(() => {
+        if (lookups.get(clientId) === lookup) lookups.delete(clientId);
+      })
       .then((found) => {
-        if (found.kind === 'found') store(clientId, { client: found.client, readAtMs });
+        if (found.kind === 'found') store(clientId, found.client, readAtMs);
         if (found.kind === 'unknown') cache.delete(clientId);
         return found;
       });
   };
 
-  const forget = (clientId: string, lookup: Lookup) => {
-    if (lookups.get(clientId) === lookup) lookups.delete(clientId);
-  };
-
-  const store = (clientId: string, cached: CachedClient) => {
+  const store = (clientId: string, client: Client, readAtMs: number) => {
     cache.delete(clientId);
-    cache.set(clientId, cached);
+    cache.set(clientId, { client, readAtMs });
     for (const oldest of cache.keys()) {
       if (cache.size <= cachedClientsMax) return;
       cache.delete(oldest);

@@ -26,7 +26,11 @@ const bucketsMax = 10_000;
 export function createTokenBuckets<Key>(monotonicNow: () => number): TokenBuckets<Key> {
   const buckets = new Map<Key, Bucket>();
 
-  const refill = (key: Key, callsPerSecond: number): Bucket => {
+  const dropOldest = () => {
+    for (const key of buckets.keys()) return buckets.delete(key);
+  };
+
+  return (key, callsPerSecond) => {
     const nowMs = monotonicNow();
     const bucket = buckets.get(key) ?? { calls: callsPerSecond, filledAtMs: nowMs };
     const grown = ((nowMs - bucket.filledAtMs) * callsPerSecond) / 1_000;
@@ -34,15 +38,6 @@ export function createTokenBuckets<Key>(monotonicNow: () => number): TokenBucket
     bucket.filledAtMs = nowMs;
     buckets.delete(key);
     buckets.set(key, bucket);
-    return bucket;
-  };
-
-  const dropOldest = () => {
-    for (const key of buckets.keys()) return buckets.delete(key);
-  };
-
-  return (key, callsPerSecond) => {
-    const bucket = refill(key, callsPerSecond);
     if (buckets.size > bucketsMax) dropOldest();
     if (bucket.calls < 1) return ((1 - bucket.calls) * 1_000) / callsPerSecond;
     bucket.calls -= 1;

@@ -1,13 +1,12 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Credentials } from '@gateway/domain/credentials';
 import type { BaseUrl } from '@gateway/domain/payment-link';
-import { createSigningSecret, formatSigningSecret } from '@gateway/domain/webhook-signature';
 import { createMerchant, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
 import { messageOf, StartError } from '../process.ts';
-import { createSigningSecrets, type SecretsKeys } from '../signing-secrets.ts';
+import { createSigningSecrets, newSigningSecret, type SecretsKeys } from '../signing-secrets.ts';
 
 /** The demo merchant for the next start, readable only by the owner. */
 const fileName = 'demo-merchant.json';
@@ -39,8 +38,10 @@ export async function findOrCreateDemoMerchant(database: DemoDatabase): Promise<
 
 /** The merchant in the file; `undefined` if it is not in this database, or of a version before signing secrets. */
 async function findDemoMerchant({ url }: DemoDatabase, path: string): Promise<DemoMerchant | undefined> {
-  const text = await readFile(path, 'utf8').catch(() => '');
-  const { clientId, clientSecret, signingSecret } = parseObject(text);
+  const stored: Readonly<Record<string, unknown>> = await readFile(path, 'utf8')
+    .then((text) => Object(JSON.parse(text)))
+    .catch(() => ({}));
+  const { clientId, clientSecret, signingSecret } = stored;
   if (typeof clientId !== 'string' || typeof clientSecret !== 'string' || typeof signingSecret !== 'string')
     return undefined;
   const accounts = openMerchantAccounts({ url });
@@ -49,14 +50,6 @@ async function findDemoMerchant({ url }: DemoDatabase, path: string): Promise<De
     return secrets === undefined ? undefined : { clientId, clientSecret, signingSecret };
   } finally {
     await accounts.close();
-  }
-}
-
-function parseObject(text: string): Readonly<Record<string, unknown>> {
-  try {
-    return Object(JSON.parse(text));
-  } catch {
-    return {};
   }
 }
 
@@ -84,11 +77,10 @@ async function createDemoSecret({ url, secretsKeys }: DemoDatabase, { clientId }
   try {
     const merchant = await endpoints.find(clientId);
     if (merchant === undefined) throw new Error('it was not stored');
-    const secret = createSigningSecret(randomBytes);
-    const signingSecret = createSigningSecrets(secretsKeys).encrypt(merchant.merchantId, secret);
-    const endpoint = { url: 'https://shop.example.com/webhooks', signingSecret, disabledAt: new Date() };
+    const { secret, stored } = newSigningSecret(createSigningSecrets(secretsKeys), merchant.merchantId);
+    const endpoint = { url: 'https://shop.example.com/webhooks', signingSecret: stored, disabledAt: new Date() };
     await endpoints.set(merchant.merchantId, endpoint);
-    return formatSigningSecret(secret);
+    return secret;
   } finally {
     await endpoints.close();
   }

@@ -1,12 +1,10 @@
 import { Command } from 'commander';
 import { run } from '../process.ts';
-import { withDatabase } from './with-accounts.ts';
+import { print, withDatabase } from './with-accounts.ts';
 
 await run(async () => {
   new Command('pnpm migrate')
     .description('Brings the database to the schema of this version, as `pnpm start` does unless MIGRATE=off.')
     .parse();
-  await withDatabase(async () => void process.stdout.write('The database has the schema of this version.\n'), {
-    migrate: true,
-  });
+  await withDatabase(async () => print('The database has the schema of this version.'), { migrate: true });
 });

@@ -1,8 +1,7 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { fieldRules, textError } from '@gateway/domain/field-rules';
 import type { MerchantId } from '@gateway/domain/merchant';
 import { formatTime } from '@gateway/domain/order';
-import { createSigningSecret, formatSigningSecret } from '@gateway/domain/webhook-signature';
 import {
   openWebhookEndpoints,
   type ReencryptedSecrets,
@@ -12,14 +11,12 @@ import {
 import type { Command } from 'commander';
 import { isPublicAddress, literalAddressOf } from '../ip-address.ts';
 import { StartError } from '../process.ts';
-import { createSigningSecrets, type SigningSecrets } from '../signing-secrets.ts';
-import { webhookRequest } from '../webhooks/request.ts';
+import { createSigningSecrets, newSigningSecret, type SigningSecrets } from '../signing-secrets.ts';
 import { findSecretsKeys } from '../webhooks/secrets-keys.ts';
-import { createSender, type Sender } from '../webhooks/send.ts';
-import { actorOf, clientIdHelp, jsonHelp, parseClientId, readable, rowOf, unknownClient } from './merchant-commands.ts';
+import { createSender, type Sender, webhookRequest } from '../webhooks/send.ts';
+import { actorOf, clientCommand, jsonHelp, readable, startList, unknownClient } from './merchant-commands.ts';
 import { withDatabase } from './with-accounts.ts';
 
-/** What the webhook commands work with. */
 export interface WebhookTools {
   readonly endpoints: Omit<WebhookEndpoints, 'close'>;
   /** Absent: there is no SECRETS_KEY. */
@@ -28,11 +25,8 @@ export interface WebhookTools {
   readonly allowPrivate: boolean;
 }
 
-/** What a command does once the database is open. */
-export type WorkWithWebhooks = (tools: WebhookTools) => Promise<void>;
-
 /** Opens what the webhook commands work with, and closes it afterwards. `actor` is for the audit log. */
-export function withWebhooks(work: WorkWithWebhooks, actor?: string): Promise<void> {
+export function withWebhooks(work: (tools: WebhookTools) => Promise<void>, actor?: string): Promise<void> {
   return withDatabase(async (url, config) => {
     const keys = await findSecretsKeys(config);
     const allowPrivate = config.webhookAllowPrivate;
@@ -47,7 +41,6 @@ export function withWebhooks(work: WorkWithWebhooks, actor?: string): Promise<vo
   });
 }
 
-/** Deliveries that a list shows. */
 const listedDeliveries = 100;
 
 const secretNote = "The secret is shown only now. Store it where only the merchant's backend can read it.";
@@ -56,24 +49,23 @@ const overlapNote = `For ${secretOverlapHours} hours deliveries are signed with 
 /** Adds the commands of `pnpm merchant webhook`. Errors are as with the other commands of the program. */
 export function addWebhookCommands(
   program: Command,
-  openWebhooks: (work: WorkWithWebhooks, actor?: string) => Promise<void>,
+  openWebhooks: typeof withWebhooks,
   print: (line: string) => void,
 ): void {
-  const withWebhooks = (work: WorkWithWebhooks) => openWebhooks(work, actorOf(program));
+  const run: typeof withWebhooks = (work) => openWebhooks(work, actorOf(program));
   const webhook = program
     .command('webhook')
     .description("Sets a merchant's webhook endpoint and shows its deliveries.");
-  const add = (name: string, description: string) =>
-    webhook.command(name).description(description).argument('<CLIENT_ID>', clientIdHelp, parseClientId);
+  const add = (name: string, description: string) => clientCommand(webhook, name).description(description);
 
   add('set', 'Sets the endpoint that gets the events, and shows its new signing secret.')
     .argument('<URL>', 'an https address of the merchant')
     .option('--json', jsonHelp)
     .action((clientId: string, url: string, { json }: { json?: true }) =>
-      withWebhooks(async (tools) => {
+      run(async (tools) => {
         checkUrl(url, tools.allowPrivate);
         const { merchantId, endpoint } = await find(tools, clientId);
-        const { secret, stored } = newSecret(tools, merchantId);
+        const { secret, stored } = newSigningSecret(secretsOf(tools), merchantId);
         await tools.endpoints.set(merchantId, { url, signingSecret: stored });
         if (json) return print(JSON.stringify({ client_id: clientId, url, signing_secret: secret }));
         print(`Webhooks of ${clientId} go to ${url}\n  signing secret: ${secret}\n${secretNote}`);
@@ -84,7 +76,7 @@ export function addWebhookCommands(
   add('show', 'Shows the endpoint, never its secret.')
     .option('--json', jsonHelp)
     .action((clientId: string, { json }: { json?: true }) =>
-      withWebhooks(async (tools) => {
+      run(async (tools) => {
         const { url, createdAt, disabledAt, failingSince } = await findEndpoint(tools, clientId);
         if (json)
           return print(
@@ -103,9 +95,9 @@ export function addWebhookCommands(
   add('rotate', 'Replaces the signing secret and shows the new one.')
     .option('--json', jsonHelp)
     .action((clientId: string, { json }: { json?: true }) =>
-      withWebhooks(async (tools) => {
+      run(async (tools) => {
         const { merchantId } = await find(tools, clientId);
-        const { secret, stored } = newSecret(tools, merchantId);
+        const { secret, stored } = newSigningSecret(secretsOf(tools), merchantId);
         if (!(await tools.endpoints.rotate(merchantId, stored))) throw noEndpoint(clientId);
         if (json) return print(JSON.stringify({ client_id: clientId, signing_secret: secret }));
         print(`New signing secret of ${clientId}\n  signing secret: ${secret}\n${secretNote}\n${overlapNote}`);
@@ -113,7 +105,7 @@ export function addWebhookCommands(
     );
 
   add('remove', 'Removes the endpoint and its secret. Pending deliveries are given up.').action((clientId: string) =>
-    withWebhooks(async (tools) => {
+    run(async (tools) => {
       const { merchantId } = await find(tools, clientId);
       if (!(await tools.endpoints.remove(merchantId))) throw noEndpoint(clientId);
       print(`${clientId} has no webhook endpoint any more.`);
@@ -124,7 +116,7 @@ export function addWebhookCommands(
     .command('reencrypt')
     .description('Encrypts the signing secrets of all merchants again, with the first key of SECRETS_KEY.')
     .action(() =>
-      withWebhooks(async (tools) => {
+      run(async (tools) => {
         const stored = await tools.endpoints.listSecrets();
         const again = stored.flatMap((endpoint) => reencrypted(secretsOf(tools), endpoint) ?? []);
         const count = await tools.endpoints.reencrypt(again);
@@ -135,7 +127,7 @@ export function addWebhookCommands(
     );
 
   add('test', 'Sends one signed message of type webhook.test now and shows the response.').action((clientId: string) =>
-    withWebhooks(async (tools) => {
+    run(async (tools) => {
       const { merchantId, url, signingSecret } = await findEndpoint(tools, clientId);
       const secret = secretsOf(tools).decrypt(merchantId, signingSecret);
       if (secret === undefined) throw new StartError('The signing secret was stored with another SECRETS_KEY.');
@@ -151,17 +143,16 @@ export function addWebhookCommands(
   add('deliveries', `Lists up to ${listedDeliveries} deliveries: first those not delivered, then the newest.`)
     .option('--json', jsonHelp)
     .action((clientId: string, { json }: { json?: true }) =>
-      withWebhooks(async (tools) => {
+      run(async (tools) => {
         const { merchantId } = await find(tools, clientId);
-        const row = rowOf([36, 15, 23, 9, 8]);
-        if (!json) print(row('EVENT ID', 'TYPE', 'CREATED', 'STATE', 'ATTEMPTS', 'LAST RESULT'));
+        const columns = { 'EVENT ID': 36, TYPE: 15, CREATED: 23, STATE: 9, ATTEMPTS: 8, 'LAST RESULT': 0 };
+        const printRow = startList(columns, json, print);
         for (const delivery of await tools.endpoints.listDeliveries(merchantId, listedDeliveries)) {
           const { eventId, type, createdAt, attempts, deliveredAt, nextAttemptAt, lastResult } = delivery;
           const state = deliveredAt !== null ? 'delivered' : nextAttemptAt !== null ? 'pending' : 'given up';
           const times = { created_at: createdAt, delivered_at: deliveredAt, next_attempt_at: nextAttemptAt };
-          if (json)
-            print(JSON.stringify({ event_id: eventId, type, state, attempts, last_result: lastResult, ...times }));
-          else print(row(eventId, type, readable(createdAt), state, `${attempts}`, lastResult ?? ''));
+          const facts = { event_id: eventId, type, state, attempts, last_result: lastResult, ...times };
+          printRow(facts, eventId, type, readable(createdAt), state, `${attempts}`, lastResult ?? '');
         }
       }),
     );
@@ -169,7 +160,7 @@ export function addWebhookCommands(
   add('redeliver', 'Sends an event again, from the first attempt.')
     .argument('<EVENT_ID>', "the event's id, as `merchant webhook deliveries` shows it")
     .action((clientId: string, eventId: string) =>
-      withWebhooks(async (tools) => {
+      run(async (tools) => {
         const { merchantId, disabledAt } = await findEndpoint(tools, clientId);
         if (disabledAt !== null) throw new StartError(`The endpoint of ${clientId} is disabled. Set it again first.`);
         if (!(await tools.endpoints.redeliver(merchantId, eventId)))
@@ -189,11 +180,6 @@ async function findEndpoint(tools: WebhookTools, clientId: string) {
   const { merchantId, endpoint } = await find(tools, clientId);
   if (endpoint === undefined) throw noEndpoint(clientId);
   return { ...endpoint, merchantId };
-}
-
-function newSecret(tools: WebhookTools, merchantId: MerchantId) {
-  const secret = createSigningSecret(randomBytes);
-  return { secret: formatSigningSecret(secret), stored: secretsOf(tools).encrypt(merchantId, secret) };
 }
 
 /** The secrets of an endpoint in the form of the first key; `undefined` if no key decrypts them. */

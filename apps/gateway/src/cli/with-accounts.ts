@@ -3,11 +3,14 @@ import { type Config, readConfig } from '../config.ts';
 import { openDatabase } from '../database.ts';
 import { messageOf, onStopSignal, StartError } from '../process.ts';
 
-/** What a command does once the database is open. */
-export type WorkWithAccounts = (accounts: MerchantAccounts) => Promise<void>;
+export type OpenAccounts = typeof withAccounts;
+
+export function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
 
 /** Opens the merchants' accounts for a command, and closes them afterwards. `actor` is for the audit log. */
-export function withAccounts(work: WorkWithAccounts, actor?: string): Promise<void> {
+export function withAccounts(work: (accounts: MerchantAccounts) => Promise<void>, actor?: string): Promise<void> {
   return withDatabase(async (url) => {
     const accounts = openMerchantAccounts({ url, actor });
     try {

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
-import type { sendLinkFailure } from './payments.ts';
+import type { sendFailure } from './requests.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -10,11 +10,15 @@ declare module 'fastify' {
 }
 
 /** Bounds the routes of a scope, which need no credentials. What they take from merchants does not depend on how many ask. */
-export function admitAnonymously(app: FastifyInstance, deps: GatewayDeps, send: typeof sendLinkFailure): void {
+export function admitAnonymously(
+  app: FastifyInstance,
+  deps: GatewayDeps,
+  send: (...args: Parameters<typeof sendFailure>) => unknown,
+): void {
   app.addHook('onRequest', async (request, reply) => {
     const { call } = request;
     const turn = await call.run(() => deps.anonymousCalls.admit(call.peer));
-    if (!turn.ok) return send(deps, request, reply, turn.failure);
+    if (!turn.ok) return send(reply, turn.failure, deps);
     request.endTurn = turn.value;
     reply.raw.once('close', turn.value);
     return undefined;

@@ -7,8 +7,7 @@ import type { FastifyInstance } from 'fastify';
 import type { CallBody } from '../call-body.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { messageBytesMax } from '../limits.ts';
-import { clientKindOf, type RpcService, routerOptions, routesOf, rpcCallKey } from '../rpc/context.ts';
-import { takeTimeout } from '../rpc/timeout.ts';
+import { clientKindOf, type RpcService, routerOptions, routesOf, rpcCallKey, takeTimeout } from '../rpc/context.ts';
 import { isJsonInUtf8, sendFailure } from './requests.ts';
 
 declare module 'fastify' {

@@ -15,15 +15,6 @@ import * as limits from '../limits.ts';
 import { remoteAddressOf } from '../remote-address.ts';
 import { problemOf } from './problem.ts';
 
-export interface Connections {
-  /** Responds to what is no complete HTTP request, after the responses to the requests before it. */
-  handleClientError(error: Error & { code?: string }, socket: Socket): void;
-  /** What a call knows of its connection. */
-  peerOf(request: IncomingMessage): Peer;
-  /** From now on each response says that its connection closes. */
-  close(): void;
-}
-
 /** What Node.js's own errors stand for (nodejs.org, "Errors"); any other one is no HTTP. */
 const failureOfCode: Readonly<Record<string, Failure>> = {
   HPE_HEADER_OVERFLOW: { kind: 'body_too_large' },
@@ -41,7 +32,7 @@ export function watchConnections(
   server: Server,
   deps: GatewayDeps,
   { connectionsMax = limits.connectionsMax }: { readonly connectionsMax?: number } = {},
-): Connections {
+) {
   const pending = new Map<Socket, Set<ServerResponse>>();
   const limit = createConnectionLimit<Socket>({ connectionsMax, close: (socket) => socket.destroy() });
   /** Ends the use of the connection by a request. */
@@ -95,19 +86,22 @@ export function watchConnections(
   };
 
   return {
-    peerOf: (request) => ({
+    /** What a call knows of its connection. */
+    peerOf: (request: IncomingMessage): Peer => ({
       address: remoteAddressOf(request, deps.trustProxy),
       known: () => limit.known(request.socket),
       waits: () => uses.get(request)?.(),
     }),
-    handleClientError(error, socket) {
+    /** Responds to what is no complete HTTP request, after the responses to the requests before it. */
+    handleClientError(error: Error & { code?: string }, socket: Socket): void {
       // A connection that sent nothing is closed by its own timeout, without a response to a request that never was.
       if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) return;
       if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
       else if (isResponsePending(socket)) waiting.set(socket, () => socket.writable && respond(error, socket));
       else respond(error, socket);
     },
-    close() {
+    /** From now on each response says that its connection closes. */
+    close(): void {
       isClosing = true;
       for (const responses of pending.values()) {
         for (const response of responses) if (!response.headersSent) response.setHeader('connection', 'close');

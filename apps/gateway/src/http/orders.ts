@@ -1,7 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Failure } from '@gateway/domain/failure';
+import type { Order } from '@gateway/domain/order';
 import { failed, type Result, success } from '@gateway/domain/result';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Call } from '../call.ts';
 import { BodyError } from '../call-body.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { messageBytesMax } from '../limits.ts';
@@ -12,7 +14,7 @@ import { findOrder } from '../orders/find-order.ts';
 import { eventResponse, listEvents } from '../orders/list-events.ts';
 import { listOrders } from '../orders/list-orders.ts';
 import { orderRecord, orderResponse } from '../orders/order-response.ts';
-import { isJsonInUtf8, sendFailure, wildcardOf } from './requests.ts';
+import { isJsonInUtf8, parameterOf, sendFailure } from './requests.ts';
 
 /** The interface's `POST /order`, and what a merchant does with orders later. */
 export function orderRoutes(app: FastifyInstance, deps: GatewayDeps): void {
@@ -38,48 +40,58 @@ export function orderRoutes(app: FastifyInstance, deps: GatewayDeps): void {
     },
     handler: (request, reply) => respondToCreate(deps, request, reply),
   });
+  /** Adds a route that answers a merchant's request with a value as JSON. */
+  const addRoute = (
+    method: 'GET' | 'POST',
+    url: string,
+    operation: string,
+    handle: (request: FastifyRequest, reply: FastifyReply) => Promise<Result<object, Failure>>,
+  ) =>
+    app.route({
+      method,
+      url,
+      config: { operation },
+      async handler(request, reply) {
+        const { call } = request;
+        // An error, too, must not be cached: the order may exist at the next look-up.
+        reply.header('cache-control', 'no-store');
+        const client = await call.authenticate('merchant');
+        if (!client.ok) return sendFailure(reply, client.failure, deps);
+        const result = await call.run(() => handle(request, reply));
+        if (!result.ok) return sendFailure(reply, result.failure, deps);
+        call.succeed('ok');
+        return reply.header('content-type', 'application/json').send(JSON.stringify(result.value));
+      },
+    });
+  const recordOf = (order: Order, { client }: Call) => orderRecord(order, client.merchant.mode, deps.baseUrl());
   // The order_id is all that follows, percent-decoded: an id with a slash is found behind a proxy that decodes `%2F`, too.
-  app.get('/order/*', { config: { operation: 'GetOrder' } }, async (request, reply) => {
-    const { call } = request;
-    return respond(deps, request, reply, async () => {
-      const order = await findOrder(deps, call, { by: 'order_id', orderId: wildcardOf(request) });
-      return order.ok ? success(orderRecord(order.value, call.client.merchant.mode, deps.baseUrl())) : order;
-    });
+  addRoute('GET', '/order/*', 'GetOrder', async (request) => {
+    const order = await findOrder(deps, request.call, { by: 'order_id', orderId: parameterOf(request, '*') });
+    return order.ok ? success(recordOf(order.value, request.call)) : order;
   });
-  const cancelOptions = { config: { operation: 'CancelOrder' } };
-  app.post<{ Params: { order_id: string } }>('/order/:order_id/cancel', cancelOptions, async (request, reply) => {
+  addRoute('POST', '/order/:order_id/cancel', 'CancelOrder', async (request, reply) => {
     const { call } = request;
-    return respond(deps, request, reply, async () => {
-      const cancelled = await cancelOrder(deps, call, { by: 'order_id', orderId: request.params.order_id });
-      if (!cancelled.ok) return cancelled;
-      const { found, replayed } = cancelled.value;
-      if (replayed) {
-        call.succeed('replayed');
-        reply.header('idempotent-replayed', 'true');
-      }
-      return success(orderRecord(found.order, call.client.merchant.mode, deps.baseUrl()));
-    });
+    const cancelled = await cancelOrder(deps, call, { by: 'order_id', orderId: parameterOf(request, 'order_id') });
+    if (!cancelled.ok) return cancelled;
+    const { found, replayed } = cancelled.value;
+    if (replayed) {
+      call.succeed('replayed');
+      reply.header('idempotent-replayed', 'true');
+    }
+    return success(recordOf(found.order, call));
   });
-  app.get('/orders', { config: { operation: 'ListOrders' } }, async (request, reply) => {
-    const { call } = request;
-    return respond(deps, request, reply, async () => {
-      const page = await listOrders(deps, call, Object(request.query));
-      if (!page.ok) return page;
-      const { orders, nextCursor } = page.value;
-      const { mode } = call.client.merchant;
-      const records = orders.map((order) => orderRecord(order, mode, deps.baseUrl()));
-      return success({ orders: records, next_cursor: nextCursor });
-    });
+  addRoute('GET', '/orders', 'ListOrders', async ({ call, query }) => {
+    const page = await listOrders(deps, call, Object(query));
+    if (!page.ok) return page;
+    const { orders, nextCursor } = page.value;
+    return success({ orders: orders.map((order) => recordOf(order, call)), next_cursor: nextCursor });
   });
-  app.get('/events', { config: { operation: 'ListEvents' } }, async (request, reply) => {
-    const { call } = request;
-    return respond(deps, request, reply, async () => {
-      const page = await listEvents(deps, call, Object(request.query));
-      if (!page.ok) return page;
-      const { mode } = call.client.merchant;
-      const events = page.value.events.map((event) => eventResponse(event, mode, deps.baseUrl()));
-      return success({ events, next_cursor: page.value.nextCursor });
-    });
+  addRoute('GET', '/events', 'ListEvents', async ({ call, query }) => {
+    const page = await listEvents(deps, call, Object(query));
+    if (!page.ok) return page;
+    const { mode } = call.client.merchant;
+    const events = page.value.events.map((event) => eventResponse(event, mode, deps.baseUrl()));
+    return success({ events, next_cursor: page.value.nextCursor });
   });
 }
 
@@ -98,21 +110,4 @@ async function respondToCreate(deps: GatewayDeps, request: FastifyRequest, reply
     .code(replayed ? 200 : 201)
     .header('content-type', 'application/json; charset=utf-8')
     .send(JSON.stringify(orderResponse(order, deps.baseUrl())));
-}
-
-/** Answers a merchant's request with a value as JSON. */
-async function respond(
-  deps: GatewayDeps,
-  { call }: FastifyRequest,
-  reply: FastifyReply,
-  handle: () => Promise<Result<object, Failure>>,
-): Promise<FastifyReply> {
-  // An error, too, must not be cached: the order may exist at the next look-up.
-  reply.header('cache-control', 'no-store');
-  const client = await call.authenticate('merchant');
-  if (!client.ok) return sendFailure(reply, client.failure, deps);
-  const result = await call.run(handle);
-  if (!result.ok) return sendFailure(reply, result.failure, deps);
-  call.succeed('ok');
-  return reply.header('content-type', 'application/json').send(JSON.stringify(result.value));
 }

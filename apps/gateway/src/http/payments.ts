@@ -1,21 +1,17 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { type Failure, failures } from '@gateway/domain/failure';
 import type { LinkedOrder } from '@gateway/domain/order-store';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { BaseUrl } from '@gateway/domain/payment-link';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { findPaymentLink } from '../orders/find-order.ts';
+import { returnLink } from '../orders/order-response.ts';
+import { simulatePayment } from '../orders/simulate-payment.ts';
 import { negotiate } from '../pages/negotiate.ts';
-import {
-  hasPaymentForm,
-  paymentJson,
-  paymentPage,
-  rejectedPage,
-  troublePage,
-  unknownLinkPage,
-} from '../pages/payment-page.ts';
-import { paymentPageStyle } from '../pages/styles.ts';
-import { contentSecurityPolicy } from './content-security-policy.ts';
+import { failurePage, hasPaymentForm, paymentJson, paymentPage } from '../pages/payment-page.ts';
+import { contentSecurityPolicy, paymentPageStyle } from '../pages/styles.ts';
 import { headersOfFailure } from './problem.ts';
-import { sendFailure, wildcardOf } from './requests.ts';
+import { parameterOf, sendFailure } from './requests.ts';
 
 /**
  * The headers of every response. The address is the key to the page: it goes to no other site (Referrer-Policy), into no cache
@@ -39,26 +35,54 @@ const pageHeaders = {
  */
 const formSecurityPolicy = contentSecurityPolicy(paymentPageStyle, "'self' http: https:");
 
-/** `GET /payment/{order_token}`: the page for the customer, or its facts as JSON. It changes nothing. */
+/**
+ * `GET /payment/{order_token}`: the page for the customer, or its facts as JSON, which changes nothing. And
+ * `POST /payment/{order_token}/simulate`: what the buttons of a test order's page send.
+ */
 export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   app.get('/payment/*', { config: { operation: 'PaymentPage' } }, async (request, reply) => {
     const { call } = request;
-    const link = await call.run(() => findPaymentLink(deps, call, wildcardOf(request)));
-    if (!link.ok) return sendLinkFailure(deps, request, reply, link.failure);
+    const link = await call.run(() => findPaymentLink(deps, call, parameterOf(request, '*')));
+    if (!link.ok) return sendLinkFailure(reply, link.failure, deps);
     call.succeed('ok');
-    return sendPayment(deps, request, reply, link.value);
+    return sendPayment(reply, link.value, deps);
+  });
+  // All methods: GET would match `/payment/*` and show an unknown link. After Decline the browser's address is this path.
+  app.all<{ Params: { order_token: string } }>('/payment/:order_token/simulate', {
+    config: { operation: 'SimulatePayment' },
+    async onRequest({ call, headers, method }, reply) {
+      if (method !== 'POST') {
+        return sendLinkFailure(reply, call.fail({ kind: 'method_not_allowed', allow: 'POST' }), deps);
+      }
+      if (isFromAnotherSite(headers, deps.baseUrl())) {
+        return sendLinkFailure(reply, call.fail({ kind: 'permission_denied' }), deps);
+      }
+    },
+    async handler({ call, params, body }, reply) {
+      const form = new URLSearchParams(body instanceof Uint8Array ? body.toString() : '');
+      const outcome = form.get('outcome');
+      const simulated = await call.run(() => simulatePayment(deps, call, params.order_token, outcome));
+      if (simulated.ok) {
+        call.succeed('ok');
+        if (outcome === 'decline') return sendPayment(reply, simulated.value, deps, 'declined');
+        return reply.headers(pageHeaders).redirect(returnLink(deps, simulated.value), 303);
+      }
+      const isClosed = failures[simulated.failure.kind].httpStatus === 409;
+      const link = isClosed ? await call.run(() => findPaymentLink(deps, call, params.order_token)) : simulated;
+      if (!link.ok) return sendLinkFailure(reply, link.failure, deps);
+      return sendPayment(reply.code(409), link.value, deps);
+    },
   });
 }
 
 /** Sends an order as the client wants it: the page for the customer, or its facts as JSON. */
-export async function sendPayment(
-  deps: GatewayDeps,
-  request: FastifyRequest,
+async function sendPayment(
   reply: FastifyReply,
   link: LinkedOrder,
+  deps: GatewayDeps,
   notice?: 'declined',
 ): Promise<FastifyReply> {
-  const { format, language } = negotiate(request.headers);
+  const { format, language } = negotiate(reply.request.headers);
   reply.headers(pageHeaders);
   if (format === 'json') return reply.type('application/json').send(paymentJson(deps, link));
   if (hasPaymentForm(link)) reply.header('content-security-policy', formSecurityPolicy);
@@ -69,26 +93,25 @@ export async function sendPayment(
  * Sends a failure as the client wants it: a page for the customer, or a problem document. No customer sees `invalid_request`, as
  * the pages' own forms are valid.
  */
-export async function sendLinkFailure(
-  deps: GatewayDeps,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  failure: Failure,
-): Promise<FastifyReply> {
-  const { format, language } = negotiate(request.headers);
+export async function sendLinkFailure(reply: FastifyReply, failure: Failure, deps: GatewayDeps): Promise<FastifyReply> {
+  const { format, language } = negotiate(reply.request.headers);
   reply.headers(pageHeaders);
   if (format === 'json' || failure.kind === 'invalid_request') return sendFailure(reply, failure, deps);
   const { httpStatus } = failures[failure.kind];
-  const page = httpStatus === 404 ? unknownLinkPage : httpStatus < 500 ? rejectedPage : troublePage;
   return reply
     .code(httpStatus)
     .headers({ ...headersOfFailure(failure), ...htmlHeaders(language) })
-    .send(await page(language));
+    .send(await failurePage(httpStatus, language));
 }
 
-/** Sends the customer back to the merchant, after a form. */
-export function sendRedirect(reply: FastifyReply, address: string): FastifyReply {
-  return reply.headers(pageHeaders).redirect(address, 303);
+/**
+ * Whether a browser sent the form from a page of another site. Sec-Fetch-Site decides; browsers omit it over http, except to
+ * localhost, and then Origin does. Other clients send neither.
+ */
+function isFromAnotherSite(headers: IncomingHttpHeaders, baseUrl: BaseUrl): boolean {
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined) return site !== 'same-origin';
+  return headers.origin !== undefined && headers.origin !== new URL(baseUrl).origin;
 }
 
 function htmlHeaders(language: string): Record<string, string> {

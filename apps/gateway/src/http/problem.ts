@@ -2,17 +2,8 @@ import { type Failure, failureDetail, failures } from '@gateway/domain/failure';
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import { BodyError } from '../call-body.ts';
 
-const problemMediaType = 'application/problem+json';
-
-/** An error response as it goes out: RFC 9457. Header names are in lower case. */
-export interface ProblemResponse {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
-
-/** The response to a failure. `type` leads to the page that explains the code. */
-export function problemOf(failure: Failure, requestId: string, baseUrl: BaseUrl): ProblemResponse {
+/** The response to a failure: RFC 9457. `type` leads to the page that explains the code. */
+export function problemOf(failure: Failure, requestId: string, baseUrl: BaseUrl) {
   const { title, httpStatus } = failures[failure.kind];
   const body = {
     type: `${baseUrl}/docs/errors#${failure.kind}`,
@@ -27,7 +18,7 @@ export function problemOf(failure: Failure, requestId: string, baseUrl: BaseUrl)
     status: httpStatus,
     headers: {
       ...headersOfFailure(failure),
-      'content-type': `${problemMediaType}; charset=utf-8`,
+      'content-type': 'application/problem+json; charset=utf-8',
       'x-request-id': requestId,
     },
     body: JSON.stringify(body),

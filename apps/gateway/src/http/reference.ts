@@ -4,8 +4,7 @@ import { landingPage } from '../pages/landing-page.ts';
 import { openApi } from '../pages/openapi.ts';
 import { contractFile } from '../pages/recipes.ts';
 import { errorsReferencePage, referencePage } from '../pages/reference-page.ts';
-import { referenceStyle } from '../pages/styles.ts';
-import { contentSecurityPolicy } from './content-security-policy.ts';
+import { contentSecurityPolicy, referenceStyle } from '../pages/styles.ts';
 
 const headers = {
   // Changes with every release: cached for a moment only.

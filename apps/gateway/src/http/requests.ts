@@ -35,9 +35,9 @@ export function sendFailure(reply: FastifyReply, failure: Failure, { baseUrl }: 
   return reply.code(status).headers(headers).send(body);
 }
 
-/** What stands for the `*` of a route, percent-decoded. */
-export function wildcardOf({ params }: FastifyRequest): string {
-  return String(Reflect.get(Object(params), '*') ?? '');
+/** A part of the path, percent-decoded: what stands for a name of the route, or for its `*`. */
+export function parameterOf({ params }: FastifyRequest, name: string): string {
+  return String(Reflect.get(Object(params), name) ?? '');
 }
 
 /** Whether a body is announced as uncompressed JSON in UTF-8. Other parameters of the media type are ignored. */

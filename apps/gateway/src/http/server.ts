@@ -1,10 +1,11 @@
 import type { ServerOptions } from 'node:http';
-import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import type { Failure } from '@gateway/domain/failure';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import { trackSockets } from '../connection-limit.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import * as limits from '../limits.ts';
+import { type PortServer, portOf } from '../listen.ts';
 import type { RpcService } from '../rpc/context.ts';
 import type { TlsPort } from '../tls.ts';
 import { admitAnonymously } from './anonymous.ts';
@@ -16,14 +17,6 @@ import { paymentRoutes, sendLinkFailure } from './payments.ts';
 import { frameworkFailure } from './problem.ts';
 import { referenceRoutes } from './reference.ts';
 import { openCall, sendFailure } from './requests.ts';
-import { simulateRoutes } from './simulate.ts';
-
-export interface HttpServer {
-  /** Returns the port that was bound. */
-  listen(port: number, host: string): Promise<number>;
-  /** Accepts no new connections and lets requests in flight finish. */
-  close(): Promise<void>;
-}
 
 const noHost: Failure = { kind: 'malformed_json', reason: 'The request has no Host header.' };
 
@@ -36,7 +29,7 @@ export function createHttpServer(
   services: readonly RpcService[],
   pathPrefix: string,
   tls?: TlsPort,
-): HttpServer {
+): PortServer {
   const serverOptions: ServerOptions = {
     // Checked below, so that this error is a problem document too.
     requireHostHeader: false,
@@ -62,16 +55,12 @@ export function createHttpServer(
       const isPage = /^(GET|HEAD)$/.test(request.method) && request.url.startsWith(`${pathPrefix}/payment/`);
       if (!isPage) return void sendError(error, request, reply);
       const failure = request.call.fail({ kind: 'not_found', unknown: 'payment_link' });
-      sendLinkFailure(deps, request, reply, failure).catch((cause) => sendError(cause, request, reply));
+      sendLinkFailure(reply, failure, deps).catch((cause) => sendError(cause, request, reply));
     },
     clientErrorHandler: (error, socket) => connections.handleClientError(error, socket),
   });
   if (app.server instanceof TlsServer) tls?.renew(app.server);
-  const sockets = new Set<Socket>();
-  app.server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-  });
+  const destroySockets = trackSockets(app.server);
   const connections = watchConnections(app.server, deps);
   app.decorateRequest('call');
   const allowedMethods = collectAllowedMethods(app);
@@ -100,10 +89,9 @@ export function createHttpServer(
       scope.register(async (pages) => {
         admitAnonymously(pages, deps, sendLinkFailure);
         paymentRoutes(pages, deps);
-        simulateRoutes(pages, deps);
       });
       scope.register(async (reference) => {
-        admitAnonymously(reference, deps, async (_deps, _request, reply, failure) => sendFailure(reply, failure, deps));
+        admitAnonymously(reference, deps, sendFailure);
         referenceRoutes(reference, deps);
       });
       healthRoutes(scope, deps.readiness);
@@ -114,15 +102,11 @@ export function createHttpServer(
   return {
     async listen(port, host) {
       await app.listen({ port, host, backlog: limits.backlogMax });
-      const address = app.server.address();
-      return typeof address === 'object' && address !== null ? address.port : port;
+      return portOf(app.server);
     },
     async close() {
       connections.close();
-      // Those without a TLS session yet, too, which `closeAllConnections` does not know.
-      const cutOff = setTimeout(() => {
-        for (const socket of sockets) socket.destroy();
-      }, limits.drainTimeoutMs);
+      const cutOff = setTimeout(destroySockets, limits.drainTimeoutMs);
       await app.close();
       clearTimeout(cutOff);
     },

@@ -6,7 +6,6 @@ import type { Call } from '../call.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { storageFailure } from '../storage-outcome.ts';
 
-/** The result of a change. */
 export interface ChangedOrder<Found> {
   /** What was found, with the order after the change. */
   readonly found: Found & { readonly order: Order };

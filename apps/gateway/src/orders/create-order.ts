@@ -12,7 +12,6 @@ import type { Call } from '../call.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { storageFailure } from '../storage-outcome.ts';
 
-/** The result of a creation. */
 export interface CreatedOrder {
   readonly order: Order;
   /** Whether the same order was stored before. */

@@ -9,7 +9,6 @@ import type { Call } from '../call.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { storageFailure } from '../storage-outcome.ts';
 
-/** The key of one of a merchant's orders. */
 export type OrderKey =
   | { readonly by: 'order_id'; readonly orderId: string }
   | { readonly by: 'service_order_id'; readonly serviceOrderId: bigint };
@@ -47,12 +46,6 @@ function resultOf<Found, Value>(
   notFound: Failure,
   pick: (found: Found) => Value,
 ): Result<Value, Failure> {
-  switch (outcome.kind) {
-    case 'found':
-      return success(pick(outcome));
-    case 'unknown':
-      return failed(notFound);
-    default:
-      return failed(storageFailure(outcome.kind));
-  }
+  if (outcome.kind === 'found') return success(pick(outcome));
+  return failed(outcome.kind === 'unknown' ? notFound : storageFailure(outcome.kind));
 }

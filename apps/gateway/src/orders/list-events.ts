@@ -2,38 +2,22 @@ import type { Failure } from '@gateway/domain/failure';
 import type { FieldError } from '@gateway/domain/field-rules';
 import type { MerchantMode } from '@gateway/domain/merchant';
 import { formatTime } from '@gateway/domain/order';
-import { type EventType, orderAfter } from '@gateway/domain/order-states';
+import { orderAfter } from '@gateway/domain/order-states';
 import type { EventPosition, OrderEvent } from '@gateway/domain/order-store';
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import { failed, type Result, success } from '@gateway/domain/result';
 import type { Call } from '../call.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { storageFailure } from '../storage-outcome.ts';
-import { type OrderRecord, orderRecord } from './order-response.ts';
+import { orderRecord } from './order-response.ts';
 import { cursorError, decodeCursor, encodeCursor, readLimit } from './page.ts';
 
-/** A page of a merchant's events. */
-export interface EventPage {
-  readonly events: readonly OrderEvent[];
-  /** Never absent: later events follow it. */
-  readonly nextCursor: string;
-}
-
-/** An event as a feed and a webhook carry it. */
-export interface EventResponse {
-  readonly id: string;
-  readonly type: EventType;
-  readonly timestamp: string;
-  /** The order as it was after the change. */
-  readonly data: OrderRecord;
-}
-
-/** Lists the merchant's events, oldest first. */
+/** Lists the merchant's events, oldest first. Every page has a cursor: later events follow it. */
 export async function listEvents(
   { store }: GatewayDeps,
   call: Call,
   input: Readonly<Partial<Record<'limit' | 'cursor', unknown>>>,
-): Promise<Result<EventPage, Failure>> {
+): Promise<Result<{ readonly events: readonly OrderEvent[]; readonly nextCursor: string }, Failure>> {
   const errors: FieldError<string>[] = [];
   const limit = readLimit(input.limit, errors);
   const after = input.cursor === undefined ? start : positionOf(input.cursor);
@@ -45,7 +29,8 @@ export async function listEvents(
   return success({ events: listed.events, nextCursor: encodeCursor(last.transactionId, last.eventId) });
 }
 
-export function eventResponse(event: OrderEvent, mode: MerchantMode, baseUrl: BaseUrl): EventResponse {
+/** An event as a feed and a webhook carry it, with the order as it was after the change. */
+export function eventResponse(event: OrderEvent, mode: MerchantMode, baseUrl: BaseUrl) {
   return {
     id: event.eventId,
     type: event.type,
@@ -54,7 +39,6 @@ export function eventResponse(event: OrderEvent, mode: MerchantMode, baseUrl: Ba
   };
 }
 
-/** Before the first event. */
 const start: EventPosition = { transactionId: '0', eventId: '' };
 
 const transactionIdMax = 2n ** 64n - 1n;

@@ -15,19 +15,12 @@ export type ListInput = Readonly<
   Partial<Record<'status' | 'created_from' | 'created_to' | 'limit' | 'cursor', unknown>>
 >;
 
-/** A page of a merchant's orders. */
-export interface OrderPage {
-  readonly orders: readonly Order[];
-  /** Absent on the last page. */
-  readonly nextCursor: string | undefined;
-}
-
-/** Lists the merchant's orders, newest first. All invalid parameters are reported at once. */
+/** Lists the merchant's orders, newest first; the last page has no cursor. All invalid parameters are reported at once. */
 export async function listOrders(
   { store }: GatewayDeps,
   call: Call,
   input: ListInput,
-): Promise<Result<OrderPage, Failure>> {
+): Promise<Result<{ readonly orders: readonly Order[]; readonly nextCursor: string | undefined }, Failure>> {
   const errors: FieldError<string>[] = [];
   const status = orderStatuses.find((one) => one === input.status);
   if (input.status !== undefined && status === undefined) {

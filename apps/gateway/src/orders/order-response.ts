@@ -1,20 +1,16 @@
 import type { MerchantMode } from '@gateway/domain/merchant';
 import { formatAmount } from '@gateway/domain/money';
 import { formatTime, type Order } from '@gateway/domain/order';
-import type { ServiceType } from '@gateway/domain/order-fields';
+import type { LinkedOrder } from '@gateway/domain/order-store';
 import { type BaseUrl, paymentLink } from '@gateway/domain/payment-link';
+import { returnUrlFor } from '@gateway/domain/return-url';
+import type { GatewayDeps } from '../gateway-deps.ts';
+
+export type OrderResponse = ReturnType<typeof orderResponse>;
+export type OrderRecord = ReturnType<typeof orderRecord>;
 
 /** The six fields that the interface answers to a creation, in its order. */
-export interface OrderResponse {
-  readonly service_order_id: number;
-  readonly created_at: string;
-  readonly order_id: string;
-  readonly order_status: Order['orderStatus'];
-  readonly order_token: string;
-  readonly payment_link: string;
-}
-
-export function orderResponse(order: Order, baseUrl: BaseUrl): OrderResponse {
+export function orderResponse(order: Order, baseUrl: BaseUrl) {
   return {
     service_order_id: order.serviceOrderId,
     created_at: formatTime(order.createdAtMs),
@@ -26,19 +22,7 @@ export function orderResponse(order: Order, baseUrl: BaseUrl): OrderResponse {
 }
 
 /** What every other call answers for an order: never the customer's data. Fields without a value are `undefined`. */
-export interface OrderRecord extends OrderResponse {
-  readonly mode: MerchantMode;
-  readonly order_amount: number;
-  readonly order_currency: string;
-  readonly order_note: string;
-  readonly service_type: ServiceType;
-  readonly order_expires_at: string | undefined;
-  readonly paid_at: string | undefined;
-  readonly payment_id: string | undefined;
-  readonly cancelled_at: string | undefined;
-}
-
-export function orderRecord(order: Order, mode: MerchantMode, baseUrl: BaseUrl): OrderRecord {
+export function orderRecord(order: Order, mode: MerchantMode, baseUrl: BaseUrl) {
   const { fields, payment } = order;
   return {
     ...orderResponse(order, baseUrl),
@@ -57,4 +41,14 @@ export function orderRecord(order: Order, mode: MerchantMode, baseUrl: BaseUrl):
 
 function formatOptional(ms: number | null): string | undefined {
   return ms === null ? undefined : formatTime(ms);
+}
+
+/**
+ * The complete address at which the customer returns to the merchant, with the order's status of now. It is signed where the
+ * merchant has a signing secret, and unsigned where SECRETS_KEY is not the key that encrypted it.
+ */
+export function returnLink({ signingSecrets, now }: GatewayDeps, { order, merchant }: LinkedOrder): string {
+  const { signingSecret } = merchant;
+  const secret = signingSecret === null ? undefined : signingSecrets?.decrypt(order.merchantId, signingSecret);
+  return returnUrlFor(order, secret && { secret, signedAtSeconds: Math.floor(now() / 1_000) });
 }

@@ -1,6 +1,5 @@
 import type { FieldError } from '@gateway/domain/field-rules';
 
-/** Items on a page of orders or events. */
 export const pageLimit = { max: 100, byDefault: 20 } as const;
 
 /** The error of a cursor that no page returned. */

@@ -1,4 +1,11 @@
+import type { MerchantId } from '@gateway/domain/merchant';
+import { type Order, openOrder } from '@gateway/domain/order';
 import type { EventType } from '@gateway/domain/order-states';
+import type { OrderToken } from '@gateway/domain/order-token';
+import { parseOrder } from '@gateway/domain/parse-order';
+import type { BaseUrl } from '@gateway/domain/payment-link';
+import { eventResponse } from '../orders/list-events.ts';
+import { orderResponse } from '../orders/order-response.ts';
 
 /** The order that the reference shows. A test compares it with the fixture of the interface's own example. */
 export const exampleOrder = {
@@ -20,57 +27,47 @@ export const exampleOrder = {
   return_url: 'https://shop.example.com/return?cart=17',
 };
 
-const exampleToken = 'OvMZ4LjPbCDhqAt2DLUkHWsLMFiPISc7';
+const parsed = parseOrder(exampleOrder);
+if (!parsed.ok) throw new Error('the example order is not valid');
+
+/** The fields of {@link exampleOrder} as they are stored. */
+export const exampleFields = parsed.value;
+
+const stored: Order = {
+  serviceOrderId: 1,
+  ...openOrder(exampleFields, {
+    merchantId: 1 as MerchantId,
+    orderToken: 'OvMZ4LjPbCDhqAt2DLUkHWsLMFiPISc7' as OrderToken,
+    createdAtMs: Date.parse('2026-11-20T21:01:42.172Z'),
+    expiresAtMs: Date.parse('2026-11-21T21:01:42.172Z'),
+  }),
+};
+
+const cancelledAtMs = Date.parse('2026-11-20T21:30:00.481Z');
+const payment = { paymentId: 'pay_83b1f0', paidAtMs: Date.parse('2026-11-20T21:03:10.000Z') };
+
+/** When each event happened, and the order after it. */
+const events: Readonly<Record<EventType, { readonly createdAtMs: number; readonly order: Order }>> = {
+  'order.paid': {
+    createdAtMs: Date.parse('2026-11-20T21:03:11.934Z'),
+    order: { ...stored, orderStatus: 'PAID', payment },
+  },
+  'order.expired': {
+    createdAtMs: Date.parse('2026-11-21T21:01:43.020Z'),
+    order: { ...stored, orderStatus: 'EXPIRED' },
+  },
+  'order.cancelled': { createdAtMs: cancelledAtMs, order: { ...stored, orderStatus: 'CANCELLED', cancelledAtMs } },
+};
 
 /** The response of the gateway at a base URL to {@link exampleOrder}. */
 export function exampleResponse(baseUrl: string) {
-  return {
-    service_order_id: 1,
-    created_at: '2026-11-20T21:01:42.172+00:00',
-    order_id: exampleOrder.order_id,
-    order_status: 'UN_PAID',
-    order_token: exampleToken,
-    payment_link: `${baseUrl}/payment/${exampleToken}`,
-  };
+  return orderResponse(stored, baseUrl as BaseUrl);
 }
 
-const paidAt = '2026-11-20T21:03:10.000+00:00';
-const cancelledAt = '2026-11-20T21:30:00.481+00:00';
-const expiresAt = '2026-11-21T21:01:42.172+00:00';
-
-/** What an event changes in the order, and when. */
-const changes: Readonly<Record<EventType, { readonly timestamp: string; readonly fields: object }>> = {
-  'order.paid': {
-    timestamp: '2026-11-20T21:03:11.934+00:00',
-    fields: { order_status: 'PAID', paid_at: paidAt, payment_id: 'pay_83b1f0' },
-  },
-  'order.expired': { timestamp: '2026-11-21T21:01:43.020+00:00', fields: { order_status: 'EXPIRED' } },
-  'order.cancelled': {
-    timestamp: cancelledAt,
-    fields: { order_status: 'CANCELLED', cancelled_at: cancelledAt },
-  },
-};
-
-/** The record of {@link exampleOrder} after an event, or as it was created. */
-export function exampleRecord(baseUrl: string, event?: EventType) {
-  const { order_amount, order_currency, order_note, service_type } = exampleOrder;
-  return {
-    ...exampleResponse(baseUrl),
-    mode: 'live',
-    ...{ order_amount, order_currency, order_note, service_type },
-    order_expires_at: expiresAt,
-    ...(event === undefined ? {} : changes[event].fields),
-  };
-}
-
-/** An event of {@link exampleOrder}. */
+/** An event of {@link exampleOrder}, with its record after that. */
 export function exampleEvent(baseUrl: string, type: EventType) {
-  return {
-    id: 'evt_4b1c0f6a2d9e4f7f8a3c5d6e7f809112',
-    type,
-    timestamp: changes[type].timestamp,
-    data: exampleRecord(baseUrl, type),
-  };
+  const eventId = 'evt_4b1c0f6a2d9e4f7f8a3c5d6e7f809112';
+  return eventResponse({ eventId, transactionId: '1', type, ...events[type] }, 'live', baseUrl as BaseUrl);
 }
 
 /** The `next_cursor` of the pages that the reference shows. */

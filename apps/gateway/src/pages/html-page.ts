@@ -14,7 +14,6 @@ interface PageParts {
   readonly body: Html;
 }
 
-/** Renders a complete page without scripts or anything to load. */
 export async function htmlPage({ language, title, style, head = '', body }: PageParts): Promise<string> {
   const page = await html`<!doctype html>
 <html lang="${language}" dir="${new Intl.Locale(language).getTextInfo().direction ?? 'ltr'}">
@@ -42,7 +41,6 @@ export function codeBlock(text: string): Html {
   return html`<pre tabindex="0">${text}</pre>`;
 }
 
-/** Text whose parts between backticks are code. */
 export function withCode(text: string): (Html | string)[] {
   return text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part));
 }

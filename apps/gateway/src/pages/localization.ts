@@ -2,13 +2,11 @@ import { minorUnitOf } from '@gateway/domain/currency';
 import { type AmountHundredths, amountDecimals, formatAmount } from '@gateway/domain/money';
 import texts from './payment-page-texts.json' with { type: 'json' };
 
-/** The language of a payment page, as a BCP 47 tag. */
 export type PageLanguage = keyof typeof texts;
 
 /** The texts of a page: labels and complete sentences. One placeholder, `{merchant}` or `{amount}`, is replaced by the value. */
 export type PageTexts = (typeof texts)['en'];
 
-/** The texts in every language. */
 export const pageTexts: Readonly<Record<PageLanguage, PageTexts>> = texts;
 
 /** All languages. The first is the default. */

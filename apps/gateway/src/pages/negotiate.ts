@@ -1,27 +1,17 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import Negotiator from 'negotiator';
-import { type PageLanguage, pageLanguages } from './localization.ts';
-
-/** The representation that the client prefers. */
-export interface Wanted {
-  readonly format: 'html' | 'json';
-  readonly language: PageLanguage;
-}
-
-interface WantedHeaders {
-  readonly accept?: string | undefined;
-  readonly 'accept-language'?: string | undefined;
-}
+import { pageLanguages } from './localization.ts';
 
 /** Characters of a header that are parsed. Browsers send up to 200; parsing 16 KiB takes 4 ms, and anyone may send it. */
 const headerLengthMax = 1_024;
 
 /** Reads Accept and Accept-Language: JSON if preferred, otherwise HTML; the first language if none of ours is accepted. */
-export function negotiate({ accept, 'accept-language': acceptLanguage }: WantedHeaders): Wanted {
+export function negotiate({ accept, 'accept-language': acceptLanguage }: IncomingHttpHeaders) {
   const negotiator = new Negotiator({ headers: { accept: cut(accept), 'accept-language': cut(acceptLanguage) } });
   const mediaType = negotiator.mediaType(['text/html', 'application/json']);
   const language = negotiator.language([...pageLanguages]);
   return {
-    format: mediaType === 'application/json' ? 'json' : 'html',
+    format: mediaType === 'application/json' ? ('json' as const) : ('html' as const),
     language: pageLanguages.find((known) => known === language) ?? pageLanguages[0],
   };
 }

@@ -4,28 +4,11 @@ import { orderStatuses } from '@gateway/domain/order';
 import { type EventType, eventTypes } from '@gateway/domain/order-states';
 import { orderTokenForm } from '@gateway/domain/order-token';
 import { pageLimit } from '../orders/page.ts';
-import { exampleCursor, exampleEvent, exampleOrder, exampleRecord, exampleResponse } from './example-order.ts';
+import { exampleCursor, exampleEvent, exampleOrder, exampleResponse } from './example-order.ts';
 import { jsonFailures, type OperationId } from './operation-failures.ts';
-import {
-  eventPageSchema,
-  eventSchema,
-  type JsonSchema,
-  orderPageSchema,
-  orderRecordSchema,
-  orderResponseSchema,
-  orderSchema,
-  paymentSchema,
-  problemSchema,
-  timeSchema,
-} from './schemas.ts';
+import { type JsonSchema, schemas, timeSchema } from './schemas.ts';
 
-interface Parameter {
-  readonly name: string;
-  readonly in: 'path' | 'query' | 'header';
-  readonly required: boolean;
-  readonly description: string;
-  readonly schema: JsonSchema;
-}
+type Parameter = ReturnType<typeof parameter>;
 
 type Content = Readonly<Record<string, { readonly schema: JsonSchema; readonly example?: unknown }>>;
 
@@ -49,39 +32,56 @@ export interface Operation {
 
 export type OpenApi = ReturnType<typeof openApi>;
 
-const credentials = [{ clientId: [], clientSecret: [] }];
+type Tag = 'Orders' | 'Events' | 'Payment page';
 
-const requestId: Parameter = {
-  name: 'x-request-id',
-  in: 'header',
-  required: false,
-  description: 'Your own id of the request, 1 to 128 of A-Z a-z 0-9 . _ -; the response repeats it or has a new one',
-  schema: { type: 'string' },
-};
+/** What an operation has of its own. All have the errors of {@link jsonFailures}; those for merchants need credentials. */
+interface OwnParts extends Pick<Operation, 'summary' | 'description' | 'requestBody' | 'responses'> {
+  readonly parameters?: readonly Parameter[];
+}
 
-const orderId: Parameter = {
-  name: 'order_id',
-  in: 'path',
-  required: true,
-  description: 'Your order_id, percent-encoded',
-  schema: { type: 'string', minLength: fieldRules.order_id.lengthMin, maxLength: fieldRules.order_id.lengthMax },
-};
+function operation(operationId: OperationId, tag: Tag, { parameters = [], responses, ...texts }: OwnParts): Operation {
+  const isForMerchants = tag !== 'Payment page';
+  return {
+    operationId,
+    tags: [tag],
+    ...texts,
+    security: isForMerchants ? [{ clientId: [], clientSecret: [] }] : [],
+    parameters: isForMerchants ? [...parameters, requestId] : [orderToken],
+    responses: { ...responses, ...errorResponses(operationId, isForMerchants ? {} : page) },
+  };
+}
 
-const orderToken: Parameter = {
-  name: 'order_token',
-  in: 'path',
-  required: true,
-  description: 'The token of the payment link',
-  schema: { type: 'string', pattern: orderTokenForm.source },
-};
+/** A parameter that may be absent, unless it is a part of the path. */
+function parameter(
+  location: 'path' | 'query' | 'header',
+  name: string,
+  description: string,
+  schema: JsonSchema = text,
+) {
+  return { name, in: location, required: location === 'path', description, schema };
+}
 
-const limit: Parameter = {
-  name: 'limit',
-  in: 'query',
-  required: false,
-  description: 'The most items of the page',
-  schema: { type: 'integer', minimum: 1, maximum: pageLimit.max, default: pageLimit.byDefault },
-};
+const text: JsonSchema = { type: 'string' };
+const requestId = parameter(
+  'header',
+  'x-request-id',
+  'Your own id of the request, 1 to 128 of A-Z a-z 0-9 . _ -; the response repeats it or has a new one',
+);
+const orderId = parameter('path', 'order_id', 'Your order_id, percent-encoded', {
+  type: 'string',
+  minLength: fieldRules.order_id.lengthMin,
+  maxLength: fieldRules.order_id.lengthMax,
+});
+const orderToken = parameter('path', 'order_token', 'The token of the payment link', {
+  type: 'string',
+  pattern: orderTokenForm.source,
+});
+const limit = parameter('query', 'limit', 'The most items of the page', {
+  type: 'integer',
+  minimum: 1,
+  maximum: pageLimit.max,
+  default: pageLimit.byDefault,
+});
 
 /** The JSON API as OpenAPI 3.1, made from the rules that the gateway works by. */
 export function openApi(baseUrl: string) {
@@ -100,239 +100,155 @@ export function openApi(baseUrl: string) {
       { name: 'Events', description: 'What happened to your orders' },
       { name: 'Payment page', description: 'For customers' },
     ],
-    paths: {
-      '/order': { post: createOrder(baseUrl) },
-      '/order/{order_id}': { get: getOrder(baseUrl) },
-      '/order/{order_id}/cancel': { post: cancelOrder(baseUrl) },
-      '/orders': { get: listOrders(baseUrl) },
-      '/events': { get: listEvents(baseUrl) },
-      '/payment/{order_token}': { get: getPaymentPage() },
-      '/payment/{order_token}/simulate': { post: simulatePayment() },
-    },
+    paths: pathsOf(baseUrl),
     webhooks: Object.fromEntries(eventTypes.map((type) => [type, { post: webhook(type, baseUrl) }])),
     components: {
       securitySchemes: {
         clientId: { type: 'apiKey', in: 'header', name: 'x-client-id', description: 'Your <APP_ID>' },
         clientSecret: { type: 'apiKey', in: 'header', name: 'x-client-secret', description: 'Your <SECRET_KEY>' },
       },
-      schemas: {
-        Order: orderSchema,
-        OrderResponse: orderResponseSchema,
-        OrderRecord: orderRecordSchema,
-        OrderPage: orderPageSchema,
-        Event: eventSchema,
-        EventPage: eventPageSchema,
-        Payment: paymentSchema,
-        Problem: problemSchema,
-      },
+      schemas,
     },
   };
 }
 
-function createOrder(baseUrl: string): Operation {
+function pathsOf(baseUrl: string) {
   return {
-    operationId: 'createOrder',
-    tags: ['Orders'],
-    summary: 'Create an order',
-    description:
-      'Stores the order and returns its payment link. If there is no response, send the order again: the same order returns 200 with the first response.',
-    security: credentials,
-    parameters: [requestId],
-    requestBody: {
-      required: true,
-      content: { 'application/json': { schema: refTo('Order'), example: exampleOrder } },
-    },
-    responses: {
-      '201': {
-        description: 'The order was created.',
-        content: jsonContent('OrderResponse', exampleResponse(baseUrl)),
-      },
-      '200': {
-        description: 'The same order was created before. This is the first response, with the status of now.',
-        headers: {
-          'Idempotent-Replayed': { description: 'Always `true`', schema: { type: 'string', enum: ['true'] } },
-        },
-        content: jsonContent('OrderResponse', exampleResponse(baseUrl)),
-      },
-      ...errorResponses('createOrder'),
-    },
-  };
-}
-
-function getOrder(baseUrl: string): Operation {
-  return {
-    operationId: 'getOrder',
-    tags: ['Orders'],
-    summary: 'Look up an order',
-    description: 'Returns the order record with the status of now. Finds only your own orders.',
-    security: credentials,
-    parameters: [orderId, requestId],
-    responses: {
-      '200': { description: 'The order.', content: jsonContent('OrderRecord', exampleRecord(baseUrl, 'order.paid')) },
-      ...errorResponses('getOrder'),
-    },
-  };
-}
-
-function cancelOrder(baseUrl: string): Operation {
-  return {
-    operationId: 'cancelOrder',
-    tags: ['Orders'],
-    summary: 'Cancel an order',
-    description:
-      'Cancels an order that is `UN_PAID`, for good: nobody can pay it any more. Send no body. If there is no response, send the request again.',
-    security: credentials,
-    parameters: [orderId, requestId],
-    responses: {
-      '200': {
-        description: 'The order is cancelled, now or before.',
-        headers: {
-          'Idempotent-Replayed': {
-            description: '`true` if the order was cancelled before, otherwise absent',
-            schema: { type: 'string', enum: ['true'] },
+    '/order': {
+      post: operation('createOrder', 'Orders', {
+        summary: 'Create an order',
+        description:
+          'Stores the order and returns its payment link. If there is no response, send the order again: the same order returns 200 with the first response.',
+        requestBody: { required: true, content: jsonContent('Order', exampleOrder) },
+        responses: {
+          '201': json('The order was created.', 'OrderResponse', exampleResponse(baseUrl)),
+          '200': {
+            description: 'The same order was created before. This is the first response, with the status of now.',
+            headers: replayed('Always `true`'),
+            content: jsonContent('OrderResponse', exampleResponse(baseUrl)),
           },
         },
-        content: jsonContent('OrderRecord', exampleRecord(baseUrl, 'order.cancelled')),
-      },
-      ...errorResponses('cancelOrder'),
+      }),
     },
-  };
-}
-
-function listOrders(baseUrl: string): Operation {
-  const timeParameter = (name: string, meaning: string): Parameter => ({
-    name,
-    in: 'query',
-    required: false,
-    description: `${meaning}: ISO 8601 with an offset`,
-    schema: timeSchema,
-  });
-  return {
-    operationId: 'listOrders',
-    tags: ['Orders'],
-    summary: 'List orders',
-    description:
-      'Returns your orders, newest first. Orders that are created meanwhile change no page. All parameters are optional.',
-    security: credentials,
-    parameters: [
-      {
-        name: 'status',
-        in: 'query',
-        required: false,
-        description: 'Only orders with this status now',
-        schema: { type: 'string', enum: orderStatuses },
-      },
-      timeParameter('created_from', 'Only orders created at this time or later'),
-      timeParameter('created_to', 'Only orders created before this time'),
-      limit,
-      cursorOf('The next_cursor of the page before, with the same filters'),
-      requestId,
-    ],
-    responses: {
-      '200': {
-        description: 'A page of orders.',
-        content: jsonContent('OrderPage', {
-          orders: [exampleRecord(baseUrl, 'order.paid')],
-          next_cursor: exampleCursor,
-        }),
-      },
-      ...errorResponses('listOrders'),
+    '/order/{order_id}': {
+      get: operation('getOrder', 'Orders', {
+        summary: 'Look up an order',
+        description: 'Returns the order record with the status of now. Finds only your own orders.',
+        parameters: [orderId],
+        responses: {
+          '200': json('The order.', 'OrderRecord', exampleEvent(baseUrl, 'order.paid').data),
+        },
+      }),
     },
-  };
-}
-
-function listEvents(baseUrl: string): Operation {
-  return {
-    operationId: 'listEvents',
-    tags: ['Events'],
-    summary: 'List events',
-    description:
-      'Returns what happened to your orders, oldest first: events of the last 30 days. A client that polls with the latest `next_cursor` misses none.',
-    security: credentials,
-    parameters: [
-      limit,
-      cursorOf('The next_cursor of the page before; without it the list starts at the oldest event'),
-      requestId,
-    ],
-    responses: {
-      '200': {
-        description: 'A page of events. It may be empty: poll again with its `next_cursor`.',
-        content: jsonContent('EventPage', {
-          events: [exampleEvent(baseUrl, 'order.paid')],
-          next_cursor: exampleCursor,
-        }),
-      },
-      ...errorResponses('listEvents'),
+    '/order/{order_id}/cancel': {
+      post: operation('cancelOrder', 'Orders', {
+        summary: 'Cancel an order',
+        description:
+          'Cancels an order that is `UN_PAID`, for good: nobody can pay it any more. Send no body. If there is no response, send the request again.',
+        parameters: [orderId],
+        responses: {
+          '200': {
+            description: 'The order is cancelled, now or before.',
+            headers: replayed('`true` if the order was cancelled before, otherwise absent'),
+            content: jsonContent('OrderRecord', exampleEvent(baseUrl, 'order.cancelled').data),
+          },
+        },
+      }),
     },
-  };
-}
-
-function getPaymentPage(): Operation {
-  return {
-    operationId: 'getPaymentPage',
-    tags: ['Payment page'],
-    summary: 'Show the payment page',
-    description:
-      'Returns a page in the language of `Accept-Language`, or its facts with `Accept: application/json`. Neither holds the customer’s data.',
-    security: [],
-    parameters: [orderToken],
-    responses: {
-      '200': {
-        description: 'The order of the link.',
-        content: pageOrJson,
-      },
-      ...errorResponses('getPaymentPage', page),
+    '/orders': {
+      get: operation('listOrders', 'Orders', {
+        summary: 'List orders',
+        description:
+          'Returns your orders, newest first. Orders that are created meanwhile change no page. All parameters are optional.',
+        parameters: [
+          parameter('query', 'status', 'Only orders with this status now', { type: 'string', enum: orderStatuses }),
+          timeParameter('created_from', 'Only orders created at this time or later'),
+          timeParameter('created_to', 'Only orders created before this time'),
+          limit,
+          parameter('query', 'cursor', 'The next_cursor of the page before, with the same filters'),
+        ],
+        responses: {
+          '200': json('A page of orders.', 'OrderPage', {
+            orders: [exampleEvent(baseUrl, 'order.paid').data],
+            next_cursor: exampleCursor,
+          }),
+        },
+      }),
     },
-  };
-}
-
-function simulatePayment(): Operation {
-  return {
-    operationId: 'simulatePayment',
-    tags: ['Payment page'],
-    summary: 'Pay or decline an order of a test merchant',
-    description:
-      'What the two buttons on the page of a test order send, for tests without a browser. No money moves. `not_found` for the orders of live merchants, and `permission_denied` for a form on another site.',
-    security: [],
-    parameters: [orderToken],
-    requestBody: {
-      required: true,
-      content: {
-        'application/x-www-form-urlencoded': {
-          schema: {
-            type: 'object',
-            required: ['outcome'],
-            properties: {
-              outcome: { type: 'string', description: 'What the customer does', enum: ['pay', 'decline'] },
+    '/events': {
+      get: operation('listEvents', 'Events', {
+        summary: 'List events',
+        description:
+          'Returns what happened to your orders, oldest first: events of the last 30 days. A client that polls with the latest `next_cursor` misses none.',
+        parameters: [
+          limit,
+          parameter(
+            'query',
+            'cursor',
+            'The next_cursor of the page before; without it the list starts at the oldest event',
+          ),
+        ],
+        responses: {
+          '200': json('A page of events. It may be empty: poll again with its `next_cursor`.', 'EventPage', {
+            events: [exampleEvent(baseUrl, 'order.paid')],
+            next_cursor: exampleCursor,
+          }),
+        },
+      }),
+    },
+    '/payment/{order_token}': {
+      get: operation('getPaymentPage', 'Payment page', {
+        summary: 'Show the payment page',
+        description:
+          'Returns a page in the language of `Accept-Language`, or its facts with `Accept: application/json`. Neither holds the customer’s data.',
+        responses: { '200': { description: 'The order of the link.', content: pageOrJson } },
+      }),
+    },
+    '/payment/{order_token}/simulate': {
+      post: operation('simulatePayment', 'Payment page', {
+        summary: 'Pay or decline an order of a test merchant',
+        description:
+          'What the two buttons on the page of a test order send, for tests without a browser. No money moves. `not_found` for the orders of live merchants, and `permission_denied` for a form on another site.',
+        requestBody: { required: true, content: { 'application/x-www-form-urlencoded': { schema: simulation } } },
+        responses: {
+          '303': {
+            description: 'The order is `PAID`, now or before. Its `payment_id` begins with `test_`.',
+            headers: {
+              Location: { description: 'The return URL, with its parameters', schema: { ...text, format: 'uri' } },
             },
           },
+          '200': {
+            description: 'Declined: the payment page again, with a notice. The order is still `UN_PAID`.',
+            content: pageOrJson,
+          },
+          '409': {
+            description: 'Nothing to pay or to decline: the payment page of the order as it is now.',
+            content: pageOrJson,
+          },
         },
-      },
+      }),
     },
-    responses: {
-      '303': {
-        description: 'The order is `PAID`, now or before. Its `payment_id` begins with `test_`.',
-        headers: {
-          Location: { description: 'The return URL, with its parameters', schema: { type: 'string', format: 'uri' } },
-        },
-      },
-      '200': {
-        description: 'Declined: the payment page again, with a notice. The order is still `UN_PAID`.',
-        content: pageOrJson,
-      },
-      '409': {
-        description: 'Nothing to pay or to decline: the payment page of the order as it is now.',
-        content: pageOrJson,
-      },
-      ...errorResponses('simulatePayment', page),
-    },
-  };
+  } satisfies Record<string, Record<string, Operation>>;
 }
 
-const page: Content = { 'text/html': { schema: { type: 'string' } } };
+function timeParameter(name: string, meaning: string): Parameter {
+  return parameter('query', name, `${meaning}: ISO 8601 with an offset`, timeSchema);
+}
+
+function replayed(description: string): NonNullable<Response['headers']> {
+  return { 'Idempotent-Replayed': { description, schema: { type: 'string', enum: ['true'] } } };
+}
+
+/** The form of the two buttons on the page of a test order. */
+const simulation: JsonSchema = {
+  type: 'object',
+  required: ['outcome'],
+  properties: { outcome: { type: 'string', description: 'What the customer does', enum: ['pay', 'decline'] } },
+};
+
+const page: Content = { 'text/html': { schema: text } };
 const pageOrJson: Content = { ...page, 'application/json': { schema: refTo('Payment') } };
 
-/** What each event means. */
 export const eventMeanings: Readonly<Record<EventType, string>> = {
   'order.paid': 'The customer paid: deliver.',
   'order.expired':
@@ -348,9 +264,9 @@ const webhookOperationIds = {
 
 /** What the gateway sends to a merchant's endpoint (Standard Webhooks). */
 function webhook(type: EventType, baseUrl: string) {
-  const header = (name: string, description: string): Parameter => ({
-    ...{ name, in: 'header', required: true, description },
-    schema: { type: 'string' },
+  const header = (name: string, description: string) => ({
+    ...parameter('header', name, description),
+    required: true,
   });
   return {
     operationId: webhookOperationIds[type],
@@ -371,12 +287,12 @@ function webhook(type: EventType, baseUrl: string) {
   };
 }
 
-function cursorOf(description: string): Parameter {
-  return { name: 'cursor', in: 'query', required: false, description, schema: { type: 'string' } };
-}
-
 function refTo(schema: string): JsonSchema {
   return { $ref: `#/components/schemas/${schema}` };
+}
+
+function json(description: string, schema: string, example: unknown): Response {
+  return { description, content: jsonContent(schema, example) };
 }
 
 function jsonContent(schema: string, example: unknown): Content {

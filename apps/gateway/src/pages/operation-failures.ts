@@ -1,6 +1,5 @@
 import type { FailureCode } from '@gateway/domain/failure';
 
-/** What any operation can return. */
 const everywhere = [
   ...(['body_too_large', 'rate_limited', 'overloaded', 'unavailable', 'deadline_exceeded', 'internal'] as const),
 ] as const;
@@ -22,7 +21,6 @@ export const jsonFailures = {
   simulatePayment: ['invalid_request', 'permission_denied', 'not_found', 'request_timeout', ...everywhere],
 } as const satisfies Record<string, readonly FailureCode[]>;
 
-/** An `operationId` of the JSON API. */
 export type OperationId = keyof typeof jsonFailures;
 
 /** The errors of each method of the gRPC services. Connect's JSON has `malformed_json` as well. */
@@ -40,5 +38,4 @@ export const rpcFailures = {
   ],
 } as const satisfies Record<string, readonly FailureCode[]>;
 
-/** The service and name of an RPC. */
 export type RpcMethod = keyof typeof rpcFailures;

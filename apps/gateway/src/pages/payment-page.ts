@@ -5,8 +5,7 @@ import { pathPrefixOf } from '@gateway/domain/payment-link';
 import { hostOf } from '@gateway/domain/return-url';
 import { html } from 'hono/html';
 import type { GatewayDeps } from '../gateway-deps.ts';
-import { orderRecord } from '../orders/order-response.ts';
-import { returnLink } from '../orders/return-link.ts';
+import { orderRecord, returnLink } from '../orders/order-response.ts';
 import { type Html, htmlPage } from './html-page.ts';
 import { localAmount, localTime, type PageLanguage, type PageTexts, pageTexts } from './localization.ts';
 import { paymentPageStyle } from './styles.ts';
@@ -22,47 +21,23 @@ const longAmountMin = 14;
  */
 const formHead = html`<meta name="referrer" content="same-origin">`;
 
-/** What the page shows for a state: names of texts, and a time. */
-interface StateTexts {
-  readonly status: keyof PageTexts;
-  readonly amount: keyof PageTexts;
-  /** Shown if there is no way to pay on the page. */
-  readonly sentence: keyof PageTexts;
-  readonly timeLabel: keyof PageTexts;
-  /** The time that belongs to the state; `null` for an open order without an end. */
-  readonly timeMs: (order: Order) => number | null;
-}
+const endOf = ({ expiresAtMs }: Order) => expiresAtMs;
+const paidAt = ({ payment }: Order) => payment?.paidAtMs ?? null;
+const cancelledAt = ({ cancelledAtMs }: Order) => cancelledAtMs;
 
-const stateTexts: Readonly<Record<OrderStatus, StateTexts>> = {
-  UN_PAID: {
-    status: 'unpaid',
-    amount: 'amountToPay',
-    sentence: 'notPayableHere',
-    timeLabel: 'payBy',
-    timeMs: ({ expiresAtMs }) => expiresAtMs,
-  },
-  PAID: {
-    status: 'paid',
-    amount: 'amount',
-    sentence: 'paidText',
-    timeLabel: 'paidOn',
-    timeMs: ({ payment }) => payment?.paidAtMs ?? null,
-  },
-  EXPIRED: {
-    status: 'expired',
-    amount: 'amount',
-    sentence: 'expiredText',
-    timeLabel: 'expiredOn',
-    timeMs: ({ expiresAtMs }) => expiresAtMs,
-  },
+/** What the page shows for a state: names of texts, of which `sentence` is for an order with no way to pay here, and a time. */
+const stateTexts = {
+  UN_PAID: { status: 'unpaid', amount: 'amountToPay', sentence: 'notPayableHere', timeLabel: 'payBy', timeOf: endOf },
+  PAID: { status: 'paid', amount: 'amount', sentence: 'paidText', timeLabel: 'paidOn', timeOf: paidAt },
+  EXPIRED: { status: 'expired', amount: 'amount', sentence: 'expiredText', timeLabel: 'expiredOn', timeOf: endOf },
   CANCELLED: {
     status: 'cancelled',
     amount: 'amount',
     sentence: 'cancelledText',
     timeLabel: 'cancelledOn',
-    timeMs: ({ cancelledAtMs }) => cancelledAtMs,
+    timeOf: cancelledAt,
   },
-};
+} as const satisfies Record<OrderStatus, unknown>;
 
 /** Whether the page of an order has the form of a simulated payment. */
 export function hasPaymentForm(link: LinkedOrder): boolean {
@@ -89,7 +64,7 @@ export function paymentPage(
   const amount = localAmount(order_amount, order_currency, language);
   // Many currencies share a symbol such as $, so the code is shown beside it.
   const code = amount.includes(order_currency) ? '' : html`<span class="code">${order_currency}</span>`;
-  const timeMs = state.timeMs(order);
+  const timeMs = state.timeOf(order);
   const payAction = payActionOf(deps, link, withValue(texts.pay, amount), texts);
   const back = returnLink(deps, link);
   const body = html`${merchant.mode === 'test' ? html`<p class="test">${texts.testMode}</p>` : ''}
@@ -138,25 +113,12 @@ function withValue(text: string, value: string): Html {
   return html`${before}<bdi>${value}</bdi>${after}`;
 }
 
-/** Renders the page for an unknown link: the same for a mistyped link and for one that never existed. */
-export function unknownLinkPage(language: PageLanguage): Promise<string> {
-  const { unknownTitle, unknownText } = pageTexts[language];
-  return messagePage(language, unknownTitle, unknownText);
-}
-
-/** Renders the page for a request that no page of ours makes. */
-export function rejectedPage(language: PageLanguage): Promise<string> {
-  const { rejectedTitle, rejectedText } = pageTexts[language];
-  return messagePage(language, rejectedTitle, rejectedText);
-}
-
-/** Renders the page for an order that can't be read right now. */
-export function troublePage(language: PageLanguage): Promise<string> {
-  const { troubleTitle, troubleText } = pageTexts[language];
-  return messagePage(language, troubleTitle, troubleText);
-}
-
-function messagePage(language: PageLanguage, title: string, text: string): Promise<string> {
+/** Renders the page for a failure, by its HTTP status: the same for a mistyped link and for one that never existed. */
+export function failurePage(httpStatus: number, language: PageLanguage): Promise<string> {
+  const kind = httpStatus === 404 ? 'unknown' : httpStatus < 500 ? 'rejected' : 'trouble';
+  const texts = pageTexts[language];
+  const title = texts[`${kind}Title` as const];
+  const text = texts[`${kind}Text` as const];
   return htmlPage({ language, title, style: paymentPageStyle, body: html`<h1>${title}</h1><p>${text}</p>` });
 }
 

@@ -2,10 +2,9 @@ import { readFile } from 'node:fs/promises';
 import type { FailureCode } from '@gateway/domain/failure';
 import { canonicalText, checksumOf } from '@gateway/domain/order-checksum';
 import { eventTypes } from '@gateway/domain/order-states';
-import { parseOrder } from '@gateway/domain/parse-order';
 import { formatSigningSecret, webhookSignature } from '@gateway/domain/webhook-signature';
 import { html } from 'hono/html';
-import { exampleEvent, exampleOrder } from './example-order.ts';
+import { exampleEvent, exampleFields } from './example-order.ts';
 import { codeBlock, errorLink, type Html, withCode } from './html-page.ts';
 import { eventMeanings } from './openapi.ts';
 import { type RpcMethod, rpcFailures, withCredentials } from './operation-failures.ts';
@@ -95,8 +94,6 @@ ${codeBlock(`${event.id}.${timestampSeconds}.${body}\n\nwebhook-signature: ${sig
 }
 
 function checksumRecipe(): Html {
-  const example = parseOrder(exampleOrder);
-  if (!example.ok) throw new Error('the example order is invalid');
   return html`<section id="checksum"><h2>${recipeTitles.checksum}</h2>
 <p>An <code>order_checksum</code> that begins with <code>v1=</code> is verified. Any other text is stored as it is, unless your account requires <code>v1=</code>.</p>
 <ol>
@@ -106,7 +103,7 @@ function checksumRecipe(): Html {
 <li>Send <code>v1=</code> and the lower-case hex as <code>order_checksum</code>.</li>
 </ol>
 <p>For the order above and the secret <code>${exampleSecret}</code>, the text and the checksum are:</p>
-${codeBlock(`${canonicalText(example.value)}\n\n${checksumOf(example.value, exampleSecret)}`)}
+${codeBlock(`${canonicalText(exampleFields)}\n\n${checksumOf(exampleFields, exampleSecret)}`)}
 <p>A wrong checksum returns 400 <code>checksum_mismatch</code> with the text that the gateway hashed as <code>canonical_text</code>. Compare it with yours.</p>
 </section>`;
 }

@@ -60,25 +60,7 @@ const fieldMeanings: Readonly<Record<OrderFieldName, string>> = {
 /** A time that a client sends. */
 export const timeSchema: JsonSchema = { type: 'string', pattern: timePattern.source };
 
-/** The body of `POST /order`, made from the rules that validate it. */
-export const orderSchema: JsonSchema = {
-  type: 'object',
-  description: 'Lengths count Unicode code points. Text is stored exactly as sent. Unknown members are ignored.',
-  required: orderFieldNames.filter((name) => fieldRules[name].kind !== 'text' || fieldRules[name].required),
-  properties: {
-    ...Object.fromEntries(
-      orderFieldNames.map((name) => [name, { description: fieldMeanings[name], ...schemaOf(fieldRules[name]) }]),
-    ),
-    order_expires_at: {
-      description:
-        'The end of the order, ISO 8601 with an offset, 1 minute to 366 days ahead: from then on it is EXPIRED. Without it your default lifetime applies, or the order never expires',
-      ...timeSchema,
-      type: ['string', 'null'],
-    },
-  },
-};
-
-const orderStatus: JsonSchema = { type: 'string', description: 'Status of the order', enum: orderStatuses };
+const orderStatus = text('Status of the order', { enum: orderStatuses });
 const createdAt = momentOf('Creation time in UTC with milliseconds and offset');
 
 const responseProperties = {
@@ -89,129 +71,117 @@ const responseProperties = {
     maximum: serviceOrderIdMax,
   },
   created_at: createdAt,
-  order_id: { type: 'string', description: 'Your order_id' },
+  order_id: text('Your order_id'),
   order_status: orderStatus,
-  order_token: {
-    type: 'string',
-    description: 'Token identifying the order in its payment link',
-    pattern: orderTokenForm.source,
-  },
-  payment_link: { type: 'string', description: 'Where the customer pays', format: 'uri' },
-} as const satisfies Record<string, JsonSchema>;
+  order_token: text('Token identifying the order in its payment link', { pattern: orderTokenForm.source }),
+  payment_link: text('Where the customer pays', { format: 'uri' }),
+};
 
 const amount: JsonSchema = { description: 'The amount', ...amountBounds };
-const currency: JsonSchema = { type: 'string', description: 'Currency code', enum: orderCurrencyCodes };
+const currency = text('Currency code', { enum: orderCurrencyCodes });
 const expiresAt = momentOf('The end of the order; absent if it never expires');
 const paidAt = momentOf('When the customer paid; absent unless PAID');
 const cancelledAt = momentOf('When the merchant cancelled; absent unless CANCELLED');
-const mode: JsonSchema = {
-  type: 'string',
-  description: 'Whether the merchant’s orders move money',
-  enum: merchantModes,
-};
+const mode = text('Whether the merchant’s orders move money', { enum: merchantModes });
 
-/** The response to a created order: the six fields of the interface. */
-export const orderResponseSchema = objectOf(responseProperties);
-
-/** The order record: what every other operation returns for an order. */
-export const orderRecordSchema = objectOf(
-  {
-    ...responseProperties,
-    order_status: { ...orderStatus, description: 'Status of the order as of now; in an event as of the event' },
-    mode,
-    order_amount: amount,
-    order_currency: currency,
-    order_note: { type: 'string', description: 'Your text about the order' },
-    service_type: { type: 'string', description: 'What the order is for', enum: serviceTypes },
-  },
-  {
-    order_expires_at: expiresAt,
-    paid_at: paidAt,
-    payment_id: { type: 'string', description: 'The checkout system’s id of the payment; absent unless PAID' },
-    cancelled_at: cancelledAt,
-  },
-);
-
-/** A page of `GET /orders`. */
-export const orderPageSchema = objectOf(
-  { orders: { type: 'array', description: 'Newest first', items: { $ref: '#/components/schemas/OrderRecord' } } },
-  { next_cursor: { type: 'string', description: 'The cursor of the next page; absent on the last page' } },
-);
-
-/** A change of an order's state: an item of the feed, and the body of a webhook. */
-export const eventSchema = objectOf({
-  id: { type: 'string', description: 'Id of the event; the header webhook-id', pattern: '^evt_[0-9a-f]{32}$' },
-  type: { type: 'string', description: 'What happened', enum: eventTypes },
-  timestamp: momentOf('When the change was stored'),
-  data: { description: 'The order as it was after the change', $ref: '#/components/schemas/OrderRecord' },
-});
-
-/** A page of `GET /events`. */
-export const eventPageSchema = objectOf({
-  events: { type: 'array', description: 'Oldest first', items: { $ref: '#/components/schemas/Event' } },
-  next_cursor: {
-    type: 'string',
-    description: 'The cursor for what comes next. Store it: later events follow it, even after an empty page',
-  },
-});
-
-/** The payment page as JSON. */
-export const paymentSchema = objectOf(
-  {
-    merchant_name: { type: 'string', description: 'Who is paid' },
-    mode,
-    order_id: { type: 'string', description: 'The order_id of the merchant' },
-    order_amount: amount,
-    order_currency: currency,
-    order_note: { type: 'string', description: 'What the payment is for' },
-    order_status: orderStatus,
-    created_at: createdAt,
-    return_url: {
-      type: 'string',
-      description: 'Link back to the merchant, complete with its parameters',
-      format: 'uri',
+/** All types of the JSON API, by their names in the reference. */
+export const schemas = {
+  /** Made from the rules that validate the body of `POST /order`. */
+  Order: {
+    type: 'object',
+    description: 'Lengths count Unicode code points. Text is stored exactly as sent. Unknown members are ignored.',
+    required: orderFieldNames.filter((name) => fieldRules[name].kind !== 'text' || fieldRules[name].required),
+    properties: {
+      ...Object.fromEntries(
+        orderFieldNames.map((name) => [name, { description: fieldMeanings[name], ...schemaOf(fieldRules[name]) }]),
+      ),
+      order_expires_at: {
+        description:
+          'The end of the order, ISO 8601 with an offset, 1 minute to 366 days ahead: from then on it is EXPIRED. Without it your default lifetime applies, or the order never expires',
+        ...timeSchema,
+        type: ['string', 'null'],
+      },
     },
-    checkout_url: {
-      type: ['string', 'null'],
-      description: 'Where the order is paid; null if that is not possible here',
-      format: 'uri',
+  } as JsonSchema,
+  OrderResponse: objectOf(responseProperties),
+  OrderRecord: objectOf(
+    {
+      ...responseProperties,
+      order_status: { ...orderStatus, description: 'Status of the order as of now; in an event as of the event' },
+      mode,
+      order_amount: amount,
+      order_currency: currency,
+      order_note: text('Your text about the order'),
+      service_type: text('What the order is for', { enum: serviceTypes }),
     },
-  },
-  {
-    order_expires_at: expiresAt,
-    paid_at: paidAt,
-    cancelled_at: cancelledAt,
-  },
-);
-
-/** An error: RFC 9457 with the gateway's own members. */
-export const problemSchema: JsonSchema = {
-  type: 'object',
-  required: ['type', 'title', 'status', 'detail', 'code', 'request_id'],
-  properties: {
-    type: { type: 'string', format: 'uri', description: 'The page that explains the code' },
-    title: { type: 'string', description: 'A summary for people' },
-    status: { type: 'integer', description: 'The HTTP status' },
-    detail: { type: 'string', description: 'What happened this time, for your developer' },
-    code: { type: 'string', enum: Object.keys(failures), description: 'The code for programs to decide by' },
-    request_id: { type: 'string', description: 'The id of the request in the gateway’s log; the header x-request-id' },
-    errors: {
-      type: 'array',
-      description:
-        'invalid_order: every invalid field, in the order of the interface. invalid_request: every invalid parameter',
-      items: objectOf({
-        field: { type: 'string', description: 'The name of the field or parameter' },
-        code: { type: 'string', enum: fieldErrorCodes },
-        message: { type: 'string' },
-      }),
+    {
+      order_expires_at: expiresAt,
+      paid_at: paidAt,
+      payment_id: text('The checkout system’s id of the payment; absent unless PAID'),
+      cancelled_at: cancelledAt,
     },
-    fields: {
-      type: 'array',
-      description: 'order_id_conflict: the fields that differ',
-      items: { type: 'string', enum: [...orderFieldNames, 'order_expires_at'] },
+  ),
+  OrderPage: objectOf(
+    { orders: { type: 'array', description: 'Newest first', items: { $ref: '#/components/schemas/OrderRecord' } } },
+    { next_cursor: text('The cursor of the next page; absent on the last page') },
+  ),
+  Event: objectOf({
+    id: text('Id of the event; the header webhook-id', { pattern: '^evt_[0-9a-f]{32}$' }),
+    type: text('What happened', { enum: eventTypes }),
+    timestamp: momentOf('When the change was stored'),
+    data: { description: 'The order as it was after the change', $ref: '#/components/schemas/OrderRecord' },
+  }),
+  EventPage: objectOf({
+    events: { type: 'array', description: 'Oldest first', items: { $ref: '#/components/schemas/Event' } },
+    next_cursor: text('The cursor for what comes next. Store it: later events follow it, even after an empty page'),
+  }),
+  Payment: objectOf(
+    {
+      merchant_name: text('Who is paid'),
+      mode,
+      order_id: text('The order_id of the merchant'),
+      order_amount: amount,
+      order_currency: currency,
+      order_note: text('What the payment is for'),
+      order_status: orderStatus,
+      created_at: createdAt,
+      return_url: text('Link back to the merchant, complete with its parameters', { format: 'uri' }),
+      checkout_url: {
+        type: ['string', 'null'],
+        description: 'Where the order is paid; null if that is not possible here',
+        format: 'uri',
+      },
     },
-    canonical_text: { type: 'string', description: 'checksum_mismatch: the text that the gateway hashed' },
-  },
+    { order_expires_at: expiresAt, paid_at: paidAt, cancelled_at: cancelledAt },
+  ),
+  Problem: objectOf(
+    {
+      type: text('The page that explains the code', { format: 'uri' }),
+      title: text('A summary for people'),
+      status: { type: 'integer', description: 'The HTTP status' },
+      detail: text('What happened this time, for your developer'),
+      code: text('The code for programs to decide by', { enum: Object.keys(failures) }),
+      request_id: text('The id of the request in the gateway’s log; the header x-request-id'),
+    },
+    {
+      errors: {
+        type: 'array',
+        description:
+          'invalid_order: every invalid field, in the order of the interface. invalid_request: every invalid parameter',
+        items: objectOf({
+          field: text('The name of the field or parameter'),
+          code: { type: 'string', enum: fieldErrorCodes },
+          message: { type: 'string' },
+        }),
+      },
+      fields: {
+        type: 'array',
+        description: 'order_id_conflict: the fields that differ',
+        items: { type: 'string', enum: [...orderFieldNames, 'order_expires_at'] },
+      },
+      canonical_text: text('checksum_mismatch: the text that the gateway hashed'),
+    },
+  ),
 };
 
 /** An object with properties that it always has, and others that it may have. */
@@ -224,7 +194,11 @@ function objectOf(
 
 /** A time in a response: `2026-11-20T21:01:42.172+00:00`. */
 function momentOf(description: string): JsonSchema {
-  return { type: 'string', description, format: 'date-time' };
+  return text(description, { format: 'date-time' });
+}
+
+function text(description: string, more: JsonSchema = {}): JsonSchema {
+  return { type: 'string', description, ...more };
 }
 
 /** A field's rule as a schema. Each part of a text rule is a schema of its own, because a schema has only one `pattern`. */

@@ -1,6 +1,14 @@
-// Each style sheet is embedded in its pages; their Content-Security-Policy names it by its hash and allows no other.
+import { hash } from 'node:crypto';
 
-/** The style sheet of the payment page. */
+/**
+ * The Content-Security-Policy of a page. It allows the one style sheet that is part of the page, named by its hash, and nothing
+ * else: no script, no frame, and no form unless `formAction` says where to.
+ */
+export function contentSecurityPolicy(styleSheet: string, formAction = "'none'"): string {
+  const style = `'sha256-${hash('sha256', styleSheet, 'base64')}'`;
+  return `default-src 'none'; style-src ${style}; base-uri 'none'; form-action ${formAction}; frame-ancestors 'none'`;
+}
+
 export const paymentPageStyle = `
 :root {
   color-scheme: light dark;

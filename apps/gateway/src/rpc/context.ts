@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { DescService } from '@bufbuild/protobuf';
 import {
   type ConnectRouter,
@@ -6,6 +7,8 @@ import {
   type HandlerContext,
   type ServiceImpl,
 } from '@connectrpc/connect';
+import { parseTimeout as parseConnectTimeout } from '@connectrpc/connect/protocol-connect';
+import { parseTimeout as parseGrpcTimeout } from '@connectrpc/connect/protocol-grpc';
 import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
 import { ServerReflection } from '@gateway/contract/grpc/reflection/v1/reflection_pb';
 import { ServerReflection as ServerReflectionAlpha } from '@gateway/contract/grpc/reflection/v1alpha/reflection_pb';
@@ -28,7 +31,6 @@ export interface RpcCall {
 
 export const rpcCallKey = createContextKey<RpcCall | undefined>(undefined, { description: 'the call' });
 
-/** What a method needs of Connect's context. */
 export type RpcContext = Pick<HandlerContext, 'values' | 'responseHeader'>;
 
 /** A service with its implementation, for Connect's router and for the fast path. */
@@ -58,22 +60,30 @@ async function runOrThrow<Value>(call: Call, step: () => Promise<Result<Value, F
   return result.value;
 }
 
-/** What a method returns: its message, and what became of the call. */
 export interface RpcAnswer<Message> {
   readonly message: Message;
   readonly outcome: 'created' | 'replayed' | 'ok';
 }
 
-/** Runs a method. Returns its message or throws its failure, records the outcome, and marks a replayed response. */
-export async function answer<Message>(
-  context: RpcContext,
-  method: (rpcCall: RpcCall) => Promise<Result<RpcAnswer<Message>, Failure>>,
-): Promise<Message> {
-  const rpcCall = rpcCallOf(context);
-  const { message, outcome } = await runOrThrow(rpcCall.call, () => method(rpcCall));
-  rpcCall.call.succeed(outcome);
-  if (outcome === 'replayed') context.responseHeader.set('idempotent-replayed', 'true');
-  return message;
+/**
+ * Makes a method of a service from what reads its request and what handles it. It returns its message or throws its failure,
+ * records the outcome, and marks a replayed response.
+ */
+export function method<Request, Input, Message>(
+  read: (request: Request, rpcCall: RpcCall) => Result<Input, Failure>,
+  handle: (input: Input, call: Call) => Promise<Result<RpcAnswer<Message>, Failure>>,
+): (request: Request, context: RpcContext) => Promise<Message> {
+  return async (request, context) => {
+    const rpcCall = rpcCallOf(context);
+    const { call } = rpcCall;
+    const { message, outcome } = await runOrThrow(call, () => {
+      const input = read(request, rpcCall);
+      return input.ok ? handle(input.value, call) : Promise.resolve(input);
+    });
+    call.succeed(outcome);
+    if (outcome === 'replayed') context.responseHeader.set('idempotent-replayed', 'true');
+    return message;
+  };
 }
 
 /**
@@ -88,12 +98,10 @@ export async function authenticateRpc({ call, body }: RpcCall, service: DescServ
   });
 }
 
-/** Whose service it is. */
 export function clientKindOf({ typeName }: DescService): Account['kind'] {
   return typeName === CheckoutService.typeName ? 'checkout' : 'merchant';
 }
 
-/** The options of every Connect router. */
 export const routerOptions: ConnectRouterOptions = {
   readMaxBytes: messageBytesMax,
   writeMaxBytes: responseBytesMax,
@@ -108,4 +116,20 @@ export function routesOf(services: readonly RpcService[]): (router: ConnectRoute
     for (const { descriptor, implementation } of services)
       router.service(descriptor, implementation as Partial<ServiceImpl<DescService>>);
   };
+}
+
+const parsers = { 'grpc-timeout': parseGrpcTimeout, 'connect-timeout-ms': parseConnectTimeout };
+
+/**
+ * Takes the client's time limit, in milliseconds, out of the headers: the call keeps it, and Connect, which would set a timer of
+ * its own that fires at once above 2^31-1 ms, does not see it. A malformed one is left for Connect to reject.
+ */
+export function takeTimeout(headers: IncomingHttpHeaders): number | undefined {
+  for (const [name, parse] of Object.entries(parsers)) {
+    const { timeoutMs } = parse(headers[name]?.toString() ?? null, Number.MAX_SAFE_INTEGER);
+    if (timeoutMs === undefined) continue;
+    delete headers[name];
+    return timeoutMs;
+  }
+  return undefined;
 }

@@ -1,24 +1,11 @@
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { Code, ConnectError } from '@connectrpc/connect';
+import { codeFromString } from '@connectrpc/connect/protocol-connect';
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
 import { type Failure, type FailureCode, failureDetail, failures } from '@gateway/domain/failure';
 
 /** Who speaks in `google.rpc.ErrorInfo.domain`. */
 const errorDomain = 'order-gateway';
-
-/** The numbers behind the canonical names in the table of failures (grpc.io, "Status codes and their use in gRPC"). */
-const codes: Readonly<Record<NonNullable<(typeof failures)[FailureCode]['grpcStatus']>, Code>> = {
-  INVALID_ARGUMENT: Code.InvalidArgument,
-  DEADLINE_EXCEEDED: Code.DeadlineExceeded,
-  NOT_FOUND: Code.NotFound,
-  ALREADY_EXISTS: Code.AlreadyExists,
-  RESOURCE_EXHAUSTED: Code.ResourceExhausted,
-  INTERNAL: Code.Internal,
-  UNAVAILABLE: Code.Unavailable,
-  UNAUTHENTICATED: Code.Unauthenticated,
-  PERMISSION_DENIED: Code.PermissionDenied,
-  FAILED_PRECONDITION: Code.FailedPrecondition,
-};
 
 /**
  * The most of a status message, in bytes of UTF-8. It travels in the trailers twice, as text with up to three bytes for each and
@@ -28,13 +15,13 @@ const statusMessageBytesMax = 1_536;
 
 /** What a failure answers over gRPC, gRPC-Web and Connect: a status, with the machine code and the fields in its details. */
 export function connectErrorOf(failure: Failure, requestId: string): ConnectError {
-  const code = codes[failures[failure.kind].grpcStatus ?? 'INVALID_ARGUMENT'];
-  const error = new ConnectError(shortened(failureDetail(failure)), code);
+  const { grpcStatus } = failures[failure.kind];
+  const code = grpcStatus === null ? undefined : codeFromString(grpcStatus.toLowerCase());
+  const error = new ConnectError(shortened(failureDetail(failure)), code ?? Code.InvalidArgument);
   error.details = [errorInfoOf(failure.kind, requestId), ...detailsOf(failure)];
   return error;
 }
 
-/** The machine code as every error carries it. */
 function errorInfoOf(reason: FailureCode, requestId: string): ConnectError['details'][number] {
   return { desc: ErrorInfoSchema, value: { reason, domain: errorDomain, metadata: { request_id: requestId } } };
 }
@@ -46,16 +33,10 @@ function detailsOf(failure: Failure): ConnectError['details'] {
       return [
         badRequest(failure.errors.map(({ field, code, message }) => ({ field, reason: code, description: message }))),
       ];
-    case 'order_id_conflict':
-      return [
-        badRequest(
-          failure.fields.map((field) => ({
-            field,
-            reason: 'differs',
-            description: 'differs from the stored order',
-          })),
-        ),
-      ];
+    case 'order_id_conflict': {
+      const description = 'differs from the stored order';
+      return [badRequest(failure.fields.map((field) => ({ field, reason: 'differs', description })))];
+    }
     case 'rate_limited':
     case 'overloaded':
       return [{ desc: RetryInfoSchema, value: { retryDelay: durationFromMs(failure.retryAfterMs) } }];

@@ -10,9 +10,10 @@ import type {
   ResolvePaymentLinkResponseSchema,
 } from '@gateway/contract/gateway/v1/checkout_service_pb';
 import {
+  type CancelOrderRequestSchema,
   type CreateOrderRequest,
   type CreateOrderResponseSchema,
-  type GetOrderRequest,
+  type GetOrderRequestSchema,
   type ListOrdersRequest,
   type OrderRecordSchema,
   OrderStatus,
@@ -31,13 +32,11 @@ import type { GatewayDeps } from '../gateway-deps.ts';
 import { parseOrderJson } from '../order-json.ts';
 import type { OrderKey } from '../orders/find-order.ts';
 import type { ListInput } from '../orders/list-orders.ts';
-import { orderRecord, orderResponse } from '../orders/order-response.ts';
-import { returnLink } from '../orders/return-link.ts';
+import { orderRecord, orderResponse, returnLink } from '../orders/order-response.ts';
 import type { RpcCall } from './context.ts';
 
 type Init<Schema extends DescMessage> = Omit<MessageInitShape<Schema>, '$typeName' | '$unknown'>;
 
-/** The six fields of the interface as a message. */
 export function orderMessage(order: Order, baseUrl: BaseUrl) {
   const response = orderResponse(order, baseUrl);
   return {
@@ -50,7 +49,6 @@ export function orderMessage(order: Order, baseUrl: BaseUrl) {
   } satisfies Init<typeof CreateOrderResponseSchema>;
 }
 
-/** The order record as a message. */
 export function recordMessage(order: Order, mode: MerchantMode, baseUrl: BaseUrl) {
   const record = orderRecord(order, mode, baseUrl);
   return {
@@ -67,44 +65,25 @@ export function recordMessage(order: Order, mode: MerchantMode, baseUrl: BaseUrl
   } satisfies Init<typeof OrderRecordSchema>;
 }
 
-/** What to pay and to whom, as a message. */
+// Of an order's record, Protobuf takes the fields that the message has.
+
 export function paymentLinkMessage(
   deps: GatewayDeps,
   link: LinkedOrder,
 ): Init<typeof ResolvePaymentLinkResponseSchema> {
-  const record = recordMessage(link.order, link.merchant.mode, deps.baseUrl());
-  return {
-    merchantName: link.merchant.name,
-    serviceOrderId: record.serviceOrderId,
-    orderId: record.orderId,
-    orderAmount: record.orderAmount,
-    orderCurrency: record.orderCurrency,
-    orderNote: record.orderNote,
-    serviceType: record.serviceType,
-    orderStatus: record.orderStatus,
-    createdAt: record.createdAt,
-    returnUrl: returnLink(deps, link),
-    orderExpiresAt: record.orderExpiresAt,
-    mode: record.mode,
-  };
+  const { order, merchant } = link;
+  const record = recordMessage(order, merchant.mode, deps.baseUrl());
+  return { ...record, merchantName: merchant.name, returnUrl: returnLink(deps, link) };
 }
 
-/** A paid order as a message. */
 export function paymentMessage(deps: GatewayDeps, link: LinkedOrder): Init<typeof RecordPaymentResponseSchema> {
   const { paymentId, paidAt, ...record } = recordMessage(link.order, link.merchant.mode, deps.baseUrl());
   if (paymentId === undefined || paidAt === undefined) throw new Error('a paid order has no payment');
-  return {
-    serviceOrderId: record.serviceOrderId,
-    orderId: record.orderId,
-    orderStatus: record.orderStatus,
-    paymentId,
-    paidAt,
-    returnUrl: returnLink(deps, link),
-  };
+  return { ...record, paymentId, paidAt, returnUrl: returnLink(deps, link) };
 }
 
 /** The order in a message, or in its JSON. Fields that are not set stay undefined; the amount of a message is a double. */
-export function orderInputOf(message: CreateOrderRequest, rpcCall: RpcCall): Result<OrderInput, Failure> {
+export function readOrderInput(message: CreateOrderRequest, rpcCall: RpcCall): Result<OrderInput, Failure> {
   if (rpcCall.isJson) return parseJson(rpcCall);
   return success({
     order_id: message.orderId,
@@ -127,22 +106,20 @@ export function orderInputOf(message: CreateOrderRequest, rpcCall: RpcCall): Res
   } satisfies Required<OrderInput>);
 }
 
-/** The message of a call, or of its JSON. */
-export function readMessage<Schema extends DescMessage>(
-  schema: Schema,
-  message: MessageShape<Schema>,
-  rpcCall: RpcCall,
-): Result<MessageShape<Schema>, Failure> {
-  if (!rpcCall.isJson) return success(message);
-  const json = parseJson(rpcCall);
-  if (!json.ok) return json;
-  try {
-    const { order_amount: amount, ...others } = json.value;
-    const value = amount === undefined ? others : { ...others, order_amount: exactDouble(amount) };
-    return success(fromJson(schema, value as JsonValue, { ignoreUnknownFields: true }));
-  } catch {
-    return failed({ kind: 'malformed_json', reason: `The body is not a ${schema.name}.` });
-  }
+/** Reads the message of a call, or of its JSON. */
+export function readMessage<Schema extends DescMessage>(schema: Schema) {
+  return (message: MessageShape<Schema>, rpcCall: RpcCall): Result<MessageShape<Schema>, Failure> => {
+    if (!rpcCall.isJson) return success(message);
+    const json = parseJson(rpcCall);
+    if (!json.ok) return json;
+    try {
+      const { order_amount: amount, ...others } = json.value;
+      const value = amount === undefined ? others : { ...others, order_amount: exactDouble(amount) };
+      return success(fromJson(schema, value as JsonValue, { ignoreUnknownFields: true }));
+    } catch {
+      return failed({ kind: 'malformed_json', reason: `The body is not a ${schema.name}.` });
+    }
+  };
 }
 
 /** The double of an amount's digits. What no order can cost becomes `NaN`, which equals no amount: rounded, it might. */
@@ -151,24 +128,23 @@ function exactDouble(amount: unknown): number | string {
   return isExact ? Number(amount.text) : 'NaN';
 }
 
-/** Which order a request asks for. */
-export function orderKeyOf(read: Result<Pick<GetOrderRequest, 'order'>, Failure>): Result<OrderKey, Failure> {
-  if (!read.ok) return read;
-  const { order } = read.value;
-  switch (order.case) {
-    case 'orderId':
-      return success({ by: 'order_id', orderId: order.value });
-    case 'serviceOrderId':
-      return success({ by: 'service_order_id', serviceOrderId: order.value });
-    default: {
-      const missing = { field: 'order_id', code: 'missing', message: 'or service_order_id is required' } as const;
-      return failed({ kind: 'invalid_order', errors: [missing] });
-    }
-  }
+export function readOrderKey<Schema extends typeof GetOrderRequestSchema | typeof CancelOrderRequestSchema>(
+  schema: Schema,
+) {
+  const read = readMessage(schema);
+  return (message: MessageShape<Schema>, rpcCall: RpcCall): Result<OrderKey, Failure> => {
+    const request = read(message, rpcCall);
+    if (!request.ok) return request;
+    const { order } = request.value;
+    if (order.case === 'orderId') return success({ by: 'order_id', orderId: order.value });
+    if (order.case === 'serviceOrderId') return success({ by: 'service_order_id', serviceOrderId: order.value });
+    const missing = { field: 'order_id', code: 'missing', message: 'or service_order_id is required' } as const;
+    return failed({ kind: 'invalid_order', errors: [missing] });
+  };
 }
 
 /** The parameters of a list. A status that this version does not know is passed on, to be rejected: protobuf's JSON drops it. */
-export function listInputOf(message: ListOrdersRequest, rpcCall: RpcCall): Result<ListInput, Failure> {
+export function readListInput(message: ListOrdersRequest, rpcCall: RpcCall): Result<ListInput, Failure> {
   if (rpcCall.isJson) {
     const json = parseJson(rpcCall);
     // In protobuf's JSON null is the same as absent.

@@ -2,8 +2,6 @@ import {
   constants,
   createSecureServer,
   createServer,
-  type Http2SecureServer,
-  type Http2Server,
   type Http2ServerRequest,
   type Http2ServerResponse,
   type ServerOptions,
@@ -15,19 +13,20 @@ import { connectNodeAdapter } from '@connectrpc/connect-node';
 import { Call } from '../call.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { backlogMax, http2Limits, tlsHandshakeTimeoutMs } from '../limits.ts';
+import { bind, type PortServer } from '../listen.ts';
 import { remoteAddressOf } from '../remote-address.ts';
 import type { TlsPort } from '../tls.ts';
-import { publicServices, type RpcCall, type RpcService, routerOptions, routesOf, rpcCallKey } from './context.ts';
+import {
+  publicServices,
+  type RpcCall,
+  type RpcService,
+  routerOptions,
+  routesOf,
+  rpcCallKey,
+  takeTimeout,
+} from './context.ts';
 import { watchSessions } from './sessions.ts';
-import { takeTimeout } from './timeout.ts';
 import { createUnaryFastPath } from './unary-fast-path.ts';
-
-export interface GrpcServer {
-  /** Returns the port that was bound. */
-  listen(port: number, host: string): Promise<number>;
-  /** Accepts no new calls and lets those in flight finish; what is left after the drain time is closed. */
-  close(): Promise<void>;
-}
 
 export interface GrpcServerOptions {
   /** Tests compare both ways. */
@@ -47,7 +46,7 @@ export function createGrpcServer(
   deps: GatewayDeps,
   services: readonly RpcService[],
   { hasFastPath = true, limits = http2Limits, tls }: GrpcServerOptions = {},
-): GrpcServer {
+): PortServer {
   const methods = new Map(services.flatMap(({ descriptor }) => descriptor.methods.map(methodEntry)));
   const stopping = new AbortController();
   const rpcCalls = new WeakMap<object, RpcCall>();
@@ -135,12 +134,24 @@ export function createGrpcServer(
       enablePush: false,
     },
   };
-  const server = tls === undefined ? createServer(options, onRequest) : createTlsServer(options, tls, onRequest);
+  /** For clients that agree on HTTP/2 (ALPN) and have a certificate, if one is required. */
+  const createTlsServer = ({ context, renew }: TlsPort) => {
+    const handshake = { handshakeTimeout: tlsHandshakeTimeoutMs, requestCert: context.ca !== undefined };
+    const server = createSecureServer({ ...options, ...context, ...handshake }, onRequest);
+    renew(server);
+    return server;
+  };
+  const server = tls === undefined ? createServer(options, onRequest) : createTlsServer(tls);
   // Node.js would answer 417 by itself, without an x-request-id.
   server.on('checkExpectation', onRequest);
   const sessions = watchSessions(server, limits);
   return {
-    listen: (port, host) => listen(server, deps, port, host),
+    async listen(port, host) {
+      const bound = await bind(server, { port, host, backlog: backlogMax });
+      // A socket that can't be accepted, for lack of file descriptors for example, must not end the process.
+      server.on('error', (error) => deps.logger.error({ err: error }, 'gRPC server failed'));
+      return bound;
+    },
     async close() {
       const closed = new Promise((resolve) => server.close(resolve));
       stopping.abort();
@@ -163,34 +174,4 @@ async function* limited(chunks: AsyncIterable<Buffer>, bytesMax: number): AsyncG
     if (length > bytesMax) throw new ConnectError('the messages of this call are too large', Code.ResourceExhausted);
     yield chunk;
   }
-}
-
-/** A server for clients that agree on HTTP/2 (ALPN) and have a certificate, if one is required. */
-function createTlsServer(
-  options: ServerOptions,
-  { context, renew }: TlsPort,
-  onRequest: (request: Http2ServerRequest, response: Http2ServerResponse) => void,
-): Http2SecureServer {
-  const handshake = { handshakeTimeout: tlsHandshakeTimeoutMs, requestCert: context.ca !== undefined };
-  const server = createSecureServer({ ...options, ...context, ...handshake }, onRequest);
-  renew(server);
-  return server;
-}
-
-function listen(
-  server: Http2Server | Http2SecureServer,
-  { logger }: GatewayDeps,
-  port: number,
-  host: string,
-): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ port, host, backlog: backlogMax }, () => {
-      server.off('error', reject);
-      // A socket that can't be accepted, for lack of file descriptors for example, must not end the process.
-      server.on('error', (error) => logger.error({ err: error }, 'gRPC server failed'));
-      const address = server.address();
-      resolve(typeof address === 'object' && address !== null ? address.port : port);
-    });
-  });
 }

@@ -5,8 +5,7 @@ import {
   type Http2Session,
   type ServerHttp2Stream,
 } from 'node:http2';
-import type { Socket } from 'node:net';
-import { createConnectionLimit, type Peer } from '../connection-limit.ts';
+import { createConnectionLimit, type Peer, trackSockets } from '../connection-limit.ts';
 import type { http2Limits } from '../limits.ts';
 import { shareStreams } from './stream-limit.ts';
 
@@ -21,22 +20,11 @@ interface Use {
   streaming: number;
 }
 
-export interface Sessions {
-  /** Counts a streaming call until it ends. False: there are too many of them, on its connection or in all. */
-  admitStreaming(stream: ServerHttp2Stream): boolean;
-  /** Lets a call stay open as long as its connection, which it keeps open no longer. */
-  letStay(stream: ServerHttp2Stream): void;
-  /** What a call knows of its client, which has this address, and of its connection. */
-  peerOf(stream: ServerHttp2Stream, address: string | undefined): Peer;
-  /** Sends GOAWAY to all sessions and lets their calls finish; closes what is left after the drain time. */
-  drain(): void;
-}
-
 /**
  * Closes what clients leave open: streams whose request or response does not end, and sessions without a complete request for too
  * long. Node.js's own session timeout does not do that, as it starts again with every frame, a PING included.
  */
-export function watchSessions(server: Http2Server | Http2SecureServer, limits: typeof http2Limits): Sessions {
+export function watchSessions(server: Http2Server | Http2SecureServer, limits: typeof http2Limits) {
   const uses = new Map<Http2Session, Use>();
   // Sends GOAWAY as well: a client sends again what came after it (RFC 9113, 6.8).
   const limit = createConnectionLimit<Http2Session>({
@@ -45,14 +33,10 @@ export function watchSessions(server: Http2Server | Http2SecureServer, limits: t
   });
   /** Ends the use of the connection by a stream. */
   const ends = new WeakMap<ServerHttp2Stream, () => void>();
-  const shares = shareStreams(server, limits);
-  const sockets = new Set<Socket>();
+  const giveShare = shareStreams(server, limits);
+  const destroySockets = trackSockets(server);
   let streaming = 0;
 
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-  });
   server.on('session', (session) => {
     const use: Use = { streams: new Map(), isUsed: false, idleSince: performance.now(), streaming: 0 };
     uses.set(session, use);
@@ -94,7 +78,8 @@ export function watchSessions(server: Http2Server | Http2SecureServer, limits: t
   server.once('close', () => clearInterval(sweep));
 
   return {
-    admitStreaming(stream) {
+    /** Counts a streaming call until it ends. False: there are too many of them, on its connection or in all. */
+    admitStreaming(stream: ServerHttp2Stream): boolean {
       const use = stream.session && uses.get(stream.session);
       if (use === undefined || use.streaming >= limits.streamingCallsPerConnection) return false;
       if (streaming >= limits.streamingCallsMax) return false;
@@ -106,23 +91,24 @@ export function watchSessions(server: Http2Server | Http2SecureServer, limits: t
       });
       return true;
     },
-    letStay(stream) {
+    /** Lets a call stay open as long as its connection, which it keeps open no longer. */
+    letStay(stream: ServerHttp2Stream): void {
       if (stream.session) uses.get(stream.session)?.streams.delete(stream);
     },
-    peerOf: (stream, address) => ({
+    /** What a call knows of its client, which has this address, and of its connection. */
+    peerOf: (stream: ServerHttp2Stream, address: string | undefined): Peer => ({
       address,
       known() {
         if (stream.session === undefined) return;
         limit.known(stream.session);
-        shares.known(stream.session);
+        giveShare(stream.session);
       },
       waits: () => ends.get(stream)?.(),
     }),
-    drain() {
+    /** Sends GOAWAY to all sessions and lets their calls finish; closes what is left after the drain time. */
+    drain(): void {
       for (const session of uses.keys()) session.close();
-      setTimeout(() => {
-        for (const socket of sockets) socket.destroy();
-      }, limits.drainTimeoutMs).unref();
+      setTimeout(destroySockets, limits.drainTimeoutMs).unref();
     },
   };
 }

@@ -1,27 +1,16 @@
 import type { Http2SecureServer, Http2Server, Http2Session } from 'node:http2';
-
-export interface StreamLimits {
-  /** Calls in flight on one connection. */
-  readonly maxConcurrentStreams: number;
-  /** Calls in flight on all connections of clients, and on all others; the share of each is a power of two. */
-  readonly streamsOfAllSessions: number;
-  /** How long a connection without valid credentials counts after its end: opening another one brings no more calls. */
-  readonly strangerCountsMs: number;
-  /** The least share of a client's connection, and the most of one without a client's credentials. */
-  readonly concurrentStreamsMin: number;
-}
-
-/** The shares of the connections of a server. */
-export interface StreamShares {
-  /** The connection is a client's: it gets its share. */
-  known(session: Http2Session): void;
-}
+import type { http2Limits } from '../limits.ts';
 
 /**
  * Shares the calls in flight out among the connections: clients queue what exceeds their share, at no cost for the gateway.
- * Rejecting a call costs nearly as much as creating an order, as most of both is the stream itself (decision 027).
+ * Rejecting a call costs nearly as much as creating an order, as most of both is the stream itself (decision 027). Returns what
+ * makes a connection a client's, which gets a client's share.
  */
-export function shareStreams(server: Http2Server | Http2SecureServer, limits: StreamLimits): StreamShares {
+export function shareStreams(
+  server: Http2Server | Http2SecureServer,
+  limits: typeof http2Limits,
+): (session: Http2Session) => void {
+  /** A power of two, so that it does not change with every connection. */
   const shareOf = (sessions: number, min: number, max: number) => {
     const share = 2 ** Math.floor(Math.log2(limits.streamsOfAllSessions / Math.max(1, sessions)));
     return Math.min(max, Math.max(min, share));
@@ -62,13 +51,11 @@ export function shareStreams(server: Http2Server | Http2SecureServer, limits: St
       else setTimeout(forgetStranger, limits.strangerCountsMs, session).unref();
     });
   });
-  return {
-    known(session) {
-      if (session.destroyed || !strangers.sessions.delete(session)) return;
-      clients.sessions.add(session);
-      resize(clients);
-      resizeStrangers();
-      send(session);
-    },
+  return (session) => {
+    if (session.destroyed || !strangers.sessions.delete(session)) return;
+    clients.sessions.add(session);
+    resize(clients);
+    resizeStrangers();
+    send(session);
   };
 }

@@ -12,15 +12,7 @@ import {
 } from '@opentelemetry/sdk-metrics';
 import gatewayPackage from '../../package.json' with { type: 'json' };
 
-/** The metrics of a process. */
-export interface Metrics {
-  /** Makes the instruments of each part of the gateway. */
-  readonly meter: Meter;
-  /** Answers a scrape with all metrics in Prometheus's text format. */
-  scrape(request: IncomingMessage, response: ServerResponse): void;
-  /** Returns all metrics as data, for the process that answers scrapes. */
-  collect(): Promise<ScopeMetrics[]>;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
 /** How often the delay of the event loop is sampled, in milliseconds: Node.js's default. */
 const delayResolutionMs = 10;
@@ -39,7 +31,7 @@ const durations: ViewOptions = {
  * Starts the metrics of this process, with those of the process itself. Names contain the unit: the exporter adds none. A scrape
  * also shows what `collectMore` returns.
  */
-export function createMetrics(collectMore = async (): Promise<ScopeMetrics[]> => []): Metrics {
+export function createMetrics(collectMore = async (): Promise<ScopeMetrics[]> => []) {
   const exporter = new PrometheusExporter({
     preventServerStart: true,
     withoutScopeInfo: true,
@@ -56,8 +48,12 @@ export function createMetrics(collectMore = async (): Promise<ScopeMetrics[]> =>
   const meter = new MeterProvider({ readers: [exporter], views: [durations] }).getMeter('order-gateway');
   observeProcess(meter);
   return {
+    /** Makes the instruments of each part of the gateway. */
     meter,
-    scrape: (request, response) => exporter.getMetricsRequestHandler(request, response),
+    /** Answers a scrape with all metrics in Prometheus's text format. */
+    scrape: (request: IncomingMessage, response: ServerResponse) =>
+      exporter.getMetricsRequestHandler(request, response),
+    /** Returns all metrics as data, for the process that answers scrapes. */
     collect: async () => (await exporter.collect()).resourceMetrics.scopeMetrics,
   };
 }
@@ -96,15 +92,13 @@ function observeProcess(meter: Meter): void {
 }
 
 /** Counts a call that ended. Every label is a name of ours: never a client's text. */
-export type RecordCall = (
-  labels: { readonly protocol: string; readonly operation: string; readonly code: string },
-  durationMs: number,
-) => void;
+export type RecordCall = ReturnType<typeof callRecorder>;
 
 /** The metrics of the calls, whatever carries them. */
-export function callRecorder(meter: Meter): RecordCall {
+export function callRecorder(meter: Meter) {
   const durations = meter.createHistogram('gateway.call.duration.seconds', {
     description: 'From the headers of a call to the end of its response',
   });
-  return (labels, durationMs) => durations.record(durationMs / 1_000, labels);
+  return (labels: Readonly<Record<'protocol' | 'operation' | 'code', string>>, durationMs: number) =>
+    durations.record(durationMs / 1_000, labels);
 }

@@ -19,32 +19,19 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 
-/** The traces of a process. */
-export interface Tracing {
-  /** Begins the span of a call, as a child of the span that its `traceparent` names (W3C Trace Context). */
-  startCall(headers: IncomingHttpHeaders): CallSpan;
-  /** Sends what is not sent yet. */
-  close(): Promise<void>;
-}
+export type Tracing = ReturnType<typeof startTracing>;
 
-/** The span of one call. */
-export interface CallSpan {
-  readonly traceId: string;
-  /** Runs a step of the call; spans that it begins belong to the call. */
-  run<Value>(step: () => Promise<Value>): Promise<Value>;
-  end(facts: {
-    readonly operation: string;
-    readonly protocol: string;
-    readonly code: string;
-    readonly isError: boolean;
-  }): void;
+export type CallSpan = ReturnType<typeof callSpan>;
+
+interface CallFacts extends Readonly<Record<'operation' | 'protocol' | 'code', string>> {
+  readonly isError: boolean;
 }
 
 /**
  * Starts tracing. Spans go to the collector that OpenTelemetry's own variables name (`OTEL_EXPORTER_OTLP_ENDPOINT` and those
  * beside it). `sampledShare` of the calls without a sampled parent are recorded, 0 to 1.
  */
-export function startTracing(sampledShare: number): Tracing {
+export function startTracing(sampledShare: number) {
   const provider = new TracerProvider({
     resource: resourceFromAttributes({ 'service.name': 'order-gateway' }),
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(sampledShare) }),
@@ -56,21 +43,26 @@ export function startTracing(sampledShare: number): Tracing {
   const propagator = new W3CTraceContextPropagator();
   const tracer = provider.getTracer('order-gateway');
   return {
-    startCall(headers) {
+    /** Begins the span of a call, as a child of the span that its `traceparent` names (W3C Trace Context). */
+    startCall(headers: IncomingHttpHeaders): CallSpan {
       const parent = propagator.extract(ROOT_CONTEXT, headers, defaultTextMapGetter);
       return callSpan(tracer.startSpan('call', { kind: SpanKind.SERVER }, parent));
     },
+    /** Sends what is not sent yet. */
     close: () => provider.shutdown(),
   };
 }
 
-function callSpan(span: Span): CallSpan {
+function callSpan(span: Span) {
   const isRecorded = span.isRecording();
   return {
     traceId: span.spanContext().traceId,
-    // A call that is not recorded does without the context, which costs more than the rest of the span.
-    run: (step) => (isRecorded ? context.with(trace.setSpan(ROOT_CONTEXT, span), step) : step()),
-    end({ operation, protocol, code, isError }) {
+    /** Runs a step of the call; spans that it begins belong to the call. */
+    run<Value>(step: () => Promise<Value>): Promise<Value> {
+      // A call that is not recorded does without the context, which costs more than the rest of the span.
+      return isRecorded ? context.with(trace.setSpan(ROOT_CONTEXT, span), step) : step();
+    },
+    end({ operation, protocol, code, isError }: CallFacts): void {
       if (!isRecorded) return;
       span.updateName(operation).setAttributes({ protocol, code });
       if (isError) span.setStatus({ code: SpanStatusCode.ERROR });

@@ -7,8 +7,7 @@ import { drainTimeoutMs, webhookLimits } from '../limits.ts';
 import type { Logger } from '../logger.ts';
 import { eventResponse } from '../orders/list-events.ts';
 import type { SigningSecrets } from '../signing-secrets.ts';
-import { webhookRequest } from './request.ts';
-import type { Sender } from './send.ts';
+import { type Sender, webhookRequest } from './send.ts';
 
 const minute = 60;
 const hour = 60 * minute;
@@ -37,13 +36,7 @@ export interface WebhookDeliveryOptions {
   readonly retryPause?: typeof retryPauseSeconds;
 }
 
-/** The delivery of webhooks in the background. */
-export interface WebhookDelivery {
-  /** Looks for due deliveries at once: this process has stored an event. */
-  wake(): void;
-  /** Claims nothing more, and gives attempts in flight {@link drainTimeoutMs} to finish; other processes repeat the rest. */
-  close(): Promise<void>;
-}
+export type WebhookDelivery = ReturnType<typeof startWebhookDelivery>;
 
 interface Flight {
   readonly merchantId: MerchantId;
@@ -56,7 +49,7 @@ interface Flight {
  * Delivers webhooks until it is closed. Any number of processes may do so. An endpoint that fails or is slow takes one attempt at
  * a time, and all of them together at most a part of the attempts in flight, so that they don't delay the others.
  */
-export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDelivery {
+export function startWebhookDelivery(options: WebhookDeliveryOptions) {
   const { deliveries, sender, logger } = options;
   const flights = new Map<Flight, Promise<void>>();
   const metrics = webhookMetrics(options.meter, () => flights.size);
@@ -64,13 +57,11 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDe
   const afterMerchant = { healthy: 0, failing: 0 };
   let isClosing = false;
   let isAborted = false;
-  let isWoken = false;
-  let endPause = () => {};
+  /** Ends the pause before the next claims. */
+  let pause = new AbortController();
 
-  const wake = () => {
-    isWoken = true;
-    endPause();
-  };
+  /** Looks for due deliveries at once, as when this process has stored an event. */
+  const wake = () => pause.abort();
 
   const isSlow = ({ isFailing, startedAtMs }: Flight) =>
     isFailing || performance.now() - startedAtMs > webhookLimits.slowAfterMs;
@@ -131,15 +122,11 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDe
 
   const runUntilClosed = async () => {
     while (!isClosing) {
-      isWoken = false;
+      pause = new AbortController();
       const claims = [await claimOrLog('healthy'), await claimOrLog('failing')];
       await sleep(webhookLimits.pollPauseMs);
-      if (isClosing || isWoken || claims.includes(true)) continue;
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const timer = setTimeout(resolve, webhookLimits.pollEveryMs);
-      endPause = resolve;
-      await promise;
-      clearTimeout(timer);
+      if (isClosing || claims.includes(true)) continue;
+      await sleep(webhookLimits.pollEveryMs, undefined, { signal: pause.signal }).catch(() => {});
     }
   };
 
@@ -152,7 +139,8 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDe
   const running = runUntilClosed();
   return {
     wake,
-    async close() {
+    /** Claims nothing more, and gives attempts in flight {@link drainTimeoutMs} to finish; other processes repeat the rest. */
+    async close(): Promise<void> {
       isClosing = true;
       wake();
       await running;

@@ -3,8 +3,23 @@ import { lookup as lookUp, Resolver } from 'node:dns/promises';
 import http from 'node:http';
 import https from 'node:https';
 import type { LookupFunction } from 'node:net';
+import { webhookSignature } from '@gateway/domain/webhook-signature';
 import { isPublicAddress, literalAddressOf } from '../ip-address.ts';
 import { webhookLimits } from '../limits.ts';
+
+/** The headers and the body of a webhook request, signed with each secret (Standard Webhooks, "Webhook headers"). */
+export function webhookRequest(event: { readonly id: string }, secrets: readonly Uint8Array[], nowMs: number) {
+  const body = JSON.stringify(event);
+  const timestampSeconds = Math.floor(nowMs / 1_000);
+  const headers = {
+    'content-type': 'application/json',
+    'user-agent': 'order-gateway-webhooks',
+    'webhook-id': event.id,
+    'webhook-timestamp': `${timestampSeconds}`,
+    'webhook-signature': webhookSignature({ id: event.id, timestampSeconds, body }, secrets),
+  };
+  return { headers, body };
+}
 
 /** The result of one attempt. The text is for the merchant, such as `HTTP 500` or `ECONNREFUSED`; it holds nothing of a body. */
 interface SendResult {
@@ -13,15 +28,8 @@ interface SendResult {
   readonly text: string;
 }
 
-/** Sends webhook requests. */
-export interface Sender {
-  /** Sends one POST. Settles within the time limit; never rejects. Redirects are not followed. */
-  send(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<SendResult>;
-  /** Closes all connections. Requests that are in flight have no response then. */
-  close(): void;
-}
+export type Sender = ReturnType<typeof createSender>;
 
-/** Returns all addresses of a host name. */
 export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
 
 export interface SenderOptions {
@@ -51,7 +59,7 @@ export function createSender({
   allowPrivate,
   resolve = allowPrivate ? resolveBySystem : createResolve(),
   timeoutMs = webhookLimits.attemptTimeoutMs,
-}: SenderOptions): Sender {
+}: SenderOptions) {
   const isAllowed = (address: string) => allowPrivate || isPublicAddress(address);
   const allowedAddresses = async (hostname: string) => {
     const allowed = (await resolve(hostname)).filter(({ address }) => isAllowed(address));
@@ -76,7 +84,8 @@ export function createSender({
   const httpsAgent = new https.Agent(agentOptions);
 
   return {
-    send(address, headers, body) {
+    /** Sends one POST. Settles within the time limit; never rejects. Redirects are not followed. */
+    send(address: string, headers: Readonly<Record<string, string>>, body: string): Promise<SendResult> {
       const url = new URL(address);
       const literal = literalAddressOf(url);
       const isHttps = url.protocol === 'https:';
@@ -91,7 +100,8 @@ export function createSender({
       request.end(body);
       return resultOf(request, timeoutMs);
     },
-    close() {
+    /** Closes all connections. Requests that are in flight have no response then. */
+    close(): void {
       httpAgent.destroy();
       httpsAgent.destroy();
     },

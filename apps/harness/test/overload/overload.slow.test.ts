@@ -1,10 +1,9 @@
-import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { promisify } from 'node:util';
 import type { Credentials } from '@gateway/domain/credentials';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type OwnGateway, startOwnGateway } from '../../src/gateway/own-gateway.ts';
 import type { FloodOptions, FloodResult, Latencies } from './flood.ts';
+import { goodputOf, runFlood } from './run-flood.ts';
 
 // Prints what a gateway does with several times what it can take. The figures are of the machine: only what holds on every
 // machine is checked. Decision 027 has results.
@@ -20,20 +19,11 @@ beforeAll(async () => {
 });
 afterAll(() => gateway?.stop());
 
-async function flood(options: Omit<FloodOptions, 'port'>): Promise<FloodResult> {
-  const { httpUrl, grpcAddress } = gateway;
-  const port = Number((options.protocol === 'json' ? httpUrl : grpcAddress).split(':').at(-1));
-  const program = new URL('flood.ts', import.meta.url).pathname;
-  const { stdout } = await promisify(execFile)(process.execPath, [program, JSON.stringify({ ...options, port })]);
-  return JSON.parse(stdout);
-}
+const flood = (options: Omit<FloodOptions, 'port'>) => runFlood(gateway, options);
 
 function heavy(): readonly Credentials[] {
   return gateway.credentials.slice(0, 1);
 }
-
-const goodputOf = (result: FloodResult) =>
-  Math.round(result.createdBySecond.reduce((sum, count) => sum + count, 0) / result.createdBySecond.length);
 
 /** Orders a second where the sender waits for the gateway, so that there is no overload. */
 async function findPeak(protocol: FloodOptions['protocol']): Promise<number> {

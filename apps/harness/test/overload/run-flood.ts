@@ -1,0 +1,20 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import type { OwnGateway } from '../../src/gateway/own-gateway.ts';
+import type { FloodOptions, FloodResult } from './flood.ts';
+
+/** Sends a flood to a gateway from a process of its own. */
+export async function runFlood(
+  { httpUrl, grpcAddress }: OwnGateway,
+  options: Omit<FloodOptions, 'port'>,
+): Promise<FloodResult> {
+  const port = Number((options.protocol === 'json' ? httpUrl : grpcAddress).split(':').at(-1));
+  const program = new URL('flood.ts', import.meta.url).pathname;
+  const { stdout } = await promisify(execFile)(process.execPath, [program, JSON.stringify({ ...options, port })]);
+  return JSON.parse(stdout);
+}
+
+/** Orders created in a second, on average. */
+export function goodputOf({ createdBySecond }: FloodResult): number {
+  return Math.round(createdBySecond.reduce((sum, count) => sum + count, 0) / createdBySecond.length);
+}
