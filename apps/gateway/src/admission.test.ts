@@ -108,9 +108,10 @@ test('a call that leaves while it waits takes no turn', async () => {
 
 test('a call whose body is not there yet keeps no other from its work', () => {
   const { admission, enter, begun } = setUp({ atWorkMax: 1, atWorkMin: 0 });
-  const slow = admission.enter(heavy);
+  const [slow, cancelled] = [admission.enter(heavy), admission.enter(heavy)];
   enter(heavy, 1, 'at work');
   expect(begun).toEqual(['at work']);
+  cancelled?.leave();
   expect(slow?.begin()).toBeInstanceOf(Promise);
 });
 
