@@ -15,7 +15,8 @@ function setUp({ atWorkMax = 1_000, atWorkMin = 1 } = {}) {
   const enter = (id: MerchantId, times: number, name = '') => {
     const entered = Array.from({ length: times }, () => admission.enter(id)).filter((place) => place !== undefined);
     places.set(id, [...(places.get(id) ?? []), ...entered]);
-    for (const { turn } of entered) {
+    for (const place of entered) {
+      const turn = place.begin();
       if (turn === undefined) begun.push(name);
       else void turn.then(() => begun.push(name));
     }
@@ -28,7 +29,7 @@ function setUp({ atWorkMax = 1_000, atWorkMin = 1 } = {}) {
   };
   /** The newest call leaves. */
   const giveUp = (id: MerchantId) => places.get(id)?.pop()?.leave();
-  return { state, enter, leave, giveUp, begun };
+  return { admission, state, enter, leave, giveUp, begun };
 }
 
 test('a client that is alone gets all, and another its share at once', () => {
@@ -103,4 +104,23 @@ test('a call that leaves while it waits takes no turn', async () => {
   await leave(first, 1);
   enter(heavy, 1, 'later');
   expect(begun.slice(2)).toEqual(['later']);
+});
+
+test('a call whose body is not there yet keeps no other from its work', () => {
+  const { admission, enter, begun } = setUp({ atWorkMax: 1, atWorkMin: 0 });
+  const [slow, cancelled] = [admission.enter(heavy), admission.enter(heavy)];
+  enter(heavy, 1, 'at work');
+  expect(begun).toEqual(['at work']);
+  cancelled?.leave();
+  expect(slow?.begin()).toBeInstanceOf(Promise);
+});
+
+test('a call begins once, however many steps it has', async () => {
+  const { admission, enter, begun } = setUp({ atWorkMax: 1, atWorkMin: 0 });
+  const place = admission.enter(heavy);
+  expect([place?.begin(), place?.begin()]).toEqual([undefined, undefined]);
+  enter(first, 1, 'waits');
+  place?.leave();
+  await Promise.resolve();
+  expect(begun).toEqual(['waits']);
 });

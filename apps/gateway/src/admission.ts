@@ -1,6 +1,6 @@
 import type { MerchantId } from '@gateway/domain/merchant';
 
-/** Decides, before the body of a call is read, whether there is room for it, and when its work begins. */
+/** Decides, before the body of a call is read, whether there is room for it; and then, when its work begins. */
 export interface Admission {
   /** Takes a place for a call of this client; `undefined` where there is no room. */
   enter(id: MerchantId): Place | undefined;
@@ -8,9 +8,9 @@ export interface Admission {
 
 /** The place of a call. */
 export interface Place {
-  /** Resolves when the call's work may begin; absent: now. */
-  readonly turn: Promise<void> | undefined;
-  /** Makes room, however the call ended. Called once, also without having had the turn. */
+  /** Asks for the call's turn, when its body is there. Resolves when the work may begin; `undefined`: now. */
+  begin(): Promise<void> | undefined;
+  /** Makes room, however the call ended, also before its turn. Called once. */
   leave(): void;
 }
 
@@ -58,22 +58,16 @@ export function createAdmission({ oldestOrderMs, limits }: AdmissionOptions): Ad
     return own < Math.max(1, limit / shares) && inFlight < 2 * limits.callsMax;
   };
 
-  const beginWork = (client: ClientCalls) => {
-    client.atWork += 1;
-    atWork += 1;
-  };
-
   /** Gives the place at work that a client has left to its own next call, if it has few, or to the client whose turn it is. */
   const beginNext = (left: ClientCalls) => {
     const isLow = left.atWork < limits.atWorkMin && left.waiting.size > 0;
     const [client] = isLow ? [left] : atWork < limits.atWorkMax ? turns : [];
-    const [begin] = client?.waiting ?? [];
-    if (client === undefined || begin === undefined) return;
-    client.waiting.delete(begin);
+    const [beginWork] = client?.waiting ?? [];
+    if (client === undefined || beginWork === undefined) return;
+    client.waiting.delete(beginWork);
     turns.delete(client);
     if (client.waiting.size > 0) turns.add(client);
-    beginWork(client);
-    begin();
+    beginWork();
   };
 
   return {
@@ -83,22 +77,32 @@ export function createAdmission({ oldestOrderMs, limits }: AdmissionOptions): Ad
       clients.set(id, client);
       client.inFlight += 1;
       inFlight += 1;
-      const { promise: turn, resolve: begin } = Promise.withResolvers<void>();
-      const waits = atWork >= limits.atWorkMax && client.atWork >= limits.atWorkMin;
-      if (waits) {
-        client.waiting.add(begin);
-        turns.add(client);
-      } else beginWork(client);
+      const turn = Promise.withResolvers<void>();
+      let isAtWork = false;
+      const beginWork = () => {
+        isAtWork = true;
+        client.atWork += 1;
+        atWork += 1;
+        turn.resolve();
+      };
       return {
-        turn: waits ? turn : undefined,
+        begin() {
+          if (isAtWork) return undefined;
+          if (atWork < limits.atWorkMax || client.atWork < limits.atWorkMin) {
+            beginWork();
+            return undefined;
+          }
+          client.waiting.add(beginWork);
+          turns.add(client);
+          return turn.promise;
+        },
         leave() {
           client.inFlight -= 1;
           inFlight -= 1;
           if (client.inFlight === 0) clients.delete(id);
-          if (client.waiting.delete(begin)) {
-            if (client.waiting.size === 0) turns.delete(client);
-            return;
-          }
+          client.waiting.delete(beginWork);
+          if (client.waiting.size === 0) turns.delete(client);
+          if (!isAtWork) return;
           client.atWork -= 1;
           atWork -= 1;
           beginNext(client);

@@ -121,15 +121,15 @@ export class Call {
       // A client that left meanwhile gets no response.
       this.#place = this.#hasEnded ? undefined : this.#deps.admission.enter(account.value.id);
       if (this.#place === undefined) return failed(storageFailure('overloaded'));
-      const { turn } = this.#place;
-      const late = turn && (await settledWithin(this.timeLeftMs(), turn));
-      return late === undefined ? account : failed(storageFailure(late));
+      return account;
     });
   }
 
-  /** Runs a step of the call and records its failure. A bug is logged and becomes `internal`. */
+  /** Runs a step of the call, once it is the call's turn, and records its failure. A bug is logged and becomes `internal`. */
   async run<Value>(step: () => Promise<Result<Value, Failure>>): Promise<Result<Value, Failure>> {
     try {
+      const turn = this.#place?.begin();
+      if (turn !== undefined) await settledWithin(this.timeLeftMs(), turn);
       if (this.timeLeftMs() <= 0) return failed(this.fail({ kind: 'deadline_exceeded' }));
       const result = await (this.#span === undefined ? step() : this.#span.run(step));
       return result.ok ? result : failed(this.fail(result.failure));

@@ -38,7 +38,21 @@ export function orderRoutes(app: FastifyInstance, deps: GatewayDeps): void {
       const client = await call.authenticate('merchant');
       if (!client.ok) return sendFailure(reply, client.failure, deps);
     },
-    handler: (request, reply) => respondToCreate(deps, request, reply),
+    async handler({ call, body }, reply) {
+      const created = await call.run(async (): Promise<Result<CreatedOrder, Failure>> => {
+        const input = parseOrderJson(body instanceof Uint8Array ? body : new Uint8Array());
+        if (!input.ok) return failed({ kind: 'malformed_json', reason: input.failure });
+        return createOrder(deps, call, input.value);
+      });
+      if (!created.ok) return sendFailure(reply, created.failure, deps);
+      const { order, replayed } = created.value;
+      call.succeed(replayed ? 'replayed' : 'created');
+      if (replayed) reply.header('idempotent-replayed', 'true');
+      return reply
+        .code(replayed ? 200 : 201)
+        .header('content-type', 'application/json; charset=utf-8')
+        .send(JSON.stringify(orderResponse(order, deps.baseUrl())));
+    },
   });
   /** Adds a route that answers a merchant's request with a value as JSON. */
   const addRoute = (
@@ -93,21 +107,4 @@ export function orderRoutes(app: FastifyInstance, deps: GatewayDeps): void {
     const events = page.value.events.map((event) => eventResponse(event, mode, deps.baseUrl()));
     return success({ events, next_cursor: page.value.nextCursor });
   });
-}
-
-async function respondToCreate(deps: GatewayDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const { call, body } = request;
-  const created = await call.run(async (): Promise<Result<CreatedOrder, Failure>> => {
-    const input = parseOrderJson(body instanceof Uint8Array ? body : new Uint8Array());
-    if (!input.ok) return failed({ kind: 'malformed_json', reason: input.failure });
-    return createOrder(deps, call, input.value);
-  });
-  if (!created.ok) return sendFailure(reply, created.failure, deps);
-  const { order, replayed } = created.value;
-  call.succeed(replayed ? 'replayed' : 'created');
-  if (replayed) reply.header('idempotent-replayed', 'true');
-  return reply
-    .code(replayed ? 200 : 201)
-    .header('content-type', 'application/json; charset=utf-8')
-    .send(JSON.stringify(orderResponse(order, deps.baseUrl())));
 }

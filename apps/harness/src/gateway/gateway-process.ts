@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import manifest from '../../../../package.json' with { type: 'json' };
-import { endProcess } from '../command/end-process.ts';
+import { endProcess } from './end-process.ts';
 
 /** Where a gateway listens. */
 export interface GatewayAddresses {
