@@ -13,8 +13,9 @@ svg{display:block;width:100%;min-width:680px;height:auto}
 
 /** The report with its charts as one page without scripts that loads nothing. */
 export function reportPage(report: LoadReport): string {
-  const { settings } = report;
-  const title = escaped(`Load run ${settings.profile === 'none' ? '' : `${settings.profile} `}of ${report.started_at}`);
+  const { settings, verdict } = report;
+  const name = settings.profile === 'none' ? 'Load run' : `Load run ${settings.profile}`;
+  const title = escaped(`${name} of ${report.started_at}: ${verdict.passed ? 'passed' : 'failed'}`);
   const figure = (heading: string, chart: string) => `<h2>${heading}</h2><figure>${chart}</figure>`;
   return `<!doctype html>
 <html lang="en">
