@@ -21,7 +21,7 @@ const retryMs = 1_000;
 const usersLock = 5_432_001;
 
 /** Errors that another start at the same time, or the last processes of a killed server, cause: the next try may succeed. */
-const passingError = /lock file|shared memory block|address already in use/i;
+const passingError = /lock file|PID file|shared memory block|address already in use/i;
 
 /** What PostgreSQL runs with unless a caller sets something else. */
 export const usualSettings = {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -99,6 +99,14 @@ test('simultaneous starts after a stop share one server', async () => {
   await (await start()).stop();
   const users = await Promise.all([start(), start(), start(), startElsewhere()]);
   expect(new Set(users.map(({ url }) => url)).size).toBe(1);
+});
+
+test('a start waits for another one that is writing its PID file', async () => {
+  await (await start()).stop();
+  const pidFile = join(dataDir(), 'postgres', 'cluster', 'postmaster.pid');
+  await writeFile(pidFile, '', { mode: 0o666 });
+  const [user] = await Promise.all([start(), sleep(500).then(() => rm(pidFile))]);
+  expect(await query(user.url, 'select 1 as one')).toEqual([{ one: 1 }]);
 });
 
 test('a start gets a running server although the last user stops it at that moment', async () => {
