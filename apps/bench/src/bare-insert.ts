@@ -1,6 +1,6 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import postgres from 'postgres';
-import { columnTypes, ifNew, insertFrom, rowOf } from './order.ts';
+import { columnTypes, firstPeerId, ifNew, insertFrom, rowOf } from './order.ts';
 
 // The batches of the gateway (docs/decisions): at most 128 rows, 2 in flight, a batch of 16 leaves at once.
 const batchMax = 128;
@@ -17,7 +17,7 @@ export function openBareInsert(url: string, merchantId: number): () => Promise<v
   const waiting: { readonly row: string[]; readonly resolve: () => void }[] = [];
   let inFlight = 0;
   let isDue = false;
-  let serviceOrderId = randomInt(2 ** 47);
+  let serviceOrderId = firstPeerId + randomInt(2 ** 47);
 
   const flush = async () => {
     isDue = false;

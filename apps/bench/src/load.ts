@@ -2,7 +2,7 @@ import { mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Contender } from './contenders.ts';
-import { ifNew, insertFrom, order, rowExpressions } from './order.ts';
+import { firstPeerId, ifNew, insertFrom, order, rowExpressions } from './order.ts';
 import { isInstalled, run } from './programs.ts';
 
 /** How a contender is loaded. */
@@ -88,7 +88,7 @@ async function sendByPgbench({ databaseUrl, merchant }: Contender, options: Load
   const script = join(folder.path, 'order.sql');
   await writeFile(script, pgbenchScript);
   const threads = Math.min(availableParallelism(), 2);
-  const variables = { merchant: merchant.id, n: 0, first: runs * 10_000_000_000 };
+  const variables = { merchant: merchant.id, n: 0, first: firstPeerId + runs * 10_000_000_000 };
   const args = [
     ...['-n', '-M', 'prepared', '-c', pgbenchClients, '-j', threads, '-T', options.seconds, '-f', script],
     ...Object.entries(variables).flatMap(([name, value]) => ['-D', `${name}=${value}`]),

@@ -26,6 +26,9 @@ export interface RowIds {
 
 const [, ...otherValues] = Object.values(order).map(String);
 
+/** Where the ids of the other programs begin, below 0: the gateway goes on after the highest that it finds. */
+export const firstPeerId = -(2 ** 52);
+
 /** The values of a row as text, in the order of {@link columnTypes}. */
 export function rowOf({ merchantId, serviceOrderId, orderToken, orderId }: RowIds): string[] {
   const added = [merchantId, serviceOrderId, orderToken, 'UN_PAID', new Date().toISOString()].map(String);

@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm';
 import { bigint, numeric, pgTable, text, timestamp } from 'drizzle-orm/pg-core';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
-import { columnTypes, type order } from '../order.ts';
+import { columnTypes, firstPeerId, type order } from '../order.ts';
 
 // What both peers share: a service as a team writes it by the manuals of its libraries, on the gateway's table.
 
@@ -40,7 +40,7 @@ export function openInsert() {
       ...fields,
       merchant_id: Number(process.env.MERCHANT_ID),
       // Cheaper than a sequence.
-      service_order_id: randomInt(1, 2 ** 47),
+      service_order_id: firstPeerId + randomInt(2 ** 47),
       order_token: randomBytes(24).toString('base64url'),
       order_status: 'UN_PAID',
       created_at: new Date(),
