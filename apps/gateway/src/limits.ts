@@ -65,7 +65,7 @@ export const connectionsMax = Math.min(10_000, Math.floor(openFilesMax() * 0.4))
  */
 export const backlogMax = 4_096;
 
-/** When calls are rejected as overloaded before their work begins: decision 027. */
+/** When calls are rejected as overloaded, or wait, before their work begins: decisions 027 and 037. */
 export const admissionLimits = {
   /** Calls in flight of clients: a fifth of a second's work. */
   callsMax: 2_048,
