@@ -199,6 +199,13 @@ test('a merchant can be created while the gateway runs and while it does not, an
   }
 });
 
+test('a start warns if the database server can lose acknowledged orders', async () => {
+  // The server of the tests runs without fsync.
+  const { gateway } = await startOnSharedServer({});
+  const warnings = gateway.lines.filter((line) => line.includes('can lose acknowledged orders'));
+  expect(warnings).toEqual([expect.stringContaining('"off":["fsync"')]);
+});
+
 const hasIpv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1'));
 leftOut('listening on ::1', hasIpv6 ? undefined : 'this machine has no IPv6');
 
