@@ -9,8 +9,9 @@ import { Command } from 'commander';
 import { run, StartError } from '../process.ts';
 import { erasureKeysOf } from '../signing-secrets.ts';
 import { findSecretsKeys } from '../webhooks/secrets-keys.ts';
-import { actorOption, clientIdHelp, jsonHelp, parseClientId, parseTime, timeForm } from './merchant-commands.ts';
-import { print, withDatabase } from './with-accounts.ts';
+import { actorOption, clientIdHelp, jsonHelp, parseClientId, parseTime, timeForm } from './arguments.ts';
+import { print } from './output.ts';
+import { withDatabase } from './with-accounts.ts';
 
 // The commands of `pnpm orders`. Errors are as with those of `pnpm merchant`.
 

@@ -14,8 +14,9 @@ import { StartError } from '../process.ts';
 import { createSigningSecrets, newSigningSecret, type SigningSecrets } from '../signing-secrets.ts';
 import { findSecretsKeys } from '../webhooks/secrets-keys.ts';
 import { createSender, type Sender, webhookRequest } from '../webhooks/send.ts';
-import { actorOf, clientCommand, jsonHelp, readable, startList, unknownClient } from './merchant-commands.ts';
-import { withDatabase } from './with-accounts.ts';
+import { actorOf, clientCommand, jsonHelp } from './arguments.ts';
+import { readable, secretNote, startList } from './output.ts';
+import { unknownClient, withDatabase } from './with-accounts.ts';
 
 export interface WebhookTools {
   readonly endpoints: Omit<WebhookEndpoints, 'close'>;
@@ -43,7 +44,6 @@ export function withWebhooks(work: (tools: WebhookTools) => Promise<void>, actor
 
 const listedDeliveries = 100;
 
-const secretNote = "The secret is shown only now. Store it where only the merchant's backend can read it.";
 const overlapNote = `For ${secretOverlapHours} hours deliveries are signed with the previous secret, too.`;
 
 /** Adds the commands of `pnpm merchant webhook`. Errors are as with the other commands of the program. */
