@@ -32,9 +32,9 @@ export function orderRoutes(app: FastifyInstance, deps: GatewayDeps): void {
     async onRequest(request, reply) {
       const { call, headers } = request;
       if (Number(headers['content-length']) > messageBytesMax) {
-        return sendFailure(reply, call.fail({ kind: 'body_too_large' }), deps);
+        return sendFailure(reply, { kind: 'body_too_large' }, deps);
       }
-      if (!isJsonInUtf8(headers)) return sendFailure(reply, call.fail({ kind: 'unsupported_media_type' }), deps);
+      if (!isJsonInUtf8(headers)) return sendFailure(reply, { kind: 'unsupported_media_type' }, deps);
       const client = await call.authenticate('merchant');
       if (!client.ok) return sendFailure(reply, client.failure, deps);
     },
