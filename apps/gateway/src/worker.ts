@@ -2,7 +2,6 @@ import cluster from 'node:cluster';
 import { openGateway } from './gateway.ts';
 import { createLogger, flushLogger, primaryOutput } from './logger.ts';
 import { describe, stopAndExit } from './process.ts';
-import { parseTrustProxy } from './remote-address.ts';
 import { createMetrics } from './telemetry/metrics.ts';
 import type { PrimaryMessage, WorkerMessage, WorkerStart } from './workers.ts';
 
@@ -20,8 +19,7 @@ process.once('message', ({ number, logLevel, config }: WorkerStart) => {
   });
   logger.level = logLevel;
   const metrics = createMetrics();
-  const trustProxy = parseTrustProxy(process.env.TRUST_PROXY ?? '');
-  const opening = openGateway({ ...config, trustProxy }, logger, metrics);
+  const opening = openGateway(config, logger, metrics);
   opening.then(
     ({ close, reloadTls, ...ports }) => send({ kind: 'ready', ports }),
     (error) => send({ kind: 'failed', reason: describe(error) }, () => process.exit(1)),
