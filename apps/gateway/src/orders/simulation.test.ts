@@ -129,7 +129,7 @@ async function send(deps: GatewayDeps, memory: InMemoryOrderStore, sent: SentCal
     }
     case 'find': {
       const found = await call.run(() => findOrder(deps, call, { by: 'order_id', orderId }));
-      return found.ok ? { ...found, value: { order: found.value, replayed: true } } : found;
+      return found.ok ? { ...found, value: { order: found.value.order, replayed: true } } : found;
     }
   }
 }
