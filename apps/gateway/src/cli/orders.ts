@@ -85,8 +85,7 @@ async function writeOrders(file: string, pages: AsyncIterable<readonly string[]>
   };
   const draft = `${file}.part`;
   const output = createWriteStream(draft, { mode: 0o600, flush: true });
-  if (file.endsWith('.gz')) await pipeline(Readable.from(text()), createGzip(), output);
-  else await pipeline(Readable.from(text()), output);
+  await pipeline([Readable.from(text()), ...(file.endsWith('.gz') ? [createGzip()] : []), output]);
   await rename(draft, file);
   return count;
 }
