@@ -42,6 +42,14 @@ export interface SenderOptions {
 
 const notAllowed = 'address not allowed';
 
+/** Why nothing is sent to a URL, as the rest of a sentence; `undefined` if it may be. `allowPrivate` is as of the sender. */
+export function urlProblem(url: URL, allowPrivate: boolean): string | undefined {
+  if (allowPrivate) return undefined;
+  if (url.protocol !== 'https:') return 'must begin with https://';
+  const address = literalAddressOf(url);
+  return address === undefined || isPublicAddress(address) ? undefined : 'must be a public address';
+}
+
 /**
  * Creates a sender. The address is checked when a connection is opened to it, not before, so that a name can't change its address
  * in between (DNS rebinding). Connections stay open for a few seconds for the next request to the same host.
@@ -51,9 +59,8 @@ export function createSender({
   resolve = allowPrivate ? resolveBySystem : createResolve(),
   timeoutMs = webhookLimits.attemptTimeoutMs,
 }: SenderOptions) {
-  const isAllowed = (address: string) => allowPrivate || isPublicAddress(address);
   const allowedAddresses = async (hostname: string) => {
-    const allowed = (await resolve(hostname)).filter(({ address }) => isAllowed(address));
+    const allowed = (await resolve(hostname)).filter(({ address }) => allowPrivate || isPublicAddress(address));
     if (allowed.length === 0) throw Object.assign(new Error(notAllowed), { code: notAllowed });
     return allowed;
   };
@@ -78,10 +85,9 @@ export function createSender({
     /** Sends one POST. Settles within the time limit; never rejects. Redirects are not followed. */
     async send(address: string, headers: Readonly<Record<string, string>>, body: string): Promise<SendResult> {
       const url = new URL(address);
-      const literal = literalAddressOf(url);
-      const isHttps = url.protocol === 'https:';
       // Node.js does not look up an address.
-      if ((literal !== undefined && !isAllowed(literal)) || !(isHttps || allowPrivate)) return { text: notAllowed };
+      if (urlProblem(url, allowPrivate) !== undefined) return { text: notAllowed };
+      const isHttps = url.protocol === 'https:';
       const signal = AbortSignal.timeout(timeoutMs);
       const request = (isHttps ? https : http).request(url, {
         method: 'POST',
