@@ -1,9 +1,8 @@
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { landingPage } from '../pages/landing-page.ts';
 import { openApi } from '../pages/openapi.ts';
 import { contractFile } from '../pages/recipes.ts';
-import { errorsReferencePage, referencePage } from '../pages/reference-page.ts';
+import { errorsReferencePage, landingPage, referencePage } from '../pages/reference-page.ts';
 import { contentSecurityPolicy, referenceStyle } from '../pages/styles.ts';
 
 const headers = {
