@@ -14,12 +14,14 @@ const peers = {
   'gateway-grpc': ['pgbench', 'grpc-js', 'grpc-js-prepared', 'bare-http2'],
 };
 const bare = { 'gateway-json': 'bare-http', 'gateway-grpc': 'bare-http2' };
+const libraries = { 'libraries-json': 'bare-http', 'libraries-grpc': 'bare-http2' };
 const gateways = Object.keys(bare);
 
 const toPeers = Object.entries(peers).flatMap(([of, all]) =>
   all.map((to): Ratio => ({ metric: 'ordersPerSecond', of, to })),
 );
-const toBare = (metric: Ratio['metric']) => Object.entries(bare).map(([of, to]): Ratio => ({ metric, of, to }));
+const toBare = (metric: Ratio['metric'], ofAll: object = bare) =>
+  Object.entries(ofAll).map(([of, to]): Ratio => ({ metric, of, to }));
 const toInsert = gateways.map((of): Ratio => ({ metric: 'p50Ms', of, to: 'insert' }));
 
 /** Compares the gateway with its peers: 64 callers, one caller, and half of the gateway's gRPC peak at a fixed rate. */
@@ -31,7 +33,11 @@ export async function compare(context: BenchContext): Promise<Measured[]> {
   const contenders = await startContenders(cleanup, url, only);
   await warmUp(contenders, context);
   const full = { rounds, seconds, concurrency: callers };
-  const peak = { ...full, title: '64 callers', ratios: [...toPeers, ...toBare('cpuMicroseconds')] };
+  const peak = {
+    ...full,
+    title: '64 callers',
+    ratios: [...toPeers, ...toBare('cpuMicroseconds', { ...bare, ...libraries })],
+  };
   const measured = [await runSection(peak, contenders, context)];
 
   const lone = contenders.filter(({ name }) => Object.entries(bare).flat().includes(name));
