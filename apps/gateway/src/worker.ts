@@ -14,10 +14,8 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => {
 if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
 
 process.once('message', ({ number, logLevel, config }: WorkerStart) => {
-  const logger = createLogger(primaryOutput((lines, done) => send({ kind: 'log', lines }, done))).child({
-    worker: number,
-  });
-  logger.level = logLevel;
+  const output = primaryOutput((lines, done) => send({ kind: 'log', lines }, done));
+  const logger = createLogger(output, logLevel).child({ worker: number });
   const metrics = createMetrics();
   const opening = openGateway(config, logger, metrics);
   opening.then(
