@@ -44,6 +44,7 @@ function positionOf(error: unknown): string {
 const blank = 0x20;
 const quote = 0x22;
 const colon = 0x3a;
+const backslash = 0x5c;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 const openBracket = 0x5b;
@@ -129,13 +130,17 @@ function scan(text: string): Findings {
   return amount === undefined ? {} : { amount };
 }
 
-const stringLiteral = /"[^"\\]*(?:\\.[^"\\]*)*"/y;
-
 /** Where the string that begins at `start` ends: the offset of its closing quote. */
 function endOfString(text: string, start: number): number {
-  stringLiteral.lastIndex = start;
-  stringLiteral.test(text);
-  return stringLiteral.lastIndex - 1;
+  let end = text.indexOf('"', start + 1);
+  while (isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end;
+}
+
+function isEscaped(text: string, offset: number): boolean {
+  let backslashes = 0;
+  while (text.charCodeAt(offset - 1 - backslashes) === backslash) backslashes += 1;
+  return backslashes % 2 === 1;
 }
 
 function unescaped(literal: string): string {
