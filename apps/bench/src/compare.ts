@@ -36,11 +36,7 @@ export async function compare(context: BenchContext): Promise<Measured[]> {
   const contenders = await startContenders(cleanup, url, only);
   await warmUp(contenders, context);
   const full = { rounds, seconds, concurrency: callers };
-  const peak = {
-    ...full,
-    title: '64 callers',
-    ratios: [...toPeers, ...toBare('cpuMicroseconds')],
-  };
+  const peak = { ...full, title: '64 callers', ratios: [...toPeers, ...toBare('cpuMicroseconds')] };
   const measured = [await runSection(peak, contenders, context)];
 
   const lone = contenders.filter(({ name }) => Object.entries(bare).flat().includes(name));

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { createServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
@@ -8,7 +7,7 @@ import { CreateOrderRequestSchema, CreateOrderResponseSchema } from '@gateway/co
 import { fastify } from 'fastify';
 import { pino } from 'pino';
 import { openBareInsert } from './bare-insert.ts';
-import { reportReady } from './programs.ts';
+import { portOf, reportReady } from './programs.ts';
 
 // A program: what the gateway's libraries cost for an order. Both servers parse a request, insert a row as the bare servers do, and
 // send a response and a log line: no credentials, no rules, no metrics, no bounds.
@@ -56,5 +55,4 @@ async function createOrder(request: Http2ServerRequest, response: Http2ServerRes
 const http2 = createServer((request, response) => void createOrder(request, response)).listen(0, '127.0.0.1');
 
 await Promise.all([http.listen({ port: 0, host: '127.0.0.1' }), once(http2, 'listening')]);
-const portOf = (server: typeof http.server | typeof http2) => (server.address() as AddressInfo).port;
 reportReady({ http: portOf(http.server), grpc: portOf(http2) });

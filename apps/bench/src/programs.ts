@@ -1,5 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import type { AddressInfo, Server } from 'node:net';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -42,6 +43,11 @@ async function stop(child: ChildProcess): Promise<void> {
   await Promise.race([exited, sleep(stopLimitMs, undefined, { ref: false })]);
   child.kill('SIGKILL');
   await exited;
+}
+
+/** The port of a server that listens. */
+export function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port;
 }
 
 /** Reports to {@link startServer} that this process serves these ports. */

@@ -1,6 +1,5 @@
-import type { AddressInfo } from 'node:net';
 import { fastify } from 'fastify';
-import { reportReady } from '../programs.ts';
+import { portOf, reportReady } from '../programs.ts';
 import { isKnown, type OrderFields, openInsert } from './orders.ts';
 
 // A program: Fastify with its JSON schemas, and one insert a request.
@@ -33,4 +32,4 @@ app.post('/order', { schema: { body: { type: 'object', properties, required } } 
   return reply.code(201).send(await insert(request.body as OrderFields));
 });
 await app.listen({ port: 0, host: '127.0.0.1' });
-reportReady({ http: (app.server.address() as AddressInfo).port });
+reportReady({ http: portOf(app.server) });
