@@ -8,9 +8,9 @@ import { expect, onTestFinished, test } from 'vitest';
 import { auditJournal } from '../src/audit/audit.ts';
 import { startOwnGateway } from '../src/gateway/own-gateway.ts';
 import { constantRate } from '../src/load/arrivals.ts';
-import { openSender } from '../src/load/open-sender.ts';
 import { parseProfile } from '../src/load/profile.ts';
 import { runLoad } from '../src/load/run-load.ts';
+import { openSender } from '../src/load/sender.ts';
 import { folder, useFolder } from './load-program.ts';
 import { testDatabase } from './test-database.ts';
 

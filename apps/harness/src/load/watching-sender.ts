@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { GatewayAddresses } from '../gateway/gateway-process.ts';
-import { openSender } from './open-sender.ts';
-import type { Sender } from './sender.ts';
+import type { GatewayAddresses } from '@gateway/fixtures/client';
+import { openSender, type Sender } from './sender.ts';
 
 /** The gateway's deadline of a call, and what the way there and back may take. */
 const latestMs = 5_250;
