@@ -158,7 +158,7 @@ function entriesOf(
   { call, reply, atMs, latencyMs }: EndedCall,
   numberOf: NonNullable<RecorderOptions['numberOf']>,
 ): JournalEntry[] {
-  const times = { dueMs: atMs - latencyMs, receivedMs: atMs };
+  const times = { dueMs: Math.floor(atMs - latencyMs), receivedMs: Math.ceil(atMs) };
   const status = statusOfError[reply.outcome];
   if (status !== undefined && call.order !== undefined) return [{ number: call.order.number, status, ...times }];
   return (reply.orders ?? []).flatMap((shown) => {
