@@ -11,8 +11,8 @@ import { type OwnGateway, startOwnGateway } from '../../src/gateway/own-gateway.
 import { constantRate } from '../../src/load/arrivals.ts';
 import { loadProfile } from '../../src/load/profile.ts';
 import type { Recorder } from '../../src/load/recorder.ts';
-import { startWatchedLoad } from '../../src/load/watched-load.ts';
 import { startWebhookReceiver } from '../../src/webhooks/receiver.ts';
+import { startWatchedLoad } from '../watched-load.ts';
 import { startFaultProxy } from './fault-proxy.ts';
 import type { Disturbed, Fault } from './faults.ts';
 

@@ -1,9 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { migrateDatabase } from '@gateway/postgres/migrate';
 import { Command, Option } from 'commander';
-import { auditErrors, auditJournal } from './audit/audit.ts';
-import { exitCodes, onEndSignal, parseNumber, runCommand } from './command/command.ts';
-import { startPatroni } from './failover/patroni.ts';
+import { auditErrors, auditJournal } from '../../src/audit/audit.ts';
+import { exitCodes, onEndSignal, parseNumber, runCommand } from '../../src/command/command.ts';
+import { startOwnGateway } from '../../src/gateway/own-gateway.ts';
+import { constantRate } from '../../src/load/arrivals.ts';
+import { parseProfile } from '../../src/load/profile.ts';
+import { startWatchedLoad } from '../watched-load.ts';
+import { startPatroni } from './patroni.ts';
 import {
   type Fault,
   faults,
@@ -12,11 +16,7 @@ import {
   startBehindHaproxy,
   startBehindPgbouncer,
   startDirect,
-} from './failover/set-ups.ts';
-import { startOwnGateway } from './gateway/own-gateway.ts';
-import { constantRate } from './load/arrivals.ts';
-import { parseProfile } from './load/profile.ts';
-import { startWatchedLoad } from './load/watched-load.ts';
+} from './set-ups.ts';
 
 const setUps: Readonly<Record<string, (cleanup: AsyncDisposableStack) => Promise<SetUp>>> = {
   direct: startDirect,

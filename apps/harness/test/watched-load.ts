@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatewayAddresses } from '@gateway/fixtures/client';
-import type { Profile } from './profile.ts';
-import { type LoadRun, runLoad } from './run-load.ts';
-import { openSender, type Sender } from './sender.ts';
+import type { Profile } from '../src/load/profile.ts';
+import { type LoadRun, runLoad } from '../src/load/run-load.ts';
+import { openSender, type Sender } from '../src/load/sender.ts';
 
 /** The gateway's deadline of a call, and what the way there and back may take. */
 const latestMs = 5_250;
