@@ -25,6 +25,7 @@ const programs: readonly {
   { args: argumentsFor('peers/fastify.ts'), env: { PREPARED: '1' }, json: 'fastify-prepared' },
   { args: argumentsFor('peers/grpc-js.ts'), grpc: 'grpc-js' },
   { args: argumentsFor('peers/grpc-js.ts'), env: { PREPARED: '1' }, grpc: 'grpc-js-prepared' },
+  { args: argumentsFor('libraries-server.ts'), json: 'libraries-json', grpc: 'libraries-grpc' },
   { args: argumentsFor('bare-server.ts'), json: 'bare-http', grpc: 'bare-http2' },
 ];
 
