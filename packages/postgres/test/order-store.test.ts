@@ -169,7 +169,7 @@ test('the ids of a connection that is lost are used no more: the next one may le
   const store = openStore();
   const first = await created(store, merchantId, 'first');
   expect((await created(store, merchantId, 'second')).serviceOrderId).toBe(first.serviceOrderId + 1);
-  const [end] = await database.sql`select last_value::int as block from service_order_id_blocks`;
+  const [end] = await database.sql`select last_value::float8 as block from service_order_id_blocks`;
   await database.sql`
     select pg_terminate_backend(pid) from pg_stat_activity
     where application_name = 'order-gateway orders' and datname = current_database()`;
