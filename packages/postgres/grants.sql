@@ -6,7 +6,8 @@ begin
     grant usage on schema public, drizzle to order_gateway;
     grant select on drizzle.__drizzle_migrations to order_gateway;
     grant select on merchants, client_secrets, orders, events, webhook_endpoints, webhook_deliveries to order_gateway;
-    grant usage on sequence service_order_id_blocks to order_gateway;
+    -- Update, to move it past the ids of restored orders.
+    grant usage, update on sequence service_order_id_blocks to order_gateway;
     grant insert on orders, events, webhook_deliveries to order_gateway;
     grant update (order_status, paid_at, payment_id, cancelled_at) on orders to order_gateway;
     -- RETENTION_DAYS erases these fields.

@@ -1,19 +1,16 @@
 import { join } from 'node:path';
+import { createMerchant as createCredentials } from '@gateway/postgres/merchant-admin';
+import { migrateDatabase } from '@gateway/postgres/migrate';
 import manifest from '../../../package.json' with { type: 'json' };
 import { connect } from './database.ts';
-import { run, startServer } from './programs.ts';
+import { startServer } from './programs.ts';
 
-const repository = join(import.meta.dirname, '../../..');
+const startArguments = manifest.scripts.start.split(' ').slice(1);
+const gatewayProgram = join('../../..', startArguments.at(-1) ?? '');
 
-/** The arguments that a script of the root's package.json gives to Node.js, with the program's full path. */
-function argumentsOf(script: keyof typeof manifest.scripts): string[] {
-  const args = manifest.scripts[script].split(' ').slice(1);
-  return [...args.slice(0, -1), join(repository, args.at(-1) ?? '')];
-}
-
-/** The others run with the gateway's Node.js options: only the code differs. */
-function ownProgram(path: string): string[] {
-  return [...argumentsOf('start').slice(0, -1), join(import.meta.dirname, path)];
+/** The arguments of Node.js: all programs run with the gateway's options, so that only the code differs. */
+function argumentsFor(path: string): string[] {
+  return [...startArguments.slice(0, -1), join(import.meta.dirname, path)];
 }
 
 /** The programs, each with the contenders that it serves. */
@@ -23,13 +20,13 @@ const programs: readonly {
   readonly json?: string;
   readonly grpc?: string;
 }[] = [
-  { args: argumentsOf('start'), json: 'gateway-json', grpc: 'gateway-grpc' },
-  { args: ownProgram('peers/fastify.ts'), json: 'fastify' },
-  { args: ownProgram('peers/fastify.ts'), env: { PREPARED: '1' }, json: 'fastify-prepared' },
-  { args: ownProgram('peers/grpc-js.ts'), grpc: 'grpc-js' },
-  { args: ownProgram('peers/grpc-js.ts'), env: { PREPARED: '1' }, grpc: 'grpc-js-prepared' },
-  { args: ownProgram('libraries-server.ts'), json: 'libraries-json', grpc: 'libraries-grpc' },
-  { args: ownProgram('bare-server.ts'), json: 'bare-http', grpc: 'bare-http2' },
+  { args: argumentsFor(gatewayProgram), json: 'gateway-json', grpc: 'gateway-grpc' },
+  { args: argumentsFor('peers/fastify.ts'), json: 'fastify' },
+  { args: argumentsFor('peers/fastify.ts'), env: { PREPARED: '1' }, json: 'fastify-prepared' },
+  { args: argumentsFor('peers/grpc-js.ts'), grpc: 'grpc-js' },
+  { args: argumentsFor('peers/grpc-js.ts'), env: { PREPARED: '1' }, grpc: 'grpc-js-prepared' },
+  { args: argumentsFor('libraries-server.ts'), json: 'libraries-json', grpc: 'libraries-grpc' },
+  { args: argumentsFor('bare-server.ts'), json: 'bare-http', grpc: 'bare-http2' },
 ];
 
 /** What `--only` accepts. */
@@ -65,8 +62,8 @@ export async function startContenders(
   for (const { args, env, json, grpc } of programs) {
     if (![json, grpc].some((name) => name !== undefined && names.includes(name))) continue;
     const { pid, ready } = await startServer(cleanup, args, {
-      ...environment(databaseUrl),
-      ...{ NODE_ENV: 'production', HTTP_PORT: '0', ADMIN_PORT: '0', GRPC_PORT: '0' },
+      ...{ PATH: process.env.PATH, DATABASE_URL: databaseUrl, NODE_ENV: 'production' },
+      ...{ HTTP_PORT: '0', ADMIN_PORT: '0', GRPC_PORT: '0' },
       ...{ MERCHANT_ID: String(merchant.id), CLIENT_ID: merchant.clientId, CLIENT_SECRET: merchant.clientSecret },
       ...env,
     });
@@ -80,18 +77,13 @@ export async function startContenders(
   return contenders.filter(({ name }) => names.includes(name));
 }
 
-/** Creates a merchant with the gateway's command, which also creates the tables. */
+/** Creates the tables where they are missing, and a merchant. */
 export async function createMerchant(databaseUrl: string): Promise<Merchant> {
-  const args = [...argumentsOf('merchant'), 'create', '--name', 'Bench', '--json'];
-  const output = await run(process.execPath, args, { env: environment(databaseUrl), timeoutSeconds: 60 });
-  const { client_id: clientId, client_secret: clientSecret } = JSON.parse(output);
+  await migrateDatabase(databaseUrl);
+  const credentials = await createCredentials(databaseUrl, 'Bench');
   await using sql = connect(databaseUrl);
-  const [row] = await sql`select id from merchants where client_id = ${clientId}`;
-  return { id: Number(row?.id), clientId, clientSecret };
-}
-
-function environment(databaseUrl: string): NodeJS.ProcessEnv {
-  return { PATH: process.env.PATH, DATABASE_URL: databaseUrl };
+  const [row] = await sql`select id from merchants where client_id = ${credentials.clientId}`;
+  return { id: Number(row?.id), ...credentials };
 }
 
 function portIn(address: unknown): number {

@@ -1,5 +1,5 @@
 import { failures } from '@gateway/domain/failure';
-import { jsonCall } from '@gateway/fixtures/client';
+import { jsonCall } from '@gateway/fixtures/encodings';
 import { type FilledCall, fillCall } from '@gateway/fixtures/fill-call';
 import type { Fixture } from '@gateway/fixtures/fixture';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';

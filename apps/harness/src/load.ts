@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtempDisposable, open, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import type { GatewayAddresses } from '@gateway/fixtures/client';
 import { auditWhenDelivered } from './audit/audit.ts';
 import {
   credentialsFromEnvironment,
@@ -13,16 +14,15 @@ import {
   usage,
 } from './command/command.ts';
 import { openGatewayDatabase } from './gateway/gateway-database.ts';
-import type { GatewayAddresses } from './gateway/gateway-process.ts';
 import { startOwnGateway } from './gateway/own-gateway.ts';
 import { givenCredentials } from './load/credentials.ts';
-import { openSender } from './load/open-sender.ts';
 import { type LoadFlags, loadCommand, settingsFrom } from './load/options.ts';
 import type { LoadSettings } from './load/profile.ts';
 import { rehearse } from './load/rehearsal.ts';
 import { type LoadReport, reportOf } from './load/report.ts';
 import { reportText } from './load/report-text.ts';
 import { type LoadRun, runLoad } from './load/run-load.ts';
+import { openSender } from './load/sender.ts';
 import { startWebhookReceiver, type WebhookReceiver } from './webhooks/receiver.ts';
 
 const interrupted = new AbortController();

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
-import { openClients } from '@gateway/fixtures/client';
+import { type GatewayAddresses, openClients } from '@gateway/fixtures/client';
 import type { Merchants } from '@gateway/fixtures/fill-call';
 import { merchantNames } from '@gateway/fixtures/fixture';
 import { type FixtureSet, fixturesFolder, loadFixtures } from '@gateway/fixtures/load-fixtures';
@@ -15,7 +15,6 @@ import {
   usage,
   withGatewayOptions,
 } from './command/command.ts';
-import type { GatewayAddresses } from './gateway/gateway-process.ts';
 import { startFixtureGateway } from './gateway/own-gateway.ts';
 import { type Replay, replayFixtures } from './replay/replay-fixtures.ts';
 import { replayReport } from './replay/report.ts';

@@ -8,9 +8,9 @@ import { expect, onTestFinished, test } from 'vitest';
 import { auditJournal } from '../src/audit/audit.ts';
 import { startOwnGateway } from '../src/gateway/own-gateway.ts';
 import { constantRate } from '../src/load/arrivals.ts';
-import { openSender } from '../src/load/open-sender.ts';
 import { parseProfile } from '../src/load/profile.ts';
 import { runLoad } from '../src/load/run-load.ts';
+import { openSender } from '../src/load/sender.ts';
 import { folder, useFolder } from './load-program.ts';
 import { testDatabase } from './test-database.ts';
 
@@ -38,14 +38,16 @@ test('audit-orders finds orders that are lost or were changed, and lines that it
   const row = (lost: number, unreadable: number) =>
     new RegExp(`\\n +\\d+ +${lost} +0 +0 +${unreadable} +\\d+ +\\d+ +0 +0 +0 +0 +- +-\\n`);
   expect((await audit()).stdout).toMatch(row(0, 0));
-  appendFileSync(journalFile, '[999999,"UN_PAID",1,2,99,"token","2026-01-01T00:00:00.000+00:00"]\n');
+  const created = { service_order_id: 99, order_token: 'token', created_at: '2026-01-01T00:00:00.000+00:00' };
+  const line = `${JSON.stringify({ number: 999_999, status: 'UN_PAID', dueMs: 1, receivedMs: 2, created })}\n`;
+  appendFileSync(journalFile, line);
   await expect(audit()).rejects.toMatchObject({ code: 1, stdout: expect.stringMatching(row(1, 0)) });
 
   // A line that cannot be compared is reported, and the audit fails.
-  appendFileSync(journalFile, '[12,"tok');
+  appendFileSync(journalFile, '{"number":12,"sta');
   await expect(audit()).rejects.toMatchObject({ stdout: expect.stringMatching(row(1, 1)) });
   const cut = `${journalFile}-cut`;
-  writeFileSync(cut, readFileSync(journalFile, 'utf8').replace(/\n\[999999.*\n/, '\n'));
+  writeFileSync(cut, readFileSync(journalFile, 'utf8').replace(line, ''));
   await expect(audit(cut)).rejects.toMatchObject({ code: 1, stdout: expect.stringMatching(row(0, 1)) });
   // An order that someone changed in the database is found, with what was changed.
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} });

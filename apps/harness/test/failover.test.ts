@@ -1,18 +1,14 @@
-import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ReplicatedServers, standbyName, startReplicatedServers } from '@gateway/dev-postgres/testing/replicated';
-import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { migrateDatabase } from '@gateway/postgres/migrate';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import { expect, onTestFinished, test } from 'vitest';
 import { auditJournal } from '../src/audit/audit.ts';
-import { startGatewayProcess } from '../src/gateway/gateway-process.ts';
+import { startOwnGateway } from '../src/gateway/own-gateway.ts';
 import { constantRate } from '../src/load/arrivals.ts';
 import { parseProfile } from '../src/load/profile.ts';
-import { runLoad } from '../src/load/run-load.ts';
-import { createWatchingSender } from '../src/load/watching-sender.ts';
 import { folder, useFolder } from './load-program.ts';
+import { startWatchedLoad } from './watched-load.ts';
 
 useFolder();
 
@@ -20,7 +16,7 @@ useFolder();
 const ordersMin = 100;
 
 /** Few calls at a time: others are not sent while the server hangs. It is ended by the test. */
-const profile = parseProfile({ merchants: 2, phases: constantRate(200, 600), max_pending: 8 });
+const profile = parseProfile({ merchants: 2, phases: constantRate(200, 600), connections: 8, max_pending: 8 });
 
 /** Two gateways on a primary and its standby, and orders of two merchants that are sent to both gateways. */
 async function startLoad() {
@@ -28,33 +24,29 @@ async function startLoad() {
   onTestFinished(() => servers.close());
   const { primary, standby } = servers;
   await migrateDatabase(primary.url);
-  const credentials = [await createMerchant(primary.url, 'First'), await createMerchant(primary.url, 'Second')];
-  const gatewaySettings = { databaseUrl: servers.url, secretsKey: randomBytes(32).toString('base64') };
-  const { signal } = new AbortController();
-  const starts = [0, 1].map(() => startGatewayProcess(gatewaySettings, signal));
-  onTestFinished(async () => void (await Promise.allSettled(starts.map(async (start) => (await start).stop()))));
-  const sender = createWatchingSender(await Promise.all(starts), 8);
-  const enough = new AbortController();
-  const journalFile = join(folder, 'journal.ndjson');
-  const settings = { ...profile, profile: 'none', seed: 1 };
-  const loading = runLoad({ settings, sender, credentials, journalFile }, enough.signal);
-  onTestFinished(() => enough.abort());
+  const database = async () => ({ url: primary.url, gatewayUrl: servers.url, stop: async () => {} });
+  const merchants = [{ name: 'First' }, { name: 'Second' }];
+  const first = await startOwnGateway(merchants, new AbortController().signal, database);
+  onTestFinished(first.stop);
+  const gateways = [first, await first.startAnother()];
+  const load = startWatchedLoad(gateways, { profile, seed: 1, credentials: first.credentials, folder });
+  onTestFinished(load.end);
   const more = () => {
-    const before = sender.created();
-    return expect.poll(() => sender.created() - before).toBeGreaterThan(ordersMin);
+    const before = load.created();
+    return expect.poll(() => load.created() - before).toBeGreaterThan(ordersMin);
   };
   /** Ends the primary, promotes the standby, and audits what was acknowledged. */
   const failOver = async () => {
     primary.kill();
     await standby.promote();
-    await sender.timeToCreated('every', enough.signal);
+    await load.timeToCreated('every', AbortSignal.timeout(60_000));
     await more();
-    enough.abort();
-    const { recorder } = await loading;
+    load.end();
+    const { recorder } = await load.running;
     expect([...recorder.outcomes.keys()].toSorted()).toEqual(['created', 'unavailable']);
-    return auditJournal(journalFile, standby.url);
+    return auditJournal(load.journalFile, standby.url);
   };
-  return { primary, standby, created: sender.created, more, failOver };
+  return { primary, standby, created: load.created, more, failOver };
 }
 
 /** Cuts the standby off: what the primary commits from now on it never gets. */

@@ -6,9 +6,9 @@ import { leftOut } from '../../../tools/left-out.ts';
 import { freePorts, missing, runProxy } from '../../../tools/proxies.ts';
 import { type GatewayProcess, startGatewayProcess } from '../src/gateway/gateway-process.ts';
 import { constantRate } from '../src/load/arrivals.ts';
-import { openSender } from '../src/load/open-sender.ts';
 import { parseProfile } from '../src/load/profile.ts';
 import { runLoad } from '../src/load/run-load.ts';
+import { openSender } from '../src/load/sender.ts';
 import { testDatabase } from './test-database.ts';
 
 const restarts = Number(process.env.RESTARTS ?? 10);

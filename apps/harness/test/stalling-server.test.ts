@@ -6,9 +6,9 @@ import { arrivalsOf, constantRate } from '../src/load/arrivals.ts';
 import { createCallMaker } from '../src/load/calls.ts';
 import { startClock } from '../src/load/clock.ts';
 import { type Execution, runClosedLoop, runOpenLoop } from '../src/load/executors.ts';
-import { createHttpSender } from '../src/load/http-sender.ts';
 import { parseProfile } from '../src/load/profile.ts';
 import { createRecorder, type Recorder } from '../src/load/recorder.ts';
+import { openSender } from '../src/load/sender.ts';
 
 const set = await loadFixtures();
 const settings = { ...parseProfile({ phases: constantRate(1, 1) }), profile: 'none', seed: 1 };
@@ -40,7 +40,7 @@ async function stallingServer(stallsFromMs: number): Promise<string> {
 }
 
 function execution(httpUrl: string, connections: number): Execution & { recorder: Recorder } {
-  const sender = createHttpSender(httpUrl, connections, () => ({ outcome: 'responded' }));
+  const sender = openSender({ httpUrl, grpcAddress: '127.0.0.1:1' }, connections);
   onTestFinished(() => sender.close());
   const { signal } = new AbortController();
   const recorder = createRecorder({ plannedSeconds: 10 });

@@ -18,12 +18,6 @@ function createBlockSequence() {
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 describe('createServiceOrderIds', () => {
-  it('counts from 1 through its first block', async () => {
-    const ids = createServiceOrderIds(createBlockSequence().reserve, 4);
-
-    expect([await ids.take(), await ids.take(), await ids.take(), await ids.take()]).toStrictEqual([1, 2, 3, 4]);
-  });
-
   it('reserves blocks of 10,000 by default', async () => {
     const ids = createServiceOrderIds(async () => 3);
 
@@ -45,13 +39,6 @@ describe('createServiceOrderIds', () => {
     await sequence.reserve();
 
     expect([await ids.take(), await ids.take(), await ids.take()]).toStrictEqual([2, 5, 6]);
-  });
-
-  it('returns no id twice if more calls wait than a block has ids', async () => {
-    const ids = createServiceOrderIds(createBlockSequence().reserve, 2);
-    const taken = await Promise.all(Array.from({ length: 50 }, () => ids.take()));
-
-    expect(new Set(taken).size).toBe(50);
   });
 
   it('returns no id twice and wastes no block, for any block size, order of calls and delay of reservations', async () => {

@@ -1,11 +1,14 @@
 import { createServiceOrderIds, idBlockSize, type ServiceOrderIds } from '@gateway/domain/service-order-id';
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { orders, serviceOrderIdBlocks } from './schema.ts';
 
 const sequence = `${serviceOrderIdBlocks.schema ?? 'public'}.${serviceOrderIdBlocks.seqName}`;
 
-/** Blocks that are skipped in one statement: a fraction of a second's work. */
+/** Locked while a session skips blocks. Any number that no other program locks; these digits are `blocks` in ASCII. */
+export const skipLock = 0x626c6f636b73;
+
+/** Blocks that are skipped one by one: a fraction of a second's work, and far more than all sessions reserve meanwhile. */
 const skippedMax = 100_000;
 
 /**
@@ -28,8 +31,25 @@ async function reserveBlock(db: PostgresJsDatabase): Promise<number> {
     );
     const last = used?.last ?? null;
     if (last === null) return block;
-    // Not by setval, which could move the sequence back when two processes do it.
-    const skipped = Math.min(Math.ceil(Number(last) / idBlockSize) - block, skippedMax);
-    await db.execute(sql`select max(nextval(${sequence})) from generate_series(1, ${skipped})`);
+    await db.execute(moveTo(Math.ceil(Number(last) / idBlockSize)));
   }
+}
+
+/**
+ * Moves the sequence to a block, and never back: one session after the other does it. Until it is done, each of the others takes
+ * one number, finds its block in use, and waits; so `setval`, which skips more than {@link skippedMax}, is beyond them all.
+ */
+function moveTo(block: number): SQL {
+  return sql.raw(`do $$
+    declare
+      skipped bigint;
+    begin
+      perform pg_advisory_xact_lock(${skipLock});
+      skipped := ${block} - nextval('${sequence}');
+      if skipped > ${skippedMax} then
+        perform setval('${sequence}', ${block});
+      else
+        perform nextval('${sequence}') from generate_series(1, skipped);
+      end if;
+    end $$`);
 }

@@ -230,5 +230,12 @@ export const webhookDeliveries = pgTable(
   ],
 );
 
+/** Joins a delivery with its event by all columns of the event's key. */
+export const isEventOfDelivery = and(
+  eq(events.merchantId, webhookDeliveries.merchantId),
+  eq(events.transactionId, webhookDeliveries.transactionId),
+  eq(events.eventId, webhookDeliveries.eventId),
+);
+
 /** Numbers the blocks of service order ids; one `nextval` reserves one block. */
 export const serviceOrderIdBlocks = pgSequence('service_order_id_blocks', { startWith: 1 });

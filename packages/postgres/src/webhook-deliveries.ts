@@ -6,7 +6,7 @@ import { createBatchQueue } from './batch-queue.ts';
 import { arrayLiteral, type Client, type DatabaseOptions, openClient, plansEveryRun } from './client.ts';
 import { statementFailure, withoutValues } from './errors.ts';
 import { orderColumns, orderOf } from './order-rows.ts';
-import { events, merchants, orders, webhookDeliveries, webhookEndpoints } from './schema.ts';
+import { events, isEventOfDelivery, merchants, orders, webhookDeliveries, webhookEndpoints } from './schema.ts';
 
 /**
  * How long a claimed delivery belongs to its process, in seconds: longer than an attempt and the storing of its result. If the
@@ -185,14 +185,7 @@ function prepareClaim(db: PostgresJsDatabase) {
         nextAttemptAt: sql`now() + ${leaseSeconds} * interval '1 second'`,
       })
       .from(events)
-      .where(
-        and(
-          sql`${webhookDeliveries}.ctid = any(array${due})`,
-          eq(events.merchantId, webhookDeliveries.merchantId),
-          eq(events.transactionId, webhookDeliveries.transactionId),
-          eq(events.eventId, webhookDeliveries.eventId),
-        ),
-      )
+      .where(and(sql`${webhookDeliveries}.ctid = any(array${due})`, isEventOfDelivery))
       .returning({
         merchantId: webhookDeliveries.merchantId,
         attempt: webhookDeliveries.attempts,

@@ -5,7 +5,7 @@ import { type Action, runRecorded, systemActor } from './audit-log.ts';
 import { arrayLiteral, openClient } from './client.ts';
 import { withoutValues } from './errors.ts';
 import type { AdminOptions } from './merchant-admin.ts';
-import { events, merchants, webhookDeliveries, webhookEndpoints } from './schema.ts';
+import { events, isEventOfDelivery, merchants, webhookDeliveries, webhookEndpoints } from './schema.ts';
 
 /** The secrets of an endpoint as they will be stored, and its signing secret as it was. */
 export interface ReencryptedSecrets {
@@ -136,14 +136,7 @@ export function openWebhookEndpoints({ url, actor = systemActor() }: AdminOption
             lastResult: webhookDeliveries.lastResult,
           })
           .from(webhookDeliveries)
-          .innerJoin(
-            events,
-            and(
-              eq(events.merchantId, webhookDeliveries.merchantId),
-              eq(events.transactionId, webhookDeliveries.transactionId),
-              eq(events.eventId, webhookDeliveries.eventId),
-            ),
-          )
+          .innerJoin(events, isEventOfDelivery)
           .where(eq(webhookDeliveries.merchantId, merchantId))
           .orderBy(asc(sql`${webhookDeliveries.deliveredAt} is not null`), desc(webhookDeliveries.transactionId))
           .limit(limit),

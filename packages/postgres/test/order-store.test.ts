@@ -6,6 +6,7 @@ import { newOrder } from '@gateway/domain/testing/sample-orders';
 import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { skipLock } from '../src/order-ids.ts';
 import { type OrderStoreOptions, openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
 import { orders } from '../src/schema.ts';
 import {
@@ -143,12 +144,32 @@ test('no id is assigned twice, over all merchants and processes, although the se
   expect(new Set(orders.map(({ serviceOrderId }) => serviceOrderId)).size).toBe(160);
 });
 
+test('an id far above the sequence stops no process, and the sequence never goes back', async () => {
+  const merchantId = await newMerchantId();
+  const { serviceOrderId: usual } = await created(openStore(), merchantId, 'usual');
+  const far = usual + 1e14;
+  await database.sql`update orders set service_order_id = ${far} where merchant_id = ${merchantId}`;
+  const moved = Math.ceil(far / idBlockSize) + 1_000;
+  const session = await database.sql.reserve();
+  onTestFinished(() => session.release());
+  await session`select pg_advisory_lock(${skipLock})`;
+  const creating = [1, 2, 3, 4].map((number) => created(openStore(), merchantId, `far-${number}`));
+  const waiting = () => session`select from pg_locks where locktype = 'advisory' and not granted`;
+  await expect.poll(waiting).toHaveLength(creating.length);
+  // Another process was first.
+  await session`select setval('service_order_id_blocks', ${moved})`;
+  await session`select pg_advisory_unlock(${skipLock})`;
+  const blocks = (await Promise.all(creating)).map(({ serviceOrderId }) => Math.ceil(serviceOrderId / idBlockSize));
+  expect(new Set(blocks).size).toBe(creating.length);
+  expect(Math.min(...blocks)).toBeGreaterThan(moved);
+});
+
 test('the ids of a connection that is lost are used no more: the next one may lead to another server', async () => {
   const merchantId = await newMerchantId();
   const store = openStore();
   const first = await created(store, merchantId, 'first');
   expect((await created(store, merchantId, 'second')).serviceOrderId).toBe(first.serviceOrderId + 1);
-  const [end] = await database.sql`select last_value::int as block from service_order_id_blocks`;
+  const [end] = await database.sql`select last_value::float8 as block from service_order_id_blocks`;
   await database.sql`
     select pg_terminate_backend(pid) from pg_stat_activity
     where application_name = 'order-gateway orders' and datname = current_database()`;

@@ -62,6 +62,15 @@ test('the role of the gateway can do what the gateway does', async () => {
   expect(await store.deleteOldEvents()).toEqual({ count: 2, isDone: true });
 });
 
+test('the role of the gateway moves the sequence past the ids of restored orders', async () => {
+  const store = openOrderStore({ url: database.urlAs('order_gateway') });
+  onTestFinished(store.close);
+  await as('order_gateway_owner', 'update orders set service_order_id = service_order_id + 1e14');
+  expect(await store.create(newOrder(merchantId, { order_id: 'restored' }), enoughMs)).toMatchObject({
+    kind: 'created',
+  });
+});
+
 test.each([
   'update orders set order_amount = 1',
   'delete from orders',

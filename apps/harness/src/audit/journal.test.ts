@@ -29,7 +29,8 @@ test('a journal is read as it was written, and lines that are no entries are nam
   journal.close();
   expect(() => createJournal(file, head)).toThrow('EEXIST');
 
-  appendFileSync(file, '["1","PAID",1,2]\n[1,"SOLD",1,2]\n{}\n');
+  const sold = { ...entry(3), status: 'SOLD' };
+  appendFileSync(file, `[1,"PAID",1,2]\n${JSON.stringify(sold)}\n{}\n`);
   expect(await readJournal(file)).toEqual({ head, entries: [1, 2, 3].map(entry), unreadable: [5, 6, 7] });
   for (const text of ['', '[]\n', '{"seed":1}\n']) {
     writeFileSync(file, text);

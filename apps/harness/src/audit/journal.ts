@@ -1,6 +1,6 @@
 import { closeSync, createReadStream, fsyncSync, openSync, writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { type OrderStatus, orderStatuses } from '@gateway/domain/order';
+import { orderStatuses } from '@gateway/domain/order';
 import { z } from 'zod';
 
 const headSchema = z.strictObject({ seed: z.int().min(0), client_ids: z.array(z.string()).min(1) });
@@ -8,29 +8,23 @@ const headSchema = z.strictObject({ seed: z.int().min(0), client_ids: z.array(z.
 /** The first line of a journal: from it and an order's number the audit makes again what was sent. */
 export type JournalHead = z.infer<typeof headSchema>;
 
-/** The number of the order in the run, its status, and when the call was due and its response came. */
-const seen = [z.int().min(0), z.enum(orderStatuses), z.number(), z.number()] as const;
-
-/** Lines are arrays, not objects, because a soak run writes millions. What follows the first four says what else was shown. */
-const lineSchema = z.union([
-  z.tuple([...seen]),
-  z.tuple([...seen, z.string()]),
-  z.tuple([...seen, z.int().min(1), z.string(), z.string()]),
-]);
-
-/** An order as a response showed it. Times are milliseconds since the run's start. */
-export interface JournalEntry {
+const entrySchema = z.strictObject({
   /** The order's number in the run. */
-  readonly number: number;
-  readonly status: OrderStatus;
+  number: z.int().min(0),
+  status: z.enum(orderStatuses),
   /** When the call was due. */
-  readonly dueMs: number;
-  readonly receivedMs: number;
+  dueMs: z.int(),
+  receivedMs: z.int(),
   /** What paid it, where the response says so. */
-  readonly paymentId?: string | undefined;
+  paymentId: z.string().optional(),
   /** Of a response to its creation. */
-  readonly created?: { readonly service_order_id: number; readonly order_token: string; readonly created_at: string };
-}
+  created: z
+    .strictObject({ service_order_id: z.int().min(1), order_token: z.string(), created_at: z.string() })
+    .optional(),
+});
+
+/** An order as a response showed it, a line of the journal. Times are milliseconds since the run's start. */
+export type JournalEntry = z.infer<typeof entrySchema>;
 
 /** Stores what was acknowledged in a file. */
 export interface Journal {
@@ -46,7 +40,7 @@ export interface Journal {
 /** Creates a journal. Throws where the file exists: a journal belongs to one run. */
 export function createJournal(file: string, head: JournalHead): Journal {
   const descriptor = openSync(file, 'wx');
-  append(descriptor, `${JSON.stringify(head)}\n`);
+  append(descriptor, lineOf(head));
   return {
     write(entries) {
       if (entries.length > 0) append(descriptor, entries.map(lineOf).join(''));
@@ -79,26 +73,16 @@ export async function readJournal(file: string): Promise<ReadJournal> {
       if (head === undefined) break;
       continue;
     }
-    const entry = lineSchema.safeParse(jsonIn(line));
-    if (entry.success) entries.push(entryOf(entry.data));
+    const entry = entrySchema.safeParse(jsonIn(line));
+    if (entry.success) entries.push(entry.data);
     else unreadable.push(number);
   }
   if (head === undefined) throw new Error(`${file} is not a journal: its first line has no seed and client_ids`);
   return { head, entries, unreadable };
 }
 
-function lineOf({ number, status, dueMs, receivedMs, paymentId, created }: JournalEntry): string {
-  const { service_order_id, order_token, created_at } = created ?? {};
-  const more = created ? [service_order_id, order_token, created_at] : paymentId === undefined ? [] : [paymentId];
-  return `${JSON.stringify([number, status, Math.floor(dueMs), Math.ceil(receivedMs), ...more])}\n`;
-}
-
-function entryOf([number, status, dueMs, receivedMs, ...more]: z.infer<typeof lineSchema>): JournalEntry {
-  const entry = { number, status, dueMs, receivedMs };
-  if (more.length === 0) return entry;
-  if (more.length === 1) return { ...entry, paymentId: more[0] };
-  const [service_order_id, order_token, created_at] = more;
-  return { ...entry, created: { service_order_id, order_token, created_at } };
+function lineOf(value: JournalHead | JournalEntry): string {
+  return `${JSON.stringify(value)}\n`;
 }
 
 function append(descriptor: number, text: string): void {

@@ -1,5 +1,5 @@
+import type { GatewayAddresses } from '@gateway/fixtures/client';
 import { type Command, CommanderError, InvalidArgumentError } from 'commander';
-import type { GatewayAddresses } from '../gateway/gateway-process.ts';
 
 /** How commands end: all is well; something is not; nothing was sent because an argument or file is invalid; Ctrl-C. */
 export const exitCodes = { passed: 0, failed: 1, invalid: 2, interrupted: 130 } as const;

@@ -2,16 +2,9 @@ import { execFile, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import type { GatewayAddresses } from '@gateway/fixtures/client';
 import manifest from '../../../../package.json' with { type: 'json' };
 import { endProcess } from './end-process.ts';
-
-/** Where a gateway listens. */
-export interface GatewayAddresses {
-  /** Without a trailing slash. */
-  readonly httpUrl: string;
-  /** `host:port`. */
-  readonly grpcAddress: string;
-}
 
 /** A running gateway that this process started. */
 export interface GatewayProcess extends GatewayAddresses {

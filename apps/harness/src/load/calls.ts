@@ -1,35 +1,17 @@
-import { type DescMessage, toBinary } from '@bufbuild/protobuf';
-import { encodeEnvelope } from '@connectrpc/connect/protocol';
-import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import type { Credentials } from '@gateway/domain/credentials';
-import { binaryMessage } from '@gateway/fixtures/binary-message';
+import type { OutgoingCall } from '@gateway/fixtures/encodings';
 import { fillCall } from '@gateway/fixtures/fill-call';
 import type { FixtureCall } from '@gateway/fixtures/fixture';
 import { JsonNumber, type Members, writeJson } from '@gateway/fixtures/json-number';
 import type { FixtureSet } from '@gateway/fixtures/load-fixtures';
-import {
-  carrierOf,
-  isBinary,
-  type Operation,
-  type OperationName,
-  operations,
-  type Protocol,
-  protocols,
-  rpcPath,
-} from '@gateway/fixtures/operations';
+import { carrierOf, type Operation, operations, type Protocol, protocols } from '@gateway/fixtures/operations';
 import { seededAt } from '@gateway/fixtures/seeded';
 import { createOrders, orderIdPrefix } from '../workload/orders.ts';
 import type { LoadSettings } from './profile.ts';
 
-/** One call, ready to be sent in its protocol. */
-export interface LoadCall {
+/** One call of a run. */
+export interface LoadCall extends OutgoingCall {
   readonly protocol: Protocol;
-  readonly operation: OperationName;
-  readonly method: string;
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  /** Encoded as the protocol needs it, envelope included; empty for none. */
-  readonly body: Uint8Array;
   /** The one order that the call is about, by its number in the run; `undefined` for a list and a call that must fail. */
   readonly order: { readonly number: number; readonly orderId: string } | undefined;
   /** The outcomes that are right. */
@@ -115,17 +97,19 @@ export function createCallMaker(
     const protocol = random.pick(choices);
     const kind = kindOf(settings, number);
     if (kind === 'invalid' || kind === 'list') {
-      const own = credentials[random.below(settings.merchants)];
+      const own = given(credentials[random.below(settings.merchants)]);
       if (kind === 'list') return operationCall('ListOrders', { limit: new JsonNumber('20') }, { protocol, own });
       const [first, ...others] = failing.get(protocol) ?? [];
       if (first === undefined) throw new Error(`there is no failing fixture for ${protocol}`);
       const orderId = `${orderIdPrefix(settings.seed)}${number}`;
-      return failingCall(protocol, random.pick([first, ...others]), { set, own, orderId });
+      const context = { merchants: { first: own }, orderId, validOrder: set.validOrder, startedAtMs: 0, responses: [] };
+      const { outgoing, expect } = fillCall(random.pick([first, ...others]), context);
+      return { ...outgoing, protocol, order: undefined, expected: [expect.outcome] };
     }
     const orderNumber = orderNumberOf(settings, number);
     const { merchant, fields } = orderOf(orderNumber);
     const order = { number: orderNumber, orderId: fields.order_id ?? '' };
-    const own = credentials[merchant];
+    const own = given(credentials[merchant]);
     const [amount, known] = [new JsonNumber(fields.order_amount ?? ''), life.known(orderNumber)];
     if (known !== undefined && kind === 'pay') {
       const payment = {
@@ -136,7 +120,7 @@ export function createCallMaker(
         order_amount: amount,
         order_currency: fields.order_currency,
       };
-      return operationCall('RecordPayment', payment, { protocol, own: life.checkout, order });
+      return operationCall('RecordPayment', payment, { protocol, own: given(life.checkout), order });
     }
     if (known !== undefined && (kind === 'get' || kind === 'cancel')) {
       const operation = kind === 'get' ? 'GetOrder' : 'CancelOrder';
@@ -149,39 +133,27 @@ export function createCallMaker(
 /** Whose call it is, about which order, and in which protocol, or in another one where that lacks the operation. */
 interface CallFacts {
   readonly protocol: Protocol;
-  readonly own: Credentials | undefined;
+  readonly own: Credentials;
   readonly order?: LoadCall['order'];
 }
 
-function operationCall(operation: keyof typeof successes, request: Members, facts: CallFacts): LoadCall {
-  const protocol = carrierOf(operation, facts.protocol);
-  const { rpc, json }: Operation = operations[operation];
-  const isJson = protocol === 'json';
-  const path = isJson ? json?.path(request) : rpc && rpcPath(rpc);
-  if (path === undefined) throw new Error(`${protocol} has no ${operation}`);
-  const body = () => (isBinary(protocol) && rpc ? enveloped(rpc.input, request) : Buffer.from(writeJson(request)));
+function operationCall(
+  operation: keyof typeof successes,
+  request: Members,
+  { protocol, own, order }: CallFacts,
+): LoadCall {
+  const { json }: Operation = operations[operation];
+  const credentials = { 'x-client-id': own.clientId, 'x-client-secret': own.clientSecret };
   return {
-    ...{ protocol, operation, path, headers: headersOf(protocol, facts.own), order: facts.order },
-    method: isJson ? (json?.method ?? 'POST') : 'POST',
-    body: isJson && !json?.hasBody ? new Uint8Array() : body(),
-    expected: successes[operation],
+    ...{ operation, order, request, protocol: carrierOf(operation, protocol), expected: successes[operation] },
+    ...{ method: json?.method ?? 'POST', path: json?.path(request), bytes: Buffer.from(writeJson(request)) },
+    headers: { ...credentials, 'content-type': 'application/json' },
   };
 }
 
-const protocolHeaders: Readonly<Record<Protocol, Readonly<Record<string, string>>>> = {
-  json: { 'content-type': 'application/json' },
-  connect: { 'content-type': 'application/json', 'connect-protocol-version': '1' },
-  'grpc-web': { 'content-type': 'application/grpc-web+proto', 'x-grpc-web': '1' },
-  grpc: { 'content-type': 'application/grpc+proto', te: 'trailers' },
-};
-
-function headersOf(protocol: Protocol, own: Credentials | undefined): Record<string, string> {
-  if (own === undefined) throw new Error('there are no credentials for a call');
-  return { 'x-client-id': own.clientId, 'x-client-secret': own.clientSecret, ...protocolHeaders[protocol] };
-}
-
-function enveloped(schema: DescMessage, request: Members | undefined): Uint8Array {
-  return encodeEnvelope(0, toBinary(schema, binaryMessage(schema, request)));
+function given(credentials: Credentials | undefined): Credentials {
+  if (credentials === undefined) throw new Error('there are no credentials for a call');
+  return credentials;
 }
 
 /**
@@ -197,22 +169,4 @@ function failingCalls(protocol: Protocol, { fixtures }: FixtureSet): FixtureCall
     const fits = call.protocols.includes(protocol) && [...merchants].every((name) => name === 'first');
     return fits && failingOutcomes.includes(call.expect.outcome) ? [call] : [];
   });
-}
-
-function failingCall(
-  protocol: Protocol,
-  call: FixtureCall,
-  { set, own, orderId }: { readonly set: FixtureSet; readonly own: Credentials | undefined; readonly orderId: string },
-): LoadCall {
-  if (own === undefined) throw new Error('there are no credentials for a call');
-  const context = { merchants: { first: own }, orderId, validOrder: set.validOrder, startedAtMs: 0, responses: [] };
-  const { outgoing, expect } = fillCall(call, context);
-  const { request, bytes = new Uint8Array() } = outgoing;
-  return {
-    ...operationCall('CreateOrder', {}, { protocol, own }),
-    // The fixture decides about credentials, and over JSON about the media type; the rest is the protocol's.
-    headers: { ...outgoing.headers, ...(protocol === 'json' ? {} : protocolHeaders[protocol]) },
-    body: isBinary(protocol) ? enveloped(CreateOrderRequestSchema, request) : bytes,
-    expected: [expect.outcome],
-  };
 }

@@ -13,23 +13,13 @@ import {
   protocolChoices,
 } from './profile.ts';
 
-/** The values of the command's options, as commander names them. */
+/** The values of the command's options, as commander names them. All others replace members of the profile. */
 export interface LoadFlags {
   readonly profile?: string;
-  readonly mode?: string;
-  readonly protocol?: string;
+  readonly mode?: Profile['mode'];
   readonly rate?: number;
   readonly rampTo?: number;
   readonly duration?: number;
-  readonly connections?: number;
-  readonly maxPending?: number;
-  readonly merchants?: number;
-  readonly replayShare?: number;
-  readonly invalidShare?: number;
-  readonly getShare?: number;
-  readonly payShare?: number;
-  readonly cancelShare?: number;
-  readonly listShare?: number;
   readonly seed?: number;
   readonly audit?: true;
   readonly journal?: string;
@@ -91,15 +81,9 @@ Exit codes: 0 all thresholds met; 1 one was not, or the run failed; 2 nothing wa
 export function settingsFrom(flags: LoadFlags): LoadSettings & { readonly audit: boolean } {
   const base =
     flags.profile === undefined ? parseProfile({ phases: constantRate(100, 10) }) : loadProfile(flags.profile);
-  const given = {
-    ...{ mode: flags.mode, protocol: flags.protocol, connections: flags.connections, max_pending: flags.maxPending },
-    ...{ merchants: flags.merchants, replay_share: flags.replayShare, invalid_share: flags.invalidShare },
-    ...{ get_share: flags.getShare, pay_share: flags.payShare },
-    ...{ cancel_share: flags.cancelShare, list_share: flags.listShare },
-    phases: phasesFrom(flags, base),
-  };
-  const changes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  const settings = parseProfile({ ...base, ...changes });
+  const named = Object.entries(flags).map(([name, value]) => [snakeCase(name), value] as const);
+  const changes = Object.fromEntries(named.filter(([name]) => name in base));
+  const settings = parseProfile({ ...base, ...changes, phases: phasesFrom(flags, base) });
   const audit = flags.audit === true || settings.thresholds.lost !== undefined;
   return {
     ...settings,
@@ -111,8 +95,13 @@ export function settingsFrom(flags: LoadFlags): LoadSettings & { readonly audit:
   };
 }
 
-function phasesFrom({ rate, rampTo, duration, mode }: LoadFlags, base: Profile): readonly Phase[] | undefined {
-  if (rate === undefined && rampTo === undefined && duration === undefined) return undefined;
+/** Commander's `maxPending` is `max_pending` in a profile. */
+function snakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+function phasesFrom({ rate, rampTo, duration, mode }: LoadFlags, base: Profile): readonly Phase[] {
+  if (rate === undefined && rampTo === undefined && duration === undefined) return base.phases;
   const rates = new Set(base.phases.flatMap((phase) => [phase.rate, phase.to]));
   if (rate === undefined && rates.size > 1 && (mode ?? base.mode) === 'open') {
     throw new Error('--rate must be given too, because the profile has more than one');

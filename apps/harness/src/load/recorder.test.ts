@@ -5,7 +5,7 @@ import { createRecorder } from './recorder.ts';
 function call(number: number): LoadCall {
   const order = { number, orderId: `load-1-${number}` };
   const about = { protocol: 'json', operation: 'CreateOrder', method: 'POST', path: '/order' } as const;
-  return { ...about, headers: {}, body: new Uint8Array(), order, expected: ['created'] };
+  return { ...about, headers: {}, bytes: undefined, request: {}, order, expected: ['created'] };
 }
 
 function acknowledged(number: number, more = {}) {

@@ -5,49 +5,11 @@ import type { LoadCall } from './calls.ts';
 import { createLatencies, type Latencies } from './latencies.ts';
 import { isResponse, type Reply, timedOut } from './sender.ts';
 
-/** One second of a run. */
-interface SecondCounts {
-  /** Counted from 0. */
-  readonly second: number;
-  readonly sent: number;
-  readonly done: number;
-  /** Wrong responses, and calls without one. */
-  readonly wrong: number;
-  readonly dropped: number;
-  readonly p50_ms: number | undefined;
-  readonly p90_ms: number | undefined;
-  readonly p99_ms: number | undefined;
-  readonly max_ms: number | undefined;
-}
-
 /** Counts what happens in a run. Times are milliseconds since its start. */
-export interface Recorder {
-  /** Calls without a response. */
-  readonly pending: number;
-  readonly sent: number;
-  /** Calls with a response, right or wrong. */
-  readonly done: number;
-  /** Calls with one of the outcomes that they must have. */
-  readonly right: number;
-  /** Wrong responses, and calls without one. */
-  readonly errors: number;
-  readonly dropped: number;
-  /** Calls without a response when the run ended. */
-  readonly unanswered: number;
-  readonly outcomes: ReadonlyMap<string, { readonly count: number; readonly wrong: number }>;
-  readonly latencies: Latencies;
-  readonly byProtocol: ReadonlyMap<Protocol, Latencies>;
-  /** How late calls were sent: the generator's own part in the latencies. */
-  readonly lateness: Latencies;
-  recordSent(atMs: number, lateMs: number): void;
-  recordDropped(atMs: number): void;
-  /** A call ended. It is counted as soon as the journal has its acknowledgement, if it got one. */
-  recordReply(call: LoadCall, reply: Reply, atMs: number, latencyMs: number): void;
-  /** Counts all pending calls as unanswered, and writes what the journal lacks. */
-  end(): void;
-  /** All seconds from the first on. */
-  seconds(): SecondCounts[];
-}
+export type Recorder = ReturnType<typeof createRecorder>;
+
+/** One second of a run, counted from 0. Calls without a response are wrong. */
+type SecondCounts = Record<'second' | 'sent' | 'done' | 'wrong' | 'dropped', number> & ReturnType<typeof percentilesOf>;
 
 /** A call that ended, and how. */
 interface EndedCall {
@@ -56,8 +18,6 @@ interface EndedCall {
   readonly atMs: number;
   readonly latencyMs: number;
 }
-
-type Mutable<Type> = { -readonly [Name in keyof Type]: Type[Name] };
 
 /** What a recorder works with. */
 export interface RecorderOptions {
@@ -74,31 +34,27 @@ export interface RecorderOptions {
  * Responses that arrive in one turn of the event loop are written to the journal together and counted after that, so that
  * nothing is counted that the journal lacks.
  */
-export function createRecorder(options: RecorderOptions): Recorder {
+export function createRecorder(options: RecorderOptions) {
   const { plannedSeconds, journal, numberOf = () => undefined, onFailure = () => {} } = options;
   // Nothing is due after the planned end, so a second of its own for the last responses would look like an outage.
   const lastSecond = Math.max(0, Math.ceil(plannedSeconds) - 1);
-  const seconds: Mutable<SecondCounts>[] = [];
+  const seconds: SecondCounts[] = [];
   let current = createLatencies();
   let waiting: EndedCall[] = [];
   const outcomes = new Map<string, { count: number; wrong: number }>();
   const byProtocol = new Map<Protocol, Latencies>();
 
   /** The second of a moment. Percentiles of the one before are final then: moments come in order. */
-  const secondAt = (atMs: number): Mutable<SecondCounts> => {
+  const secondAt = (atMs: number) => {
     const index = Math.min(lastSecond, Math.max(0, seconds.length - 1, Math.floor(atMs / 1_000)));
     while (seconds.length <= index) {
       summarize();
       current = createLatencies();
-      const none = { p50_ms: undefined, p90_ms: undefined, p99_ms: undefined, max_ms: undefined };
-      seconds.push({ second: seconds.length, sent: 0, done: 0, wrong: 0, dropped: 0, ...none });
+      seconds.push({ second: seconds.length, sent: 0, done: 0, wrong: 0, dropped: 0, ...percentilesOf(current) });
     }
-    return seconds[index] as Mutable<SecondCounts>;
+    return seconds[index] as SecondCounts;
   };
-  const summarize = () => {
-    const percentiles = { p50_ms: current.percentile(50), p90_ms: current.percentile(90) };
-    Object.assign(seconds.at(-1) ?? {}, { ...percentiles, p99_ms: current.percentile(99), max_ms: current.max });
-  };
+  const summarize = () => Object.assign(seconds.at(-1) ?? {}, percentilesOf(current));
   const count = ({ call, reply: { outcome }, atMs, latencyMs }: EndedCall) => {
     const second = secondAt(atMs);
     const isRight = call.expected.includes(outcome);
@@ -130,8 +86,15 @@ export function createRecorder(options: RecorderOptions): Recorder {
     }
   };
   const recorder = {
-    ...{ pending: 0, sent: 0, done: 0, right: 0, errors: 0, dropped: 0, unanswered: 0, outcomes, byProtocol },
-    ...{ latencies: createLatencies(), lateness: createLatencies() },
+    /** Calls without a response, and those that had none when the run ended. */
+    ...{ pending: 0, unanswered: 0 },
+    /** Calls that were sent, that were due and not sent, and that have a response, right or wrong. */
+    ...{ sent: 0, dropped: 0, done: 0 },
+    /** Calls with one of the outcomes that they must have, and the others, those without a response included. */
+    ...{ right: 0, errors: 0 },
+    ...{ outcomes, byProtocol, latencies: createLatencies() },
+    /** How late calls were sent: the generator's own part in the latencies. */
+    lateness: createLatencies(),
     recordSent(atMs: number, lateMs: number) {
       recorder.pending += 1;
       recorder.sent += 1;
@@ -142,11 +105,13 @@ export function createRecorder(options: RecorderOptions): Recorder {
       recorder.dropped += 1;
       secondAt(atMs).dropped += 1;
     },
+    /** A call ended. It is counted as soon as the journal has its acknowledgement, if it got one. */
     recordReply(call: LoadCall, reply: Reply, atMs: number, latencyMs: number) {
       recorder.pending -= 1;
       if (waiting.length === 0) setImmediate(flush);
       waiting.push({ call, reply: checked(call, reply), atMs, latencyMs });
     },
+    /** Counts all pending calls as unanswered, and writes what the journal lacks. */
     end() {
       flush();
       recorder.unanswered += recorder.pending;
@@ -155,12 +120,18 @@ export function createRecorder(options: RecorderOptions): Recorder {
       if (last !== undefined) last.wrong += recorder.pending;
       recorder.pending = 0;
     },
+    /** All seconds from the first on. */
     seconds() {
       summarize();
       return seconds;
     },
   };
   return recorder;
+}
+
+function percentilesOf(latencies: Latencies) {
+  const [p50_ms, p90_ms, p99_ms] = [50, 90, 99].map((percent) => latencies.percentile(percent));
+  return { p50_ms, p90_ms, p99_ms, max_ms: latencies.max };
 }
 
 /** A response about another order than the one sent is wrong. */
@@ -187,7 +158,7 @@ function entriesOf(
   { call, reply, atMs, latencyMs }: EndedCall,
   numberOf: NonNullable<RecorderOptions['numberOf']>,
 ): JournalEntry[] {
-  const times = { dueMs: atMs - latencyMs, receivedMs: atMs };
+  const times = { dueMs: Math.floor(atMs - latencyMs), receivedMs: Math.ceil(atMs) };
   const status = statusOfError[reply.outcome];
   if (status !== undefined && call.order !== undefined) return [{ number: call.order.number, status, ...times }];
   return (reply.orders ?? []).flatMap((shown) => {

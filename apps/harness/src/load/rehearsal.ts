@@ -7,9 +7,9 @@ import { loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { createCallMaker } from './calls.ts';
 import { startClock } from './clock.ts';
 import { runClosedLoop } from './executors.ts';
-import { openSender } from './open-sender.ts';
 import { createRecorder } from './recorder.ts';
 import type { LoadRun } from './run-load.ts';
+import { openSender } from './sender.ts';
 
 /** Long enough for the compiler to optimise the path of a call: 5,000 of them and more. */
 const rehearsalSeconds = 1.5;

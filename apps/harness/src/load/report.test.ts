@@ -25,7 +25,8 @@ const call = {
   method: 'POST',
   path: '/order',
   headers: {},
-  body: new Uint8Array(),
+  bytes: undefined,
+  request: {},
   expected: ['created'],
   order: undefined,
 } as const;

@@ -1,12 +1,14 @@
 import { orderStatuses } from '@gateway/domain/order';
+import { type GatewayAddresses, openClients } from '@gateway/fixtures/client';
+import type { CallResponse, HttpResponse, RpcResponse } from '@gateway/fixtures/encodings';
 import type { OperationName } from '@gateway/fixtures/operations';
 import { z } from 'zod';
 import type { LoadCall } from './calls.ts';
 
-/** The six members of the interface. Protobuf's JSON form writes 64-bit integers as texts, so the id is converted. */
+/** The six members of the interface, and what paid the order. */
 const orderSchema = z.object({
   order_id: z.string(),
-  service_order_id: z.coerce.number().int(),
+  service_order_id: z.int(),
   order_token: z.string(),
   created_at: z.string(),
   order_status: z.enum(orderStatuses),
@@ -15,7 +17,7 @@ const orderSchema = z.object({
 });
 
 /** An order as a response shows it; the response to a payment has neither token nor link. */
-export type SeenOrder = z.infer<typeof paidSchema>;
+type SeenOrder = z.infer<typeof paidSchema>;
 
 const paidSchema = orderSchema.partial({ order_token: true, created_at: true, payment_link: true });
 const single = orderSchema.transform((order) => [order]);
@@ -25,13 +27,8 @@ const bodySchemas: Readonly<Partial<Record<OperationName, z.ZodType<SeenOrder[]>
   GetOrder: single,
   CancelOrder: single,
   RecordPayment: paidSchema.transform((order) => [order]),
-  ListOrders: z.object({ orders: z.array(orderSchema).default([]) }).transform(({ orders }) => orders),
+  ListOrders: z.object({ orders: z.array(orderSchema) }).transform(({ orders }) => orders),
 };
-
-/** The orders in the body of a success; `undefined` for a body that is not one of this operation. */
-export function ordersIn(operation: OperationName, body: unknown): SeenOrder[] | undefined {
-  return bodySchemas[operation]?.safeParse(body).data;
-}
 
 /** How a call ended. */
 export interface Reply {
@@ -49,20 +46,46 @@ export interface Sender {
   close(): void;
 }
 
+/** A sender for calls of every protocol, with so many connections for each. */
+export function openSender(gateway: GatewayAddresses, connections: number): Sender {
+  const clients = openClients(gateway, connections);
+  return {
+    send: async (call) => replyOf(call.operation, await clients[call.protocol].send(call)),
+    close() {
+      for (const client of Object.values(clients)) client.close();
+    },
+  };
+}
+
 const noResponse = 'no response: ';
 
 /** The outcome of a call without a response in time. */
 export const timedOut = `${noResponse}timeout`;
 
-/** No response arrived: why, as an error code. */
-export function failedReply(error: unknown): Reply {
-  if (Error.isError(error) && error.name === 'TimeoutError') return { outcome: timedOut };
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  const cause = typeof code === 'string' ? code : error instanceof Error ? error.name : 'unknown';
-  return { outcome: `${noResponse}${cause}` };
-}
-
 /** Whether the gateway responded, rightly or not. */
 export function isResponse(outcome: string): boolean {
   return !outcome.startsWith(noResponse);
+}
+
+function replyOf(operation: OperationName, response: CallResponse): Reply {
+  if (response.kind === 'none') return { outcome: `${noResponse}${response.cause}` };
+  const { error, headers } =
+    response.kind === 'http'
+      ? { error: httpError(response), headers: response.headers }
+      : { error: rpcError(response), headers: response.metadata };
+  if (error !== undefined) return { outcome: error };
+  const orders = bodySchemas[operation]?.safeParse(response.body).data;
+  if (orders === undefined) return { outcome: 'an unreadable response' };
+  const first = operation === 'CreateOrder' ? 'created' : 'ok';
+  return { outcome: headers['idempotent-replayed'] === 'true' ? 'replayed' : first, orders };
+}
+
+function httpError({ status, body }: HttpResponse): string | undefined {
+  if (status === 200 || status === 201) return undefined;
+  const code: unknown = Object(body).code;
+  return typeof code === 'string' ? code : `HTTP ${status}`;
+}
+
+function rpcError({ code, info }: RpcResponse): string | undefined {
+  return code === 'OK' ? undefined : (info?.reason ?? `RPC code ${code}`);
 }

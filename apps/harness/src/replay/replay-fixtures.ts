@@ -1,5 +1,6 @@
-import type { CallResponse, Client } from '@gateway/fixtures/client';
+import type { Client } from '@gateway/fixtures/client';
 import { type Difference, differences } from '@gateway/fixtures/differences';
+import type { CallResponse } from '@gateway/fixtures/encodings';
 import type { Merchants } from '@gateway/fixtures/fill-call';
 import type { Fixture } from '@gateway/fixtures/fixture';
 import { type Protocol, protocols } from '@gateway/fixtures/operations';

@@ -11,9 +11,8 @@ import { type OwnGateway, startOwnGateway } from '../../src/gateway/own-gateway.
 import { constantRate } from '../../src/load/arrivals.ts';
 import { loadProfile } from '../../src/load/profile.ts';
 import type { Recorder } from '../../src/load/recorder.ts';
-import { runLoad } from '../../src/load/run-load.ts';
-import { createWatchingSender } from '../../src/load/watching-sender.ts';
 import { startWebhookReceiver } from '../../src/webhooks/receiver.ts';
+import { startWatchedLoad } from '../watched-load.ts';
 import { startFaultProxy } from './fault-proxy.ts';
 import type { Disturbed, Fault } from './faults.ts';
 
@@ -87,16 +86,16 @@ export async function runFaults({ seed, faults, dataParent }: FaultPlan): Promis
   await first.sendWebhooks(merchants.length, receiver);
   const gateways: Disturbed['gateways'] = [first, await first.startAnother()];
 
-  const journalFile = join(folder, 'journal.ndjson');
   const [credentials, checkout] = [first.credentials.slice(0, merchants.length), first.credentials.at(-1)];
-  const profile = { ...loadProfile('lifecycle'), merchants: merchants.length, max_pending: pendingMax };
-  const settings = { ...profile, phases: constantRate(rate, longestSeconds), profile: 'lifecycle', seed };
-  const sender = createWatchingSender(gateways, pendingMax);
-  const running = runLoad({ settings, sender, credentials, checkout, journalFile }, ended.signal);
+  const phases = constantRate(rate, longestSeconds);
+  const limits = { connections: pendingMax, max_pending: pendingMax };
+  const profile = { ...loadProfile('lifecycle'), ...limits, merchants: merchants.length, phases };
+  const load = startWatchedLoad(gateways, { profile, seed, credentials, checkout, folder });
+  started.defer(load.end);
 
   const recovered = async (fault: string) => {
     const limit = AbortSignal.timeout(recoveryMaxMs);
-    const waiting = sender.timeToCreated('every', AbortSignal.any([ended.signal, limit]));
+    const waiting = load.timeToCreated('every', AbortSignal.any([ended.signal, limit]));
     const elapsedMs = await waiting.catch((error: unknown) => {
       throw limit.aborted ? new Error(`no order within ${recoveryMaxMs} ms after: ${fault}`) : error;
     });
@@ -118,12 +117,13 @@ export async function runFaults({ seed, faults, dataParent }: FaultPlan): Promis
     }
     await sleep(afterLastMs, undefined, { signal: ended.signal });
   };
-  const endsEarly = running.then(({ failure }) => Promise.reject(new Error(`the run ended early: ${failure}`)));
+  const endsEarly = load.running.then(({ failure }) => Promise.reject(new Error(`the run ended early: ${failure}`)));
   await Promise.race([disturb(), endsEarly, ...gateways.map(({ exited }) => exited)]);
   ended.abort();
-  const { recorder } = await running;
-  const audit = await auditWhenDelivered(journalFile, server.url, receiver);
-  return { recorder, audit, late: sender.late(), recoveries };
+  load.end();
+  const { recorder } = await load.running;
+  const audit = await auditWhenDelivered(load.journalFile, server.url, receiver);
+  return { recorder, audit, late: load.late(), recoveries };
 }
 
 /** What a client may be sent under faults, and can send its call again after. */

@@ -1,12 +1,13 @@
-import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { migrateDatabase } from '@gateway/postgres/migrate';
 import { Command, Option } from 'commander';
-import { auditErrors, auditJournal } from './audit/audit.ts';
-import { exitCodes, onEndSignal, parseNumber, runCommand } from './command/command.ts';
-import { startPatroni } from './failover/patroni.ts';
+import { auditErrors, auditJournal } from '../../src/audit/audit.ts';
+import { exitCodes, onEndSignal, parseNumber, runCommand } from '../../src/command/command.ts';
+import { startOwnGateway } from '../../src/gateway/own-gateway.ts';
+import { constantRate } from '../../src/load/arrivals.ts';
+import { parseProfile } from '../../src/load/profile.ts';
+import { startWatchedLoad } from '../watched-load.ts';
+import { startPatroni } from './patroni.ts';
 import {
   type Fault,
   faults,
@@ -15,12 +16,7 @@ import {
   startBehindHaproxy,
   startBehindPgbouncer,
   startDirect,
-} from './failover/set-ups.ts';
-import { type GatewayProcess, startGatewayProcess } from './gateway/gateway-process.ts';
-import { constantRate } from './load/arrivals.ts';
-import { parseProfile } from './load/profile.ts';
-import { runLoad } from './load/run-load.ts';
-import { createWatchingSender } from './load/watching-sender.ts';
+} from './set-ups.ts';
 
 const setUps: Readonly<Record<string, (cleanup: AsyncDisposableStack) => Promise<SetUp>>> = {
   direct: startDirect,
@@ -75,33 +71,21 @@ async function runRound(name: string, fault: Fault, round: number): Promise<bool
   await using cleanup = new AsyncDisposableStack();
   const setUp = await (setUps[name] ?? startDirect)(cleanup);
   await migrateDatabase(setUp.primaryUrl);
-  const credentials = [
-    await createMerchant(setUp.primaryUrl, 'First'),
-    await createMerchant(setUp.primaryUrl, 'Second'),
-  ];
-  const gatewaySettings = { databaseUrl: setUp.databaseUrl, secretsKey: randomBytes(32).toString('base64') };
-  const gateways: GatewayProcess[] = [];
-  for (const _ of [1, 2]) {
-    const gateway = await startGatewayProcess(gatewaySettings, interrupted.signal);
-    cleanup.defer(gateway.stop);
-    gateways.push(gateway);
-  }
-  const journalFile = join(await openFolder(cleanup), 'journal.ndjson');
-  const sender = createWatchingSender(gateways, profile.connections);
-  const enough = new AbortController();
-  const settings = { ...profile, profile: 'none', seed: round };
-  const loading = runLoad({ settings, sender, credentials, journalFile }, enough.signal);
-  // Reported when it is awaited; until then what was started has to be stopped.
-  loading.catch(() => {});
-  cleanup.defer(() => enough.abort());
+  const database = async () => ({ url: setUp.primaryUrl, gatewayUrl: setUp.databaseUrl, stop: async () => {} });
+  const first = await startOwnGateway([{ name: 'First' }, { name: 'Second' }], interrupted.signal, database);
+  cleanup.defer(first.stop);
+  const gateways = [first, await first.startAnother()];
+  const { credentials } = first;
+  const load = startWatchedLoad(gateways, { profile, seed: round, credentials, folder: await openFolder(cleanup) });
+  cleanup.defer(load.end);
   await sleep(beforeMs, undefined, interrupted);
   await setUp.failOver(fault);
   const limit = AbortSignal.any([interrupted.signal, AbortSignal.timeout(60_000)]);
-  const firstOrderMs = await sender.timeToCreated('some', limit).catch(() => undefined);
+  const firstOrderMs = await load.timeToCreated('some', limit).catch(() => undefined);
   await sleep(afterMs, undefined, interrupted);
-  enough.abort();
-  const { recorder } = await loading;
-  const audit = await auditJournal(journalFile, setUp.standbyUrl);
+  load.end();
+  const { recorder } = await load.running;
+  const audit = await auditJournal(load.journalFile, setUp.standbyUrl);
   const wrong = [...recorder.outcomes].filter(([, { wrong }]) => wrong > 0);
   const facts = {
     ...{ set_up: name, fault, round },

@@ -1,0 +1,78 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { GatewayAddresses } from '@gateway/fixtures/client';
+import type { Profile } from '../src/load/profile.ts';
+import { type LoadRun, runLoad } from '../src/load/run-load.ts';
+import { openSender, type Sender } from '../src/load/sender.ts';
+
+/** The gateway's deadline of a call, and what the way there and back may take. */
+const latestMs = 5_250;
+
+const tickMs = 50;
+const pollMs = 5;
+
+/** What to send on whose behalf. */
+interface WatchedRun extends Pick<LoadRun, 'credentials' | 'checkout'> {
+  readonly profile: Profile;
+  readonly seed: number;
+  /** Where the journal is written. */
+  readonly folder: string;
+}
+
+/**
+ * Sends a run to several gateways in turn and watches their responses, until the run or its journal ends it. `running` resolves
+ * then, or rejects.
+ */
+export function startWatchedLoad(gateways: readonly GatewayAddresses[], run: WatchedRun) {
+  const { profile, seed, folder, credentials, checkout } = run;
+  const senders = gateways.map((gateway) => openSender(gateway, profile.connections));
+  /** When the latest call was sent that created an order at each gateway. */
+  const createdAtMs = gateways.map(() => 0);
+  let [turn, created, late] = [0, 0, 0];
+  // How long this process could do nothing, in all: a response that waited for us was not late.
+  let busyMs = 0;
+  let tickedMs = performance.now();
+  const ticking = setInterval(() => {
+    busyMs += Math.max(0, performance.now() - tickedMs - tickMs);
+    tickedMs = performance.now();
+  }, tickMs);
+  const sender: Sender = {
+    async send(call) {
+      turn = (turn + 1) % senders.length;
+      const [gateway, sentMs, busyBeforeMs] = [turn, performance.now(), busyMs];
+      const reply = await (senders[gateway] as Sender).send(call);
+      if (performance.now() - sentMs - (busyMs - busyBeforeMs) > latestMs) late += 1;
+      if (reply.outcome === 'created') {
+        created += 1;
+        createdAtMs[gateway] = Math.max(createdAtMs[gateway] ?? 0, sentMs);
+      }
+      return reply;
+    },
+    close() {
+      clearInterval(ticking);
+      for (const one of senders) one.close();
+    },
+  };
+  const ended = new AbortController();
+  const journalFile = join(folder, 'journal.ndjson');
+  const settings = { ...profile, profile: 'none', seed };
+  const running = runLoad({ settings, sender, credentials, checkout, journalFile }, ended.signal);
+  // Reported when it is awaited; until then what was started has to be stopped.
+  running.catch(() => {});
+  return {
+    running,
+    journalFile,
+    /** Orders created so far. */
+    created: () => created,
+    /** Responses later than the gateway's deadline and 250 ms. */
+    late: () => late,
+    /** Milliseconds until some or every gateway has created an order that was sent from now on. */
+    async timeToCreated(which: 'some' | 'every', signal: AbortSignal): Promise<number> {
+      const startMs = performance.now();
+      while (!createdAtMs[which]((sentMs) => sentMs >= startMs)) await sleep(pollMs, undefined, { signal });
+      return performance.now() - startMs;
+    },
+    /** Ends the run at once. */
+    end: () => ended.abort(),
+  };
+}
