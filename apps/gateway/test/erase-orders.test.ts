@@ -2,7 +2,7 @@ import { personalFieldNames } from '@gateway/domain/erasure';
 import { anotherOrderInput, validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import { afterAll, expect, test } from 'vitest';
-import { endProcesses, environment, newDataDir, runProgram, startProcess } from './gateway-process.ts';
+import { endProcesses, environment, runProgram, startOn } from './gateway-process.ts';
 import { testSecretsKey, useGateway } from './running-gateway.ts';
 import { answerOf, postOrder } from './send-order.ts';
 
@@ -107,8 +107,7 @@ test('a gateway with RETENTION_DAYS erases what is older, and leaves what is you
     "update orders set created_at = now() - interval '31 days' where order_id = 'old'",
   );
   const keys = `${Buffer.alloc(32, 4).toString('base64')},${secretsKey}`;
-  const variables = { DATABASE_URL: gateway.databaseUrl, SECRETS_KEY: keys, RETENTION_DAYS: '30' };
-  const retaining = await startProcess(await newDataDir(), variables);
+  const retaining = await startOn(gateway.databaseUrl, { SECRETS_KEY: keys, RETENTION_DAYS: '30' });
   const erased = () =>
     runQuery(
       gateway.databaseUrl,

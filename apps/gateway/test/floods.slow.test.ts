@@ -14,10 +14,9 @@ import {
   endLater,
   endProcesses,
   type GatewayProcess,
-  newDataDir,
   peakResidentMiB,
   processSeconds,
-  startProcess,
+  startOn,
 } from './gateway-process.ts';
 import { frame, openSession, orderData, sendCall } from './grpc-call.ts';
 import { credentialHeaders } from './send-order.ts';
@@ -48,7 +47,7 @@ let orderToken: string;
 
 beforeAll(async () => {
   database = await createMigratedDatabase();
-  gateway = await startProcess(await newDataDir(), { DATABASE_URL: database.url });
+  gateway = await startOn(database.url);
   const accounts = openMerchantAccounts({ url: database.url });
   const create = (count: number) =>
     Promise.all(Array.from({ length: count }, (_, index) => accounts.create(`Shop ${index}`)));
