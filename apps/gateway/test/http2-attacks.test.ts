@@ -1,14 +1,14 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import type { ClientHttp2Session } from 'node:http2';
 import { text } from 'node:stream/consumers';
-import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { http2Limits } from '../src/limits.ts';
-import { frame, openSession, orderData, ordinaryCall, sendCall } from './grpc-call.ts';
+import { frame, orderData } from './grpc-call.ts';
 import type { ServerReport } from './grpc-server-process.ts';
+import { makeCalls } from './grpc-servers.ts';
 import { grpcTls } from './grpc-tls.ts';
 import {
   callFields,
@@ -184,29 +184,12 @@ async function report(): Promise<ServerReport> {
 /** Runs an attack beside a client that makes calls. All of them, and one of a new client after it, must succeed. */
 async function whileCallsGoOn(run: () => Promise<unknown>): Promise<void> {
   await report();
-  const session = openSession(port);
-  const statuses: unknown[] = [];
-  const call = async (from: ClientHttp2Session) => {
-    const { trailers } = await sendCall(from, ordinaryCall('other'));
-    statuses.push(trailers['grpc-status']);
-  };
-  await call(session);
-  let isOver = false;
-  const callOn = async () => {
-    while (!isOver) {
-      await call(session);
-      await sleep(5);
-    }
-  };
-  const calls = callOn();
+  const endCalls = makeCalls(port);
   await run();
-  isOver = true;
-  await calls;
-  const newSession = openSession(port);
-  await call(newSession);
-  for (const each of [session, newSession]) each.close();
+  const endNewCalls = makeCalls(port);
+  const failed = [await endCalls(), await endNewCalls()];
   const { errors, rssMax: used } = await report();
-  expect(statuses.filter((status) => status !== '0')).toEqual([]);
+  expect(failed).toEqual([[], []]);
   expect(errors).toBe(0);
   expect(used).toBeLessThan(rssMax);
 }
