@@ -16,7 +16,7 @@ import {
   type GatewayProcess,
   peakResidentMiB,
   processSeconds,
-  startOn,
+  startProcess,
 } from './gateway-process.ts';
 import { frame, openSession, orderData, sendCall } from './grpc-call.ts';
 import { credentialHeaders } from './send-order.ts';
@@ -47,7 +47,7 @@ let orderToken: string;
 
 beforeAll(async () => {
   database = await createMigratedDatabase();
-  gateway = await startOn(database.url);
+  gateway = await startProcess({ DATABASE_URL: database.url });
   const accounts = openMerchantAccounts({ url: database.url });
   const create = (count: number) =>
     Promise.all(Array.from({ length: count }, (_, index) => accounts.create(`Shop ${index}`)));

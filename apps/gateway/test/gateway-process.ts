@@ -5,11 +5,11 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { copyTestCluster, type TestDatabase } from '@gateway/dev-postgres/testing';
 import type { Credentials } from '@gateway/domain/credentials';
 import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
+import { vi } from 'vitest';
 
 const folder = join(import.meta.dirname, '..');
 
@@ -72,20 +72,18 @@ export async function newClusterDir(): Promise<string> {
   return dataDir;
 }
 
-export function environment(dataDir: string, more: Record<string, string> = {}): NodeJS.ProcessEnv {
+/** The environment variables of a program, with the database that it is to use: else it would be the checkout's own. */
+type Variables = Readonly<Record<string, string>> & ({ readonly DATA_DIR: string } | { readonly DATABASE_URL: string });
+
+export function environment(variables: Variables): NodeJS.ProcessEnv {
   const { PATH, NODE_COMPILE_CACHE } = process.env;
   const ports = { HTTP_PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0' };
-  return { PATH, NODE_COMPILE_CACHE, DATA_DIR: dataDir, ...ports, DRAIN_DELAY_MS: '0', ...more };
-}
-
-/** As {@link startProcess}, without the embedded PostgreSQL. */
-export function startOn(databaseUrl: string, more: Record<string, string> = {}): Promise<GatewayProcess> {
-  return startProcess('', { DATABASE_URL: databaseUrl, ...more });
+  return { PATH, NODE_COMPILE_CACHE, ...ports, DRAIN_DELAY_MS: '0', ...variables };
 }
 
 /** Starts `main.ts` and waits for its ready line. */
-export async function startProcess(dataDir: string, more: Record<string, string> = {}): Promise<GatewayProcess> {
-  const child = spawn(process.execPath, ['src/main.ts'], { cwd: folder, env: environment(dataDir, more) });
+export async function startProcess(variables: Variables): Promise<GatewayProcess> {
+  const child = spawn(process.execPath, ['src/main.ts'], { cwd: folder, env: environment(variables) });
   children.push(child);
   const lines: string[] = [];
   let stderr = '';
@@ -105,7 +103,7 @@ export async function startProcess(dataDir: string, more: Record<string, string>
   return {
     ...{ child, url: http_url, grpcUrl: `http://${grpc_address}`, baseUrl: base_url, lines, exited },
     async credentials() {
-      await until(() => /x-client-secret: +\S+\n/.test(stderr), 'the demo merchant was not printed');
+      await vi.waitUntil(() => /x-client-secret: +\S+\n/.test(stderr), processLimitMs);
       const [clientId, clientSecret] = ['x-client-id', 'x-client-secret'].map(
         (name) => new RegExp(`${name}: +(\\S+)`).exec(stderr)?.[1] ?? '',
       );
@@ -118,13 +116,13 @@ export async function startProcess(dataDir: string, more: Record<string, string>
 export function runProgram(
   script: string,
   args: readonly string[],
-  env: NodeJS.ProcessEnv,
+  variables: Variables,
 ): Promise<{ code: number; stdout: string; stderr: string }> {
   return new Promise((resolve) => {
     execFile(
       process.execPath,
       [script, ...args],
-      { cwd: folder, env, timeout: processLimitMs },
+      { cwd: folder, env: environment(variables), timeout: processLimitMs },
       (error, stdout, stderr) => {
         resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
       },
@@ -174,13 +172,5 @@ async function endPostgres(dataDir: string): Promise<void> {
   const pid = await postgresPid(dataDir).catch(() => undefined);
   if (pid === undefined) return;
   process.kill(pid, 'SIGQUIT');
-  await until(() => !isAlive(pid), `PostgreSQL ${pid} did not end`);
-}
-
-async function until(condition: () => boolean, complaint: string): Promise<void> {
-  const giveUpAt = performance.now() + processLimitMs;
-  while (!condition()) {
-    if (performance.now() > giveUpAt) throw new Error(complaint);
-    await sleep(20);
-  }
+  await vi.waitUntil(() => !isAlive(pid), processLimitMs);
 }

@@ -14,7 +14,7 @@ afterEach(endProcesses);
 async function startWith(stdout: 'pipe' | number) {
   const child = spawn(process.execPath, ['src/main.ts'], {
     cwd: join(import.meta.dirname, '..'),
-    env: environment(await newClusterDir()),
+    env: environment({ DATA_DIR: await newClusterDir() }),
     stdio: ['ignore', stdout, 'pipe'],
   });
   endLater(child);

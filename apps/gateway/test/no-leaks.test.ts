@@ -5,7 +5,7 @@ import type { Credentials } from '@gateway/domain/credentials';
 import { orderFieldNames } from '@gateway/domain/order-fields';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { endProcesses, type GatewayProcess, newDatabase, startOn } from './gateway-process.ts';
+import { endProcesses, type GatewayProcess, newDatabase, startProcess } from './gateway-process.ts';
 import { credentialHeaders, orderMessage, postOrder } from './send-order.ts';
 
 // What no response may contain: a card number, a secret, an e-mail address.
@@ -18,7 +18,7 @@ let credentials: Credentials;
 beforeAll(async () => {
   const database = await newDatabase();
   credentials = database.credentials;
-  gateway = await startOn(database.databaseUrl);
+  gateway = await startProcess({ DATABASE_URL: database.databaseUrl });
 });
 afterAll(endProcesses);
 

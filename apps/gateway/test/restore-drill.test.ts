@@ -11,7 +11,7 @@ import postgres from 'postgres';
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import { leftOut } from '../../../tools/left-out.ts';
 import type { OrderResponse } from '../src/orders/order-response.ts';
-import { endProcesses, newDataDir, startOn } from './gateway-process.ts';
+import { endProcesses, newDataDir, startProcess } from './gateway-process.ts';
 import { type RunningGateway, runGateway } from './running-gateway.ts';
 import { answerOf, callJson, postOrder } from './send-order.ts';
 
@@ -101,7 +101,7 @@ test('a restore to a point in time has every order acknowledged before it, and n
   const restored = await startRestored(server, restore, target);
   const databaseUrl = new URL(gateway.databaseUrl);
   databaseUrl.port = new URL(restored.url).port;
-  const { url } = await startOn(databaseUrl.href);
+  const { url } = await startProcess({ DATABASE_URL: databaseUrl.href });
   const listed = await listOrders(url, gateway.credentials);
   for (const [orderId, { service_order_id, created_at, order_token }] of before)
     expect(listed.get(orderId)).toMatchObject({ service_order_id, created_at, order_token });

@@ -23,7 +23,6 @@ import {
   newDataDir,
   postgresPid,
   runProgram,
-  startOn,
   startProcess,
 } from './gateway-process.ts';
 import { answerOf, credentialHeaders, postOrder } from './send-order.ts';
@@ -32,7 +31,7 @@ afterEach(endProcesses);
 
 test('an order survives kill -9 of the gateway and of PostgreSQL right after its 201', async () => {
   const dataDir = await newClusterDir();
-  const first = await startProcess(dataDir);
+  const first = await startProcess({ DATA_DIR: dataDir });
   const credentials = await first.credentials();
   const created = await postOrder({ url: first.url, credentials });
   expect(created.status).toBe(201);
@@ -41,7 +40,7 @@ test('an order survives kill -9 of the gateway and of PostgreSQL right after its
   process.kill(pid, 'SIGKILL');
   await first.exited;
 
-  const second = await startProcess(dataDir);
+  const second = await startProcess({ DATA_DIR: dataDir });
   expect(await second.credentials()).toEqual(credentials);
   const replayed = await postOrder({ url: second.url, credentials });
   expect(replayed.status).toBe(200);
@@ -52,8 +51,8 @@ test('an order survives kill -9 of the gateway and of PostgreSQL right after its
 
 test('gateways whose PostgreSQL exits get it back with all orders, and the last one that stops leaves no process', async () => {
   const dataDir = await newClusterDir();
-  const starter = await startProcess(dataDir);
-  const joined = await startProcess(dataDir);
+  const starter = await startProcess({ DATA_DIR: dataDir });
+  const joined = await startProcess({ DATA_DIR: dataDir });
   const credentials = await starter.credentials();
   let orders = 0;
   const created: { order: object; answer: object }[] = [];
@@ -101,7 +100,7 @@ test('gateways whose PostgreSQL exits get it back with all orders, and the last 
 
 test('SIGTERM lets a request in flight finish, stops PostgreSQL and exits with 0', async () => {
   const dataDir = await newClusterDir();
-  const gateway = await startProcess(dataDir);
+  const gateway = await startProcess({ DATA_DIR: dataDir });
   const credentials = await gateway.credentials();
   const pid = await postgresPid(dataDir);
   const body = JSON.stringify(validOrderInput());
@@ -134,7 +133,7 @@ test('SIGTERM lets a request in flight finish, stops PostgreSQL and exits with 0
 test('SIGTERM fails health checks first, while requests go on for the drain delay', async () => {
   const drainDelayMs = 2_000;
   const { databaseUrl, credentials } = await newDatabase();
-  const gateway = await startOn(databaseUrl, { DRAIN_DELAY_MS: String(drainDelayMs) });
+  const gateway = await startProcess({ DATABASE_URL: databaseUrl, DRAIN_DELAY_MS: String(drainDelayMs) });
   const health = createClient(Health, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
   expect((await health.check({})).status).toBe(HealthCheckResponse_ServingStatus.SERVING);
   const stoppedAt = performance.now();
@@ -149,7 +148,7 @@ test('SIGTERM fails health checks first, while requests go on for the drain dela
 
 test('a second signal ends the drain at once', async () => {
   const { databaseUrl } = await newDatabase();
-  const gateway = await startOn(databaseUrl, { DRAIN_DELAY_MS: '600000' });
+  const gateway = await startProcess({ DATABASE_URL: databaseUrl, DRAIN_DELAY_MS: '600000' });
   gateway.child.kill('SIGTERM');
   await expect.poll(() => gateway.lines.join('\n')).toContain('"stopping"');
   gateway.child.kill('SIGTERM');
@@ -164,7 +163,7 @@ test.each([
   const dataDir = await newFolder();
   const child = spawn(process.execPath, [script, ...args], {
     cwd: join(import.meta.dirname, '..'),
-    env: environment(dataDir),
+    env: environment({ DATA_DIR: dataDir }),
     stdio: 'ignore',
   });
   endLater(child);
@@ -180,10 +179,10 @@ test.each([
 test('a merchant can be created while the gateway runs and while it does not, and works at once', async () => {
   const dataDir = await newClusterDir();
   const createMerchantNamed = (name: string) =>
-    runProgram('src/cli/merchant.ts', ['create', '--name', name, '--json'], environment(dataDir));
+    runProgram('src/cli/merchant.ts', ['create', '--name', name, '--json'], { DATA_DIR: dataDir });
   const before = await createMerchantNamed('Early Shop');
   expect(before.code).toBe(0);
-  const gateway = await startProcess(dataDir);
+  const gateway = await startProcess({ DATA_DIR: dataDir });
   const during = await createMerchantNamed('Late Shop');
   for (const { stdout } of [before, during]) {
     const { client_id: clientId, client_secret: clientSecret } = JSON.parse(stdout);
@@ -208,7 +207,7 @@ test.each([
   'with HOST=%s both ports listen where the ready line says, and so does the base URL; what is unsafe is a warning',
   async (HOST, host, baseHost) => {
     const { databaseUrl, credentials } = await newDatabase();
-    const gateway = await startOn(databaseUrl, { HOST });
+    const gateway = await startProcess({ DATABASE_URL: databaseUrl, HOST });
     const { port } = new URL(gateway.url);
     expect([gateway.url, gateway.baseUrl]).toEqual([`http://${host}:${port}`, `http://${baseHost}:${port}`]);
     const isLoopback = host === '127.0.0.1' || host === '[::1]';
@@ -232,7 +231,7 @@ test.each([
 test('a used port, an unreachable database and a wrong configuration are reported in plain lines', async () => {
   const { databaseUrl } = await newDatabase();
   const runMain = (variables: Record<string, string>) =>
-    runProgram('src/main.ts', [], environment('', { DATABASE_URL: databaseUrl, ...variables }));
+    runProgram('src/main.ts', [], { DATABASE_URL: databaseUrl, ...variables });
   const blocker = createServer().listen(0, '127.0.0.1');
   await once(blocker, 'listening');
   const address = blocker.address();
@@ -266,7 +265,7 @@ test('a used port, an unreachable database and a wrong configuration are reporte
 
 test('help and an unknown argument print their message before anything is started', async () => {
   const dataDir = await newDataDir();
-  const helped = await runProgram('src/main.ts', ['--help'], environment(dataDir));
+  const helped = await runProgram('src/main.ts', ['--help'], { DATA_DIR: dataDir });
   expect(helped).toMatchObject({ code: 0, stderr: '' });
   const page = await readFile(join(import.meta.dirname, '../../../docs/operations.md'), 'utf8');
   const [, variables = ''] = page.split('| Variable ');
@@ -275,7 +274,7 @@ test('help and an unknown argument print their message before anything is starte
   );
   expect([...helped.stdout.matchAll(/^ {2}([A-Z_]+(?:, [A-Z_]+)*) /gm)].map(([, name]) => name)).toEqual(names);
   const stderr = 'There is no argument --port. See pnpm start --help.\n';
-  expect(await runProgram('src/main.ts', ['--port', '80'], environment(dataDir))).toEqual({
+  expect(await runProgram('src/main.ts', ['--port', '80'], { DATA_DIR: dataDir })).toEqual({
     code: 1,
     stdout: '',
     stderr,
@@ -287,7 +286,7 @@ test('a start that cannot store its demo merchant exits before the ports open, a
   const dataDir = await newClusterDir();
   // A folder where the file should be.
   await mkdir(join(dataDir, 'demo-merchant.json'));
-  const { code, stdout, stderr } = await runProgram('src/main.ts', [], environment(dataDir));
+  const { code, stdout, stderr } = await runProgram('src/main.ts', [], { DATA_DIR: dataDir });
   expect(code).toBe(1);
   expect(stdout).toBe('');
   expect(stderr).toMatch(/^The demo merchant in [^\n]+ could not be found or created: EISDIR[^\n]+\n$/);

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
-import { endProcesses, newDatabase, startOn } from './gateway-process.ts';
+import { endProcesses, newDatabase, startProcess } from './gateway-process.ts';
 import { postOrder } from './send-order.ts';
 
 interface Span {
@@ -35,7 +35,8 @@ async function startCollector() {
 test('a call is a span of the trace that its client began, and its log line has the trace id', async () => {
   const collector = await startCollector();
   const { databaseUrl, credentials } = await newDatabase();
-  const gateway = await startOn(databaseUrl, {
+  const gateway = await startProcess({
+    DATABASE_URL: databaseUrl,
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     OTEL_TRACES_SAMPLER_ARG: '0',
   });

@@ -3,7 +3,7 @@ import type { Credentials } from '@gateway/domain/credentials';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { endProcesses, environment, newDatabase, runProgram, startOn } from './gateway-process.ts';
+import { endProcesses, newDatabase, runProgram, startProcess } from './gateway-process.ts';
 import { runGateway, testSecretsKey } from './running-gateway.ts';
 import { callJson, createOrder } from './send-order.ts';
 import { type ReceivedWebhook, startWebhookReceiver } from './webhook-receiver.ts';
@@ -14,11 +14,10 @@ const variables = { SECRETS_KEY: Buffer.from(testSecretsKey).toString('base64'),
 
 /** Sets the endpoint with `pnpm merchant`, and returns its signing secret. */
 async function setEndpoint(databaseUrl: string, { clientId }: Credentials, url: string): Promise<string> {
-  const { stdout, stderr } = await runProgram(
-    'src/cli/merchant.ts',
-    ['webhook', 'set', clientId, url, '--json'],
-    environment('', { DATABASE_URL: databaseUrl, ...variables }),
-  );
+  const { stdout, stderr } = await runProgram('src/cli/merchant.ts', ['webhook', 'set', clientId, url, '--json'], {
+    DATABASE_URL: databaseUrl,
+    ...variables,
+  });
   expect(stderr).toBe('');
   return JSON.parse(stdout).signing_secret;
 }
@@ -55,7 +54,7 @@ test('a delivery survives kill -9 of the gateway at any step', async () => {
   });
   onTestFinished(() => receiver.close());
   await setEndpoint(databaseUrl, credentials, receiver.url);
-  const start = () => startOn(databaseUrl, variables);
+  const start = () => startProcess({ DATABASE_URL: databaseUrl, ...variables });
   const orderIds = [0, 30].map((delayMs) => `killed-after-${delayMs}`);
   for (const orderId of orderIds) {
     const gateway = await start();
@@ -79,7 +78,7 @@ test('a delivery survives kill -9 of the gateway at any step', async () => {
 
 test('with DATABASE_URL and without SECRETS_KEY the gateway runs, and reports that no webhooks are sent', async () => {
   const { databaseUrl, credentials } = await newDatabase();
-  const gateway = await startOn(databaseUrl);
+  const gateway = await startProcess({ DATABASE_URL: databaseUrl });
   expect((await createOrder({ url: gateway.url, credentials }, 'no-key')).order_status).toBe('UN_PAID');
   expect(gateway.lines.join('\n')).toContain(
     '"msg":"SECRETS_KEY is not set: no webhooks are sent, and returns are not signed"',

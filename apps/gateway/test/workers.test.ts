@@ -17,14 +17,12 @@ import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import {
   endProcesses,
-  environment,
   type GatewayProcess,
   isAlive,
   newClusterDir,
   newDatabase,
   postgresPid,
   runProgram,
-  startOn,
   startProcess,
 } from './gateway-process.ts';
 import { credentialHeaders, orderMessage } from './send-order.ts';
@@ -36,7 +34,7 @@ let gateway: GatewayProcess;
 let credentials: Credentials;
 beforeAll(async () => {
   dataDir = await newClusterDir();
-  gateway = await startProcess(dataDir, { WORKERS: '2', DRAIN_DELAY_MS: '500' });
+  gateway = await startProcess({ DATA_DIR: dataDir, WORKERS: '2', DRAIN_DELAY_MS: '500' });
   credentials = await gateway.credentials();
 });
 afterAll(endProcesses);
@@ -172,7 +170,7 @@ test.each([
   ['gets a second signal', 'SIGTERM', 1, '600000'],
 ] as const)('the workers drain and end when the primary process %s', async (_, signal, code, DRAIN_DELAY_MS) => {
   const { databaseUrl } = await newDatabase();
-  const started = await startOn(databaseUrl, { WORKERS: '2', DRAIN_DELAY_MS });
+  const started = await startProcess({ DATABASE_URL: databaseUrl, WORKERS: '2', DRAIN_DELAY_MS });
   const workers = await workersOf(started);
   const nextStatuses = watchHealth(started);
   expect(await nextStatuses()).toEqual([SERVING, SERVING]);
@@ -190,7 +188,7 @@ test('a port that is in use is reported in one line', async () => {
   await once(blocker, 'listening');
   const GRPC_PORT = String(Object(blocker.address()).port);
   const settings = { WORKERS: '2', DATABASE_URL: databaseUrl, GRPC_PORT };
-  expect(await runProgram('src/main.ts', [], environment('', settings))).toMatchObject({
+  expect(await runProgram('src/main.ts', [], settings)).toMatchObject({
     code: 1,
     stderr: `GRPC_PORT ${GRPC_PORT} is already in use. Set GRPC_PORT to another port.\n`,
   });
