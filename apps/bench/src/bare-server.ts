@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import { createServer as createHttp2Server, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { openBareInsert } from './bare-insert.ts';
+import { reportReady } from './programs.ts';
 
 // A program: what Node.js and PostgreSQL alone cost for an order. Both servers read a request to its end, insert a row and send
 // constant bytes: no credentials, no parsing, no rules, no log.
@@ -35,6 +36,5 @@ const http2 = createHttp2Server()
   .listen(0, '127.0.0.1');
 
 await Promise.all([once(http, 'listening'), once(http2, 'listening')]);
-const addressOf = (server: typeof http | typeof http2) => `127.0.0.1:${(server.address() as AddressInfo).port}`;
-const ready = { msg: 'ready', http_url: `http://${addressOf(http)}`, grpc_address: addressOf(http2) };
-process.stdout.write(`${JSON.stringify(ready)}\n`);
+const portOf = (server: typeof http | typeof http2) => (server.address() as AddressInfo).port;
+reportReady({ http: portOf(http), grpc: portOf(http2) });

@@ -13,8 +13,13 @@ const peers = {
   'gateway-json': ['pgbench', 'fastify', 'fastify-prepared', 'bare-http'],
   'gateway-grpc': ['pgbench', 'grpc-js', 'grpc-js-prepared', 'bare-http2'],
 };
-const bare = { 'gateway-json': 'bare-http', 'gateway-grpc': 'bare-http2' };
-const gateways = Object.keys(bare);
+const gateways = Object.keys(peers);
+const bare = {
+  'gateway-json': 'bare-http',
+  'gateway-grpc': 'bare-http2',
+  'libraries-json': 'bare-http',
+  'libraries-grpc': 'bare-http2',
+};
 
 const toPeers = Object.entries(peers).flatMap(([of, all]) =>
   all.map((to): Ratio => ({ metric: 'ordersPerSecond', of, to })),
@@ -31,7 +36,11 @@ export async function compare(context: BenchContext): Promise<Measured[]> {
   const contenders = await startContenders(cleanup, url, only);
   await warmUp(contenders, context);
   const full = { rounds, seconds, concurrency: callers };
-  const peak = { ...full, title: '64 callers', ratios: [...toPeers, ...toBare('cpuMicroseconds')] };
+  const peak = {
+    ...full,
+    title: '64 callers',
+    ratios: [...toPeers, ...toBare('cpuMicroseconds')],
+  };
   const measured = [await runSection(peak, contenders, context)];
 
   const lone = contenders.filter(({ name }) => Object.entries(bare).flat().includes(name));

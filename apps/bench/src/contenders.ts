@@ -28,6 +28,7 @@ const programs: readonly {
   { args: ownProgram('peers/fastify.ts'), env: { PREPARED: '1' }, json: 'fastify-prepared' },
   { args: ownProgram('peers/grpc-js.ts'), grpc: 'grpc-js' },
   { args: ownProgram('peers/grpc-js.ts'), env: { PREPARED: '1' }, grpc: 'grpc-js-prepared' },
+  { args: ownProgram('libraries-server.ts'), json: 'libraries-json', grpc: 'libraries-grpc' },
   { args: ownProgram('bare-server.ts'), json: 'bare-http', grpc: 'bare-http2' },
 ];
 

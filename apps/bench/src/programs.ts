@@ -44,6 +44,15 @@ async function stop(child: ChildProcess): Promise<void> {
   await exited;
 }
 
+/** Reports to {@link startServer} that this process serves these ports. */
+export function reportReady({ http, grpc }: { readonly http?: number; readonly grpc?: number }): void {
+  const urls = {
+    ...(http && { http_url: `http://127.0.0.1:${http}` }),
+    ...(grpc && { grpc_address: `127.0.0.1:${grpc}` }),
+  };
+  process.stdout.write(`${JSON.stringify({ msg: 'ready', ...urls })}\n`);
+}
+
 /** Runs a program to its end and returns its standard output. Throws if it fails or exceeds its time. */
 export async function run(
   file: string,

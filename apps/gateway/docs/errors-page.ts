@@ -32,7 +32,7 @@ parameter; \`google.rpc.BadRequest\` has one violation for each, with the code a
 
 ${fields.join('\n')}
 
-\`order_id_conflict\` names the fields that differ in the member \`fields\`, in gRPC with the reason \`differs\`. \`checksum_mismatch\` has the
-text that the gateway hashed in the member \`canonical_text\`, in gRPC in the message.
+\`order_id_conflict\` names the fields that differ in the member \`fields\`, in gRPC with the reason \`differs\`. \`checksum_mismatch\` has
+the [canonical text](checksum.md).
 `;
 }

@@ -27,8 +27,8 @@ const chunksMax = 64;
  * handed to their calls a few at a time, so that hundreds of connections that send them don't stall all others.
  */
 export function createBodyReader(bytesOfAllMax: number) {
-  /** What drops each body, the oldest first. */
-  const untaken = new Set<() => void>();
+  /** What drops each body, the oldest first. No set: decision 039. */
+  const untaken: (() => void)[] = [];
   let bytesOfAll = 0;
   const takeTurns = createTurns(largeBodyBytesPerTurn);
 
@@ -44,7 +44,8 @@ export function createBodyReader(bytesOfAllMax: number) {
       chunks = [];
       bytesOfAll -= length;
       length = 0;
-      untaken.delete(drop);
+      const index = untaken.lastIndexOf(drop);
+      if (index !== -1) untaken.splice(index, 1);
     };
     const settle = (body: CallBody) => {
       clearTimeout(timer);
@@ -67,7 +68,7 @@ export function createBodyReader(bytesOfAllMax: number) {
     };
     const drop = () => settle('overloaded');
     const timer = timeoutMs === undefined ? undefined : setTimeout(settle, Math.max(0, timeoutMs), 'deadline_exceeded');
-    untaken.add(drop);
+    untaken.push(drop);
     stream.on('data', (chunk: Buffer) => {
       if (result !== undefined) return;
       const isStart = length < envelopePrefixBytes;
@@ -77,10 +78,7 @@ export function createBodyReader(bytesOfAllMax: number) {
       if (chunks.length === chunksMax) chunks = [joined()];
       if (length > bytesMax || (hasEnvelope && isStart && announcedLength(joined()) > messageBytesMax))
         settle('too_large');
-      for (const dropOldest of untaken) {
-        if (bytesOfAll <= bytesOfAllMax) break;
-        dropOldest();
-      }
+      while (bytesOfAll > bytesOfAllMax && untaken.length > 0) untaken[0]?.();
     });
     stream.once('end', () => result ?? settle(joined()));
     stream.once('error', () => result ?? settle('aborted'));

@@ -78,7 +78,7 @@ test('reads every variable', () => {
       keyFile: '/etc/gateway/key.pem',
       clientCaFile: '/etc/gateway/ca.pem',
     },
-    trustProxy: expect.any(Function),
+    trustProxy: '10.0.0.0/8',
     adminPort: 9_465,
     workers: 4,
     logLevel: 'warn',

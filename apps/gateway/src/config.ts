@@ -115,9 +115,10 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>) {
     /** Absent: 0 on a terminal, else that of limits.ts. */
     drainDelayMs: read('DRAIN_DELAY_MS', wholeNumber(0, 600_000), 'must be a whole number from 0 to 600000'),
     tls: readTlsFiles(env),
+    /** Checked, but as text, which can be sent to a worker; {@link parseTrustProxy} returns a function. */
     trustProxy: read(
       'TRUST_PROXY',
-      parseTrustProxy,
+      (text) => parseTrustProxy(text) && text,
       'must be a number of proxies from 1 to 9, or addresses and networks separated by commas',
     ),
     /** Calls are at level info, those that fail with a 5xx status at level error. */

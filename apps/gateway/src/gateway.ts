@@ -23,6 +23,7 @@ import type { Logger } from './logger.ts';
 import { startBackgroundJobs } from './orders/background-jobs.ts';
 import { createRandomBytes } from './random-bytes.ts';
 import { createReadiness } from './readiness.ts';
+import { parseTrustProxy } from './remote-address.ts';
 import { checkoutService } from './rpc/checkout-service.ts';
 import { orderService } from './rpc/order-service.ts';
 import { withPublicServices } from './rpc/public-services.ts';
@@ -88,7 +89,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     baseUrl: () => baseUrl,
     readiness: createReadiness({ check: writeCheck.run, logger }),
     checkoutTemplate: config.checkoutTemplate,
-    trustProxy: config.trustProxy,
+    trustProxy: config.trustProxy === undefined ? undefined : parseTrustProxy(config.trustProxy),
     signingSecrets: config.secretsKeys && createSigningSecrets(config.secretsKeys),
     erasureKeys: config.secretsKeys && erasureKeysOf(config.secretsKeys),
     logger,

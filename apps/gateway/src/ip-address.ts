@@ -28,8 +28,3 @@ export function networkOf(address: string | undefined): string {
     .map((part) => part.toString(16))
     .join(':');
 }
-
-/** Whether an address is of this machine or of a network that is not public, as a proxy's is. */
-export function isPrivateNetwork(address: string | undefined): boolean {
-  return address !== undefined && !isPublicAddress(address);
-}

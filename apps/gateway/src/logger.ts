@@ -18,8 +18,9 @@ const flushTimeoutMs = 500;
  * One JSON object a line. No line holds a header, a body or anything that a customer typed; of an error only its class, the
  * places in the code and, where it is known to hold no value of a request, its message.
  */
-export function createLogger(destination: DestinationStream): Logger {
-  return pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: safeError } }, destination);
+export function createLogger(destination: DestinationStream, level = 'info'): Logger {
+  const timestamp = pino.stdTimeFunctions.isoTime;
+  return pino({ base: null, level, timestamp, serializers: { err: safeError } }, destination);
 }
 
 /** Resolves when the system has every line, or after a limit where it does not take them. */

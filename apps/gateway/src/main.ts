@@ -19,8 +19,7 @@ await run(async () => {
   if (argument !== undefined) throw new StartError(`There is no argument ${argument}. See pnpm start --help.`);
   const config = readConfig(process.env);
   const output = standardOutput();
-  const logger = createLogger(output);
-  logger.level = config.logLevel;
+  const logger = createLogger(output, config.logLevel);
   const drainDelayMs = config.drainDelayMs ?? (process.stdin.isTTY ? 0 : defaultDrainDelayMs);
   const workers = config.workers === 1 ? undefined : createWorkers(config.workers, logger, output);
   const opening = open({ ...config, drainDelayMs }, logger, workers);

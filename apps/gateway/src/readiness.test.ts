@@ -61,9 +61,10 @@ test('a check without a response is not ready after its limit, and no other star
 });
 
 test('a drain is not ready for good, for those too who wait for the database', async () => {
-  const { isReady, drain } = openReadiness();
+  const { isReady, drain, checks } = openReadiness();
   const waiting = isReady();
   drain();
+  checks[0]?.resolve();
   expect([await waiting, await isReady()]).toEqual([false, false]);
 });
 
@@ -83,4 +84,15 @@ test('a watch gets each change once and the drain at once, and ends with its sig
   await expect.poll(() => seen).toEqual([true, false, true, false]);
   watching.abort();
   await watch;
+});
+
+test('a watch gets a drain that came while its last answer was taken', async () => {
+  const readiness = createReadiness({ check: async () => {}, logger: { error() {} } as never });
+  const watching = new AbortController();
+  const watch = readiness.watch(watching.signal);
+  expect(await watch.next()).toEqual({ done: false, value: true });
+  readiness.drain();
+  expect(await watch.next()).toEqual({ done: false, value: false });
+  watching.abort();
+  expect(await watch.next()).toEqual({ done: true, value: undefined });
 });

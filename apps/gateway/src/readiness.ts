@@ -14,7 +14,7 @@ export function createReadiness(
   checkEveryMs = readinessCheckEveryMs,
 ) {
   const draining = new AbortController();
-  let shared: PromiseWithResolvers<boolean> | undefined;
+  let shared: Promise<boolean> | undefined;
   let running: Promise<string | undefined> | undefined;
   let wasReady = true;
 
@@ -38,19 +38,15 @@ export function createReadiness(
     return isReady;
   };
 
+  const forget = () => {
+    shared = undefined;
+  };
+
   /** False while orders can't be stored, and from `drain` on. All who ask share one check. */
   const isReady = async () => {
     if (draining.signal.aborted) return false;
-    if (shared === undefined) {
-      const asking = Promise.withResolvers<boolean>();
-      shared = asking;
-      const forget = () => {
-        shared = undefined;
-      };
-      void ask().then(asking.resolve);
-      void asking.promise.then(() => setTimeout(forget, checkEveryMs).unref());
-    }
-    return shared.promise;
+    shared ??= ask().finally(() => setTimeout(forget, checkEveryMs).unref());
+    return (await shared) && !draining.signal.aborted;
   };
 
   return {
@@ -63,16 +59,12 @@ export function createReadiness(
         const now = await isReady();
         if (now !== last && !signal.aborted) yield now;
         last = now;
-        const isFinal = draining.signal.aborted;
-        const pause = isFinal ? endOf(signal) : sleep(checkEveryMs, undefined, { signal: changing, ref: false });
-        await pause.catch(() => {});
+        if (!now && draining.signal.aborted) await endOf(signal);
+        else await sleep(checkEveryMs, undefined, { signal: changing, ref: false }).catch(() => {});
       }
     },
     /** Makes the process not ready, for good. */
-    drain(): void {
-      draining.abort();
-      shared?.resolve(false);
-    },
+    drain: () => draining.abort(),
   };
 }
 

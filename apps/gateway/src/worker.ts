@@ -2,7 +2,6 @@ import cluster from 'node:cluster';
 import { openGateway } from './gateway.ts';
 import { createLogger, flushLogger, primaryOutput } from './logger.ts';
 import { describe, stopAndExit } from './process.ts';
-import { parseTrustProxy } from './remote-address.ts';
 import { createMetrics } from './telemetry/metrics.ts';
 import type { PrimaryMessage, WorkerMessage, WorkerStart } from './workers.ts';
 
@@ -15,13 +14,10 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => {
 if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
 
 process.once('message', ({ number, logLevel, config }: WorkerStart) => {
-  const logger = createLogger(primaryOutput((lines, done) => send({ kind: 'log', lines }, done))).child({
-    worker: number,
-  });
-  logger.level = logLevel;
+  const output = primaryOutput((lines, done) => send({ kind: 'log', lines }, done));
+  const logger = createLogger(output, logLevel).child({ worker: number });
   const metrics = createMetrics();
-  const trustProxy = parseTrustProxy(process.env.TRUST_PROXY ?? '');
-  const opening = openGateway({ ...config, trustProxy }, logger, metrics);
+  const opening = openGateway(config, logger, metrics);
   opening.then(
     ({ close, reloadTls, ...ports }) => send({ kind: 'ready', ports }),
     (error) => send({ kind: 'failed', reason: describe(error) }, () => process.exit(1)),

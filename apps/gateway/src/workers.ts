@@ -24,8 +24,7 @@ export interface WorkerStart {
   /** From 1. The worker that replaces another one has its number. */
   readonly number: number;
   readonly logLevel: string;
-  /** A message can't hold a function. */
-  readonly config: Omit<GatewayConfig, 'trustProxy'>;
+  readonly config: GatewayConfig;
 }
 
 type Ports = Omit<Gateway, 'close' | 'reloadTls'>;
@@ -107,7 +106,7 @@ export function createWorkers(count: number, logger: Logger, output: Destination
       return workerMetrics(new Map(await Promise.all(collecting)));
     },
     /** Starts the workers, and resolves when all are ready. If one can't start, all end, and it rejects with a {@link StartError}. */
-    async open({ trustProxy: _, ...config }: GatewayConfig): Promise<Gateway> {
+    async open(config: GatewayConfig): Promise<Gateway> {
       cluster.setupPrimary({ exec: join(import.meta.dirname, 'worker.ts'), args: [], serialization: 'advanced' });
       // However this process ends: a second signal does not wait for them.
       process.once('exit', killAll);

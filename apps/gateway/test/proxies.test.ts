@@ -9,7 +9,6 @@ import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { expect, onTestFinished, test } from 'vitest';
 import { leftOut } from '../../../tools/left-out.ts';
 import { freePorts, missing, runProxy } from '../../../tools/proxies.ts';
-import { parseTrustProxy } from '../src/remote-address.ts';
 import { createAuthority, noCertificates } from './certificates.ts';
 import { runGateway } from './running-gateway.ts';
 import { orderMessage } from './send-order.ts';
@@ -25,7 +24,7 @@ test.each(proxies)(
   'behind %s as in deploy/, both ports serve over TLS and see the address of the client',
   async (program) => {
     const authority = createAuthority();
-    const gateway = await runGateway({ trustProxy: parseTrustProxy('127.0.0.1') });
+    const gateway = await runGateway({ trustProxy: '127.0.0.1' });
     onTestFinished(() => authority.remove());
     const { certFile, keyFile, cert, key } = authority.issue('server');
     const [http, grpc] = await freePorts(2);

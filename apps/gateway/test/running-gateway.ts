@@ -13,7 +13,6 @@ import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import type { TlsFiles } from '../src/config.ts';
 import { type Gateway, openGateway } from '../src/gateway.ts';
 import { anonymousLimits } from '../src/limits.ts';
-import type { TrustProxy } from '../src/remote-address.ts';
 import { createSigningSecrets } from '../src/signing-secrets.ts';
 import { createAdminServer } from '../src/telemetry/admin-server.ts';
 import { createMetrics } from '../src/telemetry/metrics.ts';
@@ -51,7 +50,7 @@ interface RunOptions {
   readonly mode?: MerchantMode;
   readonly drainDelayMs?: number;
   readonly tls?: TlsFiles;
-  readonly trustProxy?: TrustProxy | undefined;
+  readonly trustProxy?: string | undefined;
   /** Instead of a database on the server that the test run shares. */
   readonly server?: TestServer;
 }

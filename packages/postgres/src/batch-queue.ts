@@ -63,7 +63,8 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
   const telemetry = queueTelemetry(name, meter);
   const free = [...clients];
   const waiting: Entry<Item, Outcome>[] = [];
-  const running = new Set<readonly Entry<Item, Outcome>[]>();
+  /** The oldest first. No set, which would keep ended batches in memory: decision 039. */
+  const running: (readonly Entry<Item, Outcome>[])[] = [];
   let flushIsScheduled = false;
   let loneBatches = 0;
   const idle = Promise.withResolvers<void>();
@@ -91,10 +92,10 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
 
   const runBatch = async (client: Client, batch: readonly Entry<Item, Outcome>[]) => {
     const items = batch.map(({ item }) => item);
-    running.add(batch);
+    running.push(batch);
     const calls = batch.flatMap(({ spanOfCall }) => spanOfCall ?? []);
     const outcomes = await telemetry.runBatch(items.length, calls, () => runItems(client, items));
-    running.delete(batch);
+    running.splice(running.indexOf(batch), 1);
     batch.forEach(({ resolve, reject, deadline }, index) => {
       clearTimeout(deadline);
       const outcome = outcomes[index] ?? new Error('the batch returned no outcome for an item');

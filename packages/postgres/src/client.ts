@@ -151,7 +151,8 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
   const { driverUrl, ssl } = parseConnectionUrl(url);
   let current: AddressedSocket | undefined;
   let isOver = false;
-  const running = new Set<(error: Error) => void>();
+  /** No set: decision 039. */
+  const running: ((error: Error) => void)[] = [];
   const fail = (error: Error) => {
     for (const reject of running) reject(error);
   };
@@ -206,7 +207,7 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
     async run(statement) {
       if (watch?.isStuck()) throw new ConnectionStuck();
       const { promise: failure, reject } = Promise.withResolvers<never>();
-      running.add(reject);
+      running.push(reject);
       const response = watch === undefined ? statement() : watch.identified().then(statement);
       let timer = setTimeout(() => {
         const onDeadline = () => reject(watch?.onDeadline() ?? new ConnectionLost(timeoutMessage));
@@ -220,7 +221,7 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
         throw error;
       } finally {
         clearTimeout(timer);
-        running.delete(reject);
+        running.splice(running.indexOf(reject), 1);
       }
     },
     async close() {

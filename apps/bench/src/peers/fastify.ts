@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { fastify } from 'fastify';
+import { reportReady } from '../programs.ts';
 import { isKnown, type OrderFields, openInsert } from './orders.ts';
 
 // A program: Fastify with its JSON schemas, and one insert a request.
@@ -32,5 +33,4 @@ app.post('/order', { schema: { body: { type: 'object', properties, required } } 
   return reply.code(201).send(await insert(request.body as OrderFields));
 });
 await app.listen({ port: 0, host: '127.0.0.1' });
-const { port } = app.server.address() as AddressInfo;
-process.stdout.write(`${JSON.stringify({ msg: 'ready', http_url: `http://127.0.0.1:${port}` })}\n`);
+reportReady({ http: (app.server.address() as AddressInfo).port });

@@ -8,6 +8,7 @@ import {
   status,
 } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
+import { reportReady } from '../programs.ts';
 import { isKnown, type OrderFields, type OrderResponse, openInsert } from './orders.ts';
 
 // A program: grpc-js, and one insert a call.
@@ -39,5 +40,5 @@ const server = new Server();
 server.addService(OrderService.service, { CreateOrder: createOrder });
 server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, port) => {
   if (error) throw error;
-  process.stdout.write(`${JSON.stringify({ msg: 'ready', grpc_address: `127.0.0.1:${port}` })}\n`);
+  reportReady({ grpc: port });
 });

@@ -1,7 +1,7 @@
 import type { Failure } from '@gateway/domain/failure';
 import { failed, type Result, success } from '@gateway/domain/result';
 import type { Peer } from '../connection-limit.ts';
-import { isPrivateNetwork, networkOf } from '../ip-address.ts';
+import { isPublicAddress, networkOf } from '../ip-address.ts';
 import type { anonymousLimits } from '../limits.ts';
 import { retryAfter } from '../storage-outcome.ts';
 import { createTokenBuckets, type TokenBuckets } from './rate-limit.ts';
@@ -34,7 +34,7 @@ export function createAnonymousCalls({
 
   /** A peer in a private network may be a proxy, through which many clients come: what limits those together limits it. */
   const isOverLimit = (buckets: TokenBuckets<string>, { address }: Peer) =>
-    !isPrivateNetwork(address) && buckets(networkOf(address), limits.perNetwork) !== undefined;
+    (address === undefined || isPublicAddress(address)) && buckets(networkOf(address), limits.perNetwork) !== undefined;
 
   /** Answers late, so that a client that waits for its responses sends less; a flood of quick ones would only speed it up. */
   const rejectLate = async (peer: Peer): Promise<Failure> => {

@@ -37,8 +37,8 @@ const cachedClientsMax = 10_000;
 const uncachedLookupsMax = 4_096;
 
 /**
- * Credentials that do not match are rejected this long after their look-up began, whatever it found: a client's row takes longer
- * than none, which many calls tell. Far above the time of a look-up.
+ * Credentials that do not match are rejected this long after their look-up began: to find a client takes longer than to find none,
+ * which many calls would show. Far above the time of a look-up.
  */
 const rejectedAfterMs = 25;
 

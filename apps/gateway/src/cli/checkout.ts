@@ -1,5 +1,6 @@
 import { run } from '../process.ts';
 import { checkoutCommands } from './merchant-commands.ts';
-import { print, withAccounts } from './with-accounts.ts';
+import { print } from './output.ts';
+import { withAccounts } from './with-accounts.ts';
 
 await run(() => checkoutCommands(withAccounts, print).parseAsync());

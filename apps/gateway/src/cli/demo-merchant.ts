@@ -3,8 +3,8 @@ import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Credentials } from '@gateway/domain/credentials';
 import type { BaseUrl } from '@gateway/domain/payment-link';
-import { createMerchant, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
-import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
+import { createMerchant } from '@gateway/postgres/merchant-admin';
+import { openWebhookEndpoints, type WebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
 import { messageOf, StartError } from '../process.ts';
 import { createSigningSecrets, newSigningSecret, type SecretsKeys } from '../signing-secrets.ts';
 
@@ -29,61 +29,54 @@ interface DemoDatabase {
  */
 export async function findOrCreateDemoMerchant(database: DemoDatabase): Promise<DemoMerchant> {
   const path = join(database.dataDir, fileName);
+  const endpoints = openWebhookEndpoints(database);
   try {
-    return (await findDemoMerchant(database, path)) ?? (await createDemoMerchant(database, path));
+    return (await findDemoMerchant(endpoints, path)) ?? (await createDemoMerchant(database, endpoints, path));
   } catch (error) {
     throw new StartError(`The demo merchant in ${database.dataDir} could not be found or created: ${messageOf(error)}`);
+  } finally {
+    await endpoints.close();
   }
 }
 
 /** The merchant in the file; `undefined` if it is not in this database, or of a version before signing secrets. */
-async function findDemoMerchant({ url }: DemoDatabase, path: string): Promise<DemoMerchant | undefined> {
+async function findDemoMerchant(endpoints: WebhookEndpoints, path: string): Promise<DemoMerchant | undefined> {
   const stored: Readonly<Record<string, unknown>> = await readFile(path, 'utf8')
     .then((text) => Object(JSON.parse(text)))
     .catch(() => ({}));
   const { clientId, clientSecret, signingSecret } = stored;
   if (typeof clientId !== 'string' || typeof clientSecret !== 'string' || typeof signingSecret !== 'string')
     return undefined;
-  const accounts = openMerchantAccounts({ url });
-  try {
-    const secrets = await accounts.listSecrets(clientId);
-    return secrets === undefined ? undefined : { clientId, clientSecret, signingSecret };
-  } finally {
-    await accounts.close();
-  }
+  const merchant = await endpoints.find(clientId);
+  return merchant && { clientId, clientSecret, signingSecret };
 }
 
-async function createDemoMerchant(database: DemoDatabase, path: string): Promise<DemoMerchant> {
-  const credentials = await createMerchant(database.url, 'Demo Shop', 'test');
-  const demoMerchant = { ...credentials, signingSecret: await createDemoSecret(database, credentials) };
+async function createDemoMerchant(
+  { url, secretsKeys }: DemoDatabase,
+  endpoints: WebhookEndpoints,
+  path: string,
+): Promise<DemoMerchant> {
+  const credentials = await createMerchant(url, 'Demo Shop', 'test');
+  const merchant = await endpoints.find(credentials.clientId);
+  if (merchant === undefined) throw new Error('it was not stored');
+  const { secret, stored } = newSigningSecret(createSigningSecrets(secretsKeys), merchant.merchantId);
+  // A signing secret comes with an endpoint. The demo merchant has no server, so its endpoint is disabled.
+  const endpoint = { url: 'https://shop.example.com/webhooks', signingSecret: stored, disabledAt: new Date() };
+  await endpoints.set(merchant.merchantId, endpoint);
+  const demoMerchant = { ...credentials, signingSecret: secret };
   const draft = `${path}.${randomUUID()}`;
   await writeFile(draft, `${JSON.stringify(demoMerchant, null, 2)}\n`, { mode: 0o600 });
   try {
     // Unlike rename, link fails if the file exists: of two first starts, the first decides.
     await link(draft, path);
   } catch {
-    const others = await findDemoMerchant(database, path);
+    const others = await findDemoMerchant(endpoints, path);
     if (others !== undefined) return others;
     await rename(draft, path);
   } finally {
     await rm(draft, { force: true });
   }
   return demoMerchant;
-}
-
-/** A signing secret comes with an endpoint. The demo merchant has no server, so its endpoint is disabled. */
-async function createDemoSecret({ url, secretsKeys }: DemoDatabase, { clientId }: Credentials): Promise<string> {
-  const endpoints = openWebhookEndpoints({ url });
-  try {
-    const merchant = await endpoints.find(clientId);
-    if (merchant === undefined) throw new Error('it was not stored');
-    const { secret, stored } = newSigningSecret(createSigningSecrets(secretsKeys), merchant.merchantId);
-    const endpoint = { url: 'https://shop.example.com/webhooks', signingSecret: stored, disabledAt: new Date() };
-    await endpoints.set(merchant.merchantId, endpoint);
-    return secret;
-  } finally {
-    await endpoints.close();
-  }
 }
 
 /**

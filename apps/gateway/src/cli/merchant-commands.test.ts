@@ -2,7 +2,6 @@ import type { MerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { type Command, CommanderError } from 'commander';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { StartError } from '../process.ts';
-import { addAccountCommands } from './account-commands.ts';
 import { checkoutCommands, merchantCommands } from './merchant-commands.ts';
 
 const clientId = 'app_0123456789abcdefghijklmn';
@@ -49,12 +48,7 @@ afterEach(() => {
   vi.clearAllMocks();
 });
 
-const merchant = (...args: string[]) =>
-  run((openAccounts, print) => {
-    const program = merchantCommands(openAccounts, print);
-    addAccountCommands(program, openAccounts, print);
-    return program;
-  }, args);
+const merchant = (...args: string[]) => run(merchantCommands, args);
 const checkout = (...args: string[]) => run(checkoutCommands, args);
 
 /** Who acted, by `--as`. */

@@ -1,56 +1,27 @@
-import { isClientId, liveSecretsMax } from '@gateway/domain/credentials';
-import { textError } from '@gateway/domain/field-rules';
-import { type ChecksumMode, checksumModes, merchantNameRule } from '@gateway/domain/merchant';
-import { lifetimeMs } from '@gateway/domain/order-expiry';
+import { liveSecretsMax } from '@gateway/domain/credentials';
+import { type ChecksumMode, checksumModes } from '@gateway/domain/merchant';
 import type { MerchantAccounts } from '@gateway/postgres/merchant-admin';
-import { Argument, Command, Option } from 'commander';
-import { parseRate } from '../config.ts';
+import { Argument, Command } from 'commander';
 import { StartError } from '../process.ts';
-import type { OpenAccounts } from './with-accounts.ts';
+import {
+  actorOf,
+  actorOption,
+  clientCommand,
+  clientIdHelp,
+  jsonHelp,
+  nameOption,
+  parseClientId,
+  parseEnd,
+  parseLifetime,
+  parseLimit,
+  parseSecretNumber,
+  timeForm,
+} from './arguments.ts';
+import { readable, secretNote, startList } from './output.ts';
+import { type OpenAccounts, unknownClient } from './with-accounts.ts';
 
 /** Rows of a list read from the database at once. */
-export const listPage = 500;
-
-export const jsonHelp = 'print JSON, one object a line';
-export const clientIdHelp = "the merchant's client id, as `merchant list` shows it";
-export const timeForm = 'an ISO 8601 time with an offset, such as 2027-01-31T12:00:00Z';
-const secretNote = "The secret is shown only now. Store it where only the client's backend can read it.";
-
-/** Who acts, by the option `--as` of a program; `undefined` without it. */
-export function actorOf(program: Command): string | undefined {
-  return program.opts<{ as?: string }>().as;
-}
-
-/** The option `--as` of a command that is recorded in the audit log. */
-export function actorOption(): Option {
-  return new Option('--as <NAME>', 'who acts, for the audit log (default: user@host)').argParser(parseName('--as'));
-}
-
-export function clientCommand(parent: Command, name: string): Command {
-  return parent.command(name).argument('<CLIENT_ID>', clientIdHelp, parseClientId);
-}
-
-/** Returns what changes a setting of a client, and prints what is true of it then. */
-export function settingOf(program: Command, openAccounts: OpenAccounts, print: (line: string) => void) {
-  return (clientId: string, set: (accounts: MerchantAccounts) => Promise<string>, sentence: string) =>
-    openAccounts(async (accounts) => {
-      if ((await set(accounts)) === 'unknown_client') throw unknownClient(clientId);
-      print(sentence);
-    }, actorOf(program));
-}
-
-/** A program whose commands are recorded in the audit log. */
-function recordedProgram(name: string, description: string): Command {
-  return new Command(name)
-    .description(description)
-    .addOption(actorOption())
-    .configureHelp({ showGlobalOptions: true })
-    .showHelpAfterError()
-    .configureOutput({
-      // Someone may have typed a secret by mistake.
-      outputError: (text, write) => write(text.replaceAll(/\b(sk|whsec)_[\w+/=]+/g, '$1_...')),
-    });
-}
+const listPage = 500;
 
 /**
  * The commands of `pnpm merchant`. None takes a secret, because every user of the machine can see arguments. Wrong arguments end
@@ -58,17 +29,18 @@ function recordedProgram(name: string, description: string): Command {
  */
 export function merchantCommands(openAccounts: OpenAccounts, print: (line: string) => void): Command {
   const program = recordedProgram('pnpm merchant', 'Creates merchants and manages their client secrets.');
-  const withAccounts = (work: (accounts: MerchantAccounts) => Promise<void>) => openAccounts(work, actorOf(program));
-  const set = settingOf(program, openAccounts, print);
+  const withAccounts: OpenAccounts = (work) => openAccounts(work, actorOf(program));
+  /** Changes a setting of a client, and prints what is true of it then. */
+  const set = (clientId: string, change: (accounts: MerchantAccounts) => Promise<string>, sentence: string) =>
+    withAccounts(async (accounts) => {
+      if ((await change(accounts)) === 'unknown_client') throw unknownClient(clientId);
+      print(sentence);
+    });
 
   program
     .command('create')
     .description('Creates a merchant with its first client id and secret.')
-    .requiredOption(
-      '--name <NAME>',
-      `shown to customers, 1 to ${merchantNameRule.lengthMax} characters`,
-      parseName('--name'),
-    )
+    .addOption(nameOption('shown to customers'))
     .option('--test', 'for trying out: the orders move no money; this can never be changed')
     .option('--json', jsonHelp)
     .action(({ name, test, json }: { name: string; test?: true; json?: true }) =>
@@ -106,6 +78,21 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
       }),
     );
 
+  clientCommand(program, 'rename')
+    .description('Changes the name that customers see.')
+    .addOption(nameOption('shown to customers'))
+    .action((clientId: string, { name }: { name: string }) =>
+      set(clientId, (accounts) => accounts.rename(clientId, name), `${clientId} is now ${name}.`),
+    );
+
+  clientCommand(program, 'disable')
+    .description('Rejects all credentials of a client within a second, and starts no payment of its orders.')
+    .action((clientId: string) => set(clientId, (accounts) => accounts.disable(clientId), `${clientId} is disabled.`));
+
+  clientCommand(program, 'enable')
+    .description('Accepts the credentials of a disabled client again.')
+    .action((clientId: string) => set(clientId, (accounts) => accounts.enable(clientId), `${clientId} is enabled.`));
+
   program
     .command('checksum')
     .description("Sets how the merchant's order checksums are verified.")
@@ -116,13 +103,10 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
       ).choices(checksumModes),
     )
     .argument('<CLIENT_ID>', clientIdHelp, parseClientId)
-    .action((mode: ChecksumMode, clientId: string) =>
-      set(
-        clientId,
-        (accounts) => accounts.setChecksumMode(clientId, mode),
-        `Order checksums of ${clientId} are now ${mode}.`,
-      ),
-    );
+    .action((mode: ChecksumMode, clientId: string) => {
+      const sentence = `Order checksums of ${clientId} are now ${mode}.`;
+      return set(clientId, (accounts) => accounts.setChecksumMode(clientId, mode), sentence);
+    });
 
   clientCommand(program, 'lifetime')
     .description('Sets after what time an order expires that is sent without order_expires_at.')
@@ -140,6 +124,25 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
       const rule = limit === null ? 'has no rate limit of its own' : `may make ${limit} calls a second`;
       return set(clientId, (accounts) => accounts.setRateLimit(clientId, limit), `${clientId} now ${rule}.`);
     });
+
+  program
+    .command('log')
+    .description('Lists what operators did, the oldest first.')
+    .argument('[CLIENT_ID]', 'only what concerns this client', parseClientId)
+    .option('--json', jsonHelp)
+    .action((clientId: string | undefined, { json }: { json?: true }) =>
+      withAccounts(async (accounts) => {
+        const printRow = startList({ TIME: 23, ACTION: 16, 'CLIENT ID': 33, WHO: 24, DETAILS: 0 }, json, print);
+        let page = await accounts.log({ clientId, after: 0, limit: listPage });
+        while (page.length > 0) {
+          for (const { createdAt, action, actor, details, ...entry } of page) {
+            const facts = { time: createdAt, action, client_id: entry.clientId, who: actor, details };
+            printRow(facts, readable(createdAt), action, entry.clientId ?? '', actor, JSON.stringify(details));
+          }
+          page = await accounts.log({ clientId, after: page.at(-1)?.id ?? 0, limit: listPage });
+        }
+      }),
+    );
 
   const secret = program.command('secret').description("Adds, lists and revokes a merchant's client secrets.");
 
@@ -181,7 +184,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
 
   clientCommand(secret, 'revoke')
     .description('Revokes a client secret in every process within a second, or at a time.')
-    .argument('<NUMBER>', "the secret's number, as `merchant secret list` shows it", parseNumber)
+    .argument('<NUMBER>', "the secret's number, as `merchant secret list` shows it", parseSecretNumber)
     .option('--ends <TIME>', `when the secret stops working: ${timeForm} (default: now)`, parseEnd)
     .action((clientId: string, number: number, { ends }: { ends?: Date }) =>
       withAccounts(async (accounts) => {
@@ -205,11 +208,7 @@ export function checkoutCommands(openAccounts: OpenAccounts, print: (line: strin
   program
     .command('create')
     .description('Creates a checkout client with its first client id and secret.')
-    .requiredOption(
-      '--name <NAME>',
-      `for the operator, 1 to ${merchantNameRule.lengthMax} characters`,
-      parseName('--name'),
-    )
+    .addOption(nameOption('for the operator'))
     .option('--json', jsonHelp)
     .action(({ name, json }: { name: string; json?: true }) =>
       openAccounts(async (accounts) => {
@@ -221,81 +220,19 @@ export function checkoutCommands(openAccounts: OpenAccounts, print: (line: strin
   return program;
 }
 
+/** A program whose commands are recorded in the audit log. */
+function recordedProgram(name: string, description: string): Command {
+  return new Command(name)
+    .description(description)
+    .addOption(actorOption())
+    .configureHelp({ showGlobalOptions: true })
+    .showHelpAfterError()
+    .configureOutput({
+      // Someone may have typed a secret by mistake.
+      outputError: (text, write) => write(text.replaceAll(/\b(sk|whsec)_[\w+/=]+/g, '$1_...')),
+    });
+}
+
 function credentialLines(clientId: string, clientSecret: string): string {
   return `  client id:     ${clientId}\n  client secret: ${clientSecret}\n${secretNote}`;
-}
-
-/** Starts a list: of columns with these names and widths, or with `json` of one object a line. Returns what prints a row. */
-export function startList(
-  columns: Readonly<Record<string, number>>,
-  json: boolean | undefined,
-  print: (line: string) => void,
-): (facts: object, ...cells: readonly string[]) => void {
-  const widths = Object.values(columns);
-  const row = (cells: readonly string[]) => cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
-  if (!json) print(row(Object.keys(columns)));
-  return (facts, ...cells) => print(json ? JSON.stringify(facts) : row(cells));
-}
-
-/** A time to the second, as `2027-01-31 12:00:00 UTC`. */
-export function readable(time: Date): string {
-  return `${time.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
-}
-
-export function unknownClient(clientId: string): StartError {
-  return new StartError(`There is no client ${clientId}.`);
-}
-
-/** Checks the name of a client or of who acts. */
-export function parseName(option: '--name' | '--as'): (text: string) => string {
-  return (text) => {
-    const error = textError(merchantNameRule, text);
-    if (error !== undefined) throw new StartError(`${option} ${error.message}.`);
-    return text;
-  };
-}
-
-// Commander would repeat a wrong argument in its message, which may be a secret.
-
-/** Checks a client id on the command line. */
-export function parseClientId(text: string): string {
-  if (!isClientId(text)) throw new StartError('CLIENT_ID must be a client id shown by `merchant list`.');
-  return text;
-}
-
-function parseNumber(text: string): number {
-  if (!/^[1-9]\d{0,14}$/.test(text))
-    throw new StartError('NUMBER must be a secret number shown by `merchant secret list`.');
-  return Number(text);
-}
-
-function parseLifetime(text: string): number | null {
-  if (text === 'none') return null;
-  const [, count, unit] = /^([1-9]\d{0,6})([mhd])$/.exec(text) ?? [];
-  const seconds = Number(count) * { m: 60, h: 3_600, d: 86_400 }[unit as 'm' | 'h' | 'd'];
-  if (unit !== undefined && seconds * 1_000 <= lifetimeMs.max) return seconds;
-  throw new StartError('LIFETIME must be 1m to 366d, such as 30m, 24h or 7d, or none.');
-}
-
-function parseLimit(text: string): number | null {
-  const limit = text === 'none' ? null : parseRate(text);
-  if (limit === undefined) throw new StartError('NUMBER must be a whole number from 1 to 1000000, or none.');
-  return limit;
-}
-
-function parseEnd(text: string): Date {
-  const end = parseTime('--ends')(text);
-  if (end.getTime() > Date.now()) return end;
-  throw new StartError('--ends must be in the future.');
-}
-
-export function parseTime(option: string): (text: string) => Date {
-  return (text) => {
-    try {
-      // Unlike Date, it rejects 30 February and a time without an offset.
-      return new Date(Temporal.Instant.from(text).epochMilliseconds);
-    } catch {
-      throw new StartError(`${option} must be ${timeForm}.`);
-    }
-  };
 }

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { run } from '../process.ts';
-import { print, withDatabase } from './with-accounts.ts';
+import { print } from './output.ts';
+import { withDatabase } from './with-accounts.ts';
 
 await run(async () => {
   new Command('pnpm migrate')

@@ -9,8 +9,9 @@ import { Command } from 'commander';
 import { run, StartError } from '../process.ts';
 import { erasureKeysOf } from '../signing-secrets.ts';
 import { findSecretsKeys } from '../webhooks/secrets-keys.ts';
-import { actorOption, clientIdHelp, jsonHelp, parseClientId, parseTime, timeForm } from './merchant-commands.ts';
-import { print, withDatabase } from './with-accounts.ts';
+import { actorOption, clientIdHelp, jsonHelp, parseClientId, parseTime, timeForm } from './arguments.ts';
+import { print } from './output.ts';
+import { withDatabase } from './with-accounts.ts';
 
 // The commands of `pnpm orders`. Errors are as with those of `pnpm merchant`.
 
@@ -84,8 +85,7 @@ async function writeOrders(file: string, pages: AsyncIterable<readonly string[]>
   };
   const draft = `${file}.part`;
   const output = createWriteStream(draft, { mode: 0o600, flush: true });
-  if (file.endsWith('.gz')) await pipeline(Readable.from(text()), createGzip(), output);
-  else await pipeline(Readable.from(text()), output);
+  await pipeline([Readable.from(text()), ...(file.endsWith('.gz') ? [createGzip()] : []), output]);
   await rename(draft, file);
   return count;
 }

@@ -9,13 +9,13 @@ import {
   type WebhookEndpoints,
 } from '@gateway/postgres/webhook-endpoints';
 import type { Command } from 'commander';
-import { isPublicAddress, literalAddressOf } from '../ip-address.ts';
 import { StartError } from '../process.ts';
 import { createSigningSecrets, newSigningSecret, type SigningSecrets } from '../signing-secrets.ts';
 import { findSecretsKeys } from '../webhooks/secrets-keys.ts';
-import { createSender, type Sender, webhookRequest } from '../webhooks/send.ts';
-import { actorOf, clientCommand, jsonHelp, readable, startList, unknownClient } from './merchant-commands.ts';
-import { withDatabase } from './with-accounts.ts';
+import { createSender, type Sender, urlProblem, webhookRequest } from '../webhooks/send.ts';
+import { actorOf, clientCommand, jsonHelp } from './arguments.ts';
+import { readable, secretNote, startList } from './output.ts';
+import { unknownClient, withDatabase } from './with-accounts.ts';
 
 export interface WebhookTools {
   readonly endpoints: Omit<WebhookEndpoints, 'close'>;
@@ -43,7 +43,6 @@ export function withWebhooks(work: (tools: WebhookTools) => Promise<void>, actor
 
 const listedDeliveries = 100;
 
-const secretNote = "The secret is shown only now. Store it where only the merchant's backend can read it.";
 const overlapNote = `For ${secretOverlapHours} hours deliveries are signed with the previous secret, too.`;
 
 /** Adds the commands of `pnpm merchant webhook`. Errors are as with the other commands of the program. */
@@ -205,12 +204,8 @@ function secretsOf({ secrets }: WebhookTools): SigningSecrets {
 function checkUrl(text: string, allowPrivate: boolean): void {
   const error = textError(fieldRules.return_url, text);
   if (error !== undefined) throw new StartError(`URL ${error.message}.`);
-  if (allowPrivate) return;
-  const url = new URL(text);
-  if (url.protocol !== 'https:') throw new StartError('URL must begin with https://, unless WEBHOOK_ALLOW_PRIVATE=1.');
-  const address = literalAddressOf(url);
-  if (address !== undefined && !isPublicAddress(address))
-    throw new StartError('URL must be a public address, unless WEBHOOK_ALLOW_PRIVATE=1.');
+  const problem = urlProblem(new URL(text), allowPrivate);
+  if (problem !== undefined) throw new StartError(`URL ${problem}, unless WEBHOOK_ALLOW_PRIVATE=1.`);
 }
 
 function noEndpoint(clientId: string): StartError {

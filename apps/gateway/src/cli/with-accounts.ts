@@ -5,8 +5,8 @@ import { messageOf, onStopSignal, StartError } from '../process.ts';
 
 export type OpenAccounts = typeof withAccounts;
 
-export function print(line: string): void {
-  process.stdout.write(`${line}\n`);
+export function unknownClient(clientId: string): StartError {
+  return new StartError(`There is no client ${clientId}.`);
 }
 
 /** Opens the merchants' accounts for a command, and closes them afterwards. `actor` is for the audit log. */

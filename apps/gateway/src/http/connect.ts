@@ -36,11 +36,11 @@ export async function connectRoutes(
       call.protocol = isGrpcWeb(headers) ? 'grpc-web' : 'connect';
       // Connect omits the header Allow, and none of the methods takes GET.
       if (request.method !== 'POST') {
-        return sendFailure(reply, call.fail({ kind: 'method_not_allowed', allow: 'POST' }), deps);
+        return sendFailure(reply, { kind: 'method_not_allowed', allow: 'POST' }, deps);
       }
       const isBinary = /^application\/(proto|grpc-web(\+proto)?)$/i.test(headers['content-type'] ?? '');
       if (!isBinary && !isJsonInUtf8(headers)) {
-        return sendFailure(reply, call.fail({ kind: 'unsupported_media_type' }), deps);
+        return sendFailure(reply, { kind: 'unsupported_media_type' }, deps);
       }
       call.limitTimeout(takeTimeout(headers));
     });

@@ -27,16 +27,21 @@ const nobody: Peer = { address: undefined, known() {}, waits() {} };
 
 const malformed: Failure = { kind: 'malformed_json', reason: 'This is not a well-formed HTTP/1.1 request.' };
 
+interface PendingRequest {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Ends the use of the connection by the request, once it is complete. */
+  endUse: () => void;
+}
+
 /** Bounds the connections of a server, and tracks which responses are pending on each. */
 export function watchConnections(
   server: Server,
   deps: GatewayDeps,
   { connectionsMax = limits.connectionsMax }: { readonly connectionsMax?: number } = {},
 ) {
-  const pending = new Map<Socket, Set<ServerResponse>>();
+  const pending = new Map<Socket, PendingRequest[]>();
   const limit = createConnectionLimit<Socket>({ connectionsMax, close: (socket) => socket.destroy() });
-  /** Ends the use of the connection by a request. */
-  const uses = new WeakMap<IncomingMessage, () => void>();
   /** What runs once the requests before an error have their responses. */
   const waiting = new Map<Socket, () => void>();
   let isClosing = false;
@@ -56,24 +61,27 @@ export function watchConnections(
     const { socket } = request;
     if (isClosing) response.setHeader('connection', 'close');
     if (!pending.has(socket)) socket.setTimeout(limits.responseTakenTimeoutMs);
-    const responses = pending.get(socket) ?? new Set();
-    pending.set(socket, responses.add(response));
-    if (responses.size > limits.pipelinedRequestsMax) socket.destroy();
-    const begin = () => uses.set(request, limit.began(socket));
+    const requests = pending.get(socket) ?? [];
+    pending.set(socket, requests);
+    const pendingRequest: PendingRequest = { request, response, endUse() {} };
+    if (requests.push(pendingRequest) > limits.pipelinedRequestsMax) socket.destroy();
+    const begin = () => {
+      pendingRequest.endUse = limit.began(socket);
+    };
     // A request that only trickles must not reserve its connection.
     if (hasBody(request.headers)) request.once('end', begin);
     else begin();
     response.once('close', () => {
       request.off('end', begin);
-      uses.get(request)?.();
-      responses.delete(response);
+      pendingRequest.endUse();
+      requests.splice(requests.indexOf(pendingRequest), 1);
       const respond = waiting.get(socket);
       if (respond !== undefined && !isResponsePending(socket)) respond();
     });
   });
 
   /** A request whose body can't be read to its end gets no response of its own. */
-  const isResponsePending = (socket: Socket) => [...(pending.get(socket) ?? [])].some(({ req }) => req.complete);
+  const isResponsePending = (socket: Socket) => pending.get(socket)?.some(({ request }) => request.complete);
 
   const respond = (error: Error & { code?: string }, socket: Socket) => {
     const call = new Call(deps, 'json', {}, { ...nobody, address: socket.remoteAddress });
@@ -90,7 +98,11 @@ export function watchConnections(
     peerOf: (request: IncomingMessage): Peer => ({
       address: remoteAddressOf(request, deps.trustProxy),
       known: () => limit.known(request.socket),
-      waits: () => uses.get(request)?.(),
+      waits: () =>
+        pending
+          .get(request.socket)
+          ?.find((one) => one.request === request)
+          ?.endUse(),
     }),
     /** Responds to what is no complete HTTP request, after the responses to the requests before it. */
     handleClientError(error: Error & { code?: string }, socket: Socket): void {
@@ -103,8 +115,8 @@ export function watchConnections(
     /** From now on each response says that its connection closes. */
     close(): void {
       isClosing = true;
-      for (const responses of pending.values()) {
-        for (const response of responses) if (!response.headersSent) response.setHeader('connection', 'close');
+      for (const { response } of [...pending.values()].flat()) {
+        if (!response.headersSent) response.setHeader('connection', 'close');
       }
     },
   };

@@ -32,9 +32,9 @@ export function orderRoutes(app: FastifyInstance, deps: GatewayDeps): void {
     async onRequest(request, reply) {
       const { call, headers } = request;
       if (Number(headers['content-length']) > messageBytesMax) {
-        return sendFailure(reply, call.fail({ kind: 'body_too_large' }), deps);
+        return sendFailure(reply, { kind: 'body_too_large' }, deps);
       }
-      if (!isJsonInUtf8(headers)) return sendFailure(reply, call.fail({ kind: 'unsupported_media_type' }), deps);
+      if (!isJsonInUtf8(headers)) return sendFailure(reply, { kind: 'unsupported_media_type' }, deps);
       const client = await call.authenticate('merchant');
       if (!client.ok) return sendFailure(reply, client.failure, deps);
     },
@@ -80,8 +80,8 @@ export function orderRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   const recordOf = (order: Order, { client }: Call) => orderRecord(order, client.merchant.mode, deps.baseUrl());
   // The order_id is all that follows, percent-decoded: an id with a slash is found behind a proxy that decodes `%2F`, too.
   addRoute('GET', '/order/*', 'GetOrder', async (request) => {
-    const order = await findOrder(deps, request.call, { by: 'order_id', orderId: parameterOf(request, '*') });
-    return order.ok ? success(recordOf(order.value, request.call)) : order;
+    const found = await findOrder(deps, request.call, { by: 'order_id', orderId: parameterOf(request, '*') });
+    return found.ok ? success(recordOf(found.value.order, request.call)) : found;
   });
   addRoute('POST', '/order/:order_id/cancel', 'CancelOrder', async (request, reply) => {
     const { call } = request;

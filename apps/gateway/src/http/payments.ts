@@ -50,12 +50,10 @@ export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   // All methods: GET would match `/payment/*` and show an unknown link. After Decline the browser's address is this path.
   app.all<{ Params: { order_token: string } }>('/payment/:order_token/simulate', {
     config: { operation: 'SimulatePayment' },
-    async onRequest({ call, headers, method }, reply) {
-      if (method !== 'POST') {
-        return sendLinkFailure(reply, call.fail({ kind: 'method_not_allowed', allow: 'POST' }), deps);
-      }
+    async onRequest({ headers, method }, reply) {
+      if (method !== 'POST') return sendLinkFailure(reply, { kind: 'method_not_allowed', allow: 'POST' }, deps);
       if (isFromAnotherSite(headers, deps.baseUrl())) {
-        return sendLinkFailure(reply, call.fail({ kind: 'permission_denied' }), deps);
+        return sendLinkFailure(reply, { kind: 'permission_denied' }, deps);
       }
     },
     async handler({ call, params, body }, reply) {
@@ -90,13 +88,14 @@ async function sendPayment(
 }
 
 /**
- * Sends a failure as the client wants it: a page for the customer, or a problem document. No customer sees `invalid_request`, as
- * the pages' own forms are valid.
+ * Records a failure of the call, and sends it as the client wants it: a page for the customer, or a problem document. No customer
+ * sees `invalid_request`, as the pages' own forms are valid.
  */
 export async function sendLinkFailure(reply: FastifyReply, failure: Failure, deps: GatewayDeps): Promise<FastifyReply> {
   const { format, language } = negotiate(reply.request.headers);
   reply.headers(pageHeaders);
   if (format === 'json' || failure.kind === 'invalid_request') return sendFailure(reply, failure, deps);
+  reply.request.call.fail(failure);
   const { httpStatus } = failures[failure.kind];
   return reply
     .code(httpStatus)

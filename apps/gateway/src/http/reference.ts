@@ -1,9 +1,8 @@
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { landingPage } from '../pages/landing-page.ts';
 import { openApi } from '../pages/openapi.ts';
 import { contractFile } from '../pages/recipes.ts';
-import { errorsReferencePage, referencePage } from '../pages/reference-page.ts';
+import { errorsReferencePage, landingPage, referencePage } from '../pages/reference-page.ts';
 import { contentSecurityPolicy, referenceStyle } from '../pages/styles.ts';
 
 const headers = {
@@ -15,8 +14,8 @@ const headers = {
 };
 
 /**
- * `GET /openapi.json`, the reference made from it at `/docs`, and `/docs/errors`, to which the `type` of every problem document
- * leads. None loads anything from elsewhere.
+ * The landing page, `GET /openapi.json`, the reference made from it at `/docs`, `/docs/errors`, to which the `type` of every
+ * problem document leads, and the gRPC contract. None loads anything from elsewhere.
  */
 export function referenceRoutes(app: FastifyInstance, deps: { readonly baseUrl: () => BaseUrl }): void {
   const serve = (path: string, mediaType: string, make: (baseUrl: BaseUrl) => string | Promise<string>) => {

@@ -29,9 +29,10 @@ export function openCall(deps: GatewayDeps, request: FastifyRequest, reply: Fast
   raw.once('close', () => call.end({ isAnswered: raw.writableFinished, status: raw.statusCode }));
 }
 
-/** Sends the problem document of a failure that the call has recorded. */
+/** Records a failure of the call, and sends its problem document. */
 export function sendFailure(reply: FastifyReply, failure: Failure, { baseUrl }: GatewayDeps): FastifyReply {
-  const { status, headers, body } = problemOf(failure, reply.request.call.requestId, baseUrl());
+  const { call } = reply.request;
+  const { status, headers, body } = problemOf(call.fail(failure), call.requestId, baseUrl());
   return reply.code(status).headers(headers).send(body);
 }
 

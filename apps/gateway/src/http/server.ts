@@ -54,7 +54,7 @@ export function createHttpServer(
       openCall(deps, request, reply, connections.peerOf(request.raw));
       const isPage = /^(GET|HEAD)$/.test(request.method) && request.url.startsWith(`${pathPrefix}/payment/`);
       if (!isPage) return void sendError(error, request, reply);
-      const failure = request.call.fail({ kind: 'not_found', unknown: 'payment_link' });
+      const failure: Failure = { kind: 'not_found', unknown: 'payment_link' };
       sendLinkFailure(reply, failure, deps).catch((cause) => sendError(cause, request, reply));
     },
     clientErrorHandler: (error, socket) => connections.handleClientError(error, socket),
@@ -65,21 +65,18 @@ export function createHttpServer(
   app.decorateRequest('call');
   const allowedMethods = collectAllowedMethods(app);
 
-  const sendError = (error: unknown, { call }: FastifyRequest, reply: FastifyReply) => {
-    const failure = frameworkFailure(error);
-    return sendFailure(reply, failure === undefined ? call.failInternally(error) : call.fail(failure), deps);
-  };
+  const sendError = (error: unknown, { call }: FastifyRequest, reply: FastifyReply) =>
+    sendFailure(reply, frameworkFailure(error) ?? call.failInternally(error), deps);
 
   app.addHook('onRequest', (request, reply, done) => {
     openCall(deps, request, reply, connections.peerOf(request.raw));
-    const { call } = request;
     if (request.headers.host === undefined && request.raw.httpVersion !== '1.0') {
-      sendFailure(reply.header('connection', 'close'), call.fail(noHost), deps);
+      sendFailure(reply.header('connection', 'close'), noHost, deps);
     } else if (request.is404) {
       // Before the body is read: whatever it holds, the error stays the same.
       const allow = allowedMethods(request.url);
       const failure: Failure = allow === undefined ? { kind: 'not_found' } : { kind: 'method_not_allowed', allow };
-      sendFailure(reply, call.fail(failure), deps);
+      sendFailure(reply, failure, deps);
     } else done();
   });
   app.setErrorHandler(sendError);

@@ -1,14 +1,14 @@
 import type { Failure } from '@gateway/domain/failure';
-import type { Order } from '@gateway/domain/order';
 import { decide, type OrderAction } from '@gateway/domain/order-states';
 import { failed, type Result, success } from '@gateway/domain/result';
 import type { Call } from '../call.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { storageFailure } from '../storage-outcome.ts';
+import type { FoundOrder } from './find-order.ts';
 
-export interface ChangedOrder<Found> {
+export interface ChangedOrder<Found extends FoundOrder> {
   /** What was found, with the order after the change. */
-  readonly found: Found & { readonly order: Order };
+  readonly found: Found;
   /** Whether the change was made before. */
   readonly replayed: boolean;
 }
@@ -17,7 +17,7 @@ export interface ChangedOrder<Found> {
  * Finds an order and changes its state, if the domain allows the action. If another change is faster, the order is read again and
  * decided anew: at most as often as an order has states.
  */
-export async function changeOrder<Found extends { readonly order: Order }>(
+export async function changeOrder<Found extends FoundOrder>(
   deps: GatewayDeps,
   call: Call,
   find: () => Promise<Result<Found, Failure>>,

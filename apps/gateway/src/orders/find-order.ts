@@ -13,18 +13,25 @@ export type OrderKey =
   | { readonly by: 'order_id'; readonly orderId: string }
   | { readonly by: 'service_order_id'; readonly serviceOrderId: bigint };
 
+export interface FoundOrder {
+  readonly order: Order;
+}
+
 /** Finds one of the merchant's own orders. A value that can't be a key is `not_found` without a query. */
-export async function findOrder({ store }: GatewayDeps, call: Call, key: OrderKey): Promise<Result<Order, Failure>> {
+export async function findOrder(
+  { store }: GatewayDeps,
+  call: Call,
+  key: OrderKey,
+): Promise<Result<FoundOrder, Failure>> {
   const notFound = { kind: 'not_found', unknown: key.by } as const;
   const merchantId = call.client.merchant.id;
   if (key.by === 'order_id') {
     if (textError(fieldRules.order_id, key.orderId) !== undefined) return failed(notFound);
-    const found = await store.findByOrderId(merchantId, key.orderId, call.timeLeftMs());
-    return resultOf(found, notFound, ({ order }) => order);
+    return resultOf(await store.findByOrderId(merchantId, key.orderId, call.timeLeftMs()), notFound);
   }
   if (key.serviceOrderId < 1n || key.serviceOrderId > BigInt(serviceOrderIdMax)) return failed(notFound);
-  const found = await store.findByServiceOrderId(merchantId, Number(key.serviceOrderId), call.timeLeftMs());
-  return resultOf(found, notFound, ({ order }) => order);
+  const id = Number(key.serviceOrderId);
+  return resultOf(await store.findByServiceOrderId(merchantId, id, call.timeLeftMs()), notFound);
 }
 
 /** Finds what a payment link leads to, by the text after `/payment/`. */
@@ -37,15 +44,10 @@ export async function findPaymentLink(
   const token = parseOrderToken(tokenText);
   if (token === undefined) return failed(notFound);
   const find = call.isAnonymous ? store.findForPage : store.findByToken;
-  const found = await find(token, call.timeLeftMs());
-  return resultOf(found, notFound, ({ order, merchant }) => ({ order, merchant }));
+  return resultOf(await find(token, call.timeLeftMs()), notFound);
 }
 
-function resultOf<Found, Value>(
-  outcome: FindOutcome<Found>,
-  notFound: Failure,
-  pick: (found: Found) => Value,
-): Result<Value, Failure> {
-  if (outcome.kind === 'found') return success(pick(outcome));
+function resultOf<Found>(outcome: FindOutcome<Found>, notFound: Failure): Result<Found, Failure> {
+  if (outcome.kind === 'found') return success(outcome);
   return failed(outcome.kind === 'unknown' ? notFound : storageFailure(outcome.kind));
 }

@@ -14,8 +14,8 @@ export interface PaymentInput {
   readonly orderToken: string;
   readonly paymentId: string;
   readonly paidAt: string;
-  readonly amount: number | undefined;
-  readonly currency: string;
+  readonly orderAmount?: number | undefined;
+  readonly orderCurrency: string;
 }
 
 const paymentIdRule: TextRule = { kind: 'text', required: true, lengthMin: 1, lengthMax: 128 };
@@ -24,7 +24,7 @@ const paymentIdRule: TextRule = { kind: 'text', required: true, lengthMin: 1, le
 export async function recordPayment(
   deps: GatewayDeps,
   call: Call,
-  { orderToken, paymentId, paidAt, amount, currency }: PaymentInput,
+  { orderToken, paymentId, paidAt, orderAmount, orderCurrency: currency }: PaymentInput,
 ): Promise<Result<ChangedOrder<LinkedOrder>, Failure>> {
   const errors: FieldError<string>[] = [];
   const missing = { code: 'missing', message: 'is required' } as const;
@@ -33,12 +33,12 @@ export async function recordPayment(
   const paidAtMs = parseTime(paidAt);
   if (paidAt === '') errors.push({ field: 'paid_at', ...missing });
   else if (paidAtMs === undefined) errors.push({ field: 'paid_at', code: 'bad_format', message: timeMessage });
-  if (amount === undefined) errors.push({ field: 'order_amount', ...missing });
+  if (orderAmount === undefined) errors.push({ field: 'order_amount', ...missing });
   if (currency === '') errors.push({ field: 'order_currency', ...missing });
-  if (paidAtMs === undefined || amount === undefined || errors.length > 0) {
+  if (paidAtMs === undefined || orderAmount === undefined || errors.length > 0) {
     return failed({ kind: 'invalid_request', errors });
   }
-  const paid = parseAmount(digitsOfDouble(amount));
-  const payment = { paymentId, paidAtMs, amount: paid.ok ? paid.value : undefined, currency };
+  const amount = parseAmount(digitsOfDouble(orderAmount));
+  const payment = { paymentId, paidAtMs, amount: amount.ok ? amount.value : undefined, currency };
   return changeOrder(deps, call, () => findPaymentLink(deps, call, orderToken), { kind: 'pay', payment });
 }

@@ -122,14 +122,14 @@ async function send(deps: GatewayDeps, memory: InMemoryOrderStore, sent: SentCal
       return changed(await call.run(() => cancelOrder(deps, call, { by: 'order_id', orderId })));
     case 'pay': {
       const known = memory.ordersOf(merchant.id).find(({ fields }) => fields.order_id === orderId);
-      const { order_amount: amount, order_currency: currency } = validOrderInput();
-      const payment = { paymentId: `payment-${sent.variant}`, paidAt: '2026-11-20T10:00:00Z', amount, currency };
+      const { order_amount: orderAmount, order_currency: orderCurrency } = validOrderInput();
       const orderToken = known?.orderToken ?? 'none';
-      return changed(await call.run(() => recordPayment(deps, call, { ...payment, orderToken })));
+      const payment = { paymentId: `payment-${sent.variant}`, paidAt: '2026-11-20T10:00:00Z', orderToken };
+      return changed(await call.run(() => recordPayment(deps, call, { ...payment, orderAmount, orderCurrency })));
     }
     case 'find': {
       const found = await call.run(() => findOrder(deps, call, { by: 'order_id', orderId }));
-      return found.ok ? { ...found, value: { order: found.value, replayed: true } } : found;
+      return found.ok ? { ...found, value: { order: found.value.order, replayed: true } } : found;
     }
   }
 }

@@ -18,28 +18,23 @@ interface Response {
   readonly content?: Content;
 }
 
-/** An operation of the OpenAPI document. Text between backticks in a description is code. */
-export interface Operation {
-  readonly operationId: OperationId;
-  readonly tags: readonly string[];
-  readonly summary: string;
-  readonly description: string;
-  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
-  readonly parameters: readonly Parameter[];
-  readonly requestBody?: { readonly required: boolean; readonly content: Content };
-  readonly responses: Readonly<Record<string, Response>>;
-}
+export type Operation = ReturnType<typeof operation>;
 
 export type OpenApi = ReturnType<typeof openApi>;
 
 type Tag = 'Orders' | 'Events' | 'Payment page';
 
-/** What an operation has of its own. All have the errors of {@link jsonFailures}; those for merchants need credentials. */
-interface OwnParts extends Pick<Operation, 'summary' | 'description' | 'requestBody' | 'responses'> {
+/** What an operation has of its own. Text between backticks is code. */
+interface OwnParts {
+  readonly summary: string;
+  readonly description: string;
   readonly parameters?: readonly Parameter[];
+  readonly requestBody?: { readonly required: boolean; readonly content: Content };
+  readonly responses: Readonly<Record<string, Response>>;
 }
 
-function operation(operationId: OperationId, tag: Tag, { parameters = [], responses, ...texts }: OwnParts): Operation {
+/** An operation of the OpenAPI document. All have the errors of {@link jsonFailures}; those for merchants need credentials. */
+function operation(operationId: OperationId, tag: Tag, { parameters = [], responses, ...texts }: OwnParts) {
   const isForMerchants = tag !== 'Payment page';
   return {
     operationId,
@@ -228,7 +223,7 @@ function pathsOf(baseUrl: string) {
         },
       }),
     },
-  } satisfies Record<string, Record<string, Operation>>;
+  };
 }
 
 function timeParameter(name: string, meaning: string): Parameter {

@@ -23,8 +23,7 @@ export function checkoutService(deps: GatewayDeps): RpcService {
     }),
 
     recordPayment: method(readMessage(RecordPaymentRequestSchema), async (request, call) => {
-      const { orderToken, paymentId, paidAt, orderAmount: amount, orderCurrency: currency } = request;
-      const recorded = await recordPayment(deps, call, { orderToken, paymentId, paidAt, amount, currency });
+      const recorded = await recordPayment(deps, call, request);
       if (!recorded.ok) return recorded;
       const { found, replayed } = recorded.value;
       return success({ message: paymentMessage(deps, found), outcome: replayed ? 'replayed' : 'ok' });

@@ -126,6 +126,7 @@ const parsers = { 'grpc-timeout': parseGrpcTimeout, 'connect-timeout-ms': parseC
  */
 export function takeTimeout(headers: IncomingHttpHeaders): number | undefined {
   for (const [name, parse] of Object.entries(parsers)) {
+    if (!(name in headers)) continue;
     const { timeoutMs } = parse(headers[name]?.toString() ?? null, Number.MAX_SAFE_INTEGER);
     if (timeoutMs === undefined) continue;
     delete headers[name];

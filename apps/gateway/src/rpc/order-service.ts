@@ -27,8 +27,8 @@ export function orderService(deps: GatewayDeps): RpcService {
     }),
 
     getOrder: method(readOrderKey(GetOrderRequestSchema), async (key, call) => {
-      const order = await findOrder(deps, call, key);
-      return order.ok ? success({ message: recordOf(order.value, call), outcome: 'ok' }) : order;
+      const found = await findOrder(deps, call, key);
+      return found.ok ? success({ message: recordOf(found.value.order, call), outcome: 'ok' }) : found;
     }),
 
     cancelOrder: method(readOrderKey(CancelOrderRequestSchema), async (key, call) => {

@@ -9,9 +9,17 @@ import { createConnectionLimit, type Peer, trackSockets } from '../connection-li
 import type { http2Limits } from '../limits.ts';
 import { shareStreams } from './stream-limit.ts';
 
+/** Times are those of `performance.now()`. */
+interface OpenStream {
+  readonly stream: ServerHttp2Stream;
+  readonly beganAt: number;
+  /** Ends the use of the connection by the stream, once its request is complete. */
+  endUse: () => void;
+}
+
 interface Use {
-  /** The open streams with the time when each began, the oldest first. Times are those of `performance.now()`. */
-  readonly streams: Map<ServerHttp2Stream, number>;
+  /** The oldest first. No map: decision 039. */
+  readonly streams: OpenStream[];
   /** Whether the client sent a complete request: one that only trickles has not. */
   isUsed: boolean;
   /** When the latest complete request came, or the session began. */
@@ -31,14 +39,14 @@ export function watchSessions(server: Http2Server | Http2SecureServer, limits: t
     connectionsMax: limits.connectionsMax,
     close: (session) => session.destroy(),
   });
-  /** Ends the use of the connection by a stream. */
-  const ends = new WeakMap<ServerHttp2Stream, () => void>();
   const giveShare = shareStreams(server, limits);
   const destroySockets = trackSockets(server);
   let streaming = 0;
 
+  const streamsOf = ({ session }: ServerHttp2Stream) => (session && uses.get(session)?.streams) ?? [];
+
   server.on('session', (session) => {
-    const use: Use = { streams: new Map(), isUsed: false, idleSince: performance.now(), streaming: 0 };
+    const use: Use = { streams: [], isUsed: false, idleSince: performance.now(), streaming: 0 };
     uses.set(session, use);
     limit.opened(session, session.socket.remoteAddress);
     session.once('close', () => {
@@ -46,15 +54,16 @@ export function watchSessions(server: Http2Server | Http2SecureServer, limits: t
       limit.closed(session);
     });
     session.on('stream', (stream: ServerHttp2Stream) => {
-      use.streams.set(stream, performance.now());
+      const open: OpenStream = { stream, beganAt: performance.now(), endUse() {} };
+      use.streams.push(open);
       stream.once('close', () => {
-        use.streams.delete(stream);
-        ends.get(stream)?.();
+        forget(use.streams, stream);
+        open.endUse();
       });
       stream.once('end', () => {
         // A reset ends the stream too.
         if (stream.closed) return;
-        ends.set(stream, limit.began(session));
+        open.endUse = limit.began(session);
         use.isUsed = true;
         use.idleSince = performance.now();
       });
@@ -63,12 +72,12 @@ export function watchSessions(server: Http2Server | Http2SecureServer, limits: t
   const sweep = setInterval(() => {
     const now = performance.now();
     for (const [session, { streams, isUsed, idleSince }] of uses) {
-      for (const [stream, beganAt] of streams) {
+      for (const { stream, beganAt } of streams) {
         if (now - beganAt < limits.streamTimeoutMs) break;
         stream.close(constants.NGHTTP2_CANCEL);
       }
       const openTimeoutMs = isUsed ? limits.idleTimeoutMs : limits.unusedTimeoutMs;
-      if (now - idleSince < openTimeoutMs + (streams.size === 0 ? 0 : limits.streamTimeoutMs)) continue;
+      if (now - idleSince < openTimeoutMs + (streams.length === 0 ? 0 : limits.streamTimeoutMs)) continue;
       uses.delete(session);
       // `close()` would leave the socket open until the client closes it, too.
       if (!session.destroyed) session.goaway();
@@ -92,9 +101,7 @@ export function watchSessions(server: Http2Server | Http2SecureServer, limits: t
       return true;
     },
     /** Lets a call stay open as long as its connection, which it keeps open no longer. */
-    letStay(stream: ServerHttp2Stream): void {
-      if (stream.session) uses.get(stream.session)?.streams.delete(stream);
-    },
+    letStay: (stream: ServerHttp2Stream) => forget(streamsOf(stream), stream),
     /** What a call knows of its client, which has this address, and of its connection. */
     peerOf: (stream: ServerHttp2Stream, address: string | undefined): Peer => ({
       address,
@@ -103,7 +110,10 @@ export function watchSessions(server: Http2Server | Http2SecureServer, limits: t
         limit.known(stream.session);
         giveShare(stream.session);
       },
-      waits: () => ends.get(stream)?.(),
+      waits: () =>
+        streamsOf(stream)
+          .find((open) => open.stream === stream)
+          ?.endUse(),
     }),
     /** Sends GOAWAY to all sessions and lets their calls finish; closes what is left after the drain time. */
     drain(): void {
@@ -111,4 +121,9 @@ export function watchSessions(server: Http2Server | Http2SecureServer, limits: t
       setTimeout(destroySockets, limits.drainTimeoutMs).unref();
     },
   };
+}
+
+function forget(streams: OpenStream[], stream: ServerHttp2Stream): void {
+  const index = streams.findIndex((open) => open.stream === stream);
+  if (index !== -1) streams.splice(index, 1);
 }

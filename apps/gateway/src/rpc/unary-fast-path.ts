@@ -33,13 +33,6 @@ interface UnaryMethod {
   readonly implementation: Implementation;
 }
 
-/** Both answer a call and resolve to true, or leave it as it is. */
-export interface UnaryFastPath {
-  /** Before the body is there: rejects calls that are not authenticated, or that there is no room for. */
-  reject(request: Http2ServerRequest, response: Http2ServerResponse, call: Call): Promise<boolean>;
-  answer(request: Http2ServerRequest, response: Http2ServerResponse, rpcCall: RpcCall): Promise<boolean>;
-}
-
 const mediaType = /^application\/grpc(\+proto)?$/i;
 
 /**
@@ -47,14 +40,16 @@ const mediaType = /^application\/grpc(\+proto)?$/i;
  * object as Connect's router, without Connect's pipeline of iterators and signals, which costs six times as much processor time
  * as the rest of a call (docs/decisions). Everything else, each malformed message included, is Connect's to answer, but only to
  * clients with valid credentials: nobody else can make the gateway spend that time. Both answer alike
- * (test/grpc-fast-path.test.ts), so this file can be deleted on any day.
+ * (test/grpc-fast-path.test.ts), so this file can be deleted on any day. `reject` and `answer` respond to a call and resolve to
+ * true, or leave it as it is.
  */
-export function createUnaryFastPath(services: readonly RpcService[]): UnaryFastPath {
+export function createUnaryFastPath(services: readonly RpcService[]) {
   const methods = new Map(services.flatMap(unaryMethods));
   const methodOf = ({ url, method, headers }: Http2ServerRequest) =>
     method === 'POST' && mediaType.test(headers['content-type'] ?? '') ? methods.get(url) : undefined;
   return {
-    async reject(request, response, call) {
+    /** Before the body is there: rejects calls that are not authenticated, or that there is no room for. */
+    async reject(request: Http2ServerRequest, response: Http2ServerResponse, call: Call): Promise<boolean> {
       const method = methodOf(request);
       if (method === undefined || publicServices.has(method.service)) return false;
       const client = await call.authenticate(clientKindOf(method.service));
@@ -68,7 +63,7 @@ export function createUnaryFastPath(services: readonly RpcService[]): UnaryFastP
       }
       return true;
     },
-    async answer(request, response, rpcCall) {
+    async answer(request: Http2ServerRequest, response: Http2ServerResponse, rpcCall: RpcCall): Promise<boolean> {
       const { headers } = request;
       const method = methodOf(request);
       if (method === undefined) return false;

@@ -52,7 +52,7 @@ interface Flight {
 export function startWebhookDelivery(options: WebhookDeliveryOptions) {
   const { deliveries, sender, logger } = options;
   const flights = new Map<Flight, Promise<void>>();
-  const metrics = webhookMetrics(options.meter, () => flights.size);
+  const { attempts, delays } = webhookMetrics(options.meter, () => flights.size);
   /** Where the next claim begins, so that every merchant has its turn. */
   const afterMerchant = { healthy: 0, failing: 0 };
   let isClosing = false;
@@ -93,11 +93,11 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
     const flight = { merchantId: delivery.merchantId, isFailing, startedAtMs: performance.now() };
     const run = async () => {
       try {
-        metrics.begin(delivery, options.now());
+        if (delivery.attempt === 1) delays.record(Math.max(0, options.now() - delivery.event.createdAtMs) / 1_000);
         const result = await attempt(options, delivery);
         // Of an aborted attempt nothing is known. Another process repeats it.
         if (isAborted) return;
-        metrics.end(result);
+        attempts.add(1, { result: result.kind });
         logger.info(
           {
             merchant_id: delivery.merchantId,
@@ -162,14 +162,7 @@ function webhookMetrics(meter: Meter, inFlight: () => number) {
   meter
     .createObservableGauge('gateway.webhook.in_flight', { description: 'Attempts in flight' })
     .addCallback((result) => result.observe(inFlight()));
-  return {
-    begin({ attempt, event }: ClaimedDelivery, nowMs: number) {
-      if (attempt === 1) delays.record(Math.max(0, nowMs - event.createdAtMs) / 1_000);
-    },
-    end({ kind }: AttemptResult) {
-      attempts.add(1, { result: kind });
-    },
-  };
+  return { attempts, delays };
 }
 
 async function attempt(

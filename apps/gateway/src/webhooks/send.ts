@@ -1,5 +1,6 @@
 import type { LookupAddress } from 'node:dns';
 import { lookup as lookUp, Resolver } from 'node:dns/promises';
+import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
 import type { LookupFunction } from 'node:net';
@@ -39,17 +40,15 @@ export interface SenderOptions {
   readonly timeoutMs?: number;
 }
 
-/** Ends a request for a reason of ours. */
-class SendError extends Error {
-  readonly code: string;
-
-  constructor(code: string) {
-    super(code);
-    this.code = code;
-  }
-}
-
 const notAllowed = 'address not allowed';
+
+/** Why nothing is sent to a URL, as the rest of a sentence; `undefined` if it may be. `allowPrivate` is as of the sender. */
+export function urlProblem(url: URL, allowPrivate: boolean): string | undefined {
+  if (allowPrivate) return undefined;
+  if (url.protocol !== 'https:') return 'must begin with https://';
+  const address = literalAddressOf(url);
+  return address === undefined || isPublicAddress(address) ? undefined : 'must be a public address';
+}
 
 /**
  * Creates a sender. The address is checked when a connection is opened to it, not before, so that a name can't change its address
@@ -60,10 +59,9 @@ export function createSender({
   resolve = allowPrivate ? resolveBySystem : createResolve(),
   timeoutMs = webhookLimits.attemptTimeoutMs,
 }: SenderOptions) {
-  const isAllowed = (address: string) => allowPrivate || isPublicAddress(address);
   const allowedAddresses = async (hostname: string) => {
-    const allowed = (await resolve(hostname)).filter(({ address }) => isAllowed(address));
-    if (allowed.length === 0) throw new SendError(notAllowed);
+    const allowed = (await resolve(hostname)).filter(({ address }) => allowPrivate || isPublicAddress(address));
+    if (allowed.length === 0) throw Object.assign(new Error(notAllowed), { code: notAllowed });
     return allowed;
   };
   const lookup: LookupFunction = (hostname, _options, callback) => {
@@ -85,20 +83,27 @@ export function createSender({
 
   return {
     /** Sends one POST. Settles within the time limit; never rejects. Redirects are not followed. */
-    send(address: string, headers: Readonly<Record<string, string>>, body: string): Promise<SendResult> {
+    async send(address: string, headers: Readonly<Record<string, string>>, body: string): Promise<SendResult> {
       const url = new URL(address);
-      const literal = literalAddressOf(url);
-      const isHttps = url.protocol === 'https:';
       // Node.js does not look up an address.
-      if ((literal !== undefined && !isAllowed(literal)) || !(isHttps || allowPrivate))
-        return Promise.resolve({ text: notAllowed });
+      if (urlProblem(url, allowPrivate) !== undefined) return { text: notAllowed };
+      const isHttps = url.protocol === 'https:';
+      const signal = AbortSignal.timeout(timeoutMs);
       const request = (isHttps ? https : http).request(url, {
         method: 'POST',
         agent: isHttps ? httpsAgent : httpAgent,
         headers: { ...headers, 'content-length': Buffer.byteLength(body) },
+        signal,
       });
+      // Nobody waits any more for one that comes after the response has begun.
+      request.on('error', () => {});
       request.end(body);
-      return resultOf(request, timeoutMs);
+      try {
+        return await resultOf(request);
+      } catch (error) {
+        const { code = 'connection closed' } = error as NodeJS.ErrnoException;
+        return { text: signal.aborted ? `no response within ${timeoutMs / 1_000} s` : code };
+      }
     },
     /** Closes all connections. Requests that are in flight have no response then. */
     close(): void {
@@ -108,33 +113,20 @@ export function createSender({
   };
 }
 
-/** The result of a request, once its response has ended, was cut off at its limit, or the time is up. */
-function resultOf(request: http.ClientRequest, timeoutMs: number): Promise<SendResult> {
-  const { promise, resolve } = Promise.withResolvers<SendResult>();
-  let result: SendResult = { text: 'connection closed' };
-  const timer = setTimeout(
-    () => request.destroy(new SendError(`no response within ${timeoutMs / 1_000} s`)),
-    timeoutMs,
-  );
-  request.on('response', (response) => {
-    const status = response.statusCode ?? 0;
-    result = { status, text: `HTTP ${status}` };
-    let bytes = 0;
-    response.on('data', ({ length }) => {
+/** The result of a request, once its response has ended or was cut off. Rejects if there is no response. */
+async function resultOf(request: http.ClientRequest): Promise<SendResult> {
+  const response: http.IncomingMessage = (await once(request, 'response'))[0];
+  const status = response.statusCode ?? 0;
+  let bytes = 0;
+  try {
+    for await (const { length } of response) {
       bytes += length;
-      if (bytes > webhookLimits.responseBytesMax) request.destroy();
-    });
+      if (bytes > webhookLimits.responseBytesMax) break;
+    }
+  } catch {
     // A response that breaks off has its status all the same.
-    response.on('error', () => {});
-  });
-  request.on('error', (error: NodeJS.ErrnoException) => {
-    if (result.status === undefined && error.code !== undefined) result = { text: error.code };
-  });
-  request.on('close', () => {
-    clearTimeout(timer);
-    resolve(result);
-  });
-  return promise;
+  }
+  return { status, text: `HTTP ${status}` };
 }
 
 /** As other programs on this machine resolve a name: with its hosts file. */

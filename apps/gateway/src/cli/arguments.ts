@@ -1,0 +1,89 @@
+import { isClientId } from '@gateway/domain/credentials';
+import { textError } from '@gateway/domain/field-rules';
+import { merchantNameRule } from '@gateway/domain/merchant';
+import { lifetimeMs } from '@gateway/domain/order-expiry';
+import { type Command, Option } from 'commander';
+import { parseRate } from '../config.ts';
+import { StartError } from '../process.ts';
+
+export const jsonHelp = 'print JSON, one object a line';
+export const clientIdHelp = "the merchant's client id, as `merchant list` shows it";
+export const timeForm = 'an ISO 8601 time with an offset, such as 2027-01-31T12:00:00Z';
+
+/** Adds a command that concerns one client. */
+export function clientCommand(parent: Command, name: string): Command {
+  return parent.command(name).argument('<CLIENT_ID>', clientIdHelp, parseClientId);
+}
+
+/** The required option `--name`; `use` says what the name is for. */
+export function nameOption(use: string): Option {
+  const help = `${use}, 1 to ${merchantNameRule.lengthMax} characters`;
+  return new Option('--name <NAME>', help).argParser(parseName('--name')).makeOptionMandatory();
+}
+
+/** The option `--as` of commands that are recorded in the audit log. */
+export function actorOption(): Option {
+  return new Option('--as <NAME>', 'who acts, for the audit log (default: user@host)').argParser(parseName('--as'));
+}
+
+/** Who acts, by the option `--as` of a program; `undefined` without it. */
+export function actorOf(program: Command): string | undefined {
+  return program.opts<{ as?: string }>().as;
+}
+
+export const parseClientId = checked(
+  (text) => (isClientId(text) ? text : undefined),
+  'CLIENT_ID must be a client id shown by `merchant list`.',
+);
+
+export const parseSecretNumber = checked(
+  (text) => (/^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined),
+  'NUMBER must be a secret number shown by `merchant secret list`.',
+);
+
+/** Calls a second; `null` for none. */
+export const parseLimit = checked(
+  (text) => (text === 'none' ? null : parseRate(text)),
+  'NUMBER must be a whole number from 1 to 1000000, or none.',
+);
+
+/** Seconds; `null` for none. */
+export const parseLifetime = checked((text) => {
+  if (text === 'none') return null;
+  const [, count, unit] = /^([1-9]\d{0,6})([mhd])$/.exec(text) ?? [];
+  const seconds = Number(count) * { m: 60, h: 3_600, d: 86_400 }[unit as 'm' | 'h' | 'd'];
+  return seconds * 1_000 <= lifetimeMs.max ? seconds : undefined;
+}, 'LIFETIME must be 1m to 366d, such as 30m, 24h or 7d, or none.');
+
+export const parseTime = (option: '--before' | '--from' | '--ends') =>
+  checked((text) => {
+    try {
+      // Unlike Date, it rejects 30 February and a time without an offset.
+      return new Date(Temporal.Instant.from(text).epochMilliseconds);
+    } catch {
+      return undefined;
+    }
+  }, `${option} must be ${timeForm}.`);
+
+export function parseEnd(text: string): Date {
+  const end = parseTime('--ends')(text);
+  if (end.getTime() > Date.now()) return end;
+  throw new StartError('--ends must be in the future.');
+}
+
+function parseName(option: '--name' | '--as'): (text: string) => string {
+  return (text) => {
+    const error = textError(merchantNameRule, text);
+    if (error !== undefined) throw new StartError(`${option} ${error.message}.`);
+    return text;
+  };
+}
+
+/** Rejects with a message of ours what `parse` does not know: Commander's would repeat it, and it may be a secret. */
+function checked<Value>(parse: (text: string) => Value | undefined, message: string): (text: string) => Value {
+  return (text) => {
+    const value = parse(text);
+    if (value === undefined) throw new StartError(message);
+    return value;
+  };
+}
