@@ -9,18 +9,19 @@ process.env.NODE_COMPILE_CACHE ??= new URL('node_modules/.cache/node', import.me
 /** Files that take longest, so that none of them is alone at the end. A fresh clone has no measured durations. */
 const longest = [
   'gateway/test/start-and-stop',
-  'harness/test/',
-  'gateway/test/browser',
-  'bench/test/',
-  'dev-postgres/test/',
-  'gateway/test/examples',
-  'gateway/test/log-output',
   'gateway/test/http-connections',
-  'gateway/test/http2-attacks',
-  'gateway/test/fuzz',
-  'gateway/test/webhooks',
+  'harness/test/',
+  'dev-postgres/test/',
+  'bench/test/',
+  'gateway/test/browser',
+  'gateway/test/w',
   'gateway/test/restore-drill',
   'gateway/test/shipped',
+  'gateway/test/examples',
+  'gateway/test/create-order.failures',
+  'gateway/test/tls',
+  'gateway/test/log-output',
+  'gateway/test/http2-attacks',
 ];
 
 class LongestFirst extends BaseSequencer {

@@ -2,7 +2,7 @@ import { personalFieldNames } from '@gateway/domain/erasure';
 import { anotherOrderInput, validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import { afterAll, expect, test } from 'vitest';
-import { endProcesses, environment, newDataDir, runProgram, startProcess } from './gateway-process.ts';
+import { endProcesses, runProgram, startProcess } from './gateway-process.ts';
 import { testSecretsKey, useGateway } from './running-gateway.ts';
 import { answerOf, postOrder } from './send-order.ts';
 
@@ -15,11 +15,7 @@ const secretsKey = Buffer.from(testSecretsKey).toString('base64');
 
 /** Runs `pnpm orders` on the running gateway's database. */
 function orders(args: string[], more: Record<string, string> = {}) {
-  return runProgram(
-    'src/cli/orders.ts',
-    args,
-    environment('', { DATABASE_URL: gateway.databaseUrl, SECRETS_KEY: secretsKey, ...more }),
-  );
+  return runProgram('src/cli/orders.ts', args, { DATABASE_URL: gateway.databaseUrl, SECRETS_KEY: secretsKey, ...more });
 }
 
 /** The fields that a conflict names. */
@@ -107,8 +103,7 @@ test('a gateway with RETENTION_DAYS erases what is older, and leaves what is you
     "update orders set created_at = now() - interval '31 days' where order_id = 'old'",
   );
   const keys = `${Buffer.alloc(32, 4).toString('base64')},${secretsKey}`;
-  const variables = { DATABASE_URL: gateway.databaseUrl, SECRETS_KEY: keys, RETENTION_DAYS: '30' };
-  const retaining = await startProcess(await newDataDir(), variables);
+  const retaining = await startProcess({ DATABASE_URL: gateway.databaseUrl, SECRETS_KEY: keys, RETENTION_DAYS: '30' });
   const erased = () =>
     runQuery(
       gateway.databaseUrl,

@@ -14,7 +14,6 @@ import {
   endLater,
   endProcesses,
   type GatewayProcess,
-  newDataDir,
   peakResidentMiB,
   processSeconds,
   startProcess,
@@ -48,7 +47,7 @@ let orderToken: string;
 
 beforeAll(async () => {
   database = await createMigratedDatabase();
-  gateway = await startProcess(await newDataDir(), { DATABASE_URL: database.url });
+  gateway = await startProcess({ DATABASE_URL: database.url });
   const accounts = openMerchantAccounts({ url: database.url });
   const create = (count: number) =>
     Promise.all(Array.from({ length: count }, (_, index) => accounts.create(`Shop ${index}`)));

@@ -12,7 +12,7 @@ afterAll(endProcesses);
 
 test(`${FUZZ_COUNT} mutated bodies and messages neither stop a gateway nor make its memory grow`, async () => {
   const seed = Number(FUZZ_SEED ?? Math.floor(Math.random() * 1_000_000));
-  const gateway = await startProcess(await newClusterDir());
+  const gateway = await startProcess({ DATA_DIR: await newClusterDir() });
   const target = {
     httpPort: Number(new URL(gateway.url).port),
     grpcPort: Number(new URL(gateway.grpcUrl).port),

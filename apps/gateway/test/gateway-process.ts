@@ -5,16 +5,18 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { copyTestCluster } from '@gateway/dev-postgres/testing';
+import { copyTestCluster, type TestDatabase } from '@gateway/dev-postgres/testing';
 import type { Credentials } from '@gateway/domain/credentials';
+import { createMerchant } from '@gateway/postgres/merchant-admin';
+import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
+import { vi } from 'vitest';
 
 const folder = join(import.meta.dirname, '..');
 
 /** How long a program may take, and whatever else is waited for. */
 const processLimitMs = 60_000;
 
-/** The gateway as a process of its own, on the embedded PostgreSQL. */
+/** The gateway as a process of its own. */
 export interface GatewayProcess {
   readonly child: ChildProcess;
   readonly url: string;
@@ -23,20 +25,22 @@ export interface GatewayProcess {
   /** What it wrote to standard output so far, line by line. */
   readonly lines: readonly string[];
   readonly exited: Promise<number | null>;
-  /** The demo merchant's credentials, as the start prints them. */
+  /** The demo merchant's credentials, as a start on the embedded PostgreSQL prints them. */
   credentials(): Promise<Credentials>;
 }
 
 const children: ChildProcess[] = [];
+const databases: TestDatabase[] = [];
 const dataDirs: string[] = [];
 
-/** Ends every process that this file started and removes their folders. */
+/** Ends every process that this file started, and removes their databases and folders. */
 export async function endProcesses(): Promise<void> {
   for (const child of children.splice(0)) {
     if (child.exitCode !== null || child.signalCode !== null) continue;
     child.kill('SIGTERM');
     await once(child, 'exit');
   }
+  for (const database of databases.splice(0)) await database.drop();
   for (const dataDir of dataDirs.splice(0)) {
     await endPostgres(dataDir);
     await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
@@ -46,6 +50,13 @@ export async function endProcesses(): Promise<void> {
 /** Has {@link endProcesses} end a process. */
 export function endLater(child: ChildProcess): void {
   children.push(child);
+}
+
+/** A database with one merchant on the server that the test run shares: a start on it takes half as long as on a cluster of its own. */
+export async function newDatabase(): Promise<{ readonly databaseUrl: string; readonly credentials: Credentials }> {
+  const database = await createMigratedDatabase();
+  databases.push(database);
+  return { databaseUrl: database.url, credentials: await createMerchant(database.url, 'Shop') };
 }
 
 export async function newDataDir(): Promise<string> {
@@ -61,15 +72,18 @@ export async function newClusterDir(): Promise<string> {
   return dataDir;
 }
 
-export function environment(dataDir: string, more: Record<string, string> = {}): NodeJS.ProcessEnv {
+/** The environment variables of a program, with the database that it is to use: else it would be the checkout's own. */
+type Variables = Readonly<Record<string, string>> & ({ readonly DATA_DIR: string } | { readonly DATABASE_URL: string });
+
+export function environment(variables: Variables): NodeJS.ProcessEnv {
   const { PATH, NODE_COMPILE_CACHE } = process.env;
   const ports = { HTTP_PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0' };
-  return { PATH, NODE_COMPILE_CACHE, DATA_DIR: dataDir, ...ports, DRAIN_DELAY_MS: '0', ...more };
+  return { PATH, NODE_COMPILE_CACHE, ...ports, DRAIN_DELAY_MS: '0', ...variables };
 }
 
 /** Starts `main.ts` and waits for its ready line. */
-export async function startProcess(dataDir: string, more: Record<string, string> = {}): Promise<GatewayProcess> {
-  const child = spawn(process.execPath, ['src/main.ts'], { cwd: folder, env: environment(dataDir, more) });
+export async function startProcess(variables: Variables): Promise<GatewayProcess> {
+  const child = spawn(process.execPath, ['src/main.ts'], { cwd: folder, env: environment(variables) });
   children.push(child);
   const lines: string[] = [];
   let stderr = '';
@@ -89,7 +103,7 @@ export async function startProcess(dataDir: string, more: Record<string, string>
   return {
     ...{ child, url: http_url, grpcUrl: `http://${grpc_address}`, baseUrl: base_url, lines, exited },
     async credentials() {
-      await until(() => /x-client-secret: +\S+\n/.test(stderr), 'the demo merchant was not printed');
+      await vi.waitUntil(() => /x-client-secret: +\S+\n/.test(stderr), processLimitMs);
       const [clientId, clientSecret] = ['x-client-id', 'x-client-secret'].map(
         (name) => new RegExp(`${name}: +(\\S+)`).exec(stderr)?.[1] ?? '',
       );
@@ -102,13 +116,13 @@ export async function startProcess(dataDir: string, more: Record<string, string>
 export function runProgram(
   script: string,
   args: readonly string[],
-  env: NodeJS.ProcessEnv,
+  variables: Variables,
 ): Promise<{ code: number; stdout: string; stderr: string }> {
   return new Promise((resolve) => {
     execFile(
       process.execPath,
       [script, ...args],
-      { cwd: folder, env, timeout: processLimitMs },
+      { cwd: folder, env: environment(variables), timeout: processLimitMs },
       (error, stdout, stderr) => {
         resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
       },
@@ -158,13 +172,5 @@ async function endPostgres(dataDir: string): Promise<void> {
   const pid = await postgresPid(dataDir).catch(() => undefined);
   if (pid === undefined) return;
   process.kill(pid, 'SIGQUIT');
-  await until(() => !isAlive(pid), `PostgreSQL ${pid} did not end`);
-}
-
-async function until(condition: () => boolean, complaint: string): Promise<void> {
-  const giveUpAt = performance.now() + processLimitMs;
-  while (!condition()) {
-    if (performance.now() > giveUpAt) throw new Error(complaint);
-    await sleep(20);
-  }
+  await vi.waitUntil(() => !isAlive(pid), processLimitMs);
 }

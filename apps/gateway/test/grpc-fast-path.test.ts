@@ -12,7 +12,7 @@ import { frame, openSession, type RawAnswer, type RawCall, sendCall } from './gr
 import { type RunningServer, startGrpcServer } from './grpc-servers.ts';
 import { credentialHeaders, orderMessage } from './send-order.ts';
 
-const callsMin = 2_000;
+const callsMin = Number(process.env.FAST_PATH_CALLS ?? 1_000);
 const seed = 20_261_120;
 
 let fast: RunningServer;

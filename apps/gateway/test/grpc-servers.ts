@@ -56,31 +56,41 @@ export async function startGrpcServer({ hasFastPath, limits, ...own }: ServerOpt
   return { port, calls, errors, close: () => server.close() };
 }
 
-/** Runs the gRPC port beside a client that makes one ordinary call after the other. All of them must succeed. */
-export async function whileCallsGoOn(
-  options: ServerOptions,
-  body: (server: RunningServer) => Promise<void>,
-): Promise<void> {
-  const server = await startGrpcServer(options);
-  const session = openSession(server.port);
+/** Makes one ordinary call after the other on a new connection. Returns what ends that and gives the statuses of those that failed. */
+export function makeCalls(port: number): () => Promise<unknown[]> {
+  const session = openSession(port);
   const statuses: unknown[] = [];
   let isOver = false;
   const callOn = async () => {
     do {
       const { trailers } = await sendCall(session, ordinaryCall(`ordinary-${statuses.length}`));
       statuses.push(trailers['grpc-status']);
-      await sleep(20);
+      await sleep(10);
     } while (!isOver);
   };
   const calls = callOn();
-  try {
-    await body(server);
-  } finally {
+  return async () => {
     isOver = true;
     await calls;
     session.close();
+    return statuses.filter((status) => status !== '0');
+  };
+}
+
+/** Runs the gRPC port beside a client that makes calls. All of them must succeed. */
+export async function whileCallsGoOn(
+  options: ServerOptions,
+  body: (server: RunningServer) => Promise<void>,
+): Promise<void> {
+  const server = await startGrpcServer(options);
+  const endCalls = makeCalls(server.port);
+  let failed: unknown[] = [];
+  try {
+    await body(server);
+  } finally {
+    failed = await endCalls();
     await server.close();
   }
-  expect(statuses.filter((status) => status !== '0')).toEqual([]);
+  expect(failed).toEqual([]);
   expect(server.errors).toEqual([]);
 }

@@ -13,7 +13,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { merchantCommands } from '../src/cli/merchant-commands.ts';
 import type { OrderRecord } from '../src/orders/order-response.ts';
 import { describe } from '../src/process.ts';
-import { environment, runProgram } from './gateway-process.ts';
+import { runProgram } from './gateway-process.ts';
 import { rpcClients, rpcErrorOf } from './rpc-clients.ts';
 import { useGateway } from './running-gateway.ts';
 import { answerOf, callJson, credentialHeaders, orderMessage, postOrder } from './send-order.ts';
@@ -43,7 +43,7 @@ async function merchant(...args: string[]): Promise<{ output: string; error: str
 
 /** Runs a command as a program of its own. */
 function runCommand(name: 'merchant' | 'checkout', args: string[]) {
-  return runProgram(`src/cli/${name}.ts`, args, environment('', { DATABASE_URL: gateway.databaseUrl }));
+  return runProgram(`src/cli/${name}.ts`, args, { DATABASE_URL: gateway.databaseUrl });
 }
 
 async function addSecret(clientId: string, endsAt: Date | null = null): Promise<{ id: number; clientSecret: string }> {
@@ -238,7 +238,7 @@ test.each([
 });
 
 test('merchant with a database that is unavailable: exit code 1 with a message, without a stack', async () => {
-  const env = { PATH: process.env.PATH, DATABASE_URL: 'postgres://user:hidden@127.0.0.1:1/orders' };
+  const env = { DATABASE_URL: 'postgres://user:hidden@127.0.0.1:1/orders' };
   const { code, stdout, stderr } = await runProgram('src/cli/merchant.ts', ['list'], env);
   expect([code, stdout]).toEqual([1, '']);
   expect(stderr).toMatch(/^The database 127\.0\.0\.1:1\/orders /);

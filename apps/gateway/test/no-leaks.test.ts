@@ -5,7 +5,7 @@ import type { Credentials } from '@gateway/domain/credentials';
 import { orderFieldNames } from '@gateway/domain/order-fields';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { endProcesses, type GatewayProcess, newClusterDir, startProcess } from './gateway-process.ts';
+import { endProcesses, type GatewayProcess, newDatabase, startProcess } from './gateway-process.ts';
 import { credentialHeaders, orderMessage, postOrder } from './send-order.ts';
 
 // What no response may contain: a card number, a secret, an e-mail address.
@@ -16,8 +16,9 @@ const textFields = orderFieldNames.filter((name) => name !== 'order_amount' && n
 let gateway: GatewayProcess;
 let credentials: Credentials;
 beforeAll(async () => {
-  gateway = await startProcess(await newClusterDir());
-  credentials = await gateway.credentials();
+  const database = await newDatabase();
+  credentials = database.credentials;
+  gateway = await startProcess({ DATABASE_URL: database.databaseUrl });
 });
 afterAll(endProcesses);
 

@@ -5,7 +5,7 @@ import { gunzipSync } from 'node:zlib';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { environment, runProgram } from './gateway-process.ts';
+import { runProgram } from './gateway-process.ts';
 import { useGateway } from './running-gateway.ts';
 import { answerOf, postOrder } from './send-order.ts';
 
@@ -20,7 +20,7 @@ afterAll(async () => {
 
 /** Runs `pnpm orders` on the running gateway's database. */
 function orders(...args: string[]) {
-  return runProgram('src/cli/orders.ts', args, environment('', { DATABASE_URL: gateway.databaseUrl }));
+  return runProgram('src/cli/orders.ts', args, { DATABASE_URL: gateway.databaseUrl });
 }
 
 test('an order that was exported, deleted and imported is replayed with its link', async () => {

@@ -7,7 +7,10 @@ import { credentialHeaders } from './send-order.ts';
 // HTTP/1.1 as text, for what no client library sends.
 
 /** Opens a connection, writes the text, and returns all that comes until the gateway ends the connection. */
-export async function exchange({ httpPort }: RunningGateway, text: string | Uint8Array): Promise<string> {
+export async function exchange(
+  { httpPort }: Pick<RunningGateway, 'httpPort'>,
+  text: string | Uint8Array,
+): Promise<string> {
   const socket = connect(httpPort, '127.0.0.1');
   socket.write(text);
   return textOf(socket);

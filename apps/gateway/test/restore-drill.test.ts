@@ -101,7 +101,7 @@ test('a restore to a point in time has every order acknowledged before it, and n
   const restored = await startRestored(server, restore, target);
   const databaseUrl = new URL(gateway.databaseUrl);
   databaseUrl.port = new URL(restored.url).port;
-  const { url } = await startProcess(await newDataDir(), { DATABASE_URL: databaseUrl.href });
+  const { url } = await startProcess({ DATABASE_URL: databaseUrl.href });
   const listed = await listOrders(url, gateway.credentials);
   for (const [orderId, { service_order_id, created_at, order_token }] of before)
     expect(listed.get(orderId)).toMatchObject({ service_order_id, created_at, order_token });

@@ -10,9 +10,7 @@ import { createGrpcTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { Health, HealthCheckResponse_ServingStatus } from '@gateway/contract/health/v1/health_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { createMerchant } from '@gateway/postgres/merchant-admin';
-import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
-import { afterEach, expect, onTestFinished, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { leftOut } from '../../../tools/left-out.ts';
 import { startUsage } from '../src/config.ts';
 import {
@@ -22,6 +20,7 @@ import {
   type GatewayProcess,
   isAlive,
   newClusterDir,
+  newDatabase,
   newDataDir,
   postgresPid,
   runProgram,
@@ -31,18 +30,9 @@ import { answerOf, credentialHeaders, postOrder } from './send-order.ts';
 
 afterEach(endProcesses);
 
-/** Starts a gateway, for one test, on the PostgreSQL that the test run shares. */
-async function startOnSharedServer(variables: Record<string, string>) {
-  const { url: DATABASE_URL, drop } = await createMigratedDatabase();
-  onTestFinished(drop);
-  const credentials = await createMerchant(DATABASE_URL, 'Shop');
-  const gateway = await startProcess(await newDataDir(), { DATABASE_URL, ...variables });
-  return { gateway, credentials };
-}
-
 test('an order survives kill -9 of the gateway and of PostgreSQL right after its 201', async () => {
-  const dataDir = await newDataDir();
-  const first = await startProcess(dataDir);
+  const dataDir = await newClusterDir();
+  const first = await startProcess({ DATA_DIR: dataDir });
   const credentials = await first.credentials();
   const created = await postOrder({ url: first.url, credentials });
   expect(created.status).toBe(201);
@@ -51,7 +41,7 @@ test('an order survives kill -9 of the gateway and of PostgreSQL right after its
   process.kill(pid, 'SIGKILL');
   await first.exited;
 
-  const second = await startProcess(dataDir);
+  const second = await startProcess({ DATA_DIR: dataDir });
   expect(await second.credentials()).toEqual(credentials);
   const replayed = await postOrder({ url: second.url, credentials });
   expect(replayed.status).toBe(200);
@@ -60,59 +50,58 @@ test('an order survives kill -9 of the gateway and of PostgreSQL right after its
   expect(await created.json()).toMatchObject(stored);
 });
 
-test.each([
-  ['SIGKILL', 'SIGTERM'],
-  // As of a terminal that was closed.
-  ['SIGINT', 'SIGHUP'],
-] as const)(
-  'gateways whose PostgreSQL exits by %s get it back with all orders, and leave no process at %s',
-  async (signal, stopSignal) => {
-    const dataDir = await newClusterDir();
-    const starter = await startProcess(dataDir);
-    const joined = await startProcess(dataDir);
-    const credentials = await starter.credentials();
-    const killed = await postgresPid(dataDir);
-    let orders = 0;
-    const created: { order: object; answer: object }[] = [];
-    const createOne = async ({ url }: GatewayProcess) => {
-      const order = validOrderInput({ order_id: `order-${orders++}` });
-      const response = await postOrder({ url, credentials }, order);
-      const answer = (await response.json()) as object;
-      if (response.status === 201) created.push({ order, answer });
-      else expect(answer).toMatchObject({ status: 503, code: 'unavailable' });
-    };
-    const isBack = (gateway: GatewayProcess) => gateway.lines.some((line) => line.includes('PostgreSQL restarted'));
-    await createOne(starter);
-    await createOne(joined);
+test('gateways whose PostgreSQL exits get it back with all orders, and the last one that stops leaves no process', async () => {
+  const dataDir = await newClusterDir();
+  const starter = await startProcess({ DATA_DIR: dataDir });
+  const joined = await startProcess({ DATA_DIR: dataDir });
+  const credentials = await starter.credentials();
+  let orders = 0;
+  const created: { order: object; answer: object }[] = [];
+  const createOne = async ({ url }: GatewayProcess) => {
+    const order = validOrderInput({ order_id: `order-${orders++}` });
+    const response = await postOrder({ url, credentials }, order);
+    const answer = (await response.json()) as object;
+    if (response.status === 201) created.push({ order, answer });
+    else expect(answer).toMatchObject({ status: 503, code: 'unavailable' });
+  };
+  const restarts = () =>
+    [starter, joined].flatMap(({ lines }) => lines.filter((line) => line.includes('PostgreSQL restarted'))).length;
+  await createOne(starter);
+  await createOne(joined);
+  let pid = await postgresPid(dataDir);
+  // A crash, and an orderly stop.
+  for (const [index, signal] of (['SIGKILL', 'SIGINT'] as const).entries()) {
+    const killed = pid;
     process.kill(killed, signal);
     // One of them restarts it, the other one shares it.
-    while (!(isBack(starter) || isBack(joined))) await Promise.all([createOne(starter), createOne(joined), sleep(20)]);
+    while (restarts() === index) await Promise.all([createOne(starter), createOne(joined), sleep(20)]);
     await expect.poll(() => isAlive(killed)).toBe(false);
 
-    const pid = await postgresPid(dataDir);
+    pid = await postgresPid(dataDir);
     expect(pid).not.toBe(killed);
     for (const gateway of [starter, joined]) {
       const before = created.length;
       await expect.poll(() => createOne(gateway).then(() => created.length)).toBeGreaterThan(before);
     }
-    for (const { order, answer } of created) {
-      const again = await postOrder({ url: starter.url, credentials }, order);
-      const { payment_link: _, ...facts } = await answerOf(again);
-      expect(again.status).toBe(200);
-      expect(answer).toMatchObject(facts);
-    }
-    starter.child.kill(stopSignal);
-    expect(await starter.exited).toBe(0);
-    expect((await postOrder({ url: joined.url, credentials })).status).toBe(201);
-    joined.child.kill(stopSignal);
-    expect(await joined.exited).toBe(0);
-    await expect.poll(() => isAlive(pid)).toBe(false);
-  },
-);
+  }
+  for (const { order, answer } of created) {
+    const again = await postOrder({ url: starter.url, credentials }, order);
+    const { payment_link: _, ...facts } = await answerOf(again);
+    expect(again.status).toBe(200);
+    expect(answer).toMatchObject(facts);
+  }
+  starter.child.kill('SIGTERM');
+  expect(await starter.exited).toBe(0);
+  expect((await postOrder({ url: joined.url, credentials })).status).toBe(201);
+  // As of a terminal that was closed.
+  joined.child.kill('SIGHUP');
+  expect(await joined.exited).toBe(0);
+  await expect.poll(() => isAlive(pid)).toBe(false);
+});
 
 test('SIGTERM lets a request in flight finish, stops PostgreSQL and exits with 0', async () => {
   const dataDir = await newClusterDir();
-  const gateway = await startProcess(dataDir);
+  const gateway = await startProcess({ DATA_DIR: dataDir });
   const credentials = await gateway.credentials();
   const pid = await postgresPid(dataDir);
   const body = JSON.stringify(validOrderInput());
@@ -144,7 +133,8 @@ test('SIGTERM lets a request in flight finish, stops PostgreSQL and exits with 0
 
 test('SIGTERM fails health checks first, while requests go on for the drain delay', async () => {
   const drainDelayMs = 2_000;
-  const { gateway, credentials } = await startOnSharedServer({ DRAIN_DELAY_MS: String(drainDelayMs) });
+  const { databaseUrl, credentials } = await newDatabase();
+  const gateway = await startProcess({ DATABASE_URL: databaseUrl, DRAIN_DELAY_MS: String(drainDelayMs) });
   const health = createClient(Health, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
   expect((await health.check({})).status).toBe(HealthCheckResponse_ServingStatus.SERVING);
   const stoppedAt = performance.now();
@@ -158,7 +148,8 @@ test('SIGTERM fails health checks first, while requests go on for the drain dela
 });
 
 test('a second signal ends the drain at once', async () => {
-  const { gateway } = await startOnSharedServer({ DRAIN_DELAY_MS: '600000' });
+  const { databaseUrl } = await newDatabase();
+  const gateway = await startProcess({ DATABASE_URL: databaseUrl, DRAIN_DELAY_MS: '600000' });
   gateway.child.kill('SIGTERM');
   await expect.poll(() => gateway.lines.join('\n')).toContain('"stopping"');
   gateway.child.kill('SIGTERM');
@@ -166,13 +157,14 @@ test('a second signal ends the drain at once', async () => {
 });
 
 test.each([
-  ['the gateway', 'src/main.ts', []],
-  ['a merchant command', 'src/cli/merchant.ts', ['list']],
-])('%s that gets SIGTERM while PostgreSQL starts leaves no process', async (_, script, args) => {
-  const dataDir = await newDataDir();
+  // The one makes its cluster first, the other has one.
+  ['the gateway', 'src/main.ts', [], newDataDir],
+  ['a merchant command', 'src/cli/merchant.ts', ['list'], newClusterDir],
+])('%s that gets SIGTERM while PostgreSQL starts leaves no process', async (_, script, args, newFolder) => {
+  const dataDir = await newFolder();
   const child = spawn(process.execPath, [script, ...args], {
     cwd: join(import.meta.dirname, '..'),
-    env: environment(dataDir),
+    env: environment({ DATA_DIR: dataDir }),
     stdio: 'ignore',
   });
   endLater(child);
@@ -188,23 +180,16 @@ test.each([
 test('a merchant can be created while the gateway runs and while it does not, and works at once', async () => {
   const dataDir = await newClusterDir();
   const createMerchantNamed = (name: string) =>
-    runProgram('src/cli/merchant.ts', ['create', '--name', name, '--json'], environment(dataDir));
+    runProgram('src/cli/merchant.ts', ['create', '--name', name, '--json'], { DATA_DIR: dataDir });
   const before = await createMerchantNamed('Early Shop');
   expect(before.code).toBe(0);
-  const gateway = await startProcess(dataDir);
+  const gateway = await startProcess({ DATA_DIR: dataDir });
   const during = await createMerchantNamed('Late Shop');
   for (const { stdout } of [before, during]) {
     const { client_id: clientId, client_secret: clientSecret } = JSON.parse(stdout);
     const created = await postOrder({ url: gateway.url, credentials: { clientId, clientSecret } });
     expect(created.status).toBe(201);
   }
-});
-
-test('a start warns if the database server can lose acknowledged orders', async () => {
-  // The server of the tests runs without fsync.
-  const { gateway } = await startOnSharedServer({});
-  const warnings = gateway.lines.filter((line) => line.includes('can lose acknowledged orders'));
-  expect(warnings).toEqual([expect.stringContaining('"off":["fsync"')]);
 });
 
 const hasIpv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1'));
@@ -220,13 +205,17 @@ test.each([
       ]
     : []),
 ])(
-  'with HOST=%s both ports listen where the ready line says, and so does the base URL',
+  'with HOST=%s both ports listen where the ready line says, and so does the base URL; what is unsafe is a warning',
   async (HOST, host, baseHost) => {
-    const { gateway, credentials } = await startOnSharedServer({ HOST });
+    const { databaseUrl, credentials } = await newDatabase();
+    const gateway = await startProcess({ DATABASE_URL: databaseUrl, HOST });
     const { port } = new URL(gateway.url);
     expect([gateway.url, gateway.baseUrl]).toEqual([`http://${host}:${port}`, `http://${baseHost}:${port}`]);
     const isLoopback = host === '127.0.0.1' || host === '[::1]';
     expect(gateway.lines.some((line) => line.includes('credentials travel without TLS'))).toBe(!isLoopback);
+    // The server of the tests runs without fsync.
+    const losing = gateway.lines.filter((line) => line.includes('can lose acknowledged orders'));
+    expect(losing).toEqual([expect.stringContaining('"off":["fsync"')]);
     for (const url of [gateway.url, gateway.baseUrl]) {
       expect((await postOrder({ url, credentials })).status).toBeLessThan(300);
     }
@@ -241,10 +230,9 @@ test.each([
 );
 
 test('a used port, an unreachable database and a wrong configuration are reported in plain lines', async () => {
-  const { url: DATABASE_URL, drop } = await createMigratedDatabase();
-  onTestFinished(drop);
-  const runMain = async (variables: Record<string, string>) =>
-    runProgram('src/main.ts', [], environment(await newDataDir(), { DATABASE_URL, ...variables }));
+  const { databaseUrl } = await newDatabase();
+  const runMain = (variables: Record<string, string>) =>
+    runProgram('src/main.ts', [], { DATABASE_URL: databaseUrl, ...variables });
   const blocker = createServer().listen(0, '127.0.0.1');
   await once(blocker, 'listening');
   const address = blocker.address();
@@ -278,10 +266,10 @@ test('a used port, an unreachable database and a wrong configuration are reporte
 
 test('help and an unknown argument print their message before anything is started', async () => {
   const dataDir = await newDataDir();
-  const helped = await runProgram('src/main.ts', ['--help'], environment(dataDir));
+  const helped = await runProgram('src/main.ts', ['--help'], { DATA_DIR: dataDir });
   expect(helped).toEqual({ code: 0, stdout: startUsage, stderr: '' });
   const stderr = 'There is no argument --port. See pnpm start --help.\n';
-  expect(await runProgram('src/main.ts', ['--port', '80'], environment(dataDir))).toEqual({
+  expect(await runProgram('src/main.ts', ['--port', '80'], { DATA_DIR: dataDir })).toEqual({
     code: 1,
     stdout: '',
     stderr,
@@ -293,7 +281,7 @@ test('a start that cannot store its demo merchant exits before the ports open, a
   const dataDir = await newClusterDir();
   // A folder where the file should be.
   await mkdir(join(dataDir, 'demo-merchant.json'));
-  const { code, stdout, stderr } = await runProgram('src/main.ts', [], environment(dataDir));
+  const { code, stdout, stderr } = await runProgram('src/main.ts', [], { DATA_DIR: dataDir });
   expect(code).toBe(1);
   expect(stdout).toBe('');
   expect(stderr).toMatch(/^The demo merchant in [^\n]+ could not be found or created: EISDIR[^\n]+\n$/);

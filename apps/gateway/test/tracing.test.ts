@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
-import { endProcesses, newClusterDir, startProcess } from './gateway-process.ts';
+import { endProcesses, newDatabase, startProcess } from './gateway-process.ts';
 import { postOrder } from './send-order.ts';
 
 interface Span {
@@ -34,11 +34,12 @@ async function startCollector() {
 
 test('a call is a span of the trace that its client began, and its log line has the trace id', async () => {
   const collector = await startCollector();
-  const gateway = await startProcess(await newClusterDir(), {
+  const { databaseUrl, credentials } = await newDatabase();
+  const gateway = await startProcess({
+    DATABASE_URL: databaseUrl,
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     OTEL_TRACES_SAMPLER_ARG: '0',
   });
-  const credentials = await gateway.credentials();
   const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
   const parentSpanId = '00f067aa0ba902b7';
   const sampled = { traceparent: `00-${traceId}-${parentSpanId}-01` };

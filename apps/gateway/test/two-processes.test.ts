@@ -5,26 +5,18 @@ import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import type { Credentials } from '@gateway/domain/credentials';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  endProcesses,
-  environment,
-  type GatewayProcess,
-  newClusterDir,
-  runProgram,
-  startProcess,
-} from './gateway-process.ts';
+import { endProcesses, type GatewayProcess, newDatabase, runProgram, startProcess } from './gateway-process.ts';
 import { answerOf, credentialHeaders, orderMessage, postOrder } from './send-order.ts';
 
 // What holds over any number of processes, shown with two on one database.
 
-let dataDir: string;
+let databaseUrl: string;
 let gateways: readonly [GatewayProcess, GatewayProcess];
 let credentials: Credentials;
 beforeAll(async () => {
-  dataDir = await newClusterDir();
-  const starts = [0, 1].map(() => startProcess(dataDir, { BASE_URL: 'https://pay.example.com' }));
+  ({ databaseUrl, credentials } = await newDatabase());
+  const starts = [0, 1].map(() => startProcess({ DATABASE_URL: databaseUrl, BASE_URL: 'https://pay.example.com' }));
   gateways = (await Promise.all(starts)) as [GatewayProcess, GatewayProcess];
-  credentials = await gateways[0].credentials();
 });
 afterAll(endProcesses);
 
@@ -35,7 +27,7 @@ function statusesWith(clientSecret: string): Promise<number[]> {
 }
 
 async function merchant(...args: string[]): Promise<string> {
-  const { code, stdout, stderr } = await runProgram('src/cli/merchant.ts', args, environment(dataDir));
+  const { code, stdout, stderr } = await runProgram('src/cli/merchant.ts', args, { DATABASE_URL: databaseUrl });
   expect([code, stderr]).toEqual([0, '']);
   return stdout;
 }

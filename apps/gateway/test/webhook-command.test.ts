@@ -12,7 +12,7 @@ import { addWebhookCommands, type WebhookTools } from '../src/cli/webhook-comman
 import { StartError } from '../src/process.ts';
 import { createSigningSecrets } from '../src/signing-secrets.ts';
 import { createSender } from '../src/webhooks/send.ts';
-import { environment, runProgram } from './gateway-process.ts';
+import { runProgram } from './gateway-process.ts';
 import { type ReceivedWebhook, startWebhookReceiver } from './webhook-receiver.ts';
 
 const database = useTestDatabase();
@@ -187,7 +187,7 @@ test('without SECRETS_KEY the commands that need it say so in one line, and the 
     expect(await webhook(args, noKey)).toEqual({ output: '', error });
   }
   expect((await webhook(['show', clientId], noKey)).error).toBe('');
-  const env = environment('', { DATABASE_URL: database.url });
+  const env = { DATABASE_URL: database.url };
   const program = await runProgram('src/cli/merchant.ts', ['webhook', 'rotate', clientId], env);
   expect(program).toEqual({ code: 1, stdout: '', stderr: `${error}\n` });
 });

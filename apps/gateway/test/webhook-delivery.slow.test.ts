@@ -7,7 +7,7 @@ import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
 import postgres from 'postgres';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { createSigningSecrets } from '../src/signing-secrets.ts';
-import { endProcesses, newDataDir, residentMiB, startProcess } from './gateway-process.ts';
+import { endProcesses, residentMiB, startProcess } from './gateway-process.ts';
 import { testSecretsKey } from './running-gateway.ts';
 import { startWebhookReceiver } from './webhook-receiver.ts';
 
@@ -48,7 +48,7 @@ test('10,000 events to 100 endpoints of which 30 hang and 20 answer 500: the hea
     await endpoints.set(merchantId, { url, signingSecret: secrets.encrypt(merchantId, new Uint8Array(32)) });
   }
   await endpoints.close();
-  const gateway = await startProcess(await newDataDir(), {
+  const gateway = await startProcess({
     DATABASE_URL: database.url,
     SECRETS_KEY: Buffer.from(testSecretsKey).toString('base64'),
     WEBHOOK_ALLOW_PRIVATE: '1',

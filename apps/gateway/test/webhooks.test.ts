@@ -1,11 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Credentials } from '@gateway/domain/credentials';
-import { createMerchant } from '@gateway/postgres/merchant-admin';
-import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { endProcesses, environment, newDataDir, runProgram, startProcess } from './gateway-process.ts';
+import { endProcesses, newDatabase, runProgram, startProcess } from './gateway-process.ts';
 import { runGateway, testSecretsKey } from './running-gateway.ts';
 import { callJson, createOrder } from './send-order.ts';
 import { type ReceivedWebhook, startWebhookReceiver } from './webhook-receiver.ts';
@@ -16,11 +14,10 @@ const variables = { SECRETS_KEY: Buffer.from(testSecretsKey).toString('base64'),
 
 /** Sets the endpoint with `pnpm merchant`, and returns its signing secret. */
 async function setEndpoint(databaseUrl: string, { clientId }: Credentials, url: string): Promise<string> {
-  const { stdout, stderr } = await runProgram(
-    'src/cli/merchant.ts',
-    ['webhook', 'set', clientId, url, '--json'],
-    environment('', { DATABASE_URL: databaseUrl, ...variables }),
-  );
+  const { stdout, stderr } = await runProgram('src/cli/merchant.ts', ['webhook', 'set', clientId, url, '--json'], {
+    DATABASE_URL: databaseUrl,
+    ...variables,
+  });
   expect(stderr).toBe('');
   return JSON.parse(stdout).signing_secret;
 }
@@ -50,18 +47,15 @@ test('a cancelled order is delivered as the event of the feed', async () => {
 });
 
 test('a delivery survives kill -9 of the gateway at any step', async () => {
-  const database = await createMigratedDatabase();
-  onTestFinished(() => database.drop());
-  const credentials = await createMerchant(database.url, 'Shop');
+  const { databaseUrl, credentials } = await newDatabase();
   const receiver = await startWebhookReceiver({
     // Time for a kill while an attempt is in flight.
     respond: (_, response) => void setTimeout(() => response.writeHead(204).end(), 20),
   });
   onTestFinished(() => receiver.close());
-  await setEndpoint(database.url, credentials, receiver.url);
-  const dataDir = await newDataDir();
-  const start = () => startProcess(dataDir, { DATABASE_URL: database.url, ...variables });
-  const orderIds = [0, 15, 30, 60].map((delayMs) => `killed-after-${delayMs}`);
+  await setEndpoint(databaseUrl, credentials, receiver.url);
+  const start = () => startProcess({ DATABASE_URL: databaseUrl, ...variables });
+  const orderIds = [0, 30].map((delayMs) => `killed-after-${delayMs}`);
   for (const orderId of orderIds) {
     const gateway = await start();
     await cancelNewOrder({ url: gateway.url, credentials }, orderId);
@@ -71,11 +65,11 @@ test('a delivery survives kill -9 of the gateway at any step', async () => {
   }
   // The leases of the killed processes end.
   await runQuery(
-    database.url,
+    databaseUrl,
     `update webhook_deliveries set next_attempt_at = now() where next_attempt_at is not null`,
   );
   await start();
-  const pending = () => runQuery(database.url, 'select 1 from webhook_deliveries where delivered_at is null');
+  const pending = () => runQuery(databaseUrl, 'select 1 from webhook_deliveries where delivered_at is null');
   await expect.poll(pending).toEqual([]);
   expect([...new Set(receiver.received.map(orderIdOf))].sort()).toEqual(orderIds.sort());
   const ids = new Set(receiver.received.map(({ headers }) => headers['webhook-id']));
@@ -83,10 +77,8 @@ test('a delivery survives kill -9 of the gateway at any step', async () => {
 });
 
 test('with DATABASE_URL and without SECRETS_KEY the gateway runs, and reports that no webhooks are sent', async () => {
-  const database = await createMigratedDatabase();
-  onTestFinished(() => database.drop());
-  const credentials = await createMerchant(database.url, 'Shop');
-  const gateway = await startProcess(await newDataDir(), { DATABASE_URL: database.url });
+  const { databaseUrl, credentials } = await newDatabase();
+  const gateway = await startProcess({ DATABASE_URL: databaseUrl });
   expect((await createOrder({ url: gateway.url, credentials }, 'no-key')).order_status).toBe('UN_PAID');
   expect(gateway.lines.join('\n')).toContain(
     '"msg":"SECRETS_KEY is not set: no webhooks are sent, and returns are not signed"',

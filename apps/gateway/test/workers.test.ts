@@ -14,15 +14,13 @@ import {
 } from '@gateway/contract/health/v1/health_pb';
 import type { Credentials } from '@gateway/domain/credentials';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import {
   endProcesses,
-  environment,
   type GatewayProcess,
   isAlive,
   newClusterDir,
-  newDataDir,
+  newDatabase,
   postgresPid,
   runProgram,
   startProcess,
@@ -36,7 +34,7 @@ let gateway: GatewayProcess;
 let credentials: Credentials;
 beforeAll(async () => {
   dataDir = await newClusterDir();
-  gateway = await startProcess(dataDir, { WORKERS: '2', DRAIN_DELAY_MS: '500' });
+  gateway = await startProcess({ DATA_DIR: dataDir, WORKERS: '2', DRAIN_DELAY_MS: '500' });
   credentials = await gateway.credentials();
 });
 afterAll(endProcesses);
@@ -171,9 +169,8 @@ test.each([
   ['is killed', 'SIGKILL', null, '500'],
   ['gets a second signal', 'SIGTERM', 1, '600000'],
 ] as const)('the workers drain and end when the primary process %s', async (_, signal, code, DRAIN_DELAY_MS) => {
-  const database = await createMigratedDatabase();
-  onTestFinished(() => database.drop());
-  const started = await startProcess(await newDataDir(), { WORKERS: '2', DATABASE_URL: database.url, DRAIN_DELAY_MS });
+  const { databaseUrl } = await newDatabase();
+  const started = await startProcess({ DATABASE_URL: databaseUrl, WORKERS: '2', DRAIN_DELAY_MS });
   const workers = await workersOf(started);
   const nextStatuses = watchHealth(started);
   expect(await nextStatuses()).toEqual([SERVING, SERVING]);
@@ -185,16 +182,13 @@ test.each([
 });
 
 test('a port that is in use is reported in one line', async () => {
-  const database = await createMigratedDatabase();
+  const { databaseUrl } = await newDatabase();
   const blocker = createServer().listen(0, '127.0.0.1');
-  onTestFinished(async () => {
-    blocker.close();
-    await database.drop();
-  });
+  onTestFinished(() => void blocker.close());
   await once(blocker, 'listening');
   const GRPC_PORT = String(Object(blocker.address()).port);
-  const settings = { WORKERS: '2', DATABASE_URL: database.url, GRPC_PORT };
-  expect(await runProgram('src/main.ts', [], environment(await newDataDir(), settings))).toMatchObject({
+  const settings = { WORKERS: '2', DATABASE_URL: databaseUrl, GRPC_PORT };
+  expect(await runProgram('src/main.ts', [], settings)).toMatchObject({
     code: 1,
     stderr: `GRPC_PORT ${GRPC_PORT} is already in use. Set GRPC_PORT to another port.\n`,
   });
