@@ -38,10 +38,12 @@ test.each([
   ['an unknown path', 'GET', '/nowhere', 404, 'not_found', null],
   ['a path that can not be decoded', 'GET', '/%zz', 404, 'not_found', null],
   ['an unknown path with a body', 'POST', '/unknown', 404, 'not_found', null],
+  ['a path longer than any order_id', 'POST', `/order/${'x'.repeat(5_000)}/cancel`, 404, 'not_found', null],
   ['PROPFIND', 'PROPFIND', '/order', 405, 'method_not_allowed', 'POST'],
   ['a query after a known path', 'PUT', '/order?x=1', 405, 'method_not_allowed', 'POST'],
   ['POST to health', 'POST', '/health/live', 405, 'method_not_allowed', 'GET, HEAD'],
   ['GET where a method of the service is', 'GET', createOrderPath, 405, 'method_not_allowed', 'POST'],
+  ['PROPFIND where a method of the service is', 'PROPFIND', createOrderPath, 405, 'method_not_allowed', 'POST'],
 ])('%s is rejected with a problem document', async (_, method, path, status, code, allow) => {
   const response = await fetch(`${gateway.url}${path}`, { method });
   expect([response.status, response.headers.get('allow')]).toEqual([status, allow]);
