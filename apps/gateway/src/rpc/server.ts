@@ -109,6 +109,9 @@ export function createGrpcServer(
   };
 
   const onRequest = (request: Http2ServerRequest, response: Http2ServerResponse) => {
+    // Node.js does this itself, but only once the client has acknowledged the setting, which it may never do.
+    if (headerListSize(request) > limits.maxHeaderListSize)
+      return response.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
     serve(request, response).catch((error: unknown) => {
       deps.logger.error({ err: error }, 'gRPC request failed');
       response.stream.destroy();
@@ -161,6 +164,10 @@ const methodEntry = (method: DescMethod): [path: string, DescMethod] => [
   `/${method.parent.typeName}/${method.name}`,
   method,
 ];
+
+/** The names and values of all header fields, and 32 bytes for each (RFC 9113, 6.5.2). */
+const headerListSize = ({ rawHeaders }: Http2ServerRequest) =>
+  rawHeaders.reduce((size, text) => size + text.length + 16, 0);
 
 /** gRPC clients make UNIMPLEMENTED of a bare 404 too, with words about HTTP that help nobody. */
 function rejectUnknownMethod(mediaType: string | undefined, response: Http2ServerResponse): void {
