@@ -76,6 +76,11 @@ test.each([
   expect(gateway.errors).toEqual([]);
 });
 
+test('an expectation that means nothing here changes nothing', async () => {
+  const answer = await exchange(gateway, 'PUT /order HTTP/1.1\r\nhost: x\r\nexpect: x\r\nconnection: close\r\n\r\n');
+  expect(answer).toMatch(/^HTTP\/1\.1 405 [^{]+\r\nx-request-id: /);
+});
+
 test('QUERY without a media type on an RPC path is no internal error', async () => {
   expect(
     await exchange(gateway, `QUERY ${createOrderPath} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`),

@@ -62,6 +62,8 @@ export function createHttpServer(
   if (app.server instanceof TlsServer) tls?.renew(app.server);
   const destroySockets = trackSockets(app.server);
   const connections = watchConnections(app.server, deps);
+  // Node.js would answer 417 by itself, without an x-request-id.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   app.decorateRequest('call');
   const allowedMethods = collectAllowedMethods(app);
 
