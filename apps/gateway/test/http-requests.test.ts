@@ -166,6 +166,20 @@ test.each([
   }
 });
 
+test.each(['/order', '/order/x/cancel', createOrderPath, createOrderPath.replace('.', '%2e')])(
+  'POST %s without valid credentials is rejected before its body arrives',
+  async (path) => {
+    const began = performance.now();
+    const socket = connect(gateway.httpPort, '127.0.0.1');
+    socket.write(`POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n`);
+    const [answer] = await once(socket, 'data');
+    socket.destroy();
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 401 /);
+    // A body that is waited for has as long as the call.
+    expect(performance.now() - began).toBeLessThan(callTimeoutMs);
+  },
+);
+
 test('a Connect message whose length is over the limit is rejected before its body arrives', async () => {
   const length = `content-length: ${messageBytesMax + 1}`;
   const socket = connect(gateway.httpPort, '127.0.0.1');
