@@ -1,9 +1,10 @@
-import { success } from '@gateway/domain/result';
+import { failed, success } from '@gateway/domain/result';
 import { expect, test } from 'vitest';
 import { credentials, fixedDeps } from '../test/fixed-deps.ts';
 import { createMemoryLogger } from '../test/memory-logger.ts';
 import { credentialHeaders } from '../test/send-order.ts';
 import { Call } from './call.ts';
+import { fairTimeoutMs } from './limits.ts';
 
 test('a call does not begin before its turn, even where a timer fires a little early', async () => {
   const turnThatNeverComes = { begin: () => new Promise<void>(() => {}), leave() {} };
@@ -17,4 +18,17 @@ test('a call does not begin before its turn, even where a timer fires a little e
   for (const result of await Promise.all(runs)) {
     expect(result).toEqual({ ok: false, failure: { kind: 'deadline_exceeded' } });
   }
+});
+
+test.each([
+  [fairTimeoutMs - 1, 'client_timeout', 30],
+  [fairTimeoutMs, 'deadline_exceeded', 50],
+  [undefined, 'deadline_exceeded', 50],
+])('a deadline of %s ms that passes is logged as %s', async (timeoutMs, code, level) => {
+  const { logger, calls } = createMemoryLogger();
+  const call = new Call(fixedDeps(logger), 'grpc', {}, { address: undefined, known() {}, waits() {} });
+  call.limitTimeout(timeoutMs);
+  await call.run(async () => failed({ kind: 'deadline_exceeded' }));
+  call.end({ isAnswered: true, status: 200 });
+  expect(calls).toMatchObject([{ code, level, grpc_status: 'DEADLINE_EXCEEDED' }]);
 });

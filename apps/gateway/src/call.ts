@@ -7,17 +7,17 @@ import type { Place } from './admission.ts';
 import { isOurs } from './call-log.ts';
 import type { Peer } from './connection-limit.ts';
 import type { GatewayDeps } from './gateway-deps.ts';
-import { callTimeoutMs } from './limits.ts';
+import { callTimeoutMs, fairTimeoutMs } from './limits.ts';
 import { retryAfter, settledWithin, storageFailure } from './storage-outcome.ts';
 import type { CallSpan } from './telemetry/tracing.ts';
 
 export type Protocol = 'json' | 'connect' | 'grpc-web' | 'grpc';
 
 /**
- * What became of a call: a success, the machine code of its error, `unreadable` where Connect itself rejected the message, or
- * `cancelled` where the client left before the response.
+ * What became of a call: a success, the machine code of its error, `unreadable` where Connect itself rejected the message,
+ * `cancelled` where the client left before the response, or `client_timeout`, a `deadline_exceeded` that the client caused.
  */
-export type Outcome = FailureCode | 'created' | 'replayed' | 'ok' | 'unreadable' | 'cancelled';
+export type Outcome = FailureCode | 'created' | 'replayed' | 'ok' | 'unreadable' | 'cancelled' | 'client_timeout';
 
 /** An authenticated merchant. The secret stays with it, as `v1=` checksums are keyed with it. */
 export interface Client {
@@ -51,6 +51,8 @@ export class Call {
   readonly #clientSecret: string | undefined;
   readonly #startedAt = performance.now();
   #timeoutMs = callTimeoutMs;
+  /** Whether a deadline that passes is the client's fault: it asks for too little time, or sends its message too slowly. */
+  #isClientLate = false;
   #account: Account | undefined;
   #authenticated: Promise<Result<Account, Failure>> | undefined;
   #place: Place | undefined;
@@ -84,7 +86,9 @@ export class Call {
 
   /** A client may ask for less time than the gateway gives, and gets no more. */
   limitTimeout(timeoutMs: number | undefined): void {
-    if (timeoutMs !== undefined) this.#timeoutMs = Math.min(timeoutMs, callTimeoutMs);
+    if (timeoutMs === undefined) return;
+    this.#timeoutMs = Math.min(timeoutMs, callTimeoutMs);
+    this.#isClientLate = timeoutMs < fairTimeoutMs;
   }
 
   /**
@@ -104,8 +108,9 @@ export class Call {
     return this.#authenticated;
   }
 
+  /** The deadline comes second: whoever has no credentials gets `unauthenticated`, however little time was asked for. */
   #admit(kind: Account['kind']): Promise<Result<Account, Failure>> {
-    return this.run(async () => {
+    return this.#try(async () => {
       const credentials = { clientId: this.#clientId, clientSecret: this.#clientSecret };
       const account = await this.#deps.authenticate(credentials, this.timeLeftMs());
       if (!account.ok) {
@@ -126,18 +131,29 @@ export class Call {
   }
 
   /** Runs a step of the call, once it is the call's turn, and records its failure. A bug is logged and becomes `internal`. */
-  async run<Value>(step: () => Promise<Result<Value, Failure>>): Promise<Result<Value, Failure>> {
-    try {
+  run<Value>(step: () => Promise<Result<Value, Failure>>): Promise<Result<Value, Failure>> {
+    return this.#try(async () => {
       const turn = this.#place?.begin();
       const wait = await (turn && settledWithin(this.timeLeftMs(), turn));
       // Not by the time alone: Node.js's timers fire up to a millisecond early.
-      if (wait === 'deadline_exceeded' || this.timeLeftMs() <= 0)
-        return failed(this.fail({ kind: 'deadline_exceeded' }));
+      if (wait === 'deadline_exceeded' || this.timeLeftMs() <= 0) return failed({ kind: 'deadline_exceeded' });
+      return step();
+    });
+  }
+
+  async #try<Value>(step: () => Promise<Result<Value, Failure>>): Promise<Result<Value, Failure>> {
+    try {
       const result = await (this.#span === undefined ? step() : this.#span.run(step));
       return result.ok ? result : failed(this.fail(result.failure));
     } catch (error) {
       return failed(this.failInternally(error));
     }
+  }
+
+  /** The message is complete, or too late. */
+  messageCame(): void {
+    // Node.js's timers fire up to a millisecond early.
+    this.#isClientLate ||= this.timeLeftMs() < 1;
   }
 
   /** Records a success. The first outcome counts. */
@@ -147,7 +163,7 @@ export class Call {
 
   /** Records a failure and returns it. The first outcome counts. */
   fail(failure: Failure): Failure {
-    this.#outcome ??= failure.kind;
+    this.#outcome ??= this.#isClientLate && failure.kind === 'deadline_exceeded' ? 'client_timeout' : failure.kind;
     this.#fields ??= fieldsOf(failure);
     return failure;
   }
@@ -184,6 +200,7 @@ export class Call {
 
 /** The canonical name of the status that a gRPC client gets; absent where Connect or the platform chose it. */
 function grpcStatusOf(code: Outcome): string | null | undefined {
+  if (code === 'client_timeout') return failures.deadline_exceeded.grpcStatus;
   if (code in failures) return failures[code as FailureCode].grpcStatus;
   return code === 'cancelled' ? 'CANCELLED' : code === 'unreadable' ? undefined : 'OK';
 }

@@ -20,6 +20,9 @@ export const responseBytesMax = 1_048_576;
 /** The time for one call from its headers to its response. A client may ask for less, and gets no more. */
 export const callTimeoutMs = 5_000;
 
+/** A client that asks for less time causes its `deadline_exceeded` itself. More is slow, by the alert GatewaySlow. */
+export const fairTimeoutMs = 500;
+
 /** HTTP/1.1 and HTTP/2: the headers of a request. Ours take a few hundred bytes; proxies add some. */
 export const headerBytesMax = 16_384;
 

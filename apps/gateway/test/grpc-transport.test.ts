@@ -83,7 +83,7 @@ test('answers when the deadline passes, whether the message or the store is late
   expect(late.trailers['grpc-status']).toBe(String(Code.DeadlineExceeded));
   const incomplete = await sendCall(session, { headers: timed, chunks: [Buffer.alloc(2)], ends: false });
   expect(incomplete.trailers['grpc-status']).toBe(String(Code.DeadlineExceeded));
-  await expect.poll(() => server.calls.map(({ code }) => code)).toEqual(['deadline_exceeded', 'deadline_exceeded']);
+  await expect.poll(() => server.calls.map(({ code }) => code)).toEqual(['client_timeout', 'client_timeout']);
 });
 
 test('buffers of a message no more than its bytes where each comes in a frame of its own', async () => {
@@ -129,7 +129,7 @@ test('logs a call to Connect that has no time at all, once and as that', async (
   expect(trailers['grpc-status']).toBe(String(Code.DeadlineExceeded));
   await expect
     .poll(() => server.calls.map(({ protocol, code }) => `${protocol} ${code}`))
-    .toEqual(['grpc deadline_exceeded']);
+    .toEqual(['grpc client_timeout']);
 });
 
 test.each([

@@ -233,16 +233,23 @@ test.each([
   },
 );
 
-test('an order whose body takes longer than the call timeout is rejected and not created', async () => {
+test('a body that takes longer than the call timeout is rejected, as a fault of the client, and creates no order', async () => {
   const body = JSON.stringify(validOrderInput({ order_id: 'too-slow' }));
   const socket = connect(gateway.httpPort, '127.0.0.1');
   const answer = textOf(socket);
   socket.write(
     `${postHead(gateway, '/order', `content-length: ${body.length}`, 'connection: close')}${body.slice(0, 20)}`,
   );
+  const form = connect(gateway.httpPort, '127.0.0.1');
+  const page = textOf(form);
+  form.write(`${postHead(gateway, '/payment/x/simulate', 'content-length: 2', 'connection: close')}o`);
   await sleep(callTimeoutMs + 100);
   socket.write(body.slice(20));
+  form.write('=');
+  expect(await page).toMatch(/^HTTP\/1\.1 504 /);
   expect(await answer).toMatch(/^HTTP\/1\.1 504 [\s\S]+"code":"deadline_exceeded"/);
+  const late = () => gateway.calls.filter(({ http_status: status }) => status === 504);
+  await expect.poll(late).toMatchObject(Array(2).fill({ code: 'client_timeout', level: 30 }));
   const found = await fetch(`${gateway.url}/order/too-slow`, { headers: gateway.headers });
   expect(found.status).toBe(404);
 });

@@ -20,8 +20,9 @@ import { isJsonInUtf8, parameterOf, sendFailure } from './requests.ts';
 export function orderRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   // Media type and client are checked before the body is read; the body is taken as bytes whatever it is.
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', async (_request: FastifyRequest, stream: IncomingMessage) => {
+  app.addContentTypeParser('*', async ({ call }: FastifyRequest, stream: IncomingMessage) => {
     const body = await deps.readBody(stream, { hasEnvelope: false }).take();
+    call.messageCame();
     if (typeof body === 'string') throw new BodyError(body);
     return body;
   });

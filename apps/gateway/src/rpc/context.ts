@@ -53,9 +53,9 @@ function rpcCallOf({ values }: Pick<HandlerContext, 'values'>): RpcCall {
   return rpcCall;
 }
 
-/** Runs a step of a call and throws its failure as the error that Connect sends. */
-async function runOrThrow<Value>(call: Call, step: () => Promise<Result<Value, Failure>>): Promise<Value> {
-  const result = await call.run(step);
+/** The value of a step of a call; throws its failure as the error that Connect sends. */
+async function valueOrThrow<Value>(call: Call, step: Promise<Result<Value, Failure>>): Promise<Value> {
+  const result = await step;
   if (!result.ok) throw connectErrorOf(result.failure, call.requestId);
   return result.value;
 }
@@ -76,10 +76,13 @@ export function method<Request, Input, Message>(
   return async (request, context) => {
     const rpcCall = rpcCallOf(context);
     const { call } = rpcCall;
-    const { message, outcome } = await runOrThrow(call, () => {
-      const input = read(request, rpcCall);
-      return input.ok ? handle(input.value, call) : Promise.resolve(input);
-    });
+    const { message, outcome } = await valueOrThrow(
+      call,
+      call.run(async () => {
+        const input = read(request, rpcCall);
+        return input.ok ? handle(input.value, call) : input;
+      }),
+    );
     call.succeed(outcome);
     if (outcome === 'replayed') context.responseHeader.set('idempotent-replayed', 'true');
     return message;
@@ -90,12 +93,13 @@ export function method<Request, Input, Message>(
  * Checks the credentials where the service needs them, then that the message came and its size, before the message is parsed.
  */
 export async function authenticateRpc({ call, body }: RpcCall, service: DescService): Promise<void> {
-  await runOrThrow<Account | undefined>(call, async () => {
-    const client = publicServices.has(service) ? success(undefined) : await call.authenticate(clientKindOf(service));
-    if (!client.ok) return client;
+  if (!publicServices.has(service)) await valueOrThrow(call, call.authenticate(clientKindOf(service)));
+  call.messageCame();
+  await valueOrThrow(
+    call,
     // Node.js's timers may fire a little before the time that `call` has left.
-    return typeof body === 'string' ? failed(bodyFailure(body)) : client;
-  });
+    call.run(async () => (typeof body === 'string' ? failed(bodyFailure(body)) : success(undefined))),
+  );
 }
 
 export function clientKindOf({ typeName }: DescService): Account['kind'] {
