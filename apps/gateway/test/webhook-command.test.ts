@@ -77,7 +77,10 @@ test('set, test, rotate, show and remove: the secret is shown by set and rotate,
 
   const second = await secretOf('rotate', clientId);
   await webhook(['test', clientId], toPrivate);
-  verified(second, receiver.received[1] as ReceivedWebhook);
+  for (const secret of [second, first]) verified(secret, receiver.received[1] as ReceivedWebhook);
+  await database.sql`update webhook_endpoints set previous_ends_at = now() where merchant_id = ${merchantId}`;
+  await webhook(['test', clientId], toPrivate);
+  expect(receiver.received[2]?.headers['webhook-signature']).toMatch(/^v1,\S+$/);
   const again = await webhook(['set', clientId, receiver.url], toPrivate);
   expect(again.output).toContain('For 24 hours deliveries are signed with the previous secret, too.');
 

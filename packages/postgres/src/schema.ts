@@ -200,6 +200,9 @@ export const webhookEndpoints = pgTable('webhook_endpoints', {
   failingSince: moment('failing_since'),
 });
 
+/** The previous secret while deliveries are signed with it, by the clock of the database. */
+export const livePreviousSecret = sql<Uint8Array | null>`case when ${webhookEndpoints.previousEndsAt} > now() then ${webhookEndpoints.previousSecret} end`;
+
 /** An event to be delivered, and what became of it: the queue and its record in one. */
 export const webhookDeliveries = pgTable(
   'webhook_deliveries',

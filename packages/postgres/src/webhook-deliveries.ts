@@ -6,7 +6,15 @@ import { createBatchQueue } from './batch-queue.ts';
 import { arrayLiteral, type Client, type DatabaseOptions, openClient, plansEveryRun } from './client.ts';
 import { statementFailure, withoutValues } from './errors.ts';
 import { orderOf, storedColumns } from './order-rows.ts';
-import { events, isEventOfDelivery, merchants, orders, webhookDeliveries, webhookEndpoints } from './schema.ts';
+import {
+  events,
+  isEventOfDelivery,
+  livePreviousSecret,
+  merchants,
+  orders,
+  webhookDeliveries,
+  webhookEndpoints,
+} from './schema.ts';
 
 /**
  * How long a claimed delivery belongs to its process, in seconds: longer than an attempt and the storing of its result. If the
@@ -197,7 +205,6 @@ function prepareClaim(db: PostgresJsDatabase) {
         mode: sql<MerchantMode>`(select mode from ${merchants} where id = ${webhookDeliveries.merchantId})`.as('mode'),
       }),
   );
-  const previousSecret = sql<Uint8Array | null>`case when ${webhookEndpoints.previousEndsAt} > now() then ${webhookEndpoints.previousSecret} end`;
   return db
     .with(claimed)
     .select({
@@ -211,7 +218,11 @@ function prepareClaim(db: PostgresJsDatabase) {
         createdAt: claimed.createdAt,
       },
       order: storedColumns,
-      endpoint: { url: webhookEndpoints.url, signingSecret: webhookEndpoints.signingSecret, previousSecret },
+      endpoint: {
+        url: webhookEndpoints.url,
+        signingSecret: webhookEndpoints.signingSecret,
+        previousSecret: livePreviousSecret,
+      },
     })
     .from(claimed)
     .innerJoin(orders, and(eq(orders.merchantId, claimed.merchantId), eq(orders.order_id, claimed.order_id)))

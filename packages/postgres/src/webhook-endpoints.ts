@@ -1,11 +1,18 @@
 import type { MerchantId } from '@gateway/domain/merchant';
-import { and, asc, desc, eq, type SQLWrapper, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, getTableColumns, type SQLWrapper, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { type Action, runRecorded, systemActor } from './audit-log.ts';
 import { arrayLiteral, openClient } from './client.ts';
 import { withoutValues } from './errors.ts';
 import type { AdminOptions } from './merchant-admin.ts';
-import { events, isEventOfDelivery, merchants, webhookDeliveries, webhookEndpoints } from './schema.ts';
+import {
+  events,
+  isEventOfDelivery,
+  livePreviousSecret,
+  merchants,
+  webhookDeliveries,
+  webhookEndpoints,
+} from './schema.ts';
 
 /** The secrets of an endpoint as they will be stored, and its signing secret as it was. */
 export interface ReencryptedSecrets {
@@ -47,11 +54,17 @@ export function openWebhookEndpoints({ url, actor = systemActor() }: AdminOption
     previousEndsAt: sql`now() + ${secretOverlapHours} * interval '1 hour'`,
   };
   return {
-    /** The merchant with this client id and its endpoint, if it has one; `undefined` if there is no such merchant. */
+    /**
+     * The merchant with this client id and its endpoint, if it has one; `undefined` if there is no such merchant. A previous secret
+     * that deliveries are no longer signed with is null.
+     */
     find: (clientId: string) =>
       run(async (db) => {
         const [found] = await db
-          .select({ merchantId: merchants.id, endpoint: webhookEndpoints })
+          .select({
+            merchantId: merchants.id,
+            endpoint: { ...getTableColumns(webhookEndpoints), previousSecret: livePreviousSecret },
+          })
           .from(merchants)
           .leftJoin(webhookEndpoints, eq(webhookEndpoints.merchantId, merchants.id))
           .where(and(eq(merchants.clientId, clientId), eq(merchants.kind, 'merchant')));

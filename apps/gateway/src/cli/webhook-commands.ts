@@ -127,12 +127,13 @@ export function addWebhookCommands(
 
   add('test', 'Sends one signed message of type webhook.test now and shows the response.').action((clientId: string) =>
     run(async (tools) => {
-      const { merchantId, url, signingSecret } = await findEndpoint(tools, clientId);
+      const { merchantId, url, signingSecret, previousSecret } = await findEndpoint(tools, clientId);
       const secret = secretsOf(tools).decrypt(merchantId, signingSecret);
       if (secret === undefined) throw new StartError('The signing secret was stored with another SECRETS_KEY.');
+      const previous = previousSecret === null ? undefined : secretsOf(tools).decrypt(merchantId, previousSecret);
       const now = Date.now();
       const event = { id: `evt_test_${randomUUID()}`, type: 'webhook.test', timestamp: formatTime(now), data: {} };
-      const { headers, body } = webhookRequest(event, [secret], now);
+      const { headers, body } = webhookRequest(event, previous === undefined ? [secret] : [secret, previous], now);
       const { status = 0, text } = await tools.sender.send(url, headers, body);
       if (status < 200 || status >= 300) throw new StartError(`The message was not delivered to ${url}: ${text}.`);
       print(`The message was delivered to ${url}: ${text}.`);
