@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { arrayLiteral, noStatementTimeoutMs, openConnection } from './client.ts';
-import { withoutValues } from './errors.ts';
+import { DatabaseError, failsWithAnyValues, statementFailure, withoutValues } from './errors.ts';
 import { readPages } from './scan.ts';
 import { orders } from './schema.ts';
 
@@ -43,22 +43,31 @@ export async function* exportOrders(url: string, { fromMs, beforeMs }: CreatedRa
 
 /**
  * Stores the orders of lines that {@link exportOrders} wrote, for the merchants with the same ids. An order whose order_id its
- * merchant has is left as it is, so that an import can be repeated. Rejects with an error without values, or with that of the lines; what
- * was restored before it stays.
+ * merchant has is left as it is, so that an import can be repeated. Rejects with an error without values, which
+ * names the line that can't be stored, or with that of the lines; what was restored before it stays.
  */
 export async function importOrders(url: string, lines: AsyncIterable<string>): Promise<Restored> {
   const connection = openConnection({ url, applicationName, statementTimeoutMs: noStatementTimeoutMs });
   const counts = { restored: 0, existing: 0 };
-  const store = async (page: readonly string[]) => {
-    const insert = connection.db.execute(sql`
+  const insert = (page: readonly string[]) =>
+    connection.db.execute(sql`
       insert into ${orders} select row.* from unnest(${arrayLiteral(page, (line) => line)}::text[]) as line,
         jsonb_populate_record(null::${orders}, line::jsonb) as row
       on conflict (merchant_id, order_id) do nothing returning 1`);
-    const rows = await insert.catch((error: unknown) => {
-      throw withoutValues(error);
-    });
-    counts.restored += rows.length;
-    counts.existing += page.length - rows.length;
+  const store = async (page: readonly string[]): Promise<void> => {
+    try {
+      const rows = await insert(page);
+      counts.restored += rows.length;
+      counts.existing += page.length - rows.length;
+    } catch (error) {
+      if (statementFailure(error) !== undefined || failsWithAnyValues(error)) throw withoutValues(error);
+      if (page.length === 1) {
+        const number = counts.restored + counts.existing + 1;
+        throw new DatabaseError(`line ${number}: ${withoutValues(error).message}`);
+      }
+      // One by one, to find the line.
+      for (const line of page) await store([line]);
+    }
   };
   try {
     let page: string[] = [];

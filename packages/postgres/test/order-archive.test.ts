@@ -79,9 +79,19 @@ describe.each([
     expect(found).toEqual({ kind: 'found', order: cancelled });
   });
 
-  test('a line that is no order rejects the import without its text', async () => {
-    await expect(importOrders(database.url, linesOf(['{"customer_name": "Ada"}']))).rejects.toThrow(
-      /^the database rejected a statement: 23502/,
-    );
+  test('a line that is no order rejects the import with its number and without its text', async () => {
+    const createdAtMs = Date.parse('2024-01-01T00:00:00Z');
+    await createOrder(store, { ...newOrder(await createMerchantId(database.sql)), createdAtMs });
+    const [line = ''] = await exported(createdAtMs, createdAtMs + 1);
+    for (const [wrong, code] of [
+      ['{"customer_name": "Ada"}', '23502'],
+      ['Ada', '22P02'],
+    ] as const) {
+      for (const before of [2, 1_000]) {
+        const lines = linesOf([...Array(before).fill(line), wrong, line]);
+        const message = new RegExp(`^line ${before + 1}: the database rejected a statement: ${code}(?!.*Ada)`);
+        await expect(importOrders(database.url, lines)).rejects.toThrow(message);
+      }
+    }
   });
 });
