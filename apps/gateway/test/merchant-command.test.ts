@@ -227,6 +227,20 @@ test('merchant list shows every merchant and no secret', async () => {
   expect(JSON.stringify(all)).not.toContain('sk_');
 });
 
+test('commands for a client that does not exist, or is of another kind, say so', async () => {
+  const unknown = 'app_000000000000000000000000';
+  for (const args of [
+    ['log', unknown],
+    ['secret', 'revoke', unknown, '1'],
+    ['checksum', 'required', gateway.checkoutCredentials.clientId],
+  ]) {
+    const error = `There is no client ${args.find((arg) => /^(app|chk)_/.test(arg))}.`;
+    expect(await merchant(...args)).toEqual({ output: '', error });
+  }
+  const { clientId } = await accounts.create('Without such a secret');
+  expect((await merchant('secret', 'revoke', clientId, '999999')).error).toBe(`${clientId} has no secret 999999.`);
+});
+
 // Which messages there are is tested in src/cli/merchant-commands.test.ts.
 test.each([
   [['secret', 'list', 'app_000000000000000000000000'], /^There is no client app_000000000000000000000000\.\n$/],

@@ -112,7 +112,7 @@ export function openMerchantAccounts({ url, actor = systemActor() }: AdminOption
 
     /** Takes effect when a process reads the merchant next: within a second. */
     setChecksumMode: (clientId: string, checksumMode: ChecksumMode) =>
-      set({ name: 'checksum', clientId, details: { mode: checksumMode } }, { checksumMode }),
+      set({ name: 'checksum', clientId, details: { mode: checksumMode } }, { checksumMode }, isMerchant),
 
     /** The lifetime of orders without an end of their own, `null` for none. Takes effect within a second. */
     setDefaultLifetime: (clientId: string, defaultLifetimeSeconds: number | null) =>
@@ -195,8 +195,9 @@ export function openMerchantAccounts({ url, actor = systemActor() }: AdminOption
           { details: sql`jsonb_build_object('ends_at', ends_at)` },
         );
         if (ended !== undefined) return { kind: 'ends', at: new Date(ended.ends_at) } as const;
-        const isKnown = (await db.$count(clientSecrets, isMeant)) === 1;
-        return isKnown ? ({ kind: 'ended_already' } as const) : ({ kind: 'unknown_secret' } as const);
+        if ((await db.$count(clientSecrets, isMeant)) === 1) return { kind: 'ended_already' } as const;
+        const isKnown = (await db.$count(merchants, eq(merchants.clientId, clientId))) === 1;
+        return isKnown ? ({ kind: 'unknown_secret' } as const) : ({ kind: 'unknown_client' } as const);
       }),
 
     close: () => client.close(),

@@ -132,8 +132,10 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
     .option('--json', jsonHelp)
     .action((clientId: string | undefined, { json }: { json?: true }) =>
       withAccounts(async (accounts) => {
-        const printRow = startList({ TIME: 23, ACTION: 16, 'CLIENT ID': 33, WHO: 24, DETAILS: 0 }, json, print);
         let page = await accounts.log({ clientId, after: 0, limit: listPage });
+        if (clientId !== undefined && page.length === 0 && (await accounts.listSecrets(clientId)) === undefined)
+          throw unknownClient(clientId);
+        const printRow = startList({ TIME: 23, ACTION: 16, 'CLIENT ID': 33, WHO: 24, DETAILS: 0 }, json, print);
         while (page.length > 0) {
           for (const { createdAt, action, actor, details, ...entry } of page) {
             const facts = { time: createdAt, action, client_id: entry.clientId, who: actor, details };
@@ -189,6 +191,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
     .action((clientId: string, number: number, { ends }: { ends?: Date }) =>
       withAccounts(async (accounts) => {
         const ended = await accounts.endSecret(clientId, number, ends ?? null);
+        if (ended.kind === 'unknown_client') throw unknownClient(clientId);
         if (ended.kind === 'unknown_secret') throw new StartError(`${clientId} has no secret ${number}.`);
         if (ended.kind === 'ended_already') throw new StartError(`Secret ${number} of ${clientId} has already ended.`);
         const when = ends === undefined ? 'now' : `at ${readable(ended.at)}`;
