@@ -1,4 +1,4 @@
-import type { ServerOptions } from 'node:http';
+import type { IncomingMessage, ServerOptions } from 'node:http';
 import { Server as TlsServer } from 'node:tls';
 import type { Failure } from '@gateway/domain/failure';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
@@ -18,7 +18,7 @@ import { frameworkFailure } from './problem.ts';
 import { referenceRoutes } from './reference.ts';
 import { openCall, sendFailure } from './requests.ts';
 
-const noHost: Failure = { kind: 'malformed_json', reason: 'The request has no Host header.' };
+const notOneHost: Failure = { kind: 'malformed_json', reason: 'The request must have one Host header.' };
 
 /**
  * The HTTP port: the interface's JSON, payment pages, the reference, health, and the Connect and gRPC-Web protocols, all under
@@ -72,8 +72,9 @@ export function createHttpServer(
 
   app.addHook('onRequest', (request, reply, done) => {
     openCall(deps, request, reply, connections.peerOf(request.raw));
-    if (request.headers.host === undefined && request.raw.httpVersion !== '1.0') {
-      sendFailure(reply.header('connection', 'close'), noHost, deps);
+    const hosts = hostsIn(request.raw);
+    if (hosts > 1 || (hosts === 0 && request.raw.httpVersion !== '1.0')) {
+      sendFailure(reply.header('connection', 'close'), notOneHost, deps);
     } else if (request.is404) {
       // Before the body is read: whatever it holds, the error stays the same.
       const allow = allowedMethods(request.url);
@@ -112,22 +113,30 @@ export function createHttpServer(
   };
 }
 
+/** The number of Host headers, of which Node.js drops all but the first (RFC 9112, 3.2). */
+const hostsIn = ({ rawHeaders }: IncomingMessage) =>
+  rawHeaders.filter((text, index) => index % 2 === 0 && text.length === 4 && text.toLowerCase() === 'host').length;
+
 /**
  * Collects the routes that are registered from now on. The returned function gives the methods that a URL takes, for the `Allow`
  * header: Fastify answers 404 for a wrong method, too.
  */
 function collectAllowedMethods(app: FastifyInstance): (url: string) => string | undefined {
   const methods = new Map<string, string[]>();
+  // Routes such as Connect's, which take POST and reject by themselves the others that Fastify knows.
+  const forAllMethods = new Set<string>();
   app.addHook('onRoute', ({ url, method }) => {
-    // A route for all methods, such as Connect's, takes POST and rejects by itself the others that Fastify knows.
-    methods.set(url, [...(methods.get(url) ?? []), typeof method === 'string' ? method : 'POST']);
+    if (typeof method !== 'string') forAllMethods.add(url);
+    methods.set(url, [...(methods.get(url) ?? []), String(method)]);
   });
   return (url) => {
     const [path = ''] = url.split('?', 1);
     const taken: string[] = [];
     for (const [route, allowed] of methods) {
       const pattern = route.replace(/:[a-z_]+/g, '[^/]+').replace('*', '.*');
-      if (new RegExp(`^${pattern}$`).test(path)) taken.push(...allowed);
+      if (!new RegExp(`^${pattern}$`).test(path)) continue;
+      if (forAllMethods.has(route)) return 'POST';
+      taken.push(...allowed);
     }
     return taken.length === 0 ? undefined : taken.join(', ');
   };
