@@ -236,6 +236,12 @@ test.each([
   },
 );
 
+test.each(['/order', createOrderPath])('401 of %s names what authenticates (RFC 9110, 15.5.2)', async (path) => {
+  const headers = { 'content-type': 'application/json' };
+  const response = await fetch(gateway.url + path, { method: 'POST', headers, body: '{}' });
+  expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'ClientSecret']);
+});
+
 test('a body that takes longer than the call timeout is rejected, as a fault of the client, and creates no order', async () => {
   const body = JSON.stringify(validOrderInput({ order_id: 'too-slow' }));
   const socket = connect(gateway.httpPort, '127.0.0.1');

@@ -169,7 +169,7 @@ test('the OpenAPI document lists pages and problem documents as errors of the pa
     expect(Object.keys(responses['503']?.headers ?? {}), operationId).toEqual(['Retry-After']);
     if (security.length === 0) continue;
     expect(Object.keys(responses['429']?.headers ?? {}), operationId).toEqual(['Retry-After']);
-    expect(responses['401']?.headers, operationId).toBeUndefined();
+    expect(Object.keys(responses['401']?.headers ?? {}), operationId).toEqual(['WWW-Authenticate']);
   }
 });
 

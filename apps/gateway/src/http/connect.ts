@@ -8,6 +8,7 @@ import type { CallBody } from '../call-body.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { messageBytesMax } from '../limits.ts';
 import { clientKindOf, type RpcService, routerOptions, routesOf, rpcCallKey, takeTimeout } from '../rpc/context.ts';
+import { headersOfFailure } from './problem.ts';
 import { isJsonInUtf8, sendFailure } from './requests.ts';
 
 declare module 'fastify' {
@@ -50,11 +51,13 @@ export async function connectRoutes(
       // By the route: in the address, parts of the name may be percent-encoded.
       const { url = '' } = request.routeOptions;
       const service = services.find(({ descriptor }) => url.includes(`/${descriptor.typeName}/`));
-      const isClient = service === undefined || (await call.authenticate(clientKindOf(service.descriptor))).ok;
+      const client = service && (await call.authenticate(clientKindOf(service.descriptor)));
+      // Connect's errors have the status of HTTP, but not its headers.
+      if (client?.ok === false && call.protocol === 'connect') reply.headers(headersOfFailure(client.failure));
       const options = { hasEnvelope: isGrpcWeb(headers), timeoutMs: call.timeLeftMs() };
       // Without a client Connect responds before it looks at the body.
       if (isAnnouncedTooLarge) request.rpcBody = 'too_large';
-      else request.rpcBody = isClient ? await deps.readBody(request.raw, options).take() : Buffer.alloc(0);
+      else request.rpcBody = client?.ok !== false ? await deps.readBody(request.raw, options).take() : Buffer.alloc(0);
       // Else the rest of a large body would be read as the next request.
       reply.raw.once('finish', () => request.raw.resume());
       return Readable.from([]);

@@ -28,6 +28,9 @@ export function problemOf(failure: Failure, requestId: string, baseUrl: BaseUrl)
 /** The headers that a failure has beside its body. */
 export function headersOfFailure(failure: Failure): Record<string, string> {
   switch (failure.kind) {
+    case 'unauthenticated':
+      // RFC 9110, 15.5.2 asks for a challenge. The name stands for x-client-id and x-client-secret.
+      return { 'www-authenticate': 'ClientSecret' };
     case 'method_not_allowed':
       return { allow: failure.allow };
     case 'rate_limited':

@@ -294,6 +294,13 @@ function jsonContent(schema: string, example: unknown): Content {
   return { 'application/json': { schema: refTo(schema), example } };
 }
 
+const challenge: NonNullable<Response['headers']> = {
+  'WWW-Authenticate': {
+    description: 'The credentials in x-client-id and x-client-secret',
+    schema: { type: 'string', enum: ['ClientSecret'] },
+  },
+};
+
 const retryAfter: NonNullable<Response['headers']> = {
   'Retry-After': {
     description: 'With `rate_limited` and `overloaded`: the seconds to wait before the next attempt',
@@ -312,6 +319,7 @@ function errorResponses(operationId: OperationId, page: Content = {}): Record<st
         description: ofStatus
           .map((code) => `\`${code}\`: ${failureAdvice(code, operationId === 'createOrder')}`)
           .join('\n\n'),
+        ...(status === '401' ? { headers: challenge } : {}),
         ...(ofStatus.some((code) => code === 'rate_limited' || code === 'overloaded') ? { headers: retryAfter } : {}),
         content: { ...page, 'application/problem+json': { schema: refTo('Problem') } },
       },
