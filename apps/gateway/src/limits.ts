@@ -134,7 +134,7 @@ export const http2Limits = {
   streamTimeoutMs: requestTimeoutMs,
   /**
    * Streaming calls in flight, of health checks and reflection, on one connection and on all: a client watches one service or a
-   * few, and a call takes about 30 KB.
+   * few, and a call takes about 30 KB. Above the second the oldest of a stranger ends, so that no stranger can use them up.
    */
   streamingCallsPerConnection: 8,
   streamingCallsMax: 1_000,

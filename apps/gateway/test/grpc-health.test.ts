@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { constants } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { createClient } from '@connectrpc/connect';
@@ -137,11 +138,34 @@ const watchCall = {
   ends: true,
 };
 
-test.each([
-  ['one connection', { streamingCallsPerConnection: 3 }],
-  ['all connections', { streamingCallsMax: 3 }],
-])('watches above the limit of %s are rejected, and end nothing else', async (_, limits) => {
-  const { port, watch } = await serve({ limits });
+/** A watch on a connection of its own. Returns what has its code once it is closed. */
+async function watchAlone(port: number, isClient = false) {
+  const session = useSession(port);
+  if (isClient) expect((await sendCall(session, ordinaryCall('known'))).trailers['grpc-status']).toBe('0');
+  const stream = session.request({ ':method': 'POST', ...watchCall.headers });
+  stream.on('error', () => {});
+  for (const chunk of watchCall.chunks) stream.write(chunk);
+  stream.end();
+  await new Promise((resolve) => stream.once('data', resolve).once('close', resolve));
+  return stream;
+}
+
+test('above the limit of all watches the oldest of a stranger ends for a new one, and those of clients stay', async () => {
+  const { port } = await serve({ limits: { streamingCallsMax: 3 } });
+  const watches = [await watchAlone(port, true), await watchAlone(port), await watchAlone(port)];
+  const isOpen = () => watches.map(({ closed }) => !closed);
+  expect(isOpen()).toEqual([true, true, true]);
+  watches.push(await watchAlone(port));
+  await expect.poll(isOpen).toEqual([true, false, true, true]);
+  expect(watches[1]?.rstCode).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  watches.push(await watchAlone(port, true), await watchAlone(port, true));
+  await expect.poll(isOpen).toEqual([true, false, false, false, true, true]);
+  watches.push(await watchAlone(port));
+  await expect.poll(isOpen).toEqual([true, false, false, false, true, true, false]);
+});
+
+test('watches above the limit of one connection are rejected, and end nothing else', async () => {
+  const { port, watch } = await serve({ limits: { streamingCallsPerConnection: 3 } });
   const watches = ['', '', ''].map(watch);
   for (const { seen } of watches) await expect.poll(() => seen).toEqual(['SERVING']);
   const tooMany = watch('');

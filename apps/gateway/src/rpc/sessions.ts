@@ -26,6 +26,8 @@ interface Use {
   idleSince: number;
   /** Streaming calls in flight. */
   streaming: number;
+  /** Whether a call of it had valid credentials. */
+  isKnown: boolean;
 }
 
 /**
@@ -41,12 +43,14 @@ export function watchSessions(server: Http2Server | Http2SecureServer, limits: t
   });
   const giveShare = shareStreams(server, limits);
   const destroySockets = trackSockets(server);
-  let streaming = 0;
+  /** All streaming calls in flight, the oldest first. */
+  const streaming = new Set<ServerHttp2Stream>();
 
-  const streamsOf = ({ session }: ServerHttp2Stream) => (session && uses.get(session)?.streams) ?? [];
+  const useOf = ({ session }: ServerHttp2Stream) => session && uses.get(session);
+  const streamsOf = (stream: ServerHttp2Stream) => useOf(stream)?.streams ?? [];
 
   server.on('session', (session) => {
-    const use: Use = { streams: [], isUsed: false, idleSince: performance.now(), streaming: 0 };
+    const use: Use = { streams: [], isUsed: false, idleSince: performance.now(), streaming: 0, isKnown: false };
     uses.set(session, use);
     limit.opened(session, session.socket.remoteAddress);
     session.once('close', () => {
@@ -87,16 +91,24 @@ export function watchSessions(server: Http2Server | Http2SecureServer, limits: t
   server.once('close', () => clearInterval(sweep));
 
   return {
-    /** Counts a streaming call until it ends. False: there are too many of them, on its connection or in all. */
+    /**
+     * Counts a streaming call until it ends. If there are too many in all, the oldest on a connection without valid credentials
+     * ends: its client can call again. False: there is none, or too many are on this connection.
+     */
     admitStreaming(stream: ServerHttp2Stream): boolean {
-      const use = stream.session && uses.get(stream.session);
+      const use = useOf(stream);
       if (use === undefined || use.streaming >= limits.streamingCallsPerConnection) return false;
-      if (streaming >= limits.streamingCallsMax) return false;
+      if (streaming.size >= limits.streamingCallsMax) {
+        const oldest = streaming.values().find((other) => useOf(other)?.isKnown !== true);
+        if (oldest === undefined) return false;
+        streaming.delete(oldest);
+        oldest.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+      }
       use.streaming += 1;
-      streaming += 1;
+      streaming.add(stream);
       stream.once('close', () => {
         use.streaming -= 1;
-        streaming -= 1;
+        streaming.delete(stream);
       });
       return true;
     },
@@ -108,6 +120,8 @@ export function watchSessions(server: Http2Server | Http2SecureServer, limits: t
       known() {
         if (stream.session === undefined) return;
         limit.known(stream.session);
+        const use = uses.get(stream.session);
+        if (use !== undefined) use.isKnown = true;
         giveShare(stream.session);
       },
       waits: () =>
