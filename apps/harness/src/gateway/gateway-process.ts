@@ -35,9 +35,9 @@ export interface GatewaySettings {
 
 /** Nothing else of our environment may configure it. Webhooks go to a receiver of this machine. */
 function environmentOf({ databaseUrl, isMigrated, secretsKey, variables }: GatewaySettings): NodeJS.ProcessEnv {
-  const { PATH, HOME, TMPDIR } = process.env;
+  const { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE } = process.env;
   const own = { DATABASE_URL: databaseUrl, SECRETS_KEY: secretsKey, WEBHOOK_ALLOW_PRIVATE: '1', DRAIN_DELAY_MS: '0' };
-  return { PATH, HOME, TMPDIR, ...own, MIGRATE: isMigrated ? 'off' : 'on', ...variables };
+  return { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE, ...own, MIGRATE: isMigrated ? 'off' : 'on', ...variables };
 }
 
 /** The program and the Node.js options of a script. */
