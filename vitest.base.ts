@@ -5,7 +5,7 @@ import { defineConfig } from 'vitest/config';
 const testPostgres = new URL('./packages/dev-postgres/testing/global-setup.ts', import.meta.url).pathname;
 
 /** Most tests wait for other processes most of the time. Every project sets this: the root's value does not apply to projects. */
-export const maxWorkers = availableParallelism() + 2;
+export const maxWorkers = availableParallelism() + 3;
 
 /** The tests of the modes that only `test:faults` and `test:slow` run. */
 const longTests: Readonly<Record<string, string[]>> = {
