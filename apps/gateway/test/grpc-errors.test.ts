@@ -62,6 +62,8 @@ test('every response has an x-request-id, and is logged with it', async () => {
     [{ 'content-type': 'application/grpc-web' }, 415],
     [{ ':method': 'PUT', 'content-type': 'application/grpc' }, 405],
     [{ ':path': '/', 'content-type': 'application/grpc', expect: 'anything' }, 200, '12'],
+    // With a query it would bypass the limits of its method.
+    [{ ':path': '/grpc.health.v1.Health/Watch?x', 'content-type': 'application/grpc' }, 200, '12'],
   ];
   const expected: string[] = [];
   for (const [sent, status, code] of rejected) {

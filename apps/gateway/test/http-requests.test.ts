@@ -38,10 +38,12 @@ test.each([
   ['an unknown path', 'GET', '/nowhere', 404, 'not_found', null],
   ['a path that can not be decoded', 'GET', '/%zz', 404, 'not_found', null],
   ['an unknown path with a body', 'POST', '/unknown', 404, 'not_found', null],
+  ['a path longer than any order_id', 'POST', `/order/${'x'.repeat(5_000)}/cancel`, 404, 'not_found', null],
   ['PROPFIND', 'PROPFIND', '/order', 405, 'method_not_allowed', 'POST'],
   ['a query after a known path', 'PUT', '/order?x=1', 405, 'method_not_allowed', 'POST'],
   ['POST to health', 'POST', '/health/live', 405, 'method_not_allowed', 'GET, HEAD'],
   ['GET where a method of the service is', 'GET', createOrderPath, 405, 'method_not_allowed', 'POST'],
+  ['PROPFIND where a method of the service is', 'PROPFIND', createOrderPath, 405, 'method_not_allowed', 'POST'],
 ])('%s is rejected with a problem document', async (_, method, path, status, code, allow) => {
   const response = await fetch(`${gateway.url}${path}`, { method });
   expect([response.status, response.headers.get('allow')]).toEqual([status, allow]);
@@ -72,6 +74,11 @@ test.each([
     }
   }
   expect(gateway.errors).toEqual([]);
+});
+
+test('an expectation that means nothing here changes nothing', async () => {
+  const answer = await exchange(gateway, 'PUT /order HTTP/1.1\r\nhost: x\r\nexpect: x\r\nconnection: close\r\n\r\n');
+  expect(answer).toMatch(/^HTTP\/1\.1 405 [^{]+\r\nx-request-id: /);
 });
 
 test('QUERY without a media type on an RPC path is no internal error', async () => {
@@ -158,6 +165,20 @@ test.each([
     for (const socket of sockets) socket.destroy();
   }
 });
+
+test.each(['/order', '/order/x/cancel', createOrderPath, createOrderPath.replace('.', '%2e')])(
+  'POST %s without valid credentials is rejected before its body arrives',
+  async (path) => {
+    const began = performance.now();
+    const socket = connect(gateway.httpPort, '127.0.0.1');
+    socket.write(`POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n`);
+    const [answer] = await once(socket, 'data');
+    socket.destroy();
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 401 /);
+    // A body that is waited for has as long as the call.
+    expect(performance.now() - began).toBeLessThan(callTimeoutMs);
+  },
+);
 
 test('a Connect message whose length is over the limit is rejected before its body arrives', async () => {
   const length = `content-length: ${messageBytesMax + 1}`;

@@ -289,6 +289,10 @@ test.each(tightened)('%s: %d in a row leave a connection open, %d end it', async
   expect(answers).toEqual([true, false]);
 });
 
+/** As clients and servers count it (RFC 9113, 6.5.2). */
+const headerListSize = (list: Fields) =>
+  Object.entries(list).reduce((sum, [name, value]) => sum + name.length + value.length + 32, 0);
+
 test('a call with more header fields than the bound is reset, one with fewer is answered', async () => {
   const client = await openRawClient(port);
   const bound = http2Limits.maxHeaderListPairs;
@@ -298,6 +302,26 @@ test('a call with more header fields than the bound is reset, one with fewer is 
   expect(answers.map((answer) => answer?.type)).toEqual([frameTypes.headers, frameTypes.reset]);
   client.socket.destroy();
 });
+
+test.each([
+  ['has acknowledged the settings', [http2Frame(frameTypes.settings, flags.ack, 0)]],
+  ['never does', []],
+])(
+  'a call with larger headers than the bound is reset, one byte less is answered, where the client %s',
+  async (_, ack) => {
+    const client = await openRawClient(port);
+    const size = headerListSize({ ...requestFields, x: '' });
+    const calls = [0, 1].map((more) =>
+      headersFrame(1 + 2 * more, { ...requestFields, x: 'y'.repeat(http2Limits.maxHeaderListSize - size + more) }),
+    );
+    client.socket.write(Buffer.concat([clientPreface, ...ack, ...calls]));
+    const answers = await Promise.all([1, 3].map((id) => client.frame(({ streamId }) => streamId === id)));
+    expect(answers.map((answer) => answer?.type)).toEqual([frameTypes.headers, frameTypes.reset]);
+    // ENHANCE_YOUR_CALM, of which gRPC clients make RESOURCE_EXHAUSTED
+    expect(answers[1]?.payload).toEqual(uint32(11));
+    client.socket.destroy();
+  },
+);
 
 test('outlives frames and bytes that make no sense', async () => {
   const anyFrame = fc

@@ -97,7 +97,10 @@ export interface EventPosition {
   readonly transactionId: string;
 }
 
-/** Stores orders. Every implementation passes the suite in `testing/order-store-contract.ts`. */
+/**
+ * Stores orders. One that is returned as `EXPIRED` is stored as that, with its event, whoever finds first that its end has passed.
+ * Every implementation passes the suite in `testing/order-store-contract.ts`.
+ */
 export interface OrderStore {
   /**
    * Stores the order unless its merchant has one with the same order_id. If several calls with one order_id race, in any number

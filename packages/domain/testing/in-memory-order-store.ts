@@ -1,6 +1,6 @@
 import type { MerchantId } from '../src/merchant.ts';
 import type { Order } from '../src/order.ts';
-import { statusAsOf } from '../src/order-states.ts';
+import { type EventType, statusAsOf, transitions } from '../src/order-states.ts';
 import type { LinkLookup, OrderEvent, OrderPosition, OrderStore } from '../src/order-store.ts';
 import type { OrderToken } from '../src/order-token.ts';
 
@@ -19,13 +19,23 @@ export function createInMemoryOrderStore(
   const events: OrderEvent[] = [];
   // As a varint and as digits, every id has the same length.
   let lastServiceOrderId = 2 ** 40;
-  const asOfNow = (order: Order): Order => ({
-    ...order,
-    orderStatus: statusAsOf(order.orderStatus, order.expiresAtMs, now()),
-  });
+  const store = (order: Order, event: EventType) => {
+    ordersByMerchant.get(order.merchantId)?.set(order.fields.order_id, order);
+    const number = String(events.length + 1);
+    const position = { eventId: `evt_${number.padStart(32, '0')}`, transactionId: number };
+    events.push({ ...position, type: event, createdAtMs: now(), order });
+    return order;
+  };
+  /** Stores, if nobody has, that the order has expired. */
+  const asOfNow = (order: Order): Order => {
+    const orderStatus = statusAsOf(order.orderStatus, order.expiresAtMs, now());
+    return orderStatus === order.orderStatus ? order : store({ ...order, orderStatus }, transitions.expire.event);
+  };
   const ordersOf = (merchantId: MerchantId) => [...(ordersByMerchant.get(merchantId)?.values() ?? [])].map(asOfNow);
-  const find = (merchantId: MerchantId, orderId: string) =>
-    ordersOf(merchantId).find(({ fields }) => fields.order_id === orderId);
+  const find = (merchantId: MerchantId, orderId: string) => {
+    const order = ordersByMerchant.get(merchantId)?.get(orderId);
+    return order && asOfNow(order);
+  };
   const lookup = (order: Order | undefined) =>
     order === undefined ? ({ kind: 'unknown' } as const) : ({ kind: 'found', order } as const);
   const findByToken = async (token: OrderToken): Promise<LinkLookup> => {
@@ -54,10 +64,7 @@ export function createInMemoryOrderStore(
     async change({ transition, order }) {
       const { merchantId, fields } = order;
       if (find(merchantId, fields.order_id)?.orderStatus !== transition.from) return { kind: 'raced' };
-      ordersByMerchant.get(merchantId)?.set(fields.order_id, order);
-      const number = String(events.length + 1);
-      const position = { eventId: `evt_${number.padStart(32, '0')}`, transactionId: number };
-      events.push({ ...position, type: transition.event, createdAtMs: now(), order });
+      store(order, transition.event);
       return { kind: 'changed' };
     },
     async list(merchantId, { status, createdFromMs = 0, createdToMs = Number.POSITIVE_INFINITY, after, limit }) {

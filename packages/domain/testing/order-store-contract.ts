@@ -369,6 +369,9 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
     const late = await created(endingIn(merchantId, -hourMs, { order_id: 'late' }));
     const tooLate = await created(endingIn(merchantId, -25 * hourMs, { order_id: 'too late' }));
 
+    const cancelled: Order = { ...late, orderStatus: 'CANCELLED', cancelledAtMs: late.createdAtMs };
+    const cancellation = { transition: transitions.cancel, order: cancelled };
+    expect(await opened().store.change(cancellation, timeoutMs)).toStrictEqual({ kind: 'raced' });
     expect((await find(open)).orderStatus).toBe('UN_PAID');
     expect((await find(late)).orderStatus).toBe('EXPIRED');
     expect(await create(newOrder(merchantId, { order_id: 'late' }))).toMatchObject({
@@ -380,7 +383,8 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
     expect(await act(late, paymentOf(late, 'p-1', end - 1))).toBe('changed');
     expect(await act(tooLate, paymentOf(tooLate, 'p-1', (tooLate.expiresAtMs ?? 0) - 1))).toBe('order_expired');
     expect(await act(open, paymentOf(open, 'p-1', (open.expiresAtMs ?? 0) - 1))).toBe('changed');
-    await expectEvents(open, ['order.paid late', 'order.paid open']);
+    // Whoever is shown an order as expired finds it stored as expired.
+    await expectEvents(open, ['order.expired late', 'order.paid late', 'order.expired too late', 'order.paid open']);
   });
 
   it.each([

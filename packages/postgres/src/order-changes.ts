@@ -1,14 +1,18 @@
-import { transitions } from '@gateway/domain/order-states';
+import type { Order } from '@gateway/domain/order';
+import { type Transition, transitions } from '@gateway/domain/order-states';
 import type { ChangeOutcome, OrderStore } from '@gateway/domain/order-store';
 import { and, eq, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';
 import { type Client, type DatabaseOptions, openClient, plansEveryRun } from './client.ts';
 import { statementFailure, withoutValues } from './errors.ts';
-import { events, isNow, isPastEnd, orders, webhookDeliveries, webhookEndpoints } from './schema.ts';
+import { events, isPastEnd, orders, webhookDeliveries, webhookEndpoints } from './schema.ts';
 
 /** Connections for changes: each waits for a commit, which four share. */
 const connections = 4;
+
+/** For expiries that a read stores, as anyone can request a page: they must not slow down changes. */
+const expiryConnections = 1;
 
 /** Changes that may wait for a connection: a second's work. Any more are `overloaded` at once. */
 const waitingMax = 2_048;
@@ -28,6 +32,8 @@ export interface Swept {
 
 /** The part of an order store that changes orders. */
 export interface OrderChanges extends Pick<OrderStore, 'change'> {
+  /** Stores that an order has passed its end, with its event. `raced`: it is not due any more. */
+  expireOrder(order: Order, timeoutMs: number): Promise<ChangeOutcome>;
   /**
    * Stores that orders have passed their end, with their events: at most {@link sweptMax}. Rejects with an error without values;
    * a database that can't be reached has nothing to do.
@@ -43,33 +49,36 @@ type Statements = ReturnType<typeof prepareStatements>;
 
 /** Changes the states of orders in PostgreSQL: the change, its event and its delivery are one statement. */
 export function openOrderChanges(options: DatabaseOptions): OrderChanges {
-  const open = () =>
-    openClient({ ...options, applicationName: 'order-gateway changes', settings: plansEveryRun }, prepareStatements);
-  const queue = createBatchQueue<Client<Statements>, Parameters<OrderStore['change']>[0], ChangeOutcome>({
-    name: 'changes',
-    meter: options.meter,
-    clients: Array.from({ length: connections }, open),
-    batchMax: 1,
-    waitingMax,
-    async run(client, [change]) {
-      if (change === undefined) return [];
-      const { transition, order } = change;
-      const rows = await client.run(({ change }) =>
-        change.execute({
-          merchantId: order.merchantId,
-          orderId: order.fields.order_id,
-          from: transition.from,
-          to: transition.to,
-          paidAt: order.payment === null ? null : new Date(order.payment.paidAtMs).toISOString(),
-          paymentId: order.payment?.paymentId ?? null,
-          cancelledAt: order.cancelledAtMs === null ? null : new Date(order.cancelledAtMs).toISOString(),
-          event: transition.event,
-        }),
-      );
-      return [{ kind: rows.length === 1 ? 'changed' : 'raced' }];
-    },
-  });
-  const background = open();
+  const open = (name: string) =>
+    openClient({ ...options, applicationName: `order-gateway ${name}`, settings: plansEveryRun }, prepareStatements);
+  const openQueue = (name: string, connections: number) =>
+    createBatchQueue<Client<Statements>, { readonly transition: Transition; readonly order: Order }, ChangeOutcome>({
+      name,
+      meter: options.meter,
+      clients: Array.from({ length: connections }, () => open(name)),
+      batchMax: 1,
+      waitingMax,
+      async run(client, [change]) {
+        if (change === undefined) return [];
+        const { transition, order } = change;
+        const rows = await client.run(({ change }) =>
+          change.execute({
+            merchantId: order.merchantId,
+            orderId: order.fields.order_id,
+            from: transition.from,
+            to: transition.to,
+            paidAt: order.payment === null ? null : new Date(order.payment.paidAtMs).toISOString(),
+            paymentId: order.payment?.paymentId ?? null,
+            cancelledAt: order.cancelledAtMs === null ? null : new Date(order.cancelledAtMs).toISOString(),
+            event: transition.event,
+          }),
+        );
+        return [{ kind: rows.length === 1 ? 'changed' : 'raced' }];
+      },
+    });
+  const changes = openQueue('changes', connections);
+  const expiries = openQueue('expiries', expiryConnections);
+  const background = open('changes');
   const sweep = async (statement: 'expire' | 'deleteOldEvents'): Promise<Swept> => {
     try {
       const rows = await background.run<unknown[]>((statements) => statements[statement].execute());
@@ -80,11 +89,12 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
     }
   };
   return {
-    change: queue.add,
+    change: changes.add,
+    expireOrder: (order, timeoutMs) => expiries.add({ transition: transitions.expire, order }, timeoutMs),
     expire: () => sweep('expire'),
     deleteOldEvents: () => sweep('deleteOldEvents'),
     async close() {
-      await Promise.all([queue.close(), background.close()]);
+      await Promise.all([changes.close(), expiries.close(), background.close()]);
     },
   };
 }
@@ -104,7 +114,9 @@ function prepareStatements(db: PostgresJsDatabase) {
         and(
           eq(orders.merchantId, sql.placeholder('merchantId')),
           eq(orders.order_id, sql.placeholder('orderId')),
-          isNow(sql`${sql.placeholder('from')}::text`),
+          eq(orders.orderStatus, sql.placeholder('from')),
+          // Past its end, an open order can only expire. A read has seen that, on Citus by another server's clock.
+          sql`(${sql.placeholder('to')}::text = ${transitions.expire.to} or (${isPastEnd}) is not true)`,
         ),
       )
       .returning(key),

@@ -1,11 +1,12 @@
 import type { MerchantId } from '@gateway/domain/merchant';
 import { orderStatuses } from '@gateway/domain/order';
-import type { EventPosition, OrderEvent, OrderFilter, OrderStore, PageOutcome } from '@gateway/domain/order-store';
+import type { EventPosition, OrderEvent, OrderFilter, OrderStore } from '@gateway/domain/order-store';
 import { and, asc, desc, eq, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';
 import { arrayLiteral, type Client, type DatabaseOptions, openClient, plansEveryRun } from './client.ts';
-import { orderColumns, orderOf } from './order-rows.ts';
+import { type Settle, unlessDue } from './due-orders.ts';
+import { orderColumns, orderOf, storedColumns } from './order-rows.ts';
 import { events, isPastEnd, orders } from './schema.ts';
 
 /** Pages that may wait for the connection of their kind: half a second's work. Any more are `overloaded` at once. */
@@ -18,7 +19,7 @@ export interface OrderLists extends Pick<OrderStore, 'list' | 'listEvents'> {
 }
 
 /** Lists orders and events in PostgreSQL, on a connection each, so that they delay neither look-ups nor new orders. */
-export function openOrderLists(options: DatabaseOptions): OrderLists {
+export function openOrderLists(options: DatabaseOptions, settle: Settle): OrderLists {
   const orderPages = openPages(
     { ...options, name: 'order lists' },
     prepareOrders,
@@ -34,7 +35,7 @@ export function openOrderLists(options: DatabaseOptions): OrderLists {
           limit: page.limit,
         }),
       );
-      return { orders: rows.map(orderOf) };
+      return unlessDue(rows, { kind: 'found' as const, orders: rows.map(orderOf) });
     },
   );
   const eventPages = openPages(
@@ -48,11 +49,12 @@ export function openOrderLists(options: DatabaseOptions): OrderLists {
       const listed = rows.map(
         ({ event, order }): OrderEvent => ({ ...event, createdAtMs: event.createdAt.getTime(), order: orderOf(order) }),
       );
-      return { events: listed };
+      return { kind: 'found' as const, events: listed };
     },
   );
+  const listOrders = settle(orderPages);
   return {
-    list: (merchantId, filter, timeoutMs) => orderPages.add({ merchantId, ...filter }, timeoutMs),
+    list: (merchantId, filter, timeoutMs) => listOrders({ merchantId, ...filter }, timeoutMs),
     listEvents: (merchantId, page, timeoutMs) => eventPages.add({ merchantId, ...page }, timeoutMs),
     async close() {
       await Promise.all([orderPages.close(), eventPages.close()]);
@@ -69,19 +71,18 @@ function upperBoundOf({ createdToMs, after }: OrderFilter): { readonly beforeTim
   return { beforeTime: createdToMs === undefined ? 'infinity' : new Date(createdToMs).toISOString(), beforeId: 0 };
 }
 
-function openPages<Statement, Request, Items>(
+function openPages<Statement, Request, Page>(
   { name, ...options }: DatabaseOptions & { readonly name: string },
   prepare: (db: PostgresJsDatabase) => Statement,
-  read: (client: Client<Statement>, request: Request) => Promise<Items>,
+  read: (client: Client<Statement>, request: Request) => Promise<Page>,
 ) {
-  return createBatchQueue<Client<Statement>, Request, PageOutcome<Items>>({
+  return createBatchQueue<Client<Statement>, Request, Page>({
     name,
     meter: options.meter,
     clients: [openClient({ ...options, applicationName: 'order-gateway lists', settings: plansEveryRun }, prepare)],
     batchMax: 1,
     waitingMax,
-    run: (client, requests) =>
-      Promise.all(requests.map(async (request) => ({ kind: 'found' as const, ...(await read(client, request)) }))),
+    run: (client, requests) => Promise.all(requests.map((request) => read(client, request))),
   });
 }
 
@@ -147,7 +148,7 @@ function prepareEvents(db: PostgresJsDatabase) {
         type: page.type,
         createdAt: page.createdAt,
       },
-      order: orderColumns,
+      order: storedColumns,
     })
     .from(page)
     .innerJoin(orders, and(eq(orders.merchantId, page.merchantId), eq(orders.order_id, page.order_id)))

@@ -4,7 +4,8 @@ import { eq, isNotNull, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';
 import { arrayLiteral, type Client, type DatabaseOptions, openClient, plansEveryRun } from './client.ts';
-import { type OrderRow, orderColumns, orderOf } from './order-rows.ts';
+import { type Due, type Settle, unlessDue } from './due-orders.ts';
+import { orderColumns, orderOf, type ReadRow } from './order-rows.ts';
 import { merchants, orders, webhookEndpoints } from './schema.ts';
 
 /** Connections for the lookups of clients. One lookup takes a fraction of a millisecond. */
@@ -39,11 +40,12 @@ interface Lookup {
 }
 
 /** Finds orders in PostgreSQL. */
-export function openOrderQueries(options: DatabaseOptions): OrderQueries {
+export function openOrderQueries(options: DatabaseOptions, settle: Settle): OrderQueries {
   const queue = openLookups(options, { name: 'lookups', connections, waitingMax });
   const pages = openLookups(options, { name: 'pages', connections: pageConnections, waitingMax: pagesWaitingMax });
+  const [find, findForPage] = [settle(queue), settle(pages)];
   const findOrder = async (lookup: Lookup, timeoutMs: number): Promise<OrderLookup> => {
-    const outcome = await queue.add(lookup, timeoutMs);
+    const outcome = await find(lookup, timeoutMs);
     return outcome.kind === 'found' ? { kind: 'found', order: outcome.order } : outcome;
   };
   return {
@@ -51,8 +53,8 @@ export function openOrderQueries(options: DatabaseOptions): OrderQueries {
       findOrder({ by: 'order_id', merchantId, value: orderId }, timeoutMs),
     findByServiceOrderId: (merchantId, serviceOrderId, timeoutMs) =>
       findOrder({ by: 'serviceOrderId', merchantId, value: String(serviceOrderId) }, timeoutMs),
-    findByToken: (token, timeoutMs) => queue.add({ by: 'orderToken', value: token }, timeoutMs),
-    findForPage: (token, timeoutMs) => pages.add({ by: 'orderToken', value: token }, timeoutMs),
+    findByToken: (token, timeoutMs) => find({ by: 'orderToken', value: token }, timeoutMs),
+    findForPage: (token, timeoutMs) => findForPage({ by: 'orderToken', value: token }, timeoutMs),
     async close() {
       await Promise.all([queue.close(), pages.close()]);
     },
@@ -69,7 +71,7 @@ function openLookups(
   }: { readonly name: string; readonly connections: number; readonly waitingMax: number },
 ) {
   const connection = { ...options, applicationName: `order-gateway ${name}`, settings: plansEveryRun };
-  return createBatchQueue<Client<Statements>, Lookup, LinkLookup>({
+  return createBatchQueue<Client<Statements>, Lookup, LinkLookup | Due<LinkLookup>>({
     name,
     meter: options.meter,
     clients: Array.from({ length: connections }, () => openClient(connection, prepareStatements)),
@@ -126,8 +128,11 @@ function prepareStatements(db: PostgresJsDatabase) {
   };
 }
 
-async function findBatch(client: Client<Statements>, batch: readonly Lookup[]): Promise<LinkLookup[]> {
-  const found = new Map<string, LinkLookup>();
+async function findBatch(
+  client: Client<Statements>,
+  batch: readonly Lookup[],
+): Promise<(LinkLookup | Due<LinkLookup>)[]> {
+  const found = new Map<string, LinkLookup | Due<LinkLookup>>();
   for (const [by, lookups] of Map.groupBy(batch, (lookup) => lookup.by)) {
     const [lone] = lookups.length === 1 ? lookups : [];
     const rows = await client.run(({ [by]: { one, batch } }) =>
@@ -140,11 +145,8 @@ async function findBatch(client: Client<Statements>, batch: readonly Lookup[]): 
     );
     for (const { order, merchant, endpoint } of rows) {
       const signingSecret = endpoint?.signingSecret ?? null;
-      found.set(keyOfRow(by, order), {
-        kind: 'found',
-        order: orderOf(order),
-        merchant: { ...merchant, signingSecret },
-      });
+      const link = { kind: 'found', order: orderOf(order), merchant: { ...merchant, signingSecret } } as const;
+      found.set(keyOfRow(by, order), unlessDue([order], link));
     }
   }
   return batch.map((lookup) => found.get(keyOf(lookup)) ?? { kind: 'unknown' });
@@ -154,6 +156,6 @@ function keyOf({ by, merchantId, value }: Lookup): string {
   return `${by} ${merchantId} ${value}`;
 }
 
-function keyOfRow(by: Key, row: OrderRow): string {
+function keyOfRow(by: Key, row: ReadRow): string {
   return `${by} ${by === 'orderToken' ? undefined : row.merchantId} ${row[by]}`;
 }

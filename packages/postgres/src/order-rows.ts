@@ -1,16 +1,23 @@
 import type { MerchantId } from '@gateway/domain/merchant';
 import { formatAmount, parseAmount } from '@gateway/domain/money';
-import type { Order } from '@gateway/domain/order';
+import type { Order, OrderStatus } from '@gateway/domain/order';
+import { transitions } from '@gateway/domain/order-states';
 import type { OrderToken } from '@gateway/domain/order-token';
 import { getTableColumns, type Placeholder, type SQL, sql } from 'drizzle-orm';
 import { arrayLiteral } from './client.ts';
-import { orders, statusAsOfNow } from './schema.ts';
+import { orders, statusUnlessDue } from './schema.ts';
 
 /** A row of the orders table. */
 export type OrderRow = typeof orders.$inferSelect;
 
-/** What a read selects: all columns, with the status as of now. */
-export const orderColumns = { ...getTableColumns(orders), orderStatus: statusAsOfNow };
+/** All columns, with the stored status: for reads of orders that are not due, or whose status is not shown. */
+export const storedColumns = getTableColumns(orders);
+
+/** What a read selects that shows an order's status. Its outcome is one of `due-orders.ts`. */
+export const orderColumns = { ...storedColumns, orderStatus: statusUnlessDue };
+
+/** A row of {@link orderColumns}: the status of an order that is due is `null`. */
+export type ReadRow = Omit<OrderRow, 'orderStatus'> & { readonly orderStatus: OrderStatus | null };
 
 /** The columns that only a change of state or an erasure sets, at the end of the table. */
 type LaterColumn = 'paidAt' | 'paymentId' | 'cancelledAt' | 'erasedDigest';
@@ -18,7 +25,7 @@ type LaterColumn = 'paidAt' | 'paymentId' | 'cancelledAt' | 'erasedDigest';
 /** A row as it is inserted. The end is ISO 8601: Drizzle can't encode a placeholder's null as a time. */
 export type NewOrderRow = Omit<OrderRow, LaterColumn | 'expiresAt'> & { readonly expiresAt: string | null };
 
-const { paidAt, paymentId, cancelledAt, erasedDigest, ...insertedColumns } = getTableColumns(orders);
+const { paidAt, paymentId, cancelledAt, erasedDigest, ...insertedColumns } = storedColumns;
 
 const columns = Object.entries(insertedColumns) as [keyof NewOrderRow, (typeof orders)[keyof NewOrderRow]][];
 
@@ -69,8 +76,8 @@ export function rowOf(order: Order): NewOrderRow {
   };
 }
 
-/** The order that a row stores. Throws if its amount is not valid. */
-export function orderOf(row: OrderRow): Order {
+/** The order of a row; one that is due is expired. Throws if its amount is not valid. */
+export function orderOf(row: ReadRow): Order {
   const { merchantId, serviceOrderId, orderToken, orderStatus, createdAt, ...others } = row;
   const { expiresAt, paidAt, paymentId, cancelledAt, erasedDigest, ...fields } = others;
   const amount = parseAmount(fields.order_amount);
@@ -79,7 +86,7 @@ export function orderOf(row: OrderRow): Order {
     merchantId: merchantId as MerchantId,
     serviceOrderId,
     orderToken: orderToken as OrderToken,
-    orderStatus,
+    orderStatus: orderStatus ?? transitions.expire.to,
     createdAtMs: createdAt.getTime(),
     expiresAtMs: expiresAt?.getTime() ?? null,
     payment: paidAt === null || paymentId === null ? null : { paymentId, paidAtMs: paidAt.getTime() },

@@ -11,6 +11,7 @@ import {
   plansEveryRun,
   serverStatementTimeoutMs,
 } from './client.ts';
+import { createSettle, type Due, unlessDue } from './due-orders.ts';
 import { isDuplicate, statementFailure, withoutValues } from './errors.ts';
 import { type OrderChanges, openOrderChanges } from './order-changes.ts';
 import { openOrderIds } from './order-ids.ts';
@@ -81,7 +82,7 @@ export function openOrderStore({
     { ...database, applicationName: 'order-gateway replays', statementTimeoutMs, settings: plansEveryRun },
     prepareFind,
   );
-  const queue = createBatchQueue<Inserts, NewOrder, CreateOutcome>({
+  const queue = createBatchQueue<Inserts, NewOrder, CreateOutcome | Due<CreateOutcome>>({
     name: 'orders',
     meter: database.meter,
     clients: Array.from({ length: batchesInFlight }, () => inserts),
@@ -91,18 +92,19 @@ export function openOrderStore({
     ownBatchMin: isDistributed ? ownBatchMinIfDistributed : undefined,
     run: (_inserts, batch) => createBatch(inserts, replays, batch),
   });
-  const queries = openOrderQueries(database);
-  const changes = openOrderChanges(database);
-  const lists = openOrderLists(database);
+  const { expireOrder, ...changes } = openOrderChanges(database);
+  const settle = createSettle(expireOrder);
+  const queries = openOrderQueries(database, settle);
+  const lists = openOrderLists(database, settle);
   return {
     ...queries,
     ...changes,
     ...lists,
-    create: queue.add,
+    create: settle(queue),
     oldestOrderMs: queue.oldestMs,
     async close() {
-      await Promise.all([queue.close(), queries.close(), changes.close(), lists.close()]);
-      await replays.close();
+      await Promise.all([queue.close(), queries.close(), lists.close()]);
+      await Promise.all([replays.close(), changes.close()]);
     },
   };
 }
@@ -146,7 +148,7 @@ async function createBatch(
   inserts: Inserts,
   replays: Replays,
   batch: readonly NewOrder[],
-): Promise<(CreateOutcome | Error)[]> {
+): Promise<(CreateOutcome | Due<CreateOutcome> | Error)[]> {
   const { orders, created } = await inserts.run((statements) => insertBatch(statements, batch));
   const others = orders.filter((order) => !created.has(order.serviceOrderId));
   const outcomeOf = others.length === 0 ? undefined : await findExisting(replays, others);
@@ -186,7 +188,7 @@ async function insertBatch(
 async function findExisting(
   replays: Replays,
   wanted: readonly Order[],
-): Promise<(order: Order) => CreateOutcome | Error> {
+): Promise<(order: Order) => CreateOutcome | Due<CreateOutcome> | Error> {
   try {
     const [lone] = wanted.length === 1 ? wanted : [];
     const rows = await replays.run(({ one, batch }) =>
@@ -197,12 +199,14 @@ async function findExisting(
           })
         : one.execute({ merchantId: lone.merchantId, orderId: lone.fields.order_id }),
     );
-    const existing = new Map(rows.map(orderOf).map((order) => [keyOf(order), order]));
-    return (order) => {
-      const first = existing.get(keyOf(order));
-      // Missing only if it was deleted between the two statements; sent again, the order will be created.
-      return first === undefined ? { kind: 'unavailable' } : { kind: 'exists', order: first };
-    };
+    const existing = new Map(
+      rows.map((row) => {
+        const order = orderOf(row);
+        return [keyOf(order), unlessDue<CreateOutcome>([row], { kind: 'exists', order })];
+      }),
+    );
+    // Missing only if it was deleted between the two statements; sent again, the order will be created.
+    return (order) => existing.get(keyOf(order)) ?? { kind: 'unavailable' };
   } catch (error) {
     const outcome = statementFailure(error) === undefined ? withoutValues(error) : ({ kind: 'unavailable' } as const);
     return () => outcome;

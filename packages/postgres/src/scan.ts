@@ -5,7 +5,7 @@ import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { noStatementTimeoutMs, openConnection } from './client.ts';
 import { withoutValues } from './errors.ts';
-import { type OrderRow, orderColumns, orderOf } from './order-rows.ts';
+import { type OrderRow, orderOf } from './order-rows.ts';
 import { events, orders } from './schema.ts';
 
 /** Rows read in one statement: about a megabyte. */
@@ -55,14 +55,14 @@ export async function* readPages<Row>(
 const applicationName = 'order-gateway scan';
 
 /**
- * Reads all orders of a merchant whose order_id begins with a prefix, in the order of their ids, over the primary key: for audits,
- * not for requests.
+ * Reads all orders of a merchant whose order_id begins with a prefix, as they are stored, in the order of their ids, over the
+ * primary key: for audits, not for requests.
  */
 export async function* scanOrders(url: string, { merchantId, orderIdPrefix }: ScanFilter): AsyncGenerator<Order, void> {
   const pages = readPages<OrderRow>({ url, applicationName, pageMax: pageOrders }, (db, after) => {
     const beyond = after && gt(orders.order_id, after.order_id);
     return db
-      .select(orderColumns)
+      .select()
       .from(orders)
       .where(and(eq(orders.merchantId, merchantId), beyond, sql`starts_with(${orders.order_id}, ${orderIdPrefix})`))
       .orderBy(asc(orders.order_id))

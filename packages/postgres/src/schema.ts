@@ -156,12 +156,8 @@ export const orders = pgTable(
 /** Whether an open order has passed its end, by the clock of the database. */
 export const isPastEnd = and(eq(orders.orderStatus, 'UN_PAID'), lte(orders.expiresAt, sql`now()`));
 
-/** The status as of now: what every read returns and every change compares (`statusAsOf` of the domain). */
-export const statusAsOfNow = sql<OrderStatus>`case when ${isPastEnd} then 'EXPIRED' else ${orders.orderStatus} end`;
-
-/** Whether {@link statusAsOfNow} is this one. Without `case`, in which Citus allows no `now()` when it changes rows. */
-export const isNow = (status: SQL): SQL =>
-  sql`((${isPastEnd}) is not true and ${orders.orderStatus} = ${status} or (${isPastEnd}) and ${status} = 'EXPIRED')`;
+/** The status, or `null` for an order that is due: past its end, and still stored as open. See `due-orders.ts`. */
+export const statusUnlessDue = sql<OrderStatus | null>`case when (${isPastEnd}) is not true then ${orders.orderStatus} end`;
 
 /**
  * One row for each change of an order's state, written in the statement of the change. The order is joined when an event is read.

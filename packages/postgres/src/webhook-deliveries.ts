@@ -5,7 +5,7 @@ import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';
 import { arrayLiteral, type Client, type DatabaseOptions, openClient, plansEveryRun } from './client.ts';
 import { statementFailure, withoutValues } from './errors.ts';
-import { orderColumns, orderOf } from './order-rows.ts';
+import { orderOf, storedColumns } from './order-rows.ts';
 import { events, isEventOfDelivery, merchants, orders, webhookDeliveries, webhookEndpoints } from './schema.ts';
 
 /**
@@ -210,7 +210,7 @@ function prepareClaim(db: PostgresJsDatabase) {
         type: claimed.type,
         createdAt: claimed.createdAt,
       },
-      order: orderColumns,
+      order: storedColumns,
       endpoint: { url: webhookEndpoints.url, signingSecret: webhookEndpoints.signingSecret, previousSecret },
     })
     .from(claimed)

@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import type { sendFailure } from './requests.ts';
 
@@ -15,14 +15,17 @@ export function admitAnonymously(
   deps: GatewayDeps,
   send: (...args: Parameters<typeof sendFailure>) => unknown,
 ): void {
-  app.addHook('onRequest', async (request, reply) => {
+  const admit = async (request: FastifyRequest, reply: FastifyReply) => {
     const { call } = request;
     const turn = await call.run(() => deps.anonymousCalls.admit(call.peer));
     if (!turn.ok) return send(reply, turn.failure, deps);
     request.endTurn = turn.value;
     reply.raw.once('close', turn.value);
     return undefined;
-  });
+  };
+  app.addHook('onRequest', async (request, reply) => (request.method === 'POST' ? undefined : admit(request, reply)));
+  // Not before the client has sent the form, which it may put off.
+  app.addHook('preHandler', async (request, reply) => (request.method === 'POST' ? admit(request, reply) : undefined));
   // Not once the client has taken the response, which it may put off.
   app.addHook('onSend', async ({ call, endTurn }) => {
     endTurn?.();

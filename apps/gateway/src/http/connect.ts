@@ -47,7 +47,9 @@ export async function connectRoutes(
     scope.addHook('preParsing', async (request, reply) => {
       const { call, headers } = request;
       const isAnnouncedTooLarge = Number(headers['content-length']) > messageBytesMax;
-      const service = services.find(({ descriptor }) => request.url.includes(`/${descriptor.typeName}/`));
+      // By the route: in the address, parts of the name may be percent-encoded.
+      const { url = '' } = request.routeOptions;
+      const service = services.find(({ descriptor }) => url.includes(`/${descriptor.typeName}/`));
       const isClient = service === undefined || (await call.authenticate(clientKindOf(service.descriptor))).ok;
       const options = { hasEnvelope: isGrpcWeb(headers), timeoutMs: call.timeLeftMs() };
       // Without a client Connect responds before it looks at the body.

@@ -65,12 +65,14 @@ export function orderRoutes(app: FastifyInstance, deps: GatewayDeps): void {
       method,
       url,
       config: { operation },
-      async handler(request, reply) {
-        const { call } = request;
+      async onRequest({ call }, reply) {
         // An error, too, must not be cached: the order may exist at the next look-up.
         reply.header('cache-control', 'no-store');
         const client = await call.authenticate('merchant');
         if (!client.ok) return sendFailure(reply, client.failure, deps);
+      },
+      async handler(request, reply) {
+        const { call } = request;
         const result = await call.run(() => handle(request, reply));
         if (!result.ok) return sendFailure(reply, result.failure, deps);
         call.succeed('ok');

@@ -50,8 +50,10 @@ export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   // All methods: GET would match `/payment/*` and show an unknown link. After Decline the browser's address is this path.
   app.all<{ Params: { order_token: string } }>('/payment/:order_token/simulate', {
     config: { operation: 'SimulatePayment' },
-    async onRequest({ headers, method }, reply) {
+    async onRequest({ method }, reply) {
       if (method !== 'POST') return sendLinkFailure(reply, { kind: 'method_not_allowed', allow: 'POST' }, deps);
+    },
+    async preHandler({ headers }, reply) {
       if (isFromAnotherSite(headers, deps.baseUrl())) {
         return sendLinkFailure(reply, { kind: 'permission_denied' }, deps);
       }

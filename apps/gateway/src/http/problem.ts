@@ -57,6 +57,7 @@ const frameworkFailures: Readonly<Record<string, Failure>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: { kind: 'unsupported_media_type' },
   FST_ERR_ROUTE_MISSING_CONTENT_TYPE: { kind: 'unsupported_media_type' },
   FST_ERR_BAD_URL: { kind: 'not_found' },
+  FST_ERR_MAX_PARAM_LENGTH: { kind: 'not_found' },
 };
 
 /** The failure that an error of a body, of Fastify or of Node.js stands for; `undefined` for a bug of ours. */

@@ -49,7 +49,7 @@ export function createHttpServer(
     return503OnClosing: false,
     http: serverOptions,
     ...secured,
-    // An undecodable path reaches no route and no hook.
+    // An undecodable or overlong path reaches no route and no hook.
     frameworkErrors: (error, request, reply) => {
       openCall(deps, request, reply, connections.peerOf(request.raw));
       const isPage = /^(GET|HEAD)$/.test(request.method) && request.url.startsWith(`${pathPrefix}/payment/`);
@@ -62,6 +62,8 @@ export function createHttpServer(
   if (app.server instanceof TlsServer) tls?.renew(app.server);
   const destroySockets = trackSockets(app.server);
   const connections = watchConnections(app.server, deps);
+  // Node.js would answer 417 by itself, without an x-request-id.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   app.decorateRequest('call');
   const allowedMethods = collectAllowedMethods(app);
 
@@ -117,8 +119,8 @@ export function createHttpServer(
 function collectAllowedMethods(app: FastifyInstance): (url: string) => string | undefined {
   const methods = new Map<string, string[]>();
   app.addHook('onRoute', ({ url, method }) => {
-    // A route for all methods, such as Connect's, rejects by itself those that it does not take.
-    if (typeof method === 'string') methods.set(url, [...(methods.get(url) ?? []), method]);
+    // A route for all methods, such as Connect's, takes POST and rejects by itself the others that Fastify knows.
+    methods.set(url, [...(methods.get(url) ?? []), typeof method === 'string' ? method : 'POST']);
   });
   return (url) => {
     const [path = ''] = url.split('?', 1);

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../logger.ts';
 
-/** How often orders that passed their end are looked for. Their status shows it at once; this writes it, and the event. */
+/** How often orders that passed their end are looked for, to store it with the event. A read does so at once. */
 const expireEveryMs = 1_000;
 
 /** How often events that are past their 30 days are looked for. */

@@ -58,15 +58,6 @@ export function createGrpcServer(
     // Ends what a client watches.
     shutdownSignal: stopping.signal,
     contextValues: (request) => createContextValues().set(rpcCallKey, rpcCalls.get(request)),
-    // gRPC clients make UNIMPLEMENTED of a bare 404 too, with words about HTTP that help nobody.
-    fallback: (request, response) => {
-      rpcCalls.get(request)?.call.fail({ kind: 'not_found' });
-      const mediaType = request.headers['content-type'] ?? '';
-      const status = setTrailerStatus(new Headers(), new ConnectError('no such method', Code.Unimplemented));
-      if (isGrpc(mediaType)) response.writeHead(200, { 'content-type': mediaType, ...Object.fromEntries(status) });
-      else response.writeHead(404);
-      response.end();
-    },
   });
   const fastPath = hasFastPath ? createUnaryFastPath(services) : undefined;
 
@@ -75,15 +66,20 @@ export function createGrpcServer(
     const peer = sessions.peerOf(request.stream, remoteAddressOf(request, deps.trustProxy));
     const call = new Call(deps, 'grpc', headers, peer);
     response.setHeader('x-request-id', call.requestId);
+    // With a query it is unknown: Connect ignores one, which would bypass the limits of its method.
     const method = methods.get(request.url);
     call.operation = method?.name ?? call.operation;
     if (method === undefined || !publicServices.has(method.parent))
       response.once('close', () => call.end({ isAnswered: response.writableEnded, status: response.statusCode }));
     if (isGrpcJson(headers['content-type'])) return void response.writeHead(415).end();
+    if (method === undefined) {
+      call.fail({ kind: 'not_found' });
+      return rejectUnknownMethod(headers['content-type'], response);
+    }
     // Connect omits it (RFC 9110, 15.5.6).
     if (request.method !== 'POST') response.setHeader('allow', 'POST');
     call.limitTimeout(takeTimeout(headers));
-    const { methodKind = 'unary' } = method ?? {};
+    const { methodKind } = method;
     if (methodKind !== 'unary' && !sessions.admitStreaming(response.stream))
       return response.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
     // Begun before the client is known: what comes of a body that nobody reads is stored frame by frame.
@@ -113,6 +109,9 @@ export function createGrpcServer(
   };
 
   const onRequest = (request: Http2ServerRequest, response: Http2ServerResponse) => {
+    // Node.js does this itself, but only once the client has acknowledged the setting, which it may never do.
+    if (headerListSize(request) > limits.maxHeaderListSize)
+      return response.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
     serve(request, response).catch((error: unknown) => {
       deps.logger.error({ err: error }, 'gRPC request failed');
       response.stream.destroy();
@@ -165,6 +164,19 @@ const methodEntry = (method: DescMethod): [path: string, DescMethod] => [
   `/${method.parent.typeName}/${method.name}`,
   method,
 ];
+
+/** The names and values of all header fields, and 32 bytes for each (RFC 9113, 6.5.2). */
+const headerListSize = ({ rawHeaders }: Http2ServerRequest) =>
+  rawHeaders.reduce((size, text) => size + text.length + 16, 0);
+
+/** gRPC clients make UNIMPLEMENTED of a bare 404 too, with words about HTTP that help nobody. */
+function rejectUnknownMethod(mediaType: string | undefined, response: Http2ServerResponse): void {
+  const status = setTrailerStatus(new Headers(), new ConnectError('no such method', Code.Unimplemented));
+  if (mediaType !== undefined && isGrpc(mediaType))
+    response.writeHead(200, { 'content-type': mediaType, ...Object.fromEntries(status) });
+  else response.writeHead(404);
+  response.end();
+}
 
 /** Passes on the chunks of a request that is read while it is answered, up to a limit for all of them. */
 async function* limited(chunks: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<Buffer, undefined> {

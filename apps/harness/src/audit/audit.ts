@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { formatAmount } from '@gateway/domain/money';
 import { formatTime, type Order } from '@gateway/domain/order';
+import { statusAsOf } from '@gateway/domain/order-states';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
 import { scanEvents, scanOrders } from '@gateway/postgres/scan';
@@ -111,7 +112,7 @@ export function storedOrder(merchant: number, order: Order): AuditedOrder {
   };
 }
 
-/** The sweep stores within 5 seconds that an order has passed its end. */
+/** The sweep stores within 5 seconds that an order has passed its end. Until then its status is the stored one. */
 const sweptWithinMs = 10_000;
 
 /** Reads all orders of the run, and adds what became of each to `lives`. */
@@ -132,7 +133,7 @@ async function* storedOrders(
       for await (const order of scanOrders(databaseUrl, scan)) {
         const orderId = order.fields.order_id;
         lives.set(orderId, {
-          status: order.orderStatus,
+          status: statusAsOf(order.orderStatus, order.expiresAtMs, nowMs - sweptWithinMs),
           paymentId: order.payment?.paymentId,
           isJustExpired: order.expiresAtMs !== null && order.expiresAtMs > nowMs - sweptWithinMs,
           events: events.get(orderId) ?? [],

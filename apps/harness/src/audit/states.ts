@@ -7,7 +7,7 @@ import type { JournalEntry } from './journal.ts';
 export interface OrderLife {
   readonly status: OrderStatus;
   readonly paymentId: string | undefined;
-  /** Whether its end, if it has passed, was so lately that nobody may have stored this yet. */
+  /** Whether its end, if it has passed, was so lately that its event may have been stored after the events were read. */
   readonly isJustExpired: boolean;
   /** In the order of the feed. */
   readonly events: readonly { readonly eventId: string; readonly type: EventType }[];

@@ -20,7 +20,7 @@ export async function runCommand(command: Command, main: () => Promise<number>):
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
   try {
     command.exitOverride().showHelpAfterError('Add --help for all options.').helpOption('-h, --help', 'show this help');
-    command.allowExcessArguments(false).parse();
+    command.parse();
     process.exitCode = await main();
   } catch (error) {
     // Commander has printed its own errors and the help.

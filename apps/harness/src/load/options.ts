@@ -34,6 +34,11 @@ export interface LoadFlags {
 export function loadCommand(): Command {
   const command = new Command('pnpm load')
     .description('Sends orders to a gateway at a given rate, measures the responses, and judges them by thresholds.')
+    .allowExcessArguments()
+    .action((_flags, { args: [excess] }) => {
+      if (excess !== undefined)
+        command.error(`error: unknown argument '${excess}'\n(Did you mean --profile ${excess}?)`);
+    })
     .option('--profile <name|file>', 'what to send and how to judge it: one of those below, or a JSON file')
     .addOption(
       new Option('--mode <mode>', 'open: calls are sent when due; closed: after the last response').choices(modes),

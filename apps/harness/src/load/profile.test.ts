@@ -42,6 +42,7 @@ test.for([
   [{ phases, rates: 1 }, 'rates'],
   [{ phases: [{ seconds: 0, rate: 1 }] }, 'at phases[0].seconds'],
   [{ phases: [{ seconds: 1 }] }, 'at phases[0].rate'],
+  [{ phases: [{ seconds: 1, rate: 0 }] }, 'must send something'],
   [{ phases: [{ seconds: 1, rate: '1' }] }, 'at phases[0].rate'],
   [{ phases: [{ seconds: 90_000, rate: 1 }] }, 'at phases[0].seconds'],
   [{ phases: [{ seconds: 80_000, rate: 1 }], repeat: 2 }, 'must not last longer'],

@@ -61,6 +61,10 @@ const profileSchema = z
   .refine(({ phases }) => phases.reduce((sum, { seconds }) => sum + seconds, 0) <= secondsMax, {
     message: `must not last longer than ${secondsMax} s`,
     path: ['phases'],
+  })
+  .refine(({ mode, phases }) => mode === 'closed' || phases.some(({ rate, to }) => rate + to > 0), {
+    message: 'must send something',
+    path: ['phases'],
   });
 
 /** A checked profile. */
