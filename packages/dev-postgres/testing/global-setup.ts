@@ -1,5 +1,5 @@
-import { statfsSync } from 'node:fs';
-import { freemem, tmpdir } from 'node:os';
+import { existsSync, statfsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { openCluster } from '../src/cluster.ts';
 import { openServerFolder, startTestServer, testClusterVariable, testServerVariable } from './testing.ts';
 
@@ -9,9 +9,9 @@ const roomBytes = 8 * 2 ** 30;
 /** Where the files of a run lie: in memory where that has room, since each cluster is a thousand small files. */
 function parentFolder(): string {
   const memory = '/dev/shm';
-  const { bavail, bsize } = process.platform === 'linux' ? statfsSync(memory) : { bavail: 0, bsize: 0 };
-  const hasRoom = Math.min(bavail * bsize, freemem()) > roomBytes;
-  return hasRoom && process.env.TMPDIR === undefined ? memory : tmpdir();
+  if (process.env.TMPDIR !== undefined || !existsSync(memory)) return tmpdir();
+  const { bavail, bsize } = statfsSync(memory);
+  return Math.min(bavail * bsize, process.availableMemory()) > roomBytes ? memory : tmpdir();
 }
 
 /**
