@@ -5,7 +5,10 @@ import { defineConfig } from 'vitest/config';
 const testPostgres = new URL('./packages/dev-postgres/testing/global-setup.ts', import.meta.url).pathname;
 
 /** Most tests wait for other processes most of the time. Every project sets this: the root's value does not apply to projects. */
-export const maxWorkers = availableParallelism() + 2;
+export const maxWorkers = availableParallelism() + 3;
+
+/** A limit that catches a hang, not a slow machine: two test runs at once on two cores must pass. Every project sets it, too. */
+export const testTimeout = 120_000;
 
 /** The tests of the modes that only `test:faults` and `test:slow` run. */
 const longTests: Readonly<Record<string, string[]>> = {
@@ -32,9 +35,8 @@ export const packageTests = defineConfig(({ mode }) => ({
     maxWorkers: mode in longTests ? 1 : maxWorkers,
     // The files of a package share processes: to import the gateway's modules costs most files more than their tests.
     isolate: mode in longTests,
-    // Limits that catch a hang, not a slow machine: two test runs at once on two cores must pass.
-    testTimeout: mode in longTests ? 3_600_000 : 120_000,
-    hookTimeout: 120_000,
+    testTimeout: mode in longTests ? 3_600_000 : testTimeout,
+    hookTimeout: testTimeout,
     expect: { poll: { timeout: 60_000 } },
   },
 }));

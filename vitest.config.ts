@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { TallyReporter } from './tools/tally-reporter.ts';
-import { maxWorkers } from './vitest.base.ts';
+import { maxWorkers, testTimeout } from './vitest.base.ts';
 
 // Programs that tests start compile their modules once.
 process.env.NODE_COMPILE_CACHE ??= new URL('node_modules/.cache/node', import.meta.url).pathname;
@@ -40,7 +40,7 @@ export default defineConfig(({ mode }) => ({
   test: {
     projects: [
       '{packages,apps}/*/vitest.config.ts',
-      { test: { name: 'repository', include: mode === 'test' ? ['tools/*.test.ts'] : [], maxWorkers } },
+      { test: { name: 'repository', include: mode === 'test' ? ['tools/*.test.ts'] : [], maxWorkers, testTimeout } },
     ],
     sequence: { sequencer: LongestFirst },
     passWithNoTests: true,

@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { copyTestCluster, type TestDatabase } from '@gateway/dev-postgres/testing';
+import { copyTestCluster, endWithThisProcess, type TestDatabase } from '@gateway/dev-postgres/testing';
 import type { Credentials } from '@gateway/domain/credentials';
 import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
@@ -85,6 +85,7 @@ export function environment(variables: Variables): NodeJS.ProcessEnv {
 export async function startProcess(variables: Variables): Promise<GatewayProcess> {
   const child = spawn(process.execPath, ['src/main.ts'], { cwd: folder, env: environment(variables) });
   children.push(child);
+  endWithThisProcess(child);
   const lines: string[] = [];
   let stderr = '';
   child.stderr.on('data', (piece) => {

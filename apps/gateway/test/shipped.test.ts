@@ -55,10 +55,11 @@ async function buildImage(): Promise<string> {
   for (const path of stdout.trim().split('\n'))
     if (isShipped(path, patterns)) await cp(join(root, path), join(image, path));
   const [, install = 'exit 1'] = /^RUN (.+)$/m.exec(containerfile) ?? [];
-  // From the store that the install of this checkout filled.
+  // From the store that the install of this checkout filled: the one of the folder's own disk may be another.
+  const { storeDir } = parse(await read('node_modules/.modules.yaml'));
   await run('sh', ['-c', install.replace(`npx --yes ${manifest.packageManager}`, pnpm)], {
     cwd: image,
-    env: { ...process.env, pnpm_config_offline: 'true' },
+    env: { ...process.env, pnpm_config_offline: 'true', pnpm_config_store_dir: storeDir },
   });
   return image;
 }

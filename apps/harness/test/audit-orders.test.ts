@@ -11,7 +11,7 @@ import { constantRate } from '../src/load/arrivals.ts';
 import { parseProfile } from '../src/load/profile.ts';
 import { runLoad } from '../src/load/run-load.ts';
 import { openSender } from '../src/load/sender.ts';
-import { folder, useFolder } from './load-program.ts';
+import { environment, folder, useFolder } from './load-program.ts';
 import { testDatabase } from './test-database.ts';
 
 useFolder();
@@ -34,7 +34,9 @@ test('audit-orders finds orders that are lost or were changed, and lines that it
 
   // The command finds the same, and an acknowledged order that is not there.
   const audit = (file = journalFile) =>
-    promisify(execFile)(process.execPath, [auditProgram, '--journal', file], { env: { DATABASE_URL: databaseUrl } });
+    promisify(execFile)(process.execPath, [auditProgram, '--journal', file], {
+      env: environment({ DATABASE_URL: databaseUrl }),
+    });
   const row = (lost: number, unreadable: number) =>
     new RegExp(`\\n +\\d+ +${lost} +0 +0 +${unreadable} +\\d+ +\\d+ +0 +0 +0 +0 +- +-\\n`);
   expect((await audit()).stdout).toMatch(row(0, 0));

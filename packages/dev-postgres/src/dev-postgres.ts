@@ -87,7 +87,8 @@ export async function startDevPostgres({ dataDir, logger, settings }: DevPostgre
   }
 
   async function enterAgain(): Promise<void> {
-    await session.end({ timeout: 0 });
+    // Ended only once there is another: `leave` needs one that can connect.
+    const lost = session;
     let isReported = false;
     const onLaunch = () => {
       if (!isReported) logger?.error({}, 'embedded PostgreSQL exited, restarting');
@@ -96,6 +97,7 @@ export async function startDevPostgres({ dataDir, logger, settings }: DevPostgre
     while (!stopping.signal.aborted) {
       try {
         session = await enter(onLaunch);
+        await lost.end({ timeout: 0 });
         if (session.options.port[0] !== port) logger?.error({}, 'embedded PostgreSQL runs on another port');
         else if (isReported) logger?.info({}, 'embedded PostgreSQL restarted');
         return;

@@ -72,9 +72,8 @@ test('a user whose connection was cut is a user again, without a report', async 
   const here = await start();
   const there = await start();
   const pids = async () =>
-    (await query(here.url, `select pid from pg_stat_activity where application_name = 'dev-postgres user'`)).map(
-      ({ pid }) => pid,
-    );
+    // Who has connected is a user once it has the lock.
+    (await query(here.url, `select pid from pg_locks where locktype = 'advisory' and granted`)).map(({ pid }) => pid);
   const before = await pids();
   expect(before).toHaveLength(2);
   await query(
@@ -105,4 +104,17 @@ test('a user that stops leaves no server, whatever its restart is doing', async 
   await expect.poll(() => failing.reports.length).toBeGreaterThan(1);
   await failing.stop();
   expect(serverPids()).toEqual([]);
+});
+
+test('a user that stops between two tries to restart leaves the server to its other users', async () => {
+  const failing = await start();
+  const configuration = join(dataDir(), 'postgres/cluster/postgresql.conf');
+  const good = await readFile(configuration, 'utf8');
+  await writeFile(configuration, 'no_such_setting = 1\n');
+  process.kill(serverPid(), 'SIGKILL');
+  await expect.poll(() => failing.reports.length).toBeGreaterThan(1);
+  await writeFile(configuration, good);
+  const other = await start();
+  await failing.stop();
+  expect(await query(other.url, 'select 1 as one')).toEqual([{ one: 1 }]);
 });

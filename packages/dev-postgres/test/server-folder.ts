@@ -1,14 +1,14 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
-import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type postgres from 'postgres';
 import { afterEach, beforeEach, expect } from 'vitest';
 import { type DevPostgres, startDevPostgres } from '../src/dev-postgres.ts';
-import { withSession } from '../testing/testing.ts';
+import { copyTestCluster, withSession } from '../testing/testing.ts';
 
 const modulePath = new URL('../src/dev-postgres.ts', import.meta.url).href;
 
@@ -21,12 +21,14 @@ let parent: string;
 let users: User[] = [];
 let children: ChildProcess[] = [];
 
-/** Gives each test of the calling file a folder, and ends everything that it started. */
+/** Gives each test of the calling file a folder with a new cluster, and ends everything that it started. */
 export function useServerFolder(): void {
   beforeEach(async () => {
     // Closed to other users, which a server that root starts must cope with.
     parent = await realpath(await mkdtemp(join(tmpdir(), 'dev-postgres-test-')));
     await chmod(parent, 0o700);
+    await mkdir(dataDir());
+    await copyTestCluster(dataDir());
   });
 
   afterEach(async () => {
@@ -44,6 +46,11 @@ export function useServerFolder(): void {
 /** The data folder of this test. */
 export function dataDir(): string {
   return join(parent, 'data');
+}
+
+/** Has the next start of this test be the first one, which makes the folder and its cluster. */
+export function removeCluster(): Promise<void> {
+  return rm(dataDir(), { recursive: true });
 }
 
 export async function start(): Promise<User> {

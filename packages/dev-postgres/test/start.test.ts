@@ -5,7 +5,16 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { dataDir, query, serverPid, serverPids, start, startElsewhere, useServerFolder } from './server-folder.ts';
+import {
+  dataDir,
+  query,
+  removeCluster,
+  serverPid,
+  serverPids,
+  start,
+  startElsewhere,
+  useServerFolder,
+} from './server-folder.ts';
 
 useServerFolder();
 
@@ -24,6 +33,7 @@ test('data survives a stop, and a stop leaves no process', async () => {
 });
 
 test('settings are durable, data is in UTF-8 and closed to other users, the log has no password', async () => {
+  await removeCluster();
   const { url, superuserUrl } = await start();
   const [settings] = await query(
     superuserUrl,
@@ -90,6 +100,7 @@ test('a second process shares the server, and the last one stops it', async () =
 });
 
 test('simultaneous first starts share one server', async () => {
+  await removeCluster();
   const [here, there, also] = await Promise.all([start(), startElsewhere(), start()]);
   expect([there.url, also.url]).toEqual([here.url, here.url]);
   expect(await readdir(dataDir())).toEqual(['postgres']);

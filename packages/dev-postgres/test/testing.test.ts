@@ -6,6 +6,8 @@ import { afterAll, expect, test } from 'vitest';
 import { createTestDatabase, startTestServer, type TestDatabase } from '../testing/testing.ts';
 import { query } from './server-folder.ts';
 
+const modulePath = new URL('../testing/testing.ts', import.meta.url).href;
+
 const databases: TestDatabase[] = [];
 
 afterAll(async () => {
@@ -53,7 +55,7 @@ test('a server of its own is removed with its folder, whoever is connected', asy
 
 test.each(['exit', 'SIGKILL'] as const)('a server is removed when its process ends by %s', async (end) => {
   const program = `
-    const { startTestServer } = await import(${JSON.stringify(new URL('../testing/testing.ts', import.meta.url).href)});
+    const { startTestServer } = await import(${JSON.stringify(modulePath)});
     const { url, dataDir } = await startTestServer();
     console.log(JSON.stringify({ url, dataDir }));
     process.stdin.resume().once('end', () => process.exit());`;
@@ -65,4 +67,21 @@ test.each(['exit', 'SIGKILL'] as const)('a server is removed when its process en
   else child.kill(end);
   await expect.poll(() => existsSync(dataDir)).toBe(false);
   await expect(query(url, 'select 1')).rejects.toThrow('ECONNREFUSED');
+});
+
+test('a process that was started ends with the process that started it, and may end before', async () => {
+  const program = `
+    const { endWithThisProcess } = await import(${JSON.stringify(modulePath)});
+    const { spawn } = await import('node:child_process');
+    const [short, long] = ['0', '600'].map((seconds) => spawn('sleep', [seconds], { stdio: ['ignore', 'inherit', 'ignore'] }));
+    for (const child of [short, long]) endWithThisProcess(child);
+    short.once('exit', () => console.log('ended'));`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const closed = once(child.stdout, 'close');
+  await once(createInterface({ input: child.stdout }), 'line');
+  child.kill('SIGKILL');
+  // The other process has the output, too.
+  await closed;
 });

@@ -1,25 +1,45 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { existsSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { openCluster } from '../src/cluster.ts';
-import { startTestServer, testClusterVariable, testServerVariable } from './testing.ts';
+import { openServerFolder, startTestServer, testClusterVariable, testServerVariable } from './testing.ts';
 
-/** For vitest: starts the server that all test files share, unless the environment names one. */
+/** Memory and files that a run may need, several times over. */
+const roomBytes = 8 * 2 ** 30;
+
+/** Where the files of a run lie: in memory where that has room, since each cluster is a thousand small files. */
+function parentFolder(): string {
+  const memory = '/dev/shm';
+  if (process.env.TMPDIR !== undefined || !existsSync(memory)) return tmpdir();
+  const { bavail, bsize } = statfsSync(memory);
+  return Math.min(bavail * bsize, process.availableMemory()) > roomBytes ? memory : tmpdir();
+}
+
+/**
+ * For vitest: starts the server that all test files share, unless the environment names one, and gives the run a temporary folder,
+ * which is removed however the run ends.
+ */
 export async function setup(): Promise<(() => Promise<void>) | undefined> {
   if (process.env[testServerVariable] !== undefined) return undefined;
-  const clusterFolder = await mkdtemp(join(tmpdir(), 'gateway-test-cluster-'));
+  const { dataDir: folder, remove } = await openServerFolder(parentFolder());
+  process.env.TMPDIR = folder;
   let stop = async () => {};
   const teardown = async () => {
     delete process.env[testServerVariable];
     delete process.env[testClusterVariable];
     await stop();
-    await rm(clusterFolder, { recursive: true, force: true });
+    await remove();
   };
   try {
-    await openCluster(clusterFolder);
-    process.env[testClusterVariable] = clusterFolder;
+    await openCluster(folder);
+    process.env[testClusterVariable] = folder;
     // Nobody needs this data after a crash, plans depend on no statistics but a test's own, and files run at the same time.
-    const settings = { fsync: 'off', autovacuum: 'off', max_connections: '300', shared_buffers: '128MB' };
+    const settings = {
+      fsync: 'off',
+      autovacuum: 'off',
+      max_connections: '300',
+      shared_buffers: '128MB',
+      max_wal_size: '256MB',
+    };
     const server = await startTestServer(settings);
     stop = server.stop;
     process.env[testServerVariable] = server.url;

@@ -1,4 +1,4 @@
-import { execFile, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp } from 'node:fs/promises';
@@ -84,6 +84,15 @@ export async function openServerFolder(
       await isClean;
     },
   };
+}
+
+/** Has a process end in an orderly way when this one ends before it, `kill -9` included. */
+export function endWithThisProcess(child: ChildProcess): void {
+  const watch = spawn('sh', ['-c', 'read -r line || kill "$1"', 'sh', `${child.pid}`], {
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  child.once('exit', () => watch.stdin.end('\n'));
 }
 
 /** Fills an empty data folder with a cluster as a first start makes it. Does nothing outside of a test run. */

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { access, constants, mkdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
@@ -74,6 +75,11 @@ async function installPackaged(): Promise<Found> {
     const args = ['install', '--prefix', cache, '--no-audit', '--no-fund', '--ignore-scripts', wanted];
     await promisify(execFile)('npm', args, { timeout: installLimitMs, cwd: cache });
   }
+  // It unpacks itself to the temporary folder: to one that stays, and that programs may be run from.
+  const { TMPDIR = tmpdir() } = process.env;
+  process.env.TMPDIR = cache;
   const { default: packagedChromium } = await import(pathToFileURL(entry).href);
-  return { executablePath: await packagedChromium.executablePath(), args: ownArguments };
+  const executablePath = await packagedChromium.executablePath();
+  process.env.TMPDIR = TMPDIR;
+  return { executablePath, args: ownArguments };
 }

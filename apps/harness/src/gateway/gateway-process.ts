@@ -2,6 +2,7 @@ import { execFile, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { endWithThisProcess } from '@gateway/dev-postgres/testing';
 import type { GatewayAddresses } from '@gateway/fixtures/client';
 import manifest from '../../../../package.json' with { type: 'json' };
 import { endProcess } from './end-process.ts';
@@ -35,9 +36,9 @@ export interface GatewaySettings {
 
 /** Nothing else of our environment may configure it. Webhooks go to a receiver of this machine. */
 function environmentOf({ databaseUrl, isMigrated, secretsKey, variables }: GatewaySettings): NodeJS.ProcessEnv {
-  const { PATH, HOME, TMPDIR } = process.env;
+  const { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE } = process.env;
   const own = { DATABASE_URL: databaseUrl, SECRETS_KEY: secretsKey, WEBHOOK_ALLOW_PRIVATE: '1', DRAIN_DELAY_MS: '0' };
-  return { PATH, HOME, TMPDIR, ...own, MIGRATE: isMigrated ? 'off' : 'on', ...variables };
+  return { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE, ...own, MIGRATE: isMigrated ? 'off' : 'on', ...variables };
 }
 
 /** The program and the Node.js options of a script. */
@@ -108,7 +109,7 @@ export async function startGatewayProcess(
 
 function spawnGateway(settings: GatewaySettings, ports: { readonly httpPort: number; readonly grpcPort: number }) {
   const { httpPort, grpcPort } = ports;
-  return spawn(process.execPath, argumentsOf('start'), {
+  const child = spawn(process.execPath, argumentsOf('start'), {
     cwd: repository,
     env: {
       ...environmentOf(settings),
@@ -118,6 +119,8 @@ function spawnGateway(settings: GatewaySettings, ports: { readonly httpPort: num
     // A process group of its own, so that Ctrl-C reaches us alone, and we stop it in order.
     detached: true,
   });
+  endWithThisProcess(child);
+  return child;
 }
 
 /** Waits for the log line that names the ports. */

@@ -4,6 +4,7 @@ import type { AddressInfo, Server } from 'node:net';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';
+import { arrivalsOf } from './arrivals.ts';
 import { createCallMaker } from './calls.ts';
 import { startClock } from './clock.ts';
 import { runClosedLoop } from './executors.ts';
@@ -12,7 +13,9 @@ import type { LoadRun } from './run-load.ts';
 import { openSender } from './sender.ts';
 
 /** Long enough for the compiler to optimise the path of a call: 5,000 of them and more. */
-const rehearsalSeconds = 1.5;
+const secondsMax = 1.5;
+/** Of the run's time: a run of a few seconds measures nothing that is worth more. */
+const shareMax = 0.25;
 const clients = 4;
 
 const response = { order_id: 'rehearsal', service_order_id: 1, order_token: 't', payment_link: '/payment/t' };
@@ -36,8 +39,9 @@ export async function rehearse({ settings, credentials, checkout }: LoadRun, sig
   const grpc = createHttp2Server(rpc);
   const [httpAddress, grpcAddress] = [await listen(http), await listen(grpc)];
   const sender = openSender({ httpUrl: `http://${httpAddress}`, grpcAddress }, clients);
-  const recorder = createRecorder({ plannedSeconds: rehearsalSeconds });
-  await runClosedLoop({ sender, recorder, clock: startClock(), signal, makeCall }, clients, rehearsalSeconds);
+  const seconds = Math.min(secondsMax, shareMax * arrivalsOf(settings.phases).seconds);
+  const recorder = createRecorder({ plannedSeconds: seconds });
+  await runClosedLoop({ sender, recorder, clock: startClock(), signal, makeCall }, clients, seconds);
   sender.close();
   http.close();
   http.closeAllConnections();

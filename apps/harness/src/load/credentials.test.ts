@@ -1,0 +1,20 @@
+import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { givenCredentials } from './credentials.ts';
+
+test('credentials are read from lines of JSON, and another line is named', () => {
+  using folder = mkdtempDisposableSync(join(tmpdir(), 'credentials-'));
+  const file = join(folder.path, 'mine.json');
+  const line = '{"client_id":"app_1","client_secret":"sk_1","name":"First"}\n';
+  writeFileSync(file, `${line}\n${line}`);
+  const credentials = { clientId: 'app_1', clientSecret: 'sk_1' };
+  expect(givenCredentials(file, 1)).toEqual([credentials]);
+  expect(givenCredentials(file, 2)).toEqual([credentials, credentials]);
+  expect(() => givenCredentials(file, 3)).toThrow(`3 merchants need credentials, and ${file} has those of 2`);
+  for (const other of ['{"client_id":"app_1"}', '{', '[]']) {
+    writeFileSync(file, `${line}${other}\n`);
+    expect(() => givenCredentials(file, 1)).toThrow('mine.json, line 2: must be an object with client_id');
+  }
+});
