@@ -3,6 +3,7 @@ import { Code } from '@connectrpc/connect';
 import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
+import { fairTimeoutMs } from '../src/limits.ts';
 import { createOrderPath, frame, orderData, sendCall } from './grpc-call.ts';
 import { useSession } from './grpc-servers.ts';
 import { useGateway } from './running-gateway.ts';
@@ -24,9 +25,9 @@ async function httpStatus(type: string, body: string | Uint8Array<ArrayBuffer>, 
   return /grpc-status: (\d+)/.exec(await response.text())?.[1] ?? response.status;
 }
 
-async function grpcStatus(headers: Headers): Promise<unknown> {
+async function grpcStatus(headers: Headers, ends = true): Promise<unknown> {
   const session = useSession(Number(new URL(gateway.grpcUrl).port));
-  const call = { chunks: [frame(orderData('late'))], ends: true };
+  const call = { chunks: ends ? [frame(orderData('late'))] : [], ends };
   const all = { 'content-type': 'application/grpc', 'grpc-timeout': '0n', ...headers };
   return (await sendCall(session, { ...call, headers: all })).trailers['grpc-status'];
 }
@@ -66,4 +67,11 @@ test('a deadline that is too short for anything is logged and counted as the fau
   const metrics = await (await fetch(`http://127.0.0.1:${gateway.adminPort}/metrics`)).text();
   expect(metrics).toContain('operation="CreateOrder",code="client_timeout"');
   expect(metrics).not.toContain('code="deadline_exceeded"');
+});
+
+test.each(['identity', 'gzip'])('so is a deadline that passes while the message comes: %s', async (encoding) => {
+  gateway.calls.length = 0;
+  const timed = { ...gateway.headers, 'grpc-encoding': encoding, 'grpc-timeout': `${fairTimeoutMs}m` };
+  expect(await grpcStatus(timed, false)).toBe(DEADLINE_EXCEEDED);
+  await expect.poll(outcomes).toEqual(new Set(['30 client_timeout DEADLINE_EXCEEDED']));
 });
