@@ -1,5 +1,7 @@
 import { existsSync, statfsSync } from 'node:fs';
+import { appendFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { openCluster } from '../src/cluster.ts';
 import { openServerFolder, startTestServer, testClusterVariable, testServerVariable } from './testing.ts';
 
@@ -30,7 +32,9 @@ export async function setup(): Promise<(() => Promise<void>) | undefined> {
     await remove();
   };
   try {
-    await openCluster(folder);
+    const { data } = await openCluster(folder);
+    // In the data folder: a server that a test kills would leave it in /dev/shm.
+    await appendFile(join(data, 'postgresql.conf'), 'dynamic_shared_memory_type = mmap\n');
     process.env[testClusterVariable] = folder;
     // Nobody needs this data after a crash, plans depend on no statistics but a test's own, and files run at the same time.
     const settings = {
