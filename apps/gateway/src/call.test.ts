@@ -21,14 +21,19 @@ test('a call does not begin before its turn, even where a timer fires a little e
 });
 
 test.each([
-  [fairTimeoutMs - 1, 'client_timeout', 30],
-  [fairTimeoutMs, 'deadline_exceeded', 50],
-  [undefined, 'deadline_exceeded', 50],
-])('a deadline of %s ms that passes is logged as %s', async (timeoutMs, code, level) => {
-  const { logger, calls } = createMemoryLogger();
-  const call = new Call(fixedDeps(logger), 'grpc', {}, { address: undefined, known() {}, waits() {} });
-  call.limitTimeout(timeoutMs);
-  await call.run(async () => failed({ kind: 'deadline_exceeded' }));
-  call.end({ isAnswered: true, status: 200 });
-  expect(calls).toMatchObject([{ code, level, grpc_status: 'DEADLINE_EXCEEDED' }]);
-});
+  [fairTimeoutMs - 1, Buffer.alloc(0), 'client_timeout', 30],
+  [fairTimeoutMs, Buffer.alloc(0), 'deadline_exceeded', 50],
+  [undefined, Buffer.alloc(0), 'deadline_exceeded', 50],
+  [undefined, 'deadline_exceeded', 'client_timeout', 30],
+] as const)(
+  'a deadline of %s ms that passes with the body %j is logged as %s',
+  async (timeoutMs, body, code, level) => {
+    const { logger, calls } = createMemoryLogger();
+    const call = new Call(fixedDeps(logger), 'grpc', {}, { address: undefined, known() {}, waits() {} });
+    call.limitTimeout(timeoutMs);
+    call.messageCame(body);
+    await call.run(async () => failed({ kind: 'deadline_exceeded' }));
+    call.end({ isAnswered: true, status: 200 });
+    expect(calls).toMatchObject([{ code, level, grpc_status: 'DEADLINE_EXCEEDED' }]);
+  },
+);

@@ -4,6 +4,7 @@ import { type Failure, type FailureCode, failures } from '@gateway/domain/failur
 import type { Account, Merchant } from '@gateway/domain/merchant';
 import { failed, type Result } from '@gateway/domain/result';
 import type { Place } from './admission.ts';
+import type { CallBody } from './call-body.ts';
 import { isOurs } from './call-log.ts';
 import type { Peer } from './connection-limit.ts';
 import type { GatewayDeps } from './gateway-deps.ts';
@@ -150,10 +151,9 @@ export class Call {
     }
   }
 
-  /** The message is complete, or too late. */
-  messageCame(): void {
-    // Node.js's timers fire up to a millisecond early.
-    this.#isClientLate ||= this.timeLeftMs() < 1;
+  /** The message is complete, or too late: by the timer of its body, which may fire a little early, or by the time. */
+  messageCame(body: CallBody): void {
+    this.#isClientLate ||= body === 'deadline_exceeded' || this.timeLeftMs() <= 0;
   }
 
   /** Records a success. The first outcome counts. */

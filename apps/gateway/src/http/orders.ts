@@ -22,7 +22,7 @@ export function orderRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', async ({ call }: FastifyRequest, stream: IncomingMessage) => {
     const body = await deps.readBody(stream, { hasEnvelope: false }).take();
-    call.messageCame();
+    call.messageCame(body);
     if (typeof body === 'string') throw new BodyError(body);
     return body;
   });

@@ -94,7 +94,7 @@ export function method<Request, Input, Message>(
  */
 export async function authenticateRpc({ call, body }: RpcCall, service: DescService): Promise<void> {
   if (!publicServices.has(service)) await valueOrThrow(call, call.authenticate(clientKindOf(service)));
-  call.messageCame();
+  call.messageCame(body);
   await valueOrThrow(
     call,
     // Node.js's timers may fire a little before the time that `call` has left.
