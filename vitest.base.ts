@@ -5,7 +5,7 @@ import { defineConfig } from 'vitest/config';
 const testPostgres = new URL('./packages/dev-postgres/testing/global-setup.ts', import.meta.url).pathname;
 
 /** Most tests wait for other processes most of the time. Every project sets this: the root's value does not apply to projects. */
-export const maxWorkers = availableParallelism() + 3;
+export const maxWorkers = availableParallelism() + 2;
 
 /** A limit that catches a hang, not a slow machine: two test runs at once on two cores must pass. Every project sets it, too. */
 export const testTimeout = 120_000;

@@ -9,7 +9,7 @@ export function messageOf(error: unknown): string {
 }
 
 /** The longest that an orderly stop may take before the process ends anyway, beside the time that it waits by itself. */
-const stopTimeoutMs = 4_800;
+export const stopTimeoutMs = 4_800;
 
 /** Runs a program. What a user can correct is written in plain lines, without a stack, and ends it with exit code 1. */
 export async function run(program: () => Promise<unknown>): Promise<void> {

@@ -13,6 +13,7 @@ import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterEach, expect, test } from 'vitest';
 import { leftOut } from '../../../tools/left-out.ts';
 import { startUsage } from '../src/config.ts';
+import { stopTimeoutMs } from '../src/process.ts';
 import {
   endLater,
   endProcesses,
@@ -156,11 +157,12 @@ test('a second signal ends the drain at once', async () => {
   expect(await gateway.exited).toBe(1);
 });
 
-test.each([
+test.for([
   // The one makes its cluster first, the other has one.
   ['the gateway', 'src/main.ts', [], newDataDir],
   ['a merchant command', 'src/cli/merchant.ts', ['list'], newClusterDir],
-])('%s that gets SIGTERM while PostgreSQL starts leaves no process', async (_, script, args, newFolder) => {
+] as const)('%s that gets SIGTERM while PostgreSQL starts leaves no process', async (program, { skip }) => {
+  const [, script, args, newFolder] = program;
   const dataDir = await newFolder();
   const child = spawn(process.execPath, [script, ...args], {
     cwd: join(import.meta.dirname, '..'),
@@ -172,8 +174,12 @@ test.each([
   // On a busy machine a command may have ended by then.
   const started = () => child.exitCode ?? postgresPid(dataDir).catch(() => 'none');
   await expect.poll(started, { interval: 5 }).not.toBe('none');
+  const signalledAt = performance.now();
   child.kill('SIGTERM');
-  expect(await exit).toEqual([0, null]);
+  const [code] = await exit;
+  const isForced = code === 1 && performance.now() - signalledAt > stopTimeoutMs;
+  skip(isForced, 'LEFT OUT: this machine is too busy to start and stop PostgreSQL within the limit of a stop');
+  expect(code).toBe(0);
   await expect(postgresPid(dataDir)).rejects.toThrow();
 });
 
