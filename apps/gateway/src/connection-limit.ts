@@ -11,6 +11,9 @@ export interface Peer {
   waits(): void;
 }
 
+/** The peer of a call whose connection does not count. */
+export const nobody: Peer = { address: undefined, known() {}, waits() {} };
+
 /** Tracks the sockets of a server, also those without a TLS session yet. Returns what destroys all of them. */
 export function trackSockets(server: Server): () => void {
   const sockets = new Set<Socket>();
@@ -77,6 +80,8 @@ export function createConnectionLimit<Connection>({
         if (state.calls === 0 && states.has(connection)) idleLike(state).add(connection, state.network);
       };
     },
+    /** Whether the client has shown valid credentials. */
+    isKnown: (connection: Connection) => states.get(connection)?.isKnown === true,
     /** The client has valid credentials. */
     known(connection: Connection): void {
       const state = states.get(connection);

@@ -9,7 +9,7 @@ import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import type { Failure } from '@gateway/domain/failure';
 import { Call } from '../call.ts';
-import { createConnectionLimit, type Peer } from '../connection-limit.ts';
+import { createConnectionLimit, nobody, type Peer } from '../connection-limit.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import * as limits from '../limits.ts';
 import { remoteAddressOf } from '../remote-address.ts';
@@ -21,9 +21,6 @@ const failureOfCode: Readonly<Record<string, Failure>> = {
   HPE_CHUNK_EXTENSIONS_OVERFLOW: { kind: 'body_too_large' },
   ERR_HTTP_REQUEST_TIMEOUT: { kind: 'request_timeout' },
 };
-
-/** Who sent no request that could be read, so that nothing depends on its connection. */
-const nobody: Peer = { address: undefined, known() {}, waits() {} };
 
 const malformed: Failure = { kind: 'malformed_json', reason: 'This is not a well-formed HTTP/1.1 request.' };
 

@@ -13,6 +13,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { credentials, fixedDeps, merchant } from '../../test/fixed-deps.ts';
 import { createMemoryLogger } from '../../test/memory-logger.ts';
 import { Call } from '../call.ts';
+import { nobody } from '../connection-limit.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { cancelOrder } from './cancel-order.ts';
 import { createOrder } from './create-order.ts';
@@ -111,7 +112,7 @@ async function settled(scheduler: fc.Scheduler, isHanging: () => boolean, promis
 async function send(deps: GatewayDeps, memory: InMemoryOrderStore, sent: SentCall): Promise<Ended['result']> {
   const { clientId, clientSecret } = credentials;
   const headers = { 'x-client-id': clientId, 'x-client-secret': clientSecret };
-  const call = new Call(deps, 'json', headers, { address: undefined, known() {}, waits() {} });
+  const call = new Call(deps, 'json', headers, nobody);
   call.limitTimeout(sent.timeoutMs);
   await call.authenticate('merchant');
   const orderId = `order-${sent.order}`;

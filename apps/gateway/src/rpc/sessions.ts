@@ -26,8 +26,6 @@ interface Use {
   idleSince: number;
   /** Streaming calls in flight. */
   streaming: number;
-  /** Whether a call of it had valid credentials. */
-  isKnown: boolean;
 }
 
 /**
@@ -50,7 +48,7 @@ export function watchSessions(server: Http2Server | Http2SecureServer, limits: t
   const streamsOf = (stream: ServerHttp2Stream) => useOf(stream)?.streams ?? [];
 
   server.on('session', (session) => {
-    const use: Use = { streams: [], isUsed: false, idleSince: performance.now(), streaming: 0, isKnown: false };
+    const use: Use = { streams: [], isUsed: false, idleSince: performance.now(), streaming: 0 };
     uses.set(session, use);
     limit.opened(session, session.socket.remoteAddress);
     session.once('close', () => {
@@ -99,7 +97,7 @@ export function watchSessions(server: Http2Server | Http2SecureServer, limits: t
       const use = useOf(stream);
       if (use === undefined || use.streaming >= limits.streamingCallsPerConnection) return false;
       if (streaming.size >= limits.streamingCallsMax) {
-        const oldest = streaming.values().find((other) => useOf(other)?.isKnown !== true);
+        const oldest = streaming.values().find(({ session }) => session === undefined || !limit.isKnown(session));
         if (oldest === undefined) return false;
         streaming.delete(oldest);
         oldest.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
@@ -120,8 +118,6 @@ export function watchSessions(server: Http2Server | Http2SecureServer, limits: t
       known() {
         if (stream.session === undefined) return;
         limit.known(stream.session);
-        const use = uses.get(stream.session);
-        if (use !== undefined) use.isKnown = true;
         giveShare(stream.session);
       },
       waits: () =>
