@@ -122,22 +122,17 @@ const hostsIn = ({ rawHeaders }: IncomingMessage) =>
  * header: Fastify answers 404 for a wrong method, too.
  */
 function collectAllowedMethods(app: FastifyInstance): (url: string) => string | undefined {
-  const methods = new Map<string, string[]>();
-  // Routes such as Connect's, which take POST and reject by themselves the others that Fastify knows.
-  const forAllMethods = new Set<string>();
+  const routes: { readonly pattern: RegExp; readonly method: string; readonly isForAll: boolean }[] = [];
   app.addHook('onRoute', ({ url, method }) => {
-    if (typeof method !== 'string') forAllMethods.add(url);
-    methods.set(url, [...(methods.get(url) ?? []), String(method)]);
+    const pattern = new RegExp(`^${url.replace(/:[a-z_]+/g, '[^/]+').replace('*', '.*')}$`);
+    // A route for all methods, such as Connect's, takes POST and rejects by itself the others that Fastify knows.
+    const isForAll = typeof method !== 'string';
+    routes.push({ pattern, method: isForAll ? 'POST' : method, isForAll });
   });
   return (url) => {
     const [path = ''] = url.split('?', 1);
-    const taken: string[] = [];
-    for (const [route, allowed] of methods) {
-      const pattern = route.replace(/:[a-z_]+/g, '[^/]+').replace('*', '.*');
-      if (!new RegExp(`^${pattern}$`).test(path)) continue;
-      if (forAllMethods.has(route)) return 'POST';
-      taken.push(...allowed);
-    }
-    return taken.length === 0 ? undefined : taken.join(', ');
+    const matching = routes.filter(({ pattern }) => pattern.test(path));
+    if (matching.some(({ isForAll }) => isForAll)) return 'POST';
+    return matching.length === 0 ? undefined : matching.map(({ method }) => method).join(', ');
   };
 }
