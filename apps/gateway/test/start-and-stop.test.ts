@@ -178,7 +178,7 @@ test.for([
   child.kill('SIGTERM');
   const [code] = await exit;
   const isForced = code === 1 && performance.now() - signalledAt > stopTimeoutMs;
-  skip(isForced, 'LEFT OUT: this machine is too busy to start and stop PostgreSQL within the limit of a stop');
+  skip(leftOut('a stop while PostgreSQL starts', isForced ? 'this machine is too busy for its limit' : undefined));
   expect(code).toBe(0);
   await expect(postgresPid(dataDir)).rejects.toThrow();
 });

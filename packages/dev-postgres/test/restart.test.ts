@@ -54,16 +54,22 @@ test('a server is restarted as often as it is killed, by a user that only shared
   }
 });
 
-test('a restart that fails is reported with the reason and tried again', async () => {
-  const user = await start();
+/** Ends the server, and lets no restart succeed until the returned function is called. */
+async function breakServer(): Promise<() => Promise<void>> {
   const configuration = join(dataDir(), 'postgres/cluster/postgresql.conf');
   const good = await readFile(configuration, 'utf8');
   await writeFile(configuration, 'no_such_setting = 1\n');
   process.kill(serverPid(), 'SIGKILL');
+  return () => writeFile(configuration, good);
+}
+
+test('a restart that fails is reported with the reason and tried again', async () => {
+  const user = await start();
+  const mend = await breakServer();
   await expect
     .poll(() => user.reports[1])
     .toMatch(/^embedded PostgreSQL did not restart: PostgreSQL failed: .*no_such_setting/);
-  await writeFile(configuration, good);
+  await mend();
   await expect.poll(() => user.reports.at(-1)).toBe(restarted);
   expect(user.reports[0]).toBe(exited);
 });
@@ -99,8 +105,7 @@ test('a user that stops leaves no server, whatever its restart is doing', async 
   expect(serverPids()).toEqual([]);
 
   const failing = await start();
-  await writeFile(join(dataDir(), 'postgres/cluster/postgresql.conf'), 'no_such_setting = 1\n');
-  process.kill(serverPid(), 'SIGKILL');
+  await breakServer();
   await expect.poll(() => failing.reports.length).toBeGreaterThan(1);
   await failing.stop();
   expect(serverPids()).toEqual([]);
@@ -108,12 +113,9 @@ test('a user that stops leaves no server, whatever its restart is doing', async 
 
 test('a user that stops between two tries to restart leaves the server to its other users', async () => {
   const failing = await start();
-  const configuration = join(dataDir(), 'postgres/cluster/postgresql.conf');
-  const good = await readFile(configuration, 'utf8');
-  await writeFile(configuration, 'no_such_setting = 1\n');
-  process.kill(serverPid(), 'SIGKILL');
+  const mend = await breakServer();
   await expect.poll(() => failing.reports.length).toBeGreaterThan(1);
-  await writeFile(configuration, good);
+  await mend();
   const other = await start();
   await failing.stop();
   expect(await query(other.url, 'select 1 as one')).toEqual([{ one: 1 }]);
