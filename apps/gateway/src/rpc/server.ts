@@ -6,7 +6,6 @@ import {
   type Http2ServerResponse,
   type ServerOptions,
 } from 'node:http2';
-import type { DescMethod } from '@bufbuild/protobuf';
 import { Code, ConnectError, createContextValues } from '@connectrpc/connect';
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
@@ -47,7 +46,11 @@ export function createGrpcServer(
   services: readonly RpcService[],
   { hasFastPath = true, limits = http2Limits, tls }: GrpcServerOptions = {},
 ): PortServer {
-  const methods = new Map(services.flatMap(({ descriptor }) => descriptor.methods.map(methodEntry)));
+  const methods = new Map(
+    services
+      .flatMap(({ descriptor }) => descriptor.methods)
+      .map((method) => [`/${method.parent.typeName}/${method.name}`, method]),
+  );
   const stopping = new AbortController();
   const rpcCalls = new WeakMap<object, RpcCall>();
   const answerByConnect = connectNodeAdapter({
@@ -87,13 +90,13 @@ export function createGrpcServer(
       isGrpc(headers['content-type']) && methodKind !== 'bidi_streaming'
         ? deps.readBody(request, { hasEnvelope: true, timeoutMs: call.timeLeftMs() })
         : undefined;
-    if (await fastPath?.reject(request, response, call)) return;
+    if (await fastPath?.reject(method, request, response, call)) return;
     const body = (await reading?.take()) ?? Buffer.alloc(0);
     // Node.js emits a request before it reads the frames after it. Its reset may be among them: then nobody waits for an answer.
     await new Promise((resolve) => setImmediate(resolve));
     if (body === 'aborted' || response.stream.closed) return;
     const rpcCall = { call, body, isJson: false };
-    if (await fastPath?.answer(request, response, rpcCall)) return;
+    if (await fastPath?.answer(method, request, response, rpcCall)) return;
     if (methodKind === 'server_streaming' && request.complete) sessions.letStay(response.stream);
     rpcCalls.set(request, rpcCall);
     // Connect makes a URL of the authority, and throws where it can't.
@@ -159,11 +162,6 @@ export function createGrpcServer(
     },
   };
 }
-
-const methodEntry = (method: DescMethod): [path: string, DescMethod] => [
-  `/${method.parent.typeName}/${method.name}`,
-  method,
-];
 
 /** The names and values of all header fields, and 32 bytes for each (RFC 9113, 6.5.2). */
 const headerListSize = ({ rawHeaders }: Http2ServerRequest) =>

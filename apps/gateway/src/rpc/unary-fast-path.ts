@@ -1,14 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
-import {
-  create,
-  type DescMessage,
-  type DescMethod,
-  type DescService,
-  fromBinary,
-  type Message,
-  toBinary,
-} from '@bufbuild/protobuf';
+import { create, type DescMessage, type DescMethod, fromBinary, type Message, toBinary } from '@bufbuild/protobuf';
 import { ConnectError, createContextValues } from '@connectrpc/connect';
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import type { Call } from '../call.ts';
@@ -26,13 +18,6 @@ import { connectErrorOf } from './errors.ts';
 
 type Implementation = (message: Message, context: RpcContext) => Promise<Record<string, unknown>>;
 
-interface UnaryMethod {
-  readonly service: DescService;
-  readonly input: DescMessage;
-  readonly output: DescMessage;
-  readonly implementation: Implementation;
-}
-
 const mediaType = /^application\/grpc(\+proto)?$/i;
 
 /**
@@ -44,15 +29,22 @@ const mediaType = /^application\/grpc(\+proto)?$/i;
  * true, or leave it as it is.
  */
 export function createUnaryFastPath(services: readonly RpcService[]) {
-  const methods = new Map(services.flatMap(unaryMethods));
-  const methodOf = ({ url, method, headers }: Http2ServerRequest) =>
-    method === 'POST' && mediaType.test(headers['content-type'] ?? '') ? methods.get(url) : undefined;
+  const implementations = new Map<DescMethod, Implementation>();
+  for (const { descriptor, implementation } of services)
+    for (const method of descriptor.methods)
+      if (method.methodKind === 'unary') implementations.set(method, Reflect.get(implementation, method.localName));
+  const isOrdinary = ({ method, headers }: Http2ServerRequest) =>
+    method === 'POST' && mediaType.test(headers['content-type'] ?? '');
   return {
     /** Before the body is there: rejects calls that are not authenticated, or that there is no room for. */
-    async reject(request: Http2ServerRequest, response: Http2ServerResponse, call: Call): Promise<boolean> {
-      const method = methodOf(request);
-      if (method === undefined || publicServices.has(method.service)) return false;
-      const client = await call.authenticate(clientKindOf(method.service));
+    async reject(
+      method: DescMethod,
+      request: Http2ServerRequest,
+      response: Http2ServerResponse,
+      call: Call,
+    ): Promise<boolean> {
+      if (!implementations.has(method) || !isOrdinary(request) || publicServices.has(method.parent)) return false;
+      const client = await call.authenticate(clientKindOf(method.parent));
       if (client.ok) return false;
       if (!response.stream.closed) {
         // Headers only (PROTOCOL-HTTP2, Trailers-Only), without waiting for the body.
@@ -63,17 +55,21 @@ export function createUnaryFastPath(services: readonly RpcService[]) {
       }
       return true;
     },
-    async answer(request: Http2ServerRequest, response: Http2ServerResponse, rpcCall: RpcCall): Promise<boolean> {
-      const { headers } = request;
-      const method = methodOf(request);
-      if (method === undefined) return false;
+    async answer(
+      method: DescMethod,
+      request: Http2ServerRequest,
+      response: Http2ServerResponse,
+      rpcCall: RpcCall,
+    ): Promise<boolean> {
+      const implementation = implementations.get(method);
+      if (implementation === undefined || !isOrdinary(request)) return false;
       const responseHeader = new Headers();
       try {
-        await authenticateRpc(rpcCall, method.service);
-        const message = decodeMessage(method.input, headers, rpcCall);
+        await authenticateRpc(rpcCall, method.parent);
+        const message = decodeMessage(method.input, request.headers, rpcCall);
         if (message === undefined) return false;
         const values = createContextValues().set(rpcCallKey, rpcCall);
-        const output = await method.implementation(message, { values, responseHeader });
+        const output = await implementation(message, { values, responseHeader });
         const trailers = setTrailerStatus(new Headers(), undefined);
         send(response, responseHeader, trailers, encodeEnvelope(method.output, output));
       } catch (error) {
@@ -85,15 +81,6 @@ export function createUnaryFastPath(services: readonly RpcService[]) {
       return true;
     },
   };
-}
-
-function unaryMethods({ descriptor, implementation }: RpcService): [string, UnaryMethod][] {
-  return descriptor.methods
-    .filter(({ methodKind }: DescMethod) => methodKind === 'unary')
-    .map(({ name, localName, input, output }) => [
-      `/${descriptor.typeName}/${name}`,
-      { service: descriptor, input, output, implementation: Reflect.get(implementation, localName) as Implementation },
-    ]);
 }
 
 /** The one message of a body; `undefined` for anything less regular, which Connect knows how to reject. */
