@@ -78,12 +78,18 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>) {
       return undefined;
     }
   };
-  const readPort = (name: string) => read(name, wholeNumber(0, 65_535), 'must be a port from 0 to 65535');
+  const readNumber = (name: string, min: number, max: number, what = 'a whole number') =>
+    read(name, wholeNumber(min, max), `must be ${what} from ${min} to ${max}`);
+  const readPort = (name: string) => readNumber(name, 0, 65_535, 'a port');
   // Only whether it is there counts: OpenTelemetry reads the collector's settings by itself.
-  const collector = read('OTEL_EXPORTER_OTLP_ENDPOINT', parseHttpUrl, 'must be an http or https URL');
+  const hasCollector = read(
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+    (text) => /^https?:$/.test(URL.parse(text)?.protocol ?? '') || undefined,
+    'must be an http or https URL',
+  );
   const tracedShare = read('OTEL_TRACES_SAMPLER_ARG', parseShare, 'must be a number from 0 to 1') ?? 1;
   const config = {
-    host: read('HOST', parseHost, 'must be an address or a host name') ?? '127.0.0.1',
+    host: read('HOST', (text) => (/\s/.test(text) ? undefined : text), 'must be an address or a host name') ?? '127.0.0.1',
     httpPort: readPort('HTTP_PORT') ?? 8080,
     grpcPort: readPort('GRPC_PORT') ?? 9090,
     adminPort: readPort('ADMIN_PORT') ?? 9464,
@@ -95,7 +101,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>) {
       'must be an absolute http or https URL without query or fragment, with only letters, digits and -._~/ in its path',
     ),
     /** Absent: the embedded PostgreSQL, with its data in `dataDir`. */
-    databaseUrl: read('DATABASE_URL', parseDatabaseUrl, ''),
+    databaseUrl: read('DATABASE_URL', (text) => parseConnectionUrl(text) && text, ''),
     dataDir: env.DATA_DIR ? resolve(env.DATA_DIR) : defaultDataDir,
     migrate: read('MIGRATE', choice({ on: true, off: false }), 'must be on or off') ?? true,
     rateLimit: read('RATE_LIMIT', parseRate, 'must be a whole number from 1 to 1000000'),
@@ -110,10 +116,10 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>) {
       parseSecretsKeys,
       'must be 32 bytes in base64, or several such keys separated by commas',
     ),
-    retentionDays: read('RETENTION_DAYS', wholeNumber(1, 36_500), 'must be a whole number of days from 1 to 36500'),
+    retentionDays: readNumber('RETENTION_DAYS', 1, 36_500, 'a whole number of days'),
     webhookAllowPrivate: read('WEBHOOK_ALLOW_PRIVATE', choice({ 0: false, 1: true }), 'must be 0 or 1') ?? false,
     /** Absent: 0 on a terminal, else that of limits.ts. */
-    drainDelayMs: read('DRAIN_DELAY_MS', wholeNumber(0, 600_000), 'must be a whole number from 0 to 600000'),
+    drainDelayMs: readNumber('DRAIN_DELAY_MS', 0, 600_000),
     tls: readTlsFiles(env),
     /** Checked, but as text, which can be sent to a worker; {@link parseTrustProxy} returns a function. */
     trustProxy: read(
@@ -123,7 +129,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>) {
     ),
     /** Calls are at level info, those that fail with a 5xx status at level error. */
     logLevel: read('LOG_LEVEL', choice(logLevels), 'must be one of error, warn, info') ?? 'info',
-    tracedShare: collector === undefined ? undefined : tracedShare,
+    tracedShare: hasCollector && tracedShare,
   };
   if (config.tls === undefined && (env.TLS_CERT_FILE || env.TLS_KEY_FILE || env.TLS_CLIENT_CA_FILE))
     problems.push('TLS_CERT_FILE and TLS_KEY_FILE must be set together');
@@ -160,10 +166,6 @@ function shown(text: string): string {
   return JSON.stringify(value.length > shownMax ? `${value.slice(0, shownMax)}...` : value);
 }
 
-function parseHost(text: string): string | undefined {
-  return /\s/.test(text) ? undefined : text;
-}
-
 /** Reads a whole number, of the digits without a sign. */
 function wholeNumber(min: number, max: number): (text: string) => number | undefined {
   return (text) => (/^\d{1,7}$/.test(text) && Number(text) >= min && Number(text) <= max ? Number(text) : undefined);
@@ -183,10 +185,6 @@ export function parseSecretsKeys(text: string): SecretsKeys | undefined {
   return [parse(first), ...others.map(parse)];
 }
 
-function parseHttpUrl(text: string): string | undefined {
-  return /^https?:$/.test(URL.parse(text)?.protocol ?? '') ? text : undefined;
-}
-
 function parseShare(text: string): number | undefined {
   return /^(0(\.\d+)?|1(\.0+)?)$/.test(text) ? Number(text) : undefined;
 }
@@ -198,9 +196,4 @@ function parseWorkers(text: string): number | undefined {
 function readTlsFiles(env: Readonly<Record<string, string | undefined>>): TlsFiles | undefined {
   const { TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile, TLS_CLIENT_CA_FILE: clientCaFile } = env;
   return certFile && keyFile ? { certFile, keyFile, clientCaFile: clientCaFile || undefined } : undefined;
-}
-
-function parseDatabaseUrl(text: string): string {
-  parseConnectionUrl(text);
-  return text;
 }
