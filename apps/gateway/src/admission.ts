@@ -1,34 +1,11 @@
 import type { MerchantId } from '@gateway/domain/merchant';
+import type { admissionLimits } from './limits.ts';
 
 /** Decides, before the body of a call is read, whether there is room for it; and then, when its work begins. */
-export interface Admission {
-  /** Takes a place for a call of this client; `undefined` where there is no room. */
-  enter(id: MerchantId): Place | undefined;
-}
+export type Admission = ReturnType<typeof createAdmission>;
 
 /** The place of a call. */
-export interface Place {
-  /** Asks for the call's turn, when its body is there. Resolves when the work may begin; `undefined`: now. */
-  begin(): Promise<void> | undefined;
-  /** Makes room, however the call ended, also before its turn. Called once. */
-  leave(): void;
-}
-
-export interface AdmissionOptions {
-  /** The age in milliseconds of the oldest order that is not stored yet. */
-  readonly oldestOrderMs: () => number;
-  readonly limits: {
-    /** Calls in flight above which only those of clients below their share start. */
-    readonly callsMax: number;
-    /** The same while the oldest order is older than `orderAgeMaxMs`. */
-    readonly callsMaxWhenSlow: number;
-    readonly orderAgeMaxMs: number;
-    /** Calls at work above which the others wait, and the clients take turns. */
-    readonly atWorkMax: number;
-    /** A client with fewer calls at work does not wait. */
-    readonly atWorkMin: number;
-  };
-}
+export type Place = NonNullable<ReturnType<Admission['enter']>>;
 
 interface ClientCalls {
   inFlight: number;
@@ -42,7 +19,14 @@ interface ClientCalls {
  * the limit: one below its share is still admitted, as the others get no new calls until they are below theirs, too. Of the
  * admitted ones only so many are worked on at a time that the turns of the event loop stay short.
  */
-export function createAdmission({ oldestOrderMs, limits }: AdmissionOptions): Admission {
+export function createAdmission({
+  oldestOrderMs,
+  limits,
+}: {
+  /** The age in milliseconds of the oldest order that is not stored yet. */
+  readonly oldestOrderMs: () => number;
+  readonly limits: typeof admissionLimits;
+}) {
   const clients = new Map<MerchantId, ClientCalls>();
   /** The clients with waiting calls, in turn. */
   const turns = new Set<ClientCalls>();
@@ -71,7 +55,8 @@ export function createAdmission({ oldestOrderMs, limits }: AdmissionOptions): Ad
   };
 
   return {
-    enter(id) {
+    /** Takes a place for a call of this client; `undefined` where there is no room. */
+    enter(id: MerchantId) {
       const client = clients.get(id) ?? { inFlight: 0, atWork: 0, waiting: new Set() };
       if (!hasRoom(client.inFlight)) return undefined;
       clients.set(id, client);
@@ -86,7 +71,8 @@ export function createAdmission({ oldestOrderMs, limits }: AdmissionOptions): Ad
         turn.resolve();
       };
       return {
-        begin() {
+        /** Asks for the call's turn, when its body is there. Resolves when the work may begin; `undefined`: now. */
+        begin(): Promise<void> | undefined {
           if (isAtWork) return undefined;
           if (atWork < limits.atWorkMax || client.atWork < limits.atWorkMin) {
             beginWork();
@@ -96,6 +82,7 @@ export function createAdmission({ oldestOrderMs, limits }: AdmissionOptions): Ad
           turns.add(client);
           return turn.promise;
         },
+        /** Makes room, however the call ended, also before its turn. Called once. */
         leave() {
           client.inFlight -= 1;
           inFlight -= 1;

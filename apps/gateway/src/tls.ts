@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createSecureContext, type SecureContextOptions, type Server } from 'node:tls';
+import { isDeepStrictEqual } from 'node:util';
 import type { TlsFiles } from './config.ts';
 import { tlsCheckEveryMs } from './limits.ts';
 import type { Logger } from './logger.ts';
@@ -23,7 +24,7 @@ export async function openTls(files: TlsFiles, logger: Logger) {
     try {
       const next = await readContexts(files);
       problem = undefined;
-      if (isSame(next.grpc, current.grpc)) return;
+      if (isDeepStrictEqual(next, current)) return;
       current = next;
       for (const renew of renewals) renew();
       logger.info('TLS certificate reloaded');
@@ -71,8 +72,4 @@ async function readPem<Parsed>(variable: string, file: string, kind: string, par
   } catch {
     throw new StartError(`${variable} ${file} must be a ${kind} in PEM.`);
   }
-}
-
-function isSame(one: SecureContextOptions, other: SecureContextOptions): boolean {
-  return (['cert', 'key', 'ca'] as const).every((name) => String(one[name]) === String(other[name]));
 }

@@ -77,10 +77,7 @@ export function createAuthenticate({ directory, now, monotonicNow }: Authenticat
   const store = (clientId: string, client: Client, readAtMs: number) => {
     cache.delete(clientId);
     cache.set(clientId, { client, readAtMs });
-    for (const oldest of cache.keys()) {
-      if (cache.size <= cachedClientsMax) return;
-      cache.delete(oldest);
-    }
+    if (cache.size > cachedClientsMax) cache.delete(cache.keys().next().value as string);
   };
 
   const remember = (clientSecret: string, hash: Uint8Array) => {
