@@ -27,42 +27,32 @@ const entrySchema = z.strictObject({
 export type JournalEntry = z.infer<typeof entrySchema>;
 
 /** Stores what was acknowledged in a file. */
-export interface Journal {
-  /**
-   * Passes entries to the operating system before it returns: a process that is killed afterwards has lost none of them. A
-   * power cut before {@link close} may lose the last seconds. Throws where not all of it fits on the disk.
-   */
-  write(entries: readonly JournalEntry[]): void;
-  /** Waits for the disk. */
-  close(): void;
-}
+export type Journal = ReturnType<typeof createJournal>;
 
 /** Creates a journal. Throws where the file exists: a journal belongs to one run. */
-export function createJournal(file: string, head: JournalHead): Journal {
+export function createJournal(file: string, head: JournalHead) {
   const descriptor = openSync(file, 'wx');
   append(descriptor, lineOf(head));
   return {
-    write(entries) {
+    /**
+     * Passes entries to the operating system before it returns: a process that is killed afterwards has lost none of them. A
+     * power cut before `close` may lose the last seconds. Throws where not all of it fits on the disk.
+     */
+    write(entries: readonly JournalEntry[]): void {
       if (entries.length > 0) append(descriptor, entries.map(lineOf).join(''));
     },
-    close() {
+    /** Waits for the disk. */
+    close(): void {
       fsyncSync(descriptor);
       closeSync(descriptor);
     },
   };
 }
 
-/** A journal as it was read. */
-export interface ReadJournal {
-  readonly head: JournalHead;
-  readonly entries: readonly JournalEntry[];
-  /** The numbers of the lines that are no entries, such as one that a killed process left incomplete. */
-  readonly unreadable: readonly number[];
-}
-
 /** Reads a journal. Rejects where its first line is not that of a journal. */
-export async function readJournal(file: string): Promise<ReadJournal> {
+export async function readJournal(file: string) {
   const entries: JournalEntry[] = [];
+  /** The numbers of the lines that are no entries, such as one that a killed process left incomplete. */
   const unreadable: number[] = [];
   let head: JournalHead | undefined;
   let number = 0;

@@ -1,14 +1,8 @@
 import { resolve } from 'node:path';
 import { defaultDataDir, hasDatabase, startDevPostgres } from '@gateway/dev-postgres';
 
-/** A database that someone else's gateway uses. */
-export interface GatewayDatabase {
-  readonly url: string;
-  close(): Promise<void>;
-}
-
-/** Opens the database that a gateway has in this environment. Rejects rather than create an empty one. */
-export async function openGatewayDatabase(): Promise<GatewayDatabase> {
+/** Opens the database that someone else's gateway has in this environment. Rejects rather than create an empty one. */
+export async function openGatewayDatabase() {
   const { DATABASE_URL, DATA_DIR } = process.env;
   if (DATABASE_URL) return { url: DATABASE_URL, close: async () => {} };
   const dataDir = DATA_DIR ? resolve(DATA_DIR) : defaultDataDir;

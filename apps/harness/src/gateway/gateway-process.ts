@@ -3,23 +3,11 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { endWithThisProcess } from '@gateway/dev-postgres/testing';
-import type { GatewayAddresses } from '@gateway/fixtures/client';
 import manifest from '../../../../package.json' with { type: 'json' };
 import { endProcess } from './end-process.ts';
 
 /** A running gateway that this process started. */
-export interface GatewayProcess extends GatewayAddresses {
-  /** What its links begin with. */
-  readonly baseUrl: string;
-  /** The process that runs now. */
-  pid(): number | undefined;
-  /** Ends it as a crash does, and starts it again on the same ports and data. */
-  crash(): Promise<void>;
-  /** Stops it in an orderly way; the second call waits for the first. */
-  stop(): Promise<void>;
-  /** Rejects with the end of its output when it exits although it was not ended from here. */
-  readonly exited: Promise<never>;
-}
+export type GatewayProcess = Awaited<ReturnType<typeof startGatewayProcess>>;
 
 const repository = fileURLToPath(new URL('../../../..', import.meta.url));
 
@@ -66,7 +54,7 @@ const outputShownMax = 4_000;
 export async function startGatewayProcess(
   { httpPort = 0, grpcPort = 0, ...settings }: GatewaySettings & { httpPort?: number; grpcPort?: number },
   signal: AbortSignal,
-): Promise<GatewayProcess> {
+) {
   const exit = Promise.withResolvers<never>();
   exit.promise.catch(() => {});
   let isEnding = false;
@@ -92,12 +80,20 @@ export async function startGatewayProcess(
   let { child, ready } = await start({ httpPort, grpcPort });
   const { http_url: httpUrl, grpc_address: grpcAddress, base_url: baseUrl } = ready;
   return {
-    ...{ httpUrl, grpcAddress, baseUrl, exited: exit.promise },
+    httpUrl,
+    grpcAddress,
+    /** What its links begin with. */
+    baseUrl,
+    /** Rejects with the end of its output when it exits although it was not ended from here. */
+    exited: exit.promise,
+    /** The process that runs now. */
     pid: () => child.pid,
+    /** Stops it in an orderly way; the second call waits for the first. */
     stop() {
       isEnding = true;
       return endProcess(child);
     },
+    /** Ends it as a crash does, and starts it again on the same ports and data. */
     async crash() {
       isEnding = true;
       await endProcess(child, 'SIGKILL');

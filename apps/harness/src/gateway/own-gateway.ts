@@ -8,17 +8,7 @@ import type { WebhookReceiver } from '../webhooks/receiver.ts';
 import { type GatewayProcess, setWebhook, startGatewayProcess } from './gateway-process.ts';
 
 /** A gateway with a database of its own, started for one run. */
-export interface OwnGateway extends GatewayProcess {
-  readonly databaseUrl: string;
-  /** One for each client that was set up. */
-  readonly credentials: readonly Credentials[];
-  /** Sends the events of the first so many clients to a receiver from now on. */
-  sendWebhooks(merchants: number, receiver: WebhookReceiver): Promise<void>;
-  /** Starts another gateway with the same database and base URL, which ends with this one. */
-  startAnother(): Promise<GatewayProcess>;
-  /** Stops everything and removes the data; the second call waits for the first. */
-  stop(): Promise<void>;
-}
+export type OwnGateway = Awaited<ReturnType<typeof startOwnGateway>>;
 
 /** How to set up a client of a gateway. */
 export interface MerchantSetup {
@@ -67,7 +57,7 @@ export async function startOwnGateway(
   merchants: readonly MerchantSetup[],
   signal: AbortSignal,
   startDatabase: () => Promise<Database> = startTestServer,
-): Promise<OwnGateway> {
+) {
   const database = await startDatabase();
   const databaseUrl = database.url;
   const settings = { databaseUrl, secretsKey: randomBytes(32).toString('base64') };
@@ -75,6 +65,7 @@ export async function startOwnGateway(
     database.gatewayUrl === undefined ? settings : { ...settings, databaseUrl: database.gatewayUrl, isMigrated: true };
   const gateways: GatewayProcess[] = [];
   let stopping: Promise<void> | undefined;
+  /** Stops everything and removes the data; the second call waits for the first. */
   const stop = () => {
     stopping ??= Promise.all(gateways.map((gateway) => gateway.stop()))
       .then(() => {})
@@ -88,12 +79,15 @@ export async function startOwnGateway(
   };
   try {
     const gateway = await start();
-    const credentials = await createMerchants(databaseUrl, merchants);
+    /** One for each client that was set up. */
+    const credentials: readonly Credentials[] = await createMerchants(databaseUrl, merchants);
     return {
       ...gateway,
       ...{ databaseUrl, credentials, stop },
+      /** Starts another gateway with the same database and base URL, which ends with this one. */
       startAnother: () => start({ BASE_URL: gateway.baseUrl }),
-      async sendWebhooks(merchants, receiver) {
+      /** Sends the events of the first so many clients to a receiver from now on. */
+      async sendWebhooks(merchants: number, receiver: WebhookReceiver): Promise<void> {
         const setting = credentials.slice(0, merchants).map(async ({ clientId }, index) => {
           receiver.trust(index, await setWebhook(settings, clientId, receiver.url(index)));
         });

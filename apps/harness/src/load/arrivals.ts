@@ -6,19 +6,13 @@ export interface Phase {
 }
 
 /** When each call of a run is due: known before the run begins, whatever the gateway does. */
-export interface Arrivals {
-  /** All calls. */
-  readonly count: number;
-  readonly seconds: number;
-  /** Milliseconds from the run's start until call `number`, counted from 0, is due. Never decreases. */
-  dueMs(number: number): number;
-}
+export type Arrivals = ReturnType<typeof arrivalsOf>;
 
 /** Phases that end in a fraction less than one call, by rounding, still make that call. */
 const roundingMax = 1e-6;
 
 /** The arrivals of phases one after the other. */
-export function arrivalsOf(phases: readonly Phase[]): Arrivals {
+export function arrivalsOf(phases: readonly Phase[]) {
   const starts: { phase: Phase; seconds: number; calls: number }[] = [];
   let seconds = 0;
   let calls = 0;
@@ -30,9 +24,11 @@ export function arrivalsOf(phases: readonly Phase[]): Arrivals {
   // Calls ask in ascending order, so the phase of the last one is the first candidate.
   let current = 0;
   return {
+    /** All calls. */
     count: Math.max(0, Math.ceil(calls - roundingMax)),
     seconds,
-    dueMs(number) {
+    /** Milliseconds from the run's start until call `number`, counted from 0, is due. Never decreases. */
+    dueMs(number: number): number {
       if ((starts[current]?.calls ?? 0) > number) current = 0;
       while ((starts[current + 1]?.calls ?? Number.POSITIVE_INFINITY) <= number) current += 1;
       const start = starts[current];

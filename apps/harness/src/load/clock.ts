@@ -1,23 +1,20 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 
 /** The time of a run. */
-export interface RunClock {
-  /** Milliseconds since the run's start. */
-  now(): number;
-  /** Waits until a moment or until the signal aborts; late by a fraction of a millisecond at most. */
-  until(atMs: number, signal: AbortSignal): Promise<void>;
-}
+export type RunClock = ReturnType<typeof startClock>;
 
 /** Node.js timers are up to this late, so the end of every wait turns the event loop instead. */
 const timerSlackMs = 2;
 
 /** Starts the clock of a run now. */
-export function startClock(): RunClock {
+export function startClock() {
   const start = performance.now();
+  /** Milliseconds since the run's start. */
   const now = () => performance.now() - start;
   return {
     now,
-    async until(atMs, signal) {
+    /** Waits until a moment or until the signal aborts; late by a fraction of a millisecond at most. */
+    async until(atMs: number, signal: AbortSignal): Promise<void> {
       for (;;) {
         const left = atMs - now();
         if (left <= 0 || signal.aborted) return;

@@ -7,14 +7,6 @@ export interface ProgressOutput {
   write(text: string): unknown;
 }
 
-/** The live line of a run. */
-export interface Progress {
-  /** Rewrites the line in a terminal; writes a line now and then elsewhere. */
-  update(elapsedMs: number): void;
-  /** Ends the line. */
-  end(): void;
-}
-
 /** Lines of a log are this far apart. */
 const plainLineEveryMs = 5_000;
 /** Rates are those of about the last second: of a shorter time they would jump. */
@@ -23,7 +15,7 @@ const rateOverMs = 1_000;
 type Counts = Pick<Recorder, 'sent' | 'done' | 'pending' | 'errors' | 'dropped' | 'latencies'>;
 
 /** Creates the live line of a run. */
-export function createProgress(output: ProgressOutput, counts: Counts, plannedSeconds: number): Progress {
+export function createProgress(output: ProgressOutput, counts: Counts, plannedSeconds: number) {
   const samples = [{ atMs: 0, sent: 0, done: 0 }];
   let written = false;
   let lastLineMs = 0;
@@ -41,7 +33,8 @@ export function createProgress(output: ProgressOutput, counts: Counts, plannedSe
     ].join('  ');
   };
   return {
-    update(elapsedMs) {
+    /** Rewrites the line in a terminal; writes a line now and then elsewhere. */
+    update(elapsedMs: number): void {
       while (samples.length > 1 && elapsedMs - (samples[1]?.atMs ?? 0) >= rateOverMs) samples.shift();
       if (output.isTTY === true) {
         output.write(`\r\u001b[2K${line(elapsedMs)}`);
@@ -52,7 +45,8 @@ export function createProgress(output: ProgressOutput, counts: Counts, plannedSe
       }
       samples.push({ atMs: elapsedMs, sent: counts.sent, done: counts.done });
     },
-    end() {
+    /** Ends the line. */
+    end(): void {
       if (written) output.write('\n');
     },
   };

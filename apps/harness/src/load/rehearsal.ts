@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { createServer as createHttp2Server } from 'node:http2';
 import type { AddressInfo, Server } from 'node:net';
@@ -48,9 +49,7 @@ export async function rehearse({ settings, credentials, checkout }: LoadRun, sig
   grpc.close();
 }
 
-function listen(server: Server): Promise<string> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => resolve(`127.0.0.1:${(server.address() as AddressInfo).port}`));
-  });
+async function listen(server: Server): Promise<string> {
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }

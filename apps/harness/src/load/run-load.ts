@@ -4,13 +4,13 @@ import { createJournal } from '../audit/journal.ts';
 import { messageOf } from '../command/command.ts';
 import { numberOf } from '../workload/orders.ts';
 import { arrivalsOf } from './arrivals.ts';
-import { createCallMaker, type KnownOrder } from './calls.ts';
+import { createCallMaker, type KnownOrder, type LoadCall } from './calls.ts';
 import { startClock } from './clock.ts';
 import { runClosedLoop, runOpenLoop } from './executors.ts';
 import type { LoadSettings } from './profile.ts';
 import { createProgress, type ProgressOutput } from './progress.ts';
 import { createRecorder, type Recorder } from './recorder.ts';
-import type { Sender } from './sender.ts';
+import type { Reply, Sender } from './sender.ts';
 
 /** What to send, and how. */
 export interface LoadRun {
@@ -43,7 +43,7 @@ const progressEveryMs = 500;
 export async function runLoad(run: LoadRun, signal: AbortSignal): Promise<LoadOutcome> {
   const { settings, credentials } = run;
   const arrivals = arrivalsOf(settings.phases);
-  const { known, remembering } = createMemory();
+  const { known, remember } = createMemory();
   const makeCall = createCallMaker(settings, await loadFixtures(), credentials, { checkout: run.checkout, known });
   const clientIds = credentials.map(({ clientId }) => clientId);
   const journal = run.journalFile && createJournal(run.journalFile, { seed: settings.seed, client_ids: clientIds });
@@ -59,7 +59,14 @@ export async function runLoad(run: LoadRun, signal: AbortSignal): Promise<LoadOu
     numberOf: (orderId) => numberOf(settings.seed, orderId),
     onFailure,
   });
-  const sender = remembering(run.sender);
+  const sender: Sender = {
+    ...run.sender,
+    async send(call) {
+      const reply = await run.sender.send(call);
+      remember(call, reply);
+      return reply;
+    },
+  };
   const startedAt = new Date();
   const clock = startClock();
   const progress = run.progress && createProgress(run.progress, recorder, arrivals.seconds);
@@ -86,21 +93,12 @@ function createMemory() {
   const orders = new Map<number, KnownOrder>();
   return {
     known: (number: number) => orders.get(number),
-    remembering: (sender: Sender): Sender => ({
-      async send(call) {
-        const reply = await sender.send(call);
-        const [shown] = reply.orders ?? [];
-        if (call.operation !== 'CreateOrder' || call.order === undefined || shown === undefined) return reply;
-        const { order_token, created_at } = shown;
-        if (order_token !== undefined && created_at !== undefined)
-          orders.set(call.order.number, { order_token, created_at });
-        for (const oldest of orders.keys()) {
-          if (orders.size <= knownMax) break;
-          orders.delete(oldest);
-        }
-        return reply;
-      },
-      close: () => sender.close(),
-    }),
+    remember({ operation, order }: LoadCall, { orders: shown = [] }: Reply) {
+      const { order_token, created_at } = shown[0] ?? {};
+      if (operation !== 'CreateOrder' || order === undefined || order_token === undefined || created_at === undefined)
+        return;
+      orders.set(order.number, { order_token, created_at });
+      if (orders.size > knownMax) orders.delete(orders.keys().next().value as number);
+    },
   };
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -14,17 +15,7 @@ interface Delivery {
 }
 
 /** Receives the webhooks of a run's merchants. */
-export interface WebhookReceiver {
-  /** The address to set as a merchant's endpoint. */
-  url(merchant: number): string;
-  /** Sets the signing secret of a merchant, `whsec_…`. */
-  trust(merchant: number, secret: string): void;
-  /** By `webhook-id`. */
-  readonly deliveries: ReadonlyMap<string, Delivery>;
-  /** Why webhooks were rejected: a wrong signature, a body that is no event, another body than before under the same id. */
-  readonly rejected: readonly string[];
-  close(): Promise<void>;
-}
+export type WebhookReceiver = Awaited<ReturnType<typeof startWebhookReceiver>>;
 
 const eventSchema = z.object({
   id: z.string(),
@@ -34,9 +25,11 @@ const eventSchema = z.object({
 });
 
 /** Starts a receiver on a free port of 127.0.0.1. It records a webhook before it responds. */
-export async function startWebhookReceiver(): Promise<WebhookReceiver> {
+export async function startWebhookReceiver() {
   const secrets = new Map<string, Webhook>();
+  /** By `webhook-id`. */
   const deliveries = new Map<string, Delivery>();
+  /** Why webhooks were rejected: a wrong signature, a body that is no event, another body than before under the same id. */
   const rejected: string[] = [];
 
   const receive = (path: string, headers: Record<string, string>, body: string) => {
@@ -61,21 +54,20 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
       response.writeHead(400).end();
     }
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo;
   const pathOf = (merchant: number) => `/webhooks/${merchant}`;
   return {
-    url: (merchant) => `http://127.0.0.1:${port}${pathOf(merchant)}`,
-    trust: (merchant, secret) => void secrets.set(pathOf(merchant), new Webhook(secret)),
+    /** The address to set as a merchant's endpoint. */
+    url: (merchant: number) => `http://127.0.0.1:${port}${pathOf(merchant)}`,
+    /** Sets the signing secret of a merchant, `whsec_…`. */
+    trust: (merchant: number, secret: string) => void secrets.set(pathOf(merchant), new Webhook(secret)),
     deliveries,
     rejected,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    async close() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
   };
 }
