@@ -50,14 +50,7 @@ export type DevPostgresOptions = {
 /** The part of pino's logger that is used. */
 export type DevPostgresLogger = Record<'info' | 'error', (facts: object, message: string) => void>;
 
-export type DevPostgres = {
-  /** As the role that owns the database. */
-  readonly url: string;
-  /** As the superuser: for tests. */
-  readonly superuserUrl: string;
-  /** Ends this use of the server. The last user stops it, whoever else is connected. */
-  stop(): Promise<void>;
-};
+export type DevPostgres = Awaited<ReturnType<typeof startDevPostgres>>;
 
 /**
  * Starts the PostgreSQL that npm installed, on 127.0.0.1 and a free port, or shares the one that runs on this folder already.
@@ -67,7 +60,7 @@ export type DevPostgres = {
  * Each user holds a shared advisory lock on a connection of its own; who gets the lock alone is the last user and stops the
  * server. Rejects with one line where the server does not start, or is not ready after 30 s.
  */
-export async function startDevPostgres({ dataDir, logger, settings }: DevPostgresOptions): Promise<DevPostgres> {
+export async function startDevPostgres({ dataDir, logger, settings }: DevPostgresOptions) {
   const cluster = await openCluster(dataDir);
   const stopping = new AbortController();
   let restart = Promise.resolve();
@@ -119,8 +112,11 @@ export async function startDevPostgres({ dataDir, logger, settings }: DevPostgre
   const [port] = session.options.port;
   let stopped: Promise<void> | undefined;
   return {
+    /** As the role that owns the database. */
     url: databaseUrl(gatewayRole, gatewayPassword(cluster.password), port),
+    /** As the superuser: for tests. */
     superuserUrl: databaseUrl(superuser, cluster.password, port),
+    /** Ends this use of the server. The last user stops it, whoever else is connected. */
     stop: () => {
       stopped ??= stop();
       return stopped;

@@ -6,28 +6,10 @@ import { freePort, usualSettings } from '../src/dev-postgres.ts';
 import { copyTestCluster, openServerFolder, withSession } from './testing.ts';
 
 /** A server that nothing starts again when it ends. */
-export interface BareServer {
-  readonly port: number;
-  readonly url: string;
-  /** Ends all its processes at once, as a power cut does. */
-  kill(): void;
-  /** Stops it in an orderly way, whoever is connected. */
-  stop(): Promise<void>;
-  /** Stops all its processes where they are; its sockets stay open. Only {@link kill} ends them then. */
-  hang(): void;
-  /** Makes a standby the primary. Resolves when it takes writes. */
-  promote(): Promise<void>;
-}
+type BareServer = Awaited<ReturnType<typeof launch>>;
 
 /** A primary and its streaming standby. */
-export interface ReplicatedServers {
-  readonly primary: BareServer;
-  readonly standby: BareServer;
-  /** Names both hosts, the primary first, and asks for one that takes writes. */
-  readonly url: string;
-  /** Ends both and removes their folders. */
-  close(): Promise<void>;
-}
+export type ReplicatedServers = Awaited<ReturnType<typeof startReplicatedServers>>;
 
 /** The name of the standby for `synchronous_standby_names`. */
 export const standbyName = 'standby';
@@ -35,9 +17,10 @@ export const standbyName = 'standby';
 /**
  * Starts a primary and a standby that streams from it, in folders of their own. Whatever ends this process, both are removed.
  */
-export async function startReplicatedServers(): Promise<ReplicatedServers> {
+export async function startReplicatedServers() {
   const folders = [await openServerFolder(), await openServerFolder()] as const;
   const [primaryFolder, standbyFolder] = folders;
+  /** Ends both and removes their folders. */
   const close = () => Promise.all(folders.map(({ remove }) => remove())).then(() => {});
   try {
     await copyTestCluster(primaryFolder.dataDir);
@@ -48,6 +31,7 @@ export async function startReplicatedServers(): Promise<ReplicatedServers> {
     const standby = await launch(standbyCluster);
     await waitFor(primary, "select from pg_stat_replication where state = 'streaming'");
     const hosts = [primary, standby].map(({ port }) => `127.0.0.1:${port}`).join(',');
+    /** Names both hosts, the primary first, and asks for one that takes writes. */
     const url = `postgres://${superuser}:${cluster.password}@${hosts}/gateway?target_session_attrs=read-write`;
     return { primary, standby, url, close };
   } catch (error) {
@@ -56,22 +40,26 @@ export async function startReplicatedServers(): Promise<ReplicatedServers> {
   }
 }
 
-async function launch(cluster: Cluster): Promise<BareServer> {
+async function launch(cluster: Cluster) {
   const port = await freePort(undefined);
   await launchServer(cluster, { ...usualSettings, shared_buffers: '64MB', port: String(port) });
   const { pid } = runningServer(cluster) ?? { pid: 0 };
   const signalAll = (signal: NodeJS.Signals) => {
     for (const one of [pid, ...childrenOf(pid)]) tryKill(one, signal);
   };
-  const server: BareServer = {
+  const url = `postgres://${superuser}:${cluster.password}@127.0.0.1:${port}/gateway`;
+  return {
     port,
-    url: `postgres://${superuser}:${cluster.password}@127.0.0.1:${port}/gateway`,
+    url,
+    /** Ends all its processes at once, as a power cut does. */
     kill: () => signalAll('SIGKILL'),
+    /** Stops it in an orderly way, whoever is connected. */
     stop: () => stopServer(cluster),
+    /** Stops all its processes where they are; its sockets stay open. Only `kill` ends them then. */
     hang: () => signalAll('SIGSTOP'),
-    promote: async () => void (await onServer(server, 'select pg_promote(true, 30)')),
+    /** Makes a standby the primary. Resolves when it takes writes. */
+    promote: async () => void (await onServer({ url }, 'select pg_promote(true, 30)')),
   };
-  return server;
 }
 
 /** A base backup by the low-level API (PostgreSQL 18, 25.3.4): the npm package has no pg_basebackup. */
@@ -93,7 +81,7 @@ async function copyAsStandby(cluster: Cluster, primary: BareServer, dataDir: str
   });
 }
 
-function onServer({ url }: BareServer, statement: string): Promise<readonly object[]> {
+function onServer({ url }: Pick<BareServer, 'url'>, statement: string): Promise<readonly object[]> {
   return withSession(url.replace(/gateway$/, 'postgres'), (session) => session.unsafe(statement));
 }
 

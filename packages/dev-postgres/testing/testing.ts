@@ -17,22 +17,9 @@ export const testClusterVariable = 'TEST_POSTGRES_CLUSTER';
 /** Fills the database of a URL, and closes its connections. */
 export type Prepare = (url: string) => Promise<void>;
 
-export type TestServer = {
-  /** The URL of an empty database. */
-  readonly url: string;
-  /** The folder with data and log. */
-  readonly dataDir: string;
-  /** As {@link createTestDatabase}, on this server. */
-  createDatabase(prepare?: Prepare): Promise<TestDatabase>;
-  /** Stops the server and removes its folder. */
-  stop(): Promise<void>;
-};
+export type TestServer = Awaited<ReturnType<typeof startTestServer>>;
 
-export type TestDatabase = {
-  readonly url: string;
-  /** Drops the database, whoever is connected. */
-  drop(): Promise<void>;
-};
+export type TestDatabase = Awaited<ReturnType<typeof createTestDatabase>>;
 
 // Waits for the end of its standard input, which comes however the process that started it ends.
 const cleanUpScript = `
@@ -45,20 +32,22 @@ const cleanUpScript = `
   rm -rf "$1"`;
 
 /**
- * Starts a server of its own in a new folder of `parent`, or a temporary one. Server and folder are removed by `stop`, or by a small shell process when
- * this process ends in another way, `kill -9` included.
+ * Starts a server of its own in a new folder of `parent`, or a temporary one. Server and folder are removed by `stop`, or by a small
+ * shell process when this process ends in another way, `kill -9` included.
  */
-export async function startTestServer(
-  settings: Readonly<Record<string, string>> = {},
-  parent?: string,
-): Promise<TestServer> {
+export async function startTestServer(settings: Readonly<Record<string, string>> = {}, parent?: string) {
   const { dataDir, remove } = await openServerFolder(parent);
   try {
     await copyTestCluster(dataDir);
     const { superuserUrl: url, stop } = await startDevPostgres({ dataDir, settings });
     return {
-      ...{ url, dataDir },
-      createDatabase: (prepare) => createDatabase(url, prepare),
+      /** The URL of an empty database. */
+      url,
+      /** The folder with data and log. */
+      dataDir,
+      /** As {@link createTestDatabase}, on this server. */
+      createDatabase: (prepare?: Prepare) => createDatabase(url, prepare),
+      /** Stops the server and removes its folder. */
       stop: () => stop().finally(remove),
     };
   } catch (error) {
@@ -68,9 +57,7 @@ export async function startTestServer(
 }
 
 /** Makes a temporary folder that is removed with the server in it, by `remove` or when this process ends. */
-export async function openServerFolder(
-  parent = tmpdir(),
-): Promise<{ readonly dataDir: string; remove(): Promise<void> }> {
+export async function openServerFolder(parent = tmpdir()) {
   const dataDir = await mkdtemp(join(parent, 'gateway-test-postgres-'));
   const cleanUp = spawn('sh', ['-c', cleanUpScript, 'sh', dataDir], {
     detached: true,
@@ -79,7 +66,7 @@ export async function openServerFolder(
   const isClean = once(cleanUp, 'exit');
   return {
     dataDir,
-    async remove() {
+    async remove(): Promise<void> {
       cleanUp.stdin.end();
       await isClean;
     },
@@ -106,14 +93,14 @@ export async function copyTestCluster(dataDir: string): Promise<void> {
  * Creates a database on the server that the test run shares: an empty one, or a copy of a template that `prepare` made. The
  * template is made once a run, under the function's name.
  */
-export async function createTestDatabase(prepare?: Prepare): Promise<TestDatabase> {
+export async function createTestDatabase(prepare?: Prepare) {
   const serverUrl = process.env[testServerVariable];
   if (serverUrl === undefined)
     throw new Error(`${testServerVariable} is not set: run vitest with the package's config`);
   return createDatabase(serverUrl, prepare);
 }
 
-async function createDatabase(serverUrl: string, prepare: Prepare | undefined): Promise<TestDatabase> {
+async function createDatabase(serverUrl: string, prepare: Prepare | undefined) {
   const name = `test_${randomBytes(8).toString('hex')}`;
   await withSession(serverUrl, async (session) => {
     const template = prepare === undefined ? 'template0' : await openTemplate(serverUrl, session, prepare);
@@ -121,7 +108,8 @@ async function createDatabase(serverUrl: string, prepare: Prepare | undefined): 
   });
   return {
     url: databaseUrl(serverUrl, name),
-    async drop() {
+    /** Drops the database, whoever is connected. */
+    async drop(): Promise<void> {
       await withSession(serverUrl, (session) => session`drop database ${session(name)} with (force)`);
     },
   };
