@@ -1,4 +1,4 @@
-import { bytesOf, hmacHex } from './hmac.ts';
+import { bytesOf, hmacHex } from './signatures.ts';
 import type { NewOrder } from './types.ts';
 
 /** The fields that a checksum covers, in the order in which they are hashed. Frozen: new fields of an order never join them. */

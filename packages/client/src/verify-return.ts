@@ -1,7 +1,6 @@
 import { SignatureError } from './errors.ts';
-import { bytesOf, isSigned } from './hmac.ts';
 import { joinEscaped } from './order-checksum.ts';
-import { checkSignedAt } from './signed-at.ts';
+import { bytesOf, checkSignedAt, isSigned } from './signatures.ts';
 import type { OrderStatus } from './types.ts';
 
 /** What a signed return says: the order and its status when the customer left the payment page. */

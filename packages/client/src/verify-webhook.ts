@@ -1,6 +1,5 @@
 import { SignatureError } from './errors.ts';
-import { base64Bytes, bytesOf, isSigned } from './hmac.ts';
-import { checkSignedAt } from './signed-at.ts';
+import { base64Bytes, bytesOf, checkSignedAt, isSigned } from './signatures.ts';
 import type { OrderEvent, TestEvent } from './types.ts';
 
 /** The headers of a request: of `fetch`, or an object as of Node.js. */

@@ -1,3 +1,5 @@
+import { SignatureError } from './errors.ts';
+
 // WebCrypto instead of node:crypto: it exists in Node.js, Deno, Bun and workers, and its verify() compares in constant time.
 
 /** Returns the lower-case hex of HMAC-SHA256. */
@@ -19,6 +21,15 @@ export async function isSigned(
     }
   }
   return false;
+}
+
+/** Throws a {@link SignatureError} if a time in Unix seconds differs from now by more than the tolerance. */
+export function checkSignedAt(unixSeconds: string, toleranceSeconds: number): void {
+  const differenceSeconds = Math.abs(Date.now() / 1_000 - Number(unixSeconds));
+  // Also for a text that is not a number.
+  if (!(differenceSeconds <= toleranceSeconds)) {
+    throw new SignatureError('The signature is too old, or the clocks differ');
+  }
 }
 
 /** What WebCrypto takes: a view of memory that is not shared. */
