@@ -19,14 +19,9 @@ export function formatShare(share: number): string {
   return share < 0.0001 ? '< 0.01 %' : `${(share * 100).toFixed(2)} %`;
 }
 
-/** Aligns rows in columns. */
+/** Aligns rows of the same length in columns. */
 export function columns(rows: readonly (readonly string[])[]): string {
-  const widths: number[] = [];
-  for (const row of rows) {
-    row.forEach((cell, column) => {
-      widths[column] = Math.max(widths[column] ?? 0, cell.length);
-    });
-  }
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
   return rows.map((row) => line(row).trimEnd()).join('\n');
 }

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { basename } from 'node:path';
 import { Command, Option } from 'commander';
 import { parseNumber, parseSeconds, withGatewayOptions } from '../command/command.ts';
-import { constantRate, type Phase } from './arrivals.ts';
+import { arrivalsOf, constantRate, type Phase } from './arrivals.ts';
 import {
   type LoadSettings,
   listProfiles,
@@ -112,6 +112,6 @@ function phasesFrom({ rate, rampTo, duration, mode }: LoadFlags, base: Profile):
     throw new Error('--rate must be given too, because the profile has more than one');
   }
   const [only = 0] = rates;
-  const seconds = duration ?? base.phases.reduce((sum, phase) => sum + phase.seconds, 0);
+  const seconds = duration ?? arrivalsOf(base.phases).seconds;
   return [{ seconds, rate: rate ?? only, to: rampTo ?? rate ?? only }];
 }

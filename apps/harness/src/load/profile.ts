@@ -5,6 +5,7 @@ import { protocols } from '@gateway/fixtures/operations';
 import { z } from 'zod';
 import { messageOf } from '../command/command.ts';
 import { columns } from '../command/text.ts';
+import { arrivalsOf } from './arrivals.ts';
 
 const profilesFolder = fileURLToPath(new URL('../../profiles', import.meta.url));
 
@@ -58,7 +59,7 @@ const profileSchema = z
     ...rest,
     phases: Array.from({ length: repeat }, () => phases).flat(),
   }))
-  .refine(({ phases }) => phases.reduce((sum, { seconds }) => sum + seconds, 0) <= secondsMax, {
+  .refine(({ phases }) => arrivalsOf(phases).seconds <= secondsMax, {
     message: `must not last longer than ${secondsMax} s`,
     path: ['phases'],
   })

@@ -1,5 +1,6 @@
 import { formatAudit } from '../audit/audit.ts';
 import { columns, formatMs, formatSeconds, formatShare } from '../command/text.ts';
+import { arrivalsOf } from './arrivals.ts';
 import type { LoadSettings } from './profile.ts';
 import type { LatencySummary, LoadReport } from './report.ts';
 
@@ -32,7 +33,7 @@ function settingsRows({ settings, target }: LoadReport): string[][] {
     ['profile', settings.profile],
     ['mode', open ? 'open: calls are sent when they are due' : 'closed: clients wait for their responses'],
     ['protocol', settings.protocol],
-    ['rate', open ? formatRates(settings) : `as responses come, ${formatSeconds(totalSeconds(settings))}`],
+    ['rate', open ? formatRates(settings) : `as responses come, ${formatSeconds(arrivalsOf(settings.phases).seconds)}`],
     ['connections', `${settings.connections} for each protocol`],
     ...(open ? [['pending at most', String(settings.max_pending)]] : []),
     ['merchants', String(settings.merchants)],
@@ -79,10 +80,6 @@ function thresholdRows({ verdict }: LoadReport): string[][] {
     return [threshold, measured, `at most ${limit}`, passed ? 'met' : 'MISSED'];
   });
   return [['threshold', 'measured', 'allowed', 'verdict'], ...rows];
-}
-
-function totalSeconds({ phases }: LoadSettings): number {
-  return phases.reduce((sum, phase) => sum + phase.seconds, 0);
 }
 
 /** The first phases describe a profile; thousands of repeated ones would not. */
