@@ -18,7 +18,9 @@ export type Protocol = 'json' | 'connect' | 'grpc-web' | 'grpc';
  * What became of a call: a success, the machine code of its error, `unreadable` where Connect itself rejected the message,
  * `cancelled` where the client left before the response, or `client_timeout`, a `deadline_exceeded` that the client caused.
  */
-export type Outcome = FailureCode | 'created' | 'replayed' | 'ok' | 'unreadable' | 'cancelled' | 'client_timeout';
+export type Outcome = FailureCode | Success | 'unreadable' | 'cancelled' | 'client_timeout';
+
+export type Success = 'created' | 'replayed' | 'ok';
 
 /** An authenticated merchant. The secret stays with it, as `v1=` checksums are keyed with it. */
 export interface Client {
@@ -157,7 +159,7 @@ export class Call {
   }
 
   /** Records a success. The first outcome counts. */
-  succeed(outcome: 'created' | 'replayed' | 'ok'): void {
+  succeed(outcome: Success): void {
     this.#outcome ??= outcome;
   }
 

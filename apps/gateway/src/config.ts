@@ -89,7 +89,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>) {
   );
   const tracedShare = read('OTEL_TRACES_SAMPLER_ARG', parseShare, 'must be a number from 0 to 1') ?? 1;
   const config = {
-    host: read('HOST', (text) => (/\s/.test(text) ? undefined : text), 'must be an address or a host name') ?? '127.0.0.1',
+    host:
+      read('HOST', (text) => (/\s/.test(text) ? undefined : text), 'must be an address or a host name') ?? '127.0.0.1',
     httpPort: readPort('HTTP_PORT') ?? 8080,
     grpcPort: readPort('GRPC_PORT') ?? 9090,
     adminPort: readPort('ADMIN_PORT') ?? 9464,

@@ -14,20 +14,16 @@ export async function openDatabase(
   logger?: Logger,
 ) {
   const isExternal = databaseUrl !== undefined;
-  const database = isExternal ? { url: databaseUrl, stop: async () => {} } : await openEmbedded(dataDir, logger);
+  const database = isExternal
+    ? { url: databaseUrl, stop: async () => {} }
+    : await startDevPostgres({ dataDir, logger }).catch((error) => {
+        throw new StartError(`The embedded PostgreSQL did not start: ${messageOf(error)}`);
+      });
   try {
     await (migrate ? migrateDatabase : requireSchema)(database.url);
     return { url: database.url, embedded: !isExternal, close: database.stop };
   } catch (error) {
     await database.stop();
     throw new StartError(`The database ${parseConnectionUrl(database.url).name} can't be used: ${messageOf(error)}`);
-  }
-}
-
-async function openEmbedded(dataDir: string, logger: Logger | undefined) {
-  try {
-    return await startDevPostgres({ dataDir, logger });
-  } catch (error) {
-    throw new StartError(`The embedded PostgreSQL did not start: ${messageOf(error)}`);
   }
 }

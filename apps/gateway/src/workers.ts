@@ -147,12 +147,8 @@ export function createWorkers(count: number, logger: Logger, output: Destination
 async function metricsOf(worker: Worker | undefined): Promise<ScopeMetrics[] | undefined> {
   if (worker === undefined) return undefined;
   send(worker, { kind: 'collect' });
-  try {
-    const [metrics] = await once(worker, 'metrics', { signal: AbortSignal.timeout(collectTimeoutMs) });
-    return metrics;
-  } catch {
-    return undefined;
-  }
+  const [metrics] = await once(worker, 'metrics', { signal: AbortSignal.timeout(collectTimeoutMs) }).catch(() => []);
+  return metrics;
 }
 
 function send(worker: Worker, message: PrimaryMessage): void {

@@ -244,30 +244,27 @@ const simulation: JsonSchema = {
 const page: Content = { 'text/html': { schema: text } };
 const pageOrJson: Content = { ...page, 'application/json': { schema: refTo('Payment') } };
 
-export const eventMeanings: Readonly<Record<EventType, string>> = {
-  'order.paid': 'The customer paid: deliver.',
-  'order.expired':
-    'The order was not paid before its `order_expires_at`. A payment that was made in time can still follow.',
-  'order.cancelled': 'You cancelled the order.',
+export const eventTexts: Readonly<Record<EventType, { readonly operationId: string; readonly meaning: string }>> = {
+  'order.paid': { operationId: 'onOrderPaid', meaning: 'The customer paid: deliver.' },
+  'order.expired': {
+    operationId: 'onOrderExpired',
+    meaning: 'The order was not paid before its `order_expires_at`. A payment that was made in time can still follow.',
+  },
+  'order.cancelled': { operationId: 'onOrderCancelled', meaning: 'You cancelled the order.' },
 };
-
-const webhookOperationIds = {
-  'order.paid': 'onOrderPaid',
-  'order.expired': 'onOrderExpired',
-  'order.cancelled': 'onOrderCancelled',
-} as const satisfies Record<EventType, string>;
 
 /** What the gateway sends to a merchant's endpoint (Standard Webhooks). */
 function webhook(type: EventType, baseUrl: string) {
+  const { operationId, meaning } = eventTexts[type];
   const header = (name: string, description: string) => ({
     ...parameter('header', name, description),
     required: true,
   });
   return {
-    operationId: webhookOperationIds[type],
+    operationId,
     tags: ['Events'],
     summary: `An order has the event ${type}`,
-    description: `${eventMeanings[type]} Sent at least once and in any order: ignore a \`webhook-id\` that you have seen, and verify the signature first.`,
+    description: `${meaning} Sent at least once and in any order: ignore a \`webhook-id\` that you have seen, and verify the signature first.`,
     security: [],
     parameters: [
       header('webhook-id', 'The id of the event, the same at every attempt'),

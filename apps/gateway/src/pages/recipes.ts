@@ -6,7 +6,7 @@ import { formatSigningSecret, webhookSignature } from '@gateway/domain/webhook-s
 import { html } from 'hono/html';
 import { exampleEvent, exampleFields } from './example-order.ts';
 import { codeBlock, errorLink, type Html, withCode } from './html-page.ts';
-import { eventMeanings } from './openapi.ts';
+import { eventTexts } from './openapi.ts';
 import { type RpcMethod, rpcFailures, withCredentials } from './operation-failures.ts';
 
 /** The sections of {@link recipes}, for the table of contents. */
@@ -54,7 +54,7 @@ export async function recipes(baseUrl: string): Promise<Html> {
 </section>
 <section id="events"><h2>${events}</h2>
 <p>Each change of an order's state is one <a href="#Event">Event</a>:</p>
-<dl>${eventTypes.map((type) => html`<dt><code>${type}</code></dt><dd>${withCode(eventMeanings[type])}</dd>`)}</dl>
+<dl>${eventTypes.map((type) => html`<dt><code>${type}</code></dt><dd>${withCode(eventTexts[type].meaning)}</dd>`)}</dl>
 <ol>
 <li>Call <code>GET ${baseUrl}/events?limit=100</code> with your stored cursor as <code>cursor</code>, the first time without one.</li>
 <li>Handle the events in their order. You may get one again after a crash: do nothing for an <code>id</code> that you have handled.</li>

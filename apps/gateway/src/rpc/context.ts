@@ -16,7 +16,7 @@ import { Health } from '@gateway/contract/health/v1/health_pb';
 import type { Failure } from '@gateway/domain/failure';
 import type { Account } from '@gateway/domain/merchant';
 import { failed, type Result, success } from '@gateway/domain/result';
-import type { Call } from '../call.ts';
+import type { Call, Success } from '../call.ts';
 import { bodyFailure, type CallBody } from '../call-body.ts';
 import { messageBytesMax, responseBytesMax } from '../limits.ts';
 import { connectErrorOf } from './errors.ts';
@@ -60,18 +60,16 @@ async function valueOrThrow<Value>(call: Call, step: Promise<Result<Value, Failu
   return result.value;
 }
 
-export interface RpcAnswer<Message> {
-  readonly message: Message;
-  readonly outcome: 'created' | 'replayed' | 'ok';
-}
-
 /**
  * Makes a method of a service from what reads its request and what handles it. It returns its message or throws its failure,
  * records the outcome, and marks a replayed response.
  */
 export function method<Request, Input, Message>(
   read: (request: Request, rpcCall: RpcCall) => Result<Input, Failure>,
-  handle: (input: Input, call: Call) => Promise<Result<RpcAnswer<Message>, Failure>>,
+  handle: (
+    input: Input,
+    call: Call,
+  ) => Promise<Result<{ readonly message: Message; readonly outcome: Success }, Failure>>,
 ): (request: Request, context: RpcContext) => Promise<Message> {
   return async (request, context) => {
     const rpcCall = rpcCallOf(context);

@@ -2,7 +2,7 @@ import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { codeFromString } from '@connectrpc/connect/protocol-connect';
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
-import { type Failure, type FailureCode, failureDetail, failures } from '@gateway/domain/failure';
+import { type Failure, failureDetail, failures } from '@gateway/domain/failure';
 
 /** Who speaks in `google.rpc.ErrorInfo.domain`. */
 const errorDomain = 'order-gateway';
@@ -18,12 +18,9 @@ export function connectErrorOf(failure: Failure, requestId: string): ConnectErro
   const { grpcStatus } = failures[failure.kind];
   const code = grpcStatus === null ? undefined : codeFromString(grpcStatus.toLowerCase());
   const error = new ConnectError(shortened(failureDetail(failure)), code ?? Code.InvalidArgument);
-  error.details = [errorInfoOf(failure.kind, requestId), ...detailsOf(failure)];
+  const info = { reason: failure.kind, domain: errorDomain, metadata: { request_id: requestId } };
+  error.details = [{ desc: ErrorInfoSchema, value: info }, ...detailsOf(failure)];
   return error;
-}
-
-function errorInfoOf(reason: FailureCode, requestId: string): ConnectError['details'][number] {
-  return { desc: ErrorInfoSchema, value: { reason, domain: errorDomain, metadata: { request_id: requestId } } };
 }
 
 function detailsOf(failure: Failure): ConnectError['details'] {

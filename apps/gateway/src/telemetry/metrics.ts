@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import type { Meter } from '@opentelemetry/api';
+import type { Meter, ObservableCallback } from '@opentelemetry/api';
 import { PrometheusExporter } from '@opentelemetry/exporter-prometheus';
 import { emptyResource } from '@opentelemetry/resources';
 import {
@@ -61,34 +61,31 @@ export function createMetrics(collectMore = async (): Promise<ScopeMetrics[]> =>
 function observeProcess(meter: Meter): void {
   const delay = monitorEventLoopDelay({ resolution: delayResolutionMs });
   delay.enable();
-  meter
-    .createObservableGauge('gateway.event_loop.delay.seconds', {
-      description: 'Delay of the event loop since the last scrape; quantile 1 is the longest',
-    })
-    .addCallback((result) => {
-      for (const quantile of [0.5, 0.99, 1]) {
-        // The histogram is in nanoseconds and includes the sampling interval.
-        const seconds = delay.percentile(quantile * 100) / 1e9 - delayResolutionMs / 1_000;
-        result.observe(Math.max(0, seconds), { quantile });
-      }
-      delay.reset();
-    });
-  meter
-    .createObservableGauge('gateway.memory.bytes', { description: 'Memory of the process: resident, and heap in use' })
-    .addCallback((result) => {
-      const { rss, heapUsed } = process.memoryUsage();
-      result.observe(rss, { kind: 'resident' });
-      result.observe(heapUsed, { kind: 'heap' });
-    });
+  const addGauge = (name: string, description: string, observe: ObservableCallback) =>
+    meter.createObservableGauge(name, { description }).addCallback(observe);
+  const ofDelay = 'Delay of the event loop since the last scrape; quantile 1 is the longest';
+  addGauge('gateway.event_loop.delay.seconds', ofDelay, (result) => {
+    for (const quantile of [0.5, 0.99, 1]) {
+      // The histogram is in nanoseconds and includes the sampling interval.
+      const seconds = delay.percentile(quantile * 100) / 1e9 - delayResolutionMs / 1_000;
+      result.observe(Math.max(0, seconds), { quantile });
+    }
+    delay.reset();
+  });
+  addGauge('gateway.memory.bytes', 'Memory of the process: resident, and heap in use', (result) => {
+    const { rss, heapUsed } = process.memoryUsage();
+    result.observe(rss, { kind: 'resident' });
+    result.observe(heapUsed, { kind: 'heap' });
+  });
   meter
     .createObservableCounter('gateway.cpu.seconds', { description: 'Processor time of the process' })
     .addCallback((result) => {
       const { user, system } = process.cpuUsage();
       result.observe((user + system) / 1e6);
     });
-  meter
-    .createObservableGauge('gateway.build.info', { description: 'Always 1; the labels are the versions' })
-    .addCallback((result) => result.observe(1, { version: gatewayPackage.version, node: process.versions.node }));
+  addGauge('gateway.build.info', 'Always 1; the labels are the versions', (result) =>
+    result.observe(1, { version: gatewayPackage.version, node: process.versions.node }),
+  );
 }
 
 /** Counts a call that ended. Every label is a name of ours: never a client's text. */
