@@ -7,7 +7,7 @@ import type { FixtureSet } from '@gateway/fixtures/load-fixtures';
 import { carrierOf, type Operation, operations, type Protocol, protocols } from '@gateway/fixtures/operations';
 import { seededAt } from '@gateway/fixtures/seeded';
 import { createOrders, orderIdPrefix } from '../workload/orders.ts';
-import type { LoadSettings } from './profile.ts';
+import { type LoadSettings, shares } from './profile.ts';
 
 /** One call of a run. */
 export interface LoadCall extends OutgoingCall {
@@ -41,16 +41,6 @@ const sourceIndex = 0x40000000;
 
 /** A repeated order is one of about so many calls ago: a client without a response retries soon. */
 const replayReach = 500;
-
-/** What a call can be besides a new order, and the setting with its share of the calls. */
-const shares = [
-  ['invalid', 'invalid_share'],
-  ['replay', 'replay_share'],
-  ['get', 'get_share'],
-  ['pay', 'pay_share'],
-  ['cancel', 'cancel_share'],
-  ['list', 'list_share'],
-] as const;
 
 /** The outcomes that are right. Of an order that is paid and cancelled at the same time, one of the two comes too late. */
 const successes = {

@@ -37,19 +37,14 @@ export function throughputChart({ by_second: seconds, seconds: length }: LoadRep
 
 /** Percentiles of each second over time. */
 export function latencyChart({ by_second: seconds }: LoadReport): string {
-  const line = (name: string, color: string, ms: (second: (typeof seconds)[number]) => number | undefined): Line => ({
+  const line = (name: 'p50' | 'p90' | 'p99' | 'max', color: string): Line => ({
     ...{ name, color },
-    points: seconds.map((second) => [second.second, ms(second)]),
+    points: seconds.map((second) => [second.second, second[`${name}_ms`]]),
   });
-  return chart(
-    [
-      line('p50', colors.first, ({ p50_ms }) => p50_ms),
-      line('p90', ink, ({ p90_ms }) => p90_ms),
-      line('p99', colors.second, ({ p99_ms }) => p99_ms),
-      line('max', colors.third, ({ max_ms }) => max_ms),
-    ],
-    { x: { name: 's', minInterval: 1 }, y: { name: 'ms', type: 'log' } },
-  );
+  return chart([line('p50', colors.first), line('p90', ink), line('p99', colors.second), line('max', colors.third)], {
+    x: { name: 's', minInterval: 1 },
+    y: { name: 'ms', type: 'log' },
+  });
 }
 
 /** Latency by percentile; the axis is stretched towards 100 %, where the slow responses are. */

@@ -17,6 +17,17 @@ export const modes = ['open', 'closed'] as const;
 
 /** A day: bounds a typing error. */
 const secondsMax = 86_400;
+
+/** What a call can be besides a new order, and the setting with its share of the calls. */
+export const shares = [
+  ['invalid', 'invalid_share'],
+  ['replay', 'replay_share'],
+  ['get', 'get_share'],
+  ['pay', 'pay_share'],
+  ['cancel', 'cancel_share'],
+  ['list', 'list_share'],
+] as const;
+
 const share = z.number().min(0).max(1);
 const rate = z.number().min(0).max(1_000_000);
 
@@ -51,10 +62,7 @@ const profileSchema = z
       .partial()
       .default({}),
   })
-  .refine((profile) => {
-    const { replay_share, invalid_share, get_share, pay_share, cancel_share, list_share } = profile;
-    return replay_share + invalid_share + get_share + pay_share + cancel_share + list_share <= 1;
-  }, 'the shares exceed 1')
+  .refine((profile) => shares.reduce((sum, [, name]) => sum + profile[name], 0) <= 1, 'the shares exceed 1')
   .transform(({ repeat, phases, ...rest }) => ({
     ...rest,
     phases: Array.from({ length: repeat }, () => phases).flat(),

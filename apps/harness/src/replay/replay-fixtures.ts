@@ -1,10 +1,8 @@
-import type { Client } from '@gateway/fixtures/client';
 import { type Difference, differences } from '@gateway/fixtures/differences';
 import type { CallResponse } from '@gateway/fixtures/encodings';
-import type { Merchants } from '@gateway/fixtures/fill-call';
 import type { Fixture } from '@gateway/fixtures/fixture';
 import { type Protocol, protocols } from '@gateway/fixtures/operations';
-import { isCarried, sendFixture, waits } from '@gateway/fixtures/send-fixture';
+import { isCarried, type SendTarget, sendFixture, waits } from '@gateway/fixtures/send-fixture';
 import { messageOf } from '../command/command.ts';
 
 /** The outcome of a fixture in one protocol. */
@@ -22,12 +20,9 @@ interface CallDifference extends Difference {
 }
 
 /** A gateway to replay at. */
-export interface ReplayTarget {
-  readonly clients: Readonly<Record<Protocol, Client>>;
+export interface ReplayTarget extends Omit<SendTarget, 'orderId'> {
   /** What the gateway's links begin with; `undefined` where that is unknown. */
   readonly baseUrl: string | undefined;
-  readonly merchants: Merchants;
-  readonly validOrder: Readonly<Record<string, unknown>>;
   /** Different for every run, so that a gateway can be replayed at twice. */
   readonly runId: string;
 }
