@@ -27,14 +27,6 @@ const interrupted = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => interrupted.abort());
 
 try {
-  await bench();
-} catch (error) {
-  const reason = interrupted.signal.aborted ? 'Stopped.' : error instanceof Error ? error.message : String(error);
-  process.stderr.write(`${reason}\n`);
-  process.exitCode = 1;
-}
-
-async function bench(): Promise<void> {
   const startedAt = new Date().toISOString();
   const machine = `${cpus().length} x ${cpus()[0]?.model.trim() || 'CPU'}, Node.js ${process.version}`;
   const { only, growth, ...rest } = options;
@@ -51,6 +43,10 @@ async function bench(): Promise<void> {
   const figures = { startedAt, machine, senders, ...options, sections: measured };
   await writeFile(file, `${JSON.stringify(figures, undefined, 2)}\n`);
   progress(`\nAll figures: ${file}`);
+} catch (error) {
+  const reason = interrupted.signal.aborted ? 'Stopped.' : error instanceof Error ? error.message : String(error);
+  process.stderr.write(`${reason}\n`);
+  process.exitCode = 1;
 }
 
 function progress(line: string): void {

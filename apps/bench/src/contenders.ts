@@ -14,12 +14,7 @@ function argumentsFor(path: string): string[] {
 }
 
 /** The programs, each with the contenders that it serves. */
-const programs: readonly {
-  readonly args: readonly string[];
-  readonly env?: NodeJS.ProcessEnv;
-  readonly json?: string;
-  readonly grpc?: string;
-}[] = [
+const programs = [
   { args: argumentsFor(gatewayProgram), json: 'gateway-json', grpc: 'gateway-grpc' },
   { args: argumentsFor('peers/fastify.ts'), json: 'fastify' },
   { args: argumentsFor('peers/fastify.ts'), env: { PREPARED: '1' }, json: 'fastify-prepared' },
@@ -32,19 +27,13 @@ const programs: readonly {
 /** What `--only` accepts. */
 export const contenderNames = [...programs.flatMap(({ json, grpc }) => [json ?? [], grpc ?? []].flat()), 'pgbench'];
 
-/** Whose orders are sent. */
-export interface Merchant {
-  readonly id: number;
-  readonly clientId: string;
-  readonly clientSecret: string;
-}
-
 /** What is measured. */
 export interface Contender {
   readonly name: string;
   readonly protocol: 'json' | 'grpc' | 'insert' | 'pgbench';
   readonly databaseUrl: string;
-  readonly merchant: Merchant;
+  /** Whose orders are sent. */
+  readonly merchant: Awaited<ReturnType<typeof createMerchant>>;
   /** 0 for those without a server. */
   readonly port: number;
   /** The server's program. */
@@ -78,7 +67,7 @@ export async function startContenders(
 }
 
 /** Creates the tables where they are missing, and a merchant. */
-export async function createMerchant(databaseUrl: string): Promise<Merchant> {
+export async function createMerchant(databaseUrl: string) {
   await migrateDatabase(databaseUrl);
   const credentials = await createCredentials(databaseUrl, 'Bench');
   await using sql = connect(databaseUrl);
