@@ -11,8 +11,8 @@ export const clientIdHelp = "the merchant's client id, as `merchant list` shows 
 export const timeForm = 'an ISO 8601 time with an offset, such as 2027-01-31T12:00:00Z';
 
 /** Adds a command that concerns one client. */
-export function clientCommand(parent: Command, name: string): Command {
-  return parent.command(name).argument('<CLIENT_ID>', clientIdHelp, parseClientId);
+export function clientCommand(parent: Command, name: string, description: string): Command {
+  return parent.command(name).description(description).argument('<CLIENT_ID>', clientIdHelp, parseClientId);
 }
 
 /** The required option `--name`; `use` says what the name is for. */

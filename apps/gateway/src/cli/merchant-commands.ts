@@ -78,20 +78,21 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
       }),
     );
 
-  clientCommand(program, 'rename')
-    .description('Changes the name that customers see.')
+  clientCommand(program, 'rename', 'Changes the name that customers see.')
     .addOption(nameOption('shown to customers'))
     .action((clientId: string, { name }: { name: string }) =>
       set(clientId, (accounts) => accounts.rename(clientId, name), `${clientId} is now ${name}.`),
     );
 
-  clientCommand(program, 'disable')
-    .description('Rejects all credentials of a client within a second, and starts no payment of its orders.')
-    .action((clientId: string) => set(clientId, (accounts) => accounts.disable(clientId), `${clientId} is disabled.`));
+  clientCommand(
+    program,
+    'disable',
+    'Rejects all credentials of a client within a second, and starts no payment of its orders.',
+  ).action((clientId: string) => set(clientId, (accounts) => accounts.disable(clientId), `${clientId} is disabled.`));
 
-  clientCommand(program, 'enable')
-    .description('Accepts the credentials of a disabled client again.')
-    .action((clientId: string) => set(clientId, (accounts) => accounts.enable(clientId), `${clientId} is enabled.`));
+  clientCommand(program, 'enable', 'Accepts the credentials of a disabled client again.').action((clientId: string) =>
+    set(clientId, (accounts) => accounts.enable(clientId), `${clientId} is enabled.`),
+  );
 
   program
     .command('checksum')
@@ -108,8 +109,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
       return set(clientId, (accounts) => accounts.setChecksumMode(clientId, mode), sentence);
     });
 
-  clientCommand(program, 'lifetime')
-    .description('Sets after what time an order expires that is sent without order_expires_at.')
+  clientCommand(program, 'lifetime', 'Sets after what time an order expires that is sent without order_expires_at.')
     .argument('<LIFETIME>', '1m to 366d, such as 30m, 24h or 7d, or none', parseLifetime)
     .action((clientId: string, seconds: number | null) => {
       const rule = seconds === null ? 'do not expire' : `expire after ${seconds} seconds`;
@@ -117,8 +117,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
       return set(clientId, (accounts) => accounts.setDefaultLifetime(clientId, seconds), sentence);
     });
 
-  clientCommand(program, 'limit')
-    .description('Sets how many calls a second each process of the gateway takes from the merchant.')
+  clientCommand(program, 'limit', 'Sets how many calls a second each process of the gateway takes from the merchant.')
     .argument('<NUMBER>', '1 to 1000000, or none: RATE_LIMIT applies', parseLimit)
     .action((clientId: string, limit: number | null) => {
       const rule = limit === null ? 'has no rate limit of its own' : `may make ${limit} calls a second`;
@@ -148,8 +147,11 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
 
   const secret = program.command('secret').description("Adds, lists and revokes a merchant's client secrets.");
 
-  clientCommand(secret, 'add')
-    .description(`Adds a client secret, which works at once. Up to ${liveSecretsMax} can work at the same time.`)
+  clientCommand(
+    secret,
+    'add',
+    `Adds a client secret, which works at once. Up to ${liveSecretsMax} can work at the same time.`,
+  )
     .option('--ends <TIME>', `when the secret stops working: ${timeForm} (default: never)`, parseEnd)
     .option('--json', jsonHelp)
     .action((clientId: string, { ends, json }: { ends?: Date; json?: true }) =>
@@ -166,8 +168,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
       }),
     );
 
-  clientCommand(secret, 'list')
-    .description('Lists the client secrets by number. The secrets themselves are not stored.')
+  clientCommand(secret, 'list', 'Lists the client secrets by number. The secrets themselves are not stored.')
     .option('--json', jsonHelp)
     .action((clientId: string, { json }: { json?: true }) =>
       withAccounts(async (accounts) => {
@@ -184,8 +185,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
       }),
     );
 
-  clientCommand(secret, 'revoke')
-    .description('Revokes a client secret in every process within a second, or at a time.')
+  clientCommand(secret, 'revoke', 'Revokes a client secret in every process within a second, or at a time.')
     .argument('<NUMBER>', "the secret's number, as `merchant secret list` shows it", parseSecretNumber)
     .option('--ends <TIME>', `when the secret stops working: ${timeForm} (default: now)`, parseEnd)
     .action((clientId: string, number: number, { ends }: { ends?: Date }) =>

@@ -55,7 +55,7 @@ export function addWebhookCommands(
   const webhook = program
     .command('webhook')
     .description("Sets a merchant's webhook endpoint and shows its deliveries.");
-  const add = (name: string, description: string) => clientCommand(webhook, name).description(description);
+  const add = (name: string, description: string) => clientCommand(webhook, name, description);
 
   add('set', 'Sets the endpoint that gets the events, and shows its new signing secret.')
     .argument('<URL>', 'an https address of the merchant')
