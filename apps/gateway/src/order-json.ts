@@ -41,15 +41,6 @@ function positionOf(error: unknown): string {
   return position === undefined ? '' : ` at position ${position}`;
 }
 
-const blank = 0x20;
-const quote = 0x22;
-const colon = 0x3a;
-const backslash = 0x5c;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
-
 interface Findings {
   /** Where the second of two equal keys of one object begins, counted in UTF-16 units from 0. */
   readonly duplicateAt?: number;
@@ -93,11 +84,13 @@ function scanFlat(text: string, value: Record<string, unknown>): Findings | unde
   return amount === undefined ? {} : { amount };
 }
 
+const blank = 0x20;
+
 function isBeforeColon(text: string, offset: number): boolean {
   let next = offset;
   // Between the tokens of well-formed JSON, what is no larger than a blank is white space.
   while (text.charCodeAt(next) <= blank) next += 1;
-  return text.charCodeAt(next) === colon;
+  return text[next] === ':';
 }
 
 /** Scans any well-formed JSON text whose outermost value is an object. Only keys stand before a colon. */
@@ -106,16 +99,16 @@ function scan(text: string): Findings {
   const open: Set<string>[] = [];
   let amount: string | undefined;
   for (let index = 0; index < text.length; index += 1) {
-    switch (text.charCodeAt(index)) {
-      case openBrace:
-      case openBracket:
+    switch (text[index]) {
+      case '{':
+      case '[':
         open.push(new Set());
         break;
-      case closeBrace:
-      case closeBracket:
+      case '}':
+      case ']':
         open.pop();
         break;
-      case quote: {
+      case '"': {
         const start = index;
         index = endOfString(text, start);
         if (!isBeforeColon(text, index + 1)) break;
@@ -139,7 +132,7 @@ function endOfString(text: string, start: number): number {
 
 function isEscaped(text: string, offset: number): boolean {
   let backslashes = 0;
-  while (text.charCodeAt(offset - 1 - backslashes) === backslash) backslashes += 1;
+  while (text[offset - 1 - backslashes] === '\\') backslashes += 1;
   return backslashes % 2 === 1;
 }
 
