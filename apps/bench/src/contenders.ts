@@ -27,7 +27,6 @@ const programs = [
 /** What `--only` accepts. */
 export const contenderNames = [...programs.flatMap(({ json, grpc }) => [json ?? [], grpc ?? []].flat()), 'pgbench'];
 
-/** What is measured. */
 export interface Contender {
   readonly name: string;
   readonly protocol: 'json' | 'grpc' | 'insert' | 'pgbench';

@@ -5,7 +5,6 @@ import type { Contender } from './contenders.ts';
 import { firstPeerId, ifNew, insertFrom, order, rowExpressions } from './order.ts';
 import { isInstalled, run } from './programs.ts';
 
-/** How a contender is loaded. */
 export interface LoadOptions {
   /** Calls in flight at a time. */
   readonly concurrency: number;
@@ -43,7 +42,6 @@ export const senders = `JSON by ${hasWrk ? 'wrk' : 'undici, as wrk is not instal
 
 let runs = 0;
 
-/** Loads a contender with new orders for some seconds. */
 export async function sendLoad(contender: Contender, options: LoadOptions): Promise<LoadResult> {
   const { protocol } = contender;
   runs += 1;

@@ -16,7 +16,6 @@ export const columnTypes = {
 
 const columns = Object.keys(columnTypes);
 
-/** What differs between two rows. */
 export interface RowIds {
   readonly merchantId: number;
   readonly serviceOrderId: number;

@@ -45,7 +45,6 @@ async function stop(child: ChildProcess): Promise<void> {
   await exited;
 }
 
-/** The port of a server that listens. */
 export function portOf(server: Server): number {
   return (server.address() as AddressInfo).port;
 }

@@ -1,11 +1,9 @@
 import type { Contender } from './contenders.ts';
 import { measure, type Run } from './measure.ts';
 
-/** What the parts of the bench share. */
 export interface BenchContext {
   readonly rounds: number;
   readonly seconds: number;
-  /** Names of contenders. */
   readonly only: readonly string[];
   readonly signal: AbortSignal;
   readonly progress: (line: string) => void;
@@ -31,7 +29,6 @@ export interface Ratio {
   readonly to: string;
 }
 
-/** A section with what it measured. */
 export interface Measured extends Section {
   /** By contender, one a round. */
   readonly runs: Readonly<Record<string, readonly Run[]>>;

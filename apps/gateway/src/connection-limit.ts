@@ -80,7 +80,6 @@ export function createConnectionLimit<Connection>({
         if (state.calls === 0 && states.has(connection)) idleLike(state).add(connection, state.network);
       };
     },
-    /** Whether the client has shown valid credentials. */
     isKnown: (connection: Connection) => states.get(connection)?.isKnown === true,
     /** The client has valid credentials. */
     known(connection: Connection): void {

@@ -9,7 +9,6 @@ import type { Logger } from './logger.ts';
 import { StartError } from './process.ts';
 import { workerMetrics } from './telemetry/worker-metrics.ts';
 
-/** What a worker sends to the primary process. */
 export type WorkerMessage =
   | { readonly kind: 'ready'; readonly ports: Ports }
   | { readonly kind: 'failed'; readonly reason: string }

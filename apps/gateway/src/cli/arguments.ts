@@ -10,7 +10,6 @@ export const jsonHelp = 'print JSON, one object a line';
 export const clientIdHelp = "the merchant's client id, as `merchant list` shows it";
 export const timeForm = 'an ISO 8601 time with an offset, such as 2027-01-31T12:00:00Z';
 
-/** Adds a command that concerns one client. */
 export function clientCommand(parent: Command, name: string, description: string): Command {
   return parent.command(name).description(description).argument('<CLIENT_ID>', clientIdHelp, parseClientId);
 }

@@ -1,6 +1,5 @@
 export const secretNote = "The secret is shown only now. Store it where only the client's backend can read it.";
 
-/** Writes a line, or several, to standard output. */
 export function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }

@@ -9,7 +9,6 @@ interface PageParts {
   readonly title: string;
   /** The only style sheet. The Content-Security-Policy allows no other. */
   readonly style: string;
-  /** More of the head. */
   readonly head?: Html | '';
   readonly body: Html;
 }
@@ -45,7 +44,6 @@ export function withCode(text: string): (Html | string)[] {
   return text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part));
 }
 
-/** An error code with a link to its explanation. */
 export function errorLink(code: FailureCode, baseUrl: string): Html {
   return html`<a href="${baseUrl}/docs/errors#${code}"><code>${code}</code></a>`;
 }

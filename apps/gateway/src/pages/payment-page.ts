@@ -39,7 +39,6 @@ const stateTexts = {
   },
 } as const satisfies Record<OrderStatus, unknown>;
 
-/** Whether the page of an order has the form of a simulated payment. */
 export function hasPaymentForm(link: LinkedOrder): boolean {
   return mayBePaid(link) && link.merchant.mode === 'test';
 }

@@ -112,7 +112,6 @@ export const routerOptions: ConnectRouterOptions = {
   requestGate: (context) => authenticateRpc(rpcCallOf(context), context.service),
 };
 
-/** The methods of the services, for a Connect router. */
 export function routesOf(services: readonly RpcService[]): (router: ConnectRouter) => void {
   return (router) => {
     for (const { descriptor, implementation } of services)

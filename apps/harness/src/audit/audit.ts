@@ -12,7 +12,6 @@ import { type AuditCounts, type AuditedOrder, compareOrders, examplesMax } from 
 import { type JournalEntry, type JournalHead, readJournal } from './journal.ts';
 import { auditStates, type Deliveries, type OrderLife, type StateCounts } from './states.ts';
 
-/** What the audit of a journal found. */
 export interface AuditResult extends AuditCounts, StateCounts {
   /** Lines of the journal that are no entries: whether their orders are stored is unknown. */
   readonly unreadable: number;
@@ -75,12 +74,10 @@ const columnNames = [
   ...(['changes', 'undone', 'backwards', 'illegal', 'undelivered', 'copies'] as const),
 ];
 
-/** What an audit found as a heading and a row. */
 export function auditTable(result: AuditResult) {
   return { head: columnNames, row: columnNames.map((name) => String(result[name] ?? '-')) };
 }
 
-/** Formats what an audit found for a terminal. */
 export function formatAudit(result: AuditResult): string {
   const { head, row } = auditTable(result);
   const table = columns([

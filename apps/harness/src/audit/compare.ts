@@ -4,7 +4,6 @@ export interface AuditedOrder {
   readonly members: Readonly<Record<string, string | number>>;
 }
 
-/** What an audit found. */
 export interface AuditCounts {
   /** Orders that were acknowledged, each counted once. */
   readonly acknowledged: number;

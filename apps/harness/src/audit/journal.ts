@@ -12,7 +12,6 @@ const entrySchema = z.strictObject({
   /** The order's number in the run. */
   number: z.int().min(0),
   status: z.enum(orderStatuses),
-  /** When the call was due. */
   dueMs: z.int(),
   receivedMs: z.int(),
   /** What paid it, where the response says so. */

@@ -19,7 +19,6 @@ export type Deliveries = ReadonlyMap<
   { readonly orderId: string; readonly type: string; readonly copies: number }
 >;
 
-/** What an audit found about the states of orders. */
 export interface StateCounts {
   /** Orders that were acknowledged as paid or cancelled. */
   readonly changes: number;

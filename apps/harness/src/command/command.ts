@@ -47,7 +47,6 @@ export async function usage<Result>(step: () => Result | Promise<Result>): Promi
   }
 }
 
-/** Parses the value of an option as a number. */
 export function parseNumber(text: string): number {
   if (!/^\d+(\.\d+)?$/.test(text)) throw new InvalidArgumentError('It must be a number.');
   return Number(text);
@@ -60,14 +59,12 @@ export function parseSeconds(text: string): number {
   return Number(amount) * (unit === 'h' ? 3_600 : unit === 'm' ? 60 : 1);
 }
 
-/** Adds the options that name a running gateway. */
 export function withGatewayOptions(command: Command): Command {
   return command
     .option('--http <url>', 'the HTTP address of a running gateway (default: start one for this run)')
     .option('--grpc <host:port>', 'its gRPC address; --http and --grpc come together');
 }
 
-/** The gateway that `--http` and `--grpc` name, if any. */
 export function givenGateway({ http, grpc }: { http?: string; grpc?: string }): GatewayAddresses | undefined {
   if (http === undefined && grpc === undefined) return undefined;
   if (http === undefined || grpc === undefined) throw new UsageError('--http and --grpc must be given together');

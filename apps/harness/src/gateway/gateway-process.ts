@@ -11,7 +11,6 @@ export type GatewayProcess = Awaited<ReturnType<typeof startGatewayProcess>>;
 
 const repository = fileURLToPath(new URL('../../../..', import.meta.url));
 
-/** What a gateway of ours is configured with. */
 export interface GatewaySettings {
   readonly databaseUrl: string;
   /** Whether it finds the schema in the database and may not change it. */

@@ -10,7 +10,6 @@ import { type GatewayProcess, setWebhook, startGatewayProcess } from './gateway-
 /** A gateway with a database of its own, started for one run. */
 export type OwnGateway = Awaited<ReturnType<typeof startOwnGateway>>;
 
-/** How to set up a client of a gateway. */
 export interface MerchantSetup {
   readonly name: string;
   /** `live` by default. */
@@ -19,7 +18,6 @@ export interface MerchantSetup {
   readonly defaultLifetimeSeconds?: number;
 }
 
-/** The clients that the fixtures need. */
 const fixtureMerchants: Readonly<Record<MerchantName, MerchantSetup>> = {
   first: { name: 'First' },
   second: { name: 'Second' },
@@ -41,7 +39,6 @@ export async function startFixtureGateway(
   return { ...gateway, merchants: merchants as unknown as Merchants };
 }
 
-/** A database for one gateway. */
 interface Database {
   readonly url: string;
   /** For the gateway, as a role that may not migrate; absent: `url`. */

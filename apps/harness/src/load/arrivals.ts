@@ -37,7 +37,6 @@ export function arrivalsOf(phases: readonly Phase[]) {
   };
 }
 
-/** One constant rate. */
 export function constantRate(rate: number, seconds: number): Phase[] {
   return [{ seconds, rate, to: rate }];
 }

@@ -18,7 +18,6 @@ interface Line {
   readonly points: readonly Point[];
 }
 
-/** Calls a second over time. */
 export function throughputChart({ by_second: seconds, seconds: length }: LoadReport): string {
   const line = (name: string, color: string, count: (second: (typeof seconds)[number]) => number): Line => ({
     ...{ name, color },
@@ -35,7 +34,6 @@ export function throughputChart({ by_second: seconds, seconds: length }: LoadRep
   );
 }
 
-/** Percentiles of each second over time. */
 export function latencyChart({ by_second: seconds }: LoadReport): string {
   const line = (name: 'p50' | 'p90' | 'p99' | 'max', color: string): Line => ({
     ...{ name, color },

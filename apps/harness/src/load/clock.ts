@@ -1,12 +1,10 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 
-/** The time of a run. */
 export type RunClock = ReturnType<typeof startClock>;
 
 /** Node.js timers are up to this late, so the end of every wait turns the event loop instead. */
 const timerSlackMs = 2;
 
-/** Starts the clock of a run now. */
 export function startClock() {
   const start = performance.now();
   /** Milliseconds since the run's start. */

@@ -4,7 +4,6 @@ import type { RunClock } from './clock.ts';
 import type { Recorder } from './recorder.ts';
 import type { Sender } from './sender.ts';
 
-/** What an executor works with. */
 export interface Execution {
   readonly sender: Sender;
   readonly recorder: Recorder;

@@ -30,7 +30,6 @@ export interface LoadFlags {
   readonly credentials?: string;
 }
 
-/** The command with all its options. */
 export function loadCommand(): Command {
   const command = new Command('pnpm load')
     .description('Sends orders to a gateway at a given rate, measures the responses, and judges them by thresholds.')

@@ -76,7 +76,6 @@ const profileSchema = z
     path: ['phases'],
   });
 
-/** A checked profile. */
 export type Profile = z.infer<typeof profileSchema>;
 
 /** A profile with everything else that decides a run. */
@@ -86,7 +85,6 @@ export interface LoadSettings extends Profile {
   readonly seed: number;
 }
 
-/** Limits by name. */
 export type Thresholds = LoadSettings['thresholds'];
 
 /** The profiles to choose from, each with what it is for. */

@@ -14,7 +14,6 @@ const rateOverMs = 1_000;
 
 type Counts = Pick<Recorder, 'sent' | 'done' | 'pending' | 'errors' | 'dropped' | 'latencies'>;
 
-/** Creates the live line of a run. */
 export function createProgress(output: ProgressOutput, counts: Counts, plannedSeconds: number) {
   const samples = [{ atMs: 0, sent: 0, done: 0 }];
   let written = false;
@@ -45,7 +44,6 @@ export function createProgress(output: ProgressOutput, counts: Counts, plannedSe
       }
       samples.push({ atMs: elapsedMs, sent: counts.sent, done: counts.done });
     },
-    /** Ends the line. */
     end(): void {
       if (written) output.write('\n');
     },

@@ -11,7 +11,6 @@ export type Recorder = ReturnType<typeof createRecorder>;
 /** One second of a run, counted from 0. Calls without a response are wrong. */
 type SecondCounts = Record<'second' | 'sent' | 'done' | 'wrong' | 'dropped', number> & ReturnType<typeof percentilesOf>;
 
-/** A call that ended, and how. */
 interface EndedCall {
   readonly call: LoadCall;
   readonly reply: Reply;
@@ -19,7 +18,6 @@ interface EndedCall {
   readonly latencyMs: number;
 }
 
-/** What a recorder works with. */
 export interface RecorderOptions {
   /** The length of the run by plan. */
   readonly plannedSeconds: number;
@@ -120,7 +118,6 @@ export function createRecorder(options: RecorderOptions) {
       if (last !== undefined) last.wrong += recorder.pending;
       recorder.pending = 0;
     },
-    /** All seconds from the first on. */
     seconds() {
       summarize();
       return seconds;
@@ -146,7 +143,6 @@ function checked({ operation, order }: LoadCall, reply: Reply): Reply {
     : { outcome: 'payment_link without the token' };
 }
 
-/** What an error says about the order's status. */
 const statusOfError: Readonly<Record<string, OrderStatus>> = {
   order_already_paid: 'PAID',
   order_cancelled: 'CANCELLED',

@@ -23,7 +23,6 @@ export function reportText(report: LoadReport): string {
   return `${[...sections, ...result].join('\n\n')}\n`;
 }
 
-/** What was sent where. */
 function settingsRows({ settings, target }: LoadReport): string[][] {
   const { get_share, pay_share, cancel_share, list_share } = settings;
   const open = settings.mode === 'open';
@@ -44,7 +43,6 @@ function settingsRows({ settings, target }: LoadReport): string[][] {
   ];
 }
 
-/** How many calls were sent and what became of them. */
 function countRows({ sent, done, errors, dropped, unanswered, due, ...rest }: LoadReport): string[][] {
   return [
     ['calls', 'number', ''],
@@ -56,7 +54,6 @@ function countRows({ sent, done, errors, dropped, unanswered, due, ...rest }: Lo
   ];
 }
 
-/** Latencies by protocol. */
 function latencyRows({ latency, latency_by_protocol: byProtocol }: LoadReport): string[][] {
   const row = (name: string, { count, mean, p50, p90, p99, p99_9, max }: LatencySummary) => [
     ...[name, String(count), ...[mean, p50, p90, p99, p99_9, max].map(formatMs)],
@@ -66,14 +63,12 @@ function latencyRows({ latency, latency_by_protocol: byProtocol }: LoadReport): 
   return [['latency', 'calls', 'mean', 'p50', 'p90', 'p99', 'p99.9', 'max'], ...rows, ...all];
 }
 
-/** How often each outcome came. */
 function outcomeRows({ outcomes, unanswered }: LoadReport): string[][] {
   const rows = outcomes.map(({ outcome, count, wrong }) => [outcome, String(count), String(wrong)]);
   if (unanswered > 0) rows.push(['pending at the end', String(unanswered), String(unanswered)]);
   return [['outcome', 'calls', 'wrong'], ...rows];
 }
 
-/** The thresholds with what was measured. */
 function thresholdRows({ verdict }: LoadReport): string[][] {
   const rows = verdict.judged.map(({ threshold, limit, actual, passed }) => {
     const measured = actual === undefined ? 'unknown' : String(Number(actual.toPrecision(3)));

@@ -10,7 +10,6 @@ export type LoadReport = ReturnType<typeof reportOf>;
 /** Percentiles in milliseconds; `undefined` where nothing was measured. */
 export type LatencySummary = ReturnType<typeof summaryOf>;
 
-/** What a report needs besides the run's outcome. */
 export interface ReportedRun {
   readonly settings: LoadSettings;
   readonly target: string;
@@ -18,7 +17,6 @@ export interface ReportedRun {
   readonly audit: AuditResult | undefined;
 }
 
-/** Builds the report of a run. */
 export function reportOf(
   { recorder, startedAt, seconds, interrupted, failure }: LoadOutcome,
   { settings, target, audit }: ReportedRun,

@@ -12,7 +12,6 @@ import { createProgress, type ProgressOutput } from './progress.ts';
 import { createRecorder, type Recorder } from './recorder.ts';
 import type { Reply, Sender } from './sender.ts';
 
-/** What to send, and how. */
 export interface LoadRun {
   readonly settings: LoadSettings;
   /** Closed with the run. */
@@ -26,7 +25,6 @@ export interface LoadRun {
   readonly progress?: ProgressOutput;
 }
 
-/** How a run ended. */
 export interface LoadOutcome {
   readonly recorder: Recorder;
   readonly startedAt: Date;

@@ -30,11 +30,9 @@ const bodySchemas: Readonly<Partial<Record<OperationName, z.ZodType<SeenOrder[]>
   ListOrders: z.object({ orders: z.array(orderSchema) }).transform(({ orders }) => orders),
 };
 
-/** How a call ended. */
 export interface Reply {
   /** `created`, `replayed`, `ok`, an error code of the gateway, or a description of what no gateway should send. */
   readonly outcome: string;
-  /** The orders in the response to a success. */
   readonly orders?: readonly SeenOrder[];
 }
 

@@ -19,7 +19,6 @@ interface CallDifference extends Difference {
   readonly call: number;
 }
 
-/** A gateway to replay at. */
 export interface ReplayTarget extends Omit<SendTarget, 'orderId'> {
   /** What the gateway's links begin with; `undefined` where that is unknown. */
   readonly baseUrl: string | undefined;

@@ -6,7 +6,6 @@ import { eventTypes } from '@gateway/domain/order-states';
 import { Webhook } from 'standardwebhooks';
 import { z } from 'zod';
 
-/** An event that was delivered, once or more often. */
 interface Delivery {
   readonly orderId: string;
   readonly type: string;

@@ -9,7 +9,6 @@ export interface SentOrder {
 /** Orders draw from indexes far from those of other questions about a call. */
 const orderIndex = 0x60000000;
 
-/** What the order ids of a run begin with. */
 export function orderIdPrefix(seed: number): string {
   return `load-${seed}-`;
 }
