@@ -17,14 +17,10 @@ export function literalAddressOf({ hostname }: URL): string | undefined {
 
 /**
  * The network that a client's limits count for: an IPv4 address, or the /64 of an IPv6 address, as one customer gets at least that
- * (RFC 6177). IPv4 mapped to IPv6, as on a socket that takes both, is IPv4.
+ * (RFC 6177). IPv4 mapped to IPv6, as on a socket that takes both, is IPv4. The text is a key: the parts are decimal.
  */
 export function networkOf(address: string | undefined): string {
   if (address === undefined) return '';
   const parsed = ipaddr.process(address);
-  if (parsed instanceof ipaddr.IPv4) return parsed.toString();
-  return parsed.parts
-    .slice(0, 4)
-    .map((part) => part.toString(16))
-    .join(':');
+  return parsed instanceof ipaddr.IPv4 ? parsed.toString() : parsed.parts.slice(0, 4).join(':');
 }

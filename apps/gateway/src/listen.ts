@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
-import { isIPv6, type ListenOptions, type Server } from 'node:net';
+import { type AddressInfo, isIPv6, type ListenOptions, type Server } from 'node:net';
 import { StartError } from './process.ts';
 
 export interface PortServer {
@@ -17,8 +17,7 @@ export async function bind(server: Server, options: ListenOptions): Promise<numb
 }
 
 export function portOf(server: Server): number {
-  const address = server.address();
-  return typeof address === 'object' && address !== null ? address.port : 0;
+  return (server.address() as AddressInfo).port;
 }
 
 /**

@@ -80,11 +80,6 @@ export function createAuthenticate({ directory, now, monotonicNow }: Authenticat
     if (cache.size > cachedClientsMax) cache.delete(cache.keys().next().value as string);
   };
 
-  const remember = (clientSecret: string, hash: Uint8Array) => {
-    if (hashes.size >= hashedSecretsMax) hashes.clear();
-    hashes.set(clientSecret, hash);
-  };
-
   return async ({ clientId, clientSecret }, timeoutMs) => {
     if (clientId === undefined || clientSecret === undefined) return failed({ kind: 'unauthenticated' });
     if (!areWellFormed({ clientId, clientSecret })) return failed({ kind: 'unauthenticated' });
@@ -96,7 +91,10 @@ export function createAuthenticate({ directory, now, monotonicNow }: Authenticat
     const ageMs = cached === undefined ? Number.POSITIVE_INFINITY : monotonicNow() - cached.readAtMs;
     if (cached !== undefined && ageMs < cacheLifeMs && holds(cached.client, presented, now())) {
       if (ageMs >= refreshAgeMs) lookUp(clientId).catch(() => {});
-      if (known === undefined) remember(clientSecret, presented);
+      if (known === undefined) {
+        if (hashes.size >= hashedSecretsMax) hashes.clear();
+        hashes.set(clientSecret, presented);
+      }
       return success(cached.client.account);
     }
     const rejectable = new Promise((resolve) => setTimeout(resolve, Math.min(rejectedAfterMs, Math.max(0, timeoutMs))));
