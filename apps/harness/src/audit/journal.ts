@@ -1,4 +1,4 @@
-import { closeSync, createReadStream, fsyncSync, openSync, writeSync } from 'node:fs';
+import { closeSync, createReadStream, fsyncSync, openSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { orderStatuses } from '@gateway/domain/order';
 import { z } from 'zod';
@@ -31,14 +31,14 @@ export type Journal = ReturnType<typeof createJournal>;
 /** Creates a journal. Throws where the file exists: a journal belongs to one run. */
 export function createJournal(file: string, head: JournalHead) {
   const descriptor = openSync(file, 'wx');
-  append(descriptor, lineOf(head));
+  writeFileSync(descriptor, lineOf(head));
   return {
     /**
      * Passes entries to the operating system before it returns: a process that is killed afterwards has lost none of them. A
      * power cut before `close` may lose the last seconds. Throws where not all of it fits on the disk.
      */
     write(entries: readonly JournalEntry[]): void {
-      if (entries.length > 0) append(descriptor, entries.map(lineOf).join(''));
+      if (entries.length > 0) writeFileSync(descriptor, entries.map(lineOf).join(''));
     },
     /** Waits for the disk. */
     close(): void {
@@ -72,13 +72,6 @@ export async function readJournal(file: string) {
 
 function lineOf(value: JournalHead | JournalEntry): string {
   return `${JSON.stringify(value)}\n`;
-}
-
-function append(descriptor: number, text: string): void {
-  const bytes = Buffer.from(text);
-  const written = writeSync(descriptor, bytes);
-  if (written < bytes.length)
-    throw new Error(`the journal took ${written} of ${bytes.length} bytes: is the disk full?`);
 }
 
 function jsonIn(line: string): unknown {
