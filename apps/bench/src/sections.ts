@@ -1,4 +1,5 @@
 import type { Contender } from './contenders.ts';
+import type { LoadOptions } from './load.ts';
 import { measure, type Run } from './measure.ts';
 
 export interface BenchContext {
@@ -10,14 +11,9 @@ export interface BenchContext {
 }
 
 /** A part of the bench: its contenders take turns, so that whatever slows the machine for a while slows them all. */
-export interface Section {
+export interface Section extends Omit<LoadOptions, 'signal'> {
   readonly title: string;
   readonly rounds: number;
-  readonly seconds: number;
-  /** Calls in flight at a time. */
-  readonly concurrency: number;
-  /** gRPC only: calls a second on a fixed schedule. */
-  readonly rate?: number;
   /** Those of contenders that do not take part are left out. */
   readonly ratios: readonly Ratio[];
 }
