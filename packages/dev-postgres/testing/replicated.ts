@@ -45,7 +45,13 @@ async function launch(cluster: Cluster) {
   await launchServer(cluster, { ...usualSettings, shared_buffers: '64MB', port: String(port) });
   const { pid } = runningServer(cluster) ?? { pid: 0 };
   const signalAll = (signal: NodeJS.Signals) => {
-    for (const one of [pid, ...childrenOf(pid)]) tryKill(one, signal);
+    for (const one of [pid, ...childrenOf(pid)]) {
+      try {
+        process.kill(one, signal);
+      } catch {
+        // It ended meanwhile.
+      }
+    }
   };
   const url = `postgres://${superuser}:${cluster.password}@127.0.0.1:${port}/gateway`;
   return {
@@ -97,12 +103,4 @@ function childrenOf(pid: number): number[] {
   const output = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' });
   const rows = output.split('\n').map((line) => line.trim().split(/\s+/).map(Number));
   return rows.filter(([, parent]) => parent === pid).map(([child = 0]) => child);
-}
-
-function tryKill(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal);
-  } catch {
-    // It ended meanwhile.
-  }
 }
