@@ -183,8 +183,9 @@ export class Call {
     const code = this.#outcome ?? (isAnswered ? (outcomeOfStatus.get(status) ?? 'unreadable') : 'cancelled');
     const durationMs = performance.now() - this.#startedAt;
     const { protocol, operation } = this;
-    this.#deps.recordCall({ protocol, operation, code }, durationMs);
-    this.#span?.end({ protocol, operation, code, isError: isOurs(code) });
+    const labels = { protocol, operation, code };
+    this.#deps.recordCall(labels, durationMs);
+    this.#span?.end(labels, isOurs(code));
     this.#deps.callLog.write({
       request_id: this.requestId,
       trace_id: this.#span?.traceId,

@@ -88,7 +88,10 @@ function observeProcess(meter: Meter): void {
   );
 }
 
-/** Counts a call that ended. Every label is a name of ours: never a client's text. */
+/** Every label is a name of ours: never a client's text. */
+export type CallLabels = Readonly<Record<'protocol' | 'operation' | 'code', string>>;
+
+/** Counts a call that ended. */
 export type RecordCall = ReturnType<typeof callRecorder>;
 
 /** The metrics of the calls, whatever carries them. */
@@ -96,6 +99,5 @@ export function callRecorder(meter: Meter) {
   const durations = meter.createHistogram('gateway.call.duration.seconds', {
     description: 'From the headers of a call to the end of its response',
   });
-  return (labels: Readonly<Record<'protocol' | 'operation' | 'code', string>>, durationMs: number) =>
-    durations.record(durationMs / 1_000, labels);
+  return (labels: CallLabels, durationMs: number) => durations.record(durationMs / 1_000, labels);
 }

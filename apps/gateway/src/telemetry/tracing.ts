@@ -18,14 +18,11 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
+import type { CallLabels } from './metrics.ts';
 
 export type Tracing = ReturnType<typeof startTracing>;
 
 export type CallSpan = ReturnType<typeof callSpan>;
-
-interface CallFacts extends Readonly<Record<'operation' | 'protocol' | 'code', string>> {
-  readonly isError: boolean;
-}
 
 /**
  * Starts tracing. Spans go to the collector that OpenTelemetry's own variables name (`OTEL_EXPORTER_OTLP_ENDPOINT` and those
@@ -62,7 +59,7 @@ function callSpan(span: Span) {
       // A call that is not recorded does without the context, which costs more than the rest of the span.
       return isRecorded ? context.with(trace.setSpan(ROOT_CONTEXT, span), step) : step();
     },
-    end({ operation, protocol, code, isError }: CallFacts): void {
+    end({ operation, protocol, code }: CallLabels, isError: boolean): void {
       if (!isRecorded) return;
       span.updateName(operation).setAttributes({ protocol, code });
       if (isError) span.setStatus({ code: SpanStatusCode.ERROR });
