@@ -27,17 +27,16 @@ export async function verifyReturn(
   { toleranceSeconds = 3_600 }: { readonly toleranceSeconds?: number } = {},
 ): Promise<SignedReturn> {
   const query = address instanceof URLSearchParams ? address : queryOf(String(address));
-  const [orderId, serviceOrderId, status, signedAt, signature] = [
-    'order_id',
-    'service_order_id',
-    'order_status',
-    'signed_at',
-    'signature',
-  ].map((name) => {
+  const parameterOf = (name: string): string => {
     const [value, ...others] = query.getAll(name);
     if (!value || others.length > 0) throw new SignatureError(`The parameter ${name} is missing or repeated`);
     return value;
-  }) as [string, string, string, string, string];
+  };
+  const orderId = parameterOf('order_id');
+  const serviceOrderId = parameterOf('service_order_id');
+  const status = parameterOf('order_status');
+  const signedAt = parameterOf('signed_at');
+  const signature = parameterOf('signature');
   checkSignedAt(signedAt, toleranceSeconds);
   const data = bytesOf(joinEscaped([orderId, serviceOrderId, status, signedAt]));
   const [, hex] = /^v1=([0-9a-f]{64})$/.exec(signature) ?? [];
