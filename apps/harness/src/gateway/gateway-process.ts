@@ -57,8 +57,8 @@ export async function startGatewayProcess(
   const exit = Promise.withResolvers<never>();
   exit.promise.catch(() => {});
   let isEnding = false;
-  const start = async (ports: { readonly httpPort: number; readonly grpcPort: number }) => {
-    const child = spawnGateway(settings, ports);
+  const start = async (httpPort: number, grpcPort: number) => {
+    const child = spawnGateway(settings, httpPort, grpcPort);
     let output = '';
     for (const stream of [child.stdout, child.stderr]) {
       stream.on('data', (chunk) => {
@@ -76,7 +76,7 @@ export async function startGatewayProcess(
       throw new Error(`the gateway did not start: ${(error as Error).message}\n${output}`);
     }
   };
-  let { child, ready } = await start({ httpPort, grpcPort });
+  let { child, ready } = await start(httpPort, grpcPort);
   const { http_url: httpUrl, grpc_address: grpcAddress, base_url: baseUrl } = ready;
   return {
     httpUrl,
@@ -97,19 +97,15 @@ export async function startGatewayProcess(
       isEnding = true;
       await endProcess(child, 'SIGKILL');
       isEnding = false;
-      ({ child, ready } = await start({ httpPort: portOf(httpUrl), grpcPort: portOf(`http://${grpcAddress}`) }));
+      ({ child, ready } = await start(portOf(httpUrl), portOf(`http://${grpcAddress}`)));
     },
   };
 }
 
-function spawnGateway(settings: GatewaySettings, ports: { readonly httpPort: number; readonly grpcPort: number }) {
-  const { httpPort, grpcPort } = ports;
+function spawnGateway(settings: GatewaySettings, httpPort: number, grpcPort: number) {
   const child = spawn(process.execPath, argumentsOf('start'), {
     cwd: repository,
-    env: {
-      ...environmentOf(settings),
-      ...{ HTTP_PORT: String(httpPort), GRPC_PORT: String(grpcPort), ADMIN_PORT: '0' },
-    },
+    env: { ...environmentOf(settings), HTTP_PORT: `${httpPort}`, GRPC_PORT: `${grpcPort}`, ADMIN_PORT: '0' },
     stdio: ['ignore', 'pipe', 'pipe'],
     // A process group of its own, so that Ctrl-C reaches us alone, and we stop it in order.
     detached: true,
