@@ -41,14 +41,11 @@ export const usualSettings = {
 export type DevPostgresOptions = {
   /** The folder for data and log; made where it is missing. */
   readonly dataDir: string;
-  /** Gets a line when the server exits by itself, when it runs again and when a restart fails. */
-  readonly logger?: DevPostgresLogger | undefined;
+  /** pino's, or the like. Gets a line when the server exits by itself, when it runs again and when a restart fails. */
+  readonly logger?: Record<'info' | 'error', (facts: object, message: string) => void> | undefined;
   /** Settings of PostgreSQL, without spaces, that overrule the usual ones where this call launches the server. */
   readonly settings?: Readonly<Record<string, string>>;
 };
-
-/** The part of pino's logger that is used. */
-export type DevPostgresLogger = Record<'info' | 'error', (facts: object, message: string) => void>;
 
 export type DevPostgres = Awaited<ReturnType<typeof startDevPostgres>>;
 
