@@ -77,10 +77,8 @@ export function addWebhookCommands(
     .action((clientId: string, { json }: { json?: true }) =>
       run(async (tools) => {
         const { url, createdAt, disabledAt, failingSince } = await findEndpoint(tools, clientId);
-        if (json)
-          return print(
-            JSON.stringify({ url, created_at: createdAt, disabled_at: disabledAt, failing_since: failingSince }),
-          );
+        const facts = { url, created_at: createdAt, disabled_at: disabledAt, failing_since: failingSince };
+        if (json) return print(JSON.stringify(facts));
         const state =
           disabledAt !== null
             ? `disabled ${readable(disabledAt)}. Set it again to enable it.`
