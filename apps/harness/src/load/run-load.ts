@@ -43,8 +43,8 @@ export async function runLoad(run: LoadRun, signal: AbortSignal): Promise<LoadOu
   const arrivals = arrivalsOf(settings.phases);
   const { known, remember } = createMemory();
   const makeCall = createCallMaker(settings, await loadFixtures(), credentials, { checkout: run.checkout, known });
-  const clientIds = credentials.map(({ clientId }) => clientId);
-  const journal = run.journalFile && createJournal(run.journalFile, { seed: settings.seed, client_ids: clientIds });
+  const head = { seed: settings.seed, client_ids: credentials.map(({ clientId }) => clientId) };
+  const journal = run.journalFile === undefined ? undefined : createJournal(run.journalFile, head);
   let failure: string | undefined;
   const failed = new AbortController();
   const onFailure = (error: unknown) => {
@@ -53,7 +53,7 @@ export async function runLoad(run: LoadRun, signal: AbortSignal): Promise<LoadOu
   };
   const recorder = createRecorder({
     plannedSeconds: arrivals.seconds,
-    journal: journal || undefined,
+    journal,
     numberOf: (orderId) => numberOf(settings.seed, orderId),
     onFailure,
   });
@@ -78,7 +78,7 @@ export async function runLoad(run: LoadRun, signal: AbortSignal): Promise<LoadOu
     progress?.end();
     recorder.end();
     sender.close();
-    if (journal) journal.close();
+    journal?.close();
   }
   return { recorder, startedAt, seconds: clock.now() / 1_000, interrupted: signal.aborted, failure };
 }
