@@ -5,9 +5,7 @@ import { all, compile } from '@fastify/proxy-addr';
 /** Whether the address of a connection (hop 0), or what forwarded a request to it (hop 1 and so on), is a proxy of ours. */
 export type TrustProxy = (address: string, hop: number) => boolean;
 
-/**
- * Parses a number of proxies, or their addresses and networks separated by commas. `undefined` if it is neither.
- */
+/** Parses a number of proxies, or their addresses and networks separated by commas. `undefined` if it is neither. */
 export function parseTrustProxy(text: string): TrustProxy | undefined {
   const proxies = Number(text);
   // `compile` would take an IPv4 address written as one number.
