@@ -77,9 +77,10 @@ export function auditStates(
     for (const { eventId, type } of deliveries ? events : []) {
       const delivery = deliveries?.get(eventId);
       const isRight = delivery?.orderId === orderId && delivery.type === type;
-      if (!isRight) undelivered += 1;
-      if (!isRight)
+      if (!isRight) {
+        undelivered += 1;
         report(undefined, orderId, `${type} was ${delivery ? 'delivered as another event' : 'not delivered'}`);
+      }
       copies += (delivery?.copies ?? 1) - 1;
     }
   }
