@@ -69,11 +69,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     probe: createServerProbe(config.databaseUrl),
   };
   const directory = openMerchantDirectory(database);
-  const store = openOrderStore({
-    ...database,
-    waitingMax: config.ordersWaitingMax,
-    isDistributed: config.hasCitus,
-  });
+  const store = openOrderStore({ ...database, waitingMax: config.ordersWaitingMax, isDistributed: config.hasCitus });
   const writeCheck = openWriteCheck(database);
   let baseUrl = config.baseUrl ?? ownBaseUrl(scheme, host, config.httpPort);
   let webhooks: WebhookDelivery | undefined;
