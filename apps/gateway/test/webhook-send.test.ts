@@ -95,6 +95,11 @@ test.each([
   ['nothing listens', undefined, 'ECONNREFUSED'],
   ['it closes the connection', '', 'ECONNRESET'],
   ['it does not speak HTTP', 'SSH-2.0-OpenSSH\r\n', 'HPE_INVALID_CONSTANT'],
+  [
+    'it switches to another protocol',
+    'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
+    'connection closed',
+  ],
 ])('%s', async (_, greeting, text) => {
   const server = createServer((socket) => {
     socket.on('error', () => {});

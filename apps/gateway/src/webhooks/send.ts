@@ -115,7 +115,9 @@ export function createSender({
 
 /** The result of a request, once its response has ended or was cut off. Rejects if there is no response. */
 async function resultOf(request: http.ClientRequest): Promise<SendResult> {
-  const response: http.IncomingMessage = (await once(request, 'response'))[0];
+  // After `101 Switching Protocols` Node.js closes the connection, without a response and without an error.
+  const [response]: http.IncomingMessage[] = await Promise.race([once(request, 'response'), once(request, 'close')]);
+  if (response === undefined) throw new Error('closed without a response');
   const status = response.statusCode ?? 0;
   let bytes = 0;
   try {
