@@ -145,6 +145,7 @@ function prepareStatements(db: PostgresJsDatabase) {
       .select({ merchantId: events.merchantId, eventId: events.eventId, transactionId: events.transactionId })
       .from(events)
       .where(lt(events.createdAt, sql`now() - ${eventLifetime}`))
+      .orderBy(events.createdAt)
       .limit(sweptMax),
   );
   const deletedEvents = db
