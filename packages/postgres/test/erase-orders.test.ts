@@ -104,10 +104,16 @@ test('orders created before a time are erased in batches, also by two processes 
   expect(await erase(target)).toBe(0);
 });
 
-test('an erasure that another session deadlocks with goes on', async () => {
+test.each<ErasureTarget>([
+  { by: 'age', before: new Date('2019-06-01') },
+  { by: 'email', email: 'deadlock@mail.example' },
+])('an erasure by $by that another session deadlocks with goes on', async (target) => {
   const { merchantId } = await newMerchant();
   const createdAtMs = Date.parse('2019-05-01T00:00:00Z');
-  for (const index of [1, 2]) await create(merchantId, { order_id: `order-${index}` }, createdAtMs + index);
+  for (const index of [1, 2]) {
+    const fields = { order_id: `order-${index}`, customer_email: 'deadlock@mail.example' };
+    await create(merchantId, fields, createdAtMs + index);
+  }
   const { sql } = database;
   const waiting = () => sql`select from pg_stat_activity
     where datname = current_database() and application_name = 'order-gateway erasure' and wait_event_type = 'Lock'`;
@@ -117,7 +123,7 @@ test('an erasure that another session deadlocks with goes on', async () => {
     const lock = (orderId: string) =>
       session`select from orders where merchant_id = ${merchantId} and order_id = ${orderId} for update`;
     await lock('order-2');
-    const erasure = erase({ by: 'age', before: new Date('2019-06-01') }).catch((error: unknown) => error);
+    const erasure = erase(target).catch((error: unknown) => error);
     await expect.poll(waiting).toHaveLength(1);
     await lock('order-1');
     return { erasure };
