@@ -18,14 +18,14 @@ import { answerOf, callJson, postOrder } from './send-order.ts';
 const run = promisify(execFile);
 
 /** The commands of the guide, with another folder for the backups. */
-async function guide(backups: string): Promise<[settings: string, backup: string, restore: string]> {
+async function guide(backups: string): Promise<[settings: string, backup: string, restore: string, useUpIds: string]> {
   const page = await readFile(new URL('../../../docs/production.md', import.meta.url), 'utf8');
   const section = page.split(/^## /m).find((text) => text.startsWith('Backup and restore\n')) ?? '';
   const blocks = [...section.matchAll(/^```(?:sql|sh)\n(.+?)^```$/gms)].map(([, code = '']) =>
     code.replaceAll('/backups', backups),
   );
-  expect(blocks).toHaveLength(3);
-  return blocks as [string, string, string];
+  expect(blocks).toHaveLength(4);
+  return blocks as [string, string, string, string];
 }
 
 afterAll(endProcesses);
@@ -60,13 +60,13 @@ function sendOrders(gateway: RunningGateway) {
   };
 }
 
-test('a restore to a point in time has every order acknowledged before it, and none sent after it', async () => {
+test('a restore to a point in time has all orders acknowledged before it, no later ones, and a feed that goes on', async () => {
   const backups = await mkdtemp(join(tmpdir(), 'restore-drill-'));
   onTestFinished(() => rm(backups, { recursive: true, force: true }));
   await mkdir(join(backups, 'wal'));
   // The server's user may be another.
   for (const folder of [backups, join(backups, 'wal')]) await chmod(folder, 0o777);
-  const [settings, backup, restore] = await guide(backups);
+  const [settings, backup, restore, useUpIds] = await guide(backups);
 
   // As after a restart with the guide's settings.
   const archive = { archive_library: 'basic_archive', 'basic_archive.archive_directory': join(backups, 'wal') };
@@ -91,6 +91,9 @@ test('a restore to a point in time has every order acknowledged before it, and n
   await orders.stop();
   const after = [...orders.acknowledged.keys()].filter((orderId) => Number(orderId.slice(6)) > sentBefore);
   expect(after.length).toBeGreaterThan(50);
+  const [kept, lost] = [[...before.keys()][0], after[0]];
+  await callJson(gateway, 'POST', `/order/${lost}/cancel`);
+  const { next_cursor: cursor } = await pollEvents(gateway);
   const [{ wal = '' } = {}] = await superuser<{ wal: string }[]>`select pg_walfile_name(pg_switch_wal()) as wal`;
   const archived = async () => {
     const [row] = await superuser`select last_archived_wal >= ${wal} as is_archived from pg_stat_archiver`;
@@ -98,7 +101,7 @@ test('a restore to a point in time has every order acknowledged before it, and n
   };
   await vi.waitUntil(archived, 60_000);
 
-  const restored = await startRestored(server, restore, target);
+  const restored = await startRestored(server, restore, target, useUpIds);
   const databaseUrl = new URL(gateway.databaseUrl);
   databaseUrl.port = new URL(restored.url).port;
   const { url } = await startProcess({ DATABASE_URL: databaseUrl.href });
@@ -106,9 +109,21 @@ test('a restore to a point in time has every order acknowledged before it, and n
   for (const [orderId, { service_order_id, created_at, order_token }] of before)
     expect(listed.get(orderId)).toMatchObject({ service_order_id, created_at, order_token });
   for (const orderId of after) expect(listed.has(orderId)).toBe(false);
-  const again = await postOrder({ url, credentials: gateway.credentials }, validOrderInput({ order_id: after[0] }));
+  const again = await postOrder({ url, credentials: gateway.credentials }, validOrderInput({ order_id: lost }));
   expect(again.status).toBe(201);
+  await callJson({ url, credentials: gateway.credentials }, 'POST', `/order/${kept}/cancel`);
+  const { events } = await pollEvents({ url, credentials: gateway.credentials }, `?cursor=${cursor}`);
+  expect(events).toMatchObject([{ data: { order_id: kept } }]);
 });
+
+/** The first page of the feed that has an event, which may appear a moment late. */
+function pollEvents(merchant: { url: string; credentials: Credentials }, query = '') {
+  return vi.waitFor(async () => {
+    const { body } = await callJson(merchant, 'GET', `/events${query}`);
+    expect(body.events).not.toEqual([]);
+    return body;
+  }, 10_000);
+}
 
 async function listOrders(url: string, credentials: Credentials): Promise<Map<string, OrderResponse>> {
   const listed = new Map<string, OrderResponse>();
@@ -141,8 +156,13 @@ async function baseBackup(server: TestServer, command: string, backups: string):
   }
 }
 
-/** A server on a data folder that the guide's commands fill, once it accepts writes. */
-async function startRestored(server: TestServer, command: string, target: string): Promise<DevPostgres> {
+/** A server on a data folder that the guide's commands fill, once it accepts writes and its ids are beyond the lost ones. */
+async function startRestored(
+  server: TestServer,
+  command: string,
+  target: string,
+  useUpIds: string,
+): Promise<DevPostgres> {
   const dataDir = await newDataDir();
   const folder = join(dataDir, 'postgres');
   const data = join(folder, 'cluster');
@@ -156,6 +176,8 @@ async function startRestored(server: TestServer, command: string, target: string
   onTestFinished(restored.stop);
   const session = postgres(restored.url, { max: 1, fetch_types: false });
   const isRestored = async () => (await session`select not pg_is_in_recovery() as done`)[0]?.done === true;
-  await vi.waitUntil(isRestored, 60_000).finally(() => session.end({ timeout: 1 }));
+  onTestFinished(() => session.end({ timeout: 1 }));
+  await vi.waitUntil(isRestored, 60_000);
+  await session.unsafe(useUpIds);
   return restored;
 }

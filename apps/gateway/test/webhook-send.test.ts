@@ -1,10 +1,12 @@
+import type { Resolver } from 'node:dns/promises';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { selfSigned } from '@gateway/postgres/testing/self-signed';
 import { expect, onTestFinished, test } from 'vitest';
 import { webhookLimits } from '../src/limits.ts';
-import { createSender, type SenderOptions } from '../src/webhooks/send.ts';
+import { createResolve, createSender, type SenderOptions } from '../src/webhooks/send.ts';
 import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts';
 
 type Respond = NonNullable<NonNullable<Parameters<typeof startWebhookReceiver>[0]>['respond']>;
@@ -75,6 +77,21 @@ test('a host whose name is never resolved is given up in time', async () => {
   expect(await sender.send('http://shop.example/hook', {}, '{}')).toEqual({ text: 'no response within 0.3 s' });
 });
 
+test.each([
+  ['IPv4', async () => ['192.0.2.1'], () => new Promise<string[]>(() => {}), ['192.0.2.1']],
+  ['IPv6', () => Promise.reject(new Error('ENODATA')), () => sleep(20, ['2001:db8::1']), ['2001:db8::1']],
+  ['both', async () => ['192.0.2.1'], async () => ['2001:db8::1'], ['192.0.2.1', '2001:db8::1']],
+])('a host of which name servers answer for %s is resolved', async (_, resolve4, resolve6, addresses) => {
+  const resolve = createResolve({ resolve4, resolve6 } as unknown as Resolver);
+  expect((await resolve('shop.example')).map(({ address }) => address)).toEqual(addresses);
+});
+
+test('a host that no name server knows is not resolved', async () => {
+  const unknown = () => Promise.reject(new Error('ENOTFOUND'));
+  const resolve = createResolve({ resolve4: unknown, resolve6: unknown } as unknown as Resolver);
+  await expect(resolve('shop.example')).rejects.toThrow('ENOTFOUND');
+});
+
 test('a large response is cut off', async () => {
   let sent = 0;
   const receiver = await newReceiver({
@@ -95,6 +112,11 @@ test.each([
   ['nothing listens', undefined, 'ECONNREFUSED'],
   ['it closes the connection', '', 'ECONNRESET'],
   ['it does not speak HTTP', 'SSH-2.0-OpenSSH\r\n', 'HPE_INVALID_CONSTANT'],
+  [
+    'it switches to another protocol',
+    'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
+    'connection closed',
+  ],
 ])('%s', async (_, greeting, text) => {
   const server = createServer((socket) => {
     socket.on('error', () => {});

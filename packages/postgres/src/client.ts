@@ -184,6 +184,8 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
       application_name: applicationName,
       statement_timeout: statementTimeoutMs,
       TimeZone: 'UTC',
+      // A database may have another default, of which Date takes the day for the month.
+      DateStyle: 'ISO, MDY',
       ...settings,
     },
     ssl: ssl(() => current?.host ?? ''),

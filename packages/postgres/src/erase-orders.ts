@@ -4,6 +4,7 @@ import { and, asc, eq, inArray, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { runRecorded, systemActor } from './audit-log.ts';
 import { arrayLiteral, type DatabaseOptions, noStatementTimeoutMs, withConnection } from './client.ts';
+import { isConcurrencyFailure } from './errors.ts';
 import { orderOf } from './order-rows.ts';
 import { merchants, orders } from './schema.ts';
 
@@ -50,8 +51,13 @@ export function eraseOrders(
     let count = 0;
     for (;;) {
       const found = await run(() => findBatch(db, target));
-      if (found.length > 0) count += await run(() => eraseBatch(db, found.map(orderOf), { key, actor, target }));
-      if (found.length < batchMax || signal?.aborted) return count;
+      try {
+        if (found.length > 0) count += await run(() => eraseBatch(db, found.map(orderOf), { key, actor, target }));
+        if (found.length < batchMax || signal?.aborted) return count;
+      } catch (error) {
+        // Of a deadlock, as the sweep of expired orders locks the same orders in another order.
+        if (!isConcurrencyFailure(error)) throw error;
+      }
     }
   });
 }

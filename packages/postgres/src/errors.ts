@@ -73,7 +73,8 @@ const readOnly = '25006';
 const insufficientPrivilege = '42501';
 const tooManyConnections = '53300';
 const lockNotAvailable = '55P03';
-const serializationFailure = '40001';
+/** Serialization failure, deadlock. */
+const concurrencyStates = ['40001', '40P01'];
 const uniqueViolation = '23505';
 
 /** The outcome of a failed statement; `undefined` for an internal error, to be thrown {@link withoutValues}. */
@@ -90,9 +91,9 @@ export function isConnectionLost(error: unknown): boolean {
   return hasNoConnection(cause) || tlsCodes.test(codeOf(cause)) || connectionStates.test(codeOf(cause));
 }
 
-/** Whether a concurrent statement made a serializable one fail, which is then run again. */
-export function isSerializationFailure(error: unknown): boolean {
-  return codeOf(rootCause(error)) === serializationFailure;
+/** Whether a statement failed only because of a concurrent one, and is run again. */
+export function isConcurrencyFailure(error: unknown): boolean {
+  return concurrencyStates.includes(codeOf(rootCause(error)));
 }
 
 /** Whether a statement failed because a row has a key that is in use. Which key it is has another name in every partition. */

@@ -5,7 +5,7 @@ import { and, eq, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';
 import { type Client, type DatabaseOptions, openClient, plansEveryRun } from './client.ts';
-import { statementFailure, withoutValues } from './errors.ts';
+import { isConnectionLost, withoutValues } from './errors.ts';
 import { events, isPastEnd, orders, webhookDeliveries, webhookEndpoints } from './schema.ts';
 
 /** Connections for changes: each waits for a commit, which four share. */
@@ -84,7 +84,7 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
       const rows = await background.run<unknown[]>((statements) => statements[statement].execute());
       return { count: rows.length, isDone: rows.length < sweptMax };
     } catch (error) {
-      if (statementFailure(error) === undefined) throw withoutValues(error);
+      if (!isConnectionLost(error)) throw withoutValues(error);
       return { count: 0, isDone: true };
     }
   };
@@ -145,6 +145,7 @@ function prepareStatements(db: PostgresJsDatabase) {
       .select({ merchantId: events.merchantId, eventId: events.eventId, transactionId: events.transactionId })
       .from(events)
       .where(lt(events.createdAt, sql`now() - ${eventLifetime}`))
+      .orderBy(events.createdAt)
       .limit(sweptMax),
   );
   const deletedEvents = db

@@ -30,7 +30,8 @@ export function createServerProbe(url: string): ServerProbe {
 
 function stateFrom(found: Found, session: Session | undefined): SessionState {
   if (found === 'no server') return 'lost';
-  if (found === 'too many connections' || session === undefined) return 'running';
+  if (found === 'too many connections') return 'unknown';
+  if (session === undefined) return 'running';
   if (found.server !== session.server) return 'lost';
   return found.stuck.includes(session.pid) ? 'stuck' : 'running';
 }

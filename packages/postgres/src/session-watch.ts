@@ -16,9 +16,10 @@ export interface Session {
 
 /**
  * What became of a silent session. `running`: its server responds to others, so its statement is only slow. `stuck`: in addition,
- * it waits for what no timeout ends, such as a synchronous standby. `lost`: another server responds, or none.
+ * it waits for what no timeout ends, such as a synchronous standby. `unknown`: its server takes no more connections. `lost`:
+ * another server responds, or none.
  */
-export type SessionState = 'running' | 'stuck' | 'lost';
+export type SessionState = 'running' | 'stuck' | 'unknown' | 'lost';
 
 /** Finds out what became of a session; shared by all clients of a process. The session is unknown while it is opened. */
 export interface ServerProbe {
@@ -74,8 +75,11 @@ export function watchSession(connection: WatchedConnection, probe: ServerProbe):
     isWatching = true;
     while (silent.size > 0 && !connection.isOver()) {
       const address = connection.address();
+      const before = state;
       state = address === undefined ? 'running' : await probe.stateOf(session, address);
-      if (state === 'lost' && silent.size > 0) connection.onLost();
+      // One that was stuck responds at once when it runs again: after two probes its response is lost.
+      const isLost = state === 'lost' || (isStuck && state === 'running' && before === 'running');
+      if (isLost && silent.size > 0) connection.onLost();
       else await sleep(probeEveryMs, undefined, { ref: false });
     }
     isWatching = false;

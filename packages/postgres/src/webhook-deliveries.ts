@@ -234,8 +234,8 @@ function prepareClaim(db: PostgresJsDatabase) {
 }
 
 /**
- * Stores results, and what they say of the endpoints: one that works now is not failing, one that is gone is disabled. A result
- * of an earlier claim, or of another URL than the endpoint has now, changes nothing.
+ * Stores results, and what they say of the endpoints: one that works now is not failing, one that is gone is disabled, and stays
+ * so. A result of an earlier claim, or of another URL than the endpoint has now, changes nothing.
  */
 function prepareRecord(db: PostgresJsDatabase) {
   const array = (name: string, type: string) => sql`${sql.placeholder(name)}::${sql.raw(type)}[]`;
@@ -268,6 +268,7 @@ function prepareRecord(db: PostgresJsDatabase) {
       from recorded group by merchant_id, url
     ) as result
     join ${webhookEndpoints} on ${webhookEndpoints.merchantId} = result.merchant_id and ${webhookEndpoints.url} = result.url
+      and ${isNull(webhookEndpoints.disabledAt)}
     where result.is_gone or result.works = (${webhookEndpoints.failingSince} is not null)
     order by ${webhookEndpoints.merchantId} for update of ${webhookEndpoints}
   ) as result`;

@@ -104,6 +104,33 @@ test('orders created before a time are erased in batches, also by two processes 
   expect(await erase(target)).toBe(0);
 });
 
+test.each<ErasureTarget>([
+  { by: 'age', before: new Date('2019-06-01') },
+  { by: 'email', email: 'deadlock@mail.example' },
+])('an erasure by $by that another session deadlocks with goes on', async (target) => {
+  const { merchantId } = await newMerchant();
+  const createdAtMs = Date.parse('2019-05-01T00:00:00Z');
+  for (const index of [1, 2]) {
+    const fields = { order_id: `order-${index}`, customer_email: 'deadlock@mail.example' };
+    await create(merchantId, fields, createdAtMs + index);
+  }
+  const { sql } = database;
+  const waiting = () => sql`select from pg_stat_activity
+    where datname = current_database() and application_name = 'order-gateway erasure' and wait_event_type = 'Lock'`;
+  const erasing = await sql.begin(async (session) => {
+    // So that PostgreSQL cancels the erasure.
+    await session`set local deadlock_timeout = '1min'`;
+    const lock = (orderId: string) =>
+      session`select from orders where merchant_id = ${merchantId} and order_id = ${orderId} for update`;
+    await lock('order-2');
+    const erasure = erase(target).catch((error: unknown) => error);
+    await expect.poll(waiting).toHaveLength(1);
+    await lock('order-1');
+    return { erasure };
+  });
+  expect(await erasing.erasure).toBe(2);
+});
+
 test('the audit log says who erased how many orders of whom, and nothing of the customer', async () => {
   const { clientId, merchantId } = await newMerchant();
   await create(merchantId, { order_id: 'logged', customer_email: 'logged@mail.example' });

@@ -56,10 +56,49 @@ test('orders are found, listed and changed by index even if the table was empty 
   expect(await rowsReadByScans()).toBeLessThan(orderIds.length);
 });
 
+test('old events are found by index, also where many were deleted and newer ones are in their place', async () => {
+  const merchantId = await createMerchantId(database.sql);
+  const storeEvents = async (days: number, count: number) => {
+    await database.sql`
+      insert into events select ${merchantId}, pg_current_xact_id(), gen_random_uuid(), 'order.paid',
+        now() - ${days} * interval '1 day', 'first' from generate_series(1, ${count}::int)`;
+    await database.sql`vacuum analyze events`;
+  };
+  const deleteOldEvents = async (): Promise<number> => {
+    const store = openOrderStore({ url: database.url });
+    let count = 0;
+    let isDone = false;
+    while (!isDone) {
+      const swept = await store.deleteOldEvents();
+      count += swept.count;
+      isDone = swept.isDone;
+    }
+    await store.close();
+    await expect.poll(connectionsOfStores).toBe(0);
+    return count;
+  };
+  await database.sql`alter table events set (autovacuum_enabled = false)`;
+  await storeEvents(31, 3_000);
+  expect(await deleteOldEvents()).toBe(3_000);
+  await database.sql`vacuum events`;
+  await storeEvents(1, 3_000);
+  await storeEvents(31, 1);
+  const before = await rowsRead('events');
+  expect(await deleteOldEvents()).toBe(1);
+  expect((await rowsRead('events')) - before).toBeLessThan(100);
+});
+
 async function connectionsOfStores(): Promise<number> {
   const rows = await database.sql`select 1 from pg_stat_activity 
     where application_name like 'order-gateway %' and datname = current_database()`;
   return rows.length;
+}
+
+/** Rows of a table that were read, as reported by connections that have ended. */
+async function rowsRead(table: string): Promise<number> {
+  const [row] = await database.sql`
+    select (seq_tup_read + idx_tup_fetch)::int as rows from pg_stat_user_tables where relname = ${table}`;
+  return row?.rows;
 }
 
 /** Rows read by sequential scans, as reported by connections that have ended. */

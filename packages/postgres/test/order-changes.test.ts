@@ -37,7 +37,7 @@ test('processes that sweep at the same time store each expiry once, and leave op
   };
   const swept = await Promise.all(racers.map(sweep));
 
-  // A sweep passes over rows that another one has locked, so one more finds what is left.
+  // A sweep does not store again what the one that it waited for has stored, so one more finds what is left.
   const left = await sweep(store);
   expect(swept.reduce((sum, count) => sum + count, left)).toBe(1_200);
   expect(await database.sql`select order_status, count(*)::int from orders group by 1 order by 1`).toEqual([
@@ -48,6 +48,18 @@ test('processes that sweep at the same time store each expiry once, and leave op
     await database.sql`select type, count(*)::int, count(distinct order_id)::int as orders from events group by 1`,
   ).toEqual([{ type: 'order.expired', count: 1_200, orders: 1_200 }]);
   expect(await sweep(store)).toBe(0);
+});
+
+test('a sweep that a lock holds up too long fails, so that it is logged', async () => {
+  await database.sql.unsafe(`alter database ${new URL(database.url).pathname.slice(1)} set lock_timeout = '50ms'`);
+  const store = openStore();
+  const order = { ...newOrder(await newMerchantId()), expiresAtMs: Date.now() - 1 };
+  await store.create(order, enoughMs);
+  await database.sql.begin(async (session) => {
+    await session`select from orders where merchant_id = ${order.merchantId} for update`;
+    await expect(store.expire()).rejects.toThrow('timed out waiting for a lock');
+  });
+  expect(await store.expire()).toStrictEqual({ count: 1, isDone: true });
 });
 
 test('a change queues the delivery of its event where the merchant has an endpoint that is not disabled', async () => {

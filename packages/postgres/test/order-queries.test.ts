@@ -1,6 +1,6 @@
 import type { MerchantId } from '@gateway/domain/merchant';
 import { newOrder } from '@gateway/domain/testing/sample-orders';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
 import { useTestDatabase } from '../testing/test-database.ts';
 
@@ -62,6 +62,19 @@ test('lookups over the queue limit are overloaded at once', async () => {
   // Two batches of 16 leave before the queue is full.
   expect(overloaded.length).toBe(3_000 - 1_024 - 2 * 16);
   expect(outcomes.filter(({ kind }) => kind === 'found').length).toBe(1_024 + 2 * 16);
+});
+
+test('times are read as they were stored, in whatever style the database shows dates', async () => {
+  const times = {
+    createdAtMs: Date.parse('2026-11-03T20:01:42.172Z'),
+    expiresAtMs: Date.parse('2999-04-05T00:00:00Z'),
+  };
+  const order = { ...newOrder(merchantId, { order_id: 'times' }), ...times };
+  await database.sql.unsafe(`alter database ${new URL(database.url).pathname.slice(1)} set datestyle = 'SQL, DMY'`);
+  const other = openOrderStore({ url: database.url });
+  onTestFinished(() => other.close());
+  await other.create(order, enoughMs);
+  expect(await other.findByOrderId(merchantId, 'times', enoughMs)).toMatchObject({ kind: 'found', order: times });
 });
 
 test('killed connections are unavailable and then replaced', async () => {

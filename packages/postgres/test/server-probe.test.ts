@@ -125,27 +125,49 @@ test('a server that takes no more connections is there', async () => {
   expect(rows[0]?.pid).toBe(ownPid);
 });
 
-test('while a commit waits for its synchronous standby no further session is opened, and then the same one goes on', async () => {
-  const own = await startTestServer();
-  onTestFinished(() => own.stop());
-  const setStandby = async (name: string) => {
-    await runQuery(own.url, `alter system set synchronous_standby_names = '${name}'`);
-    await runQuery(own.url, 'select pg_reload_conf()');
-    const shown = () => runQuery(own.url, 'show synchronous_standby_names');
-    await expect.poll(shown).toEqual([{ synchronous_standby_names: name }]);
+describe('while a commit waits for its synchronous standby', () => {
+  /** A server of which a commit waits, except in sessions of its `local` URL. */
+  const startWaitingServer = async () => {
+    const own = await startTestServer();
+    onTestFinished(() => own.stop());
+    const setStandby = async (name: string) => {
+      await runQuery(own.url, `alter system set synchronous_standby_names = '${name}'`);
+      await runQuery(own.url, 'select pg_reload_conf()');
+      const shown = () => runQuery(own.url, 'show synchronous_standby_names');
+      await expect.poll(shown).toEqual([{ synchronous_standby_names: name }]);
+    };
+    const local = Object.assign(new URL(own.url), { search: '?synchronous_commit=local' }).href;
+    await runQuery(local, 'create table kept (id int)');
+    await setStandby('no_standby');
+    return { url: own.url, local, goOn: () => setStandby('') };
   };
-  const local = Object.assign(new URL(own.url), { search: '?synchronous_commit=local' }).href;
-  await runQuery(local, 'create table kept (id int)');
-  await setStandby('no_standby');
-  const client = openTestClient(own.url);
-  const ownPid = await pid(client);
-  const insert = () => client.run((db) => db.execute(sql`insert into kept values (1)`));
-  expect(await failure(insert())).toEqual(stuck);
-  for (let attempt = 0; attempt < 100; attempt += 1) expect(await failure(insert())).toEqual(stuck);
-  const sessions = "select pid from pg_stat_activity where application_name = 'probed'";
-  expect(await runQuery(local, sessions)).toEqual([{ pid: ownPid }]);
-  await setStandby('');
-  await expect.poll(() => pid(client).catch(() => undefined)).toBe(ownPid);
-  // The statements after the first were never sent.
-  expect(await runQuery(local, 'select count(*)::int as stored from kept')).toEqual([{ stored: 1 }]);
+  const insertWith = (client: Client<PostgresJsDatabase>) => () =>
+    client.run((db) => db.execute(sql`insert into kept values (1)`));
+
+  test('no further session is opened, and then the same one goes on', async () => {
+    const { url, local, goOn } = await startWaitingServer();
+    const client = openTestClient(url);
+    const ownPid = await pid(client);
+    const insert = insertWith(client);
+    expect(await failure(insert())).toEqual(stuck);
+    for (let attempt = 0; attempt < 100; attempt += 1) expect(await failure(insert())).toEqual(stuck);
+    const sessions = "select pid from pg_stat_activity where application_name = 'probed'";
+    expect(await runQuery(local, sessions)).toEqual([{ pid: ownPid }]);
+    await goOn();
+    await expect.poll(() => pid(client).catch(() => undefined)).toBe(ownPid);
+    // The statements after the first were never sent.
+    expect(await runQuery(local, 'select count(*)::int as stored from kept')).toEqual([{ stored: 1 }]);
+  });
+
+  test('and its response is lost, the connection is replaced', async () => {
+    const { url, goOn } = await startWaitingServer();
+    const proxy = await startHangingProxy(url);
+    onTestFinished(() => proxy.close());
+    const client = openTestClient(proxy.url);
+    expect(await failure(insertWith(client)())).toEqual(stuck);
+    proxy.hang();
+    proxy.acceptAgain();
+    await goOn();
+    await expect.poll(() => pid(client).catch(() => undefined)).toBeGreaterThan(0);
+  });
 });

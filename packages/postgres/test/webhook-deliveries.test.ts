@@ -213,6 +213,20 @@ test('an endpoint that is gone is disabled, and its pending deliveries are claim
   expect((await claim())[0]?.endpoint?.url).toBe(url);
 });
 
+test('an endpoint that is gone stays disabled, whatever becomes of the attempts that were in flight', async () => {
+  const [merchantId] = await merchantsWithEvents(1, 3);
+  const [gone, delivered, failed] = await claim();
+  if (gone === undefined || delivered === undefined || failed === undefined) throw new Error('too few were claimed');
+  await deliveries.record(gone, { kind: 'endpoint_gone', text: 'HTTP 410' });
+  await deliveries.record(delivered, { kind: 'delivered', text: 'HTTP 200' });
+  await deliveries.record(failed, { kind: 'retry', afterSeconds: 5, text: 'HTTP 500' });
+  expect(
+    await database.sql`select disabled_at is not null as is_disabled from webhook_endpoints
+      where merchant_id = ${merchantId ?? 0}`,
+  ).toEqual([{ is_disabled: true }]);
+  expect(await rowOf(delivered)).toMatchObject({ last_result: 'HTTP 200', is_delivered: true });
+});
+
 test('a result from the URL of before says nothing of the new one', async () => {
   const [merchantId] = await merchantsWithEvents(1, 1);
   const delivery = await only(claim());

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
 import type { LookupFunction } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { webhookSignature } from '@gateway/domain/webhook-signature';
 import { isPublicAddress, literalAddressOf } from '../ip-address.ts';
 import { webhookLimits } from '../limits.ts';
@@ -115,7 +116,9 @@ export function createSender({
 
 /** The result of a request, once its response has ended or was cut off. Rejects if there is no response. */
 async function resultOf(request: http.ClientRequest): Promise<SendResult> {
-  const response: http.IncomingMessage = (await once(request, 'response'))[0];
+  // After `101 Switching Protocols` Node.js closes the connection, without a response and without an error.
+  const [response]: http.IncomingMessage[] = await Promise.race([once(request, 'response'), once(request, 'close')]);
+  if (response === undefined) throw new Error('closed without a response');
   const status = response.statusCode ?? 0;
   let bytes = 0;
   try {
@@ -134,14 +137,26 @@ function resolveBySystem(hostname: string): Promise<LookupAddress[]> {
   return lookUp(hostname, { all: true });
 }
 
-/** By DNS alone: the system's lookup takes one of four threads, and slow name servers would delay all other endpoints. */
-function createResolve(): Resolve {
-  const resolver = new Resolver({ timeout: 2_000, tries: 2 });
+/** How long IPv6 addresses are waited for once there are IPv4 ones (RFC 8305, 8: Resolution Delay). */
+const resolutionDelayMs = 50;
+
+/**
+ * By DNS alone: the system's lookup takes one of four threads, and slow name servers would delay all other endpoints. Some name
+ * servers never answer for IPv6: with three of them that takes 17 s, longer than an attempt.
+ */
+export function createResolve(
+  resolver: Pick<Resolver, 'resolve4' | 'resolve6'> = new Resolver({ timeout: 2_000, tries: 2 }),
+): Resolve {
   return async (hostname) => {
-    const [v4, v6] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
-    if (v4.status === 'rejected' && v6.status === 'rejected') throw v4.reason;
+    const [v4, v6] = [resolver.resolve4(hostname), resolver.resolve6(hostname)];
+    const delayedV6 = v4.then(
+      () => sleep(resolutionDelayMs, []),
+      () => v6,
+    );
+    const [found4, found6] = await Promise.allSettled([v4, Promise.race([v6, delayedV6])]);
+    if (found4.status === 'rejected' && found6.status === 'rejected') throw found4.reason;
     const found = (result: PromiseSettledResult<string[]>, family: number) =>
       result.status === 'rejected' ? [] : result.value.map((address) => ({ address, family }));
-    return [...found(v4, 4), ...found(v6, 6)];
+    return [...found(found4, 4), ...found(found6, 6)];
   };
 }
