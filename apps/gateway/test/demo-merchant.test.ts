@@ -70,7 +70,7 @@ test('the banner shows the docs, the credentials and the link of an order that a
   const listEvents = async () =>
     Object(await (await fetch(address, { headers: { [idName]: id, [secretName]: secret } })).json()).events;
   // The feed waits for transactions of other tests on the same server.
-  await expect.poll(listEvents, { timeout: 30_000 }).toMatchObject([{ type: 'order.paid', data: { mode: 'test' } }]);
+  await expect.poll(listEvents).toMatchObject([{ type: 'order.paid', data: { mode: 'test' } }]);
 });
 
 test('every start shows the same link, until its order is paid', async () => {

@@ -131,10 +131,12 @@ test('sends GOAWAY before it closes a connection, so that the client has time to
 });
 
 test('leaves a connection open for a call that began before its time was over', async () => {
-  await withClient({ unusedTimeoutMs: 100 }, async (client) => {
+  // Long enough for a busy machine to read the first frames in time.
+  const unusedTimeoutMs = 500;
+  await withClient({ unusedTimeoutMs }, async (client) => {
     const frames = callFrames(1, 'late');
     client.socket.write(Buffer.concat([clientPreface, frames.subarray(0, -1)]));
-    await sleep(300);
+    await sleep(1.5 * unusedTimeoutMs);
     client.socket.write(frames.subarray(-1));
     expect(await client.frame(isFrame(frameTypes.data, 1))).toBeDefined();
   });

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { constants } from 'node:http2';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
@@ -83,8 +82,7 @@ test('a stock client checks the process and each service, without credentials an
     names.map((name) => [name, 'SERVING']),
   );
   isReachable = false;
-  await sleep(50);
-  for (const name of names) expect(await check(name)).toBe('NOT_SERVING');
+  for (const name of names) await expect.poll(() => check(name)).toBe('NOT_SERVING');
   expect(calls).toEqual([]);
 });
 

@@ -85,9 +85,8 @@ test('an expectation that means nothing here changes nothing', async () => {
 });
 
 test('QUERY without a media type on an RPC path is no internal error', async () => {
-  expect(
-    await exchange(gateway, `QUERY ${createOrderPath} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`),
-  ).not.toMatch(/^HTTP\/1\.1 5/);
+  const query = `QUERY ${createOrderPath} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`;
+  expect(await exchange(gateway, query)).toMatch(/^HTTP\/1\.1 405 /);
   expect(gateway.errors).toEqual([]);
 });
 
@@ -172,14 +171,12 @@ test.each([
 test.each(['/order', '/order/x/cancel', createOrderPath, createOrderPath.replace('.', '%2e')])(
   'POST %s without valid credentials is rejected before its body arrives',
   async (path) => {
-    const began = performance.now();
+    // The body never comes: who waited for it would answer 504.
     const socket = connect(gateway.httpPort, '127.0.0.1');
     socket.write(`POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n`);
     const [answer] = await once(socket, 'data');
     socket.destroy();
     expect(String(answer)).toMatch(/^HTTP\/1\.1 401 /);
-    // A body that is waited for has as long as the call.
-    expect(performance.now() - began).toBeLessThan(callTimeoutMs);
   },
 );
 

