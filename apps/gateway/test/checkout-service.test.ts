@@ -1,5 +1,4 @@
-import { Code, createClient } from '@connectrpc/connect';
-import { createGrpcTransport } from '@connectrpc/connect-node';
+import { Code } from '@connectrpc/connect';
 import { verifyReturn } from '@gateway/client';
 import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
 import { OrderService, OrderStatus } from '@gateway/contract/gateway/v1/order_service_pb';
@@ -7,17 +6,15 @@ import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import { expect, test } from 'vitest';
-import { rpcClients, rpcErrorOf } from './rpc-clients.ts';
+import { grpcClient, rpcClients, rpcErrorOf } from './rpc-clients.ts';
 import { giveSigningSecret, useGateway } from './running-gateway.ts';
-import { answerOf, createOrder, postOrder } from './send-order.ts';
+import { answerOf, createOrder, postJson, postOrder } from './send-order.ts';
 
 // What the fixtures of ResolvePaymentLink and RecordPayment do not show.
 
 const gateway = useGateway();
 
 const input = validOrderInput();
-
-const checkoutClient = () => createClient(CheckoutService, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
 
 function payment(orderToken: string, changes: Record<string, unknown> = {}) {
   return {
@@ -33,11 +30,9 @@ function payment(orderToken: string, changes: Record<string, unknown> = {}) {
 test('RecordPayment reads the amount from the digits that are sent', async () => {
   const { order_token } = await createOrder(gateway, 'digits', { order_amount: 10 });
   for (const amount of ['10.000000000000000001', '"10"', '1e1 ', '10.00']) {
-    const response = await fetch(`${gateway.url}/gateway.v1.CheckoutService/RecordPayment`, {
-      method: 'POST',
-      headers: { ...gateway.checkoutHeaders, 'content-type': 'application/json' },
-      body: `{"order_token":"${order_token}","payment_id":"digits","paid_at":"2026-11-20T21:01:42Z","order_amount":${amount},"order_currency":"EUR"}`,
-    });
+    const others = `"order_token":"${order_token}","payment_id":"digits","paid_at":"2026-11-20T21:01:42Z","order_currency":"EUR"`;
+    const path = '/gateway.v1.CheckoutService/RecordPayment';
+    const response = await postJson(gateway.checkout, path, `{${others},"order_amount":${amount}}`);
     const { code, order_status } = Object(await response.json());
     const isTen = amount === '10.00' || amount === '1e1 ';
     expect([amount, code, order_status]).toEqual([
@@ -50,7 +45,7 @@ test('RecordPayment reads the amount from the digits that are sent', async () =>
 test('a rejected payment is no event, and the log says which checkout system sent it', async () => {
   const end = new Date(Date.now() + 120_000).toISOString();
   const { order_token } = await createOrder(gateway, 'expiring', { order_expires_at: end });
-  const late = checkoutClient().recordPayment(payment(order_token, { paidAt: end }), {
+  const late = grpcClient(CheckoutService, gateway).recordPayment(payment(order_token, { paidAt: end }), {
     headers: gateway.checkoutHeaders,
   });
   expect(await rpcErrorOf(late)).toEqual({ code: Code.FailedPrecondition, reason: 'order_expired' });
@@ -73,8 +68,8 @@ test('the return is signed where the merchant has a signing secret, with the sta
 });
 
 test('50 payments and 50 cancellations of one order at once: one wins, and all learn the result', async () => {
-  const client = checkoutClient();
-  const orders = createClient(OrderService, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
+  const client = grpcClient(CheckoutService, gateway);
+  const orders = grpcClient(OrderService, gateway);
   for (let round = 0; round < 4; round += 1) {
     const orderId = `raced-${round}`;
     const { order_token } = await createOrder(gateway, orderId);

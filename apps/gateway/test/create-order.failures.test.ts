@@ -1,6 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createClient } from '@connectrpc/connect';
-import { createGrpcTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { Health, HealthCheckResponse_ServingStatus } from '@gateway/contract/health/v1/health_pb';
 import { startTestServer } from '@gateway/dev-postgres/testing';
@@ -8,7 +6,7 @@ import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import postgres from 'postgres';
 import { expect, test } from 'vitest';
-import { rpcClients, rpcErrorOf } from './rpc-clients.ts';
+import { grpcClient, rpcClients, rpcErrorOf } from './rpc-clients.ts';
 import { type RunningGateway, runGateway } from './running-gateway.ts';
 import { orderMessage, postOrder } from './send-order.ts';
 
@@ -110,8 +108,7 @@ test('a stopped database: unavailable in every protocol, before and after the ca
   await sleep(1_000);
   expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('unavailable', 503, 14));
   expect((await fetch(`${gateway.url}/health/ready`)).status).toBe(503);
-  const health = createClient(Health, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
-  expect((await health.check({})).status).toBe(HealthCheckResponse_ServingStatus.NOT_SERVING);
+  expect((await grpcClient(Health, gateway).check({})).status).toBe(HealthCheckResponse_ServingStatus.NOT_SERVING);
   expect((await fetch(`${gateway.url}/health/live`)).status).toBe(200);
   // The cause stands in the log once, and each call that was answered 5xx at error level.
   expect(gateway.errors.map(({ msg, reason }) => [msg, typeof reason])).toEqual([

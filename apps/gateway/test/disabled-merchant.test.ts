@@ -1,13 +1,11 @@
-import { Code, createClient } from '@connectrpc/connect';
-import { createGrpcTransport } from '@connectrpc/connect-node';
+import { Code } from '@connectrpc/connect';
 import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
 import type { MerchantMode } from '@gateway/domain/merchant';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { createMerchant, type MerchantAccounts, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { rpcErrorOf } from './rpc-clients.ts';
+import { grpcClient, rpcErrorOf } from './rpc-clients.ts';
 import { useGateway } from './running-gateway.ts';
-import { answerOf, postOrder } from './send-order.ts';
+import { answerOf, postOrder, postPayment, pressPay } from './send-order.ts';
 
 const gateway = useGateway({ checkoutUrl: 'https://checkout.example.com/{order_token}' });
 let accounts: MerchantAccounts;
@@ -49,15 +47,12 @@ test('no payment of an order starts while its merchant is disabled, and one that
   ]);
   const json = await fetch(order.payment_link, { headers: { accept: 'application/json' } });
   expect(await json.json()).toMatchObject({ order_status: 'UN_PAID', checkout_url: null });
-  const checkout = createClient(CheckoutService, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
+  const checkout = grpcClient(CheckoutService, gateway);
   const headers = gateway.checkoutHeaders;
   const { order_token: orderToken } = order;
-  expect(await rpcErrorOf(checkout.resolvePaymentLink({ orderToken }, { headers }))).toEqual({
-    ...{ code: Code.NotFound, reason: 'not_found' },
-  });
-  const { order_amount: orderAmount, order_currency: orderCurrency } = validOrderInput();
-  const paidAt = new Date(Date.now() - 1_000).toISOString();
-  await checkout.recordPayment({ orderToken, paymentId: 'late', paidAt, orderAmount, orderCurrency }, { headers });
+  const unresolved = await rpcErrorOf(checkout.resolvePaymentLink({ orderToken }, { headers }));
+  expect(unresolved).toEqual({ code: Code.NotFound, reason: 'not_found' });
+  expect((await postPayment(gateway.checkout, orderToken)).status).toBe(200);
   expect(await checkout.resolvePaymentLink({ orderToken }, { headers })).toMatchObject({ orderId: order.order_id });
   await accounts.enable(merchant.credentials.clientId);
 });
@@ -65,6 +60,5 @@ test('no payment of an order starts while its merchant is disabled, and one that
 test('a disabled test merchant has no buttons that simulate a payment', async () => {
   const { order } = await disabledMerchant('test');
   expect(await (await fetch(order.payment_link)).text()).not.toContain('<form');
-  const pay = { method: 'POST', body: new URLSearchParams({ outcome: 'pay' }), redirect: 'manual' } as const;
-  expect((await fetch(`${order.payment_link}/simulate`, pay)).status).toBe(404);
+  expect((await pressPay(order.payment_link)).status).toBe(404);
 });

@@ -14,7 +14,7 @@ test(`${FUZZ_COUNT} mutated bodies and messages neither stop a gateway nor make 
   const seed = Number(FUZZ_SEED ?? Math.floor(Math.random() * 1_000_000));
   const gateway = await startProcess({ DATA_DIR: await newClusterDir() });
   const target = {
-    httpPort: Number(new URL(gateway.url).port),
+    url: gateway.url,
     grpcPort: Number(new URL(gateway.grpcUrl).port),
     credentials: await gateway.credentials(),
   };

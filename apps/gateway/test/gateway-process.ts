@@ -10,6 +10,7 @@ import type { Credentials } from '@gateway/domain/credentials';
 import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
 import { vi } from 'vitest';
+import { readText } from '../../../tools/test-resources.ts';
 
 const folder = join(import.meta.dirname, '..');
 
@@ -87,10 +88,7 @@ export async function startProcess(variables: Variables): Promise<GatewayProcess
   children.push(child);
   endWithThisProcess(child);
   const lines: string[] = [];
-  let stderr = '';
-  child.stderr.on('data', (piece) => {
-    stderr += piece;
-  });
+  const stderr = readText(child.stderr);
   const exited = once(child, 'exit').then(([code]) => code as number | null);
   const ready = new Promise<{ http_url: string; grpc_address: string; base_url: string }>((resolve, reject) => {
     createInterface({ input: child.stdout }).on('line', (line) => {
@@ -98,15 +96,15 @@ export async function startProcess(variables: Variables): Promise<GatewayProcess
       const facts = JSON.parse(line);
       if (facts.msg === 'ready') resolve(facts);
     });
-    exited.then((code) => reject(new Error(`the gateway ended with ${code}: ${stderr}`)));
+    exited.then((code) => reject(new Error(`the gateway ended with ${code}: ${stderr()}`)));
   });
   const { http_url, grpc_address, base_url } = await ready;
   return {
     ...{ child, url: http_url, grpcUrl: `http://${grpc_address}`, baseUrl: base_url, lines, exited },
     async credentials() {
-      await vi.waitUntil(() => /x-client-secret: +\S+\n/.test(stderr), processLimitMs);
+      await vi.waitUntil(() => /x-client-secret: +\S+\n/.test(stderr()), processLimitMs);
       const [clientId, clientSecret] = ['x-client-id', 'x-client-secret'].map(
-        (name) => new RegExp(`${name}: +(\\S+)`).exec(stderr)?.[1] ?? '',
+        (name) => new RegExp(`${name}: +(\\S+)`).exec(stderr())?.[1] ?? '',
       );
       return { clientId: clientId ?? '', clientSecret: clientSecret ?? '' };
     },

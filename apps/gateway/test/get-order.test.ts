@@ -4,7 +4,7 @@ import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { rpcClients, rpcErrorOf } from './rpc-clients.ts';
 import { useGateway } from './running-gateway.ts';
-import { callJson, createOrder, credentialHeaders } from './send-order.ts';
+import { callJson, createOrder, credentialHeaders, postJson } from './send-order.ts';
 
 // What the fixtures of GetOrder and CancelOrder do not show.
 
@@ -116,9 +116,7 @@ describe('GetOrder', () => {
   test.each(['{"order_id":"a","order_id":"b"}', '{"order_id":"a","service_order_id":"1"}'])(
     'rejects the JSON %j as malformed',
     async (body) => {
-      const headers = { ...gateway.headers, 'content-type': 'application/json' };
-      const url = `${gateway.url}/gateway.v1.OrderService/GetOrder`;
-      const response = await fetch(url, { method: 'POST', headers, body });
+      const response = await postJson(gateway, '/gateway.v1.OrderService/GetOrder', body);
       expect([response.status, await response.json()]).toMatchObject([400, { code: 'invalid_argument' }]);
     },
   );

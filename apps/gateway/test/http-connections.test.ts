@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { leftOut } from '../../../tools/left-out.ts';
+import { listen } from '../../../tools/test-resources.ts';
 import { watchConnections } from '../src/http/connections.ts';
 import { connectionsCheckEveryMs, headersTimeoutMs } from '../src/limits.ts';
 import { createAuthority, noCertificates } from './certificates.ts';
@@ -125,10 +126,8 @@ test.concurrent('a connection that is opened ahead of use stays open, and gets n
 describe('a full port', () => {
   let server: Server;
   let port: number;
-  let opened: Socket[];
 
   beforeEach(async () => {
-    opened = [];
     const { logger } = createMemoryLogger();
     server = createServer((request, response) => {
       if (request.url === '/known') connections.peerOf(request).known();
@@ -136,19 +135,12 @@ describe('a full port', () => {
       else if (request.url !== '/slow') response.end('ok');
     });
     const connections = watchConnections(server, fixedDeps(logger), { connectionsMax: 3 });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    port = (server.address() as AddressInfo).port;
-  });
-  afterEach(() => {
-    for (const socket of opened) socket.destroy();
-    server.close();
+    port = await listen(server);
   });
 
   /** Opens a connection and sends a request, where there is one. */
   const open = async (request?: string) => {
     const socket = connect(port, '127.0.0.1');
-    opened.push(socket);
     socket.on('error', () => {});
     await Promise.all([once(server, 'connection'), once(socket, 'connect')]);
     if (request !== undefined) await send(socket, request);
@@ -204,9 +196,7 @@ test.skipIf(leftOut('a full port over TLS', noCertificates))(
     onTestFinished(() => authority.remove());
     const server = createTlsServer(authority.issue('server'), (_, response) => void response.end('ok'));
     watchConnections(server, fixedDeps(createMemoryLogger().logger), { connectionsMax: 2 });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
+    const port = await listen(server);
     const open = async () => {
       const socket = connectTls({ port, host: '127.0.0.1', ca: authority.ca });
       onTestFinished(() => void socket.destroy());
@@ -218,6 +208,5 @@ test.skipIf(leftOut('a full port over TLS', noCertificates))(
     const third = await open();
     await closed;
     expect([second, third].map(({ destroyed }) => destroyed)).toEqual([false, false]);
-    server.close();
   },
 );

@@ -1,8 +1,7 @@
-import { createClient } from '@connectrpc/connect';
-import { createGrpcTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
+import { grpcClient } from './rpc-clients.ts';
 import { useGateway } from './running-gateway.ts';
 import { orderMessage, postOrder } from './send-order.ts';
 
@@ -20,8 +19,7 @@ test('counts calls by protocol, operation and code', async () => {
   await postOrder(gateway, '{}');
   await fetch(`${gateway.url}/payment/unknown`);
   await fetch(`${gateway.url}/nowhere/private-text`);
-  const client = createClient(OrderService, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
-  await client.createOrder(orderMessage('counted-grpc'), { headers: gateway.headers });
+  await grpcClient(OrderService, gateway).createOrder(orderMessage('counted-grpc'), { headers: gateway.headers });
   for (const labels of [
     'protocol="json",operation="CreateOrder",code="created"',
     'protocol="json",operation="CreateOrder",code="replayed"',

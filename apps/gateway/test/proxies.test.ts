@@ -1,8 +1,6 @@
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
-import { createClient } from '@connectrpc/connect';
-import { createGrpcTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { Health, HealthCheckResponse_ServingStatus } from '@gateway/contract/health/v1/health_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
@@ -10,6 +8,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { leftOut } from '../../../tools/left-out.ts';
 import { freePorts, missing, runProxy } from '../../../tools/proxies.ts';
 import { createAuthority, noCertificates } from './certificates.ts';
+import { grpcClient } from './rpc-clients.ts';
 import { runGateway } from './running-gateway.ts';
 import { orderMessage } from './send-order.ts';
 
@@ -61,11 +60,11 @@ test.each(proxies)(
       return response.statusCode;
     };
     await expect.poll(() => post().catch(() => 'not yet')).toBe(201);
-    const transport = createGrpcTransport({ baseUrl: `https://127.0.0.1:${grpc}`, nodeOptions: options });
-    const created = await createClient(OrderService, transport).createOrder(orderMessage('proxied'), { headers });
+    const proxy = { grpcUrl: `https://127.0.0.1:${grpc}` };
+    const created = await grpcClient(OrderService, proxy, options).createOrder(orderMessage('proxied'), { headers });
     expect(created.orderId).toBe('proxied');
     const watching = new AbortController();
-    for await (const { status } of createClient(Health, transport).watch({}, { signal: watching.signal })) {
+    for await (const { status } of grpcClient(Health, proxy, options).watch({}, { signal: watching.signal })) {
       expect(status).toBe(HealthCheckResponse_ServingStatus.SERVING);
       break;
     }

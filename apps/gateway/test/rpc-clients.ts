@@ -1,9 +1,22 @@
+import { execFile } from 'node:child_process';
+import type { SecureClientSessionOptions } from 'node:http2';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { DescService } from '@bufbuild/protobuf';
 import { durationMs } from '@bufbuild/protobuf/wkt';
 import { type Client, ConnectError, createClient } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
 import { ErrorInfoSchema, RetryInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
 import type { RunningGateway } from './running-gateway.ts';
+
+/** A gRPC client of a service. */
+export function grpcClient<Service extends DescService>(
+  service: Service,
+  { grpcUrl }: Pick<RunningGateway, 'grpcUrl'>,
+  nodeOptions: SecureClientSessionOptions = {},
+): Client<Service> {
+  return createClient(service, createGrpcTransport({ baseUrl: grpcUrl, nodeOptions }));
+}
 
 /** A client of a service for each protocol and encoding. */
 export function rpcClients<Service extends DescService>(
@@ -32,4 +45,12 @@ export async function rpcErrorOf(call: Promise<unknown>) {
     reason: error.findDetails(ErrorInfoSchema)[0]?.reason,
     ...(retryDelay && { retryDelayMs: durationMs(retryDelay) }),
   };
+}
+
+const bufCommand = join(import.meta.dirname, '../../../packages/contract/node_modules/.bin/buf');
+
+/** Runs `buf curl` and returns what it prints. */
+export async function bufCurl(...args: readonly string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(bufCommand, ['curl', ...args], { timeout: 20_000 });
+  return stdout;
 }

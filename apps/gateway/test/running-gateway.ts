@@ -28,6 +28,8 @@ export interface RunningGateway extends Gateway, Omit<MemoryLogger, 'logger'> {
   /** With the merchant's credentials. */
   readonly headers: Record<string, string>;
   readonly checkoutHeaders: Record<string, string>;
+  /** Sends with the credentials of the checkout system. */
+  readonly checkout: { readonly url: string; readonly credentials: Credentials };
   /** `http://` and the real port, with the path that the routes are mounted under. */
   readonly url: string;
   readonly grpcUrl: string;
@@ -48,7 +50,6 @@ interface RunOptions {
   readonly anonymousLimits?: typeof anonymousLimits;
   readonly checkoutUrl?: string;
   readonly mode?: MerchantMode;
-  readonly drainDelayMs?: number;
   readonly tls?: TlsFiles;
   readonly trustProxy?: string | undefined;
   /** Instead of a database on the server that the test run shares. */
@@ -85,8 +86,13 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
       ...{ rateLimit: options.rateLimit, ordersWaitingMax: options.ordersWaitingMax },
       anonymousLimits: options.anonymousLimits ?? noAnonymousLimits,
       checkoutTemplate: parseCheckoutTemplate(options.checkoutUrl ?? ''),
-      drainDelayMs: options.drainDelayMs ?? 0,
-      ...{ secretsKeys: [testSecretsKey], webhookAllowPrivate: true, tracedShare: undefined, retentionDays: undefined },
+      ...{
+        drainDelayMs: 0,
+        secretsKeys: [testSecretsKey],
+        webhookAllowPrivate: true,
+        tracedShare: undefined,
+        retentionDays: undefined,
+      },
       ...{ tls: options.tls, trustProxy: options.trustProxy },
     },
     logger,
@@ -98,6 +104,7 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
     if (options.server === undefined) await postgres.drop();
   };
   let closed: Promise<void> | undefined;
+  const url = `${gateway.scheme}://127.0.0.1:${gateway.httpPort}${pathPrefixOf(gateway.baseUrl)}`;
   return {
     ...gateway,
     databaseUrl: postgres.url,
@@ -105,7 +112,7 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
     ...{ checkoutCredentials, checkoutHeaders: credentialHeaders(checkoutCredentials) },
     calls,
     errors,
-    url: `${gateway.scheme}://127.0.0.1:${gateway.httpPort}${pathPrefixOf(gateway.baseUrl)}`,
+    ...{ url, checkout: { url, credentials: checkoutCredentials } },
     grpcUrl: `${gateway.scheme}://127.0.0.1:${gateway.grpcPort}`,
     adminPort: await admin.listen(0, '127.0.0.1'),
     close: () => (closed ??= close()),

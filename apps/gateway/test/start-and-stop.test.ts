@@ -5,13 +5,12 @@ import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createClient } from '@connectrpc/connect';
-import { createGrpcTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { Health, HealthCheckResponse_ServingStatus } from '@gateway/contract/health/v1/health_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterEach, expect, test } from 'vitest';
 import { leftOut } from '../../../tools/left-out.ts';
+import { listen } from '../../../tools/test-resources.ts';
 import { startUsage } from '../src/config.ts';
 import { stopTimeoutMs } from '../src/process.ts';
 import {
@@ -27,6 +26,7 @@ import {
   runProgram,
   startProcess,
 } from './gateway-process.ts';
+import { grpcClient } from './rpc-clients.ts';
 import { answerOf, credentialHeaders, postOrder } from './send-order.ts';
 
 afterEach(endProcesses);
@@ -136,7 +136,7 @@ test('SIGTERM fails health checks first, while requests go on for the drain dela
   const drainDelayMs = 2_000;
   const { databaseUrl, credentials } = await newDatabase();
   const gateway = await startProcess({ DATABASE_URL: databaseUrl, DRAIN_DELAY_MS: String(drainDelayMs) });
-  const health = createClient(Health, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
+  const health = grpcClient(Health, gateway);
   expect((await health.check({})).status).toBe(HealthCheckResponse_ServingStatus.SERVING);
   const stoppedAt = performance.now();
   gateway.child.kill('SIGTERM');
@@ -225,9 +225,8 @@ test.each([
     for (const url of [gateway.url, gateway.baseUrl]) {
       expect((await postOrder({ url, credentials })).status).toBeLessThan(300);
     }
-    const grpc = createClient(OrderService, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
     const orderId = String(validOrderInput().order_id);
-    const found = await grpc.getOrder(
+    const found = await grpcClient(OrderService, gateway).getOrder(
       { order: { case: 'orderId', value: orderId } },
       { headers: credentialHeaders(credentials) },
     );
@@ -239,27 +238,19 @@ test('a used port, an unreachable database and a wrong configuration are reporte
   const { databaseUrl } = await newDatabase();
   const runMain = (variables: Record<string, string>) =>
     runProgram('src/main.ts', [], { DATABASE_URL: databaseUrl, ...variables });
-  const blocker = createServer().listen(0, '127.0.0.1');
-  await once(blocker, 'listening');
-  const address = blocker.address();
-  const taken = typeof address === 'object' && address !== null ? String(address.port) : '';
-  const portTaken = await runMain({ GRPC_PORT: taken });
-  blocker.close();
-  expect(portTaken).toMatchObject({
+  const taken = String(await listen(createServer()));
+  expect(await runMain({ GRPC_PORT: taken })).toMatchObject({
     code: 1,
     stderr: `GRPC_PORT ${taken} is already in use. Set GRPC_PORT to another port.\n`,
   });
-  const elsewhere = await runMain({ HOST: '192.0.2.1' });
-  expect(elsewhere).toMatchObject({
+  expect(await runMain({ HOST: '192.0.2.1' })).toMatchObject({
     code: 1,
     stderr: `HOST 192.0.2.1 can't be used (EADDRNOTAVAIL). Set HOST to an address of this machine.\n`,
   });
-  const nowhere = { DATABASE_URL: 'postgres://u:geheim@127.0.0.1:1/x' };
-  const noDatabase = await runMain(nowhere);
-  expect(noDatabase.code).toBe(1);
-  expect(noDatabase.stderr).toBe(
-    `The database 127.0.0.1:1/x can't be used: no connection to the database: ECONNREFUSED\n`,
-  );
+  expect(await runMain({ DATABASE_URL: 'postgres://u:geheim@127.0.0.1:1/x' })).toMatchObject({
+    code: 1,
+    stderr: `The database 127.0.0.1:1/x can't be used: no connection to the database: ECONNREFUSED\n`,
+  });
   const variables = { HTTP_PORT: 'x', BASE_URL: 'ftp://x', DATABASE_URL: 'y' };
   const wrong = await runMain(variables);
   expect(wrong.code).toBe(1);
@@ -274,11 +265,8 @@ test('help and an unknown argument print their message before anything is starte
   const dataDir = await newDataDir();
   const helped = await runProgram('src/main.ts', ['--help'], { DATA_DIR: dataDir });
   expect(helped).toEqual({ code: 0, stdout: startUsage, stderr: '' });
-  const stderr = 'There is no argument --port. See pnpm start --help.\n';
   expect(await runProgram('src/main.ts', ['--port', '80'], { DATA_DIR: dataDir })).toEqual({
-    code: 1,
-    stdout: '',
-    stderr,
+    ...{ code: 1, stdout: '', stderr: 'There is no argument --port. See pnpm start --help.\n' },
   });
   expect(await readdir(dataDir)).toEqual([]);
 });
@@ -288,8 +276,7 @@ test('a start that cannot store its demo merchant exits before the ports open, a
   // A folder where the file should be.
   await mkdir(join(dataDir, 'demo-merchant.json'));
   const { code, stdout, stderr } = await runProgram('src/main.ts', [], { DATA_DIR: dataDir });
-  expect(code).toBe(1);
-  expect(stdout).toBe('');
+  expect([code, stdout]).toEqual([1, '']);
   expect(stderr).toMatch(/^The demo merchant in [^\n]+ could not be found or created: EISDIR[^\n]+\n$/);
   await expect(postgresPid(dataDir)).rejects.toThrow();
 });

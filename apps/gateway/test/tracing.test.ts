@@ -1,9 +1,8 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { afterEach, expect, onTestFinished, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
+import { listen } from '../../../tools/test-resources.ts';
 import { endProcesses, newDatabase, startProcess } from './gateway-process.ts';
 import { postOrder } from './send-order.ts';
 
@@ -26,10 +25,7 @@ async function startCollector() {
     for (const { scopeSpans } of body.resourceSpans) for (const scope of scopeSpans) spans.push(...scope.spans);
     response.setHeader('content-type', 'application/json').end('{}');
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  return { spans, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  return { spans, url: `http://127.0.0.1:${await listen(server)}` };
 }
 
 test('a call is a span of the trace that its client began, and its log line has the trace id', async () => {

@@ -1,8 +1,8 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { selfSigned } from '@gateway/postgres/testing/self-signed';
 import { expect, onTestFinished, test } from 'vitest';
+import { listen } from '../../../tools/test-resources.ts';
 import { webhookLimits } from '../src/limits.ts';
 import { createSender, type SenderOptions } from '../src/webhooks/send.ts';
 import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts';
@@ -100,10 +100,8 @@ test.each([
   const server = createServer((socket) => {
     socket.on('error', () => {});
     socket.once('data', () => socket.end(greeting ?? ''));
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  onTestFinished(() => void server.close());
+  });
+  const port = await listen(server);
   if (greeting === undefined) server.close();
   expect(await newSender(toPrivate).send(`http://127.0.0.1:${port}/`, {}, '{}')).toEqual({ text });
 });

@@ -7,6 +7,7 @@ import { json, text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
+import { listen } from '../../../tools/test-resources.ts';
 import { environment, folder, load, program, useFolder } from './load-program.ts';
 
 useFolder();
@@ -76,13 +77,8 @@ test('a full disk ends the run with the report of what was done, and it does not
     // The first ones never get a response.
     if (calls <= 5) return;
     response.writeHead(201).end(JSON.stringify({ ...order, created_at: 'now', order_status: 'UN_PAID' }));
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
   });
-  const given = ['--http', `http://127.0.0.1:${Object(server.address()).port}`, '--grpc', '127.0.0.1:1'];
+  const given = ['--http', `http://127.0.0.1:${await listen(server)}`, '--grpc', '127.0.0.1:1'];
   const args = [...given, '--rate', '100', '--duration', '10m', '--journal', join(folder, 'run.ndjson')];
   // No file may grow beyond 16 of the shell's blocks: the journal is full after some seconds.
   const limited = spawn('sh', ['-c', 'ulimit -f 16; exec "$@"', 'sh', process.execPath, program, ...args], {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { readText } from '../../../tools/test-resources.ts';
 import { environment, folder, load, program, useFolder } from './load-program.ts';
 
 useFolder();
@@ -50,22 +51,15 @@ test('Ctrl-C ends a run at once with the report of what was done', async () => {
   onTestFinished(() => {
     child.kill('SIGKILL');
   });
-  let progress = '';
-  let stdout = '';
-  child.stdout.on('data', (chunk) => {
-    stdout += chunk;
-  });
-  child.stderr.on('data', (chunk) => {
-    progress += chunk;
-  });
-  await expect.poll(() => progress).toContain('pending');
+  const [stdout, progress] = [readText(child.stdout), readText(child.stderr)];
+  await expect.poll(progress).toContain('pending');
   child.kill('SIGINT');
   // It would have gone on for ten minutes, which is longer than a test may take.
   const [code] = await once(child, 'exit');
   expect(code).toBe(130);
-  expect(stdout).toContain('Interrupted: this is what was done until then.');
-  expect(stdout).toMatch(/done +\d{2,} /);
-  expect(stdout).toMatch(/^audit +acknowledged +lost +duplicated +changed/);
+  expect(stdout()).toContain('Interrupted: this is what was done until then.');
+  expect(stdout()).toMatch(/done +\d{2,} /);
+  expect(stdout()).toMatch(/^audit +acknowledged +lost +duplicated +changed/);
 });
 
 test('a closed terminal, a second Ctrl-C and a closed output leave no gateway behind', async () => {
@@ -75,11 +69,7 @@ test('a closed terminal, a second Ctrl-C and a closed output leave no gateway be
     return started;
   };
   const child = start('10m');
-  let progress = '';
-  child.stderr.on('data', (chunk) => {
-    progress += chunk;
-  });
-  await expect.poll(() => progress).toContain('pending');
+  await expect.poll(readText(child.stderr)).toContain('pending');
   child.kill('SIGHUP');
   child.kill('SIGINT');
   expect((await once(child, 'exit'))[0]).toBe(130);

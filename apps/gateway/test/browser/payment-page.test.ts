@@ -13,7 +13,7 @@ import { leftOut } from '../../../../tools/left-out.ts';
 import type { OrderResponse } from '../../src/orders/order-response.ts';
 import { localAmount, type PageLanguage, pageLanguages, pageTexts } from '../../src/pages/localization.ts';
 import { giveSigningSecret, type RunningGateway, useGateway } from '../running-gateway.ts';
-import { callJson, createOrder } from '../send-order.ts';
+import { callJson, createOrder, pressPay } from '../send-order.ts';
 import { openBrowser } from './open-browser.ts';
 
 const opened = await openBrowser();
@@ -76,12 +76,7 @@ function describePages(browser: Browser): void {
   /** What the merchant and time do with a test order. */
   const closings: Record<OrderStatus, (order: OrderResponse) => Promise<unknown>> = {
     UN_PAID: async () => {},
-    PAID: ({ payment_link }) =>
-      fetch(`${payment_link}/simulate`, {
-        method: 'POST',
-        body: new URLSearchParams({ outcome: 'pay' }),
-        redirect: 'manual',
-      }),
+    PAID: ({ payment_link }) => pressPay(payment_link),
     EXPIRED: ({ order_id }) =>
       runQuery(
         gateway.databaseUrl,
