@@ -6,7 +6,7 @@ import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import postgres from 'postgres';
 import { expect, test } from 'vitest';
-import { grpcClient, rpcClients, rpcErrorOf } from './rpc-clients.ts';
+import { grpcClient, rpcClients, rpcErrorOf, rpcNames } from './rpc-clients.ts';
 import { type RunningGateway, runGateway } from './running-gateway.ts';
 import { orderMessage, postOrder } from './send-order.ts';
 
@@ -57,7 +57,7 @@ async function errorsInEveryProtocol(running: RunningGateway): Promise<ErrorFact
 }
 
 function everywhere(code: string, httpStatus: number, grpcStatus: number, hasRetryAfter = false): ErrorFacts[] {
-  const rpc = ['grpc', 'grpc-web', 'connect in JSON', 'connect in binary'].map((name) => `${name} ${grpcStatus}`);
+  const rpc = rpcNames.map((name) => `${name} ${grpcStatus}`);
   return [`json ${httpStatus}`, ...rpc].map((protocol) => ({ protocol, code, hasRetryAfter }));
 }
 

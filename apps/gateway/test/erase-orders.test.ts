@@ -7,9 +7,7 @@ import { testSecretsKey, useGateway } from './running-gateway.ts';
 import { answerOf, postOrder } from './send-order.ts';
 
 const gateway = useGateway();
-afterAll(async () => {
-  await endProcesses();
-});
+afterAll(endProcesses);
 
 const secretsKey = Buffer.from(testSecretsKey).toString('base64');
 

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
 import { expect, test } from 'vitest';
 import { http2Limits } from '../src/limits.ts';
 import { callHeaders, frame, ordinaryCall, sendCall } from './grpc-call.ts';
 import {
+  blockedStore,
   type RunningServer,
   runGrpcServer,
   type ServerOptions,
@@ -220,29 +220,17 @@ test('closes 1,000 silent, idle, trickling and senseless connections while ordin
 });
 
 test('sends GOAWAY when it is closed, and lets the calls in flight finish', async () => {
-  const entered = Promise.withResolvers<void>();
-  const finished = Promise.withResolvers<void>();
-  const store = createInMemoryOrderStore();
-  const server = await runGrpcServer({
-    limits: patient,
-    store: {
-      ...store,
-      async create(order, timeoutMs) {
-        entered.resolve();
-        await finished.promise;
-        return store.create(order, timeoutMs);
-      },
-    },
-  });
+  const { store, entered, release } = blockedStore();
+  const server = await runGrpcServer({ limits: patient, store });
   const session = useSession(server.port);
   const idle = useSession(server.port);
   const goaways = Promise.all([once(session, 'goaway'), once(idle, 'goaway')]);
   await once(idle, 'remoteSettings');
   const call = sendCall(session, ordinaryCall('in flight'));
-  await entered.promise;
+  await entered;
   const closed = server.close();
   expect((await goaways).map(([code]) => code)).toEqual([0, 0]);
-  finished.resolve();
+  release();
   expect((await call).trailers['grpc-status']).toBe('0');
   await closed;
   expect([session.destroyed, idle.destroyed]).toEqual([true, true]);
@@ -250,7 +238,7 @@ test('sends GOAWAY when it is closed, and lets the calls in flight finish', asyn
 
 test('cuts off calls that do not finish and clients that do not go when the drain time is over', async () => {
   const drainTimeoutMs = 300;
-  const store = { ...createInMemoryOrderStore(), create: () => new Promise<never>(() => {}) };
+  const { store } = blockedStore();
   const server = await runGrpcServer({ store, limits: { ...patient, drainTimeoutMs } });
   const silent = await useRawClient(server.port);
   const idle = await useRawClient(server.port);

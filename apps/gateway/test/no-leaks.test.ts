@@ -1,11 +1,11 @@
-import { ConnectError, createClient, type Transport } from '@connectrpc/connect';
-import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
+import { ConnectError } from '@connectrpc/connect';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import type { Credentials } from '@gateway/domain/credentials';
 import { orderFieldNames } from '@gateway/domain/order-fields';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { endProcesses, type GatewayProcess, newDatabase, startProcess } from './gateway-process.ts';
+import { rpcClients, rpcNames } from './rpc-clients.ts';
 import { credentialHeaders, orderMessage, postOrder } from './send-order.ts';
 
 // What no response may contain: a card number, a secret, an e-mail address.
@@ -33,10 +33,12 @@ const overJson: Send = async (orderId, fields) => {
   return `${response.status} ${JSON.stringify([...response.headers])} ${await response.text()}`;
 };
 
-function overRpc(open: () => Transport): Send {
+function overRpc(protocol: string): Send {
   return async (orderId, fields) => {
+    const found = rpcClients(OrderService, gateway).find(({ name }) => name === protocol);
+    if (found === undefined) throw new Error(`there is no client for ${protocol}`);
     let seen = '';
-    const answer = await createClient(OrderService, open())
+    const answer = await found.client
       .createOrder(orderMessage(orderId, fields), {
         headers: credentialHeaders(credentials),
         onHeader: (headers) => {
@@ -56,16 +58,7 @@ function overRpc(open: () => Transport): Send {
 
 const protocols: readonly (readonly [string, Send])[] = [
   ['json', overJson],
-  [
-    'connect',
-    overRpc(() => createConnectTransport({ baseUrl: gateway.url, httpVersion: '1.1', useBinaryFormat: true })),
-  ],
-  [
-    'connect in JSON',
-    overRpc(() => createConnectTransport({ baseUrl: gateway.url, httpVersion: '1.1', useBinaryFormat: false })),
-  ],
-  ['grpc-web', overRpc(() => createGrpcWebTransport({ baseUrl: gateway.url, httpVersion: '1.1' }))],
-  ['grpc', overRpc(() => createGrpcTransport({ baseUrl: gateway.grpcUrl }))],
+  ...rpcNames.map((name) => [name, overRpc(name)] as const),
 ];
 
 test.each(protocols)('over %s no field of an order is in a response', async (protocol, send) => {

@@ -18,18 +18,22 @@ export function grpcClient<Service extends DescService>(
   return createClient(service, createGrpcTransport({ baseUrl: grpcUrl, nodeOptions }));
 }
 
+/** The protocols and encodings of {@link rpcClients}. */
+export const rpcNames = ['grpc', 'grpc-web', 'connect in JSON', 'connect in binary'] as const;
+
 /** A client of a service for each protocol and encoding. */
 export function rpcClients<Service extends DescService>(
   service: Service,
   gateway: Pick<RunningGateway, 'url' | 'grpcUrl'>,
-): { readonly name: string; readonly client: Client<Service> }[] {
+): { readonly name: (typeof rpcNames)[number]; readonly client: Client<Service> }[] {
+  const overHttp = { baseUrl: gateway.url, httpVersion: '1.1' } as const;
   const transports = {
     grpc: createGrpcTransport({ baseUrl: gateway.grpcUrl }),
-    'grpc-web': createGrpcWebTransport({ baseUrl: gateway.url, httpVersion: '1.1' }),
-    'connect in JSON': createConnectTransport({ baseUrl: gateway.url, httpVersion: '1.1', useBinaryFormat: false }),
-    'connect in binary': createConnectTransport({ baseUrl: gateway.url, httpVersion: '1.1', useBinaryFormat: true }),
+    'grpc-web': createGrpcWebTransport(overHttp),
+    'connect in JSON': createConnectTransport({ ...overHttp, useBinaryFormat: false }),
+    'connect in binary': createConnectTransport({ ...overHttp, useBinaryFormat: true }),
   };
-  return Object.entries(transports).map(([name, transport]) => ({ name, client: createClient(service, transport) }));
+  return rpcNames.map((name) => ({ name, client: createClient(service, transports[name]) }));
 }
 
 /** The status of a failed call, its machine code, and the time to wait, if it has one. */
