@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { connect } from 'node:net';
 import { createClientId, createClientSecret } from '@gateway/domain/credentials';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import { anonymousLimits } from '../src/limits.ts';
 import { ordinaryCall, sendCall } from './grpc-call.ts';
 import { useSession } from './grpc-servers.ts';
+import { firstBytes } from './raw-http.ts';
 import { runGateway, useGateway } from './running-gateway.ts';
 import { answerOf, callJson, credentialHeaders, postOrder } from './send-order.ts';
 
@@ -39,11 +38,8 @@ test('forms that come slowly take no turn from the pages', async () => {
   const served = await runGateway({ anonymousLimits: { ...anonymousLimits, inFlightMax: 1 } });
   const { order_token } = await answerOf(await postOrder(served));
   const head = `POST /payment/${order_token}/simulate HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n`;
-  const socket = connect(served.httpPort, '127.0.0.1');
-  socket.write(`${head}content-type: application/x-www-form-urlencoded\r\nexpect: 100-continue\r\n\r\n`);
-  await once(socket, 'data');
+  await firstBytes(served, `${head}content-type: application/x-www-form-urlencoded\r\nexpect: 100-continue\r\n\r\n`);
   expect((await fetch(`${served.url}/payment/${order_token}`)).status).toBe(200);
-  socket.destroy();
 });
 
 test('failed authentications beyond their limit are rate_limited in every protocol', async () => {

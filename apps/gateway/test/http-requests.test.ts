@@ -5,7 +5,7 @@ import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import { callTimeoutMs, messageBytesMax } from '../src/limits.ts';
 import { createOrderPath } from './grpc-call.ts';
-import { exchange, orderRequest, postHead, statusesOf, textOf } from './raw-http.ts';
+import { exchange, firstBytes, orderRequest, postHead, statusesOf, textOf } from './raw-http.ts';
 import { useGateway } from './running-gateway.ts';
 import { postOrder } from './send-order.ts';
 
@@ -168,21 +168,15 @@ test.each(['/order', '/order/x/cancel', createOrderPath, createOrderPath.replace
   'POST %s without valid credentials is rejected before its body arrives',
   async (path) => {
     // The body never comes: who waited for it would answer 504.
-    const socket = connect(gateway.httpPort, '127.0.0.1');
-    socket.write(`POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n`);
-    const [answer] = await once(socket, 'data');
-    socket.destroy();
-    expect(String(answer)).toMatch(/^HTTP\/1\.1 401 /);
+    const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n`;
+    expect(await firstBytes(gateway, head)).toMatch(/^HTTP\/1\.1 401 /);
   },
 );
 
 test('a Connect message whose length is over the limit is rejected before its body arrives', async () => {
   const length = `content-length: ${messageBytesMax + 1}`;
-  const socket = connect(gateway.httpPort, '127.0.0.1');
-  socket.write(postHead(gateway, createOrderPath, length).replace('application/json', 'application/proto'));
-  const [answer] = await once(socket, 'data');
-  expect(String(answer)).toMatch(/^HTTP\/1\.1 429 [\s\S]+"reason":"body_too_large"/);
-  socket.destroy();
+  const head = postHead(gateway, createOrderPath, length).replace('application/json', 'application/proto');
+  expect(await firstBytes(gateway, head)).toMatch(/^HTTP\/1\.1 429 [\s\S]+"reason":"body_too_large"/);
 });
 
 test.each([

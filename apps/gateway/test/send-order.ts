@@ -1,3 +1,7 @@
+import { once } from 'node:events';
+import { request as httpRequest } from 'node:http';
+import { request as httpsRequest, type RequestOptions } from 'node:https';
+import { text } from 'node:stream/consumers';
 import { fromJson } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import type { Credentials } from '@gateway/domain/credentials';
@@ -15,6 +19,19 @@ interface Caller {
 /** The valid order as a protobuf message; `overrides` are under the interface's names, which are the message's in JSON. */
 export function orderMessage(orderId: string, overrides: Readonly<Record<string, string>> = {}) {
   return fromJson(CreateOrderRequestSchema, { ...validOrderInput({ order_id: orderId }), ...overrides });
+}
+
+/** Sends a request with options that `fetch` does not have, and a body as JSON. Rejects if no response comes. */
+export async function sendRequest(
+  url: string,
+  { headers, ...options }: RequestOptions & { headers: Readonly<Record<string, string>> },
+  body?: unknown,
+): Promise<{ status: number; body: string }> {
+  const request = url.startsWith('https:') ? httpsRequest : httpRequest;
+  const sent = request(url, { ...options, headers: { 'content-type': 'application/json', ...headers } });
+  sent.end(body === undefined ? undefined : JSON.stringify(body));
+  const [response] = await once(sent, 'response');
+  return { status: response.statusCode, body: await text(response) };
 }
 
 /** Sends a value as JSON; text and bytes are sent as they are. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { copyFile, writeFile } from 'node:fs/promises';
-import { Agent, request } from 'node:https';
+import { Agent } from 'node:https';
 import { connect as connectTcp } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
@@ -15,7 +15,7 @@ import { endProcesses, newDatabase, startProcess } from './gateway-process.ts';
 import { createMemoryLogger } from './memory-logger.ts';
 import { grpcClient } from './rpc-clients.ts';
 import { type RunningGateway, runGateway } from './running-gateway.ts';
-import { orderMessage } from './send-order.ts';
+import { orderMessage, sendRequest } from './send-order.ts';
 
 const isLeftOut = leftOut('TLS', noCertificates);
 const test = anyTest.skipIf(isLeftOut);
@@ -34,12 +34,9 @@ function runTlsGateway(more: Partial<TlsFiles> = {}): Promise<RunningGateway> {
 }
 
 /** Creates an order over JSON and returns the status and the response's body. */
-async function postOrderOverTls(running: RunningGateway, orderId: string, agent?: Agent) {
-  const headers = { 'content-type': 'application/json', ...running.headers };
-  const sent = request(`${running.url}/order`, { method: 'POST', ca: authority.ca, headers, ...(agent && { agent }) });
-  sent.end(JSON.stringify(validOrderInput({ order_id: orderId })));
-  const [response] = await once(sent, 'response');
-  return { status: response.statusCode, body: await text(response) };
+function postOrderOverTls({ url, headers }: RunningGateway, orderId: string, agent?: Agent) {
+  const options = { method: 'POST', ca: authority.ca, headers, ...(agent && { agent }) };
+  return sendRequest(`${url}/order`, options, validOrderInput({ order_id: orderId }));
 }
 
 /** Returns what creates an order over gRPC. */
