@@ -60,15 +60,12 @@ async function launch(cluster: Cluster): Promise<BareServer> {
   const port = await freePort(undefined);
   await launchServer(cluster, { ...usualSettings, shared_buffers: '64MB', port: String(port) });
   const { pid } = runningServer(cluster) ?? { pid: 0 };
-  const signalAll = (signal: NodeJS.Signals) => {
-    for (const one of [pid, ...childrenOf(pid)]) tryKill(one, signal);
-  };
   const server: BareServer = {
     port,
     url: `postgres://${superuser}:${cluster.password}@127.0.0.1:${port}/gateway`,
-    kill: () => signalAll('SIGKILL'),
+    kill: () => signalServer(pid, 'SIGKILL'),
     stop: () => stopServer(cluster),
-    hang: () => signalAll('SIGSTOP'),
+    hang: () => signalServer(pid, 'SIGSTOP'),
     promote: async () => void (await onServer(server, 'select pg_promote(true, 30)')),
   };
   return server;
@@ -105,16 +102,24 @@ async function waitFor(server: BareServer, query: string): Promise<void> {
   }
 }
 
+/** Signals a server and all its processes. */
+export function signalServer(pid: number, signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void {
+  // Stopped first, so that it starts no more.
+  trySignal(pid, 'SIGSTOP');
+  for (const one of [pid, ...childrenOf(pid)]) trySignal(one, signal);
+}
+
 function childrenOf(pid: number): number[] {
   const output = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' });
   const rows = output.split('\n').map((line) => line.trim().split(/\s+/).map(Number));
   return rows.filter(([, parent]) => parent === pid).map(([child = 0]) => child);
 }
 
-function tryKill(pid: number, signal: NodeJS.Signals): void {
+/** Signals a process, where it has not ended meanwhile. */
+export function trySignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It ended meanwhile.
+    // It has ended.
   }
 }
