@@ -5,7 +5,7 @@ import { startTestServer } from '@gateway/dev-postgres/testing';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import postgres from 'postgres';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { grpcClient, rpcClients, rpcErrorOf, rpcNames } from './rpc-clients.ts';
 import { type RunningGateway, runGateway } from './running-gateway.ts';
 import { orderMessage, postOrder } from './send-order.ts';
@@ -122,15 +122,9 @@ test('a stopped database: unavailable in every protocol, before and after the ca
 test('an order that waits too long for a busy database: deadline_exceeded, and its statement is cancelled', async () => {
   const gateway = await runGateway();
   await (await postOrder(gateway)).text();
-  const sql = postgres(gateway.databaseUrl, { max: 1, onnotice: () => {} });
-  const unlocked = Promise.withResolvers<void>();
-  const locked = Promise.withResolvers<void>();
-  const lock = sql.begin(async (session) => {
-    await session`lock table orders in exclusive mode`;
-    locked.resolve();
-    await unlocked.promise;
-  });
-  await locked.promise;
+  const sql = postgres(gateway.databaseUrl, { max: 1 });
+  onTestFinished(() => sql.end());
+  await sql.unsafe('begin; lock table orders in exclusive mode');
   // Two batches can be in flight. Orders are sent until one has to wait.
   const first: Promise<ErrorFacts>[] = [];
   const sendOne = async () => {
@@ -141,7 +135,4 @@ test('an order that waits too long for a busy database: deadline_exceeded, and i
   expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('deadline_exceeded', 504, 4));
   const codes = (await Promise.all(first)).map(({ code }) => code);
   expect(codes.toSorted().slice(-2)).toEqual(['unavailable', 'unavailable']);
-  unlocked.resolve();
-  await lock;
-  await sql.end({ timeout: 1 });
 });

@@ -1,6 +1,5 @@
-import { runQuery } from '@gateway/postgres/testing/run-query';
 import postgres from 'postgres';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { useGateway } from './running-gateway.ts';
 import { callJson, createOrder } from './send-order.ts';
 
@@ -42,18 +41,9 @@ test('a client that polls misses no event, although transactions end in another 
   await expect.poll(async () => (await getEvents({ limit: '100' })).body.events.length).toBe(3);
   const { body: before } = await getEvents({ limit: '100' });
   const slow = postgres(gateway.databaseUrl, { max: 1 });
-  const { promise: mayCommit, resolve: commit } = Promise.withResolvers<void>();
-  const [{ id: merchantId } = { id: 0 }] = await runQuery(
-    gateway.databaseUrl,
-    'select min(id)::int as id from merchants',
-  );
-  const { promise: isWritten, resolve: written } = Promise.withResolvers<void>();
-  const transaction = slow.begin(async (sql) => {
-    await sql`insert into events select ${merchantId}, pg_current_xact_id(), 'evt_' || repeat('a', 32), 'order.paid', now(), 'slow'`;
-    written();
-    await mayCommit;
-  });
-  await isWritten;
+  onTestFinished(() => slow.end());
+  await slow.unsafe(`begin; insert into events
+    select min(id), pg_current_xact_id(), 'evt_' || repeat('a', 32), 'order.paid', now(), 'slow' from merchants`);
   await cancelNew('fast');
   const seen: string[] = [];
   let { next_cursor: cursor } = before;
@@ -66,8 +56,6 @@ test('a client that polls misses no event, although transactions end in another 
   await poll();
   // The later event waits for the transaction that began before it.
   expect(seen).toEqual([]);
-  commit();
-  await transaction;
-  await slow.end();
+  await slow.unsafe('commit');
   await expect.poll(poll).toEqual(['slow', 'fast']);
 });

@@ -37,7 +37,11 @@ export async function textOf(socket: Socket): Promise<string> {
 }
 
 /** The request line and the headers of a POST with valid credentials. */
-export function postHead({ credentials }: RunningGateway, path: string, ...more: string[]): string {
+export function postHead(
+  { credentials }: Pick<RunningGateway, 'credentials'>,
+  path: string,
+  ...more: string[]
+): string {
   const { 'x-client-id': id, 'x-client-secret': secret } = credentialHeaders(credentials);
   const lines = [
     `POST ${path} HTTP/1.1`,

@@ -133,8 +133,8 @@ async function baseBackup(server: TestServer, command: string, backups: string):
   const session = postgres(server.url, { max: 1, fetch_types: false, onnotice: () => {}, connection });
   try {
     const options = `TARGET 'server', TARGET_DETAIL '${backups}/base', WAL false, CHECKPOINT 'fast'`;
-    const progress = await session.unsafe(`BASE_BACKUP (${options})`).simple();
-    for await (const _piece of progress as unknown as AsyncIterable<Buffer>);
+    const progress = await session.unsafe(`BASE_BACKUP (${options})`).readable();
+    for await (const _piece of progress);
   } finally {
     await session.end({ timeout: 1 });
   }

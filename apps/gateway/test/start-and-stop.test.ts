@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readdir } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -26,6 +26,7 @@ import {
   runProgram,
   startProcess,
 } from './gateway-process.ts';
+import { postHead, statusesOf, textOf } from './raw-http.ts';
 import { grpcClient } from './rpc-clients.ts';
 import { answerOf, credentialHeaders, postOrder } from './send-order.ts';
 
@@ -106,27 +107,15 @@ test('SIGTERM lets a request in flight finish, stops PostgreSQL and exits with 0
   const credentials = await gateway.credentials();
   const pid = await postgresPid(dataDir);
   const body = JSON.stringify(validOrderInput());
-  const sent = Promise.withResolvers<void>();
-  const slowBody = new ReadableStream({
-    async start(controller) {
-      controller.enqueue(new TextEncoder().encode(body.slice(0, 100)));
-      await sent.promise;
-      controller.enqueue(new TextEncoder().encode(body.slice(100)));
-      controller.close();
-    },
-  });
-  const answer = fetch(`${gateway.url}/order`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...credentialHeaders(credentials) },
-    body: slowBody,
-    duplex: 'half',
-  } as RequestInit);
+  const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+  const answer = textOf(socket);
+  socket.write(postHead({ credentials }, '/order', `content-length: ${body.length}`) + body.slice(0, 100));
   // An answered request on another connection shows that the first one's headers have been read by now.
   await postOrder({ url: gateway.url, credentials }, '{}');
   gateway.child.kill('SIGTERM');
   await expect.poll(() => gateway.lines.join('\n')).toContain('"stopping"');
-  sent.resolve();
-  expect((await answer).status).toBe(201);
+  socket.write(body.slice(100));
+  expect(statusesOf(await answer)).toEqual(['201']);
   expect(await gateway.exited).toBe(0);
   // Polled, because the process stays listed until the system takes note of its end.
   await expect.poll(() => isAlive(pid)).toBe(false);
