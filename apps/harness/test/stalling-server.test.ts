@@ -50,10 +50,9 @@ test('a stall of a second shows in the p99 of the open loop, and hides in the cl
   const closed = await begin();
   await runClosedLoop(closed, 4, 10);
 
-  open.recorder.end();
-  const openLoop = open.recorder;
-  closed.recorder.end();
-  const closedLoop = closed.recorder;
+  const [openLoop, closedLoop] = [open.recorder, closed.recorder];
+  openLoop.end();
+  closedLoop.end();
   // A fifth of the calls was due in the stall and waited for its end: half a second on average, a second at most.
   expect(openLoop.latencies.count).toBe(500);
   expect(openLoop.dropped).toBe(0);
