@@ -3,7 +3,6 @@ import { verifyReturn } from '@gateway/client';
 import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
 import { OrderService, OrderStatus } from '@gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import { expect, test } from 'vitest';
 import { grpcClient, rpcClients, rpcErrorOf } from './rpc-clients.ts';
@@ -46,7 +45,7 @@ test('a rejected payment is no event, and the log says which checkout system sen
   const end = new Date(Date.now() + 120_000).toISOString();
   const { order_token } = await createOrder(gateway, 'expiring', { order_expires_at: end });
   const late = grpcClient(CheckoutService, gateway).recordPayment(payment(order_token, { paidAt: end }), {
-    headers: gateway.checkoutHeaders,
+    headers: gateway.checkout.headers,
   });
   expect(await rpcErrorOf(late)).toEqual({ code: Code.FailedPrecondition, reason: 'order_expired' });
   expect(await runQuery(gateway.databaseUrl, "select order_id from events where order_id = 'expiring'")).toEqual([]);
@@ -54,15 +53,15 @@ test('a rejected payment is no event, and the log says which checkout system sen
 });
 
 test('the return is signed where the merchant has a signing secret, with the status of now', async () => {
-  const { clientId, clientSecret } = await createMerchant(gateway.databaseUrl, 'Signing Shop');
+  const { clientId, clientSecret } = await gateway.accounts.create('Signing Shop');
   const secret = await giveSigningSecret(gateway.databaseUrl, clientId);
   const shop = { url: gateway.url, credentials: { clientId, clientSecret } };
   const { order_token, service_order_id } = await answerOf(await postOrder(shop, validOrderInput({ order_id: 'a|b' })));
   for (const { name, client } of rpcClients(CheckoutService, gateway)) {
-    const link = await client.resolvePaymentLink({ orderToken: order_token }, { headers: gateway.checkoutHeaders });
+    const link = await client.resolvePaymentLink({ orderToken: order_token }, { headers: gateway.checkout.headers });
     const signed = { order_id: 'a|b', service_order_id, order_status: name === 'grpc' ? 'UN_PAID' : 'PAID' };
     expect(await verifyReturn(link.returnUrl, secret), name).toMatchObject(signed);
-    const paid = await client.recordPayment(payment(order_token), { headers: gateway.checkoutHeaders });
+    const paid = await client.recordPayment(payment(order_token), { headers: gateway.checkout.headers });
     expect(await verifyReturn(paid.returnUrl, secret), name).toMatchObject({ ...signed, order_status: 'PAID' });
   }
 });
@@ -77,7 +76,7 @@ test('50 payments and 50 cancellations of one order at once: one wins, and all l
       Array.from({ length: 100 }, async (_, call) => {
         const changing =
           call % 2 === 0
-            ? client.recordPayment(payment(order_token), { headers: gateway.checkoutHeaders })
+            ? client.recordPayment(payment(order_token), { headers: gateway.checkout.headers })
             : orders.cancelOrder({ order: { case: 'orderId', value: orderId } }, { headers: gateway.headers });
         return changing.then(
           ({ orderStatus }) => nameOf(orderStatus),

@@ -15,7 +15,6 @@ import {
   orderChecksum,
 } from '@gateway/client';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { listen } from '../../../tools/test-resources.ts';
@@ -91,7 +90,7 @@ describe('@gateway/client with a gateway:', () => {
     const codes = [
       client.getOrder('unknown'),
       clientOf({ clientSecret: `sk_${'0'.repeat(43)}` }).getOrder('x'),
-      clientOf(gateway.checkoutCredentials).getOrder('x'),
+      clientOf(gateway.checkout.credentials).getOrder('x'),
       client.listOrders({ limit: 0 }).next(),
       client.listEvents({ cursor: 'x' }),
     ].map(async (call) => (await errorOf(call)).code);
@@ -162,7 +161,7 @@ describe('@gateway/client with a gateway:', () => {
 
   test('listEvents returns every event once to a poller that stores its cursor', async () => {
     // A merchant of its own: events of earlier tests may still wait for transactions of the server.
-    const client = clientOf(await createMerchant(gateway.databaseUrl, 'Poller'));
+    const client = clientOf(await gateway.accounts.create('Poller'));
     let { next_cursor: cursor } = await client.listEvents({ limit: 100 });
     const ids = ['event-1', 'event-2', 'event-3'];
     for (const id of ids) await client.createOrder(orderOf(id));

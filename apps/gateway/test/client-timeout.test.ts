@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { fairTimeoutMs } from '../src/limits.ts';
 import { createOrderPath, frame, orderData, sendCall } from './grpc-call.ts';
 import { useSession } from './grpc-servers.ts';
-import { useGateway } from './running-gateway.ts';
+import { scrape, useGateway } from './running-gateway.ts';
 import { orderMessage } from './send-order.ts';
 
 const gateway = useGateway();
@@ -67,7 +67,7 @@ test('a deadline that is too short for anything is logged and counted as the fau
   expect(await statusesWithoutTime(gateway.headers)).toEqual([504, 504, ...Array(3).fill(DEADLINE_EXCEEDED)]);
   await expect.poll(() => gateway.calls.length).toBe(5);
   expect(outcomes()).toEqual(everywhere('client_timeout', 'DEADLINE_EXCEEDED'));
-  const metrics = await (await fetch(`http://127.0.0.1:${gateway.adminPort}/metrics`)).text();
+  const metrics = await scrape(gateway);
   expect(metrics).toContain('operation="CreateOrder",code="client_timeout"');
   expect(metrics).not.toContain('code="deadline_exceeded"');
 });

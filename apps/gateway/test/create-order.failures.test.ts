@@ -7,7 +7,7 @@ import { runQuery } from '@gateway/postgres/testing/run-query';
 import postgres from 'postgres';
 import { expect, onTestFinished, test } from 'vitest';
 import { grpcClient, rpcClients, rpcErrorOf, rpcNames } from './rpc-clients.ts';
-import { type RunningGateway, runGateway } from './running-gateway.ts';
+import { type RunningGateway, runGateway, scrape } from './running-gateway.ts';
 import { orderMessage, postOrder } from './send-order.ts';
 
 // The errors that a healthy gateway does not show: each is provoked on real parts and asked for at every protocol. The others
@@ -127,9 +127,9 @@ test('an order that waits too long for a busy database: deadline_exceeded, and i
   await sql.unsafe('begin; lock table orders in exclusive mode');
   // Two batches can be in flight. Orders are sent until one has to wait.
   const first: Promise<ErrorFacts>[] = [];
-  const sendOne = async () => {
+  const sendOne = () => {
     first.push(errorInJson(gateway));
-    return (await fetch(`http://127.0.0.1:${gateway.adminPort}/metrics`)).text();
+    return scrape(gateway);
   };
   await expect.poll(sendOne).toMatch(/gateway_queue_waiting\{queue="orders"\} [1-9]/);
   expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('deadline_exceeded', 504, 4));

@@ -5,6 +5,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
 import { copyTestCluster, endWithThisProcess, type TestDatabase } from '@gateway/dev-postgres/testing';
 import type { Credentials } from '@gateway/domain/credentials';
 import { createMerchant } from '@gateway/postgres/merchant-admin';
@@ -117,16 +118,11 @@ export function runProgram(
   args: readonly string[],
   variables: Variables,
 ): Promise<{ code: number; stdout: string; stderr: string }> {
-  return new Promise((resolve) => {
-    execFile(
-      process.execPath,
-      [script, ...args],
-      { cwd: folder, env: environment(variables), timeout: processLimitMs },
-      (error, stdout, stderr) => {
-        resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
-      },
-    );
-  });
+  const options = { cwd: folder, env: environment(variables), timeout: processLimitMs };
+  return promisify(execFile)(process.execPath, [script, ...args], options).then(
+    (output) => ({ code: 0, ...output }),
+    ({ code, stdout, stderr }) => ({ code: Number(code), stdout, stderr }),
+  );
 }
 
 /** The process id of the embedded PostgreSQL that runs in the folder. Throws where none does. */

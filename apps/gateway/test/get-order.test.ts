@@ -1,6 +1,5 @@
 import { Code } from '@connectrpc/connect';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
-import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { rpcClients, rpcErrorOf } from './rpc-clients.ts';
 import { useGateway } from './running-gateway.ts';
@@ -11,7 +10,7 @@ import { callJson, createOrder, credentialHeaders, postJson } from './send-order
 const gateway = useGateway();
 let other: Record<string, string>;
 beforeAll(async () => {
-  other = credentialHeaders(await createMerchant(gateway.databaseUrl, 'Other Shop'));
+  other = credentialHeaders(await gateway.accounts.create('Other Shop'));
 });
 
 function getOrder(path: string, headers: Record<string, string> = gateway.headers): Promise<Response> {

@@ -2,8 +2,8 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import postgres from 'postgres';
-import { expect, onTestFinished, test } from 'vitest';
+import { runQuery } from '@gateway/postgres/testing/run-query';
+import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../../tools/test-resources.ts';
 import { runProgram } from './gateway-process.ts';
 import { useGateway } from './running-gateway.ts';
@@ -17,8 +17,6 @@ function orders(...args: string[]) {
 }
 
 test('an order that was exported, deleted and imported is replayed with its link', async () => {
-  const sql = postgres(gateway.databaseUrl, { max: 1 });
-  onTestFinished(() => sql.end({ timeout: 1 }));
   const first = await answerOf(await postOrder(gateway));
   const file = join(await temporaryFolder(), 'orders.ndjson.gz');
   expect(await orders('export', file, '--before', '2100-01-01T00:00:00Z')).toMatchObject({
@@ -27,7 +25,7 @@ test('an order that was exported, deleted and imported is replayed with its link
   });
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   expect(JSON.parse(gunzipSync(await readFile(file)).toString())).toMatchObject({ order_token: first.order_token });
-  await sql`delete from orders`;
+  await runQuery(gateway.databaseUrl, 'delete from orders');
   expect((await orders('import', file)).stdout).toBe('Restored 1 orders; 0 were there already\n');
   expect((await orders('import', file)).stdout).toBe('Restored 0 orders; 1 were there already\n');
   const again = await postOrder(gateway, validOrderInput());

@@ -84,11 +84,10 @@ test('no message of a list or a payment is an internal error', async () => {
   const sending = fc.asyncProperty(list, payment, fc.nat(3), async (filter, changes, which) => {
     const [orders, checkout] = [lists[which], checkouts[which]];
     if (orders === undefined || checkout === undefined) throw new Error('there is no such client');
-    const checkoutHeaders = gateway.checkoutHeaders;
     const errors = [
       await rpcErrorOf(orders.client.listOrders(wellFormed(filter), { headers: gateway.headers })),
       await rpcErrorOf(
-        checkout.client.recordPayment(wellFormed({ ...paid, ...changes }), { headers: checkoutHeaders }),
+        checkout.client.recordPayment(wellFormed({ ...paid, ...changes }), { headers: gateway.checkout.headers }),
       ),
     ];
     expect(errors.map(({ reason }) => reason)).not.toContain('internal');

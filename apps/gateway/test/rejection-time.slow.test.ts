@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Agent } from 'node:http';
 import { type Credentials, createClientId, createClientSecret } from '@gateway/domain/credentials';
-import { createMerchant, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAuthenticate } from '../src/auth/authenticate.ts';
@@ -25,14 +24,12 @@ let disabled: Credentials;
 let revoked: Credentials;
 beforeAll(async () => {
   directory = openMerchantDirectory({ url: gateway.databaseUrl });
-  const accounts = openMerchantAccounts({ url: gateway.databaseUrl });
   known = gateway.credentials;
-  disabled = await createMerchant(gateway.databaseUrl, 'Disabled');
-  revoked = await createMerchant(gateway.databaseUrl, 'Revoked');
-  await accounts.disable(disabled.clientId);
-  const [secret] = (await accounts.listSecrets(revoked.clientId)) ?? [];
-  await accounts.endSecret(revoked.clientId, secret?.id ?? 0, null);
-  await accounts.close();
+  disabled = await gateway.accounts.create('Disabled');
+  revoked = await gateway.accounts.create('Revoked');
+  await gateway.accounts.disable(disabled.clientId);
+  const [secret] = (await gateway.accounts.listSecrets(revoked.clientId)) ?? [];
+  await gateway.accounts.endSecret(revoked.clientId, secret?.id ?? 0, null);
 });
 afterAll(() => directory?.close());
 

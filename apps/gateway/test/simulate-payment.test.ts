@@ -1,4 +1,3 @@
-import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { pageTexts } from '../src/pages/localization.ts';
@@ -10,7 +9,7 @@ const origin = 'https://pay.gateway.test';
 const gateway = useGateway({ mode: 'test', baseUrl: `${origin}/eu` });
 let live: Pick<RunningGateway, 'url' | 'credentials'>;
 beforeAll(async () => {
-  live = { url: gateway.url, credentials: await createMerchant(gateway.databaseUrl, 'Live Shop') };
+  live = { url: gateway.url, credentials: await gateway.accounts.create('Live Shop') };
 });
 
 /** Creates an order and returns its token. */

@@ -3,7 +3,6 @@ import type { AddressInfo } from 'node:net';
 import type { MerchantMode } from '@gateway/domain/merchant';
 import type { AmountHundredths } from '@gateway/domain/money';
 import type { OrderStatus } from '@gateway/domain/order';
-import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
@@ -62,7 +61,7 @@ function usePages(browser: Browser) {
   beforeAll(async () => {
     Object.assign(shop, await openShop());
     shared = await browser.newPage();
-    testShop = { url: gateway.url, credentials: await createMerchant(gateway.databaseUrl, 'Test Shop', 'test') };
+    testShop = { url: gateway.url, credentials: await gateway.accounts.create('Test Shop', 'test') };
     signingSecret = await giveSigningSecret(gateway.databaseUrl, testShop.credentials.clientId);
   });
   afterAll(() => Promise.all([shop.close?.(), browser.close()]));
