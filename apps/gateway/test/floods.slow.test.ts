@@ -79,8 +79,6 @@ async function callJson(agent: Agent, credentials: Credentials, isLookUp: boolea
   return status === (isLookUp ? 404 : 201) ? undefined : `${status} ${body}`;
 }
 
-const grpcPort = () => Number(new URL(gateway.grpcUrl).port);
-
 async function callGrpc(
   session: ClientHttp2Session,
   credentials: Credentials,
@@ -104,7 +102,7 @@ function newAgent(index: number): Agent {
 function openedSession(index: number): ClientHttp2Session {
   const last = sessions[index];
   if (last !== undefined && !last.closed && !last.destroyed) return last;
-  const session = openSession(grpcPort());
+  const session = openSession(gateway.grpcPort);
   sessions[index] = session;
   return session;
 }
@@ -148,7 +146,7 @@ async function startFlood(options: Flood) {
   const all: FloodOptions = {
     ...options,
     credentials: options.isKnown ? flooder : undefined,
-    ...{ httpPort: Number(new URL(gateway.url).port), grpcPort: grpcPort(), orderToken },
+    ...{ httpPort: gateway.httpPort, grpcPort: gateway.grpcPort, orderToken },
   };
   const path = fileURLToPath(new URL('./flood-process.ts', import.meta.url));
   const child: ChildProcess = fork(path, [JSON.stringify(all)]);

@@ -22,13 +22,21 @@ const processLimitMs = 60_000;
 export interface GatewayProcess {
   readonly child: ChildProcess;
   readonly url: string;
+  readonly httpPort: number;
   readonly grpcUrl: string;
+  readonly grpcPort: number;
   readonly baseUrl: string;
   /** What it wrote to standard output so far, line by line. */
   readonly lines: readonly string[];
   readonly exited: Promise<number | null>;
   /** The demo merchant's credentials, as a start on the embedded PostgreSQL prints them. */
-  credentials(): Promise<Credentials>;
+  demoCredentials(): Promise<Credentials>;
+}
+
+/** A gateway on a database of its own, and the one merchant in it. */
+export interface GatewayWithMerchant extends GatewayProcess {
+  readonly databaseUrl: string;
+  readonly credentials: Credentials;
 }
 
 const children: ChildProcess[] = [];
@@ -99,10 +107,12 @@ export async function startProcess(variables: Variables): Promise<GatewayProcess
     });
     exited.then((code) => reject(new Error(`the gateway ended with ${code}: ${stderr()}`)));
   });
-  const { http_url, grpc_address, base_url } = await ready;
+  const { http_url: url, grpc_address, base_url: baseUrl } = await ready;
+  const grpcUrl = `http://${grpc_address}`;
+  const [httpPort, grpcPort] = [url, grpcUrl].map((one) => Number(new URL(one).port)) as [number, number];
   return {
-    ...{ child, url: http_url, grpcUrl: `http://${grpc_address}`, baseUrl: base_url, lines, exited },
-    async credentials() {
+    ...{ child, url, httpPort, grpcUrl, grpcPort, baseUrl, lines, exited },
+    async demoCredentials() {
       await vi.waitUntil(() => /x-client-secret: +\S+\n/.test(stderr()), processLimitMs);
       const [clientId, clientSecret] = ['x-client-id', 'x-client-secret'].map(
         (name) => new RegExp(`${name}: +(\\S+)`).exec(stderr())?.[1] ?? '',
@@ -110,6 +120,14 @@ export async function startProcess(variables: Variables): Promise<GatewayProcess
       return { clientId: clientId ?? '', clientSecret: clientSecret ?? '' };
     },
   };
+}
+
+/** As {@link startProcess}, on a {@link newDatabase}. */
+export async function startOnNewDatabase(
+  variables: Readonly<Record<string, string>> = {},
+): Promise<GatewayWithMerchant> {
+  const { databaseUrl, credentials } = await newDatabase();
+  return { ...(await startProcess({ DATABASE_URL: databaseUrl, ...variables })), databaseUrl, credentials };
 }
 
 /** What a program of this app prints and how it ends. */

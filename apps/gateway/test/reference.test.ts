@@ -78,10 +78,9 @@ describe('GET /openapi.json', () => {
     expect(Order.properties?.order_amount).toMatchObject({ exclusiveMinimum: 0, maximum: 9_999_999_999_999.99 });
   });
 
-  test('has every error code of the JSON API', async () => {
-    const { text } = await get('/openapi.json');
+  // That each has its description is shown by operation-failures.test.ts.
+  test('has every error code of the JSON API', () => {
     const listed = new Set<string>(Object.values(jsonFailures).flat());
-    for (const code of listed) expect(text).toContain(`\`${code}\`: `);
     // The rest: a wrong method has no operation, and the other two are for payments that a checkout system records.
     const rest = ['method_not_allowed', 'order_cancelled', 'payment_mismatch'];
     expect(Object.keys(failures).filter((code) => !listed.has(code))).toEqual(rest);

@@ -24,6 +24,7 @@ import {
   newDataDir,
   postgresPid,
   runProgram,
+  startOnNewDatabase,
   startProcess,
 } from './gateway-process.ts';
 import { postHead, statusesOf, textOf } from './raw-http.ts';
@@ -35,7 +36,7 @@ afterEach(endProcesses);
 test('an order survives kill -9 of the gateway and of PostgreSQL right after its 201', async () => {
   const dataDir = await newClusterDir();
   const first = await startProcess({ DATA_DIR: dataDir });
-  const credentials = await first.credentials();
+  const credentials = await first.demoCredentials();
   const created = await postOrder({ url: first.url, credentials });
   expect(created.status).toBe(201);
   const pid = await postgresPid(dataDir);
@@ -44,7 +45,7 @@ test('an order survives kill -9 of the gateway and of PostgreSQL right after its
   await first.exited;
 
   const second = await startProcess({ DATA_DIR: dataDir });
-  expect(await second.credentials()).toEqual(credentials);
+  expect(await second.demoCredentials()).toEqual(credentials);
   const replayed = await postOrder({ url: second.url, credentials });
   expect(replayed.status).toBe(200);
   // The link has the port in it, which is another one now.
@@ -56,7 +57,7 @@ test('gateways whose PostgreSQL exits get it back with all orders, and the last 
   const dataDir = await newClusterDir();
   const starter = await startProcess({ DATA_DIR: dataDir });
   const joined = await startProcess({ DATA_DIR: dataDir });
-  const credentials = await starter.credentials();
+  const credentials = await starter.demoCredentials();
   let orders = 0;
   const created: { order: object; answer: object }[] = [];
   const createOne = async ({ url }: GatewayProcess) => {
@@ -104,10 +105,10 @@ test('gateways whose PostgreSQL exits get it back with all orders, and the last 
 test('SIGTERM lets a request in flight finish, stops PostgreSQL and exits with 0', async () => {
   const dataDir = await newClusterDir();
   const gateway = await startProcess({ DATA_DIR: dataDir });
-  const credentials = await gateway.credentials();
+  const credentials = await gateway.demoCredentials();
   const pid = await postgresPid(dataDir);
   const body = JSON.stringify(validOrderInput());
-  const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+  const socket = connect(gateway.httpPort, '127.0.0.1');
   const answer = textOf(socket);
   socket.write(postHead({ credentials }, '/order', `content-length: ${body.length}`) + body.slice(0, 100));
   // An answered request on another connection shows that the first one's headers have been read by now.
@@ -123,23 +124,21 @@ test('SIGTERM lets a request in flight finish, stops PostgreSQL and exits with 0
 
 test('SIGTERM fails health checks first, while requests go on for the drain delay', async () => {
   const drainDelayMs = 2_000;
-  const { databaseUrl, credentials } = await newDatabase();
-  const gateway = await startProcess({ DATABASE_URL: databaseUrl, DRAIN_DELAY_MS: String(drainDelayMs) });
+  const gateway = await startOnNewDatabase({ DRAIN_DELAY_MS: String(drainDelayMs) });
   const health = grpcClient(Health, gateway);
   expect((await health.check({})).status).toBe(HealthCheckResponse_ServingStatus.SERVING);
   const stoppedAt = performance.now();
   gateway.child.kill('SIGTERM');
   await expect.poll(async () => (await fetch(`${gateway.url}/health/ready`)).status, { interval: 10 }).toBe(503);
   expect((await health.check({})).status).toBe(HealthCheckResponse_ServingStatus.NOT_SERVING);
-  const order = await postOrder({ url: gateway.url, credentials });
+  const order = await postOrder(gateway);
   expect([order.status, order.headers.get('connection')]).toEqual([201, 'keep-alive']);
   expect(await gateway.exited).toBe(0);
   expect(performance.now() - stoppedAt).toBeGreaterThan(drainDelayMs);
 });
 
 test('a second signal ends the drain at once', async () => {
-  const { databaseUrl } = await newDatabase();
-  const gateway = await startProcess({ DATABASE_URL: databaseUrl, DRAIN_DELAY_MS: '600000' });
+  const gateway = await startOnNewDatabase({ DRAIN_DELAY_MS: '600000' });
   gateway.child.kill('SIGTERM');
   await expect.poll(() => gateway.lines.join('\n')).toContain('"stopping"');
   gateway.child.kill('SIGTERM');
@@ -202,10 +201,10 @@ test.each([
 ])(
   'with HOST=%s both ports listen where the ready line says, and so does the base URL; what is unsafe is a warning',
   async (HOST, host, baseHost) => {
-    const { databaseUrl, credentials } = await newDatabase();
-    const gateway = await startProcess({ DATABASE_URL: databaseUrl, HOST });
-    const { port } = new URL(gateway.url);
-    expect([gateway.url, gateway.baseUrl]).toEqual([`http://${host}:${port}`, `http://${baseHost}:${port}`]);
+    const gateway = await startOnNewDatabase({ HOST });
+    const { credentials } = gateway;
+    const urls = [host, baseHost].map((name) => `http://${name}:${gateway.httpPort}`);
+    expect([gateway.url, gateway.baseUrl]).toEqual(urls);
     const isLoopback = host === '127.0.0.1' || host === '[::1]';
     expect(gateway.lines.some((line) => line.includes('credentials travel without TLS'))).toBe(!isLoopback);
     // The server of the tests runs without fsync.
@@ -214,11 +213,9 @@ test.each([
     for (const url of [gateway.url, gateway.baseUrl]) {
       expect((await postOrder({ url, credentials })).status).toBeLessThan(300);
     }
-    const orderId = String(validOrderInput().order_id);
-    const found = await grpcClient(OrderService, gateway).getOrder(
-      { order: { case: 'orderId', value: orderId } },
-      { headers: credentialHeaders(credentials) },
-    );
+    const order = { case: 'orderId', value: validOrderInput().order_id } as const;
+    const headers = credentialHeaders(credentials);
+    const found = await grpcClient(OrderService, gateway).getOrder({ order }, { headers });
     expect(found.paymentLink.startsWith(`${gateway.baseUrl}/payment/`)).toBe(true);
   },
 );

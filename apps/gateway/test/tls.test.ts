@@ -11,7 +11,7 @@ import { leftOut } from '../../../tools/left-out.ts';
 import type { TlsFiles } from '../src/config.ts';
 import { openTls } from '../src/tls.ts';
 import { type Authority, createAuthority, noCertificates } from './certificates.ts';
-import { endProcesses, newDatabase, startProcess } from './gateway-process.ts';
+import { endProcesses, startOnNewDatabase } from './gateway-process.ts';
 import { createMemoryLogger } from './memory-logger.ts';
 import { grpcClient } from './rpc-clients.ts';
 import { type RunningGateway, runGateway } from './running-gateway.ts';
@@ -163,8 +163,7 @@ test('a changed pair that is invalid is logged once, and the one before stays in
 
 test('SIGHUP reloads the certificate, and stops nothing', async () => {
   const { certFile, keyFile } = authority.issue('process');
-  const { databaseUrl } = await newDatabase();
-  const running = await startProcess({ DATABASE_URL: databaseUrl, TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile });
+  const running = await startOnNewDatabase({ TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile });
   expect(new URL(running.url).protocol).toBe('https:');
   authority.issue('process');
   running.child.kill('SIGHUP');

@@ -3,7 +3,7 @@ import type { Credentials } from '@gateway/domain/credentials';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, expect, test } from 'vitest';
-import { endProcesses, newDatabase, runProgram, startProcess } from './gateway-process.ts';
+import { endProcesses, newDatabase, runProgram, startOnNewDatabase, startProcess } from './gateway-process.ts';
 import { runGateway, testSecretsKey } from './running-gateway.ts';
 import { callJson, createOrder } from './send-order.ts';
 import { type ReceivedWebhook, runWebhookReceiver } from './webhook-receiver.ts';
@@ -75,9 +75,8 @@ test('a delivery survives kill -9 of the gateway at any step', async () => {
 });
 
 test('with DATABASE_URL and without SECRETS_KEY the gateway runs, and reports that no webhooks are sent', async () => {
-  const { databaseUrl, credentials } = await newDatabase();
-  const gateway = await startProcess({ DATABASE_URL: databaseUrl });
-  expect((await createOrder({ url: gateway.url, credentials }, 'no-key')).order_status).toBe('UN_PAID');
+  const gateway = await startOnNewDatabase();
+  expect((await createOrder(gateway, 'no-key')).order_status).toBe('UN_PAID');
   expect(gateway.lines.join('\n')).toContain(
     '"msg":"SECRETS_KEY is not set: no webhooks are sent, and returns are not signed"',
   );

@@ -22,6 +22,7 @@ import {
   newDatabase,
   postgresPid,
   runProgram,
+  startOnNewDatabase,
   startProcess,
 } from './gateway-process.ts';
 import { grpcClient } from './rpc-clients.ts';
@@ -35,7 +36,7 @@ let credentials: Credentials;
 beforeAll(async () => {
   dataDir = await newClusterDir();
   gateway = await startProcess({ DATA_DIR: dataDir, WORKERS: '2', DRAIN_DELAY_MS: '500' });
-  credentials = await gateway.credentials();
+  credentials = await gateway.demoCredentials();
 });
 afterAll(endProcesses);
 
@@ -167,8 +168,7 @@ test.each([
   ['is killed', 'SIGKILL', null, '500'],
   ['gets a second signal', 'SIGTERM', 1, '600000'],
 ] as const)('the workers drain and end when the primary process %s', async (_, signal, code, DRAIN_DELAY_MS) => {
-  const { databaseUrl } = await newDatabase();
-  const started = await startProcess({ DATABASE_URL: databaseUrl, WORKERS: '2', DRAIN_DELAY_MS });
+  const started = await startOnNewDatabase({ WORKERS: '2', DRAIN_DELAY_MS });
   const workers = await workersOf(started);
   const nextStatuses = watchHealth(started);
   expect(await nextStatuses()).toEqual([SERVING, SERVING]);
