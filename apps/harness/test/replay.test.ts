@@ -14,7 +14,7 @@ import { startProductionDatabase } from '@gateway/postgres/testing/production-da
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { temporaryFolder } from '../../../tools/test-resources.ts';
 import { startFixtureGateway } from '../src/gateway/own-gateway.ts';
-import { replayFixture } from '../src/replay/replay-fixtures.ts';
+import { type Replay, replayFixture } from '../src/replay/replay-fixtures.ts';
 import { formatDifferences } from '../src/replay/report.ts';
 
 const { fixtures, validOrder } = await loadFixtures();
@@ -53,14 +53,10 @@ describe('at a gateway of its own', () => {
   const replayed = async (fixture: Fixture) => {
     const target = { ...gateway, clients, validOrder, runId: 'test' };
     const replays = await Promise.all(protocols.map((protocol) => replayFixture(fixture, protocol, target)));
-    expect(
-      replays
-        .filter(({ outcome }) => outcome === 'differs')
-        .map(formatDifferences)
-        .join('\n'),
-    ).toBe('');
-    expect(replays.filter(({ outcome }) => outcome === 'ok')).not.toEqual([]);
-    expect(replays.filter(({ outcome }) => outcome === 'no merchant')).toEqual([]);
+    const replayedAs = (one: Replay['outcome']) => replays.filter(({ outcome }) => outcome === one);
+    expect(replayedAs('differs').map(formatDifferences).join('\n')).toBe('');
+    expect(replayedAs('ok')).not.toEqual([]);
+    expect(replayedAs('no merchant')).toEqual([]);
   };
   const [waiting, quick] = [fixtures.filter(waits), fixtures.filter((fixture) => !waits(fixture))];
   test.for(quick)('$folder/$file: $name', { timeout: fixtureTimeoutMs }, replayed);
