@@ -73,41 +73,27 @@ test.concurrent('1,000 slow sockets are closed, with 408 where a request began, 
     () => `${postHead(gateway, '/order', 'content-length: 1000')}{"order_id":`,
     () => `${postHead(gateway, '/order', 'transfer-encoding: chunked')}5\r\n{"ord`,
   ];
-  const trickling: Socket[] = [];
-  const received: string[] = [];
-  let open = 0;
-  const closed = Array.from({ length: 1_000 }, (_, index) => {
-    const opening = openings[index % openings.length]?.() ?? '';
+  const sockets = Array.from({ length: 1_000 }, (_, index) => {
     const socket = connect(gateway.httpPort, '127.0.0.1');
-    socket.on('error', () => {});
-    socket.on('connect', () => {
-      open += 1;
-      socket.write(opening);
-    });
-    // Some go on with a byte of their body now and then, which must not keep them alive.
-    if (index % 20 === 2) trickling.push(socket);
-    socket.on('data', (bytes) => {
-      received[index] = (received[index] ?? '') + bytes;
-    });
-    return once(socket, 'close');
+    socket.write(openings[index % openings.length]?.() ?? '');
+    return socket;
   });
-  await expect.poll(() => open).toBe(1_000);
   let running = true;
-  const allClosed = Promise.all(closed).then(() => {
+  const allClosed = Promise.all(sockets.map(textOf)).finally(() => {
     running = false;
   });
-  const traffic = (async () => {
-    let answered = 0;
-    while (running) {
-      expect((await postOrder(gateway)).status).toBeLessThan(202);
-      answered += 1;
-      for (const socket of trickling) if (socket.writable) socket.write(' ');
-      await sleep(100);
-    }
-    return answered;
-  })();
-  const [answered] = await Promise.all([traffic, allClosed]);
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+  // Some go on with a byte of their body now and then, which must not keep them alive.
+  const trickling = sockets.filter((_, index) => index % 20 === 2);
+  let answered = 0;
+  while (running) {
+    expect((await postOrder(gateway)).status).toBeLessThan(202);
+    answered += 1;
+    for (const socket of trickling) if (socket.writable) socket.write(' ');
+    await sleep(100);
+  }
   expect(answered).toBeGreaterThan(10);
+  const received = await allClosed;
   expect(new Set(received.map((text) => text.slice(0, 12)))).toEqual(new Set(['HTTP/1.1 408']));
 });
 
