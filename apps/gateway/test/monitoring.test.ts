@@ -15,7 +15,7 @@ let metrics: ReadonlyMap<string, ReadonlySet<string>>;
 const gateway = useGateway();
 beforeAll(async () => {
   const receiver = await startWebhookReceiver();
-  await giveSigningSecret(gateway.databaseUrl, gateway.credentials.clientId, { url: receiver.url });
+  await giveSigningSecret(gateway.databaseUrl, gateway.credentials.clientId, receiver.url);
   await createOrder(gateway, 'seen');
   await callJson(gateway, 'POST', '/order/seen/cancel');
   await vi.waitUntil(async () => (await scrape(gateway)).includes('gateway_webhook_attempts_total'), 60_000);

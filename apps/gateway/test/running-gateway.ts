@@ -86,13 +86,8 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
       ...{ rateLimit: options.rateLimit, ordersWaitingMax: options.ordersWaitingMax },
       anonymousLimits: options.anonymousLimits ?? noAnonymousLimits,
       checkoutTemplate: parseCheckoutTemplate(options.checkoutUrl ?? ''),
-      ...{
-        drainDelayMs: 0,
-        secretsKeys: [testSecretsKey],
-        webhookAllowPrivate: true,
-        tracedShare: undefined,
-        retentionDays: undefined,
-      },
+      drainDelayMs: 0,
+      ...{ secretsKeys: [testSecretsKey], webhookAllowPrivate: true, tracedShare: undefined, retentionDays: undefined },
       ...{ tls: options.tls, trustProxy: options.trustProxy },
     },
     logger,
@@ -125,21 +120,15 @@ export async function scrape({ adminPort }: RunningGateway): Promise<string> {
   return (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text();
 }
 
-/** Gives a merchant an endpoint, disabled unless it is given, and returns the signing secret as the merchant gets it. */
-export async function giveSigningSecret(
-  databaseUrl: string,
-  clientId: string,
-  endpoint: { readonly url: string; readonly disabledAt?: Date } = {
-    url: 'https://shop.example.com',
-    disabledAt: new Date(),
-  },
-): Promise<string> {
+/** Gives a merchant an endpoint, without a URL a disabled one, and returns the signing secret as the merchant gets it. */
+export async function giveSigningSecret(databaseUrl: string, clientId: string, url?: string): Promise<string> {
   const endpoints = openWebhookEndpoints({ url: databaseUrl });
   try {
     const merchant = await endpoints.find(clientId);
     if (merchant === undefined) throw new Error(`there is no merchant ${clientId}`);
     const secret = createSigningSecret(randomBytes);
     const signingSecret = createSigningSecrets([testSecretsKey]).encrypt(merchant.merchantId, secret);
+    const endpoint = url === undefined ? { url: 'https://shop.example.com', disabledAt: new Date() } : { url };
     await endpoints.set(merchant.merchantId, { ...endpoint, signingSecret });
     return formatSigningSecret(secret);
   } finally {
