@@ -1,10 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
+import { readText, temporaryFolder } from './test-resources.ts';
 
 const deployFolder = join(import.meta.dirname, '../deploy');
 
@@ -37,22 +37,18 @@ export async function runProxy(
     expect(text).toContain(from);
     text = text.replaceAll(from, to);
   }
-  const folder = await mkdtemp(join(tmpdir(), 'proxy-'));
+  const folder = await temporaryFolder();
   const path = join(folder, file);
   await writeFile(path, text);
   const args = program === 'haproxy' ? ['-db', '-f', path] : ['-p', folder, '-c', path, '-g', 'daemon off;'];
   const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] });
-  let output = '';
-  child.stderr.on('data', (chunk) => {
-    output += chunk;
-  });
+  const output = readText(child.stderr);
   const exited = once(child, 'exit');
   let isStopping = false;
-  exited.then(([code]) => isStopping || process.stderr.write(`${program} ended with ${code}: ${output}\n`));
+  exited.then(([code]) => isStopping || process.stderr.write(`${program} ended with ${code}: ${output()}\n`));
   onTestFinished(async () => {
     isStopping = true;
     child.kill('SIGTERM');
     await exited;
-    await rm(folder, { recursive: true });
   });
 }

@@ -32,19 +32,22 @@ test('without any variable it serves this machine alone, from the embedded datab
   expect(config.dataDir).toMatch(/\/\.data$/);
 });
 
+const secretsKey = `${'A'.repeat(42)}E=`;
+const twoHosts =
+  'postgres://user:pa,ss@db1.example.com:5432,db2.example.com:5433/orders?target_session_attrs=read-write';
+
 test('reads every variable', () => {
   const env = {
     HOST: '0.0.0.0',
     HTTP_PORT: '0',
     GRPC_PORT: '65535',
     BASE_URL: 'https://pay.example.com/gateway/',
-    DATABASE_URL:
-      'postgres://user:pa,ss@db1.example.com:5432,db2.example.com:5433/orders?target_session_attrs=read-write',
+    DATABASE_URL: twoHosts,
     DATA_DIR: '/var/lib/gateway',
     MIGRATE: 'off',
     CHECKOUT_URL: 'https://checkout.example.com/pay/{order_token}?from=link',
     RATE_LIMIT: '200',
-    SECRETS_KEY: `${'A'.repeat(42)}E=`,
+    SECRETS_KEY: secretsKey,
     RETENTION_DAYS: '400',
     WEBHOOK_ALLOW_PRIVATE: '1',
     DRAIN_DELAY_MS: '10000',
@@ -63,8 +66,7 @@ test('reads every variable', () => {
     httpPort: 0,
     grpcPort: 65_535,
     baseUrl: 'https://pay.example.com/gateway',
-    databaseUrl:
-      'postgres://user:pa,ss@db1.example.com:5432,db2.example.com:5433/orders?target_session_attrs=read-write',
+    databaseUrl: twoHosts,
     dataDir: '/var/lib/gateway',
     migrate: false,
     checkoutTemplate: 'https://checkout.example.com/pay/{order_token}?from=link',
@@ -73,11 +75,7 @@ test('reads every variable', () => {
     retentionDays: 400,
     webhookAllowPrivate: true,
     drainDelayMs: 10_000,
-    tls: {
-      certFile: '/etc/gateway/cert.pem',
-      keyFile: '/etc/gateway/key.pem',
-      clientCaFile: '/etc/gateway/ca.pem',
-    },
+    tls: { certFile: '/etc/gateway/cert.pem', keyFile: '/etc/gateway/key.pem', clientCaFile: '/etc/gateway/ca.pem' },
     trustProxy: '10.0.0.0/8',
     adminPort: 9_465,
     workers: 4,
@@ -94,8 +92,6 @@ function fileWith(content: string): string {
   writeFileSync(file, content);
   return file;
 }
-
-const secretsKey = `${'A'.repeat(42)}E=`;
 
 test('reads secrets from files, without the white space around them', () => {
   const url = 'postgres://user:pass@db.example.com/orders';
@@ -123,6 +119,7 @@ const url =
   'must be an absolute http or https URL without query or fragment, with only letters, digits and -._~/ in its path';
 const checkout = 'must be an absolute http or https URL with {order_token} once in its path or query';
 const databaseUrl = 'must be a URL such as postgres://USER:PASSWORD@HOST:5432/DATABASE';
+const keys = 'SECRETS_KEY must be 32 bytes in base64, or several such keys separated by commas';
 const empty = fileWith('\n');
 const wrongKey = fileWith('hidden');
 
@@ -180,15 +177,9 @@ test.each<[Record<string, string>, string]>([
   [{ WORKERS: '0' }, 'WORKERS must be auto or a whole number from 1 to 128, not "0"'],
   [{ SECRETS_KEY_FILE: folder }, `SECRETS_KEY_FILE must be a file that can be read, not "${folder}" (EISDIR)`],
   [{ SECRETS_KEY_FILE: empty }, `SECRETS_KEY_FILE must be a file with a value, "${empty}" is empty`],
-  [{ SECRETS_KEY_FILE: wrongKey }, 'SECRETS_KEY must be 32 bytes in base64, or several such keys separated by commas'],
-  [
-    { SECRETS_KEY: `hidden${Buffer.alloc(31).toString('base64')}` },
-    'SECRETS_KEY must be 32 bytes in base64, or several such keys separated by commas',
-  ],
-  [
-    { SECRETS_KEY: Buffer.alloc(32).toString('hex') },
-    'SECRETS_KEY must be 32 bytes in base64, or several such keys separated by commas',
-  ],
+  [{ SECRETS_KEY_FILE: wrongKey }, keys],
+  [{ SECRETS_KEY: `hidden${Buffer.alloc(31).toString('base64')}` }, keys],
+  [{ SECRETS_KEY: Buffer.alloc(32).toString('hex') }, keys],
 ])('rejects %j in one line', (env, line) => {
   const message = errorOf(env);
   expect(message.endsWith(line) && !message.includes('\n')).toBe(true);
@@ -212,17 +203,11 @@ test('reports all problems at once', () => {
 
 test('.env.example and the usage list every variable', async () => {
   const read: string[] = [];
-  readConfig(
-    new Proxy(
-      {},
-      {
-        get: (_, name) => {
-          if (!read.includes(String(name))) read.push(String(name));
-          return undefined;
-        },
-      },
-    ),
-  );
+  const get = (_: object, name: string | symbol) => {
+    if (!read.includes(String(name))) read.push(String(name));
+    return undefined;
+  };
+  readConfig(new Proxy({}, { get }));
   // Those of secrets stand below the others.
   const variables = read.filter((name) => !read.includes(name.replace(/_FILE$/, '')) || !name.endsWith('_FILE'));
   const example = await readFile(new URL('../../../.env.example', import.meta.url), 'utf8');

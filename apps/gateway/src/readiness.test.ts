@@ -1,4 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
+import { createMemoryLogger } from '../test/memory-logger.ts';
 import { readinessCheckEveryMs, readinessCheckTimeoutMs } from './limits.ts';
 import { createReadiness } from './readiness.ts';
 
@@ -8,14 +9,14 @@ afterEach(() => void vi.useRealTimers());
 function openReadiness() {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const checks: PromiseWithResolvers<void>[] = [];
-  const lines: unknown[] = [];
-  const logger = { error: (...line: unknown[]) => void lines.push(line.length === 1 ? line[0] : line) };
+  const { logger, errors } = createMemoryLogger();
   const check = () => {
     const running = Promise.withResolvers<void>();
     checks.push(running);
     return running.promise;
   };
-  return { ...createReadiness({ check, logger: logger as never }), checks, lines };
+  const lines = () => errors.map(({ msg, reason }) => [msg, reason]);
+  return { ...createReadiness({ check, logger }), checks, lines };
 }
 
 test('however many ask at once or soon after, the database is asked once, and anew by who comes later', async () => {
@@ -42,7 +43,10 @@ test('each change is logged once, with the reason', async () => {
     expect(await ready).toBe(reason === undefined);
     await vi.advanceTimersByTimeAsync(readinessCheckEveryMs);
   }
-  expect(lines).toEqual([[{ reason: 'locked' }, 'not ready for orders'], 'ready for orders again']);
+  expect(lines()).toEqual([
+    ['not ready for orders', 'locked'],
+    ['ready for orders again', undefined],
+  ]);
 });
 
 test('a check without a response is not ready after its limit, and no other starts beside it', async () => {
@@ -54,7 +58,7 @@ test('a check without a response is not ready after its limit, and no other star
     await vi.advanceTimersByTimeAsync(readinessCheckEveryMs);
   }
   expect(checks).toHaveLength(1);
-  expect(lines).toEqual([[{ reason: 'no response in 2000 ms' }, 'not ready for orders']]);
+  expect(lines()).toEqual([['not ready for orders', 'no response in 2000 ms']]);
   const ready = isReady();
   checks[0]?.resolve();
   expect(await ready).toBe(true);
@@ -73,7 +77,7 @@ test('a watch gets each change once and the drain at once, and ends with its sig
   const check = async () => {
     if (answers.shift() === false) throw new Error('locked');
   };
-  const readiness = createReadiness({ check, logger: { error() {} } as never }, 5);
+  const readiness = createReadiness({ check, logger: createMemoryLogger().logger }, 5);
   const watching = new AbortController();
   const seen: boolean[] = [];
   const watch = (async () => {
@@ -87,7 +91,7 @@ test('a watch gets each change once and the drain at once, and ends with its sig
 });
 
 test('a watch gets a drain that came while its last answer was taken', async () => {
-  const readiness = createReadiness({ check: async () => {}, logger: { error() {} } as never });
+  const readiness = createReadiness({ check: async () => {}, logger: createMemoryLogger().logger });
   const watching = new AbortController();
   const watch = readiness.watch(watching.signal);
   expect(await watch.next()).toEqual({ done: false, value: true });

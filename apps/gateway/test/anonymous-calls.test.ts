@@ -1,21 +1,21 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { connect } from 'node:net';
 import { createClientId, createClientSecret } from '@gateway/domain/credentials';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import { anonymousLimits } from '../src/limits.ts';
-import { openSession, ordinaryCall, sendCall } from './grpc-call.ts';
+import { ordinaryCall, sendCall } from './grpc-call.ts';
+import { useSession } from './grpc-servers.ts';
+import { firstBytes } from './raw-http.ts';
 import { runGateway, useGateway } from './running-gateway.ts';
-import { answerOf, credentialHeaders, postOrder } from './send-order.ts';
+import { answerOf, callJson, credentialHeaders, postOrder } from './send-order.ts';
 
 // No page has its turn, and no authentication may fail.
 const limits = { ...anonymousLimits, inFlightMax: 0, waitingTimeoutMs: 50, rejectedPerSecond: 0, pauseMs: 50 };
 const gateway = useGateway({ anonymousLimits: limits });
 
-const inventedCredentials = () => ({
-  clientId: createClientId(randomBytes),
-  clientSecret: createClientSecret(randomBytes),
+const stranger = () => ({
+  url: gateway.url,
+  credentials: { clientId: createClientId(randomBytes), clientSecret: createClientSecret(randomBytes) },
 });
 
 test('pages beyond their limit are rate_limited, as a page or as JSON; health and merchants are not', async () => {
@@ -26,44 +26,36 @@ test('pages beyond their limit are rate_limited, as a page or as JSON; health an
   expect(page.status).toBe(429);
   expect(page.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
   expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
-  const paths = [`/payment/${order_token}/simulate`, '/docs', '/openapi.json', '/'];
-  for (const path of paths) {
+  for (const path of [`/payment/${order_token}/simulate`, '/docs', '/openapi.json', '/']) {
     const response = await fetch(`${gateway.url}${path}`, { headers: { accept: 'application/json' } });
     expect([path, response.status, Object(await response.json()).code]).toEqual([path, 429, 'rate_limited']);
   }
   expect((await fetch(`${gateway.url}/health/ready`)).status).toBe(200);
-  const found = await fetch(`${gateway.url}/order/${validOrderInput().order_id}`, {
-    headers: gateway.headers,
-  });
-  expect(found.status).toBe(200);
+  expect((await callJson(gateway, 'GET', `/order/${validOrderInput().order_id}`)).status).toBe(200);
 });
 
 test('forms that come slowly take no turn from the pages', async () => {
   const served = await runGateway({ anonymousLimits: { ...anonymousLimits, inFlightMax: 1 } });
   const { order_token } = await answerOf(await postOrder(served));
   const head = `POST /payment/${order_token}/simulate HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n`;
-  const socket = connect(served.httpPort, '127.0.0.1');
-  socket.write(`${head}content-type: application/x-www-form-urlencoded\r\nexpect: 100-continue\r\n\r\n`);
-  await once(socket, 'data');
+  await firstBytes(served, `${head}content-type: application/x-www-form-urlencoded\r\nexpect: 100-continue\r\n\r\n`);
   expect((await fetch(`${served.url}/payment/${order_token}`)).status).toBe(200);
-  socket.destroy();
 });
 
 test('failed authentications beyond their limit are rate_limited in every protocol', async () => {
-  const response = await postOrder({ ...gateway, credentials: inventedCredentials() });
+  const response = await postOrder(stranger());
   expect(response.status).toBe(429);
   expect(response.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
-  const session = openSession(gateway.grpcPort);
-  const headers = { 'content-type': 'application/grpc', ...credentialHeaders(inventedCredentials()) };
+  const session = useSession(gateway.grpcPort);
+  const headers = { 'content-type': 'application/grpc', ...credentialHeaders(stranger().credentials) };
   const { trailers } = await sendCall(session, { ...ordinaryCall('any'), headers });
   expect(trailers['grpc-status']).toBe('8');
-  session.close();
 });
 
 test('merchants are served beside failed authentications beyond the limit, their first call too', async () => {
-  const flood = Array.from({ length: 200 }, () => postOrder({ ...gateway, credentials: inventedCredentials() }));
+  const flood = Array.from({ length: 200 }, () => postOrder(stranger()));
   const served = await runGateway({ anonymousLimits: { ...anonymousLimits, rejectedPerSecond: 0 } });
-  const alsoHere = Array.from({ length: 50 }, () => postOrder({ ...served, credentials: inventedCredentials() }));
+  const alsoHere = Array.from({ length: 50 }, () => postOrder({ ...stranger(), url: served.url }));
   expect((await postOrder(served)).status).toBe(201);
   expect((await postOrder(gateway, validOrderInput({ order_id: 'beside' }))).status).toBe(201);
   for (const { status } of await Promise.all([...flood, ...alsoHere])) expect(status).toBe(429);

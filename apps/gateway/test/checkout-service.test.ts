@@ -1,23 +1,19 @@
-import { Code, createClient } from '@connectrpc/connect';
-import { createGrpcTransport } from '@connectrpc/connect-node';
+import { Code } from '@connectrpc/connect';
 import { verifyReturn } from '@gateway/client';
 import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
 import { OrderService, OrderStatus } from '@gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import { expect, test } from 'vitest';
-import { rpcClients, rpcErrorOf } from './rpc-clients.ts';
+import { grpcClient, rpcClients, rpcErrorOf } from './rpc-clients.ts';
 import { giveSigningSecret, useGateway } from './running-gateway.ts';
-import { answerOf, createOrder, postOrder } from './send-order.ts';
+import { answerOf, createOrder, postJson, postOrder } from './send-order.ts';
 
 // What the fixtures of ResolvePaymentLink and RecordPayment do not show.
 
 const gateway = useGateway();
 
 const input = validOrderInput();
-
-const checkoutClient = () => createClient(CheckoutService, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
 
 function payment(orderToken: string, changes: Record<string, unknown> = {}) {
   return {
@@ -33,11 +29,9 @@ function payment(orderToken: string, changes: Record<string, unknown> = {}) {
 test('RecordPayment reads the amount from the digits that are sent', async () => {
   const { order_token } = await createOrder(gateway, 'digits', { order_amount: 10 });
   for (const amount of ['10.000000000000000001', '"10"', '1e1 ', '10.00']) {
-    const response = await fetch(`${gateway.url}/gateway.v1.CheckoutService/RecordPayment`, {
-      method: 'POST',
-      headers: { ...gateway.checkoutHeaders, 'content-type': 'application/json' },
-      body: `{"order_token":"${order_token}","payment_id":"digits","paid_at":"2026-11-20T21:01:42Z","order_amount":${amount},"order_currency":"EUR"}`,
-    });
+    const others = `"order_token":"${order_token}","payment_id":"digits","paid_at":"2026-11-20T21:01:42Z","order_currency":"EUR"`;
+    const path = '/gateway.v1.CheckoutService/RecordPayment';
+    const response = await postJson(gateway.checkout, path, `{${others},"order_amount":${amount}}`);
     const { code, order_status } = Object(await response.json());
     const isTen = amount === '10.00' || amount === '1e1 ';
     expect([amount, code, order_status]).toEqual([
@@ -50,8 +44,8 @@ test('RecordPayment reads the amount from the digits that are sent', async () =>
 test('a rejected payment is no event, and the log says which checkout system sent it', async () => {
   const end = new Date(Date.now() + 120_000).toISOString();
   const { order_token } = await createOrder(gateway, 'expiring', { order_expires_at: end });
-  const late = checkoutClient().recordPayment(payment(order_token, { paidAt: end }), {
-    headers: gateway.checkoutHeaders,
+  const late = grpcClient(CheckoutService, gateway).recordPayment(payment(order_token, { paidAt: end }), {
+    headers: gateway.checkout.headers,
   });
   expect(await rpcErrorOf(late)).toEqual({ code: Code.FailedPrecondition, reason: 'order_expired' });
   expect(await runQuery(gateway.databaseUrl, "select order_id from events where order_id = 'expiring'")).toEqual([]);
@@ -59,22 +53,22 @@ test('a rejected payment is no event, and the log says which checkout system sen
 });
 
 test('the return is signed where the merchant has a signing secret, with the status of now', async () => {
-  const { clientId, clientSecret } = await createMerchant(gateway.databaseUrl, 'Signing Shop');
+  const { clientId, clientSecret } = await gateway.accounts.create('Signing Shop');
   const secret = await giveSigningSecret(gateway.databaseUrl, clientId);
   const shop = { url: gateway.url, credentials: { clientId, clientSecret } };
   const { order_token, service_order_id } = await answerOf(await postOrder(shop, validOrderInput({ order_id: 'a|b' })));
   for (const { name, client } of rpcClients(CheckoutService, gateway)) {
-    const link = await client.resolvePaymentLink({ orderToken: order_token }, { headers: gateway.checkoutHeaders });
+    const link = await client.resolvePaymentLink({ orderToken: order_token }, { headers: gateway.checkout.headers });
     const signed = { order_id: 'a|b', service_order_id, order_status: name === 'grpc' ? 'UN_PAID' : 'PAID' };
     expect(await verifyReturn(link.returnUrl, secret), name).toMatchObject(signed);
-    const paid = await client.recordPayment(payment(order_token), { headers: gateway.checkoutHeaders });
+    const paid = await client.recordPayment(payment(order_token), { headers: gateway.checkout.headers });
     expect(await verifyReturn(paid.returnUrl, secret), name).toMatchObject({ ...signed, order_status: 'PAID' });
   }
 });
 
 test('50 payments and 50 cancellations of one order at once: one wins, and all learn the result', async () => {
-  const client = checkoutClient();
-  const orders = createClient(OrderService, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
+  const client = grpcClient(CheckoutService, gateway);
+  const orders = grpcClient(OrderService, gateway);
   for (let round = 0; round < 4; round += 1) {
     const orderId = `raced-${round}`;
     const { order_token } = await createOrder(gateway, orderId);
@@ -82,7 +76,7 @@ test('50 payments and 50 cancellations of one order at once: one wins, and all l
       Array.from({ length: 100 }, async (_, call) => {
         const changing =
           call % 2 === 0
-            ? client.recordPayment(payment(order_token), { headers: gateway.checkoutHeaders })
+            ? client.recordPayment(payment(order_token), { headers: gateway.checkout.headers })
             : orders.cancelOrder({ order: { case: 'orderId', value: orderId } }, { headers: gateway.headers });
         return changing.then(
           ({ orderStatus }) => nameOf(orderStatus),

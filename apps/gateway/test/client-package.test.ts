@@ -1,9 +1,9 @@
 import { execFile, spawn } from 'node:child_process';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import {
   type ClientOptions,
@@ -15,10 +15,11 @@ import {
   orderChecksum,
 } from '@gateway/client';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { listen } from '../../../tools/test-resources.ts';
 import { runGateway, useGateway } from './running-gateway.ts';
+import { postJson, postOrder, postPayment } from './send-order.ts';
 
 const gateway = useGateway({ baseUrl: 'https://pay.example.com/gateway' });
 
@@ -30,22 +31,6 @@ function clientOf(options: Partial<ClientOptions> = {}) {
 function orderOf(orderId: string, overrides: Partial<NewOrder> = {}): NewOrder {
   const { order_checksum, ...order } = validOrderInput({ order_id: orderId, service_type: 'DIGITAL' as const });
   return { ...order, ...overrides };
-}
-
-/** Pays an order as a checkout system does, with Connect's JSON. */
-async function pay(orderToken: string): Promise<void> {
-  const response = await fetch(`${gateway.url}/gateway.v1.CheckoutService/RecordPayment`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...gateway.checkoutHeaders },
-    body: JSON.stringify({
-      order_token: orderToken,
-      payment_id: `payment-of-${orderToken}`,
-      paid_at: new Date().toISOString(),
-      order_amount: 1249.5,
-      order_currency: 'EUR',
-    }),
-  });
-  expect(await response.json()).toMatchObject({ order_status: 'PAID' });
 }
 
 /** The GatewayError with which a call fails. */
@@ -65,11 +50,7 @@ describe('@gateway/client with a gateway:', () => {
     const record = await client.getOrder(order.order_id);
     expect(record).toMatchObject({ ...created, mode: 'live', order_amount: 1249.5, order_currency: 'EUR' });
     const checksum = await orderChecksum(order, gateway.credentials.clientSecret);
-    const changed = await fetch(`${gateway.url}/order`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...gateway.headers },
-      body: JSON.stringify({ ...order, order_amount: 1, order_checksum: checksum }),
-    });
+    const changed = await postOrder(gateway, { ...order, order_amount: 1, order_checksum: checksum });
     expect(await changed.json()).toMatchObject({ code: 'checksum_mismatch' });
   });
 
@@ -109,7 +90,7 @@ describe('@gateway/client with a gateway:', () => {
     const codes = [
       client.getOrder('unknown'),
       clientOf({ clientSecret: `sk_${'0'.repeat(43)}` }).getOrder('x'),
-      clientOf(gateway.checkoutCredentials).getOrder('x'),
+      clientOf(gateway.checkout.credentials).getOrder('x'),
       client.listOrders({ limit: 0 }).next(),
       client.listEvents({ cursor: 'x' }),
     ].map(async (call) => (await errorOf(call)).code);
@@ -129,25 +110,16 @@ describe('@gateway/client with a gateway:', () => {
   test('an order whose response was lost twice is created once', async () => {
     let forwarded = 0;
     const proxy = createServer(async (request, response) => {
-      const chunks: Buffer[] = [];
-      for await (const chunk of request) chunks.push(chunk);
-      const headers = { 'content-type': 'application/json', ...gateway.headers };
-      const answer = await fetch(gateway.url + request.url, { method: 'POST', headers, body: Buffer.concat(chunks) });
+      const answer = await postJson(gateway, request.url ?? '', await text(request));
       forwarded += 1;
       if (forwarded <= 2) request.socket.destroy();
       else response.writeHead(answer.status).end(await answer.text());
     });
-    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-    try {
-      const earlier = gateway.calls.length;
-      const client = clientOf({ baseUrl: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` });
-      const created = await client.createOrder(orderOf('lost-response'));
-      expect(gateway.calls.slice(earlier).map(({ code }) => code)).toEqual(['created', 'replayed', 'replayed']);
-      expect(await clientOf().getOrder('lost-response')).toMatchObject(created);
-    } finally {
-      proxy.closeAllConnections();
-      await new Promise((resolve) => proxy.close(resolve));
-    }
+    const client = clientOf({ baseUrl: `http://127.0.0.1:${await listen(proxy)}` });
+    const earlier = gateway.calls.length;
+    const created = await client.createOrder(orderOf('lost-response'));
+    expect(gateway.calls.slice(earlier).map(({ code }) => code)).toEqual(['created', 'replayed', 'replayed']);
+    expect(await clientOf().getOrder('lost-response')).toMatchObject(created);
   });
 
   test('cancelOrder cancels, again and again, until it is too late', async () => {
@@ -157,7 +129,7 @@ describe('@gateway/client with a gateway:', () => {
     expect(cancelled).toMatchObject({ order_status: 'CANCELLED', cancelled_at: expect.any(String) });
     expect(await client.cancelOrder('cancel/me?')).toEqual(cancelled);
     const { order_token } = await client.createOrder(orderOf('paid'));
-    await pay(order_token);
+    expect((await postPayment(gateway.checkout, order_token)).status).toBe(200);
     expect((await errorOf(client.cancelOrder('paid'))).code).toBe('order_already_paid');
     expect((await errorOf(client.cancelOrder('unknown'))).code).toBe('not_found');
   });
@@ -189,7 +161,7 @@ describe('@gateway/client with a gateway:', () => {
 
   test('listEvents returns every event once to a poller that stores its cursor', async () => {
     // A merchant of its own: events of earlier tests may still wait for transactions of the server.
-    const client = clientOf(await createMerchant(gateway.databaseUrl, 'Poller'));
+    const client = clientOf(await gateway.accounts.create('Poller'));
     let { next_cursor: cursor } = await client.listEvents({ limit: 100 });
     const ids = ['event-1', 'event-2', 'event-3'];
     for (const id of ids) await client.createOrder(orderOf(id));

@@ -6,15 +6,12 @@ import { expect, test } from 'vitest';
 import { fairTimeoutMs } from '../src/limits.ts';
 import { createOrderPath, frame, orderData, sendCall } from './grpc-call.ts';
 import { useSession } from './grpc-servers.ts';
-import { useGateway } from './running-gateway.ts';
+import { scrape, useGateway } from './running-gateway.ts';
 import { orderMessage } from './send-order.ts';
 
 const gateway = useGateway();
 
-const { UNAUTHENTICATED, DEADLINE_EXCEEDED } = {
-  UNAUTHENTICATED: String(Code.Unauthenticated),
-  DEADLINE_EXCEEDED: String(Code.DeadlineExceeded),
-};
+const [UNAUTHENTICATED, DEADLINE_EXCEEDED] = [String(Code.Unauthenticated), String(Code.DeadlineExceeded)];
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -26,7 +23,7 @@ async function httpStatus(type: string, body: string | Uint8Array<ArrayBuffer>, 
 }
 
 async function grpcStatus(headers: Headers, ends = true): Promise<unknown> {
-  const session = useSession(Number(new URL(gateway.grpcUrl).port));
+  const session = useSession(gateway.grpcPort);
   const call = { chunks: ends ? [frame(orderData('late'))] : [], ends };
   const all = { 'content-type': 'application/grpc', 'grpc-timeout': '0n', ...headers };
   return (await sendCall(session, { ...call, headers: all })).trailers['grpc-status'];
@@ -47,7 +44,13 @@ async function statusesWithoutTime(headers: Headers): Promise<unknown[]> {
 }
 
 const outcomes = () =>
-  new Set(gateway.calls.map(({ level, code, grpc_status: status }) => `${level} ${code} ${status}`));
+  new Set(
+    gateway.calls.map(({ level, code, protocol, grpc_status }) => [level, code, protocol, grpc_status].join(' ')),
+  );
+
+/** The outcomes of {@link statusesWithoutTime}. */
+const everywhere = (code: string, grpcStatus: string) =>
+  new Set([`30 ${code} connect `, `30 ${code} grpc-web ${grpcStatus}`, `30 ${code} grpc ${grpcStatus}`]);
 
 test.each([
   ['no credentials', {}],
@@ -56,15 +59,15 @@ test.each([
   gateway.calls.length = 0;
   expect(await statusesWithoutTime(headers)).toEqual([401, 401, UNAUTHENTICATED, UNAUTHENTICATED, UNAUTHENTICATED]);
   await expect.poll(() => gateway.calls.length).toBe(5);
-  expect(outcomes()).toEqual(new Set(['30 unauthenticated undefined', '30 unauthenticated UNAUTHENTICATED']));
+  expect(outcomes()).toEqual(everywhere('unauthenticated', 'UNAUTHENTICATED'));
 });
 
 test('a deadline that is too short for anything is logged and counted as the fault of the client', async () => {
   gateway.calls.length = 0;
   expect(await statusesWithoutTime(gateway.headers)).toEqual([504, 504, ...Array(3).fill(DEADLINE_EXCEEDED)]);
   await expect.poll(() => gateway.calls.length).toBe(5);
-  expect(outcomes()).toEqual(new Set(['30 client_timeout undefined', '30 client_timeout DEADLINE_EXCEEDED']));
-  const metrics = await (await fetch(`http://127.0.0.1:${gateway.adminPort}/metrics`)).text();
+  expect(outcomes()).toEqual(everywhere('client_timeout', 'DEADLINE_EXCEEDED'));
+  const metrics = await scrape(gateway);
   expect(metrics).toContain('operation="CreateOrder",code="client_timeout"');
   expect(metrics).not.toContain('code="deadline_exceeded"');
 });
@@ -73,5 +76,5 @@ test.each(['identity', 'gzip'])('so is a deadline that passes while the message 
   gateway.calls.length = 0;
   const timed = { ...gateway.headers, 'grpc-encoding': encoding, 'grpc-timeout': `${fairTimeoutMs}m` };
   expect(await grpcStatus(timed, false)).toBe(DEADLINE_EXCEEDED);
-  await expect.poll(outcomes).toEqual(new Set(['30 client_timeout DEADLINE_EXCEEDED']));
+  await expect.poll(outcomes).toEqual(new Set(['30 client_timeout grpc DEADLINE_EXCEEDED']));
 });

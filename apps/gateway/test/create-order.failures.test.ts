@@ -1,15 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createClient } from '@connectrpc/connect';
-import { createGrpcTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { Health, HealthCheckResponse_ServingStatus } from '@gateway/contract/health/v1/health_pb';
 import { startTestServer } from '@gateway/dev-postgres/testing';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import postgres from 'postgres';
-import { expect, test } from 'vitest';
-import { rpcClients, rpcErrorOf } from './rpc-clients.ts';
-import { type RunningGateway, runGateway } from './running-gateway.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { grpcClient, rpcClients, rpcErrorOf, rpcNames } from './rpc-clients.ts';
+import { type RunningGateway, runGateway, scrape } from './running-gateway.ts';
 import { orderMessage, postOrder } from './send-order.ts';
 
 // The errors that a healthy gateway does not show: each is provoked on real parts and asked for at every protocol. The others
@@ -59,7 +57,7 @@ async function errorsInEveryProtocol(running: RunningGateway): Promise<ErrorFact
 }
 
 function everywhere(code: string, httpStatus: number, grpcStatus: number, hasRetryAfter = false): ErrorFacts[] {
-  const rpc = ['grpc', 'grpc-web', 'connect in JSON', 'connect in binary'].map((name) => `${name} ${grpcStatus}`);
+  const rpc = rpcNames.map((name) => `${name} ${grpcStatus}`);
   return [`json ${httpStatus}`, ...rpc].map((protocol) => ({ protocol, code, hasRetryAfter }));
 }
 
@@ -110,8 +108,7 @@ test('a stopped database: unavailable in every protocol, before and after the ca
   await sleep(1_000);
   expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('unavailable', 503, 14));
   expect((await fetch(`${gateway.url}/health/ready`)).status).toBe(503);
-  const health = createClient(Health, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
-  expect((await health.check({})).status).toBe(HealthCheckResponse_ServingStatus.NOT_SERVING);
+  expect((await grpcClient(Health, gateway).check({})).status).toBe(HealthCheckResponse_ServingStatus.NOT_SERVING);
   expect((await fetch(`${gateway.url}/health/live`)).status).toBe(200);
   // The cause stands in the log once, and each call that was answered 5xx at error level.
   expect(gateway.errors.map(({ msg, reason }) => [msg, typeof reason])).toEqual([
@@ -125,25 +122,17 @@ test('a stopped database: unavailable in every protocol, before and after the ca
 test('an order that waits too long for a busy database: deadline_exceeded, and its statement is cancelled', async () => {
   const gateway = await runGateway();
   await (await postOrder(gateway)).text();
-  const sql = postgres(gateway.databaseUrl, { max: 1, onnotice: () => {} });
-  const unlocked = Promise.withResolvers<void>();
-  const locked = Promise.withResolvers<void>();
-  const lock = sql.begin(async (session) => {
-    await session`lock table orders in exclusive mode`;
-    locked.resolve();
-    await unlocked.promise;
-  });
-  await locked.promise;
-  // Two orders take the two places on the connection, one after the other, so that they don't share a group; what comes then
-  // waits.
-  const first = [];
-  for (let group = 0; group < 2; group += 1) {
+  const sql = postgres(gateway.databaseUrl, { max: 1 });
+  onTestFinished(() => sql.end());
+  await sql.unsafe('begin; lock table orders in exclusive mode');
+  // Two batches can be in flight. Orders are sent until one has to wait.
+  const first: Promise<ErrorFacts>[] = [];
+  const sendOne = () => {
     first.push(errorInJson(gateway));
-    await sleep(100);
-  }
+    return scrape(gateway);
+  };
+  await expect.poll(sendOne).toMatch(/gateway_queue_waiting\{queue="orders"\} [1-9]/);
   expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('deadline_exceeded', 504, 4));
-  expect((await Promise.all(first)).map(({ code }) => code)).toEqual(['unavailable', 'unavailable']);
-  unlocked.resolve();
-  await lock;
-  await sql.end({ timeout: 1 });
+  const codes = (await Promise.all(first)).map(({ code }) => code);
+  expect(codes.toSorted().slice(-2)).toEqual(['unavailable', 'unavailable']);
 });

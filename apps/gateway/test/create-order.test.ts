@@ -1,6 +1,4 @@
-import { execFile } from 'node:child_process';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { createClient } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
@@ -8,12 +6,11 @@ import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import { describe, expect, test } from 'vitest';
 import { createOrderPath } from './grpc-call.ts';
-import { rpcClients } from './rpc-clients.ts';
+import { bufCurl, rpcClients } from './rpc-clients.ts';
 import { runGateway, useGateway } from './running-gateway.ts';
 import { answerOf, createOrder, orderMessage, postOrder } from './send-order.ts';
 
 const protoFolder = join(import.meta.dirname, '../../../proto');
-const bufCommand = join(import.meta.dirname, '../../../packages/contract/node_modules/.bin/buf');
 
 const gateway = useGateway();
 
@@ -73,18 +70,14 @@ describe('every protocol', () => {
   test.each(['connect', 'grpc', 'grpcweb'])('takes a call from buf curl over %s', async (protocol) => {
     const created = await createOrder(gateway, `buf-curl-${protocol}`);
     const port = protocol === 'grpc' ? gateway.grpcPort : gateway.httpPort;
-    const { stdout } = await promisify(execFile)(
-      bufCommand,
-      [
-        ...['curl', '--protocol', protocol, '--schema', protoFolder],
-        ...(protocol === 'grpc' ? ['--http2-prior-knowledge'] : []),
-        ...Object.entries(gateway.headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]),
-        ...['-d', JSON.stringify(validOrderInput({ order_id: `buf-curl-${protocol}` }))],
-        `http://127.0.0.1:${port}${createOrderPath}`,
-      ],
-      { timeout: 20_000 },
+    const printed = await bufCurl(
+      ...['--protocol', protocol, '--schema', protoFolder],
+      ...(protocol === 'grpc' ? ['--http2-prior-knowledge'] : []),
+      ...Object.entries(gateway.headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]),
+      ...['-d', JSON.stringify(validOrderInput({ order_id: `buf-curl-${protocol}` }))],
+      `http://127.0.0.1:${port}${createOrderPath}`,
     );
-    expect(JSON.parse(stdout)).toEqual({ ...created, service_order_id: String(created.service_order_id) });
+    expect(JSON.parse(printed)).toEqual({ ...created, service_order_id: String(created.service_order_id) });
   });
 });
 

@@ -1,16 +1,16 @@
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { verifyReturn } from '@gateway/client';
 import { beforeEach, expect, test } from 'vitest';
+import { temporaryFolder } from '../../../tools/test-resources.ts';
 import { createDemoOrder, demoBanner, findOrCreateDemoMerchant } from '../src/cli/demo-merchant.ts';
 import { testSecretsKey, useGateway } from './running-gateway.ts';
+import { pressPay } from './send-order.ts';
 
 const gateway = useGateway();
 let dataDir: string;
 beforeEach(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'demo-merchant-'));
-  return () => rm(dataDir, { recursive: true });
+  dataDir = await temporaryFolder();
 });
 
 const findOrCreate = () =>
@@ -49,8 +49,7 @@ test('the banner shows the docs, the credentials and the link of an order that a
   const credentials = await findOrCreate();
   const paymentLink = await createDemoOrder(gateway.url, credentials, gateway.baseUrl);
   expect(paymentLink).toContain(`${gateway.baseUrl}/payment/`);
-  const body = new URLSearchParams({ outcome: 'pay' });
-  const paid = await fetch(`${paymentLink}/simulate`, { method: 'POST', body, redirect: 'manual' });
+  const paid = await pressPay(paymentLink ?? '');
   const back = paid.headers.get('location') ?? '';
   expect([paid.status, back]).toEqual([303, expect.stringContaining(`${gateway.baseUrl}/?`)]);
   expect(await verifyReturn(back, credentials.signingSecret)).toMatchObject({ order_status: 'PAID' });
@@ -70,7 +69,7 @@ test('the banner shows the docs, the credentials and the link of an order that a
   const listEvents = async () =>
     Object(await (await fetch(address, { headers: { [idName]: id, [secretName]: secret } })).json()).events;
   // The feed waits for transactions of other tests on the same server.
-  await expect.poll(listEvents, { timeout: 30_000 }).toMatchObject([{ type: 'order.paid', data: { mode: 'test' } }]);
+  await expect.poll(listEvents).toMatchObject([{ type: 'order.paid', data: { mode: 'test' } }]);
 });
 
 test('every start shows the same link, until its order is paid', async () => {
@@ -78,11 +77,7 @@ test('every start shows the same link, until its order is paid', async () => {
   const nextStart = () => createDemoOrder(gateway.url, credentials, gateway.baseUrl);
   const first = await nextStart();
   expect(await nextStart()).toBe(first);
-  await fetch(`${first}/simulate`, {
-    method: 'POST',
-    body: new URLSearchParams({ outcome: 'pay' }),
-    redirect: 'manual',
-  });
+  await pressPay(first ?? '');
   const next = await nextStart();
   expect([next === first, next?.startsWith(`${gateway.baseUrl}/payment/`)]).toEqual([false, true]);
 });

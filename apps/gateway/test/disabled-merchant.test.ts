@@ -1,29 +1,21 @@
-import { Code, createClient } from '@connectrpc/connect';
-import { createGrpcTransport } from '@connectrpc/connect-node';
+import { Code } from '@connectrpc/connect';
 import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
 import type { MerchantMode } from '@gateway/domain/merchant';
-import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { createMerchant, type MerchantAccounts, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { rpcErrorOf } from './rpc-clients.ts';
+import { expect, test } from 'vitest';
+import { grpcClient, rpcErrorOf } from './rpc-clients.ts';
 import { useGateway } from './running-gateway.ts';
-import { answerOf, postOrder } from './send-order.ts';
+import { answerOf, postOrder, postPayment, pressPay } from './send-order.ts';
 
 const gateway = useGateway({ checkoutUrl: 'https://checkout.example.com/{order_token}' });
-let accounts: MerchantAccounts;
-beforeAll(async () => {
-  accounts = openMerchantAccounts({ url: gateway.databaseUrl });
-});
-afterAll(() => accounts?.close());
 
 /** A merchant with an order, who was disabled and is known to be. */
 async function disabledMerchant(mode: MerchantMode) {
-  const credentials = await createMerchant(gateway.databaseUrl, 'Closed Shop', mode);
+  const credentials = await gateway.accounts.create('Closed Shop', mode);
   const merchant = { url: gateway.url, credentials };
   const created = await postOrder(merchant);
   expect(created.status).toBe(201);
-  await accounts.disable(credentials.clientId);
-  await expect.poll(async () => (await postOrder(merchant)).status, { interval: 20, timeout: 10_000 }).toBe(401);
+  await gateway.accounts.disable(credentials.clientId);
+  await expect.poll(async () => (await postOrder(merchant)).status).toBe(401);
   return { merchant, order: await answerOf(created) };
 }
 
@@ -33,7 +25,7 @@ test('a disabled merchant is unauthenticated until enabled, and the order surviv
   const [answer, other] = await Promise.all([postOrder(merchant), postOrder({ ...merchant, credentials: wrong })]);
   const { request_id: _, ...problem } = (await answer.json()) as Record<string, unknown>;
   expect(await other.json()).toMatchObject(problem);
-  await accounts.enable(merchant.credentials.clientId);
+  await gateway.accounts.enable(merchant.credentials.clientId);
   const replayed = await postOrder(merchant);
   expect([replayed.status, await answerOf(replayed)]).toEqual([200, order]);
 });
@@ -49,22 +41,18 @@ test('no payment of an order starts while its merchant is disabled, and one that
   ]);
   const json = await fetch(order.payment_link, { headers: { accept: 'application/json' } });
   expect(await json.json()).toMatchObject({ order_status: 'UN_PAID', checkout_url: null });
-  const checkout = createClient(CheckoutService, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
-  const headers = gateway.checkoutHeaders;
+  const checkout = grpcClient(CheckoutService, gateway);
+  const headers = gateway.checkout.headers;
   const { order_token: orderToken } = order;
-  expect(await rpcErrorOf(checkout.resolvePaymentLink({ orderToken }, { headers }))).toEqual({
-    ...{ code: Code.NotFound, reason: 'not_found' },
-  });
-  const { order_amount: orderAmount, order_currency: orderCurrency } = validOrderInput();
-  const paidAt = new Date(Date.now() - 1_000).toISOString();
-  await checkout.recordPayment({ orderToken, paymentId: 'late', paidAt, orderAmount, orderCurrency }, { headers });
+  const unresolved = await rpcErrorOf(checkout.resolvePaymentLink({ orderToken }, { headers }));
+  expect(unresolved).toEqual({ code: Code.NotFound, reason: 'not_found' });
+  expect((await postPayment(gateway.checkout, orderToken)).status).toBe(200);
   expect(await checkout.resolvePaymentLink({ orderToken }, { headers })).toMatchObject({ orderId: order.order_id });
-  await accounts.enable(merchant.credentials.clientId);
+  await gateway.accounts.enable(merchant.credentials.clientId);
 });
 
 test('a disabled test merchant has no buttons that simulate a payment', async () => {
   const { order } = await disabledMerchant('test');
   expect(await (await fetch(order.payment_link)).text()).not.toContain('<form');
-  const pay = { method: 'POST', body: new URLSearchParams({ outcome: 'pay' }), redirect: 'manual' } as const;
-  expect((await fetch(`${order.payment_link}/simulate`, pay)).status).toBe(404);
+  expect((await pressPay(order.payment_link)).status).toBe(404);
 });

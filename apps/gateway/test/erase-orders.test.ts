@@ -4,18 +4,21 @@ import { runQuery } from '@gateway/postgres/testing/run-query';
 import { afterAll, expect, test } from 'vitest';
 import { endProcesses, runProgram, startProcess } from './gateway-process.ts';
 import { testSecretsKey, useGateway } from './running-gateway.ts';
-import { answerOf, postOrder } from './send-order.ts';
+import { answerOf, callJson, postOrder } from './send-order.ts';
 
 const gateway = useGateway();
-afterAll(async () => {
-  await endProcesses();
-});
+afterAll(endProcesses);
 
 const secretsKey = Buffer.from(testSecretsKey).toString('base64');
 
 /** Runs `pnpm orders` on the running gateway's database. */
 function orders(args: string[], more: Record<string, string> = {}) {
   return runProgram('src/cli/orders.ts', args, { DATABASE_URL: gateway.databaseUrl, SECRETS_KEY: secretsKey, ...more });
+}
+
+function makeOlder(orderId: string, days: number) {
+  const created = `created_at = now() - interval '${days} days'`;
+  return runQuery(gateway.databaseUrl, `update orders set ${created} where order_id = '${orderId}'`);
 }
 
 /** The fields that a conflict names. */
@@ -42,8 +45,7 @@ test('an erased order is still recognised: the same is a replay, another a confl
   expect(await conflictOf(await postOrder(gateway, { ...order, customer_phone }))).toEqual(personal);
   expect(await conflictOf(await postOrder(gateway, { ...order, order_currency }))).toEqual(['order_currency']);
 
-  const headers = gateway.headers;
-  const record = await (await fetch(`${gateway.url}/order/erased`, { headers })).json();
+  const { body: record } = await callJson(gateway, 'GET', '/order/erased');
   expect(record).toMatchObject({ order_id: 'erased', order_amount: 1249.5, order_status: 'UN_PAID', order_note: '' });
   const page = await fetch(created.payment_link);
   expect([page.status, await page.text()]).toEqual([
@@ -63,10 +65,7 @@ test('orders are erased by e-mail and by age', async () => {
     ...{ code: 0, stdout: '{"erased":2}\n' },
   });
   await postOrder(gateway, validOrderInput({ order_id: 'aged' }));
-  await runQuery(
-    gateway.databaseUrl,
-    "update orders set created_at = now() - interval '20 days' where order_id = 'aged'",
-  );
+  await makeOlder('aged', 20);
   const before = new Date(Date.now() - 19 * 86_400_000).toISOString();
   expect((await orders(['erase', '--before', before])).stdout).toBe("Erased the customers' data of 1 order.\n");
   const log = await runQuery(gateway.databaseUrl, "select actor, details from audit_log where action = 'orders.erase'");
@@ -74,12 +73,11 @@ test('orders are erased by e-mail and by age', async () => {
   expect(JSON.stringify(log)).not.toContain('mail.example');
 });
 
+const giveOne = 'Give one of: CLIENT_ID ORDER_ID, --email EMAIL, --before TIME.';
+
 test.each([
-  [['erase'], 'Give one of: CLIENT_ID ORDER_ID, --email EMAIL, --before TIME.'],
-  [
-    ['erase', `app_${'0'.repeat(24)}`, '--email', 'a@b'],
-    'Give one of: CLIENT_ID ORDER_ID, --email EMAIL, --before TIME.',
-  ],
+  [['erase'], giveOne],
+  [['erase', `app_${'0'.repeat(24)}`, '--email', 'a@b'], giveOne],
   [
     ['erase', '--before', 'yesterday'],
     '--before must be an ISO 8601 time with an offset, such as 2027-01-31T12:00:00Z.',
@@ -89,27 +87,18 @@ test.each([
 });
 
 test('without SECRETS_KEY nothing is erased', async () => {
-  const { code, stderr } = await orders(['erase', '--email', 'a@b'], { SECRETS_KEY: '' });
-  expect([code, stderr]).toEqual([
-    1,
-    'Set SECRETS_KEY first: by it an erased order is recognised when it is sent again.\n',
-  ]);
+  const stderr = 'Set SECRETS_KEY first: by it an erased order is recognised when it is sent again.\n';
+  expect(await orders(['erase', '--email', 'a@b'], { SECRETS_KEY: '' })).toMatchObject({ code: 1, stderr });
 });
 
 test('a gateway with RETENTION_DAYS erases what is older, and leaves what is younger', async () => {
   for (const orderId of ['old', 'young']) await postOrder(gateway, validOrderInput({ order_id: orderId }));
-  await runQuery(
-    gateway.databaseUrl,
-    "update orders set created_at = now() - interval '31 days' where order_id = 'old'",
-  );
+  await makeOlder('old', 31);
   const keys = `${Buffer.alloc(32, 4).toString('base64')},${secretsKey}`;
   const retaining = await startProcess({ DATABASE_URL: gateway.databaseUrl, SECRETS_KEY: keys, RETENTION_DAYS: '30' });
-  const erased = () =>
-    runQuery(
-      gateway.databaseUrl,
-      "select order_id from orders where erased_digest is not null and order_id in ('old', 'young')",
-    );
-  await expect.poll(erased, { timeout: 20_000 }).toEqual([{ order_id: 'old' }]);
+  const which = "erased_digest is not null and order_id in ('old', 'young')";
+  const erased = () => runQuery(gateway.databaseUrl, `select order_id from orders where ${which}`);
+  await expect.poll(erased).toEqual([{ order_id: 'old' }]);
   const log = await runQuery(gateway.databaseUrl, 'select actor, details from audit_log order by id desc limit 1');
   expect(log).toMatchObject([{ actor: 'RETENTION_DAYS', details: { by: 'age', orders: 1 } }]);
   const replayed = await postOrder({ ...gateway, url: retaining.url }, validOrderInput({ order_id: 'old' }));

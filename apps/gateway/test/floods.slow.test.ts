@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { Agent, type IncomingMessage, request } from 'node:http';
+import { Agent } from 'node:http';
 import type { ClientHttp2Session } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -19,7 +19,7 @@ import {
   startProcess,
 } from './gateway-process.ts';
 import { frame, openSession, orderData, sendCall } from './grpc-call.ts';
-import { credentialHeaders } from './send-order.ts';
+import { createOrder, credentialHeaders, sendRequest } from './send-order.ts';
 
 // Merchants beside floods of clients without credentials. The figures are printed: they depend on the machine.
 
@@ -55,8 +55,7 @@ beforeAll(async () => {
   [flooder] = (await create(1)) as [Credentials];
   fresh = await create((floods.length * floodMs) / newMerchantEveryMs);
   await accounts.close();
-  const { body } = await callJson(new Agent(), ordinary[0], 'POST', validOrderInput({ order_id: 'page' }));
-  orderToken = JSON.parse(body).order_token;
+  ({ order_token: orderToken } = await createOrder({ url: gateway.url, credentials: flooder }, 'page'));
 });
 
 afterAll(async () => {
@@ -66,31 +65,19 @@ afterAll(async () => {
   await database?.drop();
 });
 
-function callJson(
-  agent: Agent,
-  credentials: Credentials | undefined,
-  method: 'GET' | 'POST',
-  order: { readonly order_id?: unknown },
-): Promise<{ status: number; body: string }> {
-  const headers = { ...(credentials && credentialHeaders(credentials)), 'content-type': 'application/json' };
-  const path = method === 'GET' ? `/order/${order.order_id}` : '/order';
-  return new Promise((resolve) => {
-    const onResponse = (response: IncomingMessage) => {
-      let body = '';
-      response.setEncoding('utf8').on('data', (chunk) => {
-        body += chunk;
-      });
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, body }));
-      response.on('error', () => resolve({ status: 0, body }));
-    };
-    const sent = request(`${gateway.url}${path}`, { agent, method, headers, timeout: 10_000 }, onResponse);
-    sent.on('timeout', () => sent.destroy());
-    sent.on('error', ({ message }) => resolve({ status: 0, body: message }));
-    sent.end(method === 'GET' ? undefined : JSON.stringify(order));
-  });
+/** Creates an order, or looks for one that does not exist. Returns the failure. */
+async function callJson(agent: Agent, credentials: Credentials, isLookUp: boolean): Promise<string | undefined> {
+  const options = { agent, headers: credentialHeaders(credentials), signal: AbortSignal.timeout(10_000) };
+  const calling = isLookUp
+    ? sendRequest(`${gateway.url}/order/unknown`, options)
+    : sendRequest(
+        `${gateway.url}/order`,
+        { ...options, method: 'POST' },
+        validOrderInput({ order_id: `${performance.now()}` }),
+      );
+  const { status, body } = await calling.catch(({ message }: Error) => ({ status: 0, body: message }));
+  return status === (isLookUp ? 404 : 201) ? undefined : `${status} ${body}`;
 }
-
-const grpcPort = () => Number(new URL(gateway.grpcUrl).port);
 
 async function callGrpc(
   session: ClientHttp2Session,
@@ -115,7 +102,7 @@ function newAgent(index: number): Agent {
 function openedSession(index: number): ClientHttp2Session {
   const last = sessions[index];
   if (last !== undefined && !last.closed && !last.destroyed) return last;
-  const session = openSession(grpcPort());
+  const session = openSession(gateway.grpcPort);
   sessions[index] = session;
   return session;
 }
@@ -134,15 +121,10 @@ async function runMerchants(): Promise<Sample[]> {
       await sleep(pauseMs);
     }
   };
-  const json = (agent: Agent, credentials: Credentials, count: number) => async () => {
-    const order = validOrderInput({ order_id: `${performance.now()}` });
-    const created = count % 4 === 3 ? { order_id: 'unknown' } : order;
-    const { status, body } = await callJson(agent, credentials, count % 4 === 3 ? 'GET' : 'POST', created);
-    return status === (count % 4 === 3 ? 404 : 201) ? undefined : `${status} ${body}`;
-  };
   const ordinaryRuns = ordinary.map((credentials, index) =>
     every(1_000 / callsPerSecond, (count) => {
-      if (index % 2 === 0) measure(false, json(agents[index] ?? newAgent(index), credentials, count));
+      if (index % 2 === 0)
+        measure(false, () => callJson(agents[index] ?? newAgent(index), credentials, count % 4 === 3));
       else measure(false, () => callGrpc(openedSession(index), credentials, `${performance.now()}`));
     }),
   );
@@ -150,7 +132,7 @@ async function runMerchants(): Promise<Sample[]> {
     const credentials = fresh.pop();
     if (credentials === undefined) return;
     const index = merchants + count;
-    if (count % 2 === 0) measure(true, json(newAgent(index), credentials, 0));
+    if (count % 2 === 0) measure(true, () => callJson(newAgent(index), credentials, false));
     else measure(true, () => callGrpc(openedSession(index), credentials, 'first'));
   });
   await Promise.all([...ordinaryRuns, newRun]);
@@ -164,7 +146,7 @@ async function startFlood(options: Flood) {
   const all: FloodOptions = {
     ...options,
     credentials: options.isKnown ? flooder : undefined,
-    ...{ httpPort: Number(new URL(gateway.url).port), grpcPort: grpcPort(), orderToken },
+    ...{ httpPort: gateway.httpPort, grpcPort: gateway.grpcPort, orderToken },
   };
   const path = fileURLToPath(new URL('./flood-process.ts', import.meta.url));
   const child: ChildProcess = fork(path, [JSON.stringify(all)]);

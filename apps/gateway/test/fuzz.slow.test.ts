@@ -14,9 +14,8 @@ test(`${FUZZ_COUNT} mutated bodies and messages neither stop a gateway nor make 
   const seed = Number(FUZZ_SEED ?? Math.floor(Math.random() * 1_000_000));
   const gateway = await startProcess({ DATA_DIR: await newClusterDir() });
   const target = {
-    httpPort: Number(new URL(gateway.url).port),
-    grpcPort: Number(new URL(gateway.grpcUrl).port),
-    credentials: await gateway.credentials(),
+    ...{ url: gateway.url, grpcPort: gateway.grpcPort },
+    credentials: await gateway.demoCredentials(),
   };
   const memory: number[] = [];
   const onProgress = () => memory.push(residentMiB(gateway.child.pid));

@@ -2,10 +2,10 @@ import type { ClientHttp2Session } from 'node:http2';
 import type { Credentials } from '@gateway/domain/credentials';
 import { callHeaders, openSession, sendCall } from './grpc-call.ts';
 import { mutatedBody, mutatedFrame } from './mutations.ts';
-import { credentialHeaders } from './send-order.ts';
+import { credentialHeaders, postOrder } from './send-order.ts';
 
 export interface FuzzTarget {
-  readonly httpPort: number;
+  readonly url: string;
   readonly grpcPort: number;
   readonly credentials: Credentials;
 }
@@ -28,9 +28,6 @@ export interface FuzzReport {
 
 /** Inputs in flight at the same time. */
 const concurrency = 16;
-
-/** After this long without a response a body counts as hung: far above the gateway's own limit for a call. */
-const hungAfterMs = 20_000;
 
 /**
  * gRPC statuses that are a bug of the gateway: UNKNOWN, DATA_LOSS, and INTERNAL with details. INTERNAL without details is how
@@ -69,12 +66,9 @@ function isBad(response: string): boolean {
   return response.startsWith('http 5') || response.startsWith('no response') || bugStatuses.has(response);
 }
 
-async function sendBody({ httpPort, credentials }: FuzzTarget, body: Uint8Array): Promise<string> {
-  const headers = { 'content-type': 'application/json', ...credentialHeaders(credentials) };
-  const signal = AbortSignal.timeout(hungAfterMs);
-  const sent = { method: 'POST', headers, body: Uint8Array.from(body), signal };
+async function sendBody(target: FuzzTarget, body: Uint8Array): Promise<string> {
   try {
-    const response = await fetch(`http://127.0.0.1:${httpPort}/order`, sent);
+    const response = await postOrder(target, body);
     await response.arrayBuffer();
     return `http ${response.status}`;
   } catch (error) {

@@ -5,11 +5,13 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
 import { copyTestCluster, endWithThisProcess, type TestDatabase } from '@gateway/dev-postgres/testing';
 import type { Credentials } from '@gateway/domain/credentials';
 import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
 import { vi } from 'vitest';
+import { readText } from '../../../tools/test-resources.ts';
 
 const folder = join(import.meta.dirname, '..');
 
@@ -20,13 +22,21 @@ const processLimitMs = 60_000;
 export interface GatewayProcess {
   readonly child: ChildProcess;
   readonly url: string;
+  readonly httpPort: number;
   readonly grpcUrl: string;
+  readonly grpcPort: number;
   readonly baseUrl: string;
   /** What it wrote to standard output so far, line by line. */
   readonly lines: readonly string[];
   readonly exited: Promise<number | null>;
   /** The demo merchant's credentials, as a start on the embedded PostgreSQL prints them. */
-  credentials(): Promise<Credentials>;
+  demoCredentials(): Promise<Credentials>;
+}
+
+/** A gateway on a database of its own, and the one merchant in it. */
+export interface GatewayWithMerchant extends GatewayProcess {
+  readonly databaseUrl: string;
+  readonly credentials: Credentials;
 }
 
 const children: ChildProcess[] = [];
@@ -87,10 +97,7 @@ export async function startProcess(variables: Variables): Promise<GatewayProcess
   children.push(child);
   endWithThisProcess(child);
   const lines: string[] = [];
-  let stderr = '';
-  child.stderr.on('data', (piece) => {
-    stderr += piece;
-  });
+  const stderr = readText(child.stderr);
   const exited = once(child, 'exit').then(([code]) => code as number | null);
   const ready = new Promise<{ http_url: string; grpc_address: string; base_url: string }>((resolve, reject) => {
     createInterface({ input: child.stdout }).on('line', (line) => {
@@ -98,19 +105,29 @@ export async function startProcess(variables: Variables): Promise<GatewayProcess
       const facts = JSON.parse(line);
       if (facts.msg === 'ready') resolve(facts);
     });
-    exited.then((code) => reject(new Error(`the gateway ended with ${code}: ${stderr}`)));
+    exited.then((code) => reject(new Error(`the gateway ended with ${code}: ${stderr()}`)));
   });
-  const { http_url, grpc_address, base_url } = await ready;
+  const { http_url: url, grpc_address, base_url: baseUrl } = await ready;
+  const grpcUrl = `http://${grpc_address}`;
+  const [httpPort, grpcPort] = [url, grpcUrl].map((one) => Number(new URL(one).port)) as [number, number];
   return {
-    ...{ child, url: http_url, grpcUrl: `http://${grpc_address}`, baseUrl: base_url, lines, exited },
-    async credentials() {
-      await vi.waitUntil(() => /x-client-secret: +\S+\n/.test(stderr), processLimitMs);
+    ...{ child, url, httpPort, grpcUrl, grpcPort, baseUrl, lines, exited },
+    async demoCredentials() {
+      await vi.waitUntil(() => /x-client-secret: +\S+\n/.test(stderr()), processLimitMs);
       const [clientId, clientSecret] = ['x-client-id', 'x-client-secret'].map(
-        (name) => new RegExp(`${name}: +(\\S+)`).exec(stderr)?.[1] ?? '',
+        (name) => new RegExp(`${name}: +(\\S+)`).exec(stderr())?.[1] ?? '',
       );
       return { clientId: clientId ?? '', clientSecret: clientSecret ?? '' };
     },
   };
+}
+
+/** As {@link startProcess}, on a {@link newDatabase}. */
+export async function startOnNewDatabase(
+  variables: Readonly<Record<string, string>> = {},
+): Promise<GatewayWithMerchant> {
+  const { databaseUrl, credentials } = await newDatabase();
+  return { ...(await startProcess({ DATABASE_URL: databaseUrl, ...variables })), databaseUrl, credentials };
 }
 
 /** What a program of this app prints and how it ends. */
@@ -119,16 +136,11 @@ export function runProgram(
   args: readonly string[],
   variables: Variables,
 ): Promise<{ code: number; stdout: string; stderr: string }> {
-  return new Promise((resolve) => {
-    execFile(
-      process.execPath,
-      [script, ...args],
-      { cwd: folder, env: environment(variables), timeout: processLimitMs },
-      (error, stdout, stderr) => {
-        resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
-      },
-    );
-  });
+  const options = { cwd: folder, env: environment(variables), timeout: processLimitMs };
+  return promisify(execFile)(process.execPath, [script, ...args], options).then(
+    (output) => ({ code: 0, ...output }),
+    ({ code, stdout, stderr }) => ({ code: Number(code), stdout, stderr }),
+  );
 }
 
 /** The process id of the embedded PostgreSQL that runs in the folder. Throws where none does. */

@@ -1,17 +1,16 @@
 import { Code } from '@connectrpc/connect';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
-import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { rpcClients, rpcErrorOf } from './rpc-clients.ts';
 import { useGateway } from './running-gateway.ts';
-import { callJson, createOrder, credentialHeaders } from './send-order.ts';
+import { callJson, createOrder, credentialHeaders, postJson } from './send-order.ts';
 
 // What the fixtures of GetOrder and CancelOrder do not show.
 
 const gateway = useGateway();
 let other: Record<string, string>;
 beforeAll(async () => {
-  other = credentialHeaders(await createMerchant(gateway.databaseUrl, 'Other Shop'));
+  other = credentialHeaders(await gateway.accounts.create('Other Shop'));
 });
 
 function getOrder(path: string, headers: Record<string, string> = gateway.headers): Promise<Response> {
@@ -79,8 +78,8 @@ describe('GET /order/{order_id}', () => {
   test('logs one line with the outcome', async () => {
     await createOrder(gateway, 'logged');
     await (await getOrder('logged', { ...gateway.headers, 'x-request-id': 'look-up-1' })).text();
-    await expect.poll(() => gateway.calls.at(-1)?.request_id).toBe('look-up-1');
-    expect(gateway.calls.at(-1)).toMatchObject({ protocol: 'json', merchant_id: 1, code: 'ok' });
+    const call = { request_id: 'look-up-1', protocol: 'json', merchant_id: 1, code: 'ok' };
+    await expect.poll(() => gateway.calls.at(-1)).toMatchObject(call);
   });
 });
 
@@ -116,9 +115,7 @@ describe('GetOrder', () => {
   test.each(['{"order_id":"a","order_id":"b"}', '{"order_id":"a","service_order_id":"1"}'])(
     'rejects the JSON %j as malformed',
     async (body) => {
-      const headers = { ...gateway.headers, 'content-type': 'application/json' };
-      const url = `${gateway.url}/gateway.v1.OrderService/GetOrder`;
-      const response = await fetch(url, { method: 'POST', headers, body });
+      const response = await postJson(gateway, '/gateway.v1.OrderService/GetOrder', body);
       expect([response.status, await response.json()]).toMatchObject([400, { code: 'invalid_argument' }]);
     },
   );

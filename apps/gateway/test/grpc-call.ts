@@ -63,15 +63,11 @@ export function openSession(port: number): ClientHttp2Session {
 export function sendCall(session: ClientHttp2Session, { headers, chunks, ends, cancels }: RawCall): Promise<RawAnswer> {
   return new Promise((resolve) => {
     const stream = session.request({ ':method': 'POST', ':path': createOrderPath, ...headers }, { endStream: false });
-    const answer = { headers: {}, trailers: {}, body: [] as Uint8Array[] };
+    const answer = { headers: {}, trailers: {} };
+    const body: Uint8Array[] = [];
     const finish = (closed: number | 'open') => {
       clearTimeout(timer);
-      resolve({
-        headers: answer.headers,
-        trailers: answer.trailers,
-        closed,
-        body: Buffer.concat(answer.body).toString('hex'),
-      });
+      resolve({ ...answer, closed, body: Buffer.concat(body).toString('hex') });
     };
     const timer = setTimeout(() => finish('open'), waitMs);
     stream.on('response', (received) => {
@@ -85,7 +81,7 @@ export function sendCall(session: ClientHttp2Session, { headers, chunks, ends, c
     stream.on('trailers', (received) => {
       answer.trailers = Object.fromEntries(Object.entries(received));
     });
-    stream.on('data', (chunk: Uint8Array) => answer.body.push(chunk));
+    stream.on('data', (chunk: Uint8Array) => body.push(chunk));
     // A server may answer and close a stream before the request is complete.
     stream.on('end', () => {
       // Node.js emits the trailers after the end.

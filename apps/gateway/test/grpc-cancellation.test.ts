@@ -1,10 +1,9 @@
 import { constants } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { http2Limits } from '../src/limits.ts';
 import { callHeaders, createOrderPath, frame, orderData, ordinaryCall, sendCall } from './grpc-call.ts';
-import { runGrpcServer, useRawClient, useSession, whileCallsGoOn } from './grpc-servers.ts';
+import { blockedStore, runGrpcServer, useRawClient, useSession, whileCallsGoOn } from './grpc-servers.ts';
 import {
   callFields,
   callFrames,
@@ -66,37 +65,22 @@ test.each([true, false])(
   'a call that is cancelled while the store works ends without an error (fast path: %s)',
   async (hasFastPath) => {
     const consoleError = vi.spyOn(console, 'error');
-    const entered = Promise.withResolvers<void>();
-    const cancelled = Promise.withResolvers<void>();
-    const store = createInMemoryOrderStore();
-    const server = await runGrpcServer({
-      hasFastPath,
-      store: {
-        ...store,
-        async create(order, timeoutMs) {
-          entered.resolve();
-          await cancelled.promise;
-          return store.create(order, timeoutMs);
-        },
-      },
-    });
+    onTestFinished(() => consoleError.mockRestore());
+    const { store, entered, release } = blockedStore();
+    const server = await runGrpcServer({ hasFastPath, store });
     const session = useSession(server.port);
-    try {
-      const stream = session.request({ ':method': 'POST', ':path': createOrderPath, ...callHeaders });
-      stream.on('error', () => {});
-      stream.end(frame(orderData('cancelled')));
-      await entered.promise;
-      stream.close(constants.NGHTTP2_CANCEL);
-      // The call's log line is written when its stream has closed.
-      await expect.poll(() => server.calls.length).toBe(1);
-      cancelled.resolve();
-      const next = await sendCall(session, ordinaryCall('cancelled'));
-      expect([next.trailers['grpc-status'], next.headers['idempotent-replayed']]).toEqual(['0', 'true']);
-      expect(server.calls.map(({ code }) => code)).toEqual(['cancelled', 'replayed']);
-      expect(server.errors).toEqual([]);
-      expect(consoleError).not.toHaveBeenCalled();
-    } finally {
-      consoleError.mockRestore();
-    }
+    const stream = session.request({ ':method': 'POST', ':path': createOrderPath, ...callHeaders });
+    stream.on('error', () => {});
+    stream.end(frame(orderData('cancelled')));
+    await entered;
+    stream.close(constants.NGHTTP2_CANCEL);
+    // The call's log line is written when its stream has closed.
+    await expect.poll(() => server.calls.length).toBe(1);
+    release();
+    const next = await sendCall(session, ordinaryCall('cancelled'));
+    expect([next.trailers['grpc-status'], next.headers['idempotent-replayed']]).toEqual(['0', 'true']);
+    expect(server.calls.map(({ code }) => code)).toEqual(['cancelled', 'replayed']);
+    expect(server.errors).toEqual([]);
+    expect(consoleError).not.toHaveBeenCalled();
   },
 );

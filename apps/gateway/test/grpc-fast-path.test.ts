@@ -8,9 +8,9 @@ import {
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { credentials } from './fixed-deps.ts';
-import { frame, openSession, type RawAnswer, type RawCall, sendCall } from './grpc-call.ts';
+import { callHeaders, frame, openSession, orderData, type RawAnswer, type RawCall, sendCall } from './grpc-call.ts';
 import { type RunningServer, startGrpcServer } from './grpc-servers.ts';
-import { credentialHeaders, orderMessage } from './send-order.ts';
+import { orderMessage } from './send-order.ts';
 
 const callsMin = Number(process.env.FAST_PATH_CALLS ?? 1_000);
 const seed = 20_261_120;
@@ -151,8 +151,7 @@ const call: fc.Arbitrary<RawCall> = fc
   })
   .map(({ sent, metadata, chunks }) => ({
     headers: {
-      'content-type': 'application/grpc',
-      ...credentialHeaders(credentials),
+      ...callHeaders,
       ...metadata,
       ...(noTimes.includes(metadata['grpc-timeout'] ?? '') && !('isComplete' in sent) ? { 'grpc-timeout': '5S' } : {}),
     },
@@ -189,10 +188,8 @@ function readable(body: string): unknown {
 
 /** Whether a cancelled call created an order is chance, so these have order ids of their own. */
 async function cancelOne(number: number): Promise<void> {
-  const message = create(CreateOrderRequestSchema, orderMessage(`cancelled-${number}`));
-  const bytes = frame(toBinary(CreateOrderRequestSchema, message));
-  const headers = { 'content-type': 'application/grpc', ...credentialHeaders(credentials) };
-  const cancelled = { headers, chunks: [bytes.subarray(0, number)], ends: false, cancels: true };
+  const bytes = frame(orderData(`cancelled-${number}`));
+  const cancelled = { headers: callHeaders, chunks: [bytes.subarray(0, number)], ends: false, cancels: true };
   const answers = await Promise.all(sessions.map((session) => sendCall(session, cancelled)));
   expect(answers.map(({ closed }) => closed)).toEqual([constants.NGHTTP2_CANCEL, constants.NGHTTP2_CANCEL]);
 }

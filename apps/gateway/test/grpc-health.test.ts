@@ -1,9 +1,6 @@
 import { once } from 'node:events';
 import { constants } from 'node:http2';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { create, toBinary } from '@bufbuild/protobuf';
-import { createClient } from '@connectrpc/connect';
-import { createGrpcTransport } from '@connectrpc/connect-node';
 import {
   Health,
   HealthCheckRequestSchema,
@@ -24,6 +21,7 @@ import { runGrpcServer, type ServerOptions, useRawClient, useSession } from './g
 import { grpcTls } from './grpc-tls.ts';
 import { callFrames, clientPreface, frameTypes, headersFrame, isFrame, requestFields } from './http2-frames.ts';
 import { createMemoryLogger } from './memory-logger.ts';
+import { grpcClient } from './rpc-clients.ts';
 
 type Answer = { readonly status: string };
 
@@ -83,8 +81,7 @@ test('a stock client checks the process and each service, without credentials an
     names.map((name) => [name, 'SERVING']),
   );
   isReachable = false;
-  await sleep(50);
-  for (const name of names) expect(await check(name)).toBe('NOT_SERVING');
+  for (const name of names) await expect.poll(() => check(name)).toBe('NOT_SERVING');
   expect(calls).toEqual([]);
 });
 
@@ -185,14 +182,8 @@ test('cancelled watches leave nothing behind', async () => {
   const session = useSession(port);
   await once(session, 'connect');
   for (let round = 0; round < 100; round += 1) await sendCall(session, { ...watchCall, cancels: true });
-  const client = createClient(
-    Health,
-    createGrpcTransport(
-      grpcTls
-        ? { baseUrl: `https://127.0.0.1:${port}`, nodeOptions: { ca: grpcTls.ca } }
-        : { baseUrl: `http://127.0.0.1:${port}` },
-    ),
-  );
+  const grpcUrl = `${grpcTls ? 'https' : 'http'}://127.0.0.1:${port}`;
+  const client = grpcClient(Health, { grpcUrl }, { ca: grpcTls?.ca });
   const ending = new AbortController();
   const open = Array.from({ length: 8 }, async () => {
     for await (const { status } of client.watch({}, { signal: ending.signal })) return status;

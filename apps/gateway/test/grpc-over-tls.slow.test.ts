@@ -12,6 +12,7 @@ if (!leftOut('the gRPC port over TLS', noCertificates)) {
   await import('./grpc-transport.test.ts');
   await import('./grpc-health.test.ts');
   await import('./http2-attacks.test.ts');
+  await import('./http2-bounds.test.ts');
 }
 
 test('the tests of this file use TLS', () => {

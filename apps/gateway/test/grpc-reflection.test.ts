@@ -1,26 +1,15 @@
-import { execFile } from 'node:child_process';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { fromBinary } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
-import { Code, createClient } from '@connectrpc/connect';
-import { createGrpcTransport } from '@connectrpc/connect-node';
+import { Code } from '@connectrpc/connect';
 import { ServerReflection } from '@gateway/contract/grpc/reflection/v1/reflection_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import { createOrderPath, frame, sendCall } from './grpc-call.ts';
 import { runGrpcServer, useSession } from './grpc-servers.ts';
+import { bufCurl, grpcClient } from './rpc-clients.ts';
 import { useGateway } from './running-gateway.ts';
 
-const bufCommand = join(import.meta.dirname, '../../../packages/contract/node_modules/.bin/buf');
-
 const gateway = useGateway();
-
-async function bufCurl(...args: string[]): Promise<string> {
-  const all = ['curl', '--protocol', 'grpc', '--http2-prior-knowledge', ...args];
-  const { stdout } = await promisify(execFile)(bufCommand, all, { timeout: 20_000 });
-  return stdout;
-}
 
 const services = [
   'gateway.v1.CheckoutService',
@@ -33,7 +22,7 @@ const services = [
 test.each(['grpc-v1', 'grpc-v1alpha'])(
   'buf curl lists and calls the services without a proto file, by %s',
   async (version) => {
-    const reflect = ['--reflect-protocol', version];
+    const reflect = ['--protocol', 'grpc', '--http2-prior-knowledge', '--reflect-protocol', version];
     const listed = await bufCurl(...reflect, '--list-services', gateway.grpcUrl);
     expect(listed.trim().split('\n').toSorted()).toEqual(services);
     const headers = Object.entries(gateway.headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]);
@@ -52,7 +41,7 @@ test.each(['grpc-v1', 'grpc-v1alpha'])(
 );
 
 test('reflection gives files with their imports, and an error in the stream for what is not known', async () => {
-  const client = createClient(ServerReflection, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
+  const client = grpcClient(ServerReflection, gateway);
   const asked = [
     { case: 'fileByFilename', value: 'gateway/v1/order_service.proto' },
     { case: 'fileContainingSymbol', value: 'gateway.v1.OrderService.CreateOrder' },

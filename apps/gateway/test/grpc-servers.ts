@@ -1,5 +1,7 @@
 import type { ClientHttp2Session } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { OrderStore } from '@gateway/domain/order-store';
+import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
 import { expect, onTestFinished } from 'vitest';
 import type { GatewayDeps } from '../src/gateway-deps.ts';
 import { http2Limits } from '../src/limits.ts';
@@ -54,6 +56,18 @@ export async function startGrpcServer({ hasFastPath, limits, ...own }: ServerOpt
   const server = createGrpcServer(deps, withPublicServices(deps, [orderService(deps)]), options);
   const port = await server.listen(0, '127.0.0.1');
   return { port, calls, errors, close: () => server.close() };
+}
+
+/** A store that creates no order before `release` is called. `entered` resolves when the first one waits. */
+export function blockedStore() {
+  const [entered, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const store = createInMemoryOrderStore();
+  const create: OrderStore['create'] = async (order, timeoutMs) => {
+    entered.resolve();
+    await released.promise;
+    return store.create(order, timeoutMs);
+  };
+  return { entered: entered.promise, release: released.resolve, store: { ...store, create } };
 }
 
 /** Makes one ordinary call after the other on a new connection. Returns what ends that and gives the statuses of those that failed. */

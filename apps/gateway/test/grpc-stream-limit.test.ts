@@ -1,18 +1,18 @@
 import { once } from 'node:events';
+import type { ClientHttp2Session } from 'node:http2';
 import { expect, test } from 'vitest';
-import { openSession, ordinaryCall, sendCall } from './grpc-call.ts';
-import { runGrpcServer } from './grpc-servers.ts';
+import { ordinaryCall, sendCall } from './grpc-call.ts';
+import { runGrpcServer, useSession } from './grpc-servers.ts';
+
+const limitsOf = (sessions: readonly ClientHttp2Session[]) =>
+  new Set(sessions.map(({ remoteSettings }) => remoteSettings.maxConcurrentStreams));
 
 test('connections of clients share the calls in flight, and get their share again when others end', async () => {
   const limits = { maxConcurrentStreams: 100, streamsOfAllSessions: 128, concurrentStreamsMin: 16 };
   const server = await runGrpcServer({ limits });
-  const open = (count: number) => Array.from({ length: count }, () => openSession(server.port));
-  const limitsOf = (sessions: ReturnType<typeof open>) =>
-    new Set(sessions.map(({ remoteSettings }) => remoteSettings.maxConcurrentStreams));
-
   // With valid credentials, which is what makes a connection that of a client.
   const openClients = async (count: number) => {
-    const opened = open(count);
+    const opened = Array.from({ length: count }, () => useSession(server.port));
     await Promise.all(opened.map((session, index) => sendCall(session, ordinaryCall(`client-${count}-${index}`))));
     return opened;
   };
@@ -32,36 +32,33 @@ test('connections of clients share the calls in flight, and get their share agai
   expect(new Set(statuses)).toEqual(new Set(['0']));
   for (const session of sessions.splice(1)) session.close();
   await expect.poll(() => limitsOf(sessions)).toEqual(new Set([100]));
-  first?.close();
 });
 
 test('connections without valid credentials share calls of their own, from their first settings on', async () => {
   const server = await runGrpcServer({ limits: { streamsOfAllSessions: 128, concurrentStreamsMin: 16 } });
-  const client = openSession(server.port);
+  const client = useSession(server.port);
   await sendCall(client, ordinaryCall('client'));
-  const strangers: ReturnType<typeof openSession>[] = [];
+  const strangers: ClientHttp2Session[] = [];
   const share = (connections: number) => Math.max(1, 2 ** Math.floor(Math.log2(128 / connections)));
   for (let count = 1; count <= 130; count += 1) {
-    const stranger = openSession(server.port);
+    const stranger = useSession(server.port);
     strangers.push(stranger);
     const [settings] = await once(stranger, 'remoteSettings');
     expect(settings.maxConcurrentStreams).toBe(Math.min(250, share(count)));
   }
-  const limitsNow = () => new Set(strangers.map(({ remoteSettings }) => remoteSettings.maxConcurrentStreams));
-  await expect.poll(limitsNow).toEqual(new Set([1]));
+  await expect.poll(() => limitsOf(strangers)).toEqual(new Set([1]));
   expect(client.remoteSettings.maxConcurrentStreams).toBe(128);
   for (const stranger of strangers.splice(1)) stranger.close();
-  await expect.poll(limitsNow).toEqual(new Set([16]));
-  for (const session of [client, ...strangers]) session.close();
+  await expect.poll(() => limitsOf(strangers)).toEqual(new Set([16]));
 });
 
 test('all calls succeed that a new connection sends before it knows how many it may send', async () => {
   const server = await runGrpcServer();
   // A client that has no settings yet takes 100 (nghttp2).
   const bursts = Array.from({ length: 10 }, (_, index) => {
-    const session = openSession(server.port);
+    const session = useSession(server.port);
     const calls = Array.from({ length: 100 }, (_, call) => sendCall(session, ordinaryCall(`burst-${index}-${call}`)));
-    return Promise.all(calls).finally(() => session.close());
+    return Promise.all(calls);
   });
   const statuses = (await Promise.all(bursts)).flat().map(({ trailers }) => trailers['grpc-status']);
   expect(new Set(statuses)).toEqual(new Set(['0']));

@@ -121,17 +121,6 @@ test('authenticates a call once, also where Connect answers it', async () => {
   expect(authenticated).toBe(1);
 });
 
-test('logs a call to Connect that has no time at all, once and as that', async () => {
-  const server = await runGrpcServer();
-  const session = useSession(server.port);
-  const timed = { ...callHeaders, 'grpc-encoding': 'gzip', 'grpc-timeout': '0S' };
-  const { trailers } = await sendCall(session, { headers: timed, chunks: [frame(Buffer.from('{}'))], ends: true });
-  expect(trailers['grpc-status']).toBe(String(Code.DeadlineExceeded));
-  await expect
-    .poll(() => server.calls.map(({ protocol, code }) => `${protocol} ${code}`))
-    .toEqual(['grpc client_timeout']);
-});
-
 test.each([
   ['on the fast path', {}],
   ['in compressed gRPC', { 'grpc-encoding': 'gzip' }],

@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { leftOut } from '../../../tools/left-out.ts';
+import { listen } from '../../../tools/test-resources.ts';
 import { watchConnections } from '../src/http/connections.ts';
 import { connectionsCheckEveryMs, headersTimeoutMs } from '../src/limits.ts';
 import { createAuthority, noCertificates } from './certificates.ts';
@@ -72,41 +73,27 @@ test.concurrent('1,000 slow sockets are closed, with 408 where a request began, 
     () => `${postHead(gateway, '/order', 'content-length: 1000')}{"order_id":`,
     () => `${postHead(gateway, '/order', 'transfer-encoding: chunked')}5\r\n{"ord`,
   ];
-  const trickling: Socket[] = [];
-  const received: string[] = [];
-  let open = 0;
-  const closed = Array.from({ length: 1_000 }, (_, index) => {
-    const opening = openings[index % openings.length]?.() ?? '';
+  const sockets = Array.from({ length: 1_000 }, (_, index) => {
     const socket = connect(gateway.httpPort, '127.0.0.1');
-    socket.on('error', () => {});
-    socket.on('connect', () => {
-      open += 1;
-      socket.write(opening);
-    });
-    // Some go on with a byte of their body now and then, which must not keep them alive.
-    if (index % 20 === 2) trickling.push(socket);
-    socket.on('data', (bytes) => {
-      received[index] = (received[index] ?? '') + bytes;
-    });
-    return once(socket, 'close');
+    socket.write(openings[index % openings.length]?.() ?? '');
+    return socket;
   });
-  await expect.poll(() => open).toBe(1_000);
   let running = true;
-  const allClosed = Promise.all(closed).then(() => {
+  const allClosed = Promise.all(sockets.map(textOf)).finally(() => {
     running = false;
   });
-  const traffic = (async () => {
-    let answered = 0;
-    while (running) {
-      expect((await postOrder(gateway)).status).toBeLessThan(202);
-      answered += 1;
-      for (const socket of trickling) if (socket.writable) socket.write(' ');
-      await sleep(100);
-    }
-    return answered;
-  })();
-  const [answered] = await Promise.all([traffic, allClosed]);
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+  // Some go on with a byte of their body now and then, which must not keep them alive.
+  const trickling = sockets.filter((_, index) => index % 20 === 2);
+  let answered = 0;
+  while (running) {
+    expect((await postOrder(gateway)).status).toBeLessThan(202);
+    answered += 1;
+    for (const socket of trickling) if (socket.writable) socket.write(' ');
+    await sleep(100);
+  }
   expect(answered).toBeGreaterThan(10);
+  const received = await allClosed;
   expect(new Set(received.map((text) => text.slice(0, 12)))).toEqual(new Set(['HTTP/1.1 408']));
 });
 
@@ -125,10 +112,8 @@ test.concurrent('a connection that is opened ahead of use stays open, and gets n
 describe('a full port', () => {
   let server: Server;
   let port: number;
-  let opened: Socket[];
 
   beforeEach(async () => {
-    opened = [];
     const { logger } = createMemoryLogger();
     server = createServer((request, response) => {
       if (request.url === '/known') connections.peerOf(request).known();
@@ -136,19 +121,12 @@ describe('a full port', () => {
       else if (request.url !== '/slow') response.end('ok');
     });
     const connections = watchConnections(server, fixedDeps(logger), { connectionsMax: 3 });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    port = (server.address() as AddressInfo).port;
-  });
-  afterEach(() => {
-    for (const socket of opened) socket.destroy();
-    server.close();
+    port = await listen(server);
   });
 
   /** Opens a connection and sends a request, where there is one. */
   const open = async (request?: string) => {
     const socket = connect(port, '127.0.0.1');
-    opened.push(socket);
     socket.on('error', () => {});
     await Promise.all([once(server, 'connection'), once(socket, 'connect')]);
     if (request !== undefined) await send(socket, request);
@@ -204,9 +182,7 @@ test.skipIf(leftOut('a full port over TLS', noCertificates))(
     onTestFinished(() => authority.remove());
     const server = createTlsServer(authority.issue('server'), (_, response) => void response.end('ok'));
     watchConnections(server, fixedDeps(createMemoryLogger().logger), { connectionsMax: 2 });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
+    const port = await listen(server);
     const open = async () => {
       const socket = connectTls({ port, host: '127.0.0.1', ca: authority.ca });
       onTestFinished(() => void socket.destroy());
@@ -218,6 +194,5 @@ test.skipIf(leftOut('a full port over TLS', noCertificates))(
     const third = await open();
     await closed;
     expect([second, third].map(({ destroyed }) => destroyed)).toEqual([false, false]);
-    server.close();
   },
 );

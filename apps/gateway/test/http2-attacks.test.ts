@@ -5,17 +5,16 @@ import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { http2Limits } from '../src/limits.ts';
 import { frame, orderData } from './grpc-call.ts';
 import type { ServerReport } from './grpc-server-process.ts';
 import { makeCalls } from './grpc-servers.ts';
 import { grpcTls } from './grpc-tls.ts';
 import {
+  beginFrame,
   callFields,
   callFrames,
   clientPreface,
   dataFrame,
-  type Fields,
   flags,
   frameTypes,
   headerBlock,
@@ -27,17 +26,18 @@ import {
   maxWindow,
   openRawClient,
   pingFrame,
-  type ReceivedFrame,
   requestFields,
   resetFrame,
   settingsFrame,
+  streamsOf,
   uint32,
   windowUpdateFrame,
+  withFields,
   within,
 } from './http2-frames.ts';
 
 // Most of these attacks end at Node.js's own bounds, with those of `http2Limits` or without: the floods show that neither Node.js nor
-// what we do with its streams fails under them. Those of our bounds that are tighter have tests of their own at the end.
+// what we do with its streams fails under them. Our tighter bounds have tests of their own in http2-bounds.test.ts.
 
 /** How long each attack goes on, from this many connections at a time, each for a while or until the server ends it. */
 const attackMs = grpcTls ? 500 : 100;
@@ -70,22 +70,15 @@ afterAll(async () => {
   expect(await stderr).toBe('');
 });
 
-const streams = (count: number, make: (streamId: number) => readonly Uint8Array[]) =>
-  Buffer.concat(Array.from({ length: count }, (_, index) => make(2 * index + 1)).flat());
-const eachStream = (make: (streamId: number) => readonly Uint8Array[]) => streams(floodLength, make);
+const eachStream = (make: (streamId: number) => readonly Uint8Array[]) => streamsOf(floodLength, make);
 const repeated = (first: readonly Uint8Array[], again: Uint8Array) =>
   Buffer.concat([...first, ...Array(floodLength).fill(again)]);
 
 const empty = Buffer.alloc(0);
-const begun = (streamId: number) => headersFrame(streamId, requestFields, 0);
 const withLength = (streamId: number, length: number) =>
   headersFrame(streamId, { ...requestFields, 'content-length': String(length) }, 0);
 const blockOf = (streamId: number, block: Uint8Array) =>
   http2Frame(frameTypes.headers, flags.endHeaders | flags.endStream, streamId, block);
-const fields = (count: number): Fields => ({
-  ...requestFields,
-  ...Object.fromEntries(Array.from({ length: count }, (_, index) => [`x-${index}`, 'x'])),
-});
 const unfinishedBlock = http2Frame(frameTypes.headers, flags.endStream, 1);
 const closeWindow = http2Frame(frameTypes.settings, 0, 0, settingsFrame([[4, 0]]).subarray(9));
 const noWindow = settingsFrame([[4, 0]]);
@@ -103,9 +96,12 @@ const churn = (streamId: number) =>
 /** Each with what one connection sends after its preface. */
 const attacks: readonly (readonly [name: string, sent: Uint8Array])[] = [
   ['rapid resets of complete requests', eachStream((id) => [headersFrame(id), resetFrame(id)])],
-  ['rapid resets of begun requests', eachStream((id) => [begun(id), resetFrame(id)])],
-  ['resets provoked by window updates of 0', eachStream((id) => [begun(id), windowUpdateFrame(id, 0)])],
-  ['resets provoked by windows above the maximum', eachStream((id) => [begun(id), windowUpdateFrame(id, maxWindow)])],
+  ['rapid resets of begun requests', eachStream((id) => [beginFrame(id), resetFrame(id)])],
+  ['resets provoked by window updates of 0', eachStream((id) => [beginFrame(id), windowUpdateFrame(id, 0)])],
+  [
+    'resets provoked by windows above the maximum',
+    eachStream((id) => [beginFrame(id), windowUpdateFrame(id, maxWindow)]),
+  ],
   ['resets provoked by DATA after the end', eachStream((id) => [headersFrame(id), dataFrame(id, Buffer.alloc(1))])],
   ['resets provoked by HEADERS after the end', eachStream((id) => [headersFrame(id), headersFrame(id)])],
   [
@@ -119,19 +115,19 @@ const attacks: readonly (readonly [name: string, sent: Uint8Array])[] = [
   [
     'resets provoked by priorities of a stream on itself',
     eachStream((id) => [
-      begun(id),
+      beginFrame(id),
       http2Frame(frameTypes.priority, 0, id, Buffer.concat([uint32(id), Buffer.alloc(1)])),
     ]),
   ],
   ['requests without their fields', eachStream((id) => [headersFrame(id, { x: 'y' })])],
-  ['too many header fields', eachStream((id) => [headersFrame(id, fields(200))])],
-  ['more streams than are allowed', eachStream((id) => [begun(id)])],
+  ['too many header fields', eachStream((id) => [headersFrame(id, withFields(200))])],
+  ['more streams than are allowed', eachStream((id) => [beginFrame(id)])],
   ['complete requests without their credentials', eachStream((id) => [headersFrame(id)])],
   ['SETTINGS', repeated([], settingsFrame([[4, 1_000]]))],
   ['acknowledged SETTINGS', repeated([], http2Frame(frameTypes.settings, flags.ack, 0))],
   [
     'windows opened and closed by SETTINGS',
-    repeated([begun(1)], Buffer.concat([closeWindow, settingsFrame([[4, 65_535]])])),
+    repeated([beginFrame(1)], Buffer.concat([closeWindow, settingsFrame([[4, 65_535]])])),
   ],
   ['PING', repeated([], pingFrame())],
   ['acknowledged PING', repeated([], pingFrame(flags.ack))],
@@ -139,9 +135,9 @@ const attacks: readonly (readonly [name: string, sent: Uint8Array])[] = [
   ['GOAWAY', repeated([], http2Frame(frameTypes.goAway, 0, 0, Buffer.alloc(8)))],
   ['frames of an unknown type', repeated([], http2Frame(0xee, 0, 0))],
   ['WINDOW_UPDATE of the connection', repeated([], windowUpdateFrame(0, 1))],
-  ['WINDOW_UPDATE of a stream', repeated([begun(1)], windowUpdateFrame(1, 1))],
-  ['DATA without a byte', repeated([begun(1)], dataFrame(1, empty, 0))],
-  ['DATA of padding alone', repeated([begun(1)], dataFrame(1, Buffer.from([1, 0]), flags.padded))],
+  ['WINDOW_UPDATE of a stream', repeated([beginFrame(1)], windowUpdateFrame(1, 1))],
+  ['DATA without a byte', repeated([beginFrame(1)], dataFrame(1, empty, 0))],
+  ['DATA of padding alone', repeated([beginFrame(1)], dataFrame(1, Buffer.from([1, 0]), flags.padded))],
   ['DATA of a closed stream', repeated([headersFrame(1), resetFrame(1)], dataFrame(1, Buffer.alloc(1), 0))],
   ['CONTINUATION without a byte', repeated([unfinishedBlock], http2Frame(frameTypes.continuation, 0, 1))],
   [
@@ -250,78 +246,6 @@ test('answers calls whose frames are cut in two anywhere, and outlives connectio
     }),
   );
 });
-
-/** What one connection may send, and what is too much for our bound though not for Node.js's. */
-const tightened: readonly (readonly [
-  name: string,
-  allowed: number,
-  tooMany: number,
-  make: (count: number) => Buffer,
-])[] = [
-  [
-    'resets',
-    http2Limits.streamResetBurst,
-    2 * http2Limits.streamResetBurst - 100,
-    (count) => streams(count, (id) => [begun(id), resetFrame(id)]),
-  ],
-  [
-    'frames that break the protocol',
-    http2Limits.maxSessionInvalidFrames,
-    http2Limits.maxSessionInvalidFrames + 2,
-    (count) => streams(count, (id) => [headersFrame(id, { x: 'y' })]),
-  ],
-];
-
-const isPong = (byte: number) => (received: ReceivedFrame) =>
-  received.type === frameTypes.ping && received.flags === flags.ack && received.payload[0] === byte;
-
-test.each(tightened)('%s: %d in a row leave a connection open, %d end it', async (_name, allowed, tooMany, make) => {
-  const answers = await inParallel(2, async (index) => {
-    const client = await openRawClient(port);
-    client.socket.write(Buffer.concat([clientPreface, make(index === 0 ? allowed : tooMany), pingFrame()]));
-    await client.frame(isPong(0));
-    // The first one may still be answered by a connection that is about to end.
-    client.socket.write(http2Frame(frameTypes.ping, 0, 0, Buffer.alloc(8, 1)));
-    const answer = await client.frame(isPong(1));
-    client.socket.destroy();
-    return answer !== undefined;
-  });
-  expect(answers).toEqual([true, false]);
-});
-
-/** As clients and servers count it (RFC 9113, 6.5.2). */
-const headerListSize = (list: Fields) =>
-  Object.entries(list).reduce((sum, [name, value]) => sum + name.length + value.length + 32, 0);
-
-test('a call with more header fields than the bound is reset, one with fewer is answered', async () => {
-  const client = await openRawClient(port);
-  const bound = http2Limits.maxHeaderListPairs;
-  const [allowed, tooMany] = [fields(0.8 * bound), fields(1.1 * bound)];
-  client.socket.write(Buffer.concat([clientPreface, headersFrame(1, allowed), headersFrame(3, tooMany)]));
-  const answers = await Promise.all([1, 3].map((id) => client.frame(({ streamId }) => streamId === id)));
-  expect(answers.map((answer) => answer?.type)).toEqual([frameTypes.headers, frameTypes.reset]);
-  client.socket.destroy();
-});
-
-test.each([
-  ['has acknowledged the settings', [http2Frame(frameTypes.settings, flags.ack, 0)]],
-  ['never does', []],
-])(
-  'a call with larger headers than the bound is reset, one byte less is answered, where the client %s',
-  async (_, ack) => {
-    const client = await openRawClient(port);
-    const size = headerListSize({ ...requestFields, x: '' });
-    const calls = [0, 1].map((more) =>
-      headersFrame(1 + 2 * more, { ...requestFields, x: 'y'.repeat(http2Limits.maxHeaderListSize - size + more) }),
-    );
-    client.socket.write(Buffer.concat([clientPreface, ...ack, ...calls]));
-    const answers = await Promise.all([1, 3].map((id) => client.frame(({ streamId }) => streamId === id)));
-    expect(answers.map((answer) => answer?.type)).toEqual([frameTypes.headers, frameTypes.reset]);
-    // ENHANCE_YOUR_CALM, of which gRPC clients make RESOURCE_EXHAUSTED
-    expect(answers[1]?.payload).toEqual(uint32(11));
-    client.socket.destroy();
-  },
-);
 
 test('outlives frames and bytes that make no sense', async () => {
   const anyFrame = fc

@@ -97,6 +97,20 @@ export function headersFrame(streamId: number, fields: Fields = requestFields, s
   return http2Frame(frameTypes.headers, set | flags.endHeaders, streamId, headerBlock(fields));
 }
 
+/** A request whose body is still to come. */
+export const beginFrame = (streamId: number) => headersFrame(streamId, requestFields, 0);
+
+/** The fields of a request, and so many more. */
+export function withFields(count: number): Fields {
+  const more = Array.from({ length: count }, (_, index) => [`x-${index}`, 'x']);
+  return { ...requestFields, ...Object.fromEntries(more) };
+}
+
+/** The frames of so many streams of a client, one stream after the other. */
+export function streamsOf(count: number, make: (streamId: number) => readonly Uint8Array[]): Buffer {
+  return Buffer.concat(Array.from({ length: count }, (_, index) => make(2 * index + 1)).flat());
+}
+
 export const callFields: Fields = { ...requestFields, ...callHeaders };
 
 /** The frames of a call that creates an order. */

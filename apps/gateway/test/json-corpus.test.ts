@@ -2,17 +2,13 @@ import { expect, test } from 'vitest';
 import { createOrderPath } from './grpc-call.ts';
 import { acceptedValues, rejectedDocuments, rejectedValues } from './json-corpus.ts';
 import { useGateway } from './running-gateway.ts';
+import { postJson } from './send-order.ts';
 
 const gateway = useGateway();
 
 /** The status and the machine code that a body gets at a protocol. */
 async function judge(path: string, body: Uint8Array | string): Promise<[status: number, code: string | undefined]> {
-  const response = await fetch(`${gateway.url}${path}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...gateway.headers },
-    body: typeof body === 'string' ? body : Uint8Array.from(body),
-    signal: AbortSignal.timeout(30_000),
-  });
+  const response = await postJson(gateway, path, body);
   const answer = (await response.json()) as { code?: string; details?: { debug?: { reason?: string } }[] };
   return [response.status, answer.details?.[0]?.debug?.reason ?? answer.code];
 }

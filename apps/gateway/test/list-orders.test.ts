@@ -1,4 +1,3 @@
-import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { useGateway } from './running-gateway.ts';
 import { callJson, createOrder } from './send-order.ts';
@@ -57,7 +56,7 @@ describe('GET /orders', () => {
   });
 
   test("shows a merchant only its own orders, whatever another's cursor is", async () => {
-    const other = await createMerchant(gateway.databaseUrl, 'Other Shop');
+    const other = await gateway.accounts.create('Other Shop');
     const { body } = await list();
     expect((await list({ cursor: body.next_cursor }, other)).body).toStrictEqual({ orders: [] });
   });

@@ -3,8 +3,10 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { afterEach, expect, test } from 'vitest';
 import { leftOut } from '../../../tools/left-out.ts';
+import { readText } from '../../../tools/test-resources.ts';
 import { endLater, endProcesses, environment, newClusterDir } from './gateway-process.ts';
 import { exchange, statusesOf } from './raw-http.ts';
 
@@ -18,17 +20,14 @@ async function startWith(stdout: 'pipe' | number) {
     stdio: ['ignore', stdout, 'pipe'],
   });
   endLater(child);
-  let stderr = '';
-  child.stderr?.on('data', (chunk) => {
-    stderr += chunk;
-  });
+  const stderr = readText(child.stderr as Readable);
   // The banner on standard error comes once the gateway is ready; the line that says so may be lost.
-  const address = () => /The gateway is running at (\S+)\. Press/.exec(stderr)?.[1] ?? '';
+  const address = () => /The gateway is running at (\S+)\. Press/.exec(stderr())?.[1] ?? '';
   await expect.poll(address).not.toBe('');
   const url = address();
   return {
     url,
-    stderr: () => stderr,
+    stderr,
     isLive: async () => (await fetch(`${url}/health/live`)).ok,
     stopReading() {
       child.stdout?.destroy();

@@ -1,18 +1,11 @@
-import { createClient } from '@connectrpc/connect';
-import { createGrpcTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
-import { useGateway } from './running-gateway.ts';
+import { grpcClient } from './rpc-clients.ts';
+import { scrape, useGateway } from './running-gateway.ts';
 import { orderMessage, postOrder } from './send-order.ts';
 
 const gateway = useGateway();
-
-async function scrape(): Promise<string> {
-  const response = await fetch(`http://127.0.0.1:${gateway.adminPort}/metrics`);
-  expect(response.headers.get('content-type')).toMatch(/^text\/plain/);
-  return response.text();
-}
 
 test('counts calls by protocol, operation and code', async () => {
   await postOrder(gateway, validOrderInput({ order_id: 'counted' }));
@@ -20,8 +13,7 @@ test('counts calls by protocol, operation and code', async () => {
   await postOrder(gateway, '{}');
   await fetch(`${gateway.url}/payment/unknown`);
   await fetch(`${gateway.url}/nowhere/private-text`);
-  const client = createClient(OrderService, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
-  await client.createOrder(orderMessage('counted-grpc'), { headers: gateway.headers });
+  await grpcClient(OrderService, gateway).createOrder(orderMessage('counted-grpc'), { headers: gateway.headers });
   for (const labels of [
     'protocol="json",operation="CreateOrder",code="created"',
     'protocol="json",operation="CreateOrder",code="replayed"',
@@ -30,10 +22,10 @@ test('counts calls by protocol, operation and code', async () => {
     'protocol="json",operation="unknown",code="not_found"',
     'protocol="grpc",operation="CreateOrder",code="created"',
   ]) {
-    await expect.poll(scrape).toContain(`gateway_call_duration_seconds_count{${labels}} 1\n`);
+    await expect.poll(() => scrape(gateway)).toContain(`gateway_call_duration_seconds_count{${labels}} 1\n`);
   }
   // The bounds of durations, down to what a lone insert takes.
-  expect(await scrape()).toMatch(/gateway_call_duration_seconds_bucket\{.*le="0.0025"\} \d/);
+  expect(await scrape(gateway)).toMatch(/gateway_call_duration_seconds_bucket\{.*le="0.0025"\} \d/);
 });
 
 test('no label holds a text of a client', async () => {
@@ -41,10 +33,12 @@ test('no label holds a text of a client', async () => {
   await fetch(`${gateway.url}/${text}/order`, { headers: { 'x-client-id': text, 'x-request-id': text } });
   await fetch(`${gateway.grpcUrl}/${text}`).catch(() => {});
   await postOrder(gateway, validOrderInput({ order_id: text, customer_name: text }));
-  expect(await scrape()).not.toContain(text);
+  expect(await scrape(gateway)).not.toContain(text);
 });
 
 test('the admin port serves nothing but /metrics, and the public ports have no metrics', async () => {
-  expect((await fetch(`http://127.0.0.1:${gateway.adminPort}/`)).status).toBe(404);
+  const url = `http://127.0.0.1:${gateway.adminPort}`;
+  expect((await fetch(`${url}/metrics`)).headers.get('content-type')).toMatch(/^text\/plain/);
+  expect((await fetch(url)).status).toBe(404);
   expect((await fetch(`${gateway.url}/metrics`)).status).toBe(404);
 });

@@ -1,13 +1,9 @@
-import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createSigningSecret } from '@gateway/domain/webhook-signature';
-import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
 import { parser } from '@prometheus-io/lezer-promql';
 import { beforeAll, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
-import { createSigningSecrets } from '../src/signing-secrets.ts';
-import { startGateway, testSecretsKey } from './running-gateway.ts';
+import { giveSigningSecret, scrape, useGateway } from './running-gateway.ts';
 import { callJson, createOrder } from './send-order.ts';
 import { startWebhookReceiver } from './webhook-receiver.ts';
 
@@ -16,25 +12,15 @@ const folder = join(import.meta.dirname, '../../../deploy/monitoring');
 /** The labels of each metric that a gateway exports once everything in it was used; a histogram counts as its three series. */
 let metrics: ReadonlyMap<string, ReadonlySet<string>>;
 
+const gateway = useGateway();
 beforeAll(async () => {
-  const gateway = await startGateway();
   const receiver = await startWebhookReceiver();
-  const endpoints = openWebhookEndpoints({ url: gateway.databaseUrl });
-  const close = () => Promise.all([gateway.close(), receiver.close(), endpoints.close()]);
-  try {
-    const merchant = await endpoints.find(gateway.credentials.clientId);
-    if (merchant === undefined) throw new Error('there is no merchant');
-    const secrets = createSigningSecrets([testSecretsKey]);
-    const signingSecret = secrets.encrypt(merchant.merchantId, createSigningSecret(randomBytes));
-    await endpoints.set(merchant.merchantId, { url: receiver.url, signingSecret });
-    await createOrder(gateway, 'seen');
-    await callJson(gateway, 'POST', '/order/seen/cancel');
-    const scrape = async () => (await fetch(`http://127.0.0.1:${gateway.adminPort}/metrics`)).text();
-    await vi.waitUntil(async () => (await scrape()).includes('gateway_webhook_attempts_total'), 60_000);
-    metrics = labelsOf(await scrape());
-  } finally {
-    await close();
-  }
+  await giveSigningSecret(gateway.databaseUrl, gateway.credentials.clientId, receiver.url);
+  await createOrder(gateway, 'seen');
+  await callJson(gateway, 'POST', '/order/seen/cancel');
+  await vi.waitUntil(async () => (await scrape(gateway)).includes('gateway_webhook_attempts_total'), 60_000);
+  metrics = labelsOf(await scrape(gateway));
+  return receiver.close;
 });
 
 function labelsOf(scraped: string): Map<string, Set<string>> {
@@ -74,19 +60,18 @@ function expectToMatch(query: string): void {
   }
 }
 
-test('every alert names metrics and labels that exist', async () => {
-  const { groups } = parse(await readFile(join(folder, 'alerts.yml'), 'utf8'));
-  const rules: { expr: string }[] = groups.flatMap(({ rules }: { rules: object[] }) => rules);
+const { groups } = parse(await readFile(join(folder, 'alerts.yml'), 'utf8'));
+const rules: { alert: string; expr: string }[] = groups.flatMap(({ rules }: { rules: object[] }) => rules);
+
+test('every alert names metrics and labels that exist', () => {
   expect(rules.length).toBeGreaterThan(5);
   for (const { expr } of rules) expectToMatch(expr);
 });
 
 test('docs/production.md says what to do for each alert, and for no other', async () => {
-  const { groups } = parse(await readFile(join(folder, 'alerts.yml'), 'utf8'));
-  const alerts = groups.flatMap(({ rules }: { rules: { alert: string }[] }) => rules.map(({ alert }) => alert));
   const page = await readFile(join(folder, '../../docs/production.md'), 'utf8');
   const described = [...page.matchAll(/^### (\w+)\n\n\S/gm)].map(([, heading]) => heading);
-  expect(described).toEqual(alerts);
+  expect(described).toEqual(rules.map(({ alert }) => alert));
 });
 
 test('every panel of the dashboard names metrics and labels that exist', async () => {

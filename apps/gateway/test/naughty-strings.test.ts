@@ -1,5 +1,4 @@
-import { type Client, ConnectError, createClient } from '@connectrpc/connect';
-import { createGrpcTransport } from '@connectrpc/connect-node';
+import { type Client, ConnectError } from '@connectrpc/connect';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { BadRequestSchema } from '@gateway/contract/google/rpc/error_details_pb';
 import { orderFieldNames } from '@gateway/domain/order-fields';
@@ -7,6 +6,7 @@ import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import naughtyStrings from 'big-list-of-naughty-strings/blns.json' with { type: 'json' };
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { grpcClient } from './rpc-clients.ts';
 import { useGateway } from './running-gateway.ts';
 import { orderMessage, postOrder } from './send-order.ts';
 
@@ -27,7 +27,7 @@ let sql: postgres.Sql;
 let client: Client<typeof OrderService>;
 beforeAll(async () => {
   sql = postgres(gateway.databaseUrl, { max: 1 });
-  client = createClient(OrderService, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
+  client = grpcClient(OrderService, gateway);
 });
 afterAll(() => sql?.end({ timeout: 1 }));
 

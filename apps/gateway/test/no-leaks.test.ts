@@ -1,11 +1,10 @@
-import { ConnectError, createClient, type Transport } from '@connectrpc/connect';
-import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
+import { ConnectError } from '@connectrpc/connect';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
-import type { Credentials } from '@gateway/domain/credentials';
 import { orderFieldNames } from '@gateway/domain/order-fields';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { endProcesses, type GatewayProcess, newDatabase, startProcess } from './gateway-process.ts';
+import { endProcesses, type GatewayWithMerchant, startOnNewDatabase } from './gateway-process.ts';
+import { rpcClients, rpcNames } from './rpc-clients.ts';
 import { credentialHeaders, orderMessage, postOrder } from './send-order.ts';
 
 // What no response may contain: a card number, a secret, an e-mail address.
@@ -13,12 +12,9 @@ const delicate = ['4111111111111111', `sk_${'Q7'.repeat(21)}z`, 'private.person@
 
 const textFields = orderFieldNames.filter((name) => name !== 'order_amount' && name !== 'service_type');
 
-let gateway: GatewayProcess;
-let credentials: Credentials;
+let gateway: GatewayWithMerchant;
 beforeAll(async () => {
-  const database = await newDatabase();
-  credentials = database.credentials;
-  gateway = await startProcess({ DATABASE_URL: database.databaseUrl });
+  gateway = await startOnNewDatabase();
 });
 afterAll(endProcesses);
 
@@ -26,19 +22,18 @@ type Send = (orderId: string, fields: Record<string, string>) => Promise<string>
 
 /** All that a client sees: status, headers, body. */
 const overJson: Send = async (orderId, fields) => {
-  const response = await postOrder(
-    { url: gateway.url, credentials },
-    validOrderInput({ order_id: orderId, ...fields }),
-  );
+  const response = await postOrder(gateway, validOrderInput({ order_id: orderId, ...fields }));
   return `${response.status} ${JSON.stringify([...response.headers])} ${await response.text()}`;
 };
 
-function overRpc(open: () => Transport): Send {
+function overRpc(protocol: string): Send {
   return async (orderId, fields) => {
+    const found = rpcClients(OrderService, gateway).find(({ name }) => name === protocol);
+    if (found === undefined) throw new Error(`there is no client for ${protocol}`);
     let seen = '';
-    const answer = await createClient(OrderService, open())
+    const answer = await found.client
       .createOrder(orderMessage(orderId, fields), {
-        headers: credentialHeaders(credentials),
+        headers: credentialHeaders(gateway.credentials),
         onHeader: (headers) => {
           seen += JSON.stringify([...headers]);
         },
@@ -56,16 +51,7 @@ function overRpc(open: () => Transport): Send {
 
 const protocols: readonly (readonly [string, Send])[] = [
   ['json', overJson],
-  [
-    'connect',
-    overRpc(() => createConnectTransport({ baseUrl: gateway.url, httpVersion: '1.1', useBinaryFormat: true })),
-  ],
-  [
-    'connect in JSON',
-    overRpc(() => createConnectTransport({ baseUrl: gateway.url, httpVersion: '1.1', useBinaryFormat: false })),
-  ],
-  ['grpc-web', overRpc(() => createGrpcWebTransport({ baseUrl: gateway.url, httpVersion: '1.1' }))],
-  ['grpc', overRpc(() => createGrpcTransport({ baseUrl: gateway.grpcUrl }))],
+  ...rpcNames.map((name) => [name, overRpc(name)] as const),
 ];
 
 test.each(protocols)('over %s no field of an order is in a response', async (protocol, send) => {
@@ -101,7 +87,7 @@ test('a checksum that does not verify echoes the canonical text and nothing else
   });
   expect(answer).toContain('"canonical_text"');
   expect(answer).toContain(delicate[0]);
-  expect(answer).not.toContain(credentials.clientSecret);
+  expect(answer).not.toContain(gateway.credentials.clientSecret);
 });
 
 test('requests that break in other ways tell nothing either', async () => {
@@ -113,9 +99,9 @@ test('requests that break in other ways tell nothing either', async () => {
       `["${value}"]`,
       `{"order_id":"${value}`,
     ]) {
-      const malformed = await postOrder({ url: gateway.url, credentials }, body);
+      const malformed = await postOrder(gateway, body);
       expect(await malformed.text()).not.toContain(value);
-      const rejected = await postOrder({ url: gateway.url, credentials }, body, headers);
+      const rejected = await postOrder(gateway, body, headers);
       expect(`${JSON.stringify([...rejected.headers])}${await rejected.text()}`).not.toContain(value);
     }
     const nowhere = await fetch(`${gateway.url}/${value}?card=${value}`);
@@ -127,6 +113,6 @@ test('no log line holds anything that was sent', async () => {
   const callsSent = protocols.length * (textFields.length - 1) * delicate.length * 5;
   await expect.poll(() => gateway.lines.length).toBeGreaterThan(callsSent);
   const log = gateway.lines.join('\n');
-  for (const value of [...delicate, credentials.clientSecret, 'leak-', 'Noor', 'Lindengracht'])
+  for (const value of [...delicate, gateway.credentials.clientSecret, 'leak-', 'Noor', 'Lindengracht'])
     expect(log).not.toContain(value);
 });

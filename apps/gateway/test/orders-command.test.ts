@@ -1,22 +1,15 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import postgres from 'postgres';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { runQuery } from '@gateway/postgres/testing/run-query';
+import { expect, test } from 'vitest';
+import { temporaryFolder } from '../../../tools/test-resources.ts';
 import { runProgram } from './gateway-process.ts';
 import { useGateway } from './running-gateway.ts';
 import { answerOf, postOrder } from './send-order.ts';
 
 const gateway = useGateway();
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'orders-command-'));
-});
-afterAll(async () => {
-  await rm(folder, { recursive: true });
-});
 
 /** Runs `pnpm orders` on the running gateway's database. */
 function orders(...args: string[]) {
@@ -24,17 +17,15 @@ function orders(...args: string[]) {
 }
 
 test('an order that was exported, deleted and imported is replayed with its link', async () => {
-  const sql = postgres(gateway.databaseUrl, { max: 1 });
-  onTestFinished(() => sql.end({ timeout: 1 }));
   const first = await answerOf(await postOrder(gateway));
-  const file = join(folder, 'orders.ndjson.gz');
+  const file = join(await temporaryFolder(), 'orders.ndjson.gz');
   expect(await orders('export', file, '--before', '2100-01-01T00:00:00Z')).toMatchObject({
     code: 0,
     stdout: `Wrote 1 orders to ${file}\n`,
   });
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   expect(JSON.parse(gunzipSync(await readFile(file)).toString())).toMatchObject({ order_token: first.order_token });
-  await sql`delete from orders`;
+  await runQuery(gateway.databaseUrl, 'delete from orders');
   expect((await orders('import', file)).stdout).toBe('Restored 1 orders; 0 were there already\n');
   expect((await orders('import', file)).stdout).toBe('Restored 0 orders; 1 were there already\n');
   const again = await postOrder(gateway, validOrderInput());
@@ -42,13 +33,14 @@ test('an order that was exported, deleted and imported is replayed with its link
 });
 
 test('an export of a range without orders is an empty file', async () => {
-  const file = join(folder, 'none.ndjson');
+  const file = join(await temporaryFolder(), 'none.ndjson');
   const range = ['--from', '2019-01-01T00:00:00Z', '--before', '2020-01-01T00:00:00Z'];
   expect((await orders('export', file, ...range)).stdout).toBe(`Wrote 0 orders to ${file}\n`);
   expect(await readFile(file, 'utf8')).toBe('');
 });
 
 test('what a user can correct is one line', async () => {
+  const folder = await temporaryFolder();
   const incomplete = join(folder, 'incomplete.ndjson');
   await writeFile(incomplete, '{}');
   expect(await orders('import', incomplete)).toMatchObject({

@@ -10,7 +10,8 @@ import { createHttpServer } from '../src/http/server.ts';
 import { orderService } from '../src/rpc/order-service.ts';
 import { createGrpcServer } from '../src/rpc/server.ts';
 import { credentials, fixedDeps, merchant } from './fixed-deps.ts';
-import { callHeaders, createOrderPath, frame, openSession, orderData, sendCall } from './grpc-call.ts';
+import { callHeaders, createOrderPath, frame, orderData, sendCall } from './grpc-call.ts';
+import { useSession } from './grpc-servers.ts';
 import { createMemoryLogger } from './memory-logger.ts';
 import { exchange, postHead } from './raw-http.ts';
 import { runGateway } from './running-gateway.ts';
@@ -25,8 +26,7 @@ test('a call over the rate limit is rejected in every protocol before its body c
     postHead(gateway, createOrderPath, ...announced).replace('application/json', 'application/proto'),
     postHead(gateway, createOrderPath, ...announced).replace('application/json', 'application/grpc-web+proto'),
   ];
-  const session = openSession(gateway.grpcPort);
-  onTestFinished(() => session.close());
+  const session = useSession(gateway.grpcPort);
   // One of them takes the only call of this second, and a second later another one may.
   const answers: string[] = [];
   const rejections = async () => {
@@ -68,11 +68,8 @@ async function runFullGateway(callsMax: number, atWorkMax = 2 * callsMax) {
   const services = [orderService(deps)];
   const [http, grpc] = [createHttpServer(deps, services, ''), createGrpcServer(deps, services)];
   const [httpPort, grpcPort] = await Promise.all([http.listen(0, '127.0.0.1'), grpc.listen(0, '127.0.0.1')]);
-  const session = openSession(grpcPort);
-  onTestFinished(async () => {
-    session.close();
-    await Promise.all([http.close(), grpc.close()]);
-  });
+  onTestFinished(async () => void (await Promise.all([http.close(), grpc.close()])));
+  const session = useSession(grpcPort);
   let orders = 0;
   const newId = () => `order-${++orders}`;
   return {

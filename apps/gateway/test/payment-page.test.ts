@@ -48,24 +48,14 @@ describe('GET /payment/{order_token}', () => {
 
   test('200: shows neither the customer’s data nor the token, in any language or format', async () => {
     const token = await newToken(gateway);
-    const { customer_email, customer_phone, customer_name, customer_address_line1, customer_address_city } =
-      validOrderInput();
-    for (const headers of [
-      {},
-      { accept: 'application/json' },
-      ...pageLanguages.map((tag) => ({ 'accept-language': tag })),
-    ]) {
+    const order = validOrderInput();
+    const personal = Object.entries(order).filter(([name]) => name.startsWith('customer_'));
+    const never = [...personal.map(([, value]) => value), order.order_checksum, token];
+    const languages = pageLanguages.map((tag) => ({ 'accept-language': tag }));
+    for (const headers of [{}, { accept: 'application/json' }, ...languages]) {
       const { text, status } = await getPage(gateway, token, headers);
       expect(status).toBe(200);
-      const never = [
-        customer_email,
-        customer_phone,
-        customer_name,
-        customer_address_line1,
-        customer_address_city,
-        token,
-      ];
-      for (const hidden of [...never, 'made-by-the-shop-7d1c']) expect(text).not.toContain(hidden);
+      for (const hidden of never) expect(text).not.toContain(hidden);
     }
   });
 
@@ -118,8 +108,7 @@ describe('GET /payment/{order_token}', () => {
   test('200: logs one line, without the token', async () => {
     const token = await newToken(gateway);
     await getPage(gateway, token, { 'x-request-id': 'page-1' });
-    await expect.poll(() => gateway.calls.at(-1)?.request_id).toBe('page-1');
-    expect(gateway.calls.at(-1)).toMatchObject({ code: 'ok' });
+    await expect.poll(() => gateway.calls.at(-1)).toMatchObject({ request_id: 'page-1', code: 'ok' });
     expect(JSON.stringify(gateway.calls)).not.toContain(token);
   });
 });

@@ -1,8 +1,4 @@
-import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
-import { request } from 'node:https';
-import { createClient } from '@connectrpc/connect';
-import { createGrpcTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { Health, HealthCheckResponse_ServingStatus } from '@gateway/contract/health/v1/health_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
@@ -10,8 +6,9 @@ import { expect, onTestFinished, test } from 'vitest';
 import { leftOut } from '../../../tools/left-out.ts';
 import { freePorts, missing, runProxy } from '../../../tools/proxies.ts';
 import { createAuthority, noCertificates } from './certificates.ts';
+import { grpcClient } from './rpc-clients.ts';
 import { runGateway } from './running-gateway.ts';
-import { orderMessage } from './send-order.ts';
+import { orderMessage, sendRequest } from './send-order.ts';
 
 // The client has another address than the proxy, which all of 127.0.0.0/8 are on Linux.
 const notLinux = process.platform === 'linux' ? undefined : 'it needs a second loopback address';
@@ -52,20 +49,14 @@ test.each(proxies)(
     // A client that claims another address is not believed.
     const headers = { ...gateway.headers, 'x-forwarded-for': '198.51.100.1' };
     const options = { ca: authority.ca, localAddress };
-    const post = async () => {
-      const own = { 'content-type': 'application/json', ...headers };
-      const sent = request(`https://127.0.0.1:${http}/order`, { ...options, method: 'POST', headers: own });
-      sent.end(JSON.stringify(validOrderInput({ order_id: 'proxied' })));
-      const [response] = await once(sent, 'response');
-      response.resume();
-      return response.statusCode;
-    };
-    await expect.poll(() => post().catch(() => 'not yet')).toBe(201);
-    const transport = createGrpcTransport({ baseUrl: `https://127.0.0.1:${grpc}`, nodeOptions: options });
-    const created = await createClient(OrderService, transport).createOrder(orderMessage('proxied'), { headers });
+    const order = validOrderInput({ order_id: 'proxied' });
+    const post = () => sendRequest(`https://127.0.0.1:${http}/order`, { ...options, method: 'POST', headers }, order);
+    await expect.poll(() => post().catch(() => 'not yet')).toMatchObject({ status: 201 });
+    const proxy = { grpcUrl: `https://127.0.0.1:${grpc}` };
+    const created = await grpcClient(OrderService, proxy, options).createOrder(orderMessage('proxied'), { headers });
     expect(created.orderId).toBe('proxied');
     const watching = new AbortController();
-    for await (const { status } of createClient(Health, transport).watch({}, { signal: watching.signal })) {
+    for await (const { status } of grpcClient(Health, proxy, options).watch({}, { signal: watching.signal })) {
       expect(status).toBe(HealthCheckResponse_ServingStatus.SERVING);
       break;
     }

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { onTestFinished } from 'vitest';
 import type { RunningGateway } from './running-gateway.ts';
 import { credentialHeaders } from './send-order.ts';
 
@@ -16,6 +17,14 @@ export async function exchange(
   return textOf(socket);
 }
 
+/** Opens a connection, writes the text, and returns the first bytes that come. The connection ends with the test. */
+export async function firstBytes({ httpPort }: Pick<RunningGateway, 'httpPort'>, text: string): Promise<string> {
+  const socket = connect(httpPort, '127.0.0.1');
+  onTestFinished(() => void socket.destroy());
+  socket.write(text);
+  return String((await once(socket, 'data'))[0]);
+}
+
 /** All that comes until the gateway ends the connection. */
 export async function textOf(socket: Socket): Promise<string> {
   let received = '';
@@ -28,7 +37,11 @@ export async function textOf(socket: Socket): Promise<string> {
 }
 
 /** The request line and the headers of a POST with valid credentials. */
-export function postHead({ credentials }: RunningGateway, path: string, ...more: string[]): string {
+export function postHead(
+  { credentials }: Pick<RunningGateway, 'credentials'>,
+  path: string,
+  ...more: string[]
+): string {
   const { 'x-client-id': id, 'x-client-secret': secret } = credentialHeaders(credentials);
   const lines = [
     `POST ${path} HTTP/1.1`,

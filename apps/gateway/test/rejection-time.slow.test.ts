@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { Agent, request } from 'node:http';
+import { Agent } from 'node:http';
 import { type Credentials, createClientId, createClientSecret } from '@gateway/domain/credentials';
-import { createMerchant, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAuthenticate } from '../src/auth/authenticate.ts';
 import { openSession, ordinaryCall, sendCall } from './grpc-call.ts';
 import { useGateway } from './running-gateway.ts';
-import { credentialHeaders } from './send-order.ts';
+import { credentialHeaders, sendRequest } from './send-order.ts';
 
 // Whether the time of a rejection says what is wrong with the credentials.
 
@@ -25,14 +24,12 @@ let disabled: Credentials;
 let revoked: Credentials;
 beforeAll(async () => {
   directory = openMerchantDirectory({ url: gateway.databaseUrl });
-  const accounts = openMerchantAccounts({ url: gateway.databaseUrl });
   known = gateway.credentials;
-  disabled = await createMerchant(gateway.databaseUrl, 'Disabled');
-  revoked = await createMerchant(gateway.databaseUrl, 'Revoked');
-  await accounts.disable(disabled.clientId);
-  const [secret] = (await accounts.listSecrets(revoked.clientId)) ?? [];
-  await accounts.endSecret(revoked.clientId, secret?.id ?? 0, null);
-  await accounts.close();
+  disabled = await gateway.accounts.create('Disabled');
+  revoked = await gateway.accounts.create('Revoked');
+  await gateway.accounts.disable(disabled.clientId);
+  const [secret] = (await gateway.accounts.listSecrets(revoked.clientId)) ?? [];
+  await gateway.accounts.endSecret(revoked.clientId, secret?.id ?? 0, null);
 });
 afterAll(() => directory?.close());
 
@@ -96,20 +93,10 @@ test('in the process', async () => {
 
 test('over HTTP', async () => {
   const agent = new Agent({ keepAlive: true });
-  const times = await measure(
-    (credentials) =>
-      new Promise((resolve, reject) => {
-        const sent = request(
-          `${gateway.url}/orders`,
-          { agent, headers: credentialHeaders(credentials) },
-          (response) => {
-            if (response.statusCode !== 401) reject(new Error(`${response.statusCode}`));
-            response.resume().on('end', resolve);
-          },
-        );
-        sent.on('error', reject).end();
-      }),
-  );
+  const times = await measure(async (credentials) => {
+    const { status } = await sendRequest(`${gateway.url}/orders`, { agent, headers: credentialHeaders(credentials) });
+    expect(status).toBe(401);
+  });
   agent.destroy();
   expectOneTime('over HTTP', times);
 });

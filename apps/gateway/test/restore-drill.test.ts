@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmod, copyFile, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, copyFile, mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type DevPostgres, startDevPostgres } from '@gateway/dev-postgres';
@@ -10,6 +9,7 @@ import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import postgres from 'postgres';
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import { leftOut } from '../../../tools/left-out.ts';
+import { temporaryFolder } from '../../../tools/test-resources.ts';
 import type { OrderResponse } from '../src/orders/order-response.ts';
 import { endProcesses, newDataDir, startProcess } from './gateway-process.ts';
 import { type RunningGateway, runGateway } from './running-gateway.ts';
@@ -61,8 +61,7 @@ function sendOrders(gateway: RunningGateway) {
 }
 
 test('a restore to a point in time has all orders acknowledged before it, no later ones, and a feed that goes on', async () => {
-  const backups = await mkdtemp(join(tmpdir(), 'restore-drill-'));
-  onTestFinished(() => rm(backups, { recursive: true, force: true }));
+  const backups = await temporaryFolder();
   await mkdir(join(backups, 'wal'));
   // The server's user may be another.
   for (const folder of [backups, join(backups, 'wal')]) await chmod(folder, 0o777);
@@ -149,8 +148,8 @@ async function baseBackup(server: TestServer, command: string, backups: string):
   const session = postgres(server.url, { max: 1, fetch_types: false, onnotice: () => {}, connection });
   try {
     const options = `TARGET 'server', TARGET_DETAIL '${backups}/base', WAL false, CHECKPOINT 'fast'`;
-    const progress = await session.unsafe(`BASE_BACKUP (${options})`).simple();
-    for await (const _piece of progress as unknown as AsyncIterable<Buffer>);
+    const progress = await session.unsafe(`BASE_BACKUP (${options})`).readable();
+    for await (const _piece of progress);
   } finally {
     await session.end({ timeout: 1 });
   }

@@ -5,7 +5,7 @@ import type { Credentials } from '@gateway/domain/credentials';
 import type { MerchantMode } from '@gateway/domain/merchant';
 import { parseBaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
 import { createSigningSecret, formatSigningSecret } from '@gateway/domain/webhook-signature';
-import { createMerchant } from '@gateway/postgres/merchant-admin';
+import { type MerchantAccounts, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { migrateDatabase } from '@gateway/postgres/migrate';
 import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
 import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
@@ -23,11 +23,12 @@ import { credentialHeaders } from './send-order.ts';
 export interface RunningGateway extends Gateway, Omit<MemoryLogger, 'logger'> {
   readonly databaseUrl: string;
   readonly credentials: Credentials;
-  /** Of a checkout system, which takes the payments of all merchants. */
-  readonly checkoutCredentials: Credentials;
   /** With the merchant's credentials. */
   readonly headers: Record<string, string>;
-  readonly checkoutHeaders: Record<string, string>;
+  /** What a checkout system sends with, which takes the payments of all merchants. */
+  readonly checkout: Pick<RunningGateway, 'url' | 'credentials' | 'headers'>;
+  /** Of the gateway's database. */
+  readonly accounts: MerchantAccounts;
   /** `http://` and the real port, with the path that the routes are mounted under. */
   readonly url: string;
   readonly grpcUrl: string;
@@ -48,7 +49,6 @@ interface RunOptions {
   readonly anonymousLimits?: typeof anonymousLimits;
   readonly checkoutUrl?: string;
   readonly mode?: MerchantMode;
-  readonly drainDelayMs?: number;
   readonly tls?: TlsFiles;
   readonly trustProxy?: string | undefined;
   /** Instead of a database on the server that the test run shares. */
@@ -73,8 +73,9 @@ export async function runGateway(options?: RunOptions): Promise<RunningGateway> 
 /** A gateway that runs until it is closed. It may be closed twice. */
 export async function startGateway(options: RunOptions = {}): Promise<RunningGateway> {
   const postgres = await (options.server?.createDatabase(migrateDatabase) ?? createMigratedDatabase());
-  const credentials = await createMerchant(postgres.url, 'Test Shop', options.mode);
-  const checkoutCredentials = await createMerchant(postgres.url, 'Checkout Service', 'checkout');
+  const accounts = openMerchantAccounts({ url: postgres.url });
+  const credentials = await accounts.create('Test Shop', options.mode);
+  const checkoutCredentials = await accounts.create('Checkout Service', 'checkout');
   const { logger, calls, errors } = createMemoryLogger();
   const baseUrl = options.baseUrl === undefined ? undefined : parseBaseUrl(options.baseUrl);
   const metrics = createMetrics();
@@ -85,7 +86,7 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
       ...{ rateLimit: options.rateLimit, ordersWaitingMax: options.ordersWaitingMax },
       anonymousLimits: options.anonymousLimits ?? noAnonymousLimits,
       checkoutTemplate: parseCheckoutTemplate(options.checkoutUrl ?? ''),
-      drainDelayMs: options.drainDelayMs ?? 0,
+      drainDelayMs: 0,
       ...{ secretsKeys: [testSecretsKey], webhookAllowPrivate: true, tracedShare: undefined, retentionDays: undefined },
       ...{ tls: options.tls, trustProxy: options.trustProxy },
     },
@@ -95,33 +96,40 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
   const close = async () => {
     await gateway.close();
     await admin.close();
+    await accounts.close();
     if (options.server === undefined) await postgres.drop();
   };
   let closed: Promise<void> | undefined;
+  const url = `${gateway.scheme}://127.0.0.1:${gateway.httpPort}${pathPrefixOf(gateway.baseUrl)}`;
   return {
     ...gateway,
     databaseUrl: postgres.url,
     ...{ credentials, headers: credentialHeaders(credentials) },
-    ...{ checkoutCredentials, checkoutHeaders: credentialHeaders(checkoutCredentials) },
     calls,
     errors,
-    url: `${gateway.scheme}://127.0.0.1:${gateway.httpPort}${pathPrefixOf(gateway.baseUrl)}`,
+    checkout: { url, credentials: checkoutCredentials, headers: credentialHeaders(checkoutCredentials) },
+    ...{ url, accounts },
     grpcUrl: `${gateway.scheme}://127.0.0.1:${gateway.grpcPort}`,
     adminPort: await admin.listen(0, '127.0.0.1'),
     close: () => (closed ??= close()),
   };
 }
 
-/** Gives a merchant a signing secret, with an endpoint that is disabled, and returns it as the merchant gets it. */
-export async function giveSigningSecret(databaseUrl: string, clientId: string): Promise<string> {
+/** The metrics of a gateway, as Prometheus gets them. */
+export async function scrape({ adminPort }: RunningGateway): Promise<string> {
+  return (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text();
+}
+
+/** Gives a merchant an endpoint, without a URL a disabled one, and returns the signing secret as the merchant gets it. */
+export async function giveSigningSecret(databaseUrl: string, clientId: string, url?: string): Promise<string> {
   const endpoints = openWebhookEndpoints({ url: databaseUrl });
   try {
     const merchant = await endpoints.find(clientId);
     if (merchant === undefined) throw new Error(`there is no merchant ${clientId}`);
     const secret = createSigningSecret(randomBytes);
     const signingSecret = createSigningSecrets([testSecretsKey]).encrypt(merchant.merchantId, secret);
-    const endpoint = { url: 'https://shop.example.com', signingSecret, disabledAt: new Date() };
-    await endpoints.set(merchant.merchantId, endpoint);
+    const endpoint = url === undefined ? { url: 'https://shop.example.com', disabledAt: new Date() } : { url };
+    await endpoints.set(merchant.merchantId, { ...endpoint, signingSecret });
     return formatSigningSecret(secret);
   } finally {
     await endpoints.close();

@@ -1,7 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, cp, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { access, cp, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join, matchesGlob } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
@@ -12,6 +11,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import manifest from '../../../package.json' with { type: 'json' };
 import { leftOut } from '../../../tools/left-out.ts';
 import { pnpm } from '../../../tools/pnpm.ts';
+import { temporaryFolder } from '../../../tools/test-resources.ts';
 import { endLater, endProcesses } from './gateway-process.ts';
 
 // The image, compose.yaml, the manifests of Kubernetes and the systemd unit, as far as they can be checked without an engine.
@@ -33,11 +33,7 @@ const jsonOf = (instruction: RegExp): string[] => JSON.parse(instruction.exec(co
 const command = jsonOf(/^CMD (\[.+\])$/m);
 const migrateCommand: string[] = compose.services.migrate.command;
 
-const folders: string[] = [];
-afterAll(async () => {
-  await endProcesses();
-  for (const folder of folders) await rm(folder, { recursive: true, force: true });
-});
+afterAll(endProcesses);
 
 /** Whether .dockerignore lets a file into the image: of the patterns that match it or a folder above it, the last decides. */
 function isShipped(path: string, patterns: readonly string[]): boolean {
@@ -48,8 +44,7 @@ function isShipped(path: string, patterns: readonly string[]): boolean {
 
 /** A folder with what the image has, installed by the command that the image is built with. */
 async function buildImage(): Promise<string> {
-  const image = await mkdtemp(join(tmpdir(), 'gateway-image-'));
-  folders.push(image);
+  const image = await temporaryFolder();
   const patterns = (await read('.dockerignore')).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   const { stdout } = await run('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: root });
   for (const path of stdout.trim().split('\n'))
@@ -179,9 +174,7 @@ test.skipIf(leftOut('the systemd unit', hasSystemd ? undefined : 'systemd-analyz
     const [, node = '', rest = ''] = /^ExecStart=(\S+) (.+)$/m.exec(unit) ?? [];
     expect(`node ${rest}`).toBe(manifest.scripts.start);
     expect(unit).toContain(/^RUN (.+)$/m.exec(containerfile)?.[1]);
-    const folder = await mkdtemp(join(tmpdir(), 'gateway-unit-'));
-    folders.push(folder);
-    const file = join(folder, 'order-gateway.service');
+    const file = join(await temporaryFolder(), 'order-gateway.service');
     await writeFile(file, unit.replaceAll(node, process.execPath));
     const { stderr } = await run('systemd-analyze', ['verify', file]);
     expect(stderr).toBe('');

@@ -1,4 +1,3 @@
-import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { pageTexts } from '../src/pages/localization.ts';
@@ -10,7 +9,7 @@ const origin = 'https://pay.gateway.test';
 const gateway = useGateway({ mode: 'test', baseUrl: `${origin}/eu` });
 let live: Pick<RunningGateway, 'url' | 'credentials'>;
 beforeAll(async () => {
-  live = { url: gateway.url, credentials: await createMerchant(gateway.databaseUrl, 'Live Shop') };
+  live = { url: gateway.url, credentials: await gateway.accounts.create('Live Shop') };
 });
 
 /** Creates an order and returns its token. */
@@ -45,9 +44,15 @@ async function expire(orderId: string): Promise<void> {
   await runQuery(gateway.databaseUrl, `update orders set ${end} where order_id = '${orderId}'`);
 }
 
+const callOf = (requestId: string) => gateway.calls.find(({ request_id }) => request_id === requestId);
+
 const cancel = (orderId: string) => callJson(gateway, 'POST', `/order/${orderId}/cancel`);
 
-const json = { accept: 'application/json' };
+/** As {@link simulate}, with the response in JSON. */
+async function simulateInJson(token: string, body: string, headers: Record<string, string> = {}) {
+  const { status, text } = await simulate(token, body, { ...headers, accept: 'application/json' });
+  return { status, body: JSON.parse(text) };
+}
 
 describe('POST /payment/{order_token}/simulate with outcome=pay', () => {
   test('303: pays the order in full and leads to the return link', async () => {
@@ -89,17 +94,14 @@ describe('POST /payment/{order_token}/simulate with outcome=pay', () => {
     const token = await newTestToken(orderStatus);
     await close(orderStatus);
     for (const outcome of ['pay', 'decline']) {
-      const { status, text } = await simulate(token, `outcome=${outcome}`, {
-        'x-request-id': `${orderStatus}-${outcome}`,
-      });
+      const requestId = `${orderStatus}-${outcome}`;
+      const { status, text } = await simulate(token, `outcome=${outcome}`, { 'x-request-id': requestId });
       expect(status).toBe(409);
       expect(text).toContain(pageTexts.en[sentence].replace('{merchant}', '<bdi>Test Shop</bdi>'));
       expect(text).not.toContain('<form');
-      const asJson = await simulate(token, `outcome=${outcome}`, json);
-      expect([asJson.status, JSON.parse(asJson.text)]).toMatchObject([409, { order_status: orderStatus }]);
-      await expect
-        .poll(() => gateway.calls.find(({ request_id }) => request_id === `${orderStatus}-${outcome}`))
-        .toMatchObject({ code });
+      const asJson = await simulateInJson(token, `outcome=${outcome}`);
+      expect(asJson).toMatchObject({ status: 409, body: { order_status: orderStatus } });
+      await expect.poll(() => callOf(requestId)).toMatchObject({ code });
     }
     expect(await find(orderStatus)).toMatchObject({ order_status: orderStatus });
   });
@@ -113,8 +115,8 @@ describe('POST /payment/{order_token}/simulate with outcome=decline', () => {
     for (const shown of [pageTexts.fr.declined, pageTexts.fr.unpaid, `action="/eu/payment/${token}/simulate"`]) {
       expect(text).toContain(shown);
     }
-    const asJson = await simulate(token, 'outcome=decline', json);
-    expect([asJson.status, JSON.parse(asJson.text)]).toMatchObject([200, { order_status: 'UN_PAID', mode: 'test' }]);
+    const asJson = await simulateInJson(token, 'outcome=decline');
+    expect(asJson).toMatchObject({ status: 200, body: { order_status: 'UN_PAID', mode: 'test' } });
     expect(await find('declined')).toMatchObject({ order_status: 'UN_PAID' });
     expect(await eventsOf('declined')).toEqual([]);
     expect((await simulate(token, 'outcome=pay')).status).toBe(303);
@@ -157,8 +159,8 @@ describe('POST /payment/{order_token}/simulate: errors', () => {
         const { status, text } = await simulate(token, body);
         expect([status, text], token).toEqual([404, page]);
       }
-      const asJson = await simulate(token, 'outcome=pay', json);
-      expect([asJson.status, JSON.parse(asJson.text)]).toMatchObject([404, { code: 'not_found' }]);
+      const asJson = await simulateInJson(token, 'outcome=pay');
+      expect(asJson).toMatchObject({ status: 404, body: { code: 'not_found' } });
     }
     expect((await callJson(live, 'GET', '/order/live')).body).toMatchObject({ order_status: 'UN_PAID' });
   });
@@ -199,8 +201,8 @@ describe('POST /payment/{order_token}/simulate from a browser', () => {
     expect(await find(orderId)).toMatchObject({ order_status: expected === 303 ? 'PAID' : 'UN_PAID' });
     if (expected !== 403) return;
     expect(text).toContain(pageTexts.en.rejectedTitle);
-    const asJson = await simulate(await newTestToken(`${orderId}-json`), 'outcome=pay', { ...headers, ...json });
-    expect([asJson.status, JSON.parse(asJson.text)]).toMatchObject([403, { code: 'permission_denied' }]);
+    const asJson = await simulateInJson(await newTestToken(`${orderId}-json`), 'outcome=pay', headers);
+    expect(asJson).toMatchObject({ status: 403, body: { code: 'permission_denied' } });
   });
 });
 
@@ -230,9 +232,7 @@ test('every response has the headers of the page; where there is a form, form-ac
 test('logs one line for each, without the token', async () => {
   const token = await newTestToken('logged');
   await simulate(token, 'outcome=pay', { 'x-request-id': 'simulated' });
-  await expect
-    .poll(() => gateway.calls.find(({ request_id }) => request_id === 'simulated'))
-    .toMatchObject({ code: 'ok' });
+  await expect.poll(() => callOf('simulated')).toMatchObject({ code: 'ok' });
   expect(JSON.stringify(gateway.calls)).not.toContain(token);
   expect(gateway.errors).toEqual([]);
 });

@@ -1,17 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readdir } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createClient } from '@connectrpc/connect';
-import { createGrpcTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { Health, HealthCheckResponse_ServingStatus } from '@gateway/contract/health/v1/health_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterEach, expect, test } from 'vitest';
 import { leftOut } from '../../../tools/left-out.ts';
+import { listen } from '../../../tools/test-resources.ts';
 import { startUsage } from '../src/config.ts';
 import { stopTimeoutMs } from '../src/process.ts';
 import {
@@ -25,8 +24,11 @@ import {
   newDataDir,
   postgresPid,
   runProgram,
+  startOnNewDatabase,
   startProcess,
 } from './gateway-process.ts';
+import { postHead, statusesOf, textOf } from './raw-http.ts';
+import { grpcClient } from './rpc-clients.ts';
 import { answerOf, credentialHeaders, postOrder } from './send-order.ts';
 
 afterEach(endProcesses);
@@ -34,7 +36,7 @@ afterEach(endProcesses);
 test('an order survives kill -9 of the gateway and of PostgreSQL right after its 201', async () => {
   const dataDir = await newClusterDir();
   const first = await startProcess({ DATA_DIR: dataDir });
-  const credentials = await first.credentials();
+  const credentials = await first.demoCredentials();
   const created = await postOrder({ url: first.url, credentials });
   expect(created.status).toBe(201);
   const pid = await postgresPid(dataDir);
@@ -43,7 +45,7 @@ test('an order survives kill -9 of the gateway and of PostgreSQL right after its
   await first.exited;
 
   const second = await startProcess({ DATA_DIR: dataDir });
-  expect(await second.credentials()).toEqual(credentials);
+  expect(await second.demoCredentials()).toEqual(credentials);
   const replayed = await postOrder({ url: second.url, credentials });
   expect(replayed.status).toBe(200);
   // The link has the port in it, which is another one now.
@@ -55,7 +57,7 @@ test('gateways whose PostgreSQL exits get it back with all orders, and the last 
   const dataDir = await newClusterDir();
   const starter = await startProcess({ DATA_DIR: dataDir });
   const joined = await startProcess({ DATA_DIR: dataDir });
-  const credentials = await starter.credentials();
+  const credentials = await starter.demoCredentials();
   let orders = 0;
   const created: { order: object; answer: object }[] = [];
   const createOne = async ({ url }: GatewayProcess) => {
@@ -103,30 +105,18 @@ test('gateways whose PostgreSQL exits get it back with all orders, and the last 
 test('SIGTERM lets a request in flight finish, stops PostgreSQL and exits with 0', async () => {
   const dataDir = await newClusterDir();
   const gateway = await startProcess({ DATA_DIR: dataDir });
-  const credentials = await gateway.credentials();
+  const credentials = await gateway.demoCredentials();
   const pid = await postgresPid(dataDir);
   const body = JSON.stringify(validOrderInput());
-  const sent = Promise.withResolvers<void>();
-  const slowBody = new ReadableStream({
-    async start(controller) {
-      controller.enqueue(new TextEncoder().encode(body.slice(0, 100)));
-      await sent.promise;
-      controller.enqueue(new TextEncoder().encode(body.slice(100)));
-      controller.close();
-    },
-  });
-  const answer = fetch(`${gateway.url}/order`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...credentialHeaders(credentials) },
-    body: slowBody,
-    duplex: 'half',
-  } as RequestInit);
+  const socket = connect(gateway.httpPort, '127.0.0.1');
+  const answer = textOf(socket);
+  socket.write(postHead({ credentials }, '/order', `content-length: ${body.length}`) + body.slice(0, 100));
   // An answered request on another connection shows that the first one's headers have been read by now.
   await postOrder({ url: gateway.url, credentials }, '{}');
   gateway.child.kill('SIGTERM');
   await expect.poll(() => gateway.lines.join('\n')).toContain('"stopping"');
-  sent.resolve();
-  expect((await answer).status).toBe(201);
+  socket.write(body.slice(100));
+  expect(statusesOf(await answer)).toEqual(['201']);
   expect(await gateway.exited).toBe(0);
   // Polled, because the process stays listed until the system takes note of its end.
   await expect.poll(() => isAlive(pid)).toBe(false);
@@ -134,23 +124,21 @@ test('SIGTERM lets a request in flight finish, stops PostgreSQL and exits with 0
 
 test('SIGTERM fails health checks first, while requests go on for the drain delay', async () => {
   const drainDelayMs = 2_000;
-  const { databaseUrl, credentials } = await newDatabase();
-  const gateway = await startProcess({ DATABASE_URL: databaseUrl, DRAIN_DELAY_MS: String(drainDelayMs) });
-  const health = createClient(Health, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
+  const gateway = await startOnNewDatabase({ DRAIN_DELAY_MS: String(drainDelayMs) });
+  const health = grpcClient(Health, gateway);
   expect((await health.check({})).status).toBe(HealthCheckResponse_ServingStatus.SERVING);
   const stoppedAt = performance.now();
   gateway.child.kill('SIGTERM');
   await expect.poll(async () => (await fetch(`${gateway.url}/health/ready`)).status, { interval: 10 }).toBe(503);
   expect((await health.check({})).status).toBe(HealthCheckResponse_ServingStatus.NOT_SERVING);
-  const order = await postOrder({ url: gateway.url, credentials });
+  const order = await postOrder(gateway);
   expect([order.status, order.headers.get('connection')]).toEqual([201, 'keep-alive']);
   expect(await gateway.exited).toBe(0);
   expect(performance.now() - stoppedAt).toBeGreaterThan(drainDelayMs);
 });
 
 test('a second signal ends the drain at once', async () => {
-  const { databaseUrl } = await newDatabase();
-  const gateway = await startProcess({ DATABASE_URL: databaseUrl, DRAIN_DELAY_MS: '600000' });
+  const gateway = await startOnNewDatabase({ DRAIN_DELAY_MS: '600000' });
   gateway.child.kill('SIGTERM');
   await expect.poll(() => gateway.lines.join('\n')).toContain('"stopping"');
   gateway.child.kill('SIGTERM');
@@ -213,10 +201,10 @@ test.each([
 ])(
   'with HOST=%s both ports listen where the ready line says, and so does the base URL; what is unsafe is a warning',
   async (HOST, host, baseHost) => {
-    const { databaseUrl, credentials } = await newDatabase();
-    const gateway = await startProcess({ DATABASE_URL: databaseUrl, HOST });
-    const { port } = new URL(gateway.url);
-    expect([gateway.url, gateway.baseUrl]).toEqual([`http://${host}:${port}`, `http://${baseHost}:${port}`]);
+    const gateway = await startOnNewDatabase({ HOST });
+    const { credentials } = gateway;
+    const urls = [host, baseHost].map((name) => `http://${name}:${gateway.httpPort}`);
+    expect([gateway.url, gateway.baseUrl]).toEqual(urls);
     const isLoopback = host === '127.0.0.1' || host === '[::1]';
     expect(gateway.lines.some((line) => line.includes('credentials travel without TLS'))).toBe(!isLoopback);
     // The server of the tests runs without fsync.
@@ -225,12 +213,9 @@ test.each([
     for (const url of [gateway.url, gateway.baseUrl]) {
       expect((await postOrder({ url, credentials })).status).toBeLessThan(300);
     }
-    const grpc = createClient(OrderService, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
-    const orderId = String(validOrderInput().order_id);
-    const found = await grpc.getOrder(
-      { order: { case: 'orderId', value: orderId } },
-      { headers: credentialHeaders(credentials) },
-    );
+    const order = { case: 'orderId', value: validOrderInput().order_id } as const;
+    const headers = credentialHeaders(credentials);
+    const found = await grpcClient(OrderService, gateway).getOrder({ order }, { headers });
     expect(found.paymentLink.startsWith(`${gateway.baseUrl}/payment/`)).toBe(true);
   },
 );
@@ -239,27 +224,19 @@ test('a used port, an unreachable database and a wrong configuration are reporte
   const { databaseUrl } = await newDatabase();
   const runMain = (variables: Record<string, string>) =>
     runProgram('src/main.ts', [], { DATABASE_URL: databaseUrl, ...variables });
-  const blocker = createServer().listen(0, '127.0.0.1');
-  await once(blocker, 'listening');
-  const address = blocker.address();
-  const taken = typeof address === 'object' && address !== null ? String(address.port) : '';
-  const portTaken = await runMain({ GRPC_PORT: taken });
-  blocker.close();
-  expect(portTaken).toMatchObject({
+  const taken = String(await listen(createServer()));
+  expect(await runMain({ GRPC_PORT: taken })).toMatchObject({
     code: 1,
     stderr: `GRPC_PORT ${taken} is already in use. Set GRPC_PORT to another port.\n`,
   });
-  const elsewhere = await runMain({ HOST: '192.0.2.1' });
-  expect(elsewhere).toMatchObject({
+  expect(await runMain({ HOST: '192.0.2.1' })).toMatchObject({
     code: 1,
     stderr: `HOST 192.0.2.1 can't be used (EADDRNOTAVAIL). Set HOST to an address of this machine.\n`,
   });
-  const nowhere = { DATABASE_URL: 'postgres://u:geheim@127.0.0.1:1/x' };
-  const noDatabase = await runMain(nowhere);
-  expect(noDatabase.code).toBe(1);
-  expect(noDatabase.stderr).toBe(
-    `The database 127.0.0.1:1/x can't be used: no connection to the database: ECONNREFUSED\n`,
-  );
+  expect(await runMain({ DATABASE_URL: 'postgres://u:geheim@127.0.0.1:1/x' })).toMatchObject({
+    code: 1,
+    stderr: `The database 127.0.0.1:1/x can't be used: no connection to the database: ECONNREFUSED\n`,
+  });
   const variables = { HTTP_PORT: 'x', BASE_URL: 'ftp://x', DATABASE_URL: 'y' };
   const wrong = await runMain(variables);
   expect(wrong.code).toBe(1);
@@ -274,11 +251,8 @@ test('help and an unknown argument print their message before anything is starte
   const dataDir = await newDataDir();
   const helped = await runProgram('src/main.ts', ['--help'], { DATA_DIR: dataDir });
   expect(helped).toEqual({ code: 0, stdout: startUsage, stderr: '' });
-  const stderr = 'There is no argument --port. See pnpm start --help.\n';
   expect(await runProgram('src/main.ts', ['--port', '80'], { DATA_DIR: dataDir })).toEqual({
-    code: 1,
-    stdout: '',
-    stderr,
+    ...{ code: 1, stdout: '', stderr: 'There is no argument --port. See pnpm start --help.\n' },
   });
   expect(await readdir(dataDir)).toEqual([]);
 });
@@ -288,8 +262,7 @@ test('a start that cannot store its demo merchant exits before the ports open, a
   // A folder where the file should be.
   await mkdir(join(dataDir, 'demo-merchant.json'));
   const { code, stdout, stderr } = await runProgram('src/main.ts', [], { DATA_DIR: dataDir });
-  expect(code).toBe(1);
-  expect(stdout).toBe('');
+  expect([code, stdout]).toEqual([1, '']);
   expect(stderr).toMatch(/^The demo merchant in [^\n]+ could not be found or created: EISDIR[^\n]+\n$/);
   await expect(postgresPid(dataDir)).rejects.toThrow();
 });

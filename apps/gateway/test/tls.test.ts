@@ -1,11 +1,9 @@
 import { once } from 'node:events';
 import { copyFile, writeFile } from 'node:fs/promises';
-import { Agent, request } from 'node:https';
+import { Agent } from 'node:https';
 import { connect as connectTcp } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
-import { createClient } from '@connectrpc/connect';
-import { createGrpcTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterAll, afterEach, test as anyTest, beforeAll, expect, onTestFinished } from 'vitest';
@@ -13,10 +11,11 @@ import { leftOut } from '../../../tools/left-out.ts';
 import type { TlsFiles } from '../src/config.ts';
 import { openTls } from '../src/tls.ts';
 import { type Authority, createAuthority, noCertificates } from './certificates.ts';
-import { endProcesses, newDatabase, startProcess } from './gateway-process.ts';
+import { endProcesses, startOnNewDatabase } from './gateway-process.ts';
 import { createMemoryLogger } from './memory-logger.ts';
+import { grpcClient } from './rpc-clients.ts';
 import { type RunningGateway, runGateway } from './running-gateway.ts';
-import { credentialHeaders, orderMessage } from './send-order.ts';
+import { orderMessage, sendRequest } from './send-order.ts';
 
 const isLeftOut = leftOut('TLS', noCertificates);
 const test = anyTest.skipIf(isLeftOut);
@@ -35,18 +34,15 @@ function runTlsGateway(more: Partial<TlsFiles> = {}): Promise<RunningGateway> {
 }
 
 /** Creates an order over JSON and returns the status and the response's body. */
-async function postOrderOverTls({ url, credentials }: RunningGateway, orderId: string, agent?: Agent) {
-  const headers = { 'content-type': 'application/json', ...credentialHeaders(credentials) };
-  const sent = request(`${url}/order`, { method: 'POST', ca: authority.ca, headers, ...(agent && { agent }) });
-  sent.end(JSON.stringify(validOrderInput({ order_id: orderId })));
-  const [response] = await once(sent, 'response');
-  return { status: response.statusCode, body: await text(response) };
+function postOrderOverTls({ url, headers }: RunningGateway, orderId: string, agent?: Agent) {
+  const options = { method: 'POST', ca: authority.ca, headers, ...(agent && { agent }) };
+  return sendRequest(`${url}/order`, options, validOrderInput({ order_id: orderId }));
 }
 
-function grpcClient({ grpcUrl, credentials }: RunningGateway, own: ConnectionOptions = {}) {
-  const nodeOptions = { ca: authority.ca, ...own };
-  const client = createClient(OrderService, createGrpcTransport({ baseUrl: grpcUrl, nodeOptions }));
-  return (orderId: string) => client.createOrder(orderMessage(orderId), { headers: credentialHeaders(credentials) });
+/** Returns what creates an order over gRPC. */
+function openGrpc(running: RunningGateway, own: ConnectionOptions = {}) {
+  const client = grpcClient(OrderService, running, { ca: authority.ca, ...own });
+  return (orderId: string) => client.createOrder(orderMessage(orderId), { headers: running.headers });
 }
 
 /** What a TLS connection agrees on, or the code of the error that ends it. */
@@ -73,7 +69,7 @@ test('both ports serve over TLS, and links are https', async () => {
   expect(running.baseUrl).toBe(`https://localhost:${running.httpPort}`);
   const created = await postOrderOverTls(running, 'secure');
   expect(created.status).toBe(201);
-  const { paymentLink } = await grpcClient(running)('secure');
+  const { paymentLink } = await openGrpc(running)('secure');
   expect(JSON.parse(created.body).payment_link).toBe(paymentLink);
   expect(paymentLink.startsWith(`${running.baseUrl}/payment/`)).toBe(true);
 });
@@ -106,11 +102,11 @@ test('a client of the gRPC port needs a certificate of TLS_CLIENT_CA_FILE, one o
   const running = await runTlsGateway({ clientCaFile: authority.caFile });
   const stranger = createAuthority();
   onTestFinished(() => stranger.remove());
-  await expect(grpcClient(running)('none')).rejects.toThrow();
+  await expect(openGrpc(running)('none')).rejects.toThrow();
   const { cert, key } = stranger.issue('stranger');
-  await expect(grpcClient(running, { cert, key })('stranger')).rejects.toThrow();
+  await expect(openGrpc(running, { cert, key })('stranger')).rejects.toThrow();
   const known = authority.issue('client');
-  expect((await grpcClient(running, known)('known')).orderId).toBe('known');
+  expect((await openGrpc(running, known)('known')).orderId).toBe('known');
   expect((await postOrderOverTls(running, 'known')).status).toBe(200);
   expect(running.calls.map(({ code }) => code)).toEqual(['created', 'replayed']);
 });
@@ -118,7 +114,7 @@ test('a client of the gRPC port needs a certificate of TLS_CLIENT_CA_FILE, one o
 test('certificates exchanged under load fail no request, and new connections get the new one', async () => {
   const running = await runTlsGateway();
   const keepAlive = new Agent({ keepAlive: true, ca: authority.ca });
-  const grpc = grpcClient(running);
+  const grpc = openGrpc(running);
   const serials = new Set<string | undefined>();
   let isOver = false;
   let calls = 0;
@@ -129,7 +125,7 @@ test('certificates exchanged under load fail no request, and new connections get
     callOn(async (id) => expect((await postOrderOverTls(running, id)).status).toBe(201)),
     callOn(async (id) => expect((await postOrderOverTls(running, id, keepAlive)).status).toBe(201)),
     callOn(grpc),
-    callOn((id) => grpcClient(running)(id)),
+    callOn((id) => openGrpc(running)(id)),
   ];
   for (let exchange = 0; exchange < 10; exchange += 1) {
     const before = calls;
@@ -167,8 +163,7 @@ test('a changed pair that is invalid is logged once, and the one before stays in
 
 test('SIGHUP reloads the certificate, and stops nothing', async () => {
   const { certFile, keyFile } = authority.issue('process');
-  const { databaseUrl } = await newDatabase();
-  const running = await startProcess({ DATABASE_URL: databaseUrl, TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile });
+  const running = await startOnNewDatabase({ TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile });
   expect(new URL(running.url).protocol).toBe('https:');
   authority.issue('process');
   running.child.kill('SIGHUP');

@@ -1,10 +1,9 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { afterEach, expect, onTestFinished, test } from 'vitest';
-import { endProcesses, newDatabase, startProcess } from './gateway-process.ts';
+import { afterEach, expect, test } from 'vitest';
+import { listen } from '../../../tools/test-resources.ts';
+import { endProcesses, startOnNewDatabase } from './gateway-process.ts';
 import { postOrder } from './send-order.ts';
 
 interface Span {
@@ -26,17 +25,12 @@ async function startCollector() {
     for (const { scopeSpans } of body.resourceSpans) for (const scope of scopeSpans) spans.push(...scope.spans);
     response.setHeader('content-type', 'application/json').end('{}');
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  return { spans, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  return { spans, url: `http://127.0.0.1:${await listen(server)}` };
 }
 
 test('a call is a span of the trace that its client began, and its log line has the trace id', async () => {
   const collector = await startCollector();
-  const { databaseUrl, credentials } = await newDatabase();
-  const gateway = await startProcess({
-    DATABASE_URL: databaseUrl,
+  const gateway = await startOnNewDatabase({
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     OTEL_TRACES_SAMPLER_ARG: '0',
   });
@@ -44,10 +38,8 @@ test('a call is a span of the trace that its client began, and its log line has 
   const parentSpanId = '00f067aa0ba902b7';
   const sampled = { traceparent: `00-${traceId}-${parentSpanId}-01` };
   const order = validOrderInput({ order_id: 'traced' });
-  expect((await postOrder({ url: gateway.url, credentials }, order, sampled)).status).toBe(201);
-  expect((await postOrder({ url: gateway.url, credentials }, validOrderInput({ order_id: 'untraced' }))).status).toBe(
-    201,
-  );
+  expect((await postOrder(gateway, order, sampled)).status).toBe(201);
+  expect((await postOrder(gateway, validOrderInput({ order_id: 'untraced' }))).status).toBe(201);
   const calls = () => gateway.lines.map((line) => JSON.parse(line)).filter(({ trace_id: id }) => id === traceId);
   await expect.poll(calls).toMatchObject([{ operation: 'CreateOrder', code: 'created' }]);
   gateway.child.kill('SIGTERM');

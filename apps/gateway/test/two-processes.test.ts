@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createClient } from '@connectrpc/connect';
-import { createGrpcTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import type { Credentials } from '@gateway/domain/credentials';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { endProcesses, type GatewayProcess, newDatabase, runProgram, startProcess } from './gateway-process.ts';
+import { grpcClient } from './rpc-clients.ts';
 import { answerOf, credentialHeaders, orderMessage, postOrder } from './send-order.ts';
 
 // What holds over any number of processes, shown with two on one database.
@@ -52,7 +51,7 @@ test('a secret works at once in every process when it is added, and nowhere a se
 
 test('the same order sent to two processes at once, in JSON and over gRPC, is created by one and replayed by the other', async () => {
   const headers = credentialHeaders(credentials);
-  const services = gateways.map(({ grpcUrl }) => createClient(OrderService, createGrpcTransport({ baseUrl: grpcUrl })));
+  const services = gateways.map((gateway) => grpcClient(OrderService, gateway));
   const viaJson = async ({ url }: GatewayProcess, orderId: string) => {
     const response = await postOrder({ url, credentials }, validOrderInput({ order_id: orderId }));
     const { service_order_id, created_at, order_token, payment_link } = await answerOf(response);

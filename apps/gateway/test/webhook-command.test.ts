@@ -13,7 +13,7 @@ import { StartError } from '../src/process.ts';
 import { createSigningSecrets } from '../src/signing-secrets.ts';
 import { createSender } from '../src/webhooks/send.ts';
 import { runProgram } from './gateway-process.ts';
-import { type ReceivedWebhook, startWebhookReceiver } from './webhook-receiver.ts';
+import { type ReceivedWebhook, runWebhookReceiver } from './webhook-receiver.ts';
 
 const database = useTestDatabase();
 let merchantId: MerchantId;
@@ -61,8 +61,7 @@ async function secretOf(...args: readonly string[]): Promise<string> {
 }
 
 test('set, test, rotate, show and remove: the secret is shown by set and rotate, and never again', async () => {
-  const receiver = await startWebhookReceiver();
-  onTestFinished(() => receiver.close());
+  const receiver = await runWebhookReceiver();
   const set = await webhook(['set', clientId, receiver.url], toPrivate);
   expect(set.error).toBe('');
   expect(set.output).toContain(`Webhooks of ${clientId} go to ${receiver.url}\n  signing secret: whsec_`);
@@ -149,8 +148,7 @@ test('reencrypt takes every secret to the first key, and says which none can dec
 });
 
 test('test reports what went wrong', async () => {
-  const receiver = await startWebhookReceiver({ respond: (_, response) => void response.writeHead(500).end() });
-  onTestFinished(() => receiver.close());
+  const receiver = await runWebhookReceiver({ respond: (_, response) => void response.writeHead(500).end() });
   await webhook(['set', clientId, receiver.url], toPrivate);
   const failed = await webhook(['test', clientId], toPrivate);
   expect(failed).toEqual({ output: '', error: `The message was not delivered to ${receiver.url}: HTTP 500.` });

@@ -9,7 +9,7 @@ import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { createSigningSecrets } from '../src/signing-secrets.ts';
 import { endProcesses, residentMiB, startProcess } from './gateway-process.ts';
 import { testSecretsKey } from './running-gateway.ts';
-import { startWebhookReceiver } from './webhook-receiver.ts';
+import { runWebhookReceiver } from './webhook-receiver.ts';
 
 afterAll(endProcesses);
 
@@ -37,10 +37,9 @@ test('10,000 events to 100 endpoints of which 30 hang and 20 answer 500: the hea
     failing: (response) => void response.writeHead(500).end(),
     healthy: (response) => void response.writeHead(204).end(),
   };
-  const receiver = await startWebhookReceiver({
+  const receiver = await runWebhookReceiver({
     respond: ({ path }, response) => answers[path.slice(1).split('-')[0] as keyof typeof kinds](response),
   });
-  onTestFinished(() => receiver.close());
   const endpoints = openWebhookEndpoints({ url: database.url });
   const secrets = createSigningSecrets([testSecretsKey]);
   for (const [merchantId, kind] of kindOf) {

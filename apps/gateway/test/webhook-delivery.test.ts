@@ -16,7 +16,7 @@ import { createSigningSecrets } from '../src/signing-secrets.ts';
 import { retryPauseSeconds, startWebhookDelivery } from '../src/webhooks/deliver.ts';
 import { createSender } from '../src/webhooks/send.ts';
 import { createMemoryLogger } from './memory-logger.ts';
-import { type ReceivedWebhook, startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts';
+import { type ReceivedWebhook, runWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts';
 
 const database = useTestDatabase();
 let endpoints: WebhookEndpoints;
@@ -34,14 +34,8 @@ function startDelivery(retryPause: typeof retryPauseSeconds = () => 0) {
   const delivery = startWebhookDelivery({
     deliveries: openWebhookDeliveries({ url: database.url }),
     sender: createSender({ allowPrivate: true }),
-    ...{
-      meter: createNoopMeter(),
-      secrets,
-      logger,
-      retryPause,
-      now: Date.now,
-      baseUrl: () => 'https://pay.example.com' as BaseUrl,
-    },
+    ...{ meter: createNoopMeter(), secrets, logger, retryPause, now: Date.now },
+    baseUrl: () => 'https://pay.example.com' as BaseUrl,
   });
   const close = async () => {
     await delivery.close();
@@ -64,8 +58,7 @@ const respondWith =
 
 /** A merchant with an endpoint at a receiver of its own. */
 async function newMerchant(respond?: Respond): Promise<{ merchantId: MerchantId; receiver: WebhookReceiver }> {
-  const receiver = await startWebhookReceiver(respond && { respond });
-  onTestFinished(() => receiver.close());
+  const receiver = await runWebhookReceiver(respond && { respond });
   const [merchantId] = (await createMerchantsWithOrder(database.url, database.sql, 1)) as [MerchantId];
   await endpoints.set(merchantId, { url: receiver.url, signingSecret: secrets.encrypt(merchantId, first) });
   return { merchantId, receiver };
@@ -97,13 +90,8 @@ test('an event is delivered once, signed as Standard Webhooks says, with its ord
   const { merchantId, receiver } = await newMerchant();
   const eventId = await storeEvent(merchantId);
   startDelivery();
-  await expect.poll(() => stateOf(merchantId)).toMatchObject({ isDelivered: true });
-  expect(await stateOf(merchantId)).toEqual({
-    attempts: 1,
-    lastResult: 'HTTP 204',
-    isDelivered: true,
-    isPending: false,
-  });
+  const delivered = { attempts: 1, lastResult: 'HTTP 204', isDelivered: true, isPending: false };
+  await expect.poll(() => stateOf(merchantId)).toEqual(delivered);
   const [request, ...others] = receiver.received as [ReceivedWebhook];
   expect(others).toEqual([]);
   expect(request).toMatchObject({
@@ -169,8 +157,7 @@ test('HTTP 410 disables the endpoint, and the merchant gets nothing more', async
 });
 
 test('a redirect is a failed attempt, and its target is not connected to', async () => {
-  const target = await startWebhookReceiver();
-  onTestFinished(() => target.close());
+  const target = await runWebhookReceiver();
   const { merchantId } = await newMerchant(
     (_, response) => void response.writeHead(301, { location: target.url }).end(),
   );
@@ -246,8 +233,7 @@ test('endpoints that hang or fail do not delay the others, and get few attempts 
 });
 
 test('failing endpoints together get a part of the attempts, however many there are', async () => {
-  const hanging = await startWebhookReceiver({ respond: () => {} });
-  onTestFinished(() => hanging.close());
+  const hanging = await runWebhookReceiver({ respond: () => {} });
   const failing = await createMerchantsWithOrder(database.url, database.sql, webhookLimits.failingAttemptsMax + 20);
   await database.sql`insert into webhook_endpoints (merchant_id, url, signing_secret, failing_since)
     select id, ${hanging.url}, '', now() from unnest(${[...failing]}::bigint[]) id`;

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { SelfSigned } from '@gateway/postgres/testing/self-signed';
+import { onTestFinished } from 'vitest';
 
 /** A request as the receiver got it, with the complete body. */
 export interface ReceivedWebhook {
@@ -23,14 +24,23 @@ export interface WebhookReceiver {
   close(): Promise<void>;
 }
 
+interface ReceiverOptions {
+  readonly respond?: (request: ReceivedWebhook, response: ServerResponse) => void;
+  readonly tls?: SelfSigned;
+}
+
+/** A receiver for the test that runs, until its end. */
+export async function runWebhookReceiver(options?: ReceiverOptions): Promise<WebhookReceiver> {
+  const receiver = await startWebhookReceiver(options);
+  onTestFinished(receiver.close);
+  return receiver;
+}
+
 /** Starts a server on a free port that responds to each request with `respond`: 204 unless given. */
 export async function startWebhookReceiver({
   respond = (_request, response) => void response.writeHead(204).end(),
   tls,
-}: {
-  readonly respond?: (request: ReceivedWebhook, response: ServerResponse) => void;
-  readonly tls?: SelfSigned;
-} = {}): Promise<WebhookReceiver> {
+}: ReceiverOptions = {}): Promise<WebhookReceiver> {
   const received: ReceivedWebhook[] = [];
   const listener = async (request: IncomingMessage, response: ServerResponse) => {
     const body = (await request.setEncoding('utf8').toArray()).join('');

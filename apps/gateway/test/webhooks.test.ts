@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Credentials } from '@gateway/domain/credentials';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { endProcesses, newDatabase, runProgram, startProcess } from './gateway-process.ts';
+import { afterAll, expect, test } from 'vitest';
+import { endProcesses, newDatabase, runProgram, startOnNewDatabase, startProcess } from './gateway-process.ts';
 import { runGateway, testSecretsKey } from './running-gateway.ts';
 import { callJson, createOrder } from './send-order.ts';
-import { type ReceivedWebhook, startWebhookReceiver } from './webhook-receiver.ts';
+import { type ReceivedWebhook, runWebhookReceiver } from './webhook-receiver.ts';
 
 afterAll(endProcesses);
 
@@ -34,8 +34,7 @@ function orderIdOf({ body }: ReceivedWebhook): string {
 
 test('a cancelled order is delivered as the event of the feed', async () => {
   const gateway = await runGateway();
-  const receiver = await startWebhookReceiver();
-  onTestFinished(() => receiver.close());
+  const receiver = await runWebhookReceiver();
   const secret = await setEndpoint(gateway.databaseUrl, gateway.credentials, receiver.url);
   await cancelNewOrder(gateway, 'A-1');
   await expect.poll(() => receiver.received.length).toBe(1);
@@ -48,11 +47,10 @@ test('a cancelled order is delivered as the event of the feed', async () => {
 
 test('a delivery survives kill -9 of the gateway at any step', async () => {
   const { databaseUrl, credentials } = await newDatabase();
-  const receiver = await startWebhookReceiver({
+  const receiver = await runWebhookReceiver({
     // Time for a kill while an attempt is in flight.
     respond: (_, response) => void setTimeout(() => response.writeHead(204).end(), 20),
   });
-  onTestFinished(() => receiver.close());
   await setEndpoint(databaseUrl, credentials, receiver.url);
   const start = () => startProcess({ DATABASE_URL: databaseUrl, ...variables });
   const orderIds = [0, 30].map((delayMs) => `killed-after-${delayMs}`);
@@ -77,9 +75,8 @@ test('a delivery survives kill -9 of the gateway at any step', async () => {
 });
 
 test('with DATABASE_URL and without SECRETS_KEY the gateway runs, and reports that no webhooks are sent', async () => {
-  const { databaseUrl, credentials } = await newDatabase();
-  const gateway = await startProcess({ DATABASE_URL: databaseUrl });
-  expect((await createOrder({ url: gateway.url, credentials }, 'no-key')).order_status).toBe('UN_PAID');
+  const gateway = await startOnNewDatabase();
+  expect((await createOrder(gateway, 'no-key')).order_status).toBe('UN_PAID');
   expect(gateway.lines.join('\n')).toContain(
     '"msg":"SECRETS_KEY is not set: no webhooks are sent, and returns are not signed"',
   );

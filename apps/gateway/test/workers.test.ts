@@ -4,8 +4,6 @@ import { Agent, request } from 'node:http';
 import { createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { createClient } from '@connectrpc/connect';
-import { createGrpcTransport } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import {
   Health,
@@ -15,6 +13,7 @@ import {
 import type { Credentials } from '@gateway/domain/credentials';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { listen } from '../../../tools/test-resources.ts';
 import {
   endProcesses,
   type GatewayProcess,
@@ -23,8 +22,10 @@ import {
   newDatabase,
   postgresPid,
   runProgram,
+  startOnNewDatabase,
   startProcess,
 } from './gateway-process.ts';
+import { grpcClient } from './rpc-clients.ts';
 import { credentialHeaders, orderMessage } from './send-order.ts';
 
 // Two processes behind both ports. The first three tests share a gateway, which the last of them stops.
@@ -35,7 +36,7 @@ let credentials: Credentials;
 beforeAll(async () => {
   dataDir = await newClusterDir();
   gateway = await startProcess({ DATA_DIR: dataDir, WORKERS: '2', DRAIN_DELAY_MS: '500' });
-  credentials = await gateway.credentials();
+  credentials = await gateway.demoCredentials();
 });
 afterAll(endProcesses);
 
@@ -86,10 +87,9 @@ function workersThatServed(name: string): Promise<number[]> {
 const { SERVING, NOT_SERVING } = HealthCheckResponse_ServingStatus;
 
 /** Watches the health of both workers, each on a connection of its own. Returns what gives their next statuses. */
-function watchHealth({ grpcUrl }: GatewayProcess): () => Promise<HealthCheckResponse_ServingStatus[]> {
+function watchHealth(started: GatewayProcess): () => Promise<HealthCheckResponse_ServingStatus[]> {
   const watches = [0, 1].map(() => {
-    const health = createClient(Health, createGrpcTransport({ baseUrl: grpcUrl }));
-    return health.watch({})[Symbol.asyncIterator]();
+    return grpcClient(Health, started).watch({})[Symbol.asyncIterator]();
   });
   return async () => {
     const results = await Promise.all(watches.map((watch) => watch.next()));
@@ -110,8 +110,7 @@ test('connections to both ports are divided among the workers, and one page has 
   const viaGrpc = await Promise.all(
     four.map((index) => {
       const headers = { ...credentialHeaders(credentials), 'x-request-id': `grpc-${index}` };
-      const service = createClient(OrderService, createGrpcTransport({ baseUrl: gateway.grpcUrl }));
-      return service.createOrder(orderMessage(`grpc-${index}`), { headers });
+      return grpcClient(OrderService, gateway).createOrder(orderMessage(`grpc-${index}`), { headers });
     }),
   );
   expect(new Set(await workersThatServed('http'))).toEqual(new Set([1, 2]));
@@ -169,8 +168,7 @@ test.each([
   ['is killed', 'SIGKILL', null, '500'],
   ['gets a second signal', 'SIGTERM', 1, '600000'],
 ] as const)('the workers drain and end when the primary process %s', async (_, signal, code, DRAIN_DELAY_MS) => {
-  const { databaseUrl } = await newDatabase();
-  const started = await startProcess({ DATABASE_URL: databaseUrl, WORKERS: '2', DRAIN_DELAY_MS });
+  const started = await startOnNewDatabase({ WORKERS: '2', DRAIN_DELAY_MS });
   const workers = await workersOf(started);
   const nextStatuses = watchHealth(started);
   expect(await nextStatuses()).toEqual([SERVING, SERVING]);
@@ -183,10 +181,7 @@ test.each([
 
 test('a port that is in use is reported in one line', async () => {
   const { databaseUrl } = await newDatabase();
-  const blocker = createServer().listen(0, '127.0.0.1');
-  onTestFinished(() => void blocker.close());
-  await once(blocker, 'listening');
-  const GRPC_PORT = String(Object(blocker.address()).port);
+  const GRPC_PORT = String(await listen(createServer()));
   const settings = { WORKERS: '2', DATABASE_URL: databaseUrl, GRPC_PORT };
   expect(await runProgram('src/main.ts', [], settings)).toMatchObject({
     code: 1,

@@ -1,10 +1,8 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { beforeEach, onTestFinished } from 'vitest';
+import { beforeEach } from 'vitest';
+import { temporaryFolder } from '../../../tools/test-resources.ts';
 
 export const program = fileURLToPath(new URL('../src/load.ts', import.meta.url));
 
@@ -13,9 +11,8 @@ export let folder: string;
 
 /** Gives each test of the calling file a folder. */
 export function useFolder(): void {
-  beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'load-test-'));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  beforeEach(async () => {
+    folder = await temporaryFolder();
   });
 }
 

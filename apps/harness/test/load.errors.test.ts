@@ -7,9 +7,14 @@ import { json, text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
+import { listen } from '../../../tools/test-resources.ts';
 import { environment, folder, load, program, useFolder } from './load-program.ts';
 
 useFolder();
+
+/** Addresses at which nothing listens. */
+const nowhere = ['--http', 'http://127.0.0.1:1', '--grpc', '127.0.0.1:1'];
+const client = { CLIENT_ID: 'app_1', CLIENT_SECRET: 'sk_1' };
 
 test('invalid arguments and files end with exit code 2 before anything is sent', async () => {
   const profile = join(folder, 'mine.json');
@@ -20,26 +25,21 @@ test('invalid arguments and files end with exit code 2 before anything is sent',
     stdout: '',
     stderr: expect.stringMatching(/^mine\.json: .*\n.*at phases\[0\]\.rate\n$/),
   });
-  const given = ['--http', 'http://127.0.0.1:1', '--grpc', '127.0.0.1:1'];
   const mistakes: [string, string[]][] = [
     ["option '--rate <n>' argument 'many' is invalid", ['--rate', 'many']],
     ["error: unknown argument 'smoke'\n(Did you mean --profile smoke?)\n", ['smoke']],
-    ['1 merchants need credentials, and CLIENT_ID and CLIENT_SECRET has those of 0', given],
+    ['1 merchants need credentials, and CLIENT_ID and CLIENT_SECRET has those of 0', nowhere],
     ['--credentials needs --http and --grpc', ['--credentials', profile, '--duration', '1s']],
     ['mine.json already exists, and a journal belongs to one run', ['--journal', profile]],
     ['EISDIR', ['--html', folder]],
   ];
   const ended = await Promise.all(mistakes.map(([, args]) => load(args)));
   for (const [index, { code, stdout, stderr }] of ended.entries()) {
-    expect({ code, stdout, stderr }).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: expect.stringContaining(mistakes[index]?.[0] ?? ''),
-    });
+    const [message = ''] = mistakes[index] ?? [];
+    expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: expect.stringContaining(message) });
     expect(stderr).not.toMatch(/^ +at .*\(/m);
   }
-  const missing = environment({ CLIENT_ID: 'app_1', CLIENT_SECRET: 'sk_1', DATA_DIR: folder });
-  const audited = await load([...given, '--audit'], missing);
+  const audited = await load([...nowhere, '--audit'], environment({ ...client, DATA_DIR: folder }));
   expect(audited).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no database in') });
 });
 
@@ -57,9 +57,8 @@ test.for(['load', 'replay', 'audit-orders'])('%s --help explains every option an
 
 test('a run whose audit fails is reported all the same, and does not pass', async () => {
   const json = join(folder, 'run.json');
-  const given = ['--http', 'http://127.0.0.1:1', '--grpc', '127.0.0.1:1', '--json', json];
-  const credentials = { CLIENT_ID: 'app_1', CLIENT_SECRET: 'sk_1', DATABASE_URL: 'postgres://127.0.0.1:1/none' };
-  const { code, stderr } = await load([...given, '--duration', '1s', '--audit'], environment(credentials));
+  const args = [...nowhere, '--json', json, '--duration', '1s', '--audit'];
+  const { code, stderr } = await load(args, environment({ ...client, DATABASE_URL: 'postgres://127.0.0.1:1/none' }));
   expect(code).toBe(1);
   expect(stderr).toContain('the audit failed: ');
   const { sent, verdict } = JSON.parse(readFileSync(json, 'utf8'));
@@ -76,22 +75,15 @@ test('a full disk ends the run with the report of what was done, and it does not
     // The first ones never get a response.
     if (calls <= 5) return;
     response.writeHead(201).end(JSON.stringify({ ...order, created_at: 'now', order_status: 'UN_PAID' }));
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
   });
-  const given = ['--http', `http://127.0.0.1:${Object(server.address()).port}`, '--grpc', '127.0.0.1:1'];
+  const given = ['--http', `http://127.0.0.1:${await listen(server)}`, '--grpc', '127.0.0.1:1'];
   const args = [...given, '--rate', '100', '--duration', '10m', '--journal', join(folder, 'run.ndjson')];
   // No file may grow beyond 16 of the shell's blocks: the journal is full after some seconds.
   const limited = spawn('sh', ['-c', 'ulimit -f 16; exec "$@"', 'sh', process.execPath, program, ...args], {
-    env: environment({ CLIENT_ID: 'app_1', CLIENT_SECRET: 'sk_1' }),
+    env: environment(client),
     stdio: ['ignore', 'pipe', 'ignore'],
   });
-  onTestFinished(() => {
-    limited.kill('SIGKILL');
-  });
+  onTestFinished(() => void limited.kill('SIGKILL'));
   const [stdout] = await Promise.all([text(limited.stdout), once(limited, 'exit')]);
   expect(stdout).toMatch(/^The run ended early: (?:the journal took \d+ of \d+ bytes|EFBIG)/);
   expect(stdout).toMatch(/done +\d{2,} /);
@@ -102,10 +94,7 @@ test('a full disk ends the run with the report of what was done, and it does not
 test('a missed threshold ends a run with 1', async () => {
   const profile = join(folder, 'mine.json');
   writeFileSync(profile, '{ "phases": [{ "seconds": 1, "rate": 20 }], "thresholds": { "error_rate": 0.5 } }');
-  const { code, stdout } = await load(
-    ['--http', 'http://127.0.0.1:1', '--grpc', '127.0.0.1:1', '--profile', profile],
-    environment({ CLIENT_ID: 'app_1', CLIENT_SECRET: 'sk_1' }),
-  );
+  const { code, stdout } = await load([...nowhere, '--profile', profile], environment(client));
   expect(code).toBe(1);
   expect(stdout).toContain('no response: ECONNREFUSED');
   expect(stdout).toMatch(/error_rate +1 +at most 0.5 +MISSED/);

@@ -3,31 +3,31 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { readText } from '../../../tools/test-resources.ts';
 import { environment, folder, load, program, useFolder } from './load-program.ts';
 
 useFolder();
 
 test('a short run in every protocol passes its thresholds, is audited, and writes its reports', async () => {
-  const [jsonFile, htmlFile, journal] = ['run.json', 'run.html', 'run.ndjson'].map((name) =>
-    // Missing folders are created.
-    join(folder, name.slice(4), name),
-  );
-  const files = ['--json', `${jsonFile}`, '--html', `${htmlFile}`, '--journal', `${journal}`];
+  // Missing folders are created.
+  const fileOf = (ending: string) => join(folder, ending, `run.${ending}`);
+  const [jsonFile, htmlFile, journal] = [fileOf('json'), fileOf('html'), fileOf('ndjson')];
+  const files = ['--json', jsonFile, '--html', htmlFile, '--journal', journal];
   const shares = ['--replay-share', '0.1', '--invalid-share', '0.1', '--merchants', '2', '--connections', '2'];
   const rate = ['--protocol', 'mixed', '--rate', '60', '--duration', '2s'];
   const { code, stdout, stderr } = await load([...rate, ...shares, ...files, '--audit', '--seed', '5']);
   expect(`${stdout}${stderr}`).toContain('passed');
   expect(code).toBe(0);
-  const report = JSON.parse(readFileSync(`${jsonFile}`, 'utf8'));
+  const report = JSON.parse(readFileSync(jsonFile, 'utf8'));
   expect(report).toMatchObject({ due: 120, done: 120, errors: 0, audit: { lost: 0, duplicated: 0, changed: 0 } });
   expect(report.outcomes.map(({ outcome }: { outcome: string }) => outcome)).toContain('replayed');
-  expect(readFileSync(`${htmlFile}`, 'utf8')).toContain('passed');
+  expect(readFileSync(htmlFile, 'utf8')).toContain('passed');
   // No second is empty, the last one neither.
   expect(report.by_second).toHaveLength(2);
   for (const { sent, done } of report.by_second) expect(Math.min(sent, done)).toBeGreaterThan(0);
   const { acknowledged, stored } = report.audit;
   expect(stdout).toMatch(new RegExp(`^ +${acknowledged} +0 +0 +0 +0 +${stored} +0 +0 +0 +0 +0 +- +-$`, 'm'));
-  expect(existsSync(`${journal}`)).toBe(true);
+  expect(existsSync(journal)).toBe(true);
 });
 
 test('orders that are paid and cancelled meanwhile are audited with their events and webhooks', async () => {
@@ -47,27 +47,16 @@ test('Ctrl-C ends a run at once with the report of what was done', async () => {
   const child = spawn(process.execPath, [program, '--rate', '50', '--duration', '10m', '--audit'], {
     env: environment(),
   });
-  onTestFinished(() => {
-    child.kill('SIGKILL');
-  });
-  let progress = '';
-  let stdout = '';
-  child.stdout.on('data', (chunk) => {
-    stdout += chunk;
-  });
-  child.stderr.on('data', (chunk) => {
-    progress += chunk;
-  });
-  await expect.poll(() => progress).toContain('pending');
-  const interruptedAt = performance.now();
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const [stdout, progress] = [readText(child.stdout), readText(child.stderr)];
+  await expect.poll(progress).toContain('pending');
   child.kill('SIGINT');
+  // It would have gone on for ten minutes, which is longer than a test may take.
   const [code] = await once(child, 'exit');
   expect(code).toBe(130);
-  expect(stdout).toContain('Interrupted: this is what was done until then.');
-  expect(stdout).toMatch(/done +\d{2,} /);
-  expect(stdout).toMatch(/^audit +acknowledged +lost +duplicated +changed/);
-  // It would have gone on for ten minutes.
-  expect(performance.now() - interruptedAt).toBeLessThan(100_000);
+  expect(stdout()).toContain('Interrupted: this is what was done until then.');
+  expect(stdout()).toMatch(/done +\d{2,} /);
+  expect(stdout()).toMatch(/^audit +acknowledged +lost +duplicated +changed/);
 });
 
 test('a closed terminal, a second Ctrl-C and a closed output leave no gateway behind', async () => {
@@ -77,11 +66,7 @@ test('a closed terminal, a second Ctrl-C and a closed output leave no gateway be
     return started;
   };
   const child = start('10m');
-  let progress = '';
-  child.stderr.on('data', (chunk) => {
-    progress += chunk;
-  });
-  await expect.poll(() => progress).toContain('pending');
+  await expect.poll(readText(child.stderr)).toContain('pending');
   child.kill('SIGHUP');
   child.kill('SIGINT');
   expect((await once(child, 'exit'))[0]).toBe(130);

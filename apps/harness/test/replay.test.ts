@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -13,8 +12,9 @@ import { migrateDatabase } from '@gateway/postgres/migrate';
 import { partition } from '@gateway/postgres/testing/partitioned-database';
 import { startProductionDatabase } from '@gateway/postgres/testing/production-database';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { temporaryFolder } from '../../../tools/test-resources.ts';
 import { startFixtureGateway } from '../src/gateway/own-gateway.ts';
-import { replayFixture } from '../src/replay/replay-fixtures.ts';
+import { type Replay, replayFixture } from '../src/replay/replay-fixtures.ts';
 import { formatDifferences } from '../src/replay/report.ts';
 
 const { fixtures, validOrder } = await loadFixtures();
@@ -53,14 +53,10 @@ describe('at a gateway of its own', () => {
   const replayed = async (fixture: Fixture) => {
     const target = { ...gateway, clients, validOrder, runId: 'test' };
     const replays = await Promise.all(protocols.map((protocol) => replayFixture(fixture, protocol, target)));
-    expect(
-      replays
-        .filter(({ outcome }) => outcome === 'differs')
-        .map(formatDifferences)
-        .join('\n'),
-    ).toBe('');
-    expect(replays.filter(({ outcome }) => outcome === 'ok')).not.toEqual([]);
-    expect(replays.filter(({ outcome }) => outcome === 'no merchant')).toEqual([]);
+    const replayedAs = (one: Replay['outcome']) => replays.filter(({ outcome }) => outcome === one);
+    expect(replayedAs('differs').map(formatDifferences).join('\n')).toBe('');
+    expect(replayedAs('ok')).not.toEqual([]);
+    expect(replayedAs('no merchant')).toEqual([]);
   };
   const [waiting, quick] = [fixtures.filter(waits), fixtures.filter((fixture) => !waits(fixture))];
   test.for(quick)('$folder/$file: $name', { timeout: fixtureTimeoutMs }, replayed);
@@ -72,8 +68,7 @@ describe('the command', () => {
     promisify(execFile)(process.execPath, [fileURLToPath(new URL('../src/replay.ts', import.meta.url)), ...args]);
 
   test('rejects an invalid fixture with its file and the reason before anything is started', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'fixtures-'));
-    onTestFinished(() => rm(folder, { recursive: true }));
+    const folder = await temporaryFolder();
     await cp(fixturesFolder, folder, { recursive: true });
     await writeFile(
       join(folder, 'create-order', 'broken.json'),

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { expect, onTestFinished, test } from 'vitest';
+import { listen } from '../../../tools/test-resources.ts';
 import { arrivalsOf, constantRate } from '../src/load/arrivals.ts';
 import { createCallMaker } from '../src/load/calls.ts';
 import { startClock } from '../src/load/clock.ts';
@@ -31,12 +31,7 @@ async function stallingServer(stallsFromMs: number): Promise<string> {
     if (nowMs >= stallsFromMs) stallEndsMs ??= nowMs + stallMs;
     setTimeout(() => response.end('{}'), Math.max(usualMs, (stallEndsMs ?? nowMs) - nowMs));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return `http://127.0.0.1:${await listen(server)}`;
 }
 
 function execution(httpUrl: string, connections: number): Execution & { recorder: Recorder } {
@@ -55,10 +50,9 @@ test('a stall of a second shows in the p99 of the open loop, and hides in the cl
   const closed = await begin();
   await runClosedLoop(closed, 4, 10);
 
-  open.recorder.end();
-  const openLoop = open.recorder;
-  closed.recorder.end();
-  const closedLoop = closed.recorder;
+  const [openLoop, closedLoop] = [open.recorder, closed.recorder];
+  openLoop.end();
+  closedLoop.end();
   // A fifth of the calls was due in the stall and waited for its end: half a second on average, a second at most.
   expect(openLoop.latencies.count).toBe(500);
   expect(openLoop.dropped).toBe(0);

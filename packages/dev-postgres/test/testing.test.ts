@@ -2,22 +2,16 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { afterAll, expect, test } from 'vitest';
-import { createTestDatabase, startTestServer, type TestDatabase } from '../testing/testing.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { createTestDatabase, startTestServer } from '../testing/testing.ts';
 import { query } from './server-folder.ts';
 
 const modulePath = new URL('../testing/testing.ts', import.meta.url).href;
 
-const databases: TestDatabase[] = [];
-
-afterAll(async () => {
-  await Promise.all(databases.map(({ drop }) => drop()));
-});
-
 async function create(prepare?: (url: string) => Promise<void>): Promise<string> {
-  const database = await createTestDatabase(prepare);
-  databases.push(database);
-  return database.url;
+  const { url, drop } = await createTestDatabase(prepare);
+  onTestFinished(drop);
+  return url;
 }
 
 test('databases of one run are empty, or copies of a template that is prepared once', async () => {

@@ -44,25 +44,16 @@ async function launch(cluster: Cluster) {
   const port = await freePort(undefined);
   await launchServer(cluster, { ...usualSettings, shared_buffers: '64MB', port: String(port) });
   const { pid } = runningServer(cluster) ?? { pid: 0 };
-  const signalAll = (signal: NodeJS.Signals) => {
-    for (const one of [pid, ...childrenOf(pid)]) {
-      try {
-        process.kill(one, signal);
-      } catch {
-        // It ended meanwhile.
-      }
-    }
-  };
   const url = `postgres://${superuser}:${cluster.password}@127.0.0.1:${port}/gateway`;
   return {
     port,
     url,
     /** Ends all its processes at once, as a power cut does. */
-    kill: () => signalAll('SIGKILL'),
+    kill: () => signalServer(pid, 'SIGKILL'),
     /** Stops it in an orderly way, whoever is connected. */
     stop: () => stopServer(cluster),
     /** Stops all its processes where they are; its sockets stay open. Only `kill` ends them then. */
-    hang: () => signalAll('SIGSTOP'),
+    hang: () => signalServer(pid, 'SIGSTOP'),
     /** Makes a standby the primary. Resolves when it takes writes. */
     promote: async () => void (await onServer({ url }, 'select pg_promote(true, 30)')),
   };
@@ -99,8 +90,24 @@ async function waitFor(server: BareServer, query: string): Promise<void> {
   }
 }
 
+/** Signals a server and all its processes. */
+export function signalServer(pid: number, signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void {
+  // Stopped first, so that it starts no more.
+  trySignal(pid, 'SIGSTOP');
+  for (const one of [pid, ...childrenOf(pid)]) trySignal(one, signal);
+}
+
 function childrenOf(pid: number): number[] {
   const output = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' });
   const rows = output.split('\n').map((line) => line.trim().split(/\s+/).map(Number));
   return rows.filter(([, parent]) => parent === pid).map(([child = 0]) => child);
+}
+
+/** Signals a process, where it has not ended meanwhile. */
+export function trySignal(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It has ended.
+  }
 }

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { Peer } from '../connection-limit.ts';
 import { createAnonymousCalls } from './anonymous-calls.ts';
 
 const limits = {
@@ -14,11 +13,7 @@ afterEach(() => void vi.useRealTimers());
 
 function setUp() {
   const calls = createAnonymousCalls({ limits, monotonicNow: Date.now });
-  const peer = (address: string): Peer & { waits: ReturnType<typeof vi.fn<() => void>> } => ({
-    address,
-    known() {},
-    waits: vi.fn<() => void>(),
-  });
+  const peer = (address: string) => ({ address, known() {}, waits: vi.fn<() => void>() });
   /** What became of the promises so far. */
   const settled = async <Value>(promises: readonly Promise<Value>[], ms = 0) => {
     const results: (Value | 'pending')[] = promises.map(() => 'pending');
@@ -58,10 +53,8 @@ test('a page whose turn does not come in time is rate_limited, and so is one tha
   expect(settledPages.slice(2)).toEqual([failed, failed, failed]);
   // Their turns are for those who still wait.
   for (const page of settledPages) if (page !== 'pending' && page.ok) page.value();
-  expect(await settled([calls.admit(peer(proxy)), calls.admit(peer(proxy))])).toMatchObject([
-    { ok: true },
-    { ok: true },
-  ]);
+  const next = [calls.admit(peer(proxy)), calls.admit(peer(proxy))];
+  expect(await settled(next)).toMatchObject([{ ok: true }, { ok: true }]);
 });
 
 test('one public network opens so many pages a second; a proxy and other networks are not limited by it', async () => {

@@ -1,18 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { createClientId, createClientSecret, hashSecret } from '@gateway/domain/credentials';
-import type { ClientLookup, Merchant, MerchantDirectory, MerchantId, StoredSecret } from '@gateway/domain/merchant';
+import type { ClientLookup, MerchantDirectory, StoredSecret } from '@gateway/domain/merchant';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { merchant } from '../../test/fixed-deps.ts';
 import { createAuthenticate } from './authenticate.ts';
 
-const merchant: Merchant = {
-  kind: 'merchant',
-  id: 7 as MerchantId,
-  name: 'Shop',
-  checksumMode: 'versioned',
-  mode: 'live',
-  defaultLifetimeSeconds: null,
-  rateLimit: null,
-};
 const clientId = createClientId(randomBytes);
 const clientSecret = createClientSecret(randomBytes);
 
@@ -20,7 +12,11 @@ const clientSecret = createClientSecret(randomBytes);
 function setUp() {
   let nowMs = 1_000_000;
   let setBackMs = 0;
-  const state: { secrets: StoredSecret[]; lookups: string[]; answer: ClientLookup | undefined } = {
+  const state: {
+    secrets: StoredSecret[];
+    lookups: string[];
+    answer: ClientLookup | Promise<ClientLookup> | undefined;
+  } = {
     secrets: [{ hash: hashSecret(clientSecret), endsAtMs: null }],
     lookups: [],
     answer: undefined,
@@ -56,11 +52,15 @@ test('right credentials pass, and are looked up once while they are fresh', asyn
 
 test('missing, malformed, unknown and wrong credentials get one answer', async () => {
   const { authenticate } = setUp();
-  expect(await authenticate({ clientId: undefined, clientSecret })).toEqual(unauthenticated);
-  expect(await authenticate({ clientId, clientSecret: undefined })).toEqual(unauthenticated);
-  expect(await authenticate({ clientId: 'app_x', clientSecret })).toEqual(unauthenticated);
-  expect(await authenticate({ clientId: createClientId(randomBytes), clientSecret })).toEqual(unauthenticated);
-  expect(await authenticate({ clientId, clientSecret: createClientSecret(randomBytes) })).toEqual(unauthenticated);
+  for (const credentials of [
+    { clientId: undefined, clientSecret },
+    { clientId, clientSecret: undefined },
+    { clientId: 'app_x', clientSecret },
+    { clientId: createClientId(randomBytes), clientSecret },
+    { clientId, clientSecret: createClientSecret(randomBytes) },
+  ]) {
+    expect(await authenticate(credentials)).toEqual(unauthenticated);
+  }
 });
 
 test('a wrong secret of a known client costs a look-up each time, as an unknown client does', async () => {
@@ -84,7 +84,7 @@ test('what does not match is rejected at the same time, whatever its look-up fin
   const rejected: number[] = [];
   for (const lookup of [found, disabled, revoked]) {
     for (const lookupMs of [0, 1, 20]) {
-      state.answer = new Promise((resolve) => setTimeout(resolve, lookupMs, lookup)) as never;
+      state.answer = new Promise((resolve) => setTimeout(resolve, lookupMs, lookup));
       const startedAt = Date.now();
       const answer = authenticate({ clientId, clientSecret: createClientSecret(randomBytes) });
       answer.then(() => rejected.push(Date.now() - startedAt));
@@ -137,7 +137,7 @@ test('concurrent calls of one client share one look-up', async () => {
 test('a call passes by no look-up that began long before it, as the secret may have been revoked since', async () => {
   const { authenticate, state, pass } = setUp();
   const { promise, resolve } = Promise.withResolvers<ClientLookup>();
-  state.answer = promise as never;
+  state.answer = promise;
   const before = authenticate({ clientId, clientSecret });
   const found: ClientLookup = { kind: 'found', client: { account: merchant, secrets: state.secrets } };
   state.secrets = [];
@@ -194,10 +194,8 @@ test('a revoked secret stops within the second although the clock of the machine
 test('a look-up is waited for no longer than the time of the call', async () => {
   const { authenticate, state } = setUp();
   const { promise, resolve } = Promise.withResolvers<ClientLookup>();
-  state.answer = promise as never;
-  expect(await authenticate({ clientId, clientSecret }, 20)).toEqual({
-    ok: false,
-    failure: { kind: 'deadline_exceeded' },
-  });
+  state.answer = promise;
+  const late = { ok: false, failure: { kind: 'deadline_exceeded' } };
+  expect(await authenticate({ clientId, clientSecret }, 20)).toEqual(late);
   resolve({ kind: 'unknown' });
 });

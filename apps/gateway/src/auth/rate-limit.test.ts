@@ -1,11 +1,8 @@
-import type { Merchant, MerchantId } from '@gateway/domain/merchant';
+import type { MerchantId } from '@gateway/domain/merchant';
 import { expect, test } from 'vitest';
+import { merchant as shop } from '../../test/fixed-deps.ts';
 import { createRateLimit } from './rate-limit.ts';
 
-const shop: Merchant = {
-  ...{ kind: 'merchant', id: 1 as MerchantId, name: 'Shop', checksumMode: 'versioned', mode: 'live' },
-  ...{ defaultLifetimeSeconds: null, rateLimit: null },
-};
 const otherShop = { ...shop, id: 2 as MerchantId };
 
 function setUp(callsPerSecond?: number) {

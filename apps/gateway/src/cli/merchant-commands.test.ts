@@ -22,7 +22,7 @@ const accounts = {
   setDefaultLifetime: vi.fn<MerchantAccounts['setDefaultLifetime']>(async () => 'done'),
   rename: vi.fn(async () => 'done' as const),
   disable: vi.fn(async () => 'done' as const),
-  enable: vi.fn<MerchantAccounts['enable']>(async () => 'unknown_client'),
+  enable: vi.fn<MerchantAccounts['enable']>(async () => 'done'),
   log: vi.fn<MerchantAccounts['log']>(async ({ after }) =>
     after === 0
       ? [{ id: 7, createdAt, actor: 'alice@ops', action: 'rename', clientId, details: { name: 'Corner Shop' } }]
@@ -84,26 +84,22 @@ function allOf(command: Command): Command[] {
   return [command, ...command.commands.flatMap(allOf)];
 }
 
+test.each([
+  ['live merchant', merchant, [], 'live', { mode: 'live' }],
+  ['test merchant', merchant, ['--test'], 'test', { mode: 'test' }],
+  ['checkout client', checkout, [], 'checkout', {}],
+])('create prints the client id and the secret of a %s', async (title, command, options, kind, more) => {
+  const { output } = await command('create', '--name', 'Corner Shop', ...options);
+  expect(output).toContain(`Created ${title} Corner Shop\n`);
+  expect(output).toContain(`client secret: ${clientSecret}\n`);
+  expect(accounts.create).toHaveBeenCalledWith('Corner Shop', kind);
+  const { output: json } = await command('create', '--name', 'Corner Shop', ...options, '--json');
+  expect(JSON.parse(json)).toEqual({
+    ...{ name: 'Corner Shop', client_id: clientId, client_secret: clientSecret, ...more },
+  });
+});
+
 describe('merchant', () => {
-  test('create prints the client id and the secret of a live merchant', async () => {
-    const { output } = await merchant('create', '--name', 'Corner Shop');
-    expect(output).toContain('Created live merchant Corner Shop\n');
-    expect(output).toContain(`client secret: ${clientSecret}\n`);
-    expect(accounts.create).toHaveBeenCalledWith('Corner Shop', 'live');
-    const { output: json } = await merchant('create', '--name', 'Corner Shop', '--json');
-    expect(JSON.parse(json)).toEqual({
-      ...{ name: 'Corner Shop', mode: 'live', client_id: clientId, client_secret: clientSecret },
-    });
-  });
-
-  test('create --test creates a test merchant', async () => {
-    expect((await merchant('create', '--name', 'Lab', '--test')).output).toContain('Created test merchant Lab\n');
-    expect(accounts.create).toHaveBeenCalledWith('Lab', 'test');
-    expect(JSON.parse((await merchant('create', '--name', 'Lab', '--test', '--json')).output)).toMatchObject({
-      mode: 'test',
-    });
-  });
-
   test('list prints a header and readable times', async () => {
     expect((await merchant('list')).output.split('\n')).toEqual([
       'CLIENT ID                          KIND      STATE     CHECKSUM   LIVE SECRETS  CREATED                  NAME',
@@ -130,14 +126,12 @@ describe('merchant', () => {
     ]);
   });
 
-  test('rename, disable and enable change the client', async () => {
-    expect((await merchant('rename', clientId, '--name', 'Corner Shop')).output).toBe(
-      `${clientId} is now Corner Shop.`,
-    );
+  test('rename and disable change the client', async () => {
+    const renamed = await merchant('rename', clientId, '--name', 'Corner Shop');
+    expect(renamed.output).toBe(`${clientId} is now Corner Shop.`);
     expect(accounts.rename).toHaveBeenCalledWith(clientId, 'Corner Shop');
     expect((await merchant('disable', clientId)).output).toBe(`${clientId} is disabled.`);
     expect(accounts.disable).toHaveBeenCalledWith(clientId);
-    await expect(merchant('enable', clientId)).rejects.toThrow(new StartError(`There is no client ${clientId}.`));
   });
 
   test('log lists what operators did', async () => {
@@ -167,21 +161,16 @@ describe('merchant', () => {
   });
 
   test.each([
-    ['1m', 60],
-    ['30m', 1_800],
-    ['24h', 86_400],
-    ['7d', 604_800],
-    ['366d', 31_622_400],
-  ])('lifetime %s is %i seconds', async (lifetime, seconds) => {
+    ['1m', 60, 'expire after 60 seconds'],
+    ['30m', 1_800, 'expire after 1800 seconds'],
+    ['24h', 86_400, 'expire after 86400 seconds'],
+    ['7d', 604_800, 'expire after 604800 seconds'],
+    ['366d', 31_622_400, 'expire after 31622400 seconds'],
+    ['none', null, 'do not expire'],
+  ])('lifetime %s', async (lifetime, seconds, rule) => {
     const { output } = await merchant('lifetime', clientId, lifetime);
-    expect(output).toBe(`Orders of ${clientId} without order_expires_at now expire after ${seconds} seconds.`);
+    expect(output).toBe(`Orders of ${clientId} without order_expires_at now ${rule}.`);
     expect(accounts.setDefaultLifetime).toHaveBeenCalledWith(clientId, seconds);
-  });
-
-  test('lifetime none: orders do not expire', async () => {
-    const { output } = await merchant('lifetime', clientId, 'none');
-    expect(output).toBe(`Orders of ${clientId} without order_expires_at now do not expire.`);
-    expect(accounts.setDefaultLifetime).toHaveBeenCalledWith(clientId, null);
   });
 
   test.each([
@@ -193,16 +182,13 @@ describe('merchant', () => {
     expect(accounts.setRateLimit).toHaveBeenCalledWith(clientId, callsPerSecond);
   });
 
-  test('limit of an unknown client: an error', async () => {
-    accounts.setRateLimit.mockResolvedValueOnce('unknown_client');
-    await expect(merchant('limit', clientId, '1')).rejects.toThrow(new StartError(`There is no client ${clientId}.`));
-  });
-
-  test('lifetime of an unknown client: an error', async () => {
-    accounts.setDefaultLifetime.mockResolvedValueOnce('unknown_client');
-    await expect(merchant('lifetime', clientId, '24h')).rejects.toThrow(
-      new StartError(`There is no client ${clientId}.`),
-    );
+  test.each([
+    [['enable', clientId], accounts.enable],
+    [['limit', clientId, '1'], accounts.setRateLimit],
+    [['lifetime', clientId, '24h'], accounts.setDefaultLifetime],
+  ])('%j of an unknown client: an error', async (args, change) => {
+    change.mockResolvedValueOnce('unknown_client');
+    await expect(merchant(...args)).rejects.toThrow(new StartError(`There is no client ${clientId}.`));
   });
 
   test('secret add takes an end with any offset', async () => {
@@ -236,15 +222,6 @@ describe('merchant', () => {
     expect(accounts.create).toHaveBeenCalledWith(name, 'live');
     await expect(merchant('create', '--name', `${name}😀`)).rejects.toThrow('--name must be at most 255 characters.');
   });
-});
-
-test('checkout create prints the client id and the secret of a checkout client', async () => {
-  const { output } = await checkout('create', '--name', 'Pay desk');
-  expect(output).toContain('Created checkout client Pay desk\n');
-  expect(output).toContain(`client secret: ${clientSecret}\n`);
-  expect(accounts.create).toHaveBeenCalledWith('Pay desk', 'checkout');
-  const { output: json } = await checkout('create', '--name', 'Pay desk', '--json');
-  expect(JSON.parse(json)).toEqual({ name: 'Pay desk', client_id: clientId, client_secret: clientSecret });
 });
 
 describe('checkout with wrong arguments', () => {

@@ -1,9 +1,8 @@
 import { type CheckoutTemplate, parseCheckoutTemplate } from '@gateway/domain/checkout-link';
 import type { MerchantId, MerchantMode } from '@gateway/domain/merchant';
-import { type Order, type OrderFields, openOrder, orderStatuses } from '@gateway/domain/order';
+import { type Order, type OrderFields, orderStatuses } from '@gateway/domain/order';
 import type { LinkedOrder } from '@gateway/domain/order-store';
-import { createOrderToken } from '@gateway/domain/order-token';
-import { validOrderFields } from '@gateway/domain/testing/sample-orders';
+import { newOrder } from '@gateway/domain/testing/sample-orders';
 import naughtyStrings from 'big-list-of-naughty-strings/blns.json' with { type: 'json' };
 import { describe, expect, test } from 'vitest';
 import { fixedDeps } from '../../test/fixed-deps.ts';
@@ -11,41 +10,19 @@ import { createMemoryLogger } from '../../test/memory-logger.ts';
 import { pageLanguages } from './localization.ts';
 import { paymentJson, paymentPage } from './payment-page.ts';
 
-const token = createOrderToken((count) => new Uint8Array(count).fill(7));
-
 /** Texts that have broken other pages, and texts that would break out of the elements of this page. */
 const texts: readonly string[] = [
   ...naughtyStrings.filter((text) => text !== ''),
-  ...[
-    '</bdi></dd></dl>',
-    '</title><script>alert(1)</script>',
-    '</style><script>alert(1)</script>',
-    '"><svg onload=alert(1)>',
-  ],
-  ...[
-    "' onmouseover='alert(1)",
-    '" autofocus onfocus="alert(1)',
-    '<!--',
-    '-->',
-    ']]>',
-    '&#60;script&#62;',
-    '#{1}',
-    '{{1}}',
-  ],
+  ...['</bdi></dd></dl>', '</title><script>alert(1)</script>', '</style><script>alert(1)</script>'],
+  ...['"><svg onload=alert(1)>', "' onmouseover='alert(1)", '" autofocus onfocus="alert(1)'],
+  ...['<!--', '-->', ']]>', '&#60;script&#62;', '#{1}', '{{1}}'],
   ...['\u202e\u2066\u2067\u2068', '\u2028\u2029', '\ufeff', '\r\nset-cookie: a=b\r\n\r\n<html>', 'javascript:alert(1)'],
 ];
 
+const sample = newOrder(1 as MerchantId, { order_id: 'x' });
+
 function orderWith(fields: Partial<OrderFields>): Order {
-  const order = openOrder(
-    { ...validOrderFields({ order_id: 'x' }), ...fields },
-    {
-      merchantId: 1 as MerchantId,
-      orderToken: token,
-      createdAtMs: 1_795_000_000_000,
-      expiresAtMs: null,
-    },
-  );
-  return { ...order, serviceOrderId: 42 };
+  return { ...sample, fields: { ...sample.fields, ...fields } };
 }
 
 function named(name: string, mode: MerchantMode = 'live'): LinkedOrder['merchant'] {
@@ -117,10 +94,8 @@ describe.each(pages)('%s', (_, state, mode, template) => {
 
 test('the JSON holds every text unchanged', () => {
   for (const text of texts) {
-    const json = paymentJson(fixed, {
-      order: orderWith({ order_id: text, order_note: text }),
-      merchant: named(text),
-    });
+    const order = orderWith({ order_id: text, order_note: text });
+    const json = paymentJson(fixed, { order, merchant: named(text) });
     expect(JSON.parse(json)).toMatchObject({ merchant_name: text, order_id: text, order_note: text });
   }
 });

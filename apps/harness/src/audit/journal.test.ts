@@ -1,7 +1,7 @@
-import { appendFileSync, mkdtempDisposableSync, statSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { temporaryFolder } from '../../../../tools/test-resources.ts';
 import { createJournal, type JournalEntry, readJournal } from './journal.ts';
 
 const head = { seed: 1, client_ids: ['app_1'] };
@@ -13,14 +13,8 @@ function entry(number: number): JournalEntry {
   return number === 3 ? seen : { ...seen, created: { service_order_id: number, order_token: 't', created_at } };
 }
 
-function scratchFile(): string {
-  const folder = mkdtempDisposableSync(join(tmpdir(), 'journal-'));
-  onTestFinished(folder.remove);
-  return join(folder.path, 'journal.ndjson');
-}
-
 test('a journal is read as it was written, and lines that are no entries are named', async () => {
-  const file = scratchFile();
+  const file = join(await temporaryFolder(), 'journal.ndjson');
   const journal = createJournal(file, head);
   journal.write([entry(1), entry(2)]);
   journal.write([]);
@@ -39,7 +33,7 @@ test('a journal is read as it was written, and lines that are no entries are nam
 });
 
 test('an incomplete last line, as a killed process leaves it, is unreadable and harms no other', async () => {
-  const file = scratchFile();
+  const file = join(await temporaryFolder(), 'journal.ndjson');
   createJournal(file, head).write([entry(1), entry(2)]);
   truncateSync(file, statSync(file).size - 9);
   expect(await readJournal(file)).toEqual({ head, entries: [entry(1)], unreadable: [3] });

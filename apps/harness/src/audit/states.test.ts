@@ -15,13 +15,7 @@ function seen(status: Status, dueMs: number, more: Partial<JournalEntry> = {}): 
   return { number: 1, status, dueMs, receivedMs: dueMs + 10, ...more };
 }
 
-function audit(
-  entries: JournalEntry[],
-  status: Status,
-  events: Events,
-  more: Partial<OrderLife> = {},
-  got?: Deliveries,
-) {
+function audit(entries: JournalEntry[], status: Status, events: Events, more?: Partial<OrderLife>, got?: Deliveries) {
   const paymentId = status === 'PAID' ? 'p' : undefined;
   const lives = new Map([['order-1', { status, paymentId, isJustExpired: false, events, ...more }]]);
   const { examples, ...counts } = auditStates(entries, orderIdOf, lives, got);

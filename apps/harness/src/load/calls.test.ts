@@ -7,14 +7,8 @@ import { createCallMaker, kindOf, orderNumberOf } from './calls.ts';
 const set = await loadFixtures();
 const credentials = [1, 2, 3].map((number) => ({ clientId: `app_${number}`, clientSecret: `sk_${number}` }));
 const noLife = { get_share: 0, pay_share: 0, cancel_share: 0, list_share: 0 };
-const settings = {
-  protocol: 'mixed',
-  merchants: 3,
-  replay_share: 0.2,
-  invalid_share: 0.1,
-  ...noLife,
-  seed: 7,
-} as const;
+const shares = { replay_share: 0.2, invalid_share: 0.1, ...noLife };
+const settings = { protocol: 'mixed', merchants: 3, ...shares, seed: 7 } as const;
 const numbers = Array.from({ length: 2_000 }, (_, number) => number);
 
 test('the same seed makes the same calls, in any order, and another seed makes others', () => {
@@ -70,8 +64,8 @@ test('failing calls come from the fixtures in every protocol', () => {
 });
 
 test('calls about earlier orders have their shares, and wait for the acknowledgement of the creation', () => {
-  const shares = { get_share: 0.2, pay_share: 0.2, cancel_share: 0.1, list_share: 0.1 };
-  const lifecycle = { ...settings, invalid_share: 0, replay_share: 0, ...shares };
+  const aboutOrders = { get_share: 0.2, pay_share: 0.2, cancel_share: 0.1, list_share: 0.1 };
+  const lifecycle = { ...settings, invalid_share: 0, replay_share: 0, ...aboutOrders };
   const [known, checkout] = [{ order_token: 't', created_at: '2026-11-20T21:01:42.172+00:00' }, credentials[2]];
   const make = createCallMaker(lifecycle, set, credentials, { checkout, known: () => known });
   const calls = numbers.map(make);

@@ -1,12 +1,11 @@
-import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { temporaryFolder } from '../../../../tools/test-resources.ts';
 import { givenCredentials } from './credentials.ts';
 
-test('credentials are read from lines of JSON, and another line is named', () => {
-  using folder = mkdtempDisposableSync(join(tmpdir(), 'credentials-'));
-  const file = join(folder.path, 'mine.json');
+test('credentials are read from lines of JSON, and another line is named', async () => {
+  const file = join(await temporaryFolder(), 'mine.json');
   const line = '{"client_id":"app_1","client_secret":"sk_1","name":"First"}\n';
   writeFileSync(file, `${line}\n${line}`);
   const credentials = { clientId: 'app_1', clientSecret: 'sk_1' };

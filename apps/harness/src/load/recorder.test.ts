@@ -9,13 +9,9 @@ function call(number: number): LoadCall {
 }
 
 function acknowledged(number: number, more = {}) {
-  const response = { order_id: `load-1-${number}`, service_order_id: number, order_token: `t${number}` };
-  const rest = {
-    created_at: '',
-    order_status: 'UN_PAID' as const,
-    payment_link: `http://localhost/payment/t${number}`,
-  };
-  return { outcome: 'created', orders: [{ ...response, ...rest, ...more }] };
+  const ids = { order_id: `load-1-${number}`, service_order_id: number, order_token: `t${number}`, created_at: '' };
+  const order = { ...ids, order_status: 'UN_PAID', payment_link: `http://localhost/payment/t${number}` } as const;
+  return { outcome: 'created', orders: [{ ...order, ...more }] };
 }
 
 test('an acknowledgement that the journal did not take is not counted, and the failure is reported', () => {
@@ -26,11 +22,8 @@ test('an acknowledgement that the journal did not take is not counted, and the f
     if (isFull) throw new Error('the disk is full');
     written += entries.length;
   };
-  const recorder = createRecorder({
-    plannedSeconds: 1,
-    journal: { write },
-    onFailure: (error) => failures.push(error),
-  });
+  const onFailure = (error: unknown) => failures.push(error);
+  const recorder = createRecorder({ plannedSeconds: 1, journal: { write }, onFailure });
   const send = (number: number) => {
     recorder.recordSent(0, 0);
     recorder.recordReply(call(number), acknowledged(number), 5, 5);
@@ -55,12 +48,8 @@ test('wrong outcomes, responses about other orders and calls without a response 
   recorder.recordReply(call(4), acknowledged(4, { payment_link: 'http://localhost/payment/other' }), 2_700, 7);
   recorder.end();
   expect(recorder).toMatchObject({ sent: 5, done: 4, right: 1, errors: 4, unanswered: 1, dropped: 1, pending: 0 });
-  expect([...recorder.outcomes.keys()]).toEqual([
-    'created',
-    'response about another order',
-    'overloaded',
-    'payment_link without the token',
-  ]);
+  const outcomes = ['created', 'response about another order', 'overloaded', 'payment_link without the token'];
+  expect([...recorder.outcomes.keys()]).toEqual(outcomes);
   expect(recorder.latencies.max).toBeCloseTo(700, 0);
   expect(recorder.seconds().map(({ done, wrong }) => [done, wrong])).toEqual([
     [0, 0],
@@ -129,11 +118,8 @@ test('the journal gets every status that a response shows, those of errors and o
   const journal = { write: (some: readonly unknown[]) => void entries.push(...some) };
   const numberOf = (orderId: string) => (orderId.startsWith('load-1-') ? Number(orderId.slice(7)) : undefined);
   const recorder = createRecorder({ plannedSeconds: 1, journal, numberOf });
-  const about = (operation: LoadCall['operation']) => ({
-    ...call(1),
-    operation,
-    expected: ['ok', 'order_already_paid'],
-  });
+  const expected = ['ok', 'order_already_paid'];
+  const about = (operation: LoadCall['operation']) => ({ ...call(1), operation, expected });
   const [shown] = acknowledged(1).orders;
   const [other] = acknowledged(7, { order_id: 'another', order_status: 'PAID' }).orders;
   if (shown === undefined || other === undefined) throw new Error('there is no order');

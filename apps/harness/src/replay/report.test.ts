@@ -4,13 +4,8 @@ import { expect, test } from 'vitest';
 import type { Replay } from './replay-fixtures.ts';
 import { replayReport } from './report.ts';
 
-const fixture: Fixture = {
-  file: 'amount-zero',
-  folder: 'create-order',
-  name: 'zero is out of range',
-  calls: [],
-  merchants: new Set(),
-};
+const names = { file: 'amount-zero', folder: 'create-order', name: 'zero is out of range' };
+const fixture: Fixture = { ...names, calls: [], merchants: new Set() };
 
 function replay(protocol: Protocol, more: Partial<Replay> = {}): Replay {
   return { fixture, protocol, outcome: 'ok', differences: [], ...more };

@@ -1,9 +1,8 @@
-import { execFile } from 'node:child_process';
 import { appendFileSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import type { TestServer } from '@gateway/dev-postgres/testing';
+import { signalServer, trySignal } from '@gateway/dev-postgres/testing/replicated';
 import type { Seeded } from '@gateway/fixtures/seeded';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import postgres from 'postgres';
@@ -75,7 +74,7 @@ function endPostgres(signal: NodeJS.Signals, then?: NodeJS.Signals): Fault['inje
     if (then !== undefined) {
       // A smart stop waits for the clients, and the gateways stay.
       await sleep(smartStopMs);
-      signalAll([pid], then);
+      trySignal(pid, then);
     }
     await untilBack(disturbed, () => postmaster(server) !== pid);
   };
@@ -91,27 +90,12 @@ function postmaster({ dataDir }: TestServer): number {
 
 /** Stops all processes of the server without a word to anyone, as a host that swaps or a paused virtual machine does. */
 async function stopProcesses({ server }: Disturbed): Promise<void> {
-  const parent = postmaster(server);
-  // First, so that it starts no more.
-  process.kill(parent, 'SIGSTOP');
-  const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=']);
-  const rows = stdout.split('\n').map((line) => line.trim().split(/ +/).map(Number));
-  const pids = [parent, ...rows.filter(([, ppid]) => ppid === parent).flatMap(([pid = 0]) => pid)];
+  const pid = postmaster(server);
+  signalServer(pid, 'SIGSTOP');
   try {
-    signalAll(pids, 'SIGSTOP');
     await sleep(5_000);
   } finally {
-    signalAll(pids, 'SIGCONT');
-  }
-}
-
-function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
-  for (const pid of pids) {
-    try {
-      process.kill(pid, signal);
-    } catch {
-      // It has ended meanwhile.
-    }
+    signalServer(pid, 'SIGCONT');
   }
 }
 

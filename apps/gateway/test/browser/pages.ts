@@ -1,0 +1,188 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { MerchantMode } from '@gateway/domain/merchant';
+import type { AmountHundredths } from '@gateway/domain/money';
+import type { OrderStatus } from '@gateway/domain/order';
+import { runQuery } from '@gateway/postgres/testing/run-query';
+import axe from 'axe-core';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { leftOut } from '../../../../tools/left-out.ts';
+import type { OrderResponse } from '../../src/orders/order-response.ts';
+import { localAmount, type PageLanguage, pageTexts } from '../../src/pages/localization.ts';
+import { giveSigningSecret, type RunningGateway, useGateway } from '../running-gateway.ts';
+import { callJson, createOrder, pressPay } from '../send-order.ts';
+import { openBrowser } from './open-browser.ts';
+
+/** Markup, script, entities, direction overrides, emoji and combining marks: 1,000 code points in total. */
+const hostileStart = `<script>document.title='run'</script><img src=x onerror="document.title='run'">"'>&lt;{{7*7}}\${7*7}
+\u202eright to left\u202c \u2067\u202e never closed 👩🏽‍🚀🏴󠁧󠁢󠁳󠁣󠁴󠁿 Z\u0337\u031b\u0339\u033a\u0308\u0301a\u0336l\u0334g\u0338o שלום مرحبا `;
+export const hostileNote = hostileStart + 'x'.repeat(1_000 - [...hostileStart].length);
+
+/** The amount of `validOrderInput`. */
+const sampleAmount = 124_950n as AmountHundredths;
+
+const phone = { width: 320, height: 640 };
+export const desktop = { width: 1280, height: 800 };
+
+/** Each size and each colour scheme once. They do not depend on each other. */
+export const views = [
+  { viewport: phone, colorScheme: 'light' },
+  { viewport: desktop, colorScheme: 'dark' },
+] as const;
+
+/** The elements and colours of a page are the same in all languages; in Arabic they are mirrored. */
+export const isLookedAtByAxe = (language: PageLanguage) => language === 'en' || language === 'ar';
+
+interface View {
+  readonly language?: PageLanguage;
+  readonly viewport?: { readonly width: number; readonly height: number };
+  readonly colorScheme?: 'light' | 'dark';
+  readonly hasScript?: boolean;
+}
+
+/** Describes pages in a real browser, where there is one. */
+export async function describePages(title: string, describeTests: (pages: Pages) => void): Promise<void> {
+  const opened = await openBrowser();
+  if (opened.kind === 'none') test.skipIf(leftOut(`${title} in a real browser`, opened.reason))(title);
+  else describe(`${title} in ${opened.name}`, () => describeTests(usePages(opened.browser)));
+}
+
+export type Pages = ReturnType<typeof usePages>;
+
+/** The pages of a gateway with a live and a test merchant, for all tests of a `describe`. */
+function usePages(browser: Browser) {
+  const gateway = useGateway({ checkoutUrl: 'https://checkout.example.com/{order_token}' });
+  const shop = {} as Shop;
+  let testShop: Pick<RunningGateway, 'url' | 'credentials'>;
+  let signingSecret: string;
+  /** One page for all visits: each new one is another process. */
+  let shared: Page;
+  beforeAll(async () => {
+    Object.assign(shop, await openShop());
+    shared = await browser.newPage();
+    testShop = { url: gateway.url, credentials: await gateway.accounts.create('Test Shop', 'test') };
+    signingSecret = await giveSigningSecret(gateway.databaseUrl, testShop.credentials.clientId);
+  });
+  afterAll(() => Promise.all([shop.close?.(), browser.close()]));
+
+  const newLink = (overrides: Record<string, unknown> = {}, mode: MerchantMode = 'live') =>
+    createOrder(mode === 'live' ? gateway : testShop, `browser-${Math.random()}`, overrides);
+
+  /** The link of a test order whose customer returns to the local shop. */
+  const newTestLink = (overrides: Record<string, unknown> = {}) =>
+    newLink({ return_url: `${shop.url}/thanks?cart=5`, ...overrides }, 'test');
+
+  /** What the merchant and time do with a test order. */
+  const closings: Record<OrderStatus, (order: OrderResponse) => Promise<unknown>> = {
+    UN_PAID: async () => {},
+    PAID: ({ payment_link }) => pressPay(payment_link),
+    EXPIRED: ({ order_id }) =>
+      runQuery(
+        gateway.databaseUrl,
+        `update orders set order_expires_at = now() - interval '1 s' where order_id = '${order_id}'`,
+      ),
+    CANCELLED: ({ order_id }) => callJson(testShop, 'POST', `/order/${order_id}/cancel`),
+  };
+
+  const findOrder = async (orderId: string) => (await callJson(testShop, 'GET', `/order/${orderId}`)).body;
+
+  const payText = (language: PageLanguage) =>
+    pageTexts[language].pay.replace('{amount}', localAmount(sampleAmount, 'EUR', language));
+
+  /** Opens an address and looks at the page. Returns the requests of the page; fails if it reports anything. */
+  const visit = async (address: string, view: View, look: (page: Page) => Promise<void>) => {
+    const { language = 'en', viewport = phone, colorScheme = 'light', hasScript = true } = view;
+    const page = hasScript ? shared : await (await browser.newContext({ javaScriptEnabled: false })).newPage();
+    try {
+      await page.setExtraHTTPHeaders({ 'accept-language': language });
+      await showIn(page, { viewport, colorScheme });
+      const reports: string[] = [];
+      const requests: string[] = [];
+      page.on('console', (message) => reports.push(message.text()));
+      page.on('pageerror', (error) => reports.push(error.message));
+      page.on('dialog', (dialog) => reports.push(dialog.message()));
+      page.on('request', (request) => requests.push(request.url()));
+      const statuses: number[] = [];
+      page.on('response', (response) => statuses.push(response.status()));
+      await page.goto(address);
+      await look(page);
+      // The browser itself reports a document with the status of an error.
+      const isOwn = (text: string) => statuses.some((status) => status >= 400 && text.includes(`status of ${status}`));
+      expect(reports.filter((text) => !isOwn(text))).toEqual([]);
+      expect(requests[0]).toBe(address);
+      return requests.slice(1);
+    } finally {
+      page.removeAllListeners();
+      if (page !== shared) await page.context().close();
+    }
+  };
+
+  const showIn = async (page: Page, { viewport, colorScheme }: Required<Pick<View, 'viewport' | 'colorScheme'>>) => {
+    await page.setViewportSize(viewport);
+    await page.emulateMedia({ colorScheme });
+  };
+
+  const expectAccessible = async (page: Page) => {
+    await page.evaluate(axe.source);
+    const found = await page.evaluate(
+      'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]))',
+    );
+    expect(found).toEqual([]);
+  };
+
+  const expectFits = async (page: Page) => {
+    const widths = await page.evaluate('[document.documentElement.scrollWidth, document.documentElement.clientWidth]');
+    const [scrolled, shown] = Array.isArray(widths) ? widths : [];
+    expect(scrolled).toBe(shown);
+    const outside = await page.evaluate(`[...document.querySelectorAll('main *')].filter((element) => {
+      const { left, right } = element.getBoundingClientRect();
+      return left < 0 || right > document.documentElement.clientWidth;
+    }).map((element) => element.outerHTML.slice(0, 80))`);
+    expect(outside).toEqual([]);
+  };
+
+  return {
+    ...{ gateway, shop, newLink, newTestLink, closings, findOrder, payText },
+    ...{ visit, showIn, expectAccessible, expectFits },
+    signingSecret: () => signingSecret,
+  };
+}
+
+/** A merchant's site on this machine, under two origins. */
+interface Shop {
+  readonly url: string;
+  readonly otherUrl: string;
+  /** The Referer of the latest request to an address. */
+  refererOf(url: string): string | undefined;
+  close(): Promise<void>;
+}
+
+async function openShop(): Promise<Shop> {
+  const referers = new Map<string, string | undefined>();
+  const server = createServer((request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '', url);
+    referers.set(`${url}${request.url}`, request.headers.referer);
+    const form = `<form method="post" action="${searchParams.get('to')}"><button name="outcome" value="pay">Win</button></form>`;
+    if (pathname === '/moved') response.writeHead(302, { location: `${otherUrl}/thanks` }).end();
+    else {
+      const body = pathname === '/form' ? form : '<h1>Thank you</h1>';
+      response
+        .writeHead(200, { 'content-type': 'text/html' })
+        .end(`<!doctype html><html lang="en"><link rel="icon" href="data:,">${body}`);
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}`;
+  const otherUrl = `http://localhost:${port}`;
+  return {
+    url,
+    otherUrl,
+    refererOf: (address) => referers.get(address),
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
