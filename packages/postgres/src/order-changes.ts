@@ -5,7 +5,7 @@ import { and, eq, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';
 import { type Client, type DatabaseOptions, openClient, plansEveryRun } from './client.ts';
-import { isConnectionLost, withoutValues } from './errors.ts';
+import { isConcurrencyFailure, isConnectionLost, withoutValues } from './errors.ts';
 import { events, isPastEnd, orders, webhookDeliveries, webhookEndpoints } from './schema.ts';
 
 /** Connections for changes: each waits for a commit, which four share. */
@@ -84,6 +84,8 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
       const rows = await background.run<unknown[]>((statements) => statements[statement].execute());
       return { count: rows.length, isDone: rows.length < sweptMax };
     } catch (error) {
+      // Two sweeps, or a sweep and an erasure, may lock the same orders in another order.
+      if (isConcurrencyFailure(error)) return { count: 0, isDone: false };
       if (!isConnectionLost(error)) throw withoutValues(error);
       return { count: 0, isDone: true };
     }

@@ -1,7 +1,7 @@
 import type { Order } from '@gateway/domain/order';
 import { transitions } from '@gateway/domain/order-states';
 import { newOrder } from '@gateway/domain/testing/sample-orders';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
 import { createMerchantId } from '../testing/contract-store.ts';
 import { useTestDatabase } from '../testing/test-database.ts';
@@ -51,7 +51,9 @@ test('processes that sweep at the same time store each expiry once, and leave op
 });
 
 test('a sweep that a lock holds up too long fails, so that it is logged', async () => {
-  await database.sql.unsafe(`alter database ${new URL(database.url).pathname.slice(1)} set lock_timeout = '50ms'`);
+  const alterDatabase = `alter database ${new URL(database.url).pathname.slice(1)}`;
+  onTestFinished(async () => void (await database.sql.unsafe(`${alterDatabase} reset lock_timeout`)));
+  await database.sql.unsafe(`${alterDatabase} set lock_timeout = '50ms'`);
   const store = openStore();
   const order = { ...newOrder(await newMerchantId()), expiresAtMs: Date.now() - 1 };
   await store.create(order, enoughMs);
@@ -60,6 +62,31 @@ test('a sweep that a lock holds up too long fails, so that it is logged', async 
     await expect(store.expire()).rejects.toThrow('timed out waiting for a lock');
   });
   expect(await store.expire()).toStrictEqual({ count: 1, isDone: true });
+});
+
+test('a sweep that another session deadlocks with is not done', async () => {
+  const store = openStore();
+  const merchantId = await newMerchantId();
+  for (const index of [1, 2]) {
+    const order = newOrder(merchantId, { order_id: `order-${index}` });
+    await store.create({ ...order, expiresAtMs: Date.now() - 1_000 + index }, enoughMs);
+  }
+  const { sql } = database;
+  const waiting = () => sql`select from pg_stat_activity
+    where datname = current_database() and application_name = 'order-gateway changes' and wait_event_type = 'Lock'`;
+  const swept = await sql.begin(async (session) => {
+    // So that PostgreSQL cancels the sweep.
+    await session`set local deadlock_timeout = '1min'`;
+    const lock = (orderId: string) =>
+      session`select from orders where merchant_id = ${merchantId} and order_id = ${orderId} for update`;
+    await lock('order-2');
+    const sweep = store.expire();
+    await expect.poll(waiting).toHaveLength(1);
+    await lock('order-1');
+    return sweep;
+  });
+  expect(swept).toStrictEqual({ count: 0, isDone: false });
+  expect(await store.expire()).toStrictEqual({ count: 2, isDone: true });
 });
 
 test('a change queues the delivery of its event where the merchant has an endpoint that is not disabled', async () => {
