@@ -1,4 +1,3 @@
-import type { Resolver } from 'node:dns/promises';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
@@ -76,13 +75,13 @@ test.each([
   ['IPv6', () => Promise.reject(new Error('ENODATA')), () => sleep(20, ['2001:db8::1']), ['2001:db8::1']],
   ['both', async () => ['192.0.2.1'], async () => ['2001:db8::1'], ['192.0.2.1', '2001:db8::1']],
 ])('a host of which name servers answer for %s is resolved', async (_, resolve4, resolve6, addresses) => {
-  const resolve = createResolve({ resolve4, resolve6 } as unknown as Resolver);
+  const resolve = createResolve({ resolve4, resolve6 });
   expect((await resolve('shop.example')).map(({ address }) => address)).toEqual(addresses);
 });
 
 test('a host that no name server knows is not resolved', async () => {
   const unknown = () => Promise.reject(new Error('ENOTFOUND'));
-  const resolve = createResolve({ resolve4: unknown, resolve6: unknown } as unknown as Resolver);
+  const resolve = createResolve({ resolve4: unknown, resolve6: unknown });
   await expect(resolve('shop.example')).rejects.toThrow('ENOTFOUND');
 });
 

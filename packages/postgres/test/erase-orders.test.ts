@@ -10,6 +10,7 @@ import { type ErasureTarget, eraseOrders } from '../src/erase-orders.ts';
 import { openMerchantAccounts } from '../src/merchant-admin.ts';
 import { openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
 import { createOrder } from '../testing/contract-store.ts';
+import { runIntoDeadlock } from '../testing/deadlock.ts';
 import { useTestDatabase } from '../testing/test-database.ts';
 
 const enoughMs = 20_000;
@@ -114,21 +115,8 @@ test.each<ErasureTarget>([
     const fields = { order_id: `order-${index}`, customer_email: 'deadlock@mail.example' };
     await create(merchantId, fields, createdAtMs + index);
   }
-  const { sql } = database;
-  const waiting = () => sql`select from pg_stat_activity
-    where datname = current_database() and application_name = 'order-gateway erasure' and wait_event_type = 'Lock'`;
-  const erasing = await sql.begin(async (session) => {
-    // So that PostgreSQL cancels the erasure.
-    await session`set local deadlock_timeout = '1min'`;
-    const lock = (orderId: string) =>
-      session`select from orders where merchant_id = ${merchantId} and order_id = ${orderId} for update`;
-    await lock('order-2');
-    const erasure = erase(target).catch((error: unknown) => error);
-    await expect.poll(waiting).toHaveLength(1);
-    await lock('order-1');
-    return { erasure };
-  });
-  expect(await erasing.erasure).toBe(2);
+  const deadlocked = { merchantId, applicationName: 'order-gateway erasure' };
+  expect(await runIntoDeadlock(database.sql, deadlocked, () => erase(target))).toBe(2);
 });
 
 test('the audit log says who erased how many orders of whom, and nothing of the customer', async () => {

@@ -4,6 +4,7 @@ import { newOrder } from '@gateway/domain/testing/sample-orders';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
 import { createMerchantId } from '../testing/contract-store.ts';
+import { runIntoDeadlock } from '../testing/deadlock.ts';
 import { useTestDatabase } from '../testing/test-database.ts';
 
 const enoughMs = 20_000;
@@ -71,20 +72,8 @@ test('a sweep that another session deadlocks with is not done', async () => {
     const order = newOrder(merchantId, { order_id: `order-${index}` });
     await store.create({ ...order, expiresAtMs: Date.now() - 1_000 + index }, enoughMs);
   }
-  const { sql } = database;
-  const waiting = () => sql`select from pg_stat_activity
-    where datname = current_database() and application_name = 'order-gateway changes' and wait_event_type = 'Lock'`;
-  const swept = await sql.begin(async (session) => {
-    // So that PostgreSQL cancels the sweep.
-    await session`set local deadlock_timeout = '1min'`;
-    const lock = (orderId: string) =>
-      session`select from orders where merchant_id = ${merchantId} and order_id = ${orderId} for update`;
-    await lock('order-2');
-    const sweep = store.expire();
-    await expect.poll(waiting).toHaveLength(1);
-    await lock('order-1');
-    return sweep;
-  });
+  const deadlocked = { merchantId, applicationName: 'order-gateway changes' };
+  const swept = await runIntoDeadlock(database.sql, deadlocked, () => store.expire());
   expect(swept).toStrictEqual({ count: 0, isDone: false });
   expect(await store.expire()).toStrictEqual({ count: 2, isDone: true });
 });

@@ -145,7 +145,10 @@ const resolutionDelayMs = 50;
  * servers never answer for IPv6: with three of them that takes 17 s, longer than an attempt.
  */
 export function createResolve(
-  resolver: Pick<Resolver, 'resolve4' | 'resolve6'> = new Resolver({ timeout: 2_000, tries: 2 }),
+  resolver: Readonly<Record<'resolve4' | 'resolve6', (hostname: string) => Promise<string[]>>> = new Resolver({
+    timeout: 2_000,
+    tries: 2,
+  }),
 ): Resolve {
   return async (hostname) => {
     const [v4, v6] = [resolver.resolve4(hostname), resolver.resolve6(hostname)];
