@@ -4,15 +4,16 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { OrderStatus, ServiceType } from "./order_service_pb.ts";
-import { file_gateway_v1_order_service } from "./order_service_pb.ts";
+import { file_gateway_v1_operation } from "./operation_pb.ts";
+import type { OrderStatus, ServiceType } from "./order_pb.ts";
+import { file_gateway_v1_order } from "./order_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file gateway/v1/checkout_service.proto.
  */
 export const file_gateway_v1_checkout_service: GenFile = /*@__PURE__*/
-  fileDesc("CiFnYXRld2F5L3YxL2NoZWNrb3V0X3NlcnZpY2UucHJvdG8SCmdhdGV3YXkudjEiPQoZUmVzb2x2ZVBheW1lbnRMaW5rUmVxdWVzdBIgCgtvcmRlcl90b2tlbhgBIAEoCVILb3JkZXJfdG9rZW4ihAQKGlJlc29sdmVQYXltZW50TGlua1Jlc3BvbnNlEiQKDW1lcmNoYW50X25hbWUYASABKAlSDW1lcmNoYW50X25hbWUSKgoQc2VydmljZV9vcmRlcl9pZBgCIAEoA1IQc2VydmljZV9vcmRlcl9pZBIaCghvcmRlcl9pZBgDIAEoCVIIb3JkZXJfaWQSIgoMb3JkZXJfYW1vdW50GAQgASgBUgxvcmRlcl9hbW91bnQSJgoOb3JkZXJfY3VycmVuY3kYBSABKAlSDm9yZGVyX2N1cnJlbmN5Eh4KCm9yZGVyX25vdGUYBiABKAlSCm9yZGVyX25vdGUSOwoMc2VydmljZV90eXBlGAcgASgOMhcuZ2F0ZXdheS52MS5TZXJ2aWNlVHlwZVIMc2VydmljZV90eXBlEjsKDG9yZGVyX3N0YXR1cxgIIAEoDjIXLmdhdGV3YXkudjEuT3JkZXJTdGF0dXNSDG9yZGVyX3N0YXR1cxIeCgpjcmVhdGVkX2F0GAkgASgJUgpjcmVhdGVkX2F0Eh4KCnJldHVybl91cmwYCiABKAlSCnJldHVybl91cmwSLwoQb3JkZXJfZXhwaXJlc19hdBgLIAEoCUgAUhBvcmRlcl9leHBpcmVzX2F0iAEBEgwKBG1vZGUYDCABKAlCEwoRX29yZGVyX2V4cGlyZXNfYXQi1AEKFFJlY29yZFBheW1lbnRSZXF1ZXN0EiAKC29yZGVyX3Rva2VuGAEgASgJUgtvcmRlcl90b2tlbhIeCgpwYXltZW50X2lkGAIgASgJUgpwYXltZW50X2lkEhgKB3BhaWRfYXQYAyABKAlSB3BhaWRfYXQSJwoMb3JkZXJfYW1vdW50GAQgASgBSABSDG9yZGVyX2Ftb3VudIgBARImCg5vcmRlcl9jdXJyZW5jeRgFIAEoCVIOb3JkZXJfY3VycmVuY3lCDwoNX29yZGVyX2Ftb3VudCL2AQoVUmVjb3JkUGF5bWVudFJlc3BvbnNlEioKEHNlcnZpY2Vfb3JkZXJfaWQYASABKANSEHNlcnZpY2Vfb3JkZXJfaWQSGgoIb3JkZXJfaWQYAiABKAlSCG9yZGVyX2lkEjsKDG9yZGVyX3N0YXR1cxgDIAEoDjIXLmdhdGV3YXkudjEuT3JkZXJTdGF0dXNSDG9yZGVyX3N0YXR1cxIeCgpwYXltZW50X2lkGAQgASgJUgpwYXltZW50X2lkEhgKB3BhaWRfYXQYBSABKAlSB3BhaWRfYXQSHgoKcmV0dXJuX3VybBgGIAEoCVIKcmV0dXJuX3VybDLMAQoPQ2hlY2tvdXRTZXJ2aWNlEmMKElJlc29sdmVQYXltZW50TGluaxIlLmdhdGV3YXkudjEuUmVzb2x2ZVBheW1lbnRMaW5rUmVxdWVzdBomLmdhdGV3YXkudjEuUmVzb2x2ZVBheW1lbnRMaW5rUmVzcG9uc2USVAoNUmVjb3JkUGF5bWVudBIgLmdhdGV3YXkudjEuUmVjb3JkUGF5bWVudFJlcXVlc3QaIS5nYXRld2F5LnYxLlJlY29yZFBheW1lbnRSZXNwb25zZWIGcHJvdG8z", [file_gateway_v1_order_service]);
+  fileDesc("CiFnYXRld2F5L3YxL2NoZWNrb3V0X3NlcnZpY2UucHJvdG8SCmdhdGV3YXkudjEiPQoZUmVzb2x2ZVBheW1lbnRMaW5rUmVxdWVzdBIgCgtvcmRlcl90b2tlbhgBIAEoCVILb3JkZXJfdG9rZW4ihAQKGlJlc29sdmVQYXltZW50TGlua1Jlc3BvbnNlEiQKDW1lcmNoYW50X25hbWUYASABKAlSDW1lcmNoYW50X25hbWUSKgoQc2VydmljZV9vcmRlcl9pZBgCIAEoA1IQc2VydmljZV9vcmRlcl9pZBIaCghvcmRlcl9pZBgDIAEoCVIIb3JkZXJfaWQSIgoMb3JkZXJfYW1vdW50GAQgASgBUgxvcmRlcl9hbW91bnQSJgoOb3JkZXJfY3VycmVuY3kYBSABKAlSDm9yZGVyX2N1cnJlbmN5Eh4KCm9yZGVyX25vdGUYBiABKAlSCm9yZGVyX25vdGUSOwoMc2VydmljZV90eXBlGAcgASgOMhcuZ2F0ZXdheS52MS5TZXJ2aWNlVHlwZVIMc2VydmljZV90eXBlEjsKDG9yZGVyX3N0YXR1cxgIIAEoDjIXLmdhdGV3YXkudjEuT3JkZXJTdGF0dXNSDG9yZGVyX3N0YXR1cxIeCgpjcmVhdGVkX2F0GAkgASgJUgpjcmVhdGVkX2F0Eh4KCnJldHVybl91cmwYCiABKAlSCnJldHVybl91cmwSLwoQb3JkZXJfZXhwaXJlc19hdBgLIAEoCUgAUhBvcmRlcl9leHBpcmVzX2F0iAEBEgwKBG1vZGUYDCABKAlCEwoRX29yZGVyX2V4cGlyZXNfYXQi1AEKFFJlY29yZFBheW1lbnRSZXF1ZXN0EiAKC29yZGVyX3Rva2VuGAEgASgJUgtvcmRlcl90b2tlbhIeCgpwYXltZW50X2lkGAIgASgJUgpwYXltZW50X2lkEhgKB3BhaWRfYXQYAyABKAlSB3BhaWRfYXQSJwoMb3JkZXJfYW1vdW50GAQgASgBSABSDG9yZGVyX2Ftb3VudIgBARImCg5vcmRlcl9jdXJyZW5jeRgFIAEoCVIOb3JkZXJfY3VycmVuY3lCDwoNX29yZGVyX2Ftb3VudCL2AQoVUmVjb3JkUGF5bWVudFJlc3BvbnNlEioKEHNlcnZpY2Vfb3JkZXJfaWQYASABKANSEHNlcnZpY2Vfb3JkZXJfaWQSGgoIb3JkZXJfaWQYAiABKAlSCG9yZGVyX2lkEjsKDG9yZGVyX3N0YXR1cxgDIAEoDjIXLmdhdGV3YXkudjEuT3JkZXJTdGF0dXNSDG9yZGVyX3N0YXR1cxIeCgpwYXltZW50X2lkGAQgASgJUgpwYXltZW50X2lkEhgKB3BhaWRfYXQYBSABKAlSB3BhaWRfYXQSHgoKcmV0dXJuX3VybBgGIAEoCVIKcmV0dXJuX3VybDL4AgoPQ2hlY2tvdXRTZXJ2aWNlEooBChJSZXNvbHZlUGF5bWVudExpbmsSJS5nYXRld2F5LnYxLlJlc29sdmVQYXltZW50TGlua1JlcXVlc3QaJi5nYXRld2F5LnYxLlJlc29sdmVQYXltZW50TGlua1Jlc3BvbnNlIiWQAgGKtRgeCAISD2ludmFsaWRfcmVxdWVzdBIJbm90X2ZvdW5kEtcBCg1SZWNvcmRQYXltZW50EiAuZ2F0ZXdheS52MS5SZWNvcmRQYXltZW50UmVxdWVzdBohLmdhdGV3YXkudjEuUmVjb3JkUGF5bWVudFJlc3BvbnNlIoABkAICirUYeQgCEg9pbnZhbGlkX3JlcXVlc3QSCW5vdF9mb3VuZBISb3JkZXJfYWxyZWFkeV9wYWlkEg9vcmRlcl9jYW5jZWxsZWQSDW9yZGVyX2V4cGlyZWQSEHBheW1lbnRfbWlzbWF0Y2gSE3BheW1lbnRfaWRfY29uZmxpY3RiBnByb3RvMw", [file_gateway_v1_operation, file_gateway_v1_order]);
 
 /**
  * A payment link.
@@ -113,7 +114,7 @@ export type ResolvePaymentLinkResponse = Message<"gateway.v1.ResolvePaymentLinkR
   returnUrl: string;
 
   /**
-   * From then on the order can't be paid. Absent: it never expires.
+   * When the order expires: from then on it can't be paid. Absent: it never expires.
    *
    * @generated from field: optional string order_expires_at = 11 [json_name = "order_expires_at"];
    */
@@ -148,14 +149,15 @@ export type RecordPaymentRequest = Message<"gateway.v1.RecordPaymentRequest"> & 
   orderToken: string;
 
   /**
-   * Your identifier of the payment: 1 to 128 characters.
+   * Your identifier of the payment: 1 to 128 characters. It identifies one payment of your account, and a payment pays one order.
    *
    * @generated from field: string payment_id = 2 [json_name = "payment_id"];
    */
   paymentId: string;
 
   /**
-   * When the customer paid: ISO 8601 with an offset. Before the order's end, and reported at most 24 hours after that end.
+   * When the customer paid: RFC 3339, where seconds are optional. Before the order expires, and reported at most 24 hours after
+   * that. Between 5 minutes before the order was created and 5 minutes ahead of the gateway's clock.
    *
    * @generated from field: string paid_at = 3 [json_name = "paid_at"];
    */
@@ -240,15 +242,16 @@ export const RecordPaymentResponseSchema: GenMessage<RecordPaymentResponse> = /*
   messageDesc(file_gateway_v1_checkout_service, 3);
 
 /**
- * For checkout systems, which take the payments of all merchants. Every call sends the credentials of a checkout client as the
- * metadata `x-client-id` and `x-client-secret`; a merchant's get PERMISSION_DENIED. Errors are as in OrderService.
+ * For checkout systems, which take the payments of all merchants. Every call sends the credentials of a checkout account as the
+ * metadata `x-client-id` and `x-client-secret`. Errors have the same form as in OrderService.
  *
  * @generated from service gateway.v1.CheckoutService
  */
 export const CheckoutService: GenService<{
   /**
-   * Returns what to pay with a payment link, and to whom. NOT_FOUND for a link that does not exist. The response contains no
-   * data of the customer.
+   * Resolves a payment link.
+   *
+   * Returns what to pay and to whom. The response contains none of the customer's data.
    *
    * @generated from rpc gateway.v1.CheckoutService.ResolvePaymentLink
    */
@@ -258,10 +261,12 @@ export const CheckoutService: GenService<{
     output: typeof ResolvePaymentLinkResponseSchema;
   },
   /**
-   * Records that the customer paid. Idempotent by payment_id: the same payment again gets the same response, with the response
-   * metadata `idempotent-replayed: true`. After each of these errors the money must be given back: ALREADY_EXISTS
-   * `order_already_paid` by another payment, FAILED_PRECONDITION `order_cancelled` or `order_expired`, INVALID_ARGUMENT
-   * `payment_mismatch` for another amount or currency than the order's.
+   * Records a payment.
+   *
+   * Records that the customer paid. The same payment again returns the same response and is marked as replayed. After
+   * `order_already_paid` (by another payment), `order_cancelled`, `order_expired` and `payment_mismatch` (an amount or currency
+   * other than the order's) the checkout system has to give the money back. After every other error it must not:
+   * `payment_id_conflict` means that you reported this payment_id for another order, or with another amount, currency or paid_at.
    *
    * @generated from rpc gateway.v1.CheckoutService.RecordPayment
    */

@@ -2,15 +2,19 @@
 // @generated from file gateway/v1/order_service.proto (package gateway.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Message, UnknownEnum } from "@bufbuild/protobuf";
+import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import { file_gateway_v1_operation } from "./operation_pb.ts";
+import type { Order, OrderStatus, ServiceType } from "./order_pb.ts";
+import { file_gateway_v1_order } from "./order_pb.ts";
+import { file_google_api_annotations } from "../../google/api/annotations_pb.ts";
+import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file gateway/v1/order_service.proto.
  */
 export const file_gateway_v1_order_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch5nYXRld2F5L3YxL29yZGVyX3NlcnZpY2UucHJvdG8SCmdhdGV3YXkudjEi3wkKEkNyZWF0ZU9yZGVyUmVxdWVzdBIfCghvcmRlcl9pZBgBIAEoCUgAUghvcmRlcl9pZIgBARInCgxvcmRlcl9hbW91bnQYAiABKAFIAVIMb3JkZXJfYW1vdW50iAEBEisKDm9yZGVyX2N1cnJlbmN5GAMgASgJSAJSDm9yZGVyX2N1cnJlbmN5iAEBEiMKCm9yZGVyX25vdGUYBCABKAlIA1IKb3JkZXJfbm90ZYgBARJACgxzZXJ2aWNlX3R5cGUYBSABKA4yFy5nYXRld2F5LnYxLlNlcnZpY2VUeXBlSARSDHNlcnZpY2VfdHlwZYgBARIpCg1jdXN0b21lcl9uYW1lGAYgASgJSAVSDWN1c3RvbWVyX25hbWWIAQESKwoOY3VzdG9tZXJfZW1haWwYByABKAlIBlIOY3VzdG9tZXJfZW1haWyIAQESKwoOY3VzdG9tZXJfcGhvbmUYCCABKAlIB1IOY3VzdG9tZXJfcGhvbmWIAQESOwoWY3VzdG9tZXJfYWRkcmVzc19saW5lMRgJIAEoCUgIUhZjdXN0b21lcl9hZGRyZXNzX2xpbmUxiAEBEjsKFmN1c3RvbWVyX2FkZHJlc3NfbGluZTIYCiABKAlICVIWY3VzdG9tZXJfYWRkcmVzc19saW5lMogBARI5ChVjdXN0b21lcl9hZGRyZXNzX2NpdHkYCyABKAlIClIVY3VzdG9tZXJfYWRkcmVzc19jaXR5iAEBEjsKFmN1c3RvbWVyX2FkZHJlc3Nfc3RhdGUYDCABKAlIC1IWY3VzdG9tZXJfYWRkcmVzc19zdGF0ZYgBARI/ChhjdXN0b21lcl9hZGRyZXNzX2NvdW50cnkYDSABKAlIDFIYY3VzdG9tZXJfYWRkcmVzc19jb3VudHJ5iAEBEkcKHGN1c3RvbWVyX2FkZHJlc3NfcG9zdGFsX2NvZGUYDiABKAlIDVIcY3VzdG9tZXJfYWRkcmVzc19wb3N0YWxfY29kZYgBARIrCg5vcmRlcl9jaGVja3N1bRgPIAEoCUgOUg5vcmRlcl9jaGVja3N1bYgBARIjCgpyZXR1cm5fdXJsGBAgASgJSA9SCnJldHVybl91cmyIAQESLwoQb3JkZXJfZXhwaXJlc19hdBgRIAEoCUgQUhBvcmRlcl9leHBpcmVzX2F0iAEBQgsKCV9vcmRlcl9pZEIPCg1fb3JkZXJfYW1vdW50QhEKD19vcmRlcl9jdXJyZW5jeUINCgtfb3JkZXJfbm90ZUIPCg1fc2VydmljZV90eXBlQhAKDl9jdXN0b21lcl9uYW1lQhEKD19jdXN0b21lcl9lbWFpbEIRCg9fY3VzdG9tZXJfcGhvbmVCGQoXX2N1c3RvbWVyX2FkZHJlc3NfbGluZTFCGQoXX2N1c3RvbWVyX2FkZHJlc3NfbGluZTJCGAoWX2N1c3RvbWVyX2FkZHJlc3NfY2l0eUIZChdfY3VzdG9tZXJfYWRkcmVzc19zdGF0ZUIbChlfY3VzdG9tZXJfYWRkcmVzc19jb3VudHJ5Qh8KHV9jdXN0b21lcl9hZGRyZXNzX3Bvc3RhbF9jb2RlQhEKD19vcmRlcl9jaGVja3N1bUINCgtfcmV0dXJuX3VybEITChFfb3JkZXJfZXhwaXJlc19hdCKAAgoTQ3JlYXRlT3JkZXJSZXNwb25zZRIqChBzZXJ2aWNlX29yZGVyX2lkGAEgASgDUhBzZXJ2aWNlX29yZGVyX2lkEh4KCmNyZWF0ZWRfYXQYAiABKAlSCmNyZWF0ZWRfYXQSGgoIb3JkZXJfaWQYAyABKAlSCG9yZGVyX2lkEjsKDG9yZGVyX3N0YXR1cxgEIAEoDjIXLmdhdGV3YXkudjEuT3JkZXJTdGF0dXNSDG9yZGVyX3N0YXR1cxIgCgtvcmRlcl90b2tlbhgFIAEoCVILb3JkZXJfdG9rZW4SIgoMcGF5bWVudF9saW5rGAYgASgJUgxwYXltZW50X2xpbmsiZgoPR2V0T3JkZXJSZXF1ZXN0EhwKCG9yZGVyX2lkGAEgASgJSABSCG9yZGVyX2lkEiwKEHNlcnZpY2Vfb3JkZXJfaWQYAiABKANIAFIQc2VydmljZV9vcmRlcl9pZEIHCgVvcmRlciKTBQoQR2V0T3JkZXJSZXNwb25zZRIqChBzZXJ2aWNlX29yZGVyX2lkGAEgASgDUhBzZXJ2aWNlX29yZGVyX2lkEh4KCmNyZWF0ZWRfYXQYAiABKAlSCmNyZWF0ZWRfYXQSGgoIb3JkZXJfaWQYAyABKAlSCG9yZGVyX2lkEjsKDG9yZGVyX3N0YXR1cxgEIAEoDjIXLmdhdGV3YXkudjEuT3JkZXJTdGF0dXNSDG9yZGVyX3N0YXR1cxIgCgtvcmRlcl90b2tlbhgFIAEoCVILb3JkZXJfdG9rZW4SIgoMcGF5bWVudF9saW5rGAYgASgJUgxwYXltZW50X2xpbmsSDAoEbW9kZRgHIAEoCRIiCgxvcmRlcl9hbW91bnQYCCABKAFSDG9yZGVyX2Ftb3VudBImCg5vcmRlcl9jdXJyZW5jeRgJIAEoCVIOb3JkZXJfY3VycmVuY3kSHgoKb3JkZXJfbm90ZRgKIAEoCVIKb3JkZXJfbm90ZRI7CgxzZXJ2aWNlX3R5cGUYCyABKA4yFy5nYXRld2F5LnYxLlNlcnZpY2VUeXBlUgxzZXJ2aWNlX3R5cGUSLwoQb3JkZXJfZXhwaXJlc19hdBgMIAEoCUgAUhBvcmRlcl9leHBpcmVzX2F0iAEBEh0KB3BhaWRfYXQYDSABKAlIAVIHcGFpZF9hdIgBARIjCgpwYXltZW50X2lkGA4gASgJSAJSCnBheW1lbnRfaWSIAQESJwoMY2FuY2VsbGVkX2F0GA8gASgJSANSDGNhbmNlbGxlZF9hdIgBAUITChFfb3JkZXJfZXhwaXJlc19hdEIKCghfcGFpZF9hdEINCgtfcGF5bWVudF9pZEIPCg1fY2FuY2VsbGVkX2F0ImkKEkNhbmNlbE9yZGVyUmVxdWVzdBIcCghvcmRlcl9pZBgBIAEoCUgAUghvcmRlcl9pZBIsChBzZXJ2aWNlX29yZGVyX2lkGAIgASgDSABSEHNlcnZpY2Vfb3JkZXJfaWRCBwoFb3JkZXIilgUKE0NhbmNlbE9yZGVyUmVzcG9uc2USKgoQc2VydmljZV9vcmRlcl9pZBgBIAEoA1IQc2VydmljZV9vcmRlcl9pZBIeCgpjcmVhdGVkX2F0GAIgASgJUgpjcmVhdGVkX2F0EhoKCG9yZGVyX2lkGAMgASgJUghvcmRlcl9pZBI7CgxvcmRlcl9zdGF0dXMYBCABKA4yFy5nYXRld2F5LnYxLk9yZGVyU3RhdHVzUgxvcmRlcl9zdGF0dXMSIAoLb3JkZXJfdG9rZW4YBSABKAlSC29yZGVyX3Rva2VuEiIKDHBheW1lbnRfbGluaxgGIAEoCVIMcGF5bWVudF9saW5rEgwKBG1vZGUYByABKAkSIgoMb3JkZXJfYW1vdW50GAggASgBUgxvcmRlcl9hbW91bnQSJgoOb3JkZXJfY3VycmVuY3kYCSABKAlSDm9yZGVyX2N1cnJlbmN5Eh4KCm9yZGVyX25vdGUYCiABKAlSCm9yZGVyX25vdGUSOwoMc2VydmljZV90eXBlGAsgASgOMhcuZ2F0ZXdheS52MS5TZXJ2aWNlVHlwZVIMc2VydmljZV90eXBlEi8KEG9yZGVyX2V4cGlyZXNfYXQYDCABKAlIAFIQb3JkZXJfZXhwaXJlc19hdIgBARIdCgdwYWlkX2F0GA0gASgJSAFSB3BhaWRfYXSIAQESIwoKcGF5bWVudF9pZBgOIAEoCUgCUgpwYXltZW50X2lkiAEBEicKDGNhbmNlbGxlZF9hdBgPIAEoCUgDUgxjYW5jZWxsZWRfYXSIAQFCEwoRX29yZGVyX2V4cGlyZXNfYXRCCgoIX3BhaWRfYXRCDQoLX3BheW1lbnRfaWRCDwoNX2NhbmNlbGxlZF9hdCL4AQoRTGlzdE9yZGVyc1JlcXVlc3QSLAoGc3RhdHVzGAEgASgOMhcuZ2F0ZXdheS52MS5PcmRlclN0YXR1c0gAiAEBEicKDGNyZWF0ZWRfZnJvbRgCIAEoCUgBUgxjcmVhdGVkX2Zyb22IAQESIwoKY3JlYXRlZF90bxgDIAEoCUgCUgpjcmVhdGVkX3RviAEBEhIKBWxpbWl0GAQgASgFSAOIAQESEwoGY3Vyc29yGAUgASgJSASIAQFCCQoHX3N0YXR1c0IPCg1fY3JlYXRlZF9mcm9tQg0KC19jcmVhdGVkX3RvQggKBl9saW1pdEIJCgdfY3Vyc29yInQKEkxpc3RPcmRlcnNSZXNwb25zZRInCgZvcmRlcnMYASADKAsyFy5nYXRld2F5LnYxLk9yZGVyUmVjb3JkEiUKC25leHRfY3Vyc29yGAIgASgJSABSC25leHRfY3Vyc29yiAEBQg4KDF9uZXh0X2N1cnNvciKOBQoLT3JkZXJSZWNvcmQSKgoQc2VydmljZV9vcmRlcl9pZBgBIAEoA1IQc2VydmljZV9vcmRlcl9pZBIeCgpjcmVhdGVkX2F0GAIgASgJUgpjcmVhdGVkX2F0EhoKCG9yZGVyX2lkGAMgASgJUghvcmRlcl9pZBI7CgxvcmRlcl9zdGF0dXMYBCABKA4yFy5nYXRld2F5LnYxLk9yZGVyU3RhdHVzUgxvcmRlcl9zdGF0dXMSIAoLb3JkZXJfdG9rZW4YBSABKAlSC29yZGVyX3Rva2VuEiIKDHBheW1lbnRfbGluaxgGIAEoCVIMcGF5bWVudF9saW5rEgwKBG1vZGUYByABKAkSIgoMb3JkZXJfYW1vdW50GAggASgBUgxvcmRlcl9hbW91bnQSJgoOb3JkZXJfY3VycmVuY3kYCSABKAlSDm9yZGVyX2N1cnJlbmN5Eh4KCm9yZGVyX25vdGUYCiABKAlSCm9yZGVyX25vdGUSOwoMc2VydmljZV90eXBlGAsgASgOMhcuZ2F0ZXdheS52MS5TZXJ2aWNlVHlwZVIMc2VydmljZV90eXBlEi8KEG9yZGVyX2V4cGlyZXNfYXQYDCABKAlIAFIQb3JkZXJfZXhwaXJlc19hdIgBARIdCgdwYWlkX2F0GA0gASgJSAFSB3BhaWRfYXSIAQESIwoKcGF5bWVudF9pZBgOIAEoCUgCUgpwYXltZW50X2lkiAEBEicKDGNhbmNlbGxlZF9hdBgPIAEoCUgDUgxjYW5jZWxsZWRfYXSIAQFCEwoRX29yZGVyX2V4cGlyZXNfYXRCCgoIX3BhaWRfYXRCDQoLX3BheW1lbnRfaWRCDwoNX2NhbmNlbGxlZF9hdCpMCgtTZXJ2aWNlVHlwZRIcChhTRVJWSUNFX1RZUEVfVU5TUEVDSUZJRUQQABILCgdESUdJVEFMEAESEgoOUEhZU0lDQUxfR09PRFMQAipeCgtPcmRlclN0YXR1cxIcChhPUkRFUl9TVEFUVVNfVU5TUEVDSUZJRUQQABILCgdVTl9QQUlEEAESCAoEUEFJRBACEgsKB0VYUElSRUQQAxINCglDQU5DRUxMRUQQBDLCAgoMT3JkZXJTZXJ2aWNlEk4KC0NyZWF0ZU9yZGVyEh4uZ2F0ZXdheS52MS5DcmVhdGVPcmRlclJlcXVlc3QaHy5nYXRld2F5LnYxLkNyZWF0ZU9yZGVyUmVzcG9uc2USRQoIR2V0T3JkZXISGy5nYXRld2F5LnYxLkdldE9yZGVyUmVxdWVzdBocLmdhdGV3YXkudjEuR2V0T3JkZXJSZXNwb25zZRJOCgtDYW5jZWxPcmRlchIeLmdhdGV3YXkudjEuQ2FuY2VsT3JkZXJSZXF1ZXN0Gh8uZ2F0ZXdheS52MS5DYW5jZWxPcmRlclJlc3BvbnNlEksKCkxpc3RPcmRlcnMSHS5nYXRld2F5LnYxLkxpc3RPcmRlcnNSZXF1ZXN0Gh4uZ2F0ZXdheS52MS5MaXN0T3JkZXJzUmVzcG9uc2ViBnByb3RvMw");
+  fileDesc("Ch5nYXRld2F5L3YxL29yZGVyX3NlcnZpY2UucHJvdG8SCmdhdGV3YXkudjEi3wkKEkNyZWF0ZU9yZGVyUmVxdWVzdBIfCghvcmRlcl9pZBgBIAEoCUgAUghvcmRlcl9pZIgBARInCgxvcmRlcl9hbW91bnQYAiABKAFIAVIMb3JkZXJfYW1vdW50iAEBEisKDm9yZGVyX2N1cnJlbmN5GAMgASgJSAJSDm9yZGVyX2N1cnJlbmN5iAEBEiMKCm9yZGVyX25vdGUYBCABKAlIA1IKb3JkZXJfbm90ZYgBARJACgxzZXJ2aWNlX3R5cGUYBSABKA4yFy5nYXRld2F5LnYxLlNlcnZpY2VUeXBlSARSDHNlcnZpY2VfdHlwZYgBARIpCg1jdXN0b21lcl9uYW1lGAYgASgJSAVSDWN1c3RvbWVyX25hbWWIAQESKwoOY3VzdG9tZXJfZW1haWwYByABKAlIBlIOY3VzdG9tZXJfZW1haWyIAQESKwoOY3VzdG9tZXJfcGhvbmUYCCABKAlIB1IOY3VzdG9tZXJfcGhvbmWIAQESOwoWY3VzdG9tZXJfYWRkcmVzc19saW5lMRgJIAEoCUgIUhZjdXN0b21lcl9hZGRyZXNzX2xpbmUxiAEBEjsKFmN1c3RvbWVyX2FkZHJlc3NfbGluZTIYCiABKAlICVIWY3VzdG9tZXJfYWRkcmVzc19saW5lMogBARI5ChVjdXN0b21lcl9hZGRyZXNzX2NpdHkYCyABKAlIClIVY3VzdG9tZXJfYWRkcmVzc19jaXR5iAEBEjsKFmN1c3RvbWVyX2FkZHJlc3Nfc3RhdGUYDCABKAlIC1IWY3VzdG9tZXJfYWRkcmVzc19zdGF0ZYgBARI/ChhjdXN0b21lcl9hZGRyZXNzX2NvdW50cnkYDSABKAlIDFIYY3VzdG9tZXJfYWRkcmVzc19jb3VudHJ5iAEBEkcKHGN1c3RvbWVyX2FkZHJlc3NfcG9zdGFsX2NvZGUYDiABKAlIDVIcY3VzdG9tZXJfYWRkcmVzc19wb3N0YWxfY29kZYgBARIrCg5vcmRlcl9jaGVja3N1bRgPIAEoCUgOUg5vcmRlcl9jaGVja3N1bYgBARIjCgpyZXR1cm5fdXJsGBAgASgJSA9SCnJldHVybl91cmyIAQESLwoQb3JkZXJfZXhwaXJlc19hdBgRIAEoCUgQUhBvcmRlcl9leHBpcmVzX2F0iAEBQgsKCV9vcmRlcl9pZEIPCg1fb3JkZXJfYW1vdW50QhEKD19vcmRlcl9jdXJyZW5jeUINCgtfb3JkZXJfbm90ZUIPCg1fc2VydmljZV90eXBlQhAKDl9jdXN0b21lcl9uYW1lQhEKD19jdXN0b21lcl9lbWFpbEIRCg9fY3VzdG9tZXJfcGhvbmVCGQoXX2N1c3RvbWVyX2FkZHJlc3NfbGluZTFCGQoXX2N1c3RvbWVyX2FkZHJlc3NfbGluZTJCGAoWX2N1c3RvbWVyX2FkZHJlc3NfY2l0eUIZChdfY3VzdG9tZXJfYWRkcmVzc19zdGF0ZUIbChlfY3VzdG9tZXJfYWRkcmVzc19jb3VudHJ5Qh8KHV9jdXN0b21lcl9hZGRyZXNzX3Bvc3RhbF9jb2RlQhEKD19vcmRlcl9jaGVja3N1bUINCgtfcmV0dXJuX3VybEITChFfb3JkZXJfZXhwaXJlc19hdCKAAgoTQ3JlYXRlT3JkZXJSZXNwb25zZRIqChBzZXJ2aWNlX29yZGVyX2lkGAEgASgDUhBzZXJ2aWNlX29yZGVyX2lkEh4KCmNyZWF0ZWRfYXQYAiABKAlSCmNyZWF0ZWRfYXQSGgoIb3JkZXJfaWQYAyABKAlSCG9yZGVyX2lkEjsKDG9yZGVyX3N0YXR1cxgEIAEoDjIXLmdhdGV3YXkudjEuT3JkZXJTdGF0dXNSDG9yZGVyX3N0YXR1cxIgCgtvcmRlcl90b2tlbhgFIAEoCVILb3JkZXJfdG9rZW4SIgoMcGF5bWVudF9saW5rGAYgASgJUgxwYXltZW50X2xpbmsiZgoPR2V0T3JkZXJSZXF1ZXN0EhwKCG9yZGVyX2lkGAEgASgJSABSCG9yZGVyX2lkEiwKEHNlcnZpY2Vfb3JkZXJfaWQYAiABKANIAFIQc2VydmljZV9vcmRlcl9pZEIHCgVvcmRlciI0ChBHZXRPcmRlclJlc3BvbnNlEiAKBW9yZGVyGAEgASgLMhEuZ2F0ZXdheS52MS5PcmRlciJpChJDYW5jZWxPcmRlclJlcXVlc3QSHAoIb3JkZXJfaWQYASABKAlIAFIIb3JkZXJfaWQSLAoQc2VydmljZV9vcmRlcl9pZBgCIAEoA0gAUhBzZXJ2aWNlX29yZGVyX2lkQgcKBW9yZGVyIjcKE0NhbmNlbE9yZGVyUmVzcG9uc2USIAoFb3JkZXIYASABKAsyES5nYXRld2F5LnYxLk9yZGVyIvgBChFMaXN0T3JkZXJzUmVxdWVzdBIsCgZzdGF0dXMYASABKA4yFy5nYXRld2F5LnYxLk9yZGVyU3RhdHVzSACIAQESJwoMY3JlYXRlZF9mcm9tGAIgASgJSAFSDGNyZWF0ZWRfZnJvbYgBARIjCgpjcmVhdGVkX3RvGAMgASgJSAJSCmNyZWF0ZWRfdG+IAQESEgoFbGltaXQYBCABKAVIA4gBARITCgZjdXJzb3IYBSABKAlIBIgBAUIJCgdfc3RhdHVzQg8KDV9jcmVhdGVkX2Zyb21CDQoLX2NyZWF0ZWRfdG9CCAoGX2xpbWl0QgkKB19jdXJzb3IibgoSTGlzdE9yZGVyc1Jlc3BvbnNlEiEKBm9yZGVycxgBIAMoCzIRLmdhdGV3YXkudjEuT3JkZXISJQoLbmV4dF9jdXJzb3IYAiABKAlIAFILbmV4dF9jdXJzb3KIAQFCDgoMX25leHRfY3Vyc29yMpcFCgxPcmRlclNlcnZpY2USnwEKC0NyZWF0ZU9yZGVyEh4uZ2F0ZXdheS52MS5DcmVhdGVPcmRlclJlcXVlc3QaHy5nYXRld2F5LnYxLkNyZWF0ZU9yZGVyUmVzcG9uc2UiT5ACAoq1GDcIARINaW52YWxpZF9vcmRlchIRY2hlY2tzdW1fbWlzbWF0Y2gSEW9yZGVyX2lkX2NvbmZsaWN0gtPkkwILOgEqIgYvb3JkZXISmwEKCEdldE9yZGVyEhsuZ2F0ZXdheS52MS5HZXRPcmRlclJlcXVlc3QaHC5nYXRld2F5LnYxLkdldE9yZGVyUmVzcG9uc2UiVJACAYq1GC0IARINaW52YWxpZF9vcmRlchIPaW52YWxpZF9yZXF1ZXN0Eglub3RfZm91bmSC0+STAhpiBW9yZGVyEhEvb3JkZXIve29yZGVyX2lkfRLOAQoLQ2FuY2VsT3JkZXISHi5nYXRld2F5LnYxLkNhbmNlbE9yZGVyUmVxdWVzdBofLmdhdGV3YXkudjEuQ2FuY2VsT3JkZXJSZXNwb25zZSJ+kAICirUYUAgBEg1pbnZhbGlkX29yZGVyEg9pbnZhbGlkX3JlcXVlc3QSCW5vdF9mb3VuZBISb3JkZXJfYWxyZWFkeV9wYWlkEg1vcmRlcl9leHBpcmVkgtPkkwIhYgVvcmRlciIYL29yZGVyL3tvcmRlcl9pZH0vY2FuY2VsEnYKCkxpc3RPcmRlcnMSHS5nYXRld2F5LnYxLkxpc3RPcmRlcnNSZXF1ZXN0Gh4uZ2F0ZXdheS52MS5MaXN0T3JkZXJzUmVzcG9uc2UiKZACAYq1GBMIARIPaW52YWxpZF9yZXF1ZXN0gtPkkwIJEgcvb3JkZXJzYgZwcm90bzM", [file_gateway_v1_operation, file_gateway_v1_order, file_google_api_annotations]);
 
 /**
  * Lengths are in Unicode code points. Text is stored exactly as it was sent. A field that is not set is `missing`, an empty
@@ -133,8 +137,8 @@ export type CreateOrderRequest = Message<"gateway.v1.CreateOrderRequest"> & {
   returnUrl?: string | undefined;
 
   /**
-   * The end of the order, ISO 8601 with an offset, 1 minute to 366 days ahead: from then on it can't be paid. Optional:
-   * without it the merchant's default lifetime applies.
+   * When the order expires: from then on it can't be paid. RFC 3339, where seconds are optional; 1 minute to 366 days ahead.
+   * Optional: without it the merchant's default lifetime applies.
    *
    * @generated from field: optional string order_expires_at = 17 [json_name = "order_expires_at"];
    */
@@ -149,7 +153,7 @@ export const CreateOrderRequestSchema: GenMessage<CreateOrderRequest> = /*@__PUR
   messageDesc(file_gateway_v1_order_service, 0);
 
 /**
- * The ids, status and payment link of a stored order.
+ * The ids, status and payment link of a stored order: exactly the six fields of the JSON API.
  *
  * @generated from message gateway.v1.CreateOrderResponse
  */
@@ -242,115 +246,17 @@ export const GetOrderRequestSchema: GenMessage<GetOrderRequest> = /*@__PURE__*/
   messageDesc(file_gateway_v1_order_service, 2);
 
 /**
- * The order record.
+ * The order that was found.
  *
  * @generated from message gateway.v1.GetOrderResponse
  */
 export type GetOrderResponse = Message<"gateway.v1.GetOrderResponse"> & {
   /**
-   * Identifier of the order assigned by the service: positive, at most 2^53 - 1.
+   * The order record.
    *
-   * @generated from field: int64 service_order_id = 1 [json_name = "service_order_id"];
+   * @generated from field: gateway.v1.Order order = 1;
    */
-  serviceOrderId: bigint;
-
-  /**
-   * Creation time, ISO 8601 with milliseconds and UTC offset, such as 2026-11-20T21:01:42.172+00:00.
-   *
-   * @generated from field: string created_at = 2 [json_name = "created_at"];
-   */
-  createdAt: string;
-
-  /**
-   * The merchant's order_id.
-   *
-   * @generated from field: string order_id = 3 [json_name = "order_id"];
-   */
-  orderId: string;
-
-  /**
-   * Status of the order as of now.
-   *
-   * @generated from field: gateway.v1.OrderStatus order_status = 4 [json_name = "order_status"];
-   */
-  orderStatus: OrderStatus;
-
-  /**
-   * Token identifying the order in its payment link: 32 letters and digits.
-   *
-   * @generated from field: string order_token = 5 [json_name = "order_token"];
-   */
-  orderToken: string;
-
-  /**
-   * Address of the form {base_url}/payment/<order_token>.
-   *
-   * @generated from field: string payment_link = 6 [json_name = "payment_link"];
-   */
-  paymentLink: string;
-
-  /**
-   * `live`, or `test` for a merchant whose orders move no money.
-   *
-   * @generated from field: string mode = 7;
-   */
-  mode: string;
-
-  /**
-   * Amount, in units of the currency: at most 15 digits, two of them decimals, which a double represents exactly.
-   *
-   * @generated from field: double order_amount = 8 [json_name = "order_amount"];
-   */
-  orderAmount: number;
-
-  /**
-   * Upper-case ISO 4217 code.
-   *
-   * @generated from field: string order_currency = 9 [json_name = "order_currency"];
-   */
-  orderCurrency: string;
-
-  /**
-   * Free text about the order.
-   *
-   * @generated from field: string order_note = 10 [json_name = "order_note"];
-   */
-  orderNote: string;
-
-  /**
-   * What the order is for.
-   *
-   * @generated from field: gateway.v1.ServiceType service_type = 11 [json_name = "service_type"];
-   */
-  serviceType: ServiceType;
-
-  /**
-   * From then on the order can't be paid; formatted like created_at. Absent: it never expires.
-   *
-   * @generated from field: optional string order_expires_at = 12 [json_name = "order_expires_at"];
-   */
-  orderExpiresAt?: string | undefined;
-
-  /**
-   * When the customer paid. Absent unless PAID.
-   *
-   * @generated from field: optional string paid_at = 13 [json_name = "paid_at"];
-   */
-  paidAt?: string | undefined;
-
-  /**
-   * The checkout system's identifier of the payment. Absent unless PAID.
-   *
-   * @generated from field: optional string payment_id = 14 [json_name = "payment_id"];
-   */
-  paymentId?: string | undefined;
-
-  /**
-   * When the merchant cancelled. Absent unless CANCELLED.
-   *
-   * @generated from field: optional string cancelled_at = 15 [json_name = "cancelled_at"];
-   */
-  cancelledAt?: string | undefined;
+  order?: Order | undefined;
 };
 
 /**
@@ -398,115 +304,17 @@ export const CancelOrderRequestSchema: GenMessage<CancelOrderRequest> = /*@__PUR
   messageDesc(file_gateway_v1_order_service, 4);
 
 /**
- * The order record, as GetOrderResponse.
+ * The cancelled order.
  *
  * @generated from message gateway.v1.CancelOrderResponse
  */
 export type CancelOrderResponse = Message<"gateway.v1.CancelOrderResponse"> & {
   /**
-   * Identifier of the order assigned by the service: positive, at most 2^53 - 1.
+   * The order record.
    *
-   * @generated from field: int64 service_order_id = 1 [json_name = "service_order_id"];
+   * @generated from field: gateway.v1.Order order = 1;
    */
-  serviceOrderId: bigint;
-
-  /**
-   * Creation time, ISO 8601 with milliseconds and UTC offset, such as 2026-11-20T21:01:42.172+00:00.
-   *
-   * @generated from field: string created_at = 2 [json_name = "created_at"];
-   */
-  createdAt: string;
-
-  /**
-   * The merchant's order_id.
-   *
-   * @generated from field: string order_id = 3 [json_name = "order_id"];
-   */
-  orderId: string;
-
-  /**
-   * Status of the order as of now.
-   *
-   * @generated from field: gateway.v1.OrderStatus order_status = 4 [json_name = "order_status"];
-   */
-  orderStatus: OrderStatus;
-
-  /**
-   * Token identifying the order in its payment link: 32 letters and digits.
-   *
-   * @generated from field: string order_token = 5 [json_name = "order_token"];
-   */
-  orderToken: string;
-
-  /**
-   * Address of the form {base_url}/payment/<order_token>.
-   *
-   * @generated from field: string payment_link = 6 [json_name = "payment_link"];
-   */
-  paymentLink: string;
-
-  /**
-   * `live`, or `test` for a merchant whose orders move no money.
-   *
-   * @generated from field: string mode = 7;
-   */
-  mode: string;
-
-  /**
-   * Amount, in units of the currency: at most 15 digits, two of them decimals, which a double represents exactly.
-   *
-   * @generated from field: double order_amount = 8 [json_name = "order_amount"];
-   */
-  orderAmount: number;
-
-  /**
-   * Upper-case ISO 4217 code.
-   *
-   * @generated from field: string order_currency = 9 [json_name = "order_currency"];
-   */
-  orderCurrency: string;
-
-  /**
-   * Free text about the order.
-   *
-   * @generated from field: string order_note = 10 [json_name = "order_note"];
-   */
-  orderNote: string;
-
-  /**
-   * What the order is for.
-   *
-   * @generated from field: gateway.v1.ServiceType service_type = 11 [json_name = "service_type"];
-   */
-  serviceType: ServiceType;
-
-  /**
-   * From then on the order can't be paid; formatted like created_at. Absent: it never expires.
-   *
-   * @generated from field: optional string order_expires_at = 12 [json_name = "order_expires_at"];
-   */
-  orderExpiresAt?: string | undefined;
-
-  /**
-   * When the customer paid. Absent unless PAID.
-   *
-   * @generated from field: optional string paid_at = 13 [json_name = "paid_at"];
-   */
-  paidAt?: string | undefined;
-
-  /**
-   * The checkout system's identifier of the payment. Absent unless PAID.
-   *
-   * @generated from field: optional string payment_id = 14 [json_name = "payment_id"];
-   */
-  paymentId?: string | undefined;
-
-  /**
-   * When the merchant cancelled. Absent unless CANCELLED.
-   *
-   * @generated from field: optional string cancelled_at = 15 [json_name = "cancelled_at"];
-   */
-  cancelledAt?: string | undefined;
+  order?: Order | undefined;
 };
 
 /**
@@ -523,35 +331,35 @@ export const CancelOrderResponseSchema: GenMessage<CancelOrderResponse> = /*@__P
  */
 export type ListOrdersRequest = Message<"gateway.v1.ListOrdersRequest"> & {
   /**
-   * Only orders that have this status now.
+   * Only orders whose current status is this one.
    *
    * @generated from field: optional gateway.v1.OrderStatus status = 1;
    */
   status?: OrderStatus | undefined;
 
   /**
-   * Only orders created at this time or later: ISO 8601 with an offset.
+   * Only orders created at this time or later: RFC 3339, where seconds are optional.
    *
    * @generated from field: optional string created_from = 2 [json_name = "created_from"];
    */
   createdFrom?: string | undefined;
 
   /**
-   * Only orders created before this time: ISO 8601 with an offset.
+   * Only orders created before this time: RFC 3339, where seconds are optional.
    *
    * @generated from field: optional string created_to = 3 [json_name = "created_to"];
    */
   createdTo?: string | undefined;
 
   /**
-   * At most so many orders: 1 to 100; 20 unless given.
+   * The maximum number of orders on the page: 1 to 100, 20 by default.
    *
    * @generated from field: optional int32 limit = 4;
    */
   limit?: number | undefined;
 
   /**
-   * The next_cursor of the page before, with the same filters.
+   * The next_cursor of the previous page, with the same filters.
    *
    * @generated from field: optional string cursor = 5;
    */
@@ -574,9 +382,9 @@ export type ListOrdersResponse = Message<"gateway.v1.ListOrdersResponse"> & {
   /**
    * Newest first.
    *
-   * @generated from field: repeated gateway.v1.OrderRecord orders = 1;
+   * @generated from field: repeated gateway.v1.Order orders = 1;
    */
-  orders: OrderRecord[];
+  orders: Order[];
 
   /**
    * For the next page; absent on the last one.
@@ -594,234 +402,21 @@ export const ListOrdersResponseSchema: GenMessage<ListOrdersResponse> = /*@__PUR
   messageDesc(file_gateway_v1_order_service, 7);
 
 /**
- * The order record, as GetOrderResponse.
+ * Creates, lists, cancels and looks up payment orders, for merchants. Every call sends the merchant's credentials as the metadata
+ * `x-client-id` and `x-client-secret`. The JSON API has the same operations and accepts the same orders.
  *
- * @generated from message gateway.v1.OrderRecord
- */
-export type OrderRecord = Message<"gateway.v1.OrderRecord"> & {
-  /**
-   * Identifier of the order assigned by the service: positive, at most 2^53 - 1.
-   *
-   * @generated from field: int64 service_order_id = 1 [json_name = "service_order_id"];
-   */
-  serviceOrderId: bigint;
-
-  /**
-   * Creation time, ISO 8601 with milliseconds and UTC offset, such as 2026-11-20T21:01:42.172+00:00.
-   *
-   * @generated from field: string created_at = 2 [json_name = "created_at"];
-   */
-  createdAt: string;
-
-  /**
-   * The merchant's order_id.
-   *
-   * @generated from field: string order_id = 3 [json_name = "order_id"];
-   */
-  orderId: string;
-
-  /**
-   * Status of the order as of now.
-   *
-   * @generated from field: gateway.v1.OrderStatus order_status = 4 [json_name = "order_status"];
-   */
-  orderStatus: OrderStatus;
-
-  /**
-   * Token identifying the order in its payment link: 32 letters and digits.
-   *
-   * @generated from field: string order_token = 5 [json_name = "order_token"];
-   */
-  orderToken: string;
-
-  /**
-   * Address of the form {base_url}/payment/<order_token>.
-   *
-   * @generated from field: string payment_link = 6 [json_name = "payment_link"];
-   */
-  paymentLink: string;
-
-  /**
-   * `live`, or `test` for a merchant whose orders move no money.
-   *
-   * @generated from field: string mode = 7;
-   */
-  mode: string;
-
-  /**
-   * Amount, in units of the currency: at most 15 digits, two of them decimals, which a double represents exactly.
-   *
-   * @generated from field: double order_amount = 8 [json_name = "order_amount"];
-   */
-  orderAmount: number;
-
-  /**
-   * Upper-case ISO 4217 code.
-   *
-   * @generated from field: string order_currency = 9 [json_name = "order_currency"];
-   */
-  orderCurrency: string;
-
-  /**
-   * Free text about the order.
-   *
-   * @generated from field: string order_note = 10 [json_name = "order_note"];
-   */
-  orderNote: string;
-
-  /**
-   * What the order is for.
-   *
-   * @generated from field: gateway.v1.ServiceType service_type = 11 [json_name = "service_type"];
-   */
-  serviceType: ServiceType;
-
-  /**
-   * From then on the order can't be paid; formatted like created_at. Absent: it never expires.
-   *
-   * @generated from field: optional string order_expires_at = 12 [json_name = "order_expires_at"];
-   */
-  orderExpiresAt?: string | undefined;
-
-  /**
-   * When the customer paid. Absent unless PAID.
-   *
-   * @generated from field: optional string paid_at = 13 [json_name = "paid_at"];
-   */
-  paidAt?: string | undefined;
-
-  /**
-   * The checkout system's identifier of the payment. Absent unless PAID.
-   *
-   * @generated from field: optional string payment_id = 14 [json_name = "payment_id"];
-   */
-  paymentId?: string | undefined;
-
-  /**
-   * When the merchant cancelled. Absent unless CANCELLED.
-   *
-   * @generated from field: optional string cancelled_at = 15 [json_name = "cancelled_at"];
-   */
-  cancelledAt?: string | undefined;
-};
-
-/**
- * Describes the message gateway.v1.OrderRecord.
- * Use `create(OrderRecordSchema)` to create a new message.
- */
-export const OrderRecordSchema: GenMessage<OrderRecord> = /*@__PURE__*/
-  messageDesc(file_gateway_v1_order_service, 8);
-
-/**
- * What the order is for.
- *
- * @generated from enum gateway.v1.ServiceType
- */
-export const ServiceType = {
-  /**
-   * Not set: the field is missing.
-   *
-   * @generated from enum value: SERVICE_TYPE_UNSPECIFIED = 0;
-   */
-  SERVICE_TYPE_UNSPECIFIED: 0,
-
-  /**
-   * Digital services.
-   *
-   * @generated from enum value: DIGITAL = 1;
-   */
-  DIGITAL: 1,
-
-  /**
-   * Shippable goods.
-   *
-   * @generated from enum value: PHYSICAL_GOODS = 2;
-   */
-  PHYSICAL_GOODS: 2,
-} as const;
-
-/**
- * What the order is for.
- *
- * @generated from enum gateway.v1.ServiceType
- */
-export type ServiceType = (typeof ServiceType)[keyof typeof ServiceType] | UnknownEnum;
-
-/**
- * Describes the enum gateway.v1.ServiceType.
- */
-export const ServiceTypeSchema: GenEnum<ServiceType> = /*@__PURE__*/
-  enumDesc(file_gateway_v1_order_service, 0);
-
-/**
- * The status of an order.
- *
- * @generated from enum gateway.v1.OrderStatus
- */
-export const OrderStatus = {
-  /**
-   * Never returned.
-   *
-   * @generated from enum value: ORDER_STATUS_UNSPECIFIED = 0;
-   */
-  ORDER_STATUS_UNSPECIFIED: 0,
-
-  /**
-   * Created, not paid.
-   *
-   * @generated from enum value: UN_PAID = 1;
-   */
-  UN_PAID: 1,
-
-  /**
-   * Paid. Final.
-   *
-   * @generated from enum value: PAID = 2;
-   */
-  PAID: 2,
-
-  /**
-   * Its order_expires_at was reached before it was paid. Becomes PAID only by a payment that was made before that time.
-   *
-   * @generated from enum value: EXPIRED = 3;
-   */
-  EXPIRED: 3,
-
-  /**
-   * Cancelled by the merchant. Final.
-   *
-   * @generated from enum value: CANCELLED = 4;
-   */
-  CANCELLED: 4,
-} as const;
-
-/**
- * The status of an order.
- *
- * @generated from enum gateway.v1.OrderStatus
- */
-export type OrderStatus = (typeof OrderStatus)[keyof typeof OrderStatus] | UnknownEnum;
-
-/**
- * Describes the enum gateway.v1.OrderStatus.
- */
-export const OrderStatusSchema: GenEnum<OrderStatus> = /*@__PURE__*/
-  enumDesc(file_gateway_v1_order_service, 1);
-
-/**
- * Creates, lists and cancels payment orders and looks them up: for merchants. Every call sends the merchant's credentials as the metadata `x-client-id` and
- * `x-client-secret`. The JSON API has the same operations and accepts the same orders.
- *
- * An error has a `google.rpc.ErrorInfo`, whose reason is the machine code, and for invalid fields a `google.rpc.BadRequest`
- * with one violation per field.
+ * An error has a `google.rpc.ErrorInfo`, whose reason is the error code in upper case, a `google.rpc.RequestInfo` with the id of
+ * the request, and for invalid fields a `google.rpc.BadRequest` with one violation per field.
  *
  * @generated from service gateway.v1.OrderService
  */
 export const OrderService: GenService<{
   /**
-   * Stores an order and returns its payment link. The order_id makes retries safe: the same order sent again returns the
-   * first response, with the response metadata `idempotent-replayed: true`. A different order with the same order_id fails
-   * with ALREADY_EXISTS.
+   * Creates an order.
+   *
+   * Stores the order and returns its payment link. The order_id makes retries safe: if you get no response, send the order again.
+   * The same order returns the original response with the current status and is marked as replayed. A different order with the
+   * same order_id is an `order_id_conflict`.
    *
    * @generated from rpc gateway.v1.OrderService.CreateOrder
    */
@@ -831,7 +426,9 @@ export const OrderService: GenService<{
     output: typeof CreateOrderResponseSchema;
   },
   /**
-   * Returns an order of the merchant with its current status. NOT_FOUND if the merchant has no such order.
+   * Looks up an order.
+   *
+   * Returns the order record with its current status. Finds only the merchant's own orders.
    *
    * @generated from rpc gateway.v1.OrderService.GetOrder
    */
@@ -841,8 +438,10 @@ export const OrderService: GenService<{
     output: typeof GetOrderResponseSchema;
   },
   /**
-   * Cancels an order that is not paid, and returns it. An order that is cancelled already is returned with the response
-   * metadata `idempotent-replayed: true`. ALREADY_EXISTS if it is paid, FAILED_PRECONDITION if it is expired.
+   * Cancels an order.
+   *
+   * Permanently cancels an order that is UN_PAID and returns it. If you get no response, send the request again: an order that is
+   * already cancelled is returned and marked as replayed.
    *
    * @generated from rpc gateway.v1.OrderService.CancelOrder
    */
@@ -852,7 +451,9 @@ export const OrderService: GenService<{
     output: typeof CancelOrderResponseSchema;
   },
   /**
-   * Lists orders of the merchant, newest first. Orders that are added meanwhile change no page.
+   * Lists orders.
+   *
+   * Returns the merchant's orders, newest first. Orders created while you page don't shift the pages, and no order appears twice.
    *
    * @generated from rpc gateway.v1.OrderService.ListOrders
    */

@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file google/rpc/error_details.proto.
  */
 export const file_google_rpc_error_details: GenFile = /*@__PURE__*/
-  fileDesc("Ch5nb29nbGUvcnBjL2Vycm9yX2RldGFpbHMucHJvdG8SCmdvb2dsZS5ycGMikwEKCUVycm9ySW5mbxIOCgZyZWFzb24YASABKAkSDgoGZG9tYWluGAIgASgJEjUKCG1ldGFkYXRhGAMgAygLMiMuZ29vZ2xlLnJwYy5FcnJvckluZm8uTWV0YWRhdGFFbnRyeRovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEikwEKCkJhZFJlcXVlc3QSPwoQZmllbGRfdmlvbGF0aW9ucxgBIAMoCzIlLmdvb2dsZS5ycGMuQmFkUmVxdWVzdC5GaWVsZFZpb2xhdGlvbhpECg5GaWVsZFZpb2xhdGlvbhINCgVmaWVsZBgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRIOCgZyZWFzb24YAyABKAkiOwoJUmV0cnlJbmZvEi4KC3JldHJ5X2RlbGF5GAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uYgZwcm90bzM", [file_google_protobuf_duration]);
+  fileDesc("Ch5nb29nbGUvcnBjL2Vycm9yX2RldGFpbHMucHJvdG8SCmdvb2dsZS5ycGMikwEKCUVycm9ySW5mbxIOCgZyZWFzb24YASABKAkSDgoGZG9tYWluGAIgASgJEjUKCG1ldGFkYXRhGAMgAygLMiMuZ29vZ2xlLnJwYy5FcnJvckluZm8uTWV0YWRhdGFFbnRyeRovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEikwEKCkJhZFJlcXVlc3QSPwoQZmllbGRfdmlvbGF0aW9ucxgBIAMoCzIlLmdvb2dsZS5ycGMuQmFkUmVxdWVzdC5GaWVsZFZpb2xhdGlvbhpECg5GaWVsZFZpb2xhdGlvbhINCgVmaWVsZBgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRIOCgZyZWFzb24YAyABKAkiIQoLUmVxdWVzdEluZm8SEgoKcmVxdWVzdF9pZBgBIAEoCSI7CglSZXRyeUluZm8SLgoLcmV0cnlfZGVsYXkYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25iBnByb3RvMw", [file_google_protobuf_duration]);
 
 /**
  * Why a call was refused.
@@ -25,7 +25,7 @@ export const file_google_rpc_error_details: GenFile = /*@__PURE__*/
  */
 export type ErrorInfo = Message<"google.rpc.ErrorInfo"> & {
   /**
-   * The machine code, such as `invalid_order`.
+   * The error code in upper case, such as `INVALID_ORDER` (AIP-193).
    *
    * @generated from field: string reason = 1;
    */
@@ -39,7 +39,7 @@ export type ErrorInfo = Message<"google.rpc.ErrorInfo"> & {
   domain: string;
 
   /**
-   * Further facts, such as the request_id.
+   * `code`: the error code as in the JSON API, such as `invalid_order`.
    *
    * @generated from field: map<string, string> metadata = 3;
    */
@@ -110,6 +110,27 @@ export const BadRequest_FieldViolationSchema: GenMessage<BadRequest_FieldViolati
   messageDesc(file_google_rpc_error_details, 1, 0);
 
 /**
+ * Which call was refused.
+ *
+ * @generated from message google.rpc.RequestInfo
+ */
+export type RequestInfo = Message<"google.rpc.RequestInfo"> & {
+  /**
+   * The request id, as in the response metadata `x-request-id`. The gateway's log finds the call by it.
+   *
+   * @generated from field: string request_id = 1;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message google.rpc.RequestInfo.
+ * Use `create(RequestInfoSchema)` to create a new message.
+ */
+export const RequestInfoSchema: GenMessage<RequestInfo> = /*@__PURE__*/
+  messageDesc(file_google_rpc_error_details, 2);
+
+/**
  * When the call may be sent again.
  *
  * @generated from message google.rpc.RetryInfo
@@ -128,5 +149,5 @@ export type RetryInfo = Message<"google.rpc.RetryInfo"> & {
  * Use `create(RetryInfoSchema)` to create a new message.
  */
 export const RetryInfoSchema: GenMessage<RetryInfo> = /*@__PURE__*/
-  messageDesc(file_google_rpc_error_details, 2);
+  messageDesc(file_google_rpc_error_details, 3);
 

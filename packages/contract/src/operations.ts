@@ -1,0 +1,55 @@
+import { type DescMethodUnary, getOption } from '@bufbuild/protobuf';
+import { CheckoutService } from '../gen/gateway/v1/checkout_service_pb.ts';
+import { EventService } from '../gen/gateway/v1/event_service_pb.ts';
+import { Caller, operation } from '../gen/gateway/v1/operation_pb.ts';
+import { OrderService } from '../gen/gateway/v1/order_service_pb.ts';
+import { http } from '../gen/google/api/annotations_pb.ts';
+
+/** The services of the contract. */
+export const services = [OrderService, EventService, CheckoutService] as const;
+
+type MethodKey<Service> = Service extends { readonly method: infer Methods } ? keyof Methods & string : never;
+
+/** The name of a method of the contract, such as `CreateOrder`. No two services share one. */
+export type OperationName = Capitalize<MethodKey<(typeof services)[number]>>;
+
+/** All methods of the contract by name, in its order. */
+export const methods = Object.fromEntries(
+  services.flatMap((service) => service.methods).map((method) => [method.name, method]),
+) as Readonly<Record<OperationName, DescMethodUnary>>;
+
+/** The route of a method in the JSON API. */
+export interface JsonRoute {
+  readonly verb: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** The path below the base URL. A name in braces is a field of the request. */
+  readonly path: string;
+  /** Whether the request travels as the body. Otherwise the fields that are not in the path are query parameters. */
+  readonly hasBody: boolean;
+  /** The field of the response that is the body; absent: the whole response. */
+  readonly responseField?: string;
+}
+
+/** The JSON route that a method's `google.api.http` option declares; `undefined` if only RPC protocols serve the method. */
+export function jsonRouteOf(method: DescMethodUnary): JsonRoute | undefined {
+  const { pattern, body, responseBody } = getOption(method, http);
+  if (pattern.case === undefined) return undefined;
+  return {
+    verb: pattern.case.toUpperCase() as JsonRoute['verb'],
+    path: pattern.value,
+    hasBody: body !== '',
+    ...(responseBody === '' ? {} : { responseField: responseBody }),
+  };
+}
+
+/** The kind of account that may call a method. */
+export function callerOf(method: DescMethodUnary): 'merchant' | 'checkout' {
+  const { caller } = getOption(method, operation);
+  if (caller === Caller.MERCHANT) return 'merchant';
+  if (caller === Caller.CHECKOUT) return 'checkout';
+  throw new Error(`${method.name} declares no caller`);
+}
+
+/** The error codes that a method can return, apart from those that every method can return. */
+export function errorsOf(method: DescMethodUnary): readonly string[] {
+  return getOption(method, operation).errors;
+}
