@@ -29,7 +29,7 @@ export function isClientId(text: string): boolean {
   return clientIdFormat.test(text);
 }
 
-/** Whether credentials have the format that the gateway issues. Others can be rejected without a look-up. */
+/** Whether credentials have the format that the gateway issues. Others can be rejected without a lookup. */
 export function areWellFormed({ clientId, clientSecret }: Credentials): boolean {
   return isClientId(clientId) && clientSecretFormat.test(clientSecret);
 }

@@ -9,7 +9,7 @@ const minorUnits = new Map<string, number | null>(
   ),
 );
 
-/** Every code of ISO 4217 List One, also those that cannot price an order, in alphabetical order. */
+/** Every code of ISO 4217 List One, including those that cannot price an order, in alphabetical order. */
 export const listedCurrencyCodes: readonly string[] = [...minorUnits.keys()].sort();
 
 /** The codes that an order may have: those with a minor unit. */

@@ -34,8 +34,8 @@ export function erasedValues({ return_url }: OrderFields): Readonly<Record<Perso
 }
 
 /**
- * An HMAC-SHA256 of the personal fields but the checksum, by which an erased order is recognised when it is sent again. It is one
- * for all fields, because that of a country or a city alone could be found by trying. `key`: 32 bytes.
+ * An HMAC-SHA256 of the personal fields but the checksum, which recognises an erased order when it is sent again. One digest
+ * covers all fields, because the digest of a country or a city alone could be guessed. `key`: 32 bytes.
  */
 export function erasureDigest(key: Uint8Array, merchantId: MerchantId, fields: OrderFields): Uint8Array {
   const compared = personalFieldNames.filter((name) => name !== 'order_checksum').map((name) => fields[name]);

@@ -3,6 +3,7 @@ import { type Failure, type FailureCode, failureAdvice, failureDetail, failures 
 
 /** The public contract: code, HTTP status, gRPC status. */
 const published: readonly (readonly [FailureCode, number, string | null])[] = [
+  ['malformed_request', 400, null],
   ['malformed_json', 400, null],
   ['invalid_order', 400, 'INVALID_ARGUMENT'],
   ['unauthenticated', 401, 'UNAUTHENTICATED'],
@@ -13,12 +14,14 @@ const published: readonly (readonly [FailureCode, number, string | null])[] = [
   ['method_not_allowed', 405, null],
   ['request_timeout', 408, null],
   ['order_id_conflict', 409, 'ALREADY_EXISTS'],
-  ['order_already_paid', 409, 'ALREADY_EXISTS'],
+  ['payment_id_conflict', 409, 'ALREADY_EXISTS'],
+  ['order_already_paid', 409, 'FAILED_PRECONDITION'],
   ['order_cancelled', 409, 'FAILED_PRECONDITION'],
   ['order_expired', 409, 'FAILED_PRECONDITION'],
   ['payment_mismatch', 400, 'INVALID_ARGUMENT'],
   ['body_too_large', 413, 'RESOURCE_EXHAUSTED'],
   ['unsupported_media_type', 415, null],
+  ['headers_too_large', 431, 'RESOURCE_EXHAUSTED'],
   ['rate_limited', 429, 'RESOURCE_EXHAUSTED'],
   ['overloaded', 503, 'UNAVAILABLE'],
   ['unavailable', 503, 'UNAVAILABLE'],
@@ -35,7 +38,7 @@ describe('the failures', () => {
     expect(failures[code]).toMatchObject({ httpStatus, grpcStatus });
   });
 
-  it.each(Object.entries(failures))('have a title, a status of 4xx or 5xx and an advice: %s', (code, facts) => {
+  it.each(Object.entries(failures))('have a title, a status of 4xx or 5xx and advice: %s', (code, facts) => {
     expect(code).toMatch(/^[a-z]+(_[a-z]+)*$/);
     expect(facts.title).toMatch(/^[A-Z].*[^.]$/);
     expect(facts.when).toMatch(/^\S.*\.$/);
@@ -94,6 +97,7 @@ describe('failureDetail', () => {
   it.each([
     { kind: 'unauthenticated' },
     { kind: 'permission_denied' },
+    { kind: 'payment_id_conflict' },
     { kind: 'order_already_paid' },
     { kind: 'order_cancelled' },
     { kind: 'order_expired' },
@@ -120,9 +124,9 @@ describe('failureDetail', () => {
   });
 
   it.each(['order_already_paid', 'order_cancelled', 'order_expired', 'payment_mismatch'] as const)(
-    'says for %s that the payment must be given back',
+    'says for %s that the payment must be refunded',
     (kind) => {
-      expect(failureDetail({ kind })).toMatch(/payment .*must be given back\.$/);
+      expect(failureDetail({ kind })).toMatch(/payment .*must be refunded\.$/);
     },
   );
 

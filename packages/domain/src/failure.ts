@@ -8,28 +8,34 @@ interface FailureFacts {
   readonly httpStatus: number;
   /** The name of the gRPC status, or `null` for an error that only the JSON API returns. */
   readonly grpcStatus: string | null;
-  /** When the error is returned and what the client can do about it. */
+  /** When the error is returned and what the caller can do about it. */
   readonly when: string;
-  /** The same for a request that may have created an order, where this makes a difference. */
+  /** The advice for a request that may have created an order, if it differs. */
   readonly whenCreating?: string;
 }
 
 const sendOrderAgain =
   'The order may have been created. Send the same order_id again: it never creates a second order.';
 
-/** Every error that an API returns for an order or a payment link, by machine code. The documentation is made from it too. */
+/** Every error that an API returns for an order or a payment link, by error code. The documentation is generated from it. */
 export const failures = {
+  malformed_request: {
+    title: 'Malformed HTTP request',
+    httpStatus: 400,
+    grpcStatus: null,
+    when: 'The request line, a header or the framing of the body is not valid HTTP/1.1, or the request does not have exactly one Host header.',
+  },
   malformed_json: {
     title: 'Malformed request',
     httpStatus: 400,
     grpcStatus: null,
-    when: 'The body is not one JSON object in UTF-8, or it has a duplicate key. Correct the body.',
+    when: 'The body is not a single JSON object in UTF-8, it has a duplicate key, or the RPC message is not valid Protobuf. Correct the body.',
   },
   invalid_order: {
     title: 'The order has invalid fields',
     httpStatus: 400,
     grpcStatus: 'INVALID_ARGUMENT',
-    when: 'One or more fields are missing or invalid. All of them are listed. Correct them and send the order again.',
+    when: 'One or more fields are missing or invalid. The error lists all of them. Correct them and send the order again.',
   },
   unauthenticated: {
     title: 'Invalid credentials',
@@ -41,19 +47,19 @@ export const failures = {
     title: 'Permission denied',
     httpStatus: 403,
     grpcStatus: 'PERMISSION_DENIED',
-    when: 'The credentials are those of another kind of client: merchants use OrderService and the JSON API, checkout systems CheckoutService. Or a form was sent from another site.',
+    when: 'The account is of the wrong kind, or a form was sent from another site. Merchants cannot use CheckoutService, and checkout systems can use nothing else.',
   },
   invalid_request: {
     title: 'The request has invalid parameters',
     httpStatus: 400,
     grpcStatus: 'INVALID_ARGUMENT',
-    when: 'One or more parameters that are not fields of an order are invalid. All of them are listed. Correct them.',
+    when: 'One or more parameters that are not fields of an order are invalid. The error lists all of them. Correct them.',
   },
   checksum_mismatch: {
     title: 'The order_checksum does not match',
     httpStatus: 400,
     grpcStatus: 'INVALID_ARGUMENT',
-    when: 'The checksum begins with v1= and is not that of the canonical text in this response. Compare it with your text.',
+    when: 'The v1= checksum does not match the canonical text in this response. Compare that text with yours.',
   },
   not_found: {
     title: 'Not found',
@@ -65,67 +71,79 @@ export const failures = {
     title: 'Method not allowed',
     httpStatus: 405,
     grpcStatus: null,
-    when: 'The path exists, but not for this method. The Allow header lists its methods.',
+    when: 'The path exists, but does not support this method. The Allow header lists the methods that it supports.',
   },
   request_timeout: {
     title: 'Request timeout',
     httpStatus: 408,
     grpcStatus: null,
-    when: 'The headers or the body came too slowly. Send the request again on a new connection.',
+    when: 'The headers or the body arrived too slowly. Send the request again on a new connection.',
   },
   order_id_conflict: {
     title: 'The order_id is used by another order',
     httpStatus: 409,
     grpcStatus: 'ALREADY_EXISTS',
-    when: 'You have another order with this order_id, which differs in the listed fields. Nothing was stored. Use a new order_id.',
+    when: 'You already have an order with this order_id, and it differs in the listed fields. Nothing was stored. Use a new order_id.',
+  },
+  payment_id_conflict: {
+    title: 'The payment_id is used by another payment',
+    httpStatus: 409,
+    grpcStatus: 'ALREADY_EXISTS',
+    when: 'You have already reported this payment_id for another order, or with another amount, currency or paid_at. Nothing was stored, and the first report remains valid. Correct your records before you refund anything.',
   },
   order_already_paid: {
     title: 'The order is paid',
     httpStatus: 409,
-    grpcStatus: 'ALREADY_EXISTS',
-    when: 'The order is paid already, so it can neither be cancelled nor paid again. A second payment must be given back.',
+    grpcStatus: 'FAILED_PRECONDITION',
+    when: 'The order is already paid, so it can be neither cancelled nor paid again. A second payment must be refunded.',
   },
   order_cancelled: {
     title: 'The order is cancelled',
     httpStatus: 409,
     grpcStatus: 'FAILED_PRECONDITION',
-    when: 'The order is cancelled and can no longer be paid. The payment must be given back.',
+    when: 'The order is cancelled and can no longer be paid. The payment must be refunded.',
   },
   order_expired: {
     title: 'The order is expired',
     httpStatus: 409,
     grpcStatus: 'FAILED_PRECONDITION',
-    when: 'The order has passed its order_expires_at. A payment that was made or reported too late must be given back.',
+    when: 'The order has reached its order_expires_at. A payment that was made or reported too late must be refunded.',
   },
   payment_mismatch: {
     title: 'The payment does not match the order',
     httpStatus: 400,
     grpcStatus: 'INVALID_ARGUMENT',
-    when: "The payment's amount or currency is not that of the order. The payment must be given back.",
+    when: "The payment's amount or currency differs from the order's. The payment must be refunded.",
   },
   body_too_large: {
     title: 'The body is too large',
     httpStatus: 413,
     grpcStatus: 'RESOURCE_EXHAUSTED',
-    when: 'The body or message is larger than 64 KiB or the headers are larger than 16 KiB.',
+    when: 'The body or message is larger than 64 KiB.',
   },
   unsupported_media_type: {
     title: 'Unsupported media type',
     httpStatus: 415,
     grpcStatus: null,
-    when: 'The Content-Type is not application/json in UTF-8, or the body is compressed.',
+    when: 'The Content-Type is not application/json in UTF-8 (for a form, application/x-www-form-urlencoded), or the body is compressed.',
+  },
+  headers_too_large: {
+    title: 'The headers are too large',
+    httpStatus: 431,
+    grpcStatus: 'RESOURCE_EXHAUSTED',
+    when: 'The headers are larger than 16 KiB. Send fewer or shorter headers.',
   },
   rate_limited: {
     title: 'Too many requests',
     httpStatus: 429,
     grpcStatus: 'RESOURCE_EXHAUSTED',
-    when: 'The merchant, or clients without credentials, have reached their rate limit. Send the request again after the time in Retry-After or RetryInfo.',
+    when: 'The account, or callers without valid credentials, exceeded the rate limit. Wait for the time in Retry-After or RetryInfo, and send the request again.',
   },
   overloaded: {
     title: 'The gateway is overloaded',
     httpStatus: 503,
     grpcStatus: 'UNAVAILABLE',
-    when: 'Too many requests are waiting. Nothing was stored. Send the request again after the time in Retry-After or RetryInfo.',
+    when: 'The gateway has too many requests. Nothing was stored. Wait for the time in Retry-After or RetryInfo, and send the request again.',
   },
   unavailable: {
     title: 'Service unavailable',
@@ -145,20 +163,20 @@ export const failures = {
     title: 'Internal server error',
     httpStatus: 500,
     grpcStatus: 'INTERNAL',
-    when: 'The gateway has a bug. The request_id finds its cause in the log.',
+    when: 'The request failed because of a bug in the gateway. The operator can find the cause in the log by the request_id.',
   },
 } as const satisfies Record<string, FailureFacts>;
 
-/** The machine code of an error, the same in every API. */
+/** The code of an error, the same in every API. */
 export type FailureCode = keyof typeof failures;
 
 /** A failure with more facts than its code. */
 type DetailedFailure =
-  | { readonly kind: 'invalid_order'; readonly errors: readonly FieldError<RequestFieldName>[] }
+  | { readonly kind: 'invalid_order'; readonly errors: readonly FieldError<RequestFieldName | 'service_order_id'>[] }
   | { readonly kind: 'invalid_request'; readonly errors: readonly FieldError<string>[] }
   | { readonly kind: 'checksum_mismatch'; readonly canonicalText: string }
   | { readonly kind: 'order_id_conflict'; readonly fields: readonly RequestFieldName[] }
-  | { readonly kind: 'malformed_json'; readonly reason: string }
+  | { readonly kind: 'malformed_request' | 'malformed_json'; readonly reason: string }
   | { readonly kind: 'method_not_allowed'; readonly allow: string }
   /** `unknown` says what was looked up; it is absent for an unknown path. */
   | { readonly kind: 'not_found'; readonly unknown?: keyof typeof notFoundDetails }
@@ -183,7 +201,7 @@ export function failureAdvice(code: FailureCode, creates: boolean): string {
   return creates ? (whenCreating ?? when) : when;
 }
 
-/** What happened to this request, for the client's developer. Of the request it contains the canonical text at most. */
+/** Returns what happened to this request, for the caller's developer. It never repeats any part of the request except the canonical text. */
 export function failureDetail(failure: Failure): string {
   switch (failure.kind) {
     case 'invalid_order':
@@ -192,7 +210,8 @@ export function failureDetail(failure: Failure): string {
     case 'checksum_mismatch':
       return `The gateway hashed this text with the client secret of the request: ${failure.canonicalText}`;
     case 'order_id_conflict':
-      return `You have another order with this order_id. It differs in: ${failure.fields.join(', ')}`;
+      return `You already have an order with this order_id. It differs in: ${failure.fields.join(', ')}`;
+    case 'malformed_request':
     case 'malformed_json':
       return failure.reason;
     case 'method_not_allowed':

@@ -42,7 +42,7 @@ function outcomeOf(field: OrderFieldName, value: unknown): string {
 }
 
 describe('the field rules', () => {
-  it('cover the sixteen fields of the interface, in its order', () => {
+  it('cover the sixteen fields of the API contract, in its order', () => {
     expect(orderFieldNames.join(' ')).toBe(
       'order_id order_amount order_currency order_note service_type customer_name customer_email customer_phone ' +
         'customer_address_line1 customer_address_line2 customer_address_city customer_address_state ' +
@@ -51,9 +51,9 @@ describe('the field rules', () => {
     expect(Object.keys(fieldRules)).toStrictEqual([...orderFieldNames]);
   });
 
-  it('use ten error codes', () => {
+  it('use eleven error codes', () => {
     expect(fieldErrorCodes.join(' ')).toBe(
-      'missing wrong_type blank too_long too_short not_allowed bad_format bad_characters too_precise out_of_range',
+      'missing wrong_type blank too_long too_short not_allowed bad_format bad_characters too_precise out_of_range unknown_field',
     );
   });
 });

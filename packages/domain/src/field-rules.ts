@@ -1,7 +1,7 @@
 import { orderCurrencyCodes } from './currency.ts';
 import { type OrderFieldName, serviceTypes } from './order-fields.ts';
 
-/** The machine codes of an invalid field. */
+/** The error codes of an invalid field. */
 export const fieldErrorCodes = [
   'missing',
   'wrong_type',
@@ -13,6 +13,7 @@ export const fieldErrorCodes = [
   'bad_characters',
   'too_precise',
   'out_of_range',
+  'unknown_field',
 ] as const;
 
 /** One of {@link fieldErrorCodes}. */
@@ -24,6 +25,9 @@ export interface FieldError<Name extends string = OrderFieldName> {
   readonly code: FieldErrorCode;
   readonly message: string;
 }
+
+/** The rule that a value breaks. */
+export type BrokenRule = Omit<FieldError, 'field'>;
 
 /** The rule of a text field. Lengths are counted in Unicode code points. */
 export interface TextRule {
@@ -67,9 +71,15 @@ const returnUrlForm = /^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s\\/?#@]+(?:[/?#][^\s\\]*)?
 /** Finds the character that a required text must contain. */
 export const nonBlank = /\S/;
 
+// Ranges instead of \p{Cc}: the OpenAPI document contains these patterns, and many validators compile them without the flag `u`.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: finds control characters
+const controls = /[\x00-\x1f\x7f-\x9f]/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: finds control characters
+const controlsExceptLineBreaksAndTab = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/;
+
 /** Finds a control character that the rule does not allow. */
 export function forbiddenControls({ multiline }: TextRule): RegExp {
-  return multiline ? /[^\P{Cc}\n\r\t]/u : /\p{Cc}/u;
+  return multiline ? controlsExceptLineBreaksAndTab : controls;
 }
 
 /** The rules of all fields, used for validation and for the generated documentation. */
@@ -112,7 +122,7 @@ export const fieldRules = {
 } as const satisfies Record<OrderFieldName, FieldRule>;
 
 /** The first part of the rule that a text breaks, or `undefined`. The text is neither trimmed nor normalised before. */
-export function textError(rule: TextRule, value: string): { code: FieldErrorCode; message: string } | undefined {
+export function textError(rule: TextRule, value: string): BrokenRule | undefined {
   if (value === '' && !rule.required) return undefined;
   if (!isPlain(value)) {
     if (!value.isWellFormed()) return { code: 'bad_characters', message: 'must be well-formed Unicode' };
@@ -130,7 +140,7 @@ export function textError(rule: TextRule, value: string): { code: FieldErrorCode
   return undefined;
 }
 
-/** Whether a text is printable ASCII and not only spaces. Most are, and need no check for surrogates, controls or blanks. */
+/** Whether a text is printable ASCII and not only spaces. Most are, and need no further character checks. */
 function isPlain(value: string): boolean {
   let isBlank = true;
   for (let index = 0; index < value.length; index += 1) {

@@ -1,3 +1,5 @@
+import type { BrokenRule } from './field-rules.ts';
+
 let latestMs = Number.NaN;
 let latestText = '';
 
@@ -14,28 +16,32 @@ export function isoTime(ms: number): string {
   return latestText;
 }
 
-/** ISO 8601 with date, time and offset: seconds and their fraction may be absent. */
-export const timePattern =
-  /^(?:19[7-9]\d|[2-9]\d{3})-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})$/;
+/** RFC 3339, except that the seconds are optional. */
+export const timePattern = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
 
 /** The last millisecond of the year 9999: later times have another form, which PostgreSQL does not read. */
 export const timeMaxMs = 253_402_300_799_999;
 
 /** The rule of a time, for error messages. */
-export const timeMessage = 'must be an ISO 8601 time with an offset, such as 2026-11-20T21:01:42+00:00';
+export const timeMessage = 'must be an RFC 3339 time, such as 2026-11-20T21:01:42+00:00; the seconds are optional';
 
 /**
- * Parses a time from 1970 on with its offset, such as `2026-11-20T21:01:42.172+00:00`, to milliseconds since 1970-01-01 UTC;
- * finer digits are dropped. Returns `undefined` for every other text, 30 February included.
+ * Parses an RFC 3339 time of the years 0000 to 9999, such as `2026-11-20T21:01:42.172+00:00`, to milliseconds since 1970-01-01
+ * UTC; finer digits are dropped. Returns `undefined` for every other text, 30 February included. Before it uses the time, the
+ * caller checks that it is in the range of its rule: PostgreSQL does not read all of them.
  */
 export function parseTime(text: string): number | undefined {
   if (!timePattern.test(text)) return undefined;
   try {
     // biome-ignore lint/style/noRestrictedGlobals: parses the given text and reads no clock
-    const ms = Temporal.Instant.from(text).epochMilliseconds;
-    // With its offset a time of the last day may be one of the year 10000.
-    return ms > timeMaxMs ? undefined : ms;
+    return Temporal.Instant.from(text).epochMilliseconds;
   } catch {
     return undefined;
   }
+}
+
+/** The time that a field or parameter holds, in milliseconds since 1970-01-01 UTC, or the rule that its value breaks. */
+export function checkTime(value: unknown): number | BrokenRule {
+  if (typeof value !== 'string') return { code: 'wrong_type', message: 'must be a string' };
+  return parseTime(value) ?? { code: 'bad_format', message: timeMessage };
 }

@@ -27,21 +27,21 @@ export interface Merchant {
   readonly name: string;
   readonly checksumMode: ChecksumMode;
   readonly mode: MerchantMode;
-  /** The lifetime in seconds of an order without an end of its own; `null`: it never expires. */
+  /** The lifetime in seconds of an order sent without `order_expires_at`; `null`: it never expires. */
   readonly defaultLifetimeSeconds: number | null;
-  /** Calls a second in one process; `null`: the limit that is set for all. */
+  /** Calls per second in each process; `null`: the limit configured for all accounts. */
   readonly rateLimit: number | null;
 }
 
-/** A checkout system: takes the payments of all merchants and owns no orders. */
+/** A checkout system: records the payments of all merchants and owns no orders. */
 export interface CheckoutSystem {
   readonly kind: 'checkout';
-  /** From the same numbers as the ids of merchants. */
+  /** Drawn from the same sequence as the ids of merchants. */
   readonly id: MerchantId;
   readonly name: string;
 }
 
-/** Whom a client id belongs to. */
+/** The account that a client id belongs to. */
 export type Account = Merchant | CheckoutSystem;
 
 /** A client secret as it is stored. */

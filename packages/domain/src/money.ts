@@ -17,7 +17,7 @@ export class NumberText {
 /** 9,999,999,999,999.99: 15 digits, the most that a double stores exactly (DBL_DIG of IEEE 754). */
 export const amountHundredthsMax = 999_999_999_999_999n as AmountHundredths;
 
-/** The interface sends amounts with two decimal places. */
+/** The API sends amounts with two decimal places. */
 export const amountDecimals = 2;
 
 /** Digits before the decimal point. The maximum is all nines, so counting digits is enough to compare with it. */

@@ -56,7 +56,7 @@ describe('canonicalText', () => {
     expect(canonicalText(validOrderFields(vectorInput))).toBe(vectorText);
   });
 
-  it('contains the 15 frozen fields in the order of the interface, without the checksum', () => {
+  it('contains the 15 frozen fields in the order of the API contract, without the checksum', () => {
     expect(canonicalText(validOrderFields({ order_checksum: 'left-out' }))).toBe(
       'WEB-2026-000417|1249.50|EUR|Two walnut shelves and one reading lamp|PHYSICAL_GOODS|Noor van der Linden|' +
         'noor.vanderlinden@example.com|+31 20 555 0142|Lindengracht 88|Second floor|Amsterdam|Noord-Holland|' +

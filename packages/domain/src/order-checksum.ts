@@ -10,7 +10,7 @@ export const checksumPrefix = signaturePrefix;
 
 /**
  * The fields that a checksum covers, in the order in which they are hashed. Frozen: a field that joined them, or that moved,
- * would invalidate every checksum that merchants make today. So a new order field is not added here.
+ * would invalidate every checksum that merchants make today. Do not add a new order field here.
  */
 export const checksumFieldNames = [
   'order_id',
@@ -47,7 +47,7 @@ export function checksumOf(fields: OrderFields, clientSecret: string): string {
 
 /**
  * Checks an order's checksum by the merchant's mode (see `checksumModes`). An unversioned checksum passes by default, because
- * the interface does not say how checksums are made. The comparison takes constant time.
+ * the API contract does not define how checksums are made. The comparison takes constant time.
  */
 export function checkChecksum(
   fields: OrderFields,

@@ -57,7 +57,7 @@ describe('orderDifference', () => {
     expect(orderDifference(validOrderFields(), validOrderFields({ [field]: value }))).toStrictEqual([field]);
   });
 
-  it('returns all fields that differ, in the order of the interface', () => {
+  it('returns all fields that differ, in the order of the API contract', () => {
     const backwards = Object.fromEntries(Object.entries(anotherOrderInput).reverse());
     const names = orderFieldNames.filter((name) => name !== 'order_checksum');
 

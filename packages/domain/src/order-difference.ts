@@ -3,9 +3,9 @@ import type { Order, OrderFields } from './order.ts';
 import { type OrderFieldName, orderFieldNames } from './order-fields.ts';
 
 /**
- * The fields in which a stored order differs from one that is sent, in the interface's order; empty if it is sent again. The
- * checksum is not compared, because a new client secret changes it although the order is the same. If the stored order's personal
- * data was erased, all of these fields differ or none, which only the key of the erasure shows: without it they differ.
+ * The fields in which a stored order differs from a received one, in the order of the API contract; empty for a replay. The
+ * checksum is not compared, because a new client secret changes it although the order is the same. If the personal data was
+ * erased, either all personal fields differ or none. Deciding this takes the erasure key; without it they all differ.
  */
 export function orderDifference(
   first: Pick<Order, 'merchantId' | 'erasedDigest' | 'fields'>,

@@ -1,5 +1,5 @@
 import type { FieldError } from './field-rules.ts';
-import { parseTime, timeMessage } from './iso-time.ts';
+import { checkTime } from './iso-time.ts';
 import { failed, type Result, success } from './result.ts';
 
 /** The shortest and the longest lifetime of an order in milliseconds: 1 minute and 366 days. */
@@ -11,22 +11,16 @@ export const lifetimeMs = { min: 60_000, max: 366 * 86_400_000 } as const;
  */
 export function parseExpiry(value: unknown): Result<number | undefined, FieldError<'order_expires_at'>> {
   if (value === undefined || value === null) return success(undefined);
-  if (typeof value !== 'string') return invalid('wrong_type', 'must be a string');
-  const expiresAtMs = parseTime(value);
-  if (expiresAtMs !== undefined) return success(expiresAtMs);
-  return invalid('bad_format', timeMessage);
+  const expiresAtMs = checkTime(value);
+  return typeof expiresAtMs === 'number' ? success(expiresAtMs) : failed({ field: 'order_expires_at', ...expiresAtMs });
 }
 
 /**
- * The error of an end that is too near or too far for an order that is created now. An order that is sent again may have come
- * near its end, or have passed it, since it was created.
+ * The error of an expiry that is too near or too far for a new order. It does not apply to a replay, whose order may be close to
+ * or past its expiry.
  */
 export function expiryRangeError(expiresAtMs: number, nowMs: number): FieldError<'order_expires_at'> | undefined {
   const leftMs = expiresAtMs - nowMs;
   if (leftMs >= lifetimeMs.min && leftMs <= lifetimeMs.max) return undefined;
   return { field: 'order_expires_at', code: 'out_of_range', message: 'must be 1 minute to 366 days ahead' };
-}
-
-function invalid(code: FieldError['code'], message: string): Result<never, FieldError<'order_expires_at'>> {
-  return failed({ field: 'order_expires_at', code, message });
 }

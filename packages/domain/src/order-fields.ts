@@ -1,4 +1,4 @@
-/** The 16 fields of an order, in the interface's order. Errors are listed in this order. */
+/** The 16 fields of an order, in the order of the API contract. Errors are listed in this order. */
 export const orderFieldNames = [
   'order_id',
   'order_amount',
@@ -21,7 +21,7 @@ export const orderFieldNames = [
 /** One of {@link orderFieldNames}. */
 export type OrderFieldName = (typeof orderFieldNames)[number];
 
-/** A field of the request that creates an order: one of the interface's, or the optional end. */
+/** A field of the request that creates an order: one of the 16 fields, or the optional expiry. */
 export type RequestFieldName = OrderFieldName | 'order_expires_at';
 
 /** What an order is for: digital services or shipped goods. */

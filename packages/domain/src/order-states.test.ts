@@ -2,18 +2,21 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { newOrder } from '../testing/sample-orders.ts';
 import type { MerchantId } from './merchant.ts';
+import type { AmountHundredths } from './money.ts';
 import type { Order, OrderStatus } from './order.ts';
 import {
   decide,
   latePaymentMaxMs,
   type OrderAction,
   orderAfter,
+  paidAtToleranceMs,
   type ReportedPayment,
   statusAsOf,
   transitions,
 } from './order-states.ts';
 
 const endMs = 1_795_300_000_000;
+const [checkoutId, otherCheckoutId] = [2 as MerchantId, 3 as MerchantId];
 
 function orderEnding(expiresAtMs: number | null): Order {
   return { ...newOrder(1 as MerchantId), expiresAtMs };
@@ -21,7 +24,8 @@ function orderEnding(expiresAtMs: number | null): Order {
 
 function pay(order: Order, changes: Partial<ReportedPayment> = {}): OrderAction {
   const { order_amount: amount, order_currency: currency } = order.fields;
-  return { kind: 'pay', payment: { paymentId: 'p-1', paidAtMs: endMs - 1, amount, currency, ...changes } };
+  const payment = { checkoutId, paymentId: 'p-1', paidAtMs: endMs - 1, amount, currency, isKnown: false };
+  return { kind: 'pay', payment: { ...payment, ...changes } };
 }
 
 /** The kind of failure, `replayed`, or the status after the change. */
@@ -34,7 +38,7 @@ function resultOf(order: Order, action: OrderAction, nowMs: number): string {
 
 const statuses: Readonly<Record<OrderStatus, Partial<Order>>> = {
   UN_PAID: {},
-  PAID: { payment: { paymentId: 'p-1', paidAtMs: 1 } },
+  PAID: { payment: { checkoutId, paymentId: 'p-1', paidAtMs: endMs - 1 } },
   EXPIRED: {},
   CANCELLED: { cancelledAtMs: 1 },
 };
@@ -77,21 +81,67 @@ describe('decide', () => {
     expect(resultOf(order, pay(order, { paidAtMs: endMs + paidAfterMs }), endMs + reportedAfterMs)).toBe(result);
   });
 
-  it('an order without an end can be paid at any time', () => {
+  it('an order without an expiry can be paid at any time', () => {
     const order = orderEnding(null);
-    expect(resultOf(order, pay(order, { paidAtMs: 253_402_300_799_999 }), endMs)).toBe('PAID');
+    const nowMs = 253_402_300_799_999;
+    expect(resultOf(order, pay(order, { paidAtMs: nowMs }), nowMs)).toBe('PAID');
   });
 
+  const otherAmount = { amount: (orderEnding(null).fields.order_amount + 1n) as AmountHundredths };
+
   it.each<[string, Partial<ReportedPayment>]>([
-    ['another amount', { amount: (orderEnding(null).fields.order_amount + 1n) as never }],
-    ['an amount that no order can have', { amount: undefined }],
+    ['another amount', otherAmount],
     ['another currency', { currency: 'USD' }],
-    ['a currency in lower case', { currency: 'eur' }],
-  ])('a payment of %s is a mismatch, whatever the status', (_, changes) => {
+  ])('a payment of %s is a mismatch, unless the status says more', (_, changes) => {
+    const results = (Object.keys(statuses) as OrderStatus[]).map((status) => {
+      const order = orderThatIs(status);
+      return resultOf(order, pay(order, { paymentId: 'p-2', ...changes }), endMs - 10);
+    });
+    expect(results).toStrictEqual(['payment_mismatch', 'order_already_paid', 'payment_mismatch', 'order_cancelled']);
+    const late = orderEnding(endMs);
+    expect(resultOf(late, pay(late, { paidAtMs: endMs, ...changes }), endMs + 1)).toBe('order_expired');
+  });
+
+  it.each<[string, Partial<ReportedPayment>, string]>([
+    ['in every field', {}, 'replayed'],
+    ['but for the amount', otherAmount, 'payment_id_conflict'],
+    ['but for the currency', { currency: 'USD' }, 'payment_id_conflict'],
+    ['but for the time', { paidAtMs: endMs - 2 }, 'payment_id_conflict'],
+    ['but for a time that is out of range', { paidAtMs: 1 }, 'payment_id_conflict'],
+    ['but for the checkout system', { checkoutId: otherCheckoutId, isKnown: false }, 'order_already_paid'],
+    ['but for the checkout system, whose payment_id is known', { checkoutId: otherCheckoutId }, 'payment_id_conflict'],
+  ])('a payment that equals the one that paid the order %s: %s', (_, changes, result) => {
+    const order = orderThatIs('PAID');
+    expect(resultOf(order, pay(order, { isKnown: true, ...changes }), endMs - 10)).toBe(result);
+  });
+
+  it('a payment that has paid another order is a conflict, whatever the status', () => {
     for (const status of Object.keys(statuses) as OrderStatus[]) {
       const order = orderThatIs(status);
-      expect(resultOf(order, pay(order, changes), endMs - 10)).toBe('payment_mismatch');
+      const other = pay(order, { paymentId: 'p-2', isKnown: true, paidAtMs: 1, currency: 'USD' });
+      expect(resultOf(order, other, endMs - 10)).toBe('payment_id_conflict');
     }
+  });
+
+  it('an order that was paid without a checkout system counts as paid by the one that reports its payment', () => {
+    const order = { ...orderThatIs('PAID'), payment: { checkoutId: null, paymentId: 'p-1', paidAtMs: endMs - 1 } };
+    expect(resultOf(order, pay(order), endMs - 10)).toBe('replayed');
+    expect(resultOf(order, pay(order, { paymentId: 'p-2' }), endMs - 10)).toBe('order_already_paid');
+  });
+
+  it('paid_at lies between the creation of the order and now, give or take 5 minutes', () => {
+    const nowMs = endMs - 10;
+    for (const status of Object.keys(statuses) as OrderStatus[]) {
+      const order = orderThatIs(status);
+      const at = (paidAtMs: number) => resultOf(order, pay(order, { paymentId: 'p-2', paidAtMs }), nowMs);
+      const [earliestMs, latestMs] = [order.createdAtMs - paidAtToleranceMs, nowMs + paidAtToleranceMs];
+      expect([at(earliestMs), at(latestMs)]).not.toContain('invalid_request');
+      expect([at(earliestMs - 1), at(latestMs + 1)]).toStrictEqual(['invalid_request', 'invalid_request']);
+    }
+    const order = orderEnding(null);
+    expect(decide(order, pay(order, { paidAtMs: nowMs + paidAtToleranceMs + 1 }), nowMs)).toMatchObject({
+      failure: { errors: [{ field: 'paid_at', code: 'out_of_range' }] },
+    });
   });
 
   it('changes nothing of the order but its status and what belongs to it', () => {
@@ -105,7 +155,12 @@ describe('decide', () => {
         kind: 'change',
         change: {
           transition: transitions.pay,
-          order: { ...assigned, fields, orderStatus: 'PAID', payment: { paymentId: 'p-1', paidAtMs: endMs - 1 } },
+          order: {
+            ...assigned,
+            fields,
+            orderStatus: 'PAID',
+            payment: { checkoutId, paymentId: 'p-1', paidAtMs: endMs - 1 },
+          },
         },
       },
     });
@@ -177,7 +232,7 @@ describe('every sequence of actions', () => {
 });
 
 describe('statusAsOf', () => {
-  it('is EXPIRED from the end on, for an open order only', () => {
+  it('is EXPIRED from the expiry on, for an unpaid order only', () => {
     expect(statusAsOf('UN_PAID', endMs, endMs - 1)).toBe('UN_PAID');
     expect(statusAsOf('UN_PAID', endMs, endMs)).toBe('EXPIRED');
     expect(statusAsOf('UN_PAID', null, endMs)).toBe('UN_PAID');

@@ -1,6 +1,6 @@
 import type { Failure } from './failure.ts';
 import type { AmountHundredths } from './money.ts';
-import type { Order, OrderStatus } from './order.ts';
+import type { Order, OrderPayment, OrderStatus } from './order.ts';
 import { failed, type Result, success } from './result.ts';
 
 /** The types of the events that a change of state causes. */
@@ -9,23 +9,24 @@ export const eventTypes = ['order.paid', 'order.expired', 'order.cancelled'] as 
 /** One of {@link eventTypes}. */
 export type EventType = (typeof eventTypes)[number];
 
-/** How long after an order's end a payment that was made in time can be reported: 24 hours. */
+/** How long after an order's expiry a payment that was made in time can be reported: 24 hours. */
 export const latePaymentMaxMs = 86_400_000;
 
 /** A payment as a checkout system reports it. */
-export interface ReportedPayment {
-  readonly paymentId: string;
-  /** When the customer paid, in milliseconds since 1970-01-01 UTC. */
-  readonly paidAtMs: number;
-  /** `undefined` for an amount that no order can have. */
-  readonly amount: AmountHundredths | undefined;
+export interface ReportedPayment extends OrderPayment {
+  readonly amount: AmountHundredths;
   readonly currency: string;
+  /** Whether the checkout system has reported its payment_id before, for any order. */
+  readonly isKnown: boolean;
 }
 
-/** What a client wants to do with an order. Time does the rest: see {@link statusAsOf}. */
+/** How far the clocks of checkout systems may differ from the gateway's: 5 minutes. */
+export const paidAtToleranceMs = 300_000;
+
+/** An action requested by an account. Expiry needs no action: see {@link statusAsOf}. */
 export type OrderAction = { readonly kind: 'pay'; readonly payment: ReportedPayment } | { readonly kind: 'cancel' };
 
-/** One line of {@link transitions}. */
+/** One entry of {@link transitions}. */
 export interface Transition {
   readonly from: OrderStatus;
   readonly action: OrderAction['kind'] | 'expire';
@@ -33,10 +34,10 @@ export interface Transition {
   readonly event: EventType;
 }
 
-/** Every change of state that there is. `PAID` and `CANCELLED` are final. */
+/** Every possible state change. `PAID` and `CANCELLED` are final. */
 export const transitions = {
   pay: { from: 'UN_PAID', action: 'pay', to: 'PAID', event: 'order.paid' },
-  /** The customer paid before the end, and the report came after it: what counts is when the customer paid. */
+  /** The customer paid before the expiry, and the report arrived after it: the time of the payment counts. */
   payLate: { from: 'EXPIRED', action: 'pay', to: 'PAID', event: 'order.paid' },
   cancel: { from: 'UN_PAID', action: 'cancel', to: 'CANCELLED', event: 'order.cancelled' },
   expire: { from: 'UN_PAID', action: 'expire', to: 'EXPIRED', event: 'order.expired' },
@@ -49,15 +50,15 @@ export interface OrderChange {
   readonly order: Order;
 }
 
-/** The result of a decision: a change, or that it was made before. */
+/** The result of a decision: a change, or a replay of an earlier one. */
 export type Decision = { readonly kind: 'change'; readonly change: OrderChange } | { readonly kind: 'replayed' };
 
-/** The status at a time: an open order is `EXPIRED` from its end on, whether this is stored yet or not. */
+/** The status at a time: an unpaid order is `EXPIRED` from its expiry on, whether or not this is stored yet. */
 export function statusAsOf(stored: OrderStatus, expiresAtMs: number | null, nowMs: number): OrderStatus {
   return stored === 'UN_PAID' && expiresAtMs !== null && expiresAtMs <= nowMs ? 'EXPIRED' : stored;
 }
 
-/** The order as it was after the change of an event: an order that was expired may be paid by now. */
+/** The order as it was after an event: an order that was expired then may be paid now. */
 export function orderAfter(event: EventType, order: Order): Order {
   return event === transitions.expire.event ? { ...order, orderStatus: transitions.expire.to, payment: null } : order;
 }
@@ -68,16 +69,25 @@ export function decide(order: Order, action: OrderAction, nowMs: number): Result
 }
 
 function decidePayment(order: Order, payment: ReportedPayment, nowMs: number): Result<Decision, Failure> {
-  const { fields, expiresAtMs } = order;
-  if (payment.amount !== fields.order_amount || payment.currency !== fields.order_currency) {
-    return failed({ kind: 'payment_mismatch' });
+  const { fields, expiresAtMs, createdAtMs } = order;
+  const { checkoutId, paymentId, paidAtMs } = payment;
+  const isExact = payment.amount === fields.order_amount && payment.currency === fields.order_currency;
+  if (order.payment !== null && isSamePayment(order.payment, payment)) {
+    return isExact && order.payment.paidAtMs === paidAtMs
+      ? success({ kind: 'replayed' })
+      : failed({ kind: 'payment_id_conflict' });
   }
-  const { paymentId, paidAtMs } = payment;
-  const paid = (transition: OrderChange['transition']): Result<Decision, Failure> =>
-    success({
-      kind: 'change',
-      change: { transition, order: { ...order, orderStatus: transition.to, payment: { paymentId, paidAtMs } } },
-    });
+  // Takes precedence over every error that requires a refund, because this payment has paid another order.
+  if (payment.isKnown) return failed({ kind: 'payment_id_conflict' });
+  if (paidAtMs < createdAtMs - paidAtToleranceMs || paidAtMs > nowMs + paidAtToleranceMs) {
+    const message = 'must be neither before the creation of the order nor in the future, by more than 5 minutes';
+    return failed({ kind: 'invalid_request', errors: [{ field: 'paid_at', code: 'out_of_range', message }] });
+  }
+  const paid = (transition: OrderChange['transition']): Result<Decision, Failure> => {
+    if (!isExact) return failed({ kind: 'payment_mismatch' });
+    const changed = { ...order, orderStatus: transition.to, payment: { checkoutId, paymentId, paidAtMs } };
+    return success({ kind: 'change', change: { transition, order: changed } });
+  };
   const wasPaidInTime = expiresAtMs === null || paidAtMs < expiresAtMs;
   switch (order.orderStatus) {
     case 'UN_PAID':
@@ -87,12 +97,15 @@ function decidePayment(order: Order, payment: ReportedPayment, nowMs: number): R
       return wasPaidInTime && isReportedInTime ? paid(transitions.payLate) : failed({ kind: 'order_expired' });
     }
     case 'PAID':
-      return order.payment?.paymentId === paymentId
-        ? success({ kind: 'replayed' })
-        : failed({ kind: 'order_already_paid' });
+      return failed({ kind: 'order_already_paid' });
     case 'CANCELLED':
       return failed({ kind: 'order_cancelled' });
   }
+}
+
+/** An order that was paid before gateways stored the checkout system counts as paid by the one that reports its payment. */
+function isSamePayment(paid: OrderPayment, { checkoutId, paymentId }: OrderPayment): boolean {
+  return paid.paymentId === paymentId && (paid.checkoutId ?? checkoutId) === checkoutId;
 }
 
 function decideCancellation(order: Order, nowMs: number): Result<Decision, Failure> {

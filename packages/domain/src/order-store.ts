@@ -16,17 +16,17 @@ export type CreateOutcome =
   /** `timeoutMs` passed: the order may be stored. */
   | { readonly kind: 'deadline_exceeded' };
 
-/** The result of reading a page, which may be empty. After each of the last three it can be repeated. */
+/** The result of reading a page, which may be empty. The last three outcomes can be retried. */
 export type PageOutcome<Items> =
   | ({ readonly kind: 'found' } & Items)
-  /** Too many look-ups are waiting. */
+  /** Too many lookups are waiting. */
   | { readonly kind: 'overloaded' }
   /** The database was not reachable, or its response was lost. */
   | { readonly kind: 'unavailable' }
   /** `timeoutMs` passed. */
   | { readonly kind: 'deadline_exceeded' };
 
-/** The result of a look-up. */
+/** The result of a lookup. */
 export type FindOutcome<Found> = PageOutcome<Found> | { readonly kind: 'unknown' };
 
 /** The result of looking up a merchant's order by one of its ids. */
@@ -40,12 +40,12 @@ export interface LinkedOrder {
     readonly mode: MerchantMode;
     /** Whether no new payment may start. */
     readonly isDisabled: boolean;
-    /** What signs the return, encrypted; `null` if the merchant has none. */
+    /** The encrypted secret that signs the return; `null` if the merchant has none. */
     readonly signingSecret: Uint8Array | null;
   };
 }
 
-/** Whether the customer may start a payment: the order is open and its merchant not disabled. One that has begun is recorded. */
+/** Whether the customer may start a payment: the order is unpaid and its merchant enabled. A payment already started is recorded. */
 export function mayBePaid({ order, merchant }: LinkedOrder): boolean {
   return order.orderStatus === 'UN_PAID' && !merchant.isDisabled;
 }
@@ -53,11 +53,24 @@ export function mayBePaid({ order, merchant }: LinkedOrder): boolean {
 /** The result of looking up an order by its payment link. */
 export type LinkLookup = FindOutcome<LinkedOrder>;
 
+/** The result of looking up an order together with a reported payment. */
+export type PaymentLookup = FindOutcome<
+  LinkedOrder & {
+    /** Whether the checkout system's payment_id is stored with any order. */
+    readonly isKnown: boolean;
+    /** The time of the store in milliseconds since 1970-01-01 UTC. */
+    readonly nowMs: number;
+  }
+>;
+
 /** The result of changing an order's state. */
 export type ChangeOutcome =
   /** The change and its event are stored durably. */
   | { readonly kind: 'changed' }
-  /** The order was not in the state `transition.from` any more: read it and decide again. Nothing was written. */
+  /**
+   * The order was not in the state `transition.from` any more, or the checkout system's payment_id has since paid an order:
+   * read and decide again. Nothing was written.
+   */
   | { readonly kind: 'raced' }
   /** Too many changes are waiting. Nothing was written. */
   | { readonly kind: 'overloaded' }
@@ -66,23 +79,23 @@ export type ChangeOutcome =
   /** `timeoutMs` passed: the change may be stored. */
   | { readonly kind: 'deadline_exceeded' };
 
-/** Which of a merchant's orders to list. */
+/** The filter and position of a list of orders. */
 export interface OrderFilter {
-  /** As of now; absent: all. */
+  /** The current status; absent: all. */
   readonly status?: OrderStatus | undefined;
   /** Orders created from this time on, in milliseconds since 1970-01-01 UTC. */
   readonly createdFromMs?: number | undefined;
   /** Orders created before this time. */
   readonly createdToMs?: number | undefined;
-  /** Only orders that come after this one in the list. */
+  /** Only orders after this position in the list. */
   readonly after?: OrderPosition | undefined;
   readonly limit: number;
 }
 
-/** Where an order stands in a list: newest first, and of the same millisecond the highest id first. */
+/** The position of an order in a list, which is sorted newest first and, within a millisecond, by descending id. */
 export type OrderPosition = Pick<Order, 'createdAtMs' | 'serviceOrderId'>;
 
-/** An event, with the order as it is now. */
+/** An event, with the current order. */
 export interface OrderEvent extends EventPosition {
   readonly type: EventType;
   /** Milliseconds since 1970-01-01 UTC. */
@@ -90,7 +103,7 @@ export interface OrderEvent extends EventPosition {
   readonly order: Order;
 }
 
-/** Where an event stands in its merchant's feed. */
+/** The position of an event in its merchant's feed. */
 export interface EventPosition {
   readonly eventId: string;
   /** A number of up to 20 digits: the transaction that wrote the event. */
@@ -98,17 +111,17 @@ export interface EventPosition {
 }
 
 /**
- * Stores orders. One that is returned as `EXPIRED` is stored as that, with its event, whoever finds first that its end has passed.
+ * Stores orders. An order returned as `EXPIRED` is always stored as such, with its event.
  * Every implementation passes the suite in `testing/order-store-contract.ts`.
  */
 export interface OrderStore {
   /**
-   * Stores the order unless its merchant has one with the same order_id. If several calls with one order_id race, in any number
-   * of processes, one order is stored and all calls return it. Settles within `timeoutMs`; rejects only because of a bug.
+   * Stores the order unless its merchant has one with the same order_id. If several calls with one order_id run concurrently,
+   * in any number of processes, one order is stored and all calls return it. Completes within `timeoutMs`; rejects only because of a bug.
    */
   create(order: NewOrder, timeoutMs: number): Promise<CreateOutcome>;
 
-  /** Finds the merchant's order with exactly this order_id. Every look-up settles and rejects as `create` does. */
+  /** Finds the merchant's order with exactly this order_id. Every lookup completes and rejects as `create` does. */
   findByOrderId(merchantId: MerchantId, orderId: string, timeoutMs: number): Promise<OrderLookup>;
 
   /** Finds the merchant's order with this service order id. */
@@ -117,10 +130,17 @@ export interface OrderStore {
   /** Finds the order of a payment link, of any merchant. */
   findByToken(token: OrderToken, timeoutMs: number): Promise<LinkLookup>;
 
-  /** The same for clients without credentials, so that any number of them do not delay the other look-ups. */
+  /** The same for unauthenticated requests, so that any number of them cannot delay the other lookups. */
   findForPage(token: OrderToken, timeoutMs: number): Promise<LinkLookup>;
 
-  /** Changes an order's state and stores the event of the change, if the order is still in the state that the change is from. */
+  /** Finds the order of a payment link, and whether a checkout system's payment_id is stored, at one point in time. */
+  findForPayment(
+    token: OrderToken,
+    payment: { readonly checkoutId: MerchantId; readonly paymentId: string },
+    timeoutMs: number,
+  ): Promise<PaymentLookup>;
+
+  /** Changes an order's state and stores the event of the change, if the order is still in the state `transition.from`. */
   change(change: OrderChange, timeoutMs: number): Promise<ChangeOutcome>;
 
   /** Returns at most `limit` of the merchant's orders, newest first. */

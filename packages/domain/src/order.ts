@@ -14,11 +14,20 @@ export interface OrderFields
   readonly service_type: ServiceType;
 }
 
-/** The statuses of an order; `order-states.ts` says which follows which. */
+/** The statuses of an order; `order-states.ts` defines the transitions. */
 export const orderStatuses = ['UN_PAID', 'PAID', 'EXPIRED', 'CANCELLED'] as const;
 
 /** One of {@link orderStatuses}. */
 export type OrderStatus = (typeof orderStatuses)[number];
+
+/** A payment. The checkout system and its payment_id identify it. */
+export interface OrderPayment {
+  /** `null` for a simulated payment. */
+  readonly checkoutId: MerchantId | null;
+  readonly paymentId: string;
+  /** When the customer paid, in milliseconds since 1970-01-01 UTC. */
+  readonly paidAtMs: number;
+}
 
 /** An order as it is stored. */
 export interface Order {
@@ -30,10 +39,10 @@ export interface Order {
   readonly orderStatus: OrderStatus;
   /** All times are milliseconds since 1970-01-01 UTC. */
   readonly createdAtMs: number;
-  /** From then on an open order is expired; `null`: it never expires. */
+  /** The expiry of the order while unpaid; `null`: it never expires. */
   readonly expiresAtMs: number | null;
-  /** What paid the order; `null` unless it is `PAID`. */
-  readonly payment: { readonly paymentId: string; readonly paidAtMs: number } | null;
+  /** The payment; `null` unless the order is `PAID`. */
+  readonly payment: OrderPayment | null;
   /** `null` unless the order is `CANCELLED`. */
   readonly cancelledAtMs: number | null;
   /** Set if the customer's data was erased from the fields: see `erasure.ts`. */

@@ -101,7 +101,7 @@ describe('parseOrder', () => {
     );
   });
 
-  it('returns at most one error per field, in the order of the interface', () => {
+  it('returns at most one error per field, in the order of the API contract', () => {
     let rejected = 0;
     let accepted = 0;
     fc.assert(
@@ -142,7 +142,7 @@ describe('parseOrder', () => {
     expect(requiredFieldNames).toHaveLength(15);
   });
 
-  it('reports errors of all kinds at once, in the order of the interface', () => {
+  it('reports errors of all kinds at once, in the order of the API contract', () => {
     const input = {
       return_url: '/return',
       order_checksum: 'é',

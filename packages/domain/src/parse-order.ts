@@ -1,5 +1,5 @@
 import { minorUnitOf } from './currency.ts';
-import { type FieldError, type FieldRule, fieldRules, textError } from './field-rules.ts';
+import { type BrokenRule, type FieldError, type FieldRule, fieldRules, textError } from './field-rules.ts';
 import {
   type AmountError,
   type AmountHundredths,
@@ -16,12 +16,13 @@ import { type OrderFieldName, orderFieldNames, type RequestFieldName } from './o
 import { failed, type Result, success } from './result.ts';
 
 /**
- * An order as an API received it: any values under the interface's names. The amount is a {@link NumberText} where the digits
+ * An order as an API received it: any values under the names of the API contract. The amount is a {@link NumberText} where the digits
  * that were sent are known, otherwise a number.
  */
 export type OrderInput = Readonly<Partial<Record<RequestFieldName, unknown>>>;
 
-type BrokenRule = Omit<FieldError, 'field'>;
+/** The error of a required field that is absent. */
+export const missing: BrokenRule = { code: 'missing', message: 'is required' };
 
 const amountMessages: Readonly<Record<AmountError, string>> = {
   wrong_type: 'must be a number',
@@ -36,7 +37,7 @@ const noFields = Object.fromEntries(orderFieldNames.map((field) => [field, undef
 >;
 
 /**
- * Checks all fields. Returns the order's fields, or all invalid ones in the interface's order, each with the first rule that
+ * Checks all fields. Returns the order's fields, or all invalid ones in the order of the API contract, each with the first rule that
  * it breaks. Never throws.
  */
 export function parseOrder(input: OrderInput): Result<OrderFields, readonly FieldError[]> {
@@ -49,19 +50,18 @@ export function parseOrder(input: OrderInput): Result<OrderFields, readonly Fiel
   }
   // True if there are no errors; until then a field may be undefined.
   const parsed = fields as OrderFields;
-  const minorUnit = minorUnitOf(parsed.order_currency);
-  if (minorUnit !== undefined && parsed.order_amount !== undefined && !fitsMinorUnit(parsed.order_amount, minorUnit)) {
-    const error = { field: 'order_amount', code: 'too_precise', message: precisionMessage(minorUnit) } as const;
-    errors.push(error);
+  const tooPrecise = checkPrecision(parsed.order_amount, parsed.order_currency);
+  if (tooPrecise !== undefined) {
+    errors.push({ field: 'order_amount', ...tooPrecise });
     errors.sort((a, b) => orderFieldNames.indexOf(a.field) - orderFieldNames.indexOf(b.field));
   }
   return errors.length === 0 ? success(parsed) : failed(errors);
 }
 
 /** The field's value, or the first rule that it breaks. */
-function checkField(rule: FieldRule, value: unknown): string | AmountHundredths | BrokenRule {
+export function checkField(rule: FieldRule, value: unknown): string | AmountHundredths | BrokenRule {
   if (value === undefined || value === null) {
-    return rule.kind === 'text' && !rule.required ? '' : { code: 'missing', message: 'is required' };
+    return rule.kind === 'text' && !rule.required ? '' : missing;
   }
   if (rule.kind === 'amount') return checkAmount(value);
   if (typeof value !== 'string') return { code: 'wrong_type', message: 'must be a string' };
@@ -75,8 +75,11 @@ function checkAmount(value: unknown): AmountHundredths | BrokenRule {
   return amount.ok ? amount.value : { code: amount.failure, message: amountMessages[amount.failure] };
 }
 
-function precisionMessage(minorUnit: number): string {
-  return minorUnit === 0
-    ? 'must have no decimals in this currency'
-    : `must have at most ${minorUnit} decimals in this currency`;
+/** The rule that an amount breaks if it is finer than its currency's minor unit; `undefined` if either is invalid. */
+export function checkPrecision(amount: unknown, currency: unknown): BrokenRule | undefined {
+  if (typeof amount !== 'bigint' || typeof currency !== 'string') return undefined;
+  const minorUnit = minorUnitOf(currency);
+  if (minorUnit === undefined || fitsMinorUnit(amount as AmountHundredths, minorUnit)) return undefined;
+  const decimals = minorUnit === 0 ? 'no' : `at most ${minorUnit}`;
+  return { code: 'too_precise', message: `must have ${decimals} decimals in this currency` };
 }

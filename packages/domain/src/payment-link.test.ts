@@ -47,7 +47,7 @@ describe('paymentLink', () => {
     );
   });
 
-  it('has the format of the interface', () => {
+  it('has the format of the API contract', () => {
     const token = createOrderToken(randomBytes);
     expect(paymentLink(parsedBaseUrl('https://pay.example.com'), token)).toBe(
       `https://pay.example.com/payment/${token}`,

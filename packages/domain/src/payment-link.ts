@@ -5,7 +5,7 @@ declare const baseUrlBrand: unique symbol;
 /** The public address of the gateway: absolute, http or https, without a trailing slash. */
 export type BaseUrl = string & { readonly [baseUrlBrand]: true };
 
-/** Unreserved characters of RFC 3986 and slashes: they need no encoding and mean nothing else to a router. */
+/** Unreserved characters of RFC 3986 and slashes: they need no encoding and have no special meaning to a router. */
 const plainPath = /^[A-Za-z0-9._~/-]*$/;
 
 /**
@@ -14,7 +14,7 @@ const plainPath = /^[A-Za-z0-9._~/-]*$/;
  */
 export function parseBaseUrl(text: string): BaseUrl | undefined {
   const url = URL.parse(text);
-  // URL.parse repairs white space, backslashes and extra slashes. In a configuration they are mistakes.
+  // URL.parse repairs white space, backslashes and extra slashes. In a configuration these are mistakes.
   if (url === null || !/^https?:\/\/[^/]/i.test(text) || /[\s\\?#@]/.test(text)) return undefined;
   if (!plainPath.test(url.pathname)) return undefined;
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}` as BaseUrl;

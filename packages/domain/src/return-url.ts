@@ -12,7 +12,7 @@ export interface ReturnSigning {
 /**
  * The address to which the customer returns: the merchant's return_url with order_id, service_order_id and order_status set in
  * its query, and with signing also signed_at and the signature over these four. The rest of the URL stays as it was sent. The
- * token is not added, because whoever reads the merchant's logs could open the payment page with it.
+ * token is not added, because anyone who reads the merchant's logs could open the payment page with it.
  */
 export function returnUrlFor({ fields, serviceOrderId, orderStatus }: Order, signing?: ReturnSigning): string {
   const [, address = '', query = '', fragment = ''] = urlParts.exec(fields.return_url) ?? [];

@@ -115,7 +115,7 @@ describe('createServiceOrderIds', () => {
     expect(await ids.take()).toBe(1);
   });
 
-  it('drops what is left of a block, and the next one, although calls wait for it', async () => {
+  it('drops the rest of a block and the next one, even if calls wait for it', async () => {
     const sequence = createBlockSequence();
     const ids = createServiceOrderIds(sequence.reserve, 10);
     for (let id = 1; id <= 6; id += 1) await ids.take();

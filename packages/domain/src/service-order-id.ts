@@ -1,7 +1,7 @@
 /** The largest integer that every JSON parser reads exactly: 2^53 - 1. */
 export const serviceOrderIdMax = Number.MAX_SAFE_INTEGER;
 
-/** Ids that are reserved at once: one reservation a second at 10,000 orders a second. */
+/** Ids per reservation: one reservation per second at 10,000 orders per second. */
 export const idBlockSize = 10_000;
 
 /** Reserves the next block and returns its number, counted from 1. */
@@ -11,7 +11,7 @@ export type ReserveIdBlock = () => Promise<number>;
 export interface ServiceOrderIds {
   /** Returns the next id, or a promise of it if the next block has to be reserved first. Rejects as the reservation does. */
   take(): number | Promise<number>;
-  /** Drops what is left of the block, because its ids are in use: the next id comes from a new one. */
+  /** Drops the rest of the block, because its ids are in use; the next id comes from a new block. */
   drop(): void;
 }
 

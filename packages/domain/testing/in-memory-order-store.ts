@@ -1,5 +1,5 @@
 import type { MerchantId } from '../src/merchant.ts';
-import type { Order } from '../src/order.ts';
+import type { Order, OrderPayment } from '../src/order.ts';
 import { type EventType, statusAsOf, transitions } from '../src/order-states.ts';
 import type { LinkLookup, OrderEvent, OrderPosition, OrderStore } from '../src/order-store.ts';
 import type { OrderToken } from '../src/order-token.ts';
@@ -26,7 +26,7 @@ export function createInMemoryOrderStore(
     events.push({ ...position, type: event, createdAtMs: now(), order });
     return order;
   };
-  /** Stores, if nobody has, that the order has expired. */
+  /** Stores that the order has expired, unless this is stored already. */
   const asOfNow = (order: Order): Order => {
     const orderStatus = statusAsOf(order.orderStatus, order.expiresAtMs, now());
     return orderStatus === order.orderStatus ? order : store({ ...order, orderStatus }, transitions.expire.event);
@@ -39,14 +39,24 @@ export function createInMemoryOrderStore(
   const lookup = (order: Order | undefined) =>
     order === undefined ? ({ kind: 'unknown' } as const) : ({ kind: 'found', order } as const);
   const findByToken = async (token: OrderToken): Promise<LinkLookup> => {
-    const order = [...ordersByMerchant.keys()].flatMap(ordersOf).find(({ orderToken }) => orderToken === token);
-    if (order === undefined) return { kind: 'unknown' };
+    const stored = [...ordersByMerchant.values()]
+      .flatMap((orders) => [...orders.values()])
+      .find(({ orderToken }) => orderToken === token);
+    if (stored === undefined) return { kind: 'unknown' };
+    // Only this one: a read must not store the expiry of other orders.
+    const order = asOfNow(stored);
     const merchant = { name: nameOf(order.merchantId), mode: 'live', isDisabled: false, signingSecret: null } as const;
     return { kind: 'found', order, merchant };
   };
 
+  const isKnown = ({ checkoutId, paymentId }: Pick<OrderPayment, 'checkoutId' | 'paymentId'>) =>
+    checkoutId !== null &&
+    [...ordersByMerchant.values()]
+      .flatMap((orders) => [...orders.values()])
+      .some(({ payment }) => payment?.checkoutId === checkoutId && payment.paymentId === paymentId);
+
   return {
-    // There is no await between the look-up and the write, so racing calls cannot interleave.
+    // There is no await between the lookup and the write, so concurrent calls cannot interleave.
     async create(order) {
       const orders = ordersByMerchant.get(order.merchantId) ?? new Map<string, Order>();
       const first = find(order.merchantId, order.fields.order_id);
@@ -61,9 +71,14 @@ export function createInMemoryOrderStore(
       lookup(ordersOf(merchantId).find((order) => order.serviceOrderId === serviceOrderId)),
     findByToken,
     findForPage: findByToken,
+    async findForPayment(token, payment) {
+      const link = await findByToken(token);
+      return link.kind === 'found' ? { ...link, isKnown: isKnown(payment), nowMs: now() } : link;
+    },
     async change({ transition, order }) {
       const { merchantId, fields } = order;
       if (find(merchantId, fields.order_id)?.orderStatus !== transition.from) return { kind: 'raced' };
+      if (order.payment !== null && isKnown(order.payment)) return { kind: 'raced' };
       store(order, transition.event);
       return { kind: 'changed' };
     },

@@ -305,20 +305,39 @@ function endingIn(merchantId: MerchantId, ms: number, overrides?: OrderInput): O
 
 const hourMs = 3_600_000;
 
+/** Later than the creation of any sample order, whatever the clock says. */
+const sampleNowMs = 1_795_300_000_000;
+
+type PayAction = Extract<OrderAction, { kind: 'pay' }>;
+
 /** The tests of changes of state. Their order and their errors are those of `decide`. */
 function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
-  const paymentOf = (order: Order, paymentId: string, paidAtMs = order.createdAtMs): OrderAction => ({
-    kind: 'pay',
-    payment: { paymentId, paidAtMs, amount: order.fields.order_amount, currency: order.fields.order_currency },
-  });
+  const paymentOf = (order: Order, paymentId: string, paidAtMs = order.createdAtMs): PayAction => {
+    const { order_amount: amount, order_currency: currency } = order.fields;
+    const payment = { checkoutId: order.merchantId, paymentId, paidAtMs, amount, currency, isKnown: false };
+    return { kind: 'pay', payment };
+  };
+  const findForPayment = async ({ orderToken }: Order, { payment }: PayAction) => {
+    const { checkoutId, paymentId } = payment;
+    if (checkoutId === null) throw new Error('the payment is simulated');
+    const found = await opened().store.findForPayment(orderToken, { checkoutId, paymentId }, timeoutMs);
+    if (found.kind !== 'found') throw new Error(found.kind);
+    return found;
+  };
   const find = async ({ merchantId, fields }: Order): Promise<Order> => {
     const found = await opened().store.findByOrderId(merchantId, fields.order_id, timeoutMs);
     if (found.kind !== 'found') throw new Error(found.kind);
     return found.order;
   };
+  const decideNow = async (order: Order, action: OrderAction) => {
+    if (action.kind === 'cancel') return decide(await find(order), action, Date.now());
+    const { order: found, isKnown } = await findForPayment(order, action);
+    // The creation times of sample orders are not those of a clock.
+    return decide(found, { ...action, payment: { ...action.payment, isKnown } }, Math.max(Date.now(), sampleNowMs));
+  };
   /** What a use case does: read, decide, change, and the same again where another change was faster. */
   const act = async (order: Order, action: OrderAction): Promise<string> => {
-    const decided = decide(await find(order), action, Date.now());
+    const decided = await decideNow(order, action);
     if (!decided.ok) return decided.failure.kind;
     if (decided.value.kind === 'replayed') return 'replayed';
     const { kind } = await opened().store.change(decided.value.change, timeoutMs);
@@ -344,7 +363,8 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
     const cancelled = await created(newOrder(merchantId, { order_id: 'cancelled' }));
 
     expect(await act(paid, paymentOf(paid, 'p-1', 1_795_208_502_172))).toBe('changed');
-    expect(await act(paid, paymentOf(paid, 'p-1'))).toBe('replayed');
+    expect(await act(paid, paymentOf(paid, 'p-1', 1_795_208_502_172))).toBe('replayed');
+    expect(await act(paid, paymentOf(paid, 'p-1', 1_795_208_502_173))).toBe('payment_id_conflict');
     expect(await act(paid, paymentOf(paid, 'p-2'))).toBe('order_already_paid');
     expect(await act(paid, { kind: 'cancel' })).toBe('order_already_paid');
     expect(await act(cancelled, { kind: 'cancel' })).toBe('changed');
@@ -353,7 +373,7 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
     expect(await find(paid)).toStrictEqual({
       ...paid,
       orderStatus: 'PAID',
-      payment: { paymentId: 'p-1', paidAtMs: 1_795_208_502_172 },
+      payment: { checkoutId: merchantId, paymentId: 'p-1', paidAtMs: 1_795_208_502_172 },
     });
     expect(await find(cancelled)).toStrictEqual({
       ...cancelled,
@@ -381,8 +401,8 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
     const end = late.expiresAtMs ?? 0;
     expect(await act(late, paymentOf(late, 'p-1', end))).toBe('order_expired');
     expect(await act(late, paymentOf(late, 'p-1', end - 1))).toBe('changed');
-    expect(await act(tooLate, paymentOf(tooLate, 'p-1', (tooLate.expiresAtMs ?? 0) - 1))).toBe('order_expired');
-    expect(await act(open, paymentOf(open, 'p-1', (open.expiresAtMs ?? 0) - 1))).toBe('changed');
+    expect(await act(tooLate, paymentOf(tooLate, 'p-2', (tooLate.expiresAtMs ?? 0) - 1))).toBe('order_expired');
+    expect(await act(open, paymentOf(open, 'p-3', Date.now()))).toBe('changed');
     // Whoever is shown an order as expired finds it stored as expired.
     await expectEvents(open, ['order.expired late', 'order.paid late', 'order.expired too late', 'order.paid open']);
   });
@@ -405,11 +425,50 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
     const now = await find(order);
     expect(now.orderStatus).toBe(winner.kind === 'pay' ? 'PAID' : 'CANCELLED');
     for (const [call, outcome] of outcomes.entries()) {
-      const decided = decide(now, actionOf(order, call), Date.now());
+      const decided = await decideNow(now, actionOf(order, call));
       const expected = decided.ok ? decided.value.kind : decided.failure.kind;
       if (outcome !== 'changed') expect(outcome).toBe(expected);
     }
     await expect.poll(() => eventsOf(order), { timeout: timeoutMs }).toHaveLength(1);
+  });
+
+  it('findForPayment finds the order of a link, whether the payment is known, and the time of the store', async () => {
+    const [one, other] = await opened().merchantIds();
+    const [first, second] = [await created(newOrder(one)), await created(newOrder(other))];
+    const payment = paymentOf(first, 'p-1');
+    const [startedAtMs, found] = [Date.now(), await findForPayment(second, payment)];
+    expect(found).toMatchObject({ order: second, isKnown: false, merchant: { name: opened().nameOf(other) } });
+    // The clock of the database may be another one.
+    expect(Math.abs(found.nowMs - startedAtMs)).toBeLessThan(hourMs);
+
+    expect(await act(first, payment)).toBe('changed');
+    expect(await findForPayment(second, payment)).toMatchObject({ order: second, isKnown: true });
+    expect(await findForPayment(first, payment)).toMatchObject({ order: { orderStatus: 'PAID' }, isKnown: true });
+    expect(await findForPayment(second, paymentOf(first, 'p-2'))).toMatchObject({ isKnown: false });
+    // Of another checkout system.
+    expect(await findForPayment(second, paymentOf(second, 'p-1'))).toMatchObject({ isKnown: false });
+    const unknown = opened().store.findForPayment(
+      createOrderToken(randomBytes),
+      { checkoutId: one, paymentId: 'p-1' },
+      timeoutMs,
+    );
+    expect(await unknown).toStrictEqual({ kind: 'unknown' });
+  });
+
+  it('change lets one payment pay one of 50 orders of two merchants that race for it', async () => {
+    const [one, other] = await opened().merchantIds();
+    const orders = await Promise.all(
+      Array.from({ length: 50 }, (_, index) =>
+        created(newOrder(index % 2 ? one : other, { order_id: `one-payment-${index}` })),
+      ),
+    );
+    const { payment } = paymentOf(newOrder(one), 'p-1');
+    const outcomes = await Promise.all(orders.map((order) => act(order, { kind: 'pay', payment })));
+
+    expect(outcomes.filter((outcome) => outcome === 'changed')).toHaveLength(1);
+    expect(outcomes.filter((outcome) => outcome === 'payment_id_conflict')).toHaveLength(49);
+    const statuses = await Promise.all(orders.map(async (order) => (await find(order)).orderStatus));
+    expect(statuses).toStrictEqual(outcomes.map((outcome) => (outcome === 'changed' ? 'PAID' : 'UN_PAID')));
   });
 
   it('change of a state that the order has left writes nothing', async () => {
@@ -461,7 +520,7 @@ function describeLists(opened: () => OpenedOrderStore, create: Create): void {
     ];
     const endless = newOrder(merchantId, { order_id: 'endless' });
     await Promise.all([open, ended, paid, endless].map(create));
-    const order: Order = { ...paid, orderStatus: 'PAID', payment: { paymentId: 'p', paidAtMs: 1 } };
+    const order: Order = { ...paid, orderStatus: 'PAID', payment: { checkoutId: null, paymentId: 'p', paidAtMs: 1 } };
     await store.change({ transition: transitions.pay, order }, timeoutMs);
 
     const idsOf = async (status: OrderStatus) =>

@@ -60,7 +60,7 @@ export function validOrderFields(overrides?: OrderInput): OrderFields {
 
 let ordersMade = 0;
 
-/** Returns a new order with a token and a creation time of its own. Its service order id holds until a store assigns another. */
+/** Returns a new order with a unique token and creation time. A store replaces its service order id. */
 export function newOrder(merchantId: MerchantId, overrides?: OrderInput): Order {
   ordersMade += 1;
   const order = openOrder(validOrderFields(overrides), {

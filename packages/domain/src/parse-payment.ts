@@ -1,0 +1,76 @@
+import type { FieldError, TextRule } from './field-rules.ts';
+import { fieldRules } from './field-rules.ts';
+import { checkTime } from './iso-time.ts';
+import type { AmountHundredths } from './money.ts';
+import { checkField, checkPrecision, missing } from './parse-order.ts';
+import { failed, type Result, success } from './result.ts';
+
+/** The fields of a payment that a checkout system reports, in the order in which errors are listed. */
+export const paymentFieldNames = ['order_token', 'payment_id', 'paid_at', 'order_amount', 'order_currency'] as const;
+
+/** One of {@link paymentFieldNames}. */
+export type PaymentFieldName = (typeof paymentFieldNames)[number];
+
+/** A payment as an API received it: any values under the names of the fields. The amount is as in `OrderInput`. */
+export type PaymentInput = Readonly<Partial<Record<PaymentFieldName, unknown>>>;
+
+/** The valid fields of a payment. */
+export interface PaymentFields {
+  /** Any text; one that is not a payment link's token finds no order. */
+  readonly orderToken: string;
+  readonly paymentId: string;
+  /** When the customer paid, in milliseconds since 1970-01-01 UTC. Its range depends on the order: see `order-states.ts`. */
+  readonly paidAtMs: number;
+  readonly amount: AmountHundredths;
+  readonly currency: string;
+}
+
+const paymentIdRule: TextRule = { kind: 'text', required: true, lengthMin: 1, lengthMax: 128 };
+
+/**
+ * Checks all fields of a payment; amount and currency follow the rules of an order's. An empty text counts as missing, because Protobuf
+ * does not distinguish it from an absent one. Returns the fields, or all invalid ones. Never throws.
+ */
+export function parsePayment(input: PaymentInput): Result<PaymentFields, readonly FieldError<PaymentFieldName>[]> {
+  const values = {
+    order_token: checkToken(input.order_token),
+    payment_id: checkField(paymentIdRule, absentIfEmpty(input.payment_id)),
+    paid_at: checkRequiredTime(absentIfEmpty(input.paid_at)),
+    order_amount: checkField(fieldRules.order_amount, input.order_amount),
+    order_currency: checkField(fieldRules.order_currency, absentIfEmpty(input.order_currency)),
+  };
+  const tooPrecise = checkPrecision(values.order_amount, values.order_currency);
+  const checked = { ...values, order_amount: tooPrecise ?? values.order_amount };
+  const errors = paymentFieldNames.flatMap((field) => {
+    const value = checked[field];
+    return typeof value === 'object' ? [{ field, ...value }] : [];
+  });
+  if (errors.length > 0) return failed(errors);
+  return success({
+    orderToken: checked.order_token as string,
+    paymentId: checked.payment_id as string,
+    paidAtMs: checked.paid_at as number,
+    amount: checked.order_amount as AmountHundredths,
+    currency: checked.order_currency as string,
+  });
+}
+
+/** The text after `/payment/` in a payment link, or the error if the value is not one. */
+export function parseLinkToken(input: PaymentInput): Result<string, readonly FieldError<'order_token'>[]> {
+  const token = checkToken(input.order_token);
+  return typeof token === 'string' ? success(token) : failed([{ field: 'order_token', ...token }]);
+}
+
+function checkToken(value: unknown) {
+  const token = absentIfEmpty(value);
+  if (token === undefined || token === null) return missing;
+  return typeof token === 'string' ? token : ({ code: 'wrong_type', message: 'must be a string' } as const);
+}
+
+function checkRequiredTime(value: unknown) {
+  return value === undefined || value === null ? missing : checkTime(value);
+}
+
+function absentIfEmpty(value: unknown): unknown {
+  return value === '' ? undefined : value;
+}
