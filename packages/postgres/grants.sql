@@ -5,11 +5,12 @@ begin
   if exists (select from pg_roles where rolname = 'order_gateway') then
     grant usage on schema public, drizzle to order_gateway;
     grant select on drizzle.__drizzle_migrations to order_gateway;
-    grant select on merchants, client_secrets, orders, events, webhook_endpoints, webhook_deliveries to order_gateway;
+    grant select on merchants, client_secrets, orders, payments, events, webhook_endpoints, webhook_deliveries
+      to order_gateway;
     -- Update, to move it past the ids of restored orders.
     grant usage, update on sequence service_order_id_blocks to order_gateway;
-    grant insert on orders, events, webhook_deliveries to order_gateway;
-    grant update (order_status, paid_at, payment_id, cancelled_at) on orders to order_gateway;
+    grant insert on orders, payments, events, webhook_deliveries to order_gateway;
+    grant update (order_status, paid_at, payment_id, checkout_id, cancelled_at) on orders to order_gateway;
     -- RETENTION_DAYS erases these fields.
     grant update (
       erased_digest, order_note, customer_name, customer_email, customer_phone, customer_address_line1,
@@ -25,13 +26,13 @@ begin
   end if;
   if exists (select from pg_roles where rolname = 'order_gateway_reader') then
     grant usage on schema public to order_gateway_reader;
-    grant select on merchants, events, webhook_deliveries, audit_log to order_gateway_reader;
+    grant select on merchants, payments, events, webhook_deliveries, audit_log to order_gateway_reader;
     grant select (id, merchant_id, created_at, ends_at) on client_secrets to order_gateway_reader;
     grant select (merchant_id, url, previous_ends_at, created_at, disabled_at, failing_since) on webhook_endpoints
       to order_gateway_reader;
     grant select (
       merchant_id, service_order_id, order_status, created_at, order_id, order_amount, order_currency, service_type,
-      order_expires_at, paid_at, payment_id, cancelled_at
+      order_expires_at, paid_at, payment_id, checkout_id, cancelled_at
     ) on orders to order_gateway_reader;
   end if;
 end $$;

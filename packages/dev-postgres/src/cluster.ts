@@ -10,7 +10,7 @@ import { chooseServerUser, findPrograms, programError, runProgram } from './prog
 const stopLimitMs = 15_000;
 const stopPollMs = 20;
 
-/** Who owns the cluster. The gateway connects as a role of its own. */
+/** The owner of the cluster. The gateway connects as a separate role. */
 export const superuser = 'postgres';
 
 /** The files of one server. Paths are real paths, as they are compared with the server's command line. */
@@ -28,7 +28,7 @@ export function hasDatabase(dataDir: string): boolean {
 }
 
 /**
- * Opens the cluster in a data folder; the first call makes it. initdb runs in another folder that is renamed when it is
+ * Opens the cluster in a data folder, and creates it on the first call. initdb runs in another folder that is renamed when it is
  * complete: a start that is killed leaves no incomplete cluster, and of two first starts at once the slower one uses the other's.
  */
 export async function openCluster(dataDir: string): Promise<Cluster> {
@@ -82,8 +82,8 @@ export async function launchServer(cluster: Cluster, settings: Readonly<Record<s
 }
 
 /**
- * Stops the server, whoever is connected. Resolves when its process has exited. `pg_ctl stop` would take a server that another
- * process starts right after for the one that it stops.
+ * Stops the server despite open connections. Resolves when its process has exited. `pg_ctl stop` would mistake a server that
+ * another process starts right afterwards for the one it stops.
  */
 export async function stopServer(cluster: Cluster): Promise<void> {
   const pid = runningServer(cluster)?.pid;
@@ -103,12 +103,12 @@ export function runningServer({ data }: Cluster): { pid: number; port: number; i
   const lines = readFileSync(lockFile, 'utf8').split('\n');
   const pid = Number(lines[0]);
   if (isServer(pid, data)) return { pid, port: Number(lines[3]), isReady: lines[7]?.trim() === 'ready' };
-  // PostgreSQL would take any process that got the pid since for its server. An empty file is one that is being written.
+  // PostgreSQL would mistake any process that has reused the pid for its server. An empty file is one that is being written.
   if (pid > 0) rmSync(lockFile, { force: true });
   return undefined;
 }
 
-/** Not another program that got the pid since, nor a zombie. */
+/** Whether the pid is still the server's: it may be a zombie, or another program may have reused the pid. */
 function isServer(pid: number, data: string): boolean {
   try {
     if (process.platform === 'linux') {

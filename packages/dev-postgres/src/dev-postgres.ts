@@ -20,10 +20,10 @@ const retryMs = 1_000;
 // Any number: nothing else takes advisory locks in the database `postgres`.
 const usersLock = 5_432_001;
 
-/** Errors that another start at the same time, or the last processes of a killed server, cause: the next try may succeed. */
+/** Errors caused by a concurrent start or by the last processes of a killed server: the next attempt may succeed. */
 const passingError = /lock file|PID file|shared memory block|address already in use/i;
 
-/** What PostgreSQL runs with unless a caller sets something else. */
+/** PostgreSQL's settings unless the caller overrides them. */
 export const usualSettings = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
@@ -41,9 +41,9 @@ export const usualSettings = {
 export type DevPostgresOptions = {
   /** The folder for data and log; made where it is missing. */
   readonly dataDir: string;
-  /** pino's, or the like. Gets a line when the server exits by itself, when it runs again and when a restart fails. */
+  /** A logger such as pino. It gets a line when the server exits unexpectedly, runs again, or fails to restart. */
   readonly logger?: Record<'info' | 'error', (facts: object, message: string) => void> | undefined;
-  /** Settings of PostgreSQL, without spaces, that overrule the usual ones where this call launches the server. */
+  /** Settings of PostgreSQL, without spaces, that override the defaults if this call launches the server. */
   readonly settings?: Readonly<Record<string, string>>;
 };
 
@@ -54,8 +54,8 @@ export type DevPostgres = Awaited<ReturnType<typeof startDevPostgres>>;
  * The server outlives a process that is killed; the next start uses it. A server that exits by itself is started again, on the
  * same port, for as long as it takes.
  *
- * Each user holds a shared advisory lock on a connection of its own; who gets the lock alone is the last user and stops the
- * server. Rejects with one line where the server does not start, or is not ready after 30 s.
+ * Each user holds a shared advisory lock on a separate connection; a user that gets the lock exclusively is the last and stops the
+ * server. Rejects with one line if the server does not start, or is not ready after 30 s.
  */
 export async function startDevPostgres({ dataDir, logger, settings }: DevPostgresOptions) {
   const cluster = await openCluster(dataDir);
@@ -113,7 +113,7 @@ export async function startDevPostgres({ dataDir, logger, settings }: DevPostgre
     url: databaseUrl(gatewayRole, gatewayPassword(cluster.password), port),
     /** As the superuser: for tests. */
     superuserUrl: databaseUrl(superuser, cluster.password, port),
-    /** Ends this use of the server. The last user stops it, whoever else is connected. */
+    /** Ends this use of the server. The last user stops it despite other connections. */
     stop: () => {
       stopped ??= stop();
       return stopped;
@@ -130,7 +130,7 @@ async function startOrJoin(cluster: Cluster, launch: () => Promise<void>, onLost
   for (;;) {
     const server = runningServer(cluster);
     try {
-      if (server?.isReady) return await becomeUser(server.port, cluster.password, onLost);
+      if (server?.isReady) return await acquireLease(server.port, cluster.password, onLost);
       if (server === undefined) await launch();
     } catch (error) {
       // A server that could not be joined is just stopping.
@@ -142,9 +142,9 @@ async function startOrJoin(cluster: Cluster, launch: () => Promise<void>, onLost
   }
 }
 
-/** Connects and takes the shared lock. Where the last user is stopping the server, this waits and fails with the server. */
-async function becomeUser(port: number, password: string, onLost: () => void): Promise<postgres.Sql> {
-  let isUser = false;
+/** Connects and takes the shared lock. If the last user is stopping the server, this waits and fails with the server. */
+async function acquireLease(port: number, password: string, onLost: () => void): Promise<postgres.Sql> {
+  let isHeld = false;
   const session = postgres({
     ...{ host: '127.0.0.1', port, user: superuser, password, database: 'postgres', ssl: false },
     ...{ max: 1, fetch_types: false, onnotice: () => {}, connect_timeout: answerLimitMs / 1_000 },
@@ -152,8 +152,8 @@ async function becomeUser(port: number, password: string, onLost: () => void): P
     max_lifetime: null,
     connection: { application_name: 'dev-postgres user', statement_timeout: answerLimitMs },
     onclose: () => {
-      if (isUser) onLost();
-      isUser = false;
+      if (isHeld) onLost();
+      isHeld = false;
     },
   });
   try {
@@ -163,7 +163,7 @@ async function becomeUser(port: number, password: string, onLost: () => void): P
       password: gatewayPassword(password),
     });
     await session`select pg_advisory_lock_shared(${usersLock})`;
-    isUser = true;
+    isHeld = true;
     return session;
   } catch (error) {
     await session.end({ timeout: 0 });
@@ -174,7 +174,7 @@ async function becomeUser(port: number, password: string, onLost: () => void): P
 async function leave(session: postgres.Sql, cluster: Cluster): Promise<void> {
   const giveUpAt = performance.now() + startLimitMs;
   try {
-    // Tried again where the connection was lost: most often another user is stopping the server at this moment.
+    // Retried if the connection was lost, which usually means that another user is just stopping the server.
     while (runningServer(cluster) !== undefined) {
       try {
         await session`select pg_advisory_unlock_shared(${usersLock})`;
@@ -193,7 +193,7 @@ async function leave(session: postgres.Sql, cluster: Cluster): Promise<void> {
 /** Below the ports of outgoing connections (from 32768 on Linux), one of which could take the port during a restart. */
 const ports = { first: 20_000, count: 12_000 };
 
-/** The last port, or else any. Where another program takes it meanwhile, PostgreSQL fails and is launched again. */
+/** The last port if it is free, else any. If another program takes it meanwhile, PostgreSQL fails and is launched again. */
 export function freePort(last: number | undefined): Promise<number> {
   const port = last ?? ports.first + randomInt(ports.count);
   return new Promise((resolve) => {

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import postgres from 'postgres';
 
-/** The role that the gateway connects as: it owns its database and is no superuser, who could read the system's files. */
+/** The role that the gateway connects as: it owns its database and is not a superuser, which could read the system's files. */
 export const gatewayRole = 'gateway_owner';
 
 /** The password of {@link gatewayRole}: made from the superuser's, so that it needs no file of its own. */
@@ -9,11 +9,11 @@ export function gatewayPassword(superuserPassword: string): string {
   return createHmac('sha256', superuserPassword).update(gatewayRole).digest('base64url');
 }
 
-/** What `url` leads to as the superuser. */
+/** A database to create as the superuser, who connects through `url`. */
 export interface GatewayDatabase {
   readonly url: string;
   readonly name: string;
-  /** Of {@link gatewayRole}. */
+  /** The password of {@link gatewayRole}. */
   readonly password: string;
 }
 
@@ -28,7 +28,7 @@ export async function giveDatabaseToGateway(session: postgres.Sql, { url, name, 
   const roles = await session`select from pg_roles where rolname = ${gatewayRole}`;
   // A statement that creates a role takes no parameters. The password is of letters, digits, - and _.
   if (roles.length === 0) await session.unsafe(`create role ${gatewayRole} login password '${password}'`);
-  // template0: template1 can't be copied while somebody is connected to it.
+  // template0: template1 can't be copied while another session is connected to it.
   if (found === undefined)
     return void (await session`create database ${session(name)} template template0 owner ${session(gatewayRole)}`);
   await giveObjects(url);

@@ -20,23 +20,27 @@ export async function findPrograms(): Promise<{ initdb: string; pg_ctl: string }
 }
 
 /**
- * Chooses the user for a server on this folder. Root runs it as the folder's owner; or as user 1000 of a user namespace, where
- * the files stay root's and may lie below a folder of mode 0700; or, without namespaces, as `postgres` or `nobody`.
+ * Chooses the user for a server on this folder. Root runs it as the folder's owner; or as `postgres` or `nobody` of a user
+ * namespace, where the files stay root's and may lie below a folder of mode 0700; or, without namespaces, as that user itself.
  */
 export async function chooseServerUser(folder: string): Promise<ServerUser> {
   if (process.getuid?.() !== 0) return { prefix: [] };
   const { uid, gid } = await stat(folder);
   if (uid !== 0) return { prefix: [], ids: { uid, gid } };
-  const namespace = { prefix: ['unshare', '-U', '--map-user=1000', '--map-group=1000'] };
-  const isAllowed = await runProgram(namespace, 'true', []).then(
-    () => true,
-    () => false,
+  const ids = await findAccount();
+  const namespace = { prefix: ['unshare', '-U', `--map-user=${ids.uid}`, `--map-group=${ids.gid}`] };
+  return runProgram(namespace, 'true', []).then(
+    () => namespace,
+    () => ({ prefix: [], ids }),
   );
-  if (isAllowed) return namespace;
+}
+
+/** PostgreSQL starts only as a user that has an account. */
+async function findAccount(): Promise<{ uid: number; gid: number }> {
   const accounts = await readFile('/etc/passwd', 'utf8');
   for (const name of ['postgres', 'nobody']) {
     const account = new RegExp(`^${name}:[^:]*:(\\d+):(\\d+)`, 'm').exec(accounts);
-    if (account !== null) return { prefix: [], ids: { uid: Number(account[1]), gid: Number(account[2]) } };
+    if (account !== null) return { uid: Number(account[1]), gid: Number(account[2]) };
   }
   throw new Error('PostgreSQL does not run as root: start the gateway as an ordinary user, or set DATABASE_URL');
 }

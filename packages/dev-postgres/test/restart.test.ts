@@ -74,7 +74,7 @@ test('a restart that fails is reported with the reason and tried again', async (
   expect(user.reports[0]).toBe(exited);
 });
 
-test('a user whose connection was cut is a user again, without a report', async () => {
+test('a user whose connection was cut rejoins without a report', async () => {
   const here = await start();
   const there = await start();
   const pids = async () =>
@@ -92,7 +92,7 @@ test('a user whose connection was cut is a user again, without a report', async 
   expect([...here.reports, ...there.reports]).toEqual([]);
 });
 
-test('a user that stops leaves no server, whatever its restart is doing', async () => {
+test('a user that stops leaves no server, even during a restart', async () => {
   const early = await start();
   process.kill(serverPid(), 'SIGKILL');
   await early.stop();

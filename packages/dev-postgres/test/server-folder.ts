@@ -1,6 +1,6 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline';
 import type postgres from 'postgres';
 import { afterEach, beforeEach, expect } from 'vitest';
 import { type DevPostgres, startDevPostgres } from '../src/dev-postgres.ts';
+import { listProcesses } from '../testing/processes.ts';
 import { copyTestCluster, withSession } from '../testing/testing.ts';
 
 const modulePath = new URL('../src/dev-postgres.ts', import.meta.url).href;
@@ -91,21 +92,7 @@ export function serverPid(): number {
 /** The servers of this test, as the system lists them: zombies have no command line. */
 export function serverPids(): number[] {
   const cluster = join(dataDir(), 'postgres/cluster');
-  return processes().flatMap(({ pid, command }) => (command.split(/[\0 ]/).includes(cluster) ? [pid] : []));
-}
-
-function processes(): { pid: number; command: string }[] {
-  if (process.platform !== 'linux') {
-    const lines = execFileSync('ps', ['-ww', '-axo', 'pid=,command='], { encoding: 'utf8' }).split('\n');
-    return lines.map((line) => ({ pid: Number.parseInt(line, 10), command: line }));
-  }
-  return readdirSync('/proc').map((entry) => {
-    try {
-      return { pid: Number(entry), command: readFileSync(`/proc/${entry}/cmdline`, 'utf8') };
-    } catch {
-      return { pid: 0, command: '' }; // Not a process, or one that has exited.
-    }
-  });
+  return listProcesses().flatMap(({ pid, command }) => (command.includes(` ${cluster} `) ? [pid] : []));
 }
 
 /** Runs one statement on a connection of its own. */

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -17,6 +18,13 @@ import {
 } from './server-folder.ts';
 
 useServerFolder();
+
+test.runIf(process.platform === 'linux')('the server runs as a user that has an account on this machine', async () => {
+  await start();
+  // user_namespaces(7): the first number is the user inside of the namespace. Outside of one, it is 0 and stands for all users.
+  const [inside] = readFileSync(`/proc/${serverPid()}/uid_map`, 'utf8').trim().split(/\s+/);
+  expect(readFileSync('/etc/passwd', 'utf8')).toMatch(new RegExp(`^[^:]+:[^:]*:${inside}:`, 'm'));
+});
 
 test('data survives a stop, and a stop leaves no process', async () => {
   const first = await start();
@@ -57,7 +65,7 @@ test('settings are durable, data is in UTF-8 and closed to other users, the log 
   for (const { password } of [new URL(url), new URL(superuserUrl)]) expect(log).not.toContain(password);
 });
 
-test('the gateway owns its database and is no superuser', async () => {
+test('the gateway owns its database and is not a superuser', async () => {
   const { url } = await start();
   for (const text of ["copy (select 1) to program 'true'", "select pg_read_file('/etc/hostname')", 'create role other'])
     await expect(query(url, text)).rejects.toThrow('permission denied');
@@ -159,7 +167,7 @@ test('a start waits for the last process of a killed server', async () => {
   expect(await query(here.url, 'select 1 as one')).toEqual([{ one: 1 }]);
 });
 
-test('a lock file that names the pid of another program is left over', async () => {
+test('a lock file that names the pid of another program is ignored', async () => {
   const first = await start();
   const path = join(dataDir(), 'postgres/cluster/postmaster.pid');
   const lockFile = await readFile(path, 'utf8');
@@ -174,7 +182,7 @@ test('a lock file that names the pid of another program is left over', async () 
   expect(stranger.exitCode).toBe(null);
 });
 
-test('the port is the last one, or another where a program has that', async () => {
+test('a start reuses the last port, or takes another if that one is in use', async () => {
   const first = await start();
   await first.stop();
   const second = await start();

@@ -38,7 +38,7 @@ test('a template whose preparation failed is made again', async () => {
   expect(await query(await create(brokenOnce), 'select * from words')).toEqual([]);
 });
 
-test('a server of its own is removed with its folder, whoever is connected', async () => {
+test('a separate server is removed with its folder despite open connections', async () => {
   const [one, other] = await Promise.all([startTestServer(), startTestServer()]);
   expect(one.url).not.toBe(other.url);
   await query(one.url, 'create table words (word text)');

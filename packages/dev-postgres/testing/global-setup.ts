@@ -1,4 +1,4 @@
-import { existsSync, statfsSync } from 'node:fs';
+import { accessSync, constants, statfsSync } from 'node:fs';
 import { appendFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,9 +11,14 @@ const roomBytes = 8 * 2 ** 30;
 /** Where the files of a run lie: in memory where that has room, since each cluster is a thousand small files. */
 function parentFolder(): string {
   const memory = '/dev/shm';
-  if (process.env.TMPDIR !== undefined || !existsSync(memory)) return tmpdir();
-  const { bavail, bsize } = statfsSync(memory);
-  return Math.min(bavail * bsize, process.availableMemory()) > roomBytes ? memory : tmpdir();
+  if (process.env.TMPDIR !== undefined) return tmpdir();
+  try {
+    accessSync(memory, constants.W_OK);
+    const { bavail, bsize } = statfsSync(memory);
+    return Math.min(bavail * bsize, process.availableMemory()) > roomBytes ? memory : tmpdir();
+  } catch {
+    return tmpdir(); // It is missing, or this user cannot write to it.
+  }
 }
 
 /**
@@ -36,7 +41,7 @@ export async function setup(): Promise<(() => Promise<void>) | undefined> {
     // In the data folder: a server that a test kills would leave it in /dev/shm.
     await appendFile(join(data, 'postgresql.conf'), 'dynamic_shared_memory_type = mmap\n');
     process.env[testClusterVariable] = folder;
-    // Nobody needs this data after a crash, plans depend on no statistics but a test's own, and files run at the same time.
+    // The data need not survive a crash, plans depend only on a test's own statistics, and test files run concurrently.
     const settings = {
       fsync: 'off',
       autovacuum: 'off',

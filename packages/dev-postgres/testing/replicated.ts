@@ -1,11 +1,12 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { appendFile, mkdir, rm, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { type Cluster, launchServer, openCluster, runningServer, stopServer, superuser } from '../src/cluster.ts';
 import { freePort, usualSettings } from '../src/dev-postgres.ts';
+import { childrenOf } from './processes.ts';
 import { copyTestCluster, openServerFolder, withSession } from './testing.ts';
 
-/** A server that nothing starts again when it ends. */
+/** A server that is not restarted when it exits. */
 type BareServer = Awaited<ReturnType<typeof launch>>;
 
 /** A primary and its streaming standby. */
@@ -15,7 +16,7 @@ export type ReplicatedServers = Awaited<ReturnType<typeof startReplicatedServers
 export const standbyName = 'standby';
 
 /**
- * Starts a primary and a standby that streams from it, in folders of their own. Whatever ends this process, both are removed.
+ * Starts a primary and a standby that streams from it, in folders of their own. Both are removed however this process ends.
  */
 export async function startReplicatedServers() {
   const folders = [await openServerFolder(), await openServerFolder()] as const;
@@ -50,7 +51,7 @@ async function launch(cluster: Cluster) {
     url,
     /** Ends all its processes at once, as a power cut does. */
     kill: () => signalServer(pid, 'SIGKILL'),
-    /** Stops it in an orderly way, whoever is connected. */
+    /** Stops it in an orderly way despite open connections. */
     stop: () => stopServer(cluster),
     /** Stops all its processes where they are; its sockets stay open. Only `kill` ends them then. */
     hang: () => signalServer(pid, 'SIGSTOP'),
@@ -85,7 +86,7 @@ function onServer({ url }: Pick<BareServer, 'url'>, statement: string): Promise<
 async function waitFor(server: BareServer, query: string): Promise<void> {
   const giveUpAt = performance.now() + 30_000;
   while ((await onServer(server, query)).length === 0) {
-    if (performance.now() > giveUpAt) throw new Error(`not so within 30 s: ${query}`);
+    if (performance.now() > giveUpAt) throw new Error(`still false after 30 s: ${query}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
@@ -95,12 +96,6 @@ export function signalServer(pid: number, signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCO
   // Stopped first, so that it starts no more.
   trySignal(pid, 'SIGSTOP');
   for (const one of [pid, ...childrenOf(pid)]) trySignal(one, signal);
-}
-
-function childrenOf(pid: number): number[] {
-  const output = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' });
-  const rows = output.split('\n').map((line) => line.trim().split(/\s+/).map(Number));
-  return rows.filter(([, parent]) => parent === pid).map(([child = 0]) => child);
 }
 
 /** Signals a process, where it has not ended meanwhile. */

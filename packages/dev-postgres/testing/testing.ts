@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
+import { openCluster, runningServer } from '../src/cluster.ts';
 import { startDevPostgres } from '../src/dev-postgres.ts';
 
 /** The environment variable with the URL of the server that all test files of a run share. */
@@ -32,7 +33,7 @@ const cleanUpScript = `
   rm -rf "$1"`;
 
 /**
- * Starts a server of its own in a new folder of `parent`, or a temporary one. Server and folder are removed by `stop`, or by a small
+ * Starts a separate server in a new folder of `parent`, or a temporary one. Server and folder are removed by `stop`, or by a small
  * shell process when this process ends in another way, `kill -9` included.
  */
 export async function startTestServer(settings: Readonly<Record<string, string>> = {}, parent?: string) {
@@ -40,11 +41,14 @@ export async function startTestServer(settings: Readonly<Record<string, string>>
   try {
     await copyTestCluster(dataDir);
     const { superuserUrl: url, stop } = await startDevPostgres({ dataDir, settings });
+    const cluster = await openCluster(dataDir);
     return {
       /** The URL of an empty database. */
       url,
       /** The folder with data and log. */
       dataDir,
+      /** The process of the server, which another one replaces if it ends; `undefined` in between. */
+      pid: () => runningServer(cluster)?.pid,
       /** As {@link createTestDatabase}, on this server. */
       createDatabase: (prepare?: Prepare) => createDatabase(url, prepare),
       /** Stops the server and removes its folder. */
@@ -108,7 +112,7 @@ async function createDatabase(serverUrl: string, prepare: Prepare | undefined) {
   });
   return {
     url: databaseUrl(serverUrl, name),
-    /** Drops the database, whoever is connected. */
+    /** Drops the database despite open connections. */
     async drop(): Promise<void> {
       await withSession(serverUrl, (session) => session`drop database ${session(name)} with (force)`);
     },

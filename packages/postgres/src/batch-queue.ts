@@ -1,5 +1,5 @@
 import type { Meter, SpanContext } from '@opentelemetry/api';
-import { failsWithAnyValues, type StatementFailure, statementFailure, withoutValues } from './errors.ts';
+import { failsWithAnyValues, redact, type StatementFailure, statementFailure } from './errors.ts';
 import { queueTelemetry } from './queue-telemetry.ts';
 
 /** Limits are counts of items. */
@@ -94,7 +94,7 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
     const items = batch.map(({ item }) => item);
     running.push(batch);
     const calls = batch.flatMap(({ spanOfCall }) => spanOfCall ?? []);
-    const outcomes = await telemetry.runBatch(items.length, calls, () => runItems(client, items));
+    const outcomes = await telemetry.runBatch(items.length, calls, () => runItems(client, items), hasFailed);
     running.splice(running.indexOf(batch), 1);
     batch.forEach(({ resolve, reject, deadline }, index) => {
       clearTimeout(deadline);
@@ -116,7 +116,7 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
     } catch (error) {
       const kind = statementFailure(error);
       if (kind !== undefined) return items.map(() => ({ kind }));
-      if (items.length === 1 || failsWithAnyValues(error)) return items.map(() => withoutValues(error));
+      if (items.length === 1 || failsWithAnyValues(error)) return items.map(() => redact(error));
       const half = Math.ceil(items.length / 2);
       return [...(await runItems(client, items.slice(0, half))), ...(await runItems(client, items.slice(half)))];
     }
@@ -128,7 +128,13 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
     return oldest === undefined ? 0 : performance.now() - oldest.addedAt;
   };
 
-  telemetry.observeWaiting(() => waiting.length);
+  const connections = [...new Set(clients)];
+  const slotsOf = (one: Client, slots: readonly Client[]) => slots.filter((slot) => slot === one).length;
+  telemetry.observe(() => ({
+    waiting: waiting.length,
+    connections: connections.length,
+    usedConnections: connections.filter((one) => slotsOf(one, free) < slotsOf(one, clients)).length,
+  }));
   return {
     oldestMs,
     add(item, timeoutMs) {
@@ -160,9 +166,16 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
       isClosing = true;
       flushAtEndOfTurn();
       await idle.promise;
-      await Promise.all([...new Set(clients)].map((client) => client.close()));
+      await Promise.all(connections.map((client) => client.close()));
     },
   };
+}
+
+/** Whether the database failed for an item, which is then an error or `unavailable` or `overloaded`. */
+function hasFailed(outcomes: readonly unknown[]): boolean {
+  return outcomes.some(
+    (outcome) => outcome instanceof Error || ['unavailable', 'overloaded'].includes(Object(outcome).kind),
+  );
 }
 
 /** Takes the items of the next batch; the others stay in their order. */

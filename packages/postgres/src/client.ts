@@ -2,7 +2,7 @@ import type { Meter } from '@opentelemetry/api';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres, { type Notice } from 'postgres';
 import { parseConnectionUrl } from './connection-url.ts';
-import { ConnectionLost, ConnectionStuck, isConnectionLost, withoutValues } from './errors.ts';
+import { ConnectionLost, ConnectionStuck, isConnectionLost, redact } from './errors.ts';
 import { type ServerProbe, watchSession } from './session-watch.ts';
 import { type AddressedSocket, createSocketOpener, type SocketTarget } from './sockets.ts';
 
@@ -128,8 +128,7 @@ export function openClient<Statements>(
         options.connectionEvents?.succeeded(client);
         return rows;
       } catch (error) {
-        if (isConnectionLost(error) && !isClosed)
-          options.connectionEvents?.failed(client, withoutValues(error).message);
+        if (isConnectionLost(error) && !isClosed) options.connectionEvents?.failed(client, redact(error).message);
         throw error;
       }
     },
@@ -158,7 +157,8 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
   };
   const destroy = () => {
     isOver = true;
-    // The driver only ends a socket, which a server that hangs never notices.
+    // The driver only ends a socket, which a hung server never notices. A TLS socket on top of it may still fail to write, after
+    // the driver has stopped listening: the patch of docs/decisions/044-patch-the-driver.md keeps that from ending the process.
     current?.socket.destroy();
     void client.end({ timeout: 0 });
     // It forgets statements that wait for a connection. Others it rejects with the reason: before this.
@@ -217,7 +217,7 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
         watch?.watch(response);
       }, silentAfterMs);
       try {
-        return withoutHoles(await Promise.race([response, failure]));
+        return compactRows(await Promise.race([response, failure]));
       } catch (error) {
         if (isConnectionLost(error) && !(error instanceof ConnectionStuck)) destroy();
         throw error;
@@ -242,7 +242,7 @@ export async function withConnection<Result>(
   try {
     return await work(connection);
   } catch (error) {
-    throw withoutValues(error);
+    throw redact(error);
   } finally {
     await connection.close();
   }
@@ -262,7 +262,7 @@ function isReplicationGivenUp({ severity, code }: Notice): boolean {
  * Removes the holes with which postgres.js 3.4.9 begins a result whose connection's previous statement failed after its first
  * rows: their number counts on. Orders would be taken for inserted, and a client for unknown.
  */
-function withoutHoles<Rows>(rows: Rows): Rows {
+function compactRows<Rows>(rows: Rows): Rows {
   if (!Array.isArray(rows) || rows.length === 0 || 0 in rows) return rows;
   return rows.filter(() => true) as Rows;
 }

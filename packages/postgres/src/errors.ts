@@ -28,7 +28,7 @@ export class DatabaseError extends Error {
 /** The outcomes of a failed statement after which it may be sent again. */
 export type StatementFailure = 'unavailable' | 'overloaded';
 
-/** Codes of postgres.js, and of Node.js where it tried several addresses of a host. */
+/** Codes of postgres.js, and those that Node.js also reports without a system call. */
 const connectionCodes = new Set([
   'CONNECTION_CLOSED',
   'CONNECTION_DESTROYED',
@@ -38,6 +38,7 @@ const connectionCodes = new Set([
   'ECONNRESET',
   'EHOSTUNREACH',
   'ENETUNREACH',
+  'EPIPE',
   'ETIMEDOUT',
 ]);
 
@@ -77,7 +78,7 @@ const lockNotAvailable = '55P03';
 const concurrencyStates = ['40001', '40P01'];
 const uniqueViolation = '23505';
 
-/** The outcome of a failed statement; `undefined` for an internal error, to be thrown {@link withoutValues}. */
+/** The outcome of a failed statement; `undefined` for an internal error, to be thrown {@link redact}. */
 export function statementFailure(error: unknown): StatementFailure | undefined {
   const cause = rootCause(error);
   if (codeOf(cause) === tooManyConnections) return 'overloaded';
@@ -107,7 +108,7 @@ export function failsWithAnyValues(error: unknown): boolean {
 }
 
 /** The same error without SQL and values: what may leave this package and appear in a log. */
-export function withoutValues(error: unknown): Error {
+export function redact(error: unknown): Error {
   const cause = rootCause(error);
   return cause instanceof DatabaseError ? cause : new DatabaseError(messageFor(cause));
 }
@@ -124,7 +125,8 @@ function messageFor(cause: Error): string {
   if (tlsCodes.test(code)) return `no secure connection to the database: ${code}`;
   if (rejectedConnectionStates.test(code)) return `the database rejected the connection: ${cause.message}`;
   // Names only what is denied.
-  if (code === insufficientPrivilege) return `the database rejected a statement: ${cause.message}`;
+  if (code === insufficientPrivilege)
+    return `the database rejected a statement: ${cause.message}; migrations and commands need the role order_gateway_owner`;
   if (code === readOnly) return 'the database is read-only';
   if (code === lockNotAvailable) return 'timed out waiting for a lock that another database session holds';
   const names = ['constraint_name', 'table_name', 'column_name']

@@ -12,7 +12,7 @@ import type { PgUpdateSetSource } from 'drizzle-orm/pg-core';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { type Action, listActions, runRecorded, systemActor } from './audit-log.ts';
 import { openClient } from './client.ts';
-import { isConcurrencyFailure, withoutValues } from './errors.ts';
+import { isConcurrencyFailure, redact } from './errors.ts';
 import { clientSecrets, isLiveSecret, merchants } from './schema.ts';
 
 /**
@@ -43,7 +43,7 @@ export function openMerchantAccounts({ url, actor = systemActor() }: AdminOption
     try {
       return await client.run(statement);
     } catch (error) {
-      if (!isConcurrencyFailure(error) || attempts === 1) throw withoutValues(error);
+      if (!isConcurrencyFailure(error) || attempts === 1) throw redact(error);
       return run(statement, attempts - 1);
     }
   };

@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { arrayLiteral, noStatementTimeoutMs, openConnection } from './client.ts';
-import { DatabaseError, failsWithAnyValues, statementFailure, withoutValues } from './errors.ts';
+import { DatabaseError, failsWithAnyValues, redact, statementFailure } from './errors.ts';
 import { readPages } from './scan.ts';
-import { orders } from './schema.ts';
+import { orders, payments } from './schema.ts';
 
 const applicationName = 'order-gateway archive';
 
@@ -42,7 +42,7 @@ export async function* exportOrders(url: string, { fromMs, beforeMs }: CreatedRa
 }
 
 /**
- * Stores the orders of lines that {@link exportOrders} wrote, for the merchants with the same ids. An order whose order_id its
+ * Stores the orders of lines that {@link exportOrders} wrote, for the merchants and checkout systems with the same ids. An order whose order_id its
  * merchant has is left as it is, so that an import can be repeated. Rejects with an error without values, which
  * names the line that can't be stored, or with that of the lines; what was restored before it stays.
  */
@@ -51,19 +51,23 @@ export async function importOrders(url: string, lines: AsyncIterable<string>): P
   const counts = { restored: 0, existing: 0 };
   const insert = (page: readonly string[]) =>
     connection.db.execute(sql`
-      insert into ${orders} select row.* from unnest(${arrayLiteral(page, (line) => line)}::text[]) as line,
-        jsonb_populate_record(null::${orders}, line::jsonb) as row
-      on conflict (merchant_id, order_id) do nothing returning 1`);
+      with restored as (
+        insert into ${orders} select row.* from unnest(${arrayLiteral(page, (line) => line)}::text[]) as line,
+          jsonb_populate_record(null::${orders}, line::jsonb) as row
+        on conflict (merchant_id, order_id) do nothing returning checkout_id, payment_id, merchant_id, order_id
+      ), paid as (
+        insert into ${payments} select * from restored where checkout_id is not null on conflict do nothing
+      ) select 1 from restored`);
   const store = async (page: readonly string[]): Promise<void> => {
     try {
       const rows = await insert(page);
       counts.restored += rows.length;
       counts.existing += page.length - rows.length;
     } catch (error) {
-      if (statementFailure(error) !== undefined || failsWithAnyValues(error)) throw withoutValues(error);
+      if (statementFailure(error) !== undefined || failsWithAnyValues(error)) throw redact(error);
       if (page.length === 1) {
         const number = counts.restored + counts.existing + 1;
-        throw new DatabaseError(`line ${number}: ${withoutValues(error).message}`);
+        throw new DatabaseError(`line ${number}: ${redact(error).message}`);
       }
       // One by one, to find the line.
       for (const line of page) await store([line]);

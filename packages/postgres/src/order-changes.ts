@@ -5,8 +5,8 @@ import { and, eq, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';
 import { type Client, type DatabaseOptions, openClient, plansEveryRun } from './client.ts';
-import { isConcurrencyFailure, isConnectionLost, withoutValues } from './errors.ts';
-import { events, isPastEnd, orders, webhookDeliveries, webhookEndpoints } from './schema.ts';
+import { isConcurrencyFailure, isConnectionLost, isDuplicate, redact } from './errors.ts';
+import { events, isExpired, orders, payments, webhookDeliveries, webhookEndpoints } from './schema.ts';
 
 /** Connections for changes: each waits for a commit, which four share. */
 const connections = 4;
@@ -32,7 +32,7 @@ export interface Swept {
 
 /** The part of an order store that changes orders. */
 export interface OrderChanges extends Pick<OrderStore, 'change'> {
-  /** Stores that an order has passed its end, with its event. `raced`: it is not due any more. */
+  /** Stores that an order has passed its end, with its event. `raced`: another change was faster. */
   expireOrder(order: Order, timeoutMs: number): Promise<ChangeOutcome>;
   /**
    * Stores that orders have passed their end, with their events: at most {@link sweptMax}. Rejects with an error without values;
@@ -61,19 +61,27 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
       async run(client, [change]) {
         if (change === undefined) return [];
         const { transition, order } = change;
-        const rows = await client.run(({ change }) =>
-          change.execute({
-            merchantId: order.merchantId,
-            orderId: order.fields.order_id,
-            from: transition.from,
-            to: transition.to,
-            paidAt: order.payment === null ? null : new Date(order.payment.paidAtMs).toISOString(),
-            paymentId: order.payment?.paymentId ?? null,
-            cancelledAt: order.cancelledAtMs === null ? null : new Date(order.cancelledAtMs).toISOString(),
-            event: transition.event,
-          }),
-        );
-        return [{ kind: rows.length === 1 ? 'changed' : 'raced' }];
+        const checkoutId = order.payment?.checkoutId ?? null;
+        try {
+          const rows = await client.run(({ change, pay }) =>
+            (checkoutId === null ? change : pay).execute({
+              merchantId: order.merchantId,
+              orderId: order.fields.order_id,
+              from: transition.from,
+              to: transition.to,
+              paidAt: order.payment === null ? null : new Date(order.payment.paidAtMs).toISOString(),
+              paymentId: order.payment?.paymentId ?? null,
+              checkoutId,
+              cancelledAt: order.cancelledAtMs === null ? null : new Date(order.cancelledAtMs).toISOString(),
+              event: transition.event,
+            }),
+          );
+          return [{ kind: rows.length === 1 ? 'changed' : 'raced' }];
+        } catch (error) {
+          // The payment has paid another order meanwhile.
+          if (isDuplicate(error)) return [{ kind: 'raced' }];
+          throw error;
+        }
       },
     });
   const changes = openQueue('changes', connections);
@@ -86,7 +94,7 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
     } catch (error) {
       // Two sweeps, or a sweep and an erasure, may lock the same orders in another order.
       if (isConcurrencyFailure(error)) return { count: 0, isDone: false };
-      if (!isConnectionLost(error)) throw withoutValues(error);
+      if (!isConnectionLost(error)) throw redact(error);
       return { count: 0, isDone: true };
     }
   };
@@ -110,6 +118,7 @@ function prepareStatements(db: PostgresJsDatabase) {
         orderStatus: sql`${sql.placeholder('to')}`,
         paidAt: sql`${sql.placeholder('paidAt')}`,
         paymentId: sql`${sql.placeholder('paymentId')}`,
+        checkoutId: sql`${sql.placeholder('checkoutId')}`,
         cancelledAt: sql`${sql.placeholder('cancelledAt')}`,
       })
       .where(
@@ -118,25 +127,25 @@ function prepareStatements(db: PostgresJsDatabase) {
           eq(orders.order_id, sql.placeholder('orderId')),
           eq(orders.orderStatus, sql.placeholder('from')),
           // Past its end, an open order can only expire. A read has seen that, on Citus by another server's clock.
-          sql`(${sql.placeholder('to')}::text = ${transitions.expire.to} or (${isPastEnd}) is not true)`,
+          sql`(${sql.placeholder('to')}::text = ${transitions.expire.to} or (${isExpired}) is not true)`,
         ),
       )
       .returning(key),
   );
   // Without `for update`, which Citus has for one merchant only: of two processes the second one waits, and changes nothing.
-  const due = db
-    .$with('due')
-    .as(db.select(key).from(orders).where(isPastEnd).orderBy(orders.expiresAt).limit(sweptMax));
+  const candidates = db
+    .$with('candidates')
+    .as(db.select(key).from(orders).where(isExpired).orderBy(orders.expiresAt).limit(sweptMax));
   const expired = db.$with('changed').as(
     db
-      .with(due)
+      .with(candidates)
       .update(orders)
       .set({ orderStatus: transitions.expire.to })
-      .from(due)
+      .from(candidates)
       .where(
         and(
-          eq(orders.merchantId, due.merchantId),
-          eq(orders.order_id, due.order_id),
+          eq(orders.merchantId, candidates.merchantId),
+          eq(orders.order_id, candidates.order_id),
           eq(orders.orderStatus, transitions.expire.from),
         ),
       )
@@ -170,6 +179,15 @@ function prepareStatements(db: PostgresJsDatabase) {
         )
         .returning({ eventId: webhookDeliveries.eventId }),
     );
+  // A key that is in use fails the statement, so that nothing is changed.
+  const recorded = db.$with('recorded').as(
+    db
+      .insert(payments)
+      .select(
+        sql`select ${sql.placeholder('checkoutId')}::bigint, ${sql.placeholder('paymentId')}::text, merchant_id, order_id from changed`,
+      )
+      .returning({ paymentId: payments.paymentId }),
+  );
   const event = sql`${sql.placeholder('event')}::text`;
   return {
     change: db
@@ -177,6 +195,11 @@ function prepareStatements(db: PostgresJsDatabase) {
       .select({ order_id: changed.order_id })
       .from(changed)
       .prepare('change_order'),
+    pay: db
+      .with(changed, recorded, ...eventsOfChanged(db, event))
+      .select({ order_id: changed.order_id })
+      .from(changed)
+      .prepare('pay_order'),
     expire: db
       .with(expired, ...eventsOfChanged(db, sql`${transitions.expire.event}::text`))
       .select({ order_id: expired.order_id })

@@ -5,9 +5,10 @@ import { and, asc, desc, eq, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';
 import { arrayLiteral, type Client, type DatabaseOptions, openClient, plansEveryRun } from './client.ts';
-import { type Settle, unlessDue } from './due-orders.ts';
+import { unlessUnstored, withExpiryStored } from './expired-orders.ts';
+import type { OrderChanges } from './order-changes.ts';
 import { orderColumns, orderOf, storedColumns } from './order-rows.ts';
-import { events, isPastEnd, orders } from './schema.ts';
+import { events, isExpired, orders } from './schema.ts';
 
 /** Pages that may wait for the connection of their kind: half a second's work. Any more are `overloaded` at once. */
 const waitingMax = 256;
@@ -19,7 +20,7 @@ export interface OrderLists extends Pick<OrderStore, 'list' | 'listEvents'> {
 }
 
 /** Lists orders and events in PostgreSQL, on a connection each, so that they delay neither look-ups nor new orders. */
-export function openOrderLists(options: DatabaseOptions, settle: Settle): OrderLists {
+export function openOrderLists(options: DatabaseOptions, expireOrder: OrderChanges['expireOrder']): OrderLists {
   const orderPages = openPages(
     { ...options, name: 'order lists' },
     prepareOrders,
@@ -35,7 +36,7 @@ export function openOrderLists(options: DatabaseOptions, settle: Settle): OrderL
           limit: page.limit,
         }),
       );
-      return unlessDue(rows, { kind: 'found' as const, orders: rows.map(orderOf) });
+      return unlessUnstored(rows, { kind: 'found' as const, orders: rows.map(orderOf) });
     },
   );
   const eventPages = openPages(
@@ -52,7 +53,7 @@ export function openOrderLists(options: DatabaseOptions, settle: Settle): OrderL
       return { kind: 'found' as const, events: listed };
     },
   );
-  const listOrders = settle(orderPages);
+  const listOrders = withExpiryStored(orderPages, expireOrder);
   return {
     list: (merchantId, filter, timeoutMs) => listOrders({ merchantId, ...filter }, timeoutMs),
     listEvents: (merchantId, page, timeoutMs) => eventPages.add({ merchantId, ...page }, timeoutMs),
@@ -103,11 +104,11 @@ function prepareOrders(db: PostgresJsDatabase) {
   const page = sql`(
     select listed.* from unnest(${sql.placeholder('statuses')}::text[]) as wanted(status) cross join lateral (
       select merchant_id, order_id from ${orders}
-      where ${isOnPage} and ${orders.orderStatus} = wanted.status and (${status} is null or (${isPastEnd}) is not true)
+      where ${isOnPage} and ${orders.orderStatus} = wanted.status and (${status} is null or (${isExpired}) is not true)
       order by ${order} limit ${limit}
     ) as listed
     union all
-    select merchant_id, order_id from (select * from ${orders} where ${isPastEnd} offset 0) as ${orders}
+    select merchant_id, order_id from (select * from ${orders} where ${isExpired} offset 0) as ${orders}
     where ${status} = 'EXPIRED' and ${isOnPage}
   ) as page`;
   return db

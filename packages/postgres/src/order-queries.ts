@@ -1,12 +1,13 @@
 import type { MerchantId } from '@gateway/domain/merchant';
-import type { LinkLookup, OrderLookup, OrderStore } from '@gateway/domain/order-store';
-import { eq, isNotNull, type SQL, sql } from 'drizzle-orm';
+import type { LinkLookup, OrderLookup, OrderStore, PaymentLookup } from '@gateway/domain/order-store';
+import { and, eq, isNotNull, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';
 import { arrayLiteral, type Client, type DatabaseOptions, openClient, plansEveryRun } from './client.ts';
-import { type Due, type Settle, unlessDue } from './due-orders.ts';
+import { type Unstored, unlessUnstored, withExpiryStored } from './expired-orders.ts';
+import type { OrderChanges } from './order-changes.ts';
 import { orderColumns, orderOf, type ReadRow } from './order-rows.ts';
-import { merchants, orders, webhookEndpoints } from './schema.ts';
+import { merchants, orders, payments, webhookEndpoints } from './schema.ts';
 
 /** Connections for the lookups of clients. One lookup takes a fraction of a millisecond. */
 const connections = 2;
@@ -23,7 +24,10 @@ const pagesWaitingMax = 256;
 
 /** The part of an order store that finds single orders. */
 export interface OrderQueries
-  extends Pick<OrderStore, 'findByOrderId' | 'findByServiceOrderId' | 'findByToken' | 'findForPage'> {
+  extends Pick<
+    OrderStore,
+    'findByOrderId' | 'findByServiceOrderId' | 'findByToken' | 'findForPage' | 'findForPayment'
+  > {
   /** Lets running calls finish, then closes the connections. */
   close(): Promise<void>;
 }
@@ -32,6 +36,8 @@ type Key = 'order_id' | 'serviceOrderId' | 'orderToken';
 
 type Statements = ReturnType<typeof prepareStatements>;
 
+type LinkRow = Awaited<ReturnType<Statements[Key]['one']['execute']>>[number];
+
 interface Lookup {
   readonly by: Key;
   /** Undefined for a token, which is looked up across all merchants. */
@@ -39,11 +45,38 @@ interface Lookup {
   readonly value: string;
 }
 
+/** The parameters of a payment's lookup, as {@link OrderQueries.findForPayment} has them. */
+interface PaymentKey {
+  readonly token: string;
+  readonly checkoutId: MerchantId;
+  readonly paymentId: string;
+}
+
 /** Finds orders in PostgreSQL. */
-export function openOrderQueries(options: DatabaseOptions, settle: Settle): OrderQueries {
-  const queue = openLookups(options, { name: 'lookups', connections, waitingMax });
-  const pages = openLookups(options, { name: 'pages', connections: pageConnections, waitingMax: pagesWaitingMax });
-  const [find, findForPage] = [settle(queue), settle(pages)];
+export function openOrderQueries(options: DatabaseOptions, expireOrder: OrderChanges['expireOrder']): OrderQueries {
+  const clients = openClients(options, 'lookups', connections);
+  const queue = createLookups(options, { name: 'lookups', clients, waitingMax });
+  const pages = createLookups(options, {
+    name: 'pages',
+    clients: openClients(options, 'pages', pageConnections),
+    waitingMax: pagesWaitingMax,
+  });
+  const payments = createBatchQueue<
+    Pick<Client<Statements>, 'run' | 'close'>,
+    PaymentKey,
+    PaymentLookup | Unstored<PaymentLookup>
+  >({
+    name: 'payments',
+    meter: options.meter,
+    // Those of the lookups, which closes them.
+    clients: clients.map(({ run }) => ({ run, close: async () => {} })),
+    batchMax: 1,
+    waitingMax,
+    run: async (client, keys) => Promise.all(keys.map((key) => findForPayment(client, key))),
+  });
+  const find = withExpiryStored(queue, expireOrder);
+  const findForPage = withExpiryStored(pages, expireOrder);
+  const findForReport = withExpiryStored(payments, expireOrder);
   const findOrder = async (lookup: Lookup, timeoutMs: number): Promise<OrderLookup> => {
     const outcome = await find(lookup, timeoutMs);
     return outcome.kind === 'found' ? { kind: 'found', order: outcome.order } : outcome;
@@ -55,52 +88,53 @@ export function openOrderQueries(options: DatabaseOptions, settle: Settle): Orde
       findOrder({ by: 'serviceOrderId', merchantId, value: String(serviceOrderId) }, timeoutMs),
     findByToken: (token, timeoutMs) => find({ by: 'orderToken', value: token }, timeoutMs),
     findForPage: (token, timeoutMs) => findForPage({ by: 'orderToken', value: token }, timeoutMs),
+    findForPayment: (token, payment, timeoutMs) => findForReport({ token, ...payment }, timeoutMs),
     async close() {
+      await payments.close();
       await Promise.all([queue.close(), pages.close()]);
     },
   };
 }
 
-/** Lookups that arrive together share a prepared statement, which uses one index. */
-function openLookups(
-  options: DatabaseOptions,
-  {
-    name,
-    connections,
-    waitingMax,
-  }: { readonly name: string; readonly connections: number; readonly waitingMax: number },
-) {
+function openClients(options: DatabaseOptions, name: string, count: number): Client<Statements>[] {
   const connection = { ...options, applicationName: `order-gateway ${name}`, settings: plansEveryRun };
-  return createBatchQueue<Client<Statements>, Lookup, LinkLookup | Due<LinkLookup>>({
-    name,
-    meter: options.meter,
-    clients: Array.from({ length: connections }, () => openClient(connection, prepareStatements)),
+  return Array.from({ length: count }, () => openClient(connection, prepareStatements));
+}
+
+/** Lookups that arrive together share a prepared statement, which uses one index. */
+function createLookups(
+  { meter }: DatabaseOptions,
+  queue: { readonly name: string; readonly clients: readonly Client<Statements>[]; readonly waitingMax: number },
+) {
+  return createBatchQueue<Client<Statements>, Lookup, LinkLookup | Unstored<LinkLookup>>({
+    ...queue,
+    meter,
     batchMax,
-    waitingMax,
     run: findBatch,
   });
 }
 
 /**
- * A limit makes PostgreSQL read the orders before it joins, so that Citus does not send the merchants around. A small one would let
- * it scan a table whose size it does not know yet.
+ * A `limit` that is never reached. It makes PostgreSQL read the orders before it joins, so that Citus does not redistribute the
+ * merchants. With a small limit PostgreSQL could scan a table whose size it does not know yet.
  */
-const unreached = 2_147_483_647;
+const noLimit = 2_147_483_647;
 
 /** One statement for a batch of each kind of key, and one for a lone lookup, which takes half of the work for an array of one. */
 function prepareStatements(db: PostgresJsDatabase) {
+  const columns = {
+    order: orderColumns,
+    merchant: {
+      name: merchants.name,
+      mode: merchants.mode,
+      isDisabled: isNotNull(merchants.disabledAt) as SQL<boolean>,
+    },
+    endpoint: { signingSecret: webhookEndpoints.signingSecret },
+  };
   const find = (name: string, condition: SQL) =>
     db
-      .select({
-        order: orderColumns,
-        merchant: {
-          name: merchants.name,
-          mode: merchants.mode,
-          isDisabled: isNotNull(merchants.disabledAt) as SQL<boolean>,
-        },
-        endpoint: { signingSecret: webhookEndpoints.signingSecret },
-      })
-      .from(db.select().from(orders).where(condition).limit(unreached).as('orders'))
+      .select(columns)
+      .from(db.select().from(orders).where(condition).limit(noLimit).as('orders'))
       .innerJoin(merchants, eq(merchants.id, orders.merchantId))
       .leftJoin(webhookEndpoints, eq(webhookEndpoints.merchantId, orders.merchantId))
       .prepare(name);
@@ -125,14 +159,54 @@ function prepareStatements(db: PostgresJsDatabase) {
       one: find('find_one_by_token', sql`${orders.orderToken} = ${value}`),
       batch: find('find_by_token', sql`${orders.orderToken} = any(${values}::text[])`),
     },
+    payment: db
+      .select({
+        ...columns,
+        isKnown: isNotNull(payments.paymentId) as SQL<boolean>,
+        nowMs: sql<number>`(extract(epoch from now()) * 1000)::float8`,
+      })
+      .from(
+        db
+          .select()
+          .from(orders)
+          .where(eq(orders.orderToken, sql.placeholder('token')))
+          .limit(noLimit)
+          .as('orders'),
+      )
+      .innerJoin(merchants, eq(merchants.id, orders.merchantId))
+      .leftJoin(webhookEndpoints, eq(webhookEndpoints.merchantId, orders.merchantId))
+      .leftJoin(
+        payments,
+        and(
+          eq(payments.checkoutId, sql.placeholder('checkoutId')),
+          eq(payments.paymentId, sql.placeholder('paymentId')),
+        ),
+      )
+      .prepare('find_for_payment'),
   };
+}
+
+async function findForPayment(
+  client: Pick<Client<Statements>, 'run'>,
+  key: PaymentKey,
+): Promise<PaymentLookup | Unstored<PaymentLookup>> {
+  const [row] = await client.run(({ payment }) => payment.execute({ ...key }));
+  if (row === undefined) return { kind: 'unknown' };
+  const { order, isKnown, nowMs } = row;
+  return unlessUnstored<PaymentLookup>([order], { ...linkOf(row), isKnown, nowMs });
+}
+
+/** The outcome of a lookup that found this row. */
+function linkOf({ order, merchant, endpoint }: LinkRow): LinkLookup & { readonly kind: 'found' } {
+  const signingSecret = endpoint?.signingSecret ?? null;
+  return { kind: 'found', order: orderOf(order), merchant: { ...merchant, signingSecret } };
 }
 
 async function findBatch(
   client: Client<Statements>,
   batch: readonly Lookup[],
-): Promise<(LinkLookup | Due<LinkLookup>)[]> {
-  const found = new Map<string, LinkLookup | Due<LinkLookup>>();
+): Promise<(LinkLookup | Unstored<LinkLookup>)[]> {
+  const found = new Map<string, LinkLookup | Unstored<LinkLookup>>();
   for (const [by, lookups] of Map.groupBy(batch, (lookup) => lookup.by)) {
     const [lone] = lookups.length === 1 ? lookups : [];
     const rows = await client.run(({ [by]: { one, batch } }) =>
@@ -143,11 +217,7 @@ async function findBatch(
           })
         : one.execute({ ...lone }),
     );
-    for (const { order, merchant, endpoint } of rows) {
-      const signingSecret = endpoint?.signingSecret ?? null;
-      const link = { kind: 'found', order: orderOf(order), merchant: { ...merchant, signingSecret } } as const;
-      found.set(keyOfRow(by, order), unlessDue([order], link));
-    }
+    for (const row of rows) found.set(keyOfRow(by, row.order), unlessUnstored<LinkLookup>([row.order], linkOf(row)));
   }
   return batch.map((lookup) => found.get(keyOf(lookup)) ?? { kind: 'unknown' });
 }

@@ -5,27 +5,27 @@ import { transitions } from '@gateway/domain/order-states';
 import type { OrderToken } from '@gateway/domain/order-token';
 import { getTableColumns, type Placeholder, type SQL, sql } from 'drizzle-orm';
 import { arrayLiteral } from './client.ts';
-import { orders, statusUnlessDue } from './schema.ts';
+import { orders, statusUnlessExpired } from './schema.ts';
 
 /** A row of the orders table. */
 export type OrderRow = typeof orders.$inferSelect;
 
-/** All columns, with the stored status: for reads of orders that are not due, or whose status is not shown. */
+/** All columns, with the stored status: for reads of orders that have not expired, or whose status is not shown. */
 export const storedColumns = getTableColumns(orders);
 
-/** What a read selects that shows an order's status. Its outcome is one of `due-orders.ts`. */
-export const orderColumns = { ...storedColumns, orderStatus: statusUnlessDue };
+/** The columns of a read that shows an order's status. `expired-orders.ts` handles its outcome. */
+export const orderColumns = { ...storedColumns, orderStatus: statusUnlessExpired };
 
-/** A row of {@link orderColumns}: the status of an order that is due is `null`. */
+/** A row of {@link orderColumns}. The status of an expired order that is still stored as unpaid is `null`. */
 export type ReadRow = Omit<OrderRow, 'orderStatus'> & { readonly orderStatus: OrderStatus | null };
 
 /** The columns that only a change of state or an erasure sets, at the end of the table. */
-type LaterColumn = 'paidAt' | 'paymentId' | 'cancelledAt' | 'erasedDigest';
+type LaterColumn = 'paidAt' | 'paymentId' | 'cancelledAt' | 'erasedDigest' | 'checkoutId';
 
 /** A row as it is inserted. The end is ISO 8601: Drizzle can't encode a placeholder's null as a time. */
 export type NewOrderRow = Omit<OrderRow, LaterColumn | 'expiresAt'> & { readonly expiresAt: string | null };
 
-const { paidAt, paymentId, cancelledAt, erasedDigest, ...insertedColumns } = storedColumns;
+const { paidAt, paymentId, cancelledAt, erasedDigest, checkoutId, ...insertedColumns } = storedColumns;
 
 const columns = Object.entries(insertedColumns) as [keyof NewOrderRow, (typeof orders)[keyof NewOrderRow]][];
 
@@ -42,7 +42,9 @@ export const rowPlaceholders = {
  * The rows of a batch, from one array for each inserted column, filled by {@link columnArrays}. The other columns are null.
  */
 export const unnestedRows: SQL = sql`select *, ${sql.join(
-  [paidAt, paymentId, cancelledAt, erasedDigest].map((column) => sql`null::${sql.raw(column.getSQLType())}`),
+  [paidAt, paymentId, cancelledAt, erasedDigest, checkoutId].map(
+    (column) => sql`null::${sql.raw(column.getSQLType())}`,
+  ),
   sql`, `,
 )} from unnest(${sql.join(
   columns.map(([key, column]) => sql`${sql.placeholder(key)}::${sql.raw(column.getSQLType())}[]`),
@@ -76,10 +78,10 @@ export function rowOf(order: Order): NewOrderRow {
   };
 }
 
-/** The order of a row; one that is due is expired. Throws if its amount is not valid. */
+/** The order of a row, `EXPIRED` if its status is `null`. Throws if its amount is not valid. */
 export function orderOf(row: ReadRow): Order {
   const { merchantId, serviceOrderId, orderToken, orderStatus, createdAt, ...others } = row;
-  const { expiresAt, paidAt, paymentId, cancelledAt, erasedDigest, ...fields } = others;
+  const { expiresAt, paidAt, paymentId, cancelledAt, erasedDigest, checkoutId, ...fields } = others;
   const amount = parseAmount(fields.order_amount);
   if (!amount.ok) throw new RangeError(`the amount of stored order ${serviceOrderId} is ${amount.failure}`);
   return {
@@ -89,7 +91,10 @@ export function orderOf(row: ReadRow): Order {
     orderStatus: orderStatus ?? transitions.expire.to,
     createdAtMs: createdAt.getTime(),
     expiresAtMs: expiresAt?.getTime() ?? null,
-    payment: paidAt === null || paymentId === null ? null : { paymentId, paidAtMs: paidAt.getTime() },
+    payment:
+      paidAt === null || paymentId === null
+        ? null
+        : { checkoutId: checkoutId as MerchantId | null, paymentId, paidAtMs: paidAt.getTime() },
     cancelledAtMs: cancelledAt?.getTime() ?? null,
     erasedDigest,
     fields: { ...fields, order_amount: amount.value },

@@ -11,8 +11,8 @@ import {
   plansEveryRun,
   serverStatementTimeoutMs,
 } from './client.ts';
-import { createSettle, type Due, unlessDue } from './due-orders.ts';
-import { isDuplicate, statementFailure, withoutValues } from './errors.ts';
+import { isDuplicate, redact, statementFailure } from './errors.ts';
+import { type Unstored, unlessUnstored, withExpiryStored } from './expired-orders.ts';
 import { type OrderChanges, openOrderChanges } from './order-changes.ts';
 import { openOrderIds } from './order-ids.ts';
 import { openOrderLists } from './order-lists.ts';
@@ -82,7 +82,7 @@ export function openOrderStore({
     { ...database, applicationName: 'order-gateway replays', statementTimeoutMs, settings: plansEveryRun },
     prepareFind,
   );
-  const queue = createBatchQueue<Inserts, NewOrder, CreateOutcome | Due<CreateOutcome>>({
+  const queue = createBatchQueue<Inserts, NewOrder, CreateOutcome | Unstored<CreateOutcome>>({
     name: 'orders',
     meter: database.meter,
     clients: Array.from({ length: batchesInFlight }, () => inserts),
@@ -93,14 +93,13 @@ export function openOrderStore({
     run: (_inserts, batch) => createBatch(inserts, replays, batch),
   });
   const { expireOrder, ...changes } = openOrderChanges(database);
-  const settle = createSettle(expireOrder);
-  const queries = openOrderQueries(database, settle);
-  const lists = openOrderLists(database, settle);
+  const queries = openOrderQueries(database, expireOrder);
+  const lists = openOrderLists(database, expireOrder);
   return {
     ...queries,
     ...changes,
     ...lists,
-    create: settle(queue),
+    create: withExpiryStored(queue, expireOrder),
     oldestOrderMs: queue.oldestMs,
     async close() {
       await Promise.all([queue.close(), queries.close(), lists.close()]);
@@ -148,7 +147,7 @@ async function createBatch(
   inserts: Inserts,
   replays: Replays,
   batch: readonly NewOrder[],
-): Promise<(CreateOutcome | Due<CreateOutcome> | Error)[]> {
+): Promise<(CreateOutcome | Unstored<CreateOutcome> | Error)[]> {
   const { orders, created } = await inserts.run((statements) => insertBatch(statements, batch));
   const others = orders.filter((order) => !created.has(order.serviceOrderId));
   const outcomeOf = others.length === 0 ? undefined : await findExisting(replays, others);
@@ -188,7 +187,7 @@ async function insertBatch(
 async function findExisting(
   replays: Replays,
   wanted: readonly Order[],
-): Promise<(order: Order) => CreateOutcome | Due<CreateOutcome> | Error> {
+): Promise<(order: Order) => CreateOutcome | Unstored<CreateOutcome> | Error> {
   try {
     const [lone] = wanted.length === 1 ? wanted : [];
     const rows = await replays.run(({ one, batch }) =>
@@ -202,13 +201,13 @@ async function findExisting(
     const existing = new Map(
       rows.map((row) => {
         const order = orderOf(row);
-        return [keyOf(order), unlessDue<CreateOutcome>([row], { kind: 'exists', order })];
+        return [keyOf(order), unlessUnstored<CreateOutcome>([row], { kind: 'exists', order })];
       }),
     );
     // Missing only if it was deleted between the two statements; sent again, the order will be created.
     return (order) => existing.get(keyOf(order)) ?? { kind: 'unavailable' };
   } catch (error) {
-    const outcome = statementFailure(error) === undefined ? withoutValues(error) : ({ kind: 'unavailable' } as const);
+    const outcome = statementFailure(error) === undefined ? redact(error) : ({ kind: 'unavailable' } as const);
     return () => outcome;
   }
 }

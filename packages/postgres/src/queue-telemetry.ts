@@ -1,43 +1,86 @@
-import { createNoopMeter, type Link, type Meter, ROOT_CONTEXT, type SpanContext, trace } from '@opentelemetry/api';
+import {
+  createNoopMeter,
+  type Link,
+  type Meter,
+  ROOT_CONTEXT,
+  type SpanContext,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
+
+/** A queue at one moment. A connection is used while it has a batch in flight. */
+export interface QueueState {
+  readonly waiting: number;
+  readonly connections: number;
+  readonly usedConnections: number;
+}
 
 /** What is measured of a queue of the database. */
 export interface QueueTelemetry {
-  /** Exports the number of items that wait. */
-  observeWaiting(count: () => number): void;
+  /** Exports what is found at each scrape. */
+  observe(read: () => QueueState): void;
   /** The span of the call that adds an item; `undefined` where none is recorded. */
   spanOfCall(): SpanContext | undefined;
   /** Runs a batch, measures it, and records it as a span with links to its calls, if any of them is recorded. */
-  runBatch<Result>(size: number, calls: readonly SpanContext[], run: () => Promise<Result>): Promise<Result>;
+  runBatch<Result>(
+    size: number,
+    calls: readonly SpanContext[],
+    run: () => Promise<Result>,
+    hasFailed: (result: Result) => boolean,
+  ): Promise<Result>;
 }
 
 /** Measures a queue. The name is the label `queue` of its metrics. */
 export function queueTelemetry(queue: string, meter: Meter = createNoopMeter()): QueueTelemetry {
   const labels = { queue };
   const waiting = meter.createObservableGauge('gateway.queue.waiting', { description: 'Items that wait for a batch' });
+  // The name of OpenTelemetry's conventions until 1.25. Today's, db.client.connection.count, ends in a suffix that Prometheus
+  // reserves for histograms.
+  const usage = meter.createObservableGauge('db.client.connections.usage', {
+    description: 'Connections of a queue to the database, by whether they have a batch in flight',
+  });
   const sizes = meter.createHistogram('gateway.batch.size', { description: 'Items in a batch' });
   const durations = meter.createHistogram('gateway.batch.duration.seconds', {
     description: 'From sending a batch to the outcomes of its items',
   });
   const tracer = trace.getTracer('order-gateway');
   return {
-    observeWaiting: (count) => waiting.addCallback((result) => result.observe(count(), labels)),
+    observe(read) {
+      waiting.addCallback((result) => result.observe(read().waiting, labels));
+      usage.addCallback((result) => {
+        const { connections, usedConnections } = read();
+        result.observe(usedConnections, { pool_name: queue, state: 'used' });
+        result.observe(connections - usedConnections, { pool_name: queue, state: 'idle' });
+      });
+    },
     spanOfCall() {
       const context = trace.getActiveSpan()?.spanContext();
       return context !== undefined && trace.isSpanContextValid(context) ? context : undefined;
     },
-    async runBatch(size, calls, run) {
+    async runBatch(size, calls, run, hasFailed) {
       const [first] = calls;
       // In the trace of its first call: a span that is only linked would be in none that anyone looks at.
       const span =
         first &&
-        tracer.startSpan(`batch ${queue}`, { links: calls.map(linkTo) }, trace.setSpanContext(ROOT_CONTEXT, first));
+        tracer.startSpan(
+          `batch ${queue}`,
+          {
+            kind: SpanKind.CLIENT,
+            links: calls.map(linkTo),
+            attributes: { 'db.system.name': 'postgresql', 'db.operation.batch.size': size },
+          },
+          trace.setSpanContext(ROOT_CONTEXT, first),
+        );
       const startedAt = performance.now();
       try {
-        return await run();
+        const result = await run();
+        if (span !== undefined && hasFailed(result)) span.setStatus({ code: SpanStatusCode.ERROR });
+        return result;
       } finally {
         sizes.record(size, labels);
         durations.record((performance.now() - startedAt) / 1_000, labels);
-        span?.setAttribute('size', size).end();
+        span?.end();
       }
     },
   };

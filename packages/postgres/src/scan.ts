@@ -3,8 +3,8 @@ import type { Order } from '@gateway/domain/order';
 import type { EventType } from '@gateway/domain/order-states';
 import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { noStatementTimeoutMs, openConnection } from './client.ts';
-import { withoutValues } from './errors.ts';
+import { arrayLiteral, noStatementTimeoutMs, openConnection } from './client.ts';
+import { redact } from './errors.ts';
 import { type OrderRow, orderOf } from './order-rows.ts';
 import { events, orders } from './schema.ts';
 
@@ -15,6 +15,13 @@ const [pageOrders, pageEvents] = [2_000, 5_000];
 export interface ScanFilter {
   readonly merchantId: MerchantId;
   readonly orderIdPrefix: string;
+}
+
+/** A stored order. */
+export interface ScannedOrder {
+  readonly order: Order;
+  /** Of `order_token` and `service_order_id` those that another order of any merchant has too. */
+  readonly sharedFields: readonly string[];
 }
 
 /** A stored event without its order. */
@@ -46,7 +53,7 @@ export async function* readPages<Row>(
       if (page.length < pageMax) return;
     }
   } catch (error) {
-    throw withoutValues(error);
+    throw redact(error);
   } finally {
     await connection.close();
   }
@@ -55,20 +62,45 @@ export async function* readPages<Row>(
 const applicationName = 'order-gateway scan';
 
 /**
- * Reads all orders of a merchant whose order_id begins with a prefix, as they are stored, in the order of their ids, over the
- * primary key: for audits, not for requests.
+ * Reads all orders of a merchant whose order_id begins with a prefix, as they are stored, ordered by order_id, using the primary
+ * key: for audits, not for requests.
  */
-export async function* scanOrders(url: string, { merchantId, orderIdPrefix }: ScanFilter): AsyncGenerator<Order, void> {
-  const pages = readPages<OrderRow>({ url, applicationName, pageMax: pageOrders }, (db, after) => {
-    const beyond = after && gt(orders.order_id, after.order_id);
-    return db
-      .select()
-      .from(orders)
-      .where(and(eq(orders.merchantId, merchantId), beyond, sql`starts_with(${orders.order_id}, ${orderIdPrefix})`))
-      .orderBy(asc(orders.order_id))
-      .limit(pageOrders);
-  });
-  for await (const page of pages) yield* page.map(orderOf);
+export async function* scanOrders(
+  url: string,
+  { merchantId, orderIdPrefix }: ScanFilter,
+): AsyncGenerator<ScannedOrder, void> {
+  const pages = readPages<OrderRow & Pick<ScannedOrder, 'sharedFields'>>(
+    { url, applicationName, pageMax: pageOrders },
+    async (db, after) => {
+      const beyond = after && gt(orders.order_id, after.order_id);
+      const rows = await db
+        .select()
+        .from(orders)
+        .where(and(eq(orders.merchantId, merchantId), beyond, sql`starts_with(${orders.order_id}, ${orderIdPrefix})`))
+        .orderBy(asc(orders.order_id))
+        .limit(pageOrders);
+      const sharedFieldsOf = await findSharedFields(db, rows);
+      return rows.map((row) => ({ ...row, sharedFields: sharedFieldsOf(row) }));
+    },
+  );
+  for await (const page of pages)
+    yield* page.map(({ sharedFields, ...row }) => ({ order: orderOf(row), sharedFields }));
+}
+
+/** Searches all orders, which no unique key does: every key contains the merchant. A join would not run on Citus. */
+async function findSharedFields(db: PostgresJsDatabase, rows: readonly OrderRow[]) {
+  const tokens = arrayLiteral(rows, (row) => row.orderToken);
+  const ids = arrayLiteral(rows, (row) => row.serviceOrderId);
+  const owners = await db
+    .select({ orderToken: orders.orderToken, serviceOrderId: orders.serviceOrderId })
+    .from(orders)
+    .where(sql`${orders.orderToken} = any(${tokens}::text[]) or ${orders.serviceOrderId} = any(${ids}::bigint[])`);
+  const ownersOfToken = Map.groupBy(owners, ({ orderToken }) => orderToken);
+  const ownersOfId = Map.groupBy(owners, ({ serviceOrderId }) => serviceOrderId);
+  return ({ orderToken, serviceOrderId }: OrderRow) => [
+    ...(ownersOfToken.get(orderToken)?.length === 1 ? [] : ['order_token']),
+    ...(ownersOfId.get(serviceOrderId)?.length === 1 ? [] : ['service_order_id']),
+  ];
 }
 
 /**

@@ -21,15 +21,15 @@ import {
   unique,
 } from 'drizzle-orm/pg-core';
 
-// Every unique key of a table that grows with the orders holds merchant_id, and the only foreign key points at the
-// merchants, so that the tables can be sharded by merchant_id unchanged.
+// Every unique key of a table that grows with the orders holds merchant_id, except that of the payments, and the only foreign
+// keys point at the merchants, so that the tables can be sharded by merchant_id unchanged.
 
 const bytea = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => 'bytea' });
 
 /** Digits of the largest amount, of which the last {@link amountDecimals} are decimals. */
 const amountDigits = amountHundredthsMax.toString().length;
 
-const moment = (name: string) => timestamp(name, { precision: 3, withTimezone: true, mode: 'date' });
+const timestamptz = (name: string) => timestamp(name, { precision: 3, withTimezone: true, mode: 'date' });
 
 const xid8 = customType<{ data: string; driverData: string }>({ dataType: () => 'xid8' });
 
@@ -54,10 +54,10 @@ export const merchants = pgTable('merchants', {
   /** The lifetime of an order that is sent without order_expires_at; `null`: it never expires. */
   defaultLifetimeSeconds: integer('default_lifetime_seconds'),
   /** Set: no credentials work and no payment starts. */
-  disabledAt: moment('disabled_at'),
+  disabledAt: timestamptz('disabled_at'),
   /** Calls a second in one process; `null`: the limit that is set for all. */
   rateLimit: integer('rate_limit'),
-  createdAt: moment('created_at').notNull().defaultNow(),
+  createdAt: timestamptz('created_at').notNull().defaultNow(),
 });
 
 /** What operators did. A trigger of the migration rejects every change of an entry. */
@@ -65,7 +65,7 @@ export const auditLog = pgTable(
   'audit_log',
   {
     id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
-    createdAt: moment('created_at').notNull().defaultNow(),
+    createdAt: timestamptz('created_at').notNull().defaultNow(),
     /** A user and host, or the name that the operator gave. */
     actor: text('actor').notNull(),
     action: text('action').notNull(),
@@ -84,8 +84,8 @@ export const clientSecrets = pgTable(
       .notNull()
       .references(() => merchants.id),
     secretHash: bytea('secret_hash').notNull(),
-    createdAt: moment('created_at').notNull().defaultNow(),
-    endsAt: moment('ends_at'),
+    createdAt: timestamptz('created_at').notNull().defaultNow(),
+    endsAt: timestamptz('ends_at'),
   },
   (table) => [primaryKey({ columns: [table.merchantId, table.id] })],
 );
@@ -106,7 +106,7 @@ export const orders = pgTable(
     serviceOrderId: bigint('service_order_id', { mode: 'number' }).notNull(),
     orderToken: text('order_token').notNull(),
     orderStatus: text('order_status', { enum: orderStatuses }).notNull(),
-    createdAt: moment('created_at').notNull(),
+    createdAt: timestamptz('created_at').notNull(),
     order_id: text().notNull(),
     order_amount: numeric({ precision: amountDigits, scale: amountDecimals }).notNull(),
     order_currency: text().notNull(),
@@ -123,12 +123,14 @@ export const orders = pgTable(
     customer_address_postal_code: text().notNull(),
     order_checksum: text().notNull(),
     return_url: text().notNull(),
-    expiresAt: moment('order_expires_at'),
-    paidAt: moment('paid_at'),
+    expiresAt: timestamptz('order_expires_at'),
+    paidAt: timestamptz('paid_at'),
     paymentId: text('payment_id'),
-    cancelledAt: moment('cancelled_at'),
+    cancelledAt: timestamptz('cancelled_at'),
     /** Set when the personal fields were erased: by it the order is recognised when it is sent again. */
     erasedDigest: bytea('erased_digest'),
+    /** The checkout system that reported the payment; `null` for a simulated one. */
+    checkoutId: bigint('checkout_id', { mode: 'number' }),
   },
   (table) => [
     primaryKey({ columns: [table.merchantId, table.order_id] }),
@@ -153,11 +155,30 @@ export const orders = pgTable(
   ],
 );
 
-/** Whether an open order has passed its end, by the clock of the database. */
-export const isPastEnd = and(eq(orders.orderStatus, 'UN_PAID'), lte(orders.expiresAt, sql`now()`));
+/**
+ * Which order a checkout system's payment has paid, written in the statement of the change, so that one payment pays one order of
+ * any merchant. Its key can't hold merchant_id (decision 048).
+ */
+export const payments = pgTable(
+  'payments',
+  {
+    checkoutId: bigint('checkout_id', { mode: 'number' })
+      .notNull()
+      .references(() => merchants.id),
+    paymentId: text('payment_id').notNull(),
+    merchantId: bigint('merchant_id', { mode: 'number' })
+      .notNull()
+      .references(() => merchants.id),
+    order_id: text().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.checkoutId, table.paymentId] })],
+);
 
-/** The status, or `null` for an order that is due: past its end, and still stored as open. See `due-orders.ts`. */
-export const statusUnlessDue = sql<OrderStatus | null>`case when (${isPastEnd}) is not true then ${orders.orderStatus} end`;
+/** Whether an unpaid order has expired, by the clock of the database. */
+export const isExpired = and(eq(orders.orderStatus, 'UN_PAID'), lte(orders.expiresAt, sql`now()`));
+
+/** The status, or `null` for an expired order that is still stored as unpaid. See `expired-orders.ts`. */
+export const statusUnlessExpired = sql<OrderStatus | null>`case when (${isExpired}) is not true then ${orders.orderStatus} end`;
 
 /**
  * One row for each change of an order's state, written in the statement of the change. The order is joined when an event is read.
@@ -172,7 +193,7 @@ export const events = pgTable(
     transactionId: xid8('transaction_id').notNull(),
     eventId: text('event_id').notNull(),
     type: text('type', { enum: eventTypes }).notNull(),
-    createdAt: moment('created_at').notNull(),
+    createdAt: timestamptz('created_at').notNull(),
     order_id: text().notNull(),
   },
   (table) => [
@@ -192,12 +213,12 @@ export const webhookEndpoints = pgTable('webhook_endpoints', {
   signingSecret: bytea('signing_secret').notNull(),
   previousSecret: bytea('previous_secret'),
   /** Until then deliveries are signed with both secrets. */
-  previousEndsAt: moment('previous_ends_at'),
-  createdAt: moment('created_at').notNull().defaultNow(),
+  previousEndsAt: timestamptz('previous_ends_at'),
+  createdAt: timestamptz('created_at').notNull().defaultNow(),
   /** Set when the endpoint answered 410: nothing is delivered any more. */
-  disabledAt: moment('disabled_at'),
+  disabledAt: timestamptz('disabled_at'),
   /** Set while the latest attempt failed. */
-  failingSince: moment('failing_since'),
+  failingSince: timestamptz('failing_since'),
 });
 
 /** The previous secret while deliveries are signed with it, by the clock of the database. */
@@ -215,9 +236,9 @@ export const webhookDeliveries = pgTable(
     transactionId: xid8('transaction_id').notNull(),
     attempts: integer('attempts').notNull(),
     /** `null`: delivered, or given up. */
-    nextAttemptAt: moment('next_attempt_at'),
-    lastAttemptAt: moment('last_attempt_at'),
-    deliveredAt: moment('delivered_at'),
+    nextAttemptAt: timestamptz('next_attempt_at'),
+    lastAttemptAt: timestamptz('last_attempt_at'),
+    deliveredAt: timestamptz('delivered_at'),
     /** The HTTP status or the reason of the failure, without anything of the response. */
     lastResult: text('last_result'),
   },

@@ -1,10 +1,10 @@
 import type { MerchantId, MerchantMode } from '@gateway/domain/merchant';
 import type { OrderEvent } from '@gateway/domain/order-store';
-import { and, eq, isNull, sql } from 'drizzle-orm';
+import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';
 import { arrayLiteral, type Client, type DatabaseOptions, openClient, plansEveryRun } from './client.ts';
-import { statementFailure, withoutValues } from './errors.ts';
+import { redact, statementFailure } from './errors.ts';
 import { orderOf, storedColumns } from './order-rows.ts';
 import {
   events,
@@ -79,6 +79,11 @@ export interface WebhookDeliveries {
   claim(filter: ClaimFilter): Promise<readonly ClaimedDelivery[]>;
   /** Stores a result, unless another process claimed the delivery since. Rejects only because of a bug. */
   record(delivery: ClaimedDelivery, result: AttemptResult): Promise<void>;
+  /**
+   * Returns how long the oldest delivery to a working endpoint has been due, in seconds; 0 if none is due, `undefined` while the
+   * database is not reachable. An endpoint that fails has one attempt at a time, so that its deliveries may wait.
+   */
+  overdueSeconds(): Promise<number | undefined>;
   /** Lets running calls finish, then closes the connection. */
   close(): Promise<void>;
 }
@@ -117,8 +122,17 @@ export function openWebhookDeliveries(options: DatabaseOptions): WebhookDeliveri
           endpoint: endpoint === null ? undefined : { url: endpoint.url, signingSecrets: secretsOf(endpoint) },
         }));
       } catch (error) {
-        if (statementFailure(error) === undefined) throw withoutValues(error);
+        if (statementFailure(error) === undefined) throw redact(error);
         return [];
+      }
+    },
+    async overdueSeconds() {
+      try {
+        const [row] = await client.run(({ overdue }) => overdue.execute());
+        return row?.seconds ?? 0;
+      } catch (error) {
+        if (statementFailure(error) === undefined) throw redact(error);
+        return undefined;
       }
     },
     async record(delivery, result) {
@@ -145,7 +159,36 @@ function recordParameters(attempts: readonly RecordedAttempt[]) {
 }
 
 function prepareStatements(db: PostgresJsDatabase) {
-  return { claim: prepareClaim(db), record: prepareRecord(db) };
+  return { claim: prepareClaim(db), overdue: prepareOverdue(db), record: prepareRecord(db) };
+}
+
+/** Names the merchants after one that have pending deliveries `pending`: one look into the index for each. */
+function withPending(afterMerchant: SQL): SQL {
+  const isPending = sql`${webhookDeliveries.nextAttemptAt} is not null`;
+  const nextMerchant = (after: SQL) =>
+    sql`(select min(merchant_id) from ${webhookDeliveries} where ${isPending} and merchant_id > ${after})`;
+  return sql`with recursive pending (merchant_id) as (
+    select ${nextMerchant(afterMerchant)}
+    union all
+    select ${nextMerchant(sql`pending.merchant_id`)} from pending where pending.merchant_id is not null
+  )`;
+}
+
+function prepareOverdue(db: PostgresJsDatabase) {
+  const oldest = sql`(
+    ${withPending(sql`0`)}
+    select due.next_attempt_at from pending
+    join ${webhookEndpoints} on ${webhookEndpoints.merchantId} = pending.merchant_id
+      and ${isNull(webhookEndpoints.disabledAt)} and ${isNull(webhookEndpoints.failingSince)}
+    cross join lateral (
+      select next_attempt_at from ${webhookDeliveries}
+      where merchant_id = pending.merchant_id and next_attempt_at is not null order by next_attempt_at limit 1
+    ) as due
+  ) as oldest`;
+  return db
+    .select({ seconds: sql<number>`greatest(0, extract(epoch from now() - min(next_attempt_at)))::float8` })
+    .from(oldest)
+    .prepare('overdue_deliveries');
 }
 
 /**
@@ -155,17 +198,10 @@ function prepareStatements(db: PostgresJsDatabase) {
  * third table in a join, one look at the endpoint of each merchant.
  */
 function prepareClaim(db: PostgresJsDatabase) {
-  const isPending = sql`${webhookDeliveries.nextAttemptAt} is not null`;
-  const nextMerchant = (after: unknown) =>
-    sql`(select min(merchant_id) from ${webhookDeliveries} where ${isPending} and merchant_id > ${after})`;
   const limit = sql`${sql.placeholder('limit')}::int`;
   const inFlight = sql`coalesce((${sql.placeholder('busy')}::jsonb ->> pending.merchant_id::text)::int, 0)`;
   const due = sql`(
-    with recursive pending (merchant_id) as (
-      select ${nextMerchant(sql`${sql.placeholder('afterMerchant')}::bigint`)}
-      union all
-      select ${nextMerchant(sql`pending.merchant_id`)} from pending where pending.merchant_id is not null
-    )
+    ${withPending(sql`${sql.placeholder('afterMerchant')}::bigint`)}
     select due.id from pending
     cross join lateral (
       select (

@@ -3,7 +3,7 @@ import { and, asc, desc, eq, getTableColumns, type SQLWrapper, sql } from 'drizz
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { type Action, runRecorded, systemActor } from './audit-log.ts';
 import { arrayLiteral, openClient } from './client.ts';
-import { withoutValues } from './errors.ts';
+import { redact } from './errors.ts';
 import type { AdminOptions } from './merchant-admin.ts';
 import {
   events,
@@ -35,7 +35,7 @@ export function openWebhookEndpoints({ url, actor = systemActor() }: AdminOption
     try {
       return await client.run(statement);
     } catch (error) {
-      throw withoutValues(error);
+      throw redact(error);
     }
   };
   /** Runs and records a change of the merchant's endpoint. Returns whether it changed something. */
@@ -49,10 +49,6 @@ export function openWebhookEndpoints({ url, actor = systemActor() }: AdminOption
       return (await runRecorded(db, statement(db), { ...action, actor, clientId })).length === 1;
     });
   const returned = { merchantId: webhookEndpoints.merchantId };
-  const replacedSecret = {
-    previousSecret: sql`${webhookEndpoints.signingSecret}`,
-    previousEndsAt: sql`now() + ${secretOverlapHours} * interval '1 hour'`,
-  };
   return {
     /**
      * The merchant with this client id and its endpoint, if it has one; `undefined` if there is no such merchant. A previous secret
@@ -72,31 +68,40 @@ export function openWebhookEndpoints({ url, actor = systemActor() }: AdminOption
       }),
 
     /**
-     * Sets the merchant's endpoint, enabled unless `disabledAt` is given. The secret of an earlier one stays valid for
-     * {@link secretOverlapHours}.
+     * Sets the merchant's endpoint, enabled unless `disabledAt` is given. A merchant that has an endpoint keeps its signing secret.
      */
     set: (
       merchantId: MerchantId,
-      endpoint: { readonly url: string; readonly signingSecret: Uint8Array; readonly disabledAt?: Date },
+      {
+        signingSecret,
+        ...endpoint
+      }: { readonly url: string; readonly signingSecret: Uint8Array; readonly disabledAt?: Date },
     ) =>
       // A path may hold a secret of the receiver.
       change(merchantId, { name: 'webhook.set', details: { host: new URL(endpoint.url).host } }, (db) =>
         db
           .insert(webhookEndpoints)
-          .values({ merchantId, ...endpoint })
+          .values({ merchantId, signingSecret, ...endpoint })
           .onConflictDoUpdate({
             target: webhookEndpoints.merchantId,
-            set: { disabledAt: null, ...endpoint, ...replacedSecret, failingSince: null },
+            set: { disabledAt: null, ...endpoint, failingSince: null },
           })
           .returning(returned),
       ),
 
-    /** Replaces the signing secret, as {@link set} does. Returns whether the merchant has an endpoint. */
+    /**
+     * Replaces the signing secret; the previous one stays valid for {@link secretOverlapHours}. Returns whether the merchant has an
+     * endpoint.
+     */
     rotate: (merchantId: MerchantId, signingSecret: Uint8Array) =>
       change(merchantId, { name: 'webhook.rotate' }, (db) =>
         db
           .update(webhookEndpoints)
-          .set({ signingSecret, ...replacedSecret })
+          .set({
+            signingSecret,
+            previousSecret: sql`${webhookEndpoints.signingSecret}`,
+            previousEndsAt: sql`now() + ${secretOverlapHours} * interval '1 hour'`,
+          })
           .where(eq(webhookEndpoints.merchantId, merchantId))
           .returning(returned),
       ),

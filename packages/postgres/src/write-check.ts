@@ -1,6 +1,6 @@
 import { getTableName, sql } from 'drizzle-orm';
 import { type DatabaseOptions, openClient } from './client.ts';
-import { withoutValues } from './errors.ts';
+import { redact } from './errors.ts';
 import { orders } from './schema.ts';
 
 /** Finds out whether the database can store orders now. */
@@ -38,7 +38,7 @@ export function openWriteCheck(database: DatabaseOptions): WriteCheck {
       try {
         await client.run((db) => db.execute(storeNothing));
       } catch (error) {
-        throw withoutValues(error);
+        throw redact(error);
       }
     },
     close: client.close,

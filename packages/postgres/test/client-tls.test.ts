@@ -1,48 +1,40 @@
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { fileURLToPath } from 'node:url';
 import { startTestServer, type TestServer } from '@gateway/dev-postgres/testing';
 import { sql } from 'drizzle-orm';
-import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { openClient } from '../src/client.ts';
-import { statementFailure, withoutValues } from '../src/errors.ts';
+import { redact, statementFailure } from '../src/errors.ts';
 import { migrateDatabase } from '../src/migrate.ts';
 import { startChangingProxy } from '../testing/database-proxy.ts';
+import { enableTls } from '../testing/enable-tls.ts';
 import { type SelfSigned, selfSigned } from '../testing/self-signed.ts';
 
 const host = 'localhost';
 /** Leads to this machine too, but is not an address of it. */
 const remoteHost = '0.0.0.0';
 const certificate = selfSigned(host);
+const clientsProgram = fileURLToPath(new URL('./reconnecting-clients.ts', import.meta.url));
 
 let plain: TestServer;
 let secure: TestServer;
+/** The query of a URL that verifies the certificate of the server with TLS. */
+let verified: string;
 
 beforeAll(async () => {
   [plain, secure] = await Promise.all([startTestServer(), startTestServer()]);
-  await serveCertificate(certificate);
+  verified = await enableTls(secure.url, certificate);
 });
 
 afterAll(async () => {
   await Promise.all([plain?.stop(), secure?.stop()]);
 });
-
-/** Makes the server with TLS use a certificate for its next connections. */
-async function serveCertificate({ cert, key }: SelfSigned): Promise<void> {
-  const admin = postgres(secure.url, { max: 1 });
-  const [row] = await admin`show data_directory`;
-  const folder = String(row?.data_directory);
-  await writeFile(join(folder, 'server.crt'), cert);
-  await writeFile(join(folder, 'server.key'), key, { mode: 0o600 });
-  await admin`alter system set ssl = on`;
-  await admin`select pg_reload_conf()`;
-  await vi.waitFor(async () => expect(await admin`show ssl`).toMatchObject([{ ssl: 'on' }]));
-  await admin.end();
-}
 
 function urlWith(url: string, query: string, hostname = host): string {
   const own = new URL(url);
@@ -64,7 +56,7 @@ async function usesTls(url: string): Promise<unknown> {
 
 const failureOf = (running: Promise<unknown>) => running.then(() => undefined).catch((error: unknown) => error);
 
-const reasonOf = async (running: Promise<unknown>) => withoutValues(await failureOf(running)).message;
+const reasonOf = async (running: Promise<unknown>) => redact(await failureOf(running)).message;
 
 test.each([
   'sslmode=require',
@@ -89,7 +81,7 @@ test('verify-full rejects a certificate that nobody trusted has signed', async (
   onTestFinished(() => client.close());
   for (let attempt = 0; attempt < 2; attempt += 1) {
     const error = await failureOf(client.run((db) => db.execute(sql`select 1`)));
-    expect([statementFailure(error), withoutValues(error).message]).toEqual([undefined, reason]);
+    expect([statementFailure(error), redact(error).message]).toEqual([undefined, reason]);
   }
 });
 
@@ -100,8 +92,8 @@ test('verify-full accepts a trusted certificate for the host and rejects one for
   const url = urlWith(secure.url, 'sslmode=verify-full');
   expect(await usesTls(url)).toBe(true);
   const other = selfSigned('database.example');
-  await serveCertificate(other);
-  onTestFinished(() => serveCertificate(certificate));
+  await enableTls(secure.url, other);
+  onTestFinished(async () => void (await enableTls(secure.url, certificate)));
   setDefaultCACertificates([other.cert]);
   await expect.poll(() => reasonOf(usesTls(url))).toContain('ERR_TLS_CERT_ALTNAME_INVALID');
 });
@@ -182,7 +174,7 @@ test.each([
     proxy.disconnect(how);
     const error = await pending;
     expect(error).toBeInstanceOf(Error);
-    expect(withoutValues(error).message).not.toContain('no response');
+    expect(redact(error).message).not.toContain('no response');
   },
 );
 
@@ -209,4 +201,22 @@ test('a client that is closed during the TLS handshake leaves no socket open', a
   await client.close();
   expect(await pending).toBeInstanceOf(Error);
   await vi.waitFor(() => expect(proxy.sockets.size).toBe(0));
+});
+
+test('a process survives restarts of its server, and its clients reconnect', async () => {
+  const clients = fork(clientsProgram, [urlWith(secure.url, verified)]);
+  onTestFinished(() => void (clients.connected && clients.disconnect()));
+  const ended = once(clients, 'exit').then(([code]) => Promise.reject(new Error(`the process ended with ${code}`)));
+  ended.catch(() => {});
+  const allRun = async () => {
+    clients.send('start over');
+    await Promise.race([once(clients, 'message'), ended]);
+  };
+  await allRun();
+  for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
+    const pid = Number(secure.pid());
+    process.kill(pid, signal);
+    await expect.poll(() => [undefined, pid].includes(secure.pid())).toBe(false);
+    await allRun();
+  }
 });

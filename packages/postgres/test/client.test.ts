@@ -13,7 +13,7 @@ import {
   openClient,
   openConnection,
 } from '../src/client.ts';
-import { ConnectionLost, statementFailure, withoutValues } from '../src/errors.ts';
+import { ConnectionLost, redact, statementFailure } from '../src/errors.ts';
 import { startCuttingProxy, startDatabaseProxy } from '../testing/database-proxy.ts';
 import { runQuery } from '../testing/run-query.ts';
 
@@ -58,7 +58,7 @@ function openEcho(url: string, applicationName: string) {
   return { echo, close: () => client.close() };
 }
 
-const isTimeout = (error: unknown) => withoutValues(error).message.startsWith('no response');
+const isTimeout = (error: unknown) => redact(error).message.startsWith('no response');
 
 /** How a statement fails, and whether only its deadline ended it. */
 async function failureOf(running: Promise<unknown>): Promise<unknown> {
@@ -148,6 +148,25 @@ test('a server that closes every new connection fails a statement at its first a
   const client = openTestClient(`postgres://127.0.0.1:${(closing.address() as AddressInfo).port}`, 'hung up');
   expect(await failureOf(client.run(selectOne))).toBe('unavailable');
   expect(attempts).toBe(1);
+});
+
+test('a statement sent after the server has ended the connection is unavailable, and the connection is replaced', async () => {
+  const opened: Socket[] = [];
+  const onSocket = (message: unknown) => opened.push((message as { socket: Socket }).socket);
+  subscribe('net.client.socket', onSocket);
+  onTestFinished(() => void unsubscribe('net.client.socket', onSocket));
+  const proxy = await startDatabaseProxy(server.url);
+  onTestFinished(() => proxy.close());
+  const client = openTestClient(proxy.url, 'ended');
+  await client.run(selectOne);
+  const port = Number(new URL(proxy.url).port);
+  const socket = opened.find(({ remotePort }) => remotePort === port) as Socket;
+  // Long enough that the driver writes it at once.
+  const long = sql.raw(`select '${'x'.repeat(2_000)}'`);
+  const failure = once(socket, 'end').then(() => failureOf(client.run((db) => db.execute(long))));
+  for (const one of proxy.sockets) one.end();
+  expect(await failure).toBe('unavailable');
+  expect([...(await client.run(selectOne))]).toEqual([{ one: 1 }]);
 });
 
 test('a client that is closed opens no connection', async () => {
@@ -284,7 +303,7 @@ test('a statement whose commit stopped waiting for its standby is not acknowledg
   const insert = client.run((db) => db.execute(sql`insert into kept values (1) returning id`));
   const failure = insert.then(
     () => 'acknowledged',
-    (error: unknown) => withoutValues(error).message,
+    (error: unknown) => redact(error).message,
   );
   await expect.poll(waiting).toHaveLength(1);
   await runQuery(url, "select pg_cancel_backend(pid) from pg_stat_activity where application_name = 'unreplicated'");

@@ -56,7 +56,11 @@ test('an order is erased once: nothing of the personal fields is left, and all e
     ...{ order_id: 'one', customer_email: 'erased@mail.example', customer_phone: '+31 99 123 4567' },
     ...{ customer_address_postal_code: 'erased-code', return_url: 'https://shop.example.com/back?for=erased-url' },
   });
-  const paid = { ...order, payment: { paymentId: 'pay-1', paidAtMs: Date.now() }, orderStatus: 'PAID' as const };
+  const paid = {
+    ...order,
+    payment: { checkoutId: null, paymentId: 'pay-1', paidAtMs: Date.now() },
+    orderStatus: 'PAID' as const,
+  };
   expect(await store.change({ transition: transitions.pay, order: paid }, enoughMs)).toEqual({ kind: 'changed' });
   const others = await create(merchantId, { order_id: 'another' });
   expect(await everything()).toMatch(/erased-order-note.*erased@mail|erased@mail.*erased-order-note/);

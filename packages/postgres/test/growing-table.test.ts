@@ -21,7 +21,10 @@ test('orders are found, listed and changed by index even if the table was empty 
   const merchantId = await createMerchantId(database.sql);
   const order = await createOrder(store, newOrder(merchantId, { order_id: 'first' }));
   // From a state in which the order is not: the statement finds the order and changes nothing.
-  const stale = { transition: transitions.payLate, order: { ...order, payment: { paymentId: 'p', paidAtMs: 1 } } };
+  const stale = {
+    transition: transitions.payLate,
+    order: { ...order, payment: { checkoutId: null, paymentId: 'p', paidAtMs: 1 } },
+  };
   const findEveryWay = async () => [
     await store.create(newOrder(merchantId, { order_id: 'first' }), enoughMs),
     await store.findByOrderId(merchantId, 'first', enoughMs),

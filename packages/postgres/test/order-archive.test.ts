@@ -50,7 +50,7 @@ describe.each([
     const creating = Array.from({ length: count }, (_, index) => createOrder(store, orderOf(index)));
     const [first] = await Promise.all(creating);
     if (first === undefined) throw new Error('nothing was created');
-    const payment = { paymentId: 'p', paidAtMs: firstMs };
+    const payment = { checkoutId: null, paymentId: 'p', paidAtMs: firstMs };
     const paid = { ...first, orderStatus: 'PAID' as const, payment };
     await store.change({ transition: transitions.pay, order: paid }, enoughMs);
     const before = await stored();

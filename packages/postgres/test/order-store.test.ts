@@ -192,7 +192,7 @@ test('an order is created although an existing one in its batch could not be rea
     store.create(newOrder(merchantId, { order_id: 'there' }), enoughMs),
     store.create(newOrder(merchantId, { order_id: 'new' }), enoughMs),
   ]);
-  expect(outcomes).toEqual(['the database rejected a statement: permission denied for table orders', 'created']);
+  expect(outcomes).toEqual([expect.stringContaining('permission denied for table orders'), 'created']);
 });
 
 test('an order is created only by its own row, even if the database sends a response too many', async () => {

@@ -5,7 +5,7 @@ import { sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type Client, openClient } from '../src/client.ts';
-import { statementFailure, withoutValues } from '../src/errors.ts';
+import { redact, statementFailure } from '../src/errors.ts';
 import { createServerProbe } from '../src/server-probe.ts';
 import type { ServerProbe } from '../src/session-watch.ts';
 import { startHangingProxy } from '../testing/database-proxy.ts';
@@ -32,7 +32,7 @@ const pid = (client: Client<PostgresJsDatabase>) =>
 const failure = (running: Promise<unknown>) =>
   running.then(
     () => undefined,
-    (error: unknown) => ({ outcome: statementFailure(error), reason: withoutValues(error).message }),
+    (error: unknown) => ({ outcome: statementFailure(error), reason: redact(error).message }),
   );
 
 const gone = { outcome: 'unavailable', reason: 'the database server does not respond any more' };

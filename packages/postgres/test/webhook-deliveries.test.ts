@@ -261,10 +261,20 @@ test('for a day after a rotation a delivery has both secrets', async () => {
   expect(await secrets()).toEqual([[2]]);
 });
 
-test('while the database is not reachable nothing is claimed', async () => {
+test('the oldest due delivery to a working endpoint is overdue, one to a failing endpoint is not', async () => {
+  expect(await deliveries.overdueSeconds()).toBe(0);
+  await merchantsWithEvents(2, 1);
+  await database.sql`update webhook_deliveries set next_attempt_at = now() - interval '90 seconds'`;
+  expect(await deliveries.overdueSeconds()).toBeGreaterThanOrEqual(90);
+  await database.sql`update webhook_endpoints set failing_since = now()`;
+  expect(await deliveries.overdueSeconds()).toBe(0);
+});
+
+test('while the database is not reachable nothing is claimed, and nothing is known to be overdue', async () => {
   const unreachable = openWebhookDeliveries({ url: 'postgres://u:p@127.0.0.1:1/x' });
   onTestFinished(() => unreachable.close());
   expect(await claim({}, unreachable)).toEqual([]);
+  expect(await unreachable.overdueSeconds()).toBeUndefined();
 });
 
 test('a claim reads few rows, however many deliveries, events and orders its merchant has', async () => {

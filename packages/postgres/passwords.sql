@@ -1,0 +1,6 @@
+-- Gives the roles that log in for the operators and the gateway their passwords, from the environment of psql:
+--   OWNER_PASSWORD=... GATEWAY_PASSWORD=... psql --file packages/postgres/passwords.sql postgres://...
+\getenv owner_password OWNER_PASSWORD
+\getenv gateway_password GATEWAY_PASSWORD
+alter role order_gateway_owner password :'owner_password';
+alter role order_gateway password :'gateway_password';

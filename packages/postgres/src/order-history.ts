@@ -1,0 +1,75 @@
+import { and, desc, eq, gte, or, type SQL, sql } from 'drizzle-orm';
+import { type DatabaseOptions, noStatementTimeoutMs, withConnection } from './client.ts';
+import { events, isEventOfDelivery, merchants, orders, webhookDeliveries } from './schema.ts';
+
+/** Nothing of the customer. */
+const shownColumns = {
+  merchantId: orders.merchantId,
+  clientId: merchants.clientId,
+  merchantName: merchants.name,
+  orderId: orders.order_id,
+  serviceOrderId: orders.serviceOrderId,
+  orderStatus: orders.orderStatus,
+  orderAmount: orders.order_amount,
+  orderCurrency: orders.order_currency,
+  createdAt: orders.createdAt,
+  expiresAt: orders.expiresAt,
+  paidAt: orders.paidAt,
+  paymentId: orders.paymentId,
+  cancelledAt: orders.cancelledAt,
+};
+
+/** An order, and its events with their deliveries, the oldest first. */
+export type OrderHistory = Awaited<ReturnType<typeof findOrderHistories>>[number];
+
+/**
+ * Finds the orders of all merchants with this order_id, service_order_id or order_token, the newest first, without customers' data.
+ * Events are stored for 30 days. Rejects with an error without values.
+ */
+export function findOrderHistories({ url }: Pick<DatabaseOptions, 'url'>, key: string) {
+  const options = { url, applicationName: 'order-gateway orders', statementTimeoutMs: noStatementTimeoutMs };
+  return withConnection(options, async ({ db, run }) => {
+    // The first statement connects, which has a deadline.
+    await run(() => db.execute(sql`select`));
+    const isKey: (SQL | undefined)[] = [
+      // All merchants, so that the index of their order_ids is used.
+      sql`(${orders.merchantId}, ${orders.order_id}) in (select id, ${key}::text from ${merchants})`,
+      eq(orders.orderToken, key),
+      /^\d{1,15}$/.test(key) ? eq(orders.serviceOrderId, Number(key)) : undefined,
+    ];
+    const found = await db
+      .select(shownColumns)
+      .from(orders)
+      .innerJoin(merchants, eq(merchants.id, orders.merchantId))
+      .where(or(...isKey))
+      .orderBy(desc(orders.createdAt));
+    return Promise.all(
+      found.map(async (order) => ({
+        order,
+        events: await db
+          .select({
+            eventId: events.eventId,
+            type: events.type,
+            createdAt: events.createdAt,
+            delivery: {
+              attempts: webhookDeliveries.attempts,
+              lastResult: webhookDeliveries.lastResult,
+              lastAttemptAt: webhookDeliveries.lastAttemptAt,
+              deliveredAt: webhookDeliveries.deliveredAt,
+              nextAttemptAt: webhookDeliveries.nextAttemptAt,
+            },
+          })
+          .from(events)
+          .leftJoin(webhookDeliveries, isEventOfDelivery)
+          .where(
+            and(
+              eq(events.merchantId, order.merchantId),
+              eq(events.order_id, order.orderId),
+              gte(events.createdAt, order.createdAt),
+            ),
+          )
+          .orderBy(events.transactionId),
+      })),
+    );
+  });
+}
