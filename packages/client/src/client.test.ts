@@ -150,7 +150,7 @@ describe('requests', () => {
 });
 
 describe('errors', () => {
-  test('a problem document becomes a GatewayError with its facts', async () => {
+  test('a problem document becomes a GatewayError with its fields', async () => {
     const errors = [{ field: 'order_amount', code: 'out_of_range', message: 'must be greater than 0' }];
     const problem = { code: 'invalid_order', detail: 'order_amount must be …', request_id: 'r1', errors };
     const { client, sent } = clientWith([json(400, problem)]);

@@ -8,13 +8,13 @@ import type { CreatedOrder, EventPage, NewOrder, Order, OrderFilter } from './ty
  */
 export interface GatewayClient {
   /**
-   * Creates an order and returns its payment link. The same order again returns the first one; another order with the same
+   * Creates an order and returns its payment link. Sending the same order again returns the original; another order with the same
    * order_id rejects with `order_id_conflict`.
    */
   createOrder(order: NewOrder): Promise<CreatedOrder>;
-  /** Returns an order with its status of now; rejects with `not_found` if you have no such order. */
+  /** Returns an order with its current status; rejects with `not_found` if you have no such order. */
   getOrder(orderId: string): Promise<Order>;
-  /** Iterates over your orders, newest first, and fetches the next page when it is needed. */
+  /** Iterates over your orders, newest first, and fetches each page on demand. */
   listOrders(filter?: OrderFilter): AsyncGenerator<Order, void, void>;
   /**
    * Cancels an unpaid order and returns it; a cancelled one is returned as it is. Rejects with `order_already_paid` or

@@ -1,9 +1,9 @@
 import type { ErrorCode, FieldError } from './types.ts';
 
-/** The gateway, or a proxy before it, answered with an error. */
+/** The gateway, or a proxy in front of it, returned an error. */
 export class GatewayError extends Error {
   override readonly name = 'GatewayError';
-  /** Decide by this. `unknown` if the response is not the gateway's, such as an error page of a proxy. */
+  /** The error code to branch on. `unknown` if the response is not the gateway's, such as an error page of a proxy. */
   readonly code: ErrorCode | 'unknown';
   /** The HTTP status. */
   readonly status: number;
@@ -17,11 +17,11 @@ export class GatewayError extends Error {
   readonly retryAfterSeconds: number | undefined;
   /**
    * Whether the order may exist although `createOrder` failed, or may be cancelled although `cancelOrder` failed. Then call it
-   * again with the same order. Always false for look-ups and lists.
+   * again with the same order. Always false for lookups and lists.
    */
   readonly outcomeUnknown: boolean;
 
-  /** Made by the client only. */
+  /** Constructed by this package only. */
   constructor(message: string, facts: Omit<GatewayError, keyof Error>) {
     super(message);
     this.code = facts.code;
@@ -40,7 +40,7 @@ export class GatewayNetworkError extends Error {
   /** As in {@link GatewayError}. */
   readonly outcomeUnknown: boolean;
 
-  /** Made by the client only. */
+  /** Constructed by this package only. */
   constructor(cause: unknown, outcomeUnknown: boolean) {
     // "fetch failed" has the reason, such as ECONNREFUSED, in its own cause.
     const reason = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;

@@ -1,7 +1,7 @@
 import { GatewayError, GatewayNetworkError } from './errors.ts';
 import type { ErrorCode, FieldError } from './types.ts';
 
-/** How to reach the gateway, and how patient to be. */
+/** How to reach the gateway, how long to wait, and how often to retry. */
 export interface ClientOptions {
   /** The gateway's address, with its path if it has one: `https://pay.example.com`. */
   readonly baseUrl: string;
@@ -13,11 +13,11 @@ export interface ClientOptions {
   readonly fetch?: typeof globalThis.fetch;
   /** The time for one attempt, in milliseconds; 10,000 by default, twice what the gateway allows itself. */
   readonly timeoutMs?: number;
-  /** How often a failed request is sent again; 4 by default, 0 to never. */
+  /** How many times a failed request is retried; 4 by default, 0 for never. */
   readonly retries?: number;
 }
 
-/** Sends a request, again if it fails for a while, and returns the JSON of the response. */
+/** Sends a request, retries temporary failures, and returns the JSON of the response. */
 export type Send = <Json>(method: Method, path: string, body?: string) => Promise<Json>;
 
 type Method = 'GET' | 'POST';
@@ -30,7 +30,7 @@ const backoffMs = 250;
 
 /**
  * Returns the function that sends all requests. It retries network errors, 408, 429 and 5xx, after the time in Retry-After and a
- * random part of the backoff ("full jitter"), so that clients do not come back together. Every call of the API is safe to repeat.
+ * random part of the backoff ("full jitter"), so that clients do not all retry at once. Every API call is safe to retry.
  */
 export function createSend(options: ClientOptions): Send {
   const { fetch = globalThis.fetch, timeoutMs = 10_000, retries = 4 } = options;
@@ -109,7 +109,7 @@ interface Problem {
   readonly fields: readonly string[];
 }
 
-/** Whether a failed request may have had its effect. A success that is not JSON comes from a proxy. */
+/** Whether a failed request may have taken effect. A success that is not JSON comes from a proxy. */
 function mayBeExecuted({ ok, status }: Response, problem: Partial<Problem> | undefined): boolean {
   return ok || (status >= 500 && problem?.code !== 'overloaded');
 }

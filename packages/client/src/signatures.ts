@@ -26,13 +26,13 @@ export async function isSigned(
 /** Throws a {@link SignatureError} if a time in Unix seconds differs from now by more than the tolerance. */
 export function checkSignedAt(unixSeconds: string, toleranceSeconds: number): void {
   const differenceSeconds = Math.abs(Date.now() / 1_000 - Number(unixSeconds));
-  // Also for a text that is not a number.
+  // The negated form also rejects NaN.
   if (!(differenceSeconds <= toleranceSeconds)) {
     throw new SignatureError('The signature is too old, or the clocks differ');
   }
 }
 
-/** What WebCrypto takes: a view of memory that is not shared. */
+/** The input type of WebCrypto: a view of memory that is not shared. */
 export type Bytes = Uint8Array<ArrayBuffer>;
 
 /** UTF-8. */

@@ -34,7 +34,7 @@ export interface NewOrder {
   readonly customer_address_postal_code: string;
   /** Where the customer returns from the payment page: an absolute http or https URL. */
   readonly return_url: string;
-  /** When the order expires: a Date, or ISO 8601 with an offset, 1 minute to 366 days ahead. */
+  /** When the order expires: a Date, or an RFC 3339 time (seconds optional), 1 minute to 366 days ahead. */
   readonly order_expires_at?: string | Date | undefined;
 }
 
@@ -51,7 +51,7 @@ export interface CreatedOrder {
   readonly payment_link: string;
 }
 
-/** A stored order with its status of now. Members without a value are absent. Never contains the customer's data. */
+/** A stored order with its current status. Members without a value are absent. Never contains the customer's data. */
 export interface Order extends CreatedOrder {
   readonly mode: Mode;
   /** In units of the currency: at most 15 digits, which a number represents exactly. */
@@ -68,7 +68,7 @@ export interface Order extends CreatedOrder {
 /** Which orders to list, and how many to fetch at once. */
 export interface OrderFilter {
   readonly status?: OrderStatus | undefined;
-  /** Created at this time or later: a Date, or ISO 8601 with an offset. */
+  /** Created at this time or later: a Date, or an RFC 3339 time (seconds optional). */
   readonly createdFrom?: string | Date | undefined;
   /** Created before this time. */
   readonly createdTo?: string | Date | undefined;
@@ -76,7 +76,7 @@ export interface OrderFilter {
   readonly limit?: number | undefined;
 }
 
-/** The kinds of events. A newer gateway may add some: ignore those that you do not know. */
+/** The kinds of events. A newer gateway may add some, so ignore those you don't know. */
 export type EventType = 'order.paid' | 'order.expired' | 'order.cancelled';
 
 /** A change of an order. The same event may arrive more than once, and events may arrive in any order: compare `id`. */
@@ -122,10 +122,12 @@ export type FieldErrorCode =
   | 'bad_format'
   | 'bad_characters'
   | 'too_precise'
-  | 'out_of_range';
+  | 'out_of_range'
+  | 'unknown_field';
 
-/** The machine codes of the JSON API. A newer gateway may send others: have a default case. */
+/** The error codes of the JSON API. A newer gateway may send others, so have a default case. */
 export type ErrorCode =
+  | 'malformed_request'
   | 'malformed_json'
   | 'invalid_order'
   | 'invalid_request'
@@ -141,6 +143,7 @@ export type ErrorCode =
   | 'order_expired'
   | 'body_too_large'
   | 'unsupported_media_type'
+  | 'headers_too_large'
   | 'rate_limited'
   | 'overloaded'
   | 'unavailable'

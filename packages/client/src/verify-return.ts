@@ -3,7 +3,7 @@ import { joinEscaped } from './order-checksum.ts';
 import { bytesOf, checkSignedAt, isSigned } from './signatures.ts';
 import type { OrderStatus } from './types.ts';
 
-/** What a signed return says: the order and its status when the customer left the payment page. */
+/** The content of a signed return: the order and its status when the customer left the payment page. */
 export interface SignedReturn {
   readonly order_id: string;
   readonly service_order_id: number;

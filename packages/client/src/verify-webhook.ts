@@ -2,7 +2,7 @@ import { SignatureError } from './errors.ts';
 import { base64Bytes, bytesOf, checkSignedAt, isSigned } from './signatures.ts';
 import type { OrderEvent, TestEvent } from './types.ts';
 
-/** The headers of a request: of `fetch`, or an object as of Node.js. */
+/** The headers of a request: a `fetch` Headers object or a Node.js headers object. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /**
@@ -42,7 +42,7 @@ export async function verifyWebhook(
   return JSON.parse(new TextDecoder().decode(content));
 }
 
-/** Header names are case-insensitive; some frameworks leave them as they were sent. */
+/** Header names are case-insensitive; some frameworks keep the sender's spelling. */
 function headerOf(headers: WebhookHeaders, name: string): string | undefined {
   if (headers instanceof Headers) return headers.get(name) ?? undefined;
   const [, value] = Object.entries(headers).find(([key]) => key.toLowerCase() === name) ?? [];

@@ -1,6 +1,6 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -43,7 +43,8 @@ test('the package contains JavaScript, types, README and licence, and no tests o
   const files = await readdir(join(project, 'node_modules/@gateway/client'), { recursive: true });
   const isBuilt = (file: string) => /^dist\/[a-z-]+(\.d\.ts|\.js)$/.test(file);
   expect(files.filter(isBuilt)).toEqual(expect.arrayContaining(['dist/index.js', 'dist/index.d.ts']));
-  expect(files.filter((file) => !isBuilt(file)).sort()).toEqual(['LICENSE', 'README.md', 'dist', 'package.json']);
+  const others = ['LICENSE', 'README.md', 'dist', 'dist/package.json', 'package.json'];
+  expect(files.filter((file) => !isBuilt(file)).sort()).toEqual(others);
 });
 
 test('the package installs nothing else', async () => {
@@ -51,34 +52,75 @@ test('the package installs nothing else', async () => {
   expect(await readdir(join(project, 'node_modules/@gateway'))).toEqual(['client']);
 });
 
-test('every installed Node.js that the package supports runs it', async () => {
-  const program = `
-    import { createClient, GatewayNetworkError, orderChecksum, verifyReturn, verifyWebhook } from '@gateway/client';
+const names = 'createClient, GatewayNetworkError, orderChecksum, verifyReturn, verifyWebhook';
+
+test.each([
+  ['import', 'module', [], `import { ${names} } from '@gateway/client';`],
+  // Without the flag, as in Node.js 20 before 20.19, require takes no ES module.
+  ['require', 'commonjs', ['--no-experimental-require-module'], `const { ${names} } = require('@gateway/client');`],
+])('every installed Node.js that the package supports runs it with %s', async (_, type, flags, imports) => {
+  const program = `(async () => {
     const client = createClient({ baseUrl: 'http://127.0.0.1:1', clientId: 'app_1', clientSecret: 'sk_1', retries: 0 });
     const error = await client.getOrder('x').catch((cause) => cause);
     const checksum = await orderChecksum({ order_amount: '1.50' }, 'sk_1');
-    console.log(error instanceof GatewayNetworkError, checksum.slice(0, 3), typeof verifyReturn, typeof verifyWebhook);`;
+    console.log(error instanceof GatewayNetworkError, checksum.slice(0, 3), typeof verifyReturn, typeof verifyWebhook);
+  })();`;
   const nodes = [...installedNodes()].filter(([version]) => Number.parseInt(version.slice(1), 10) >= 20);
   expect(nodes.length).toBeGreaterThan(0);
   for (const [version, command] of nodes) {
-    const { stdout } = await run(command, ['--input-type=module', '-e', program], { cwd: project });
+    const options = [...flags, `--input-type=${type}`, '-e', `${imports}\n${program}`];
+    const { stdout } = await run(command, options, { cwd: project });
     expect([version, stdout.trim()]).toEqual([version, 'true v1= function function']);
   }
 });
 
-test('a TypeScript project gets the types', async () => {
-  const program = `
-    import { createClient, GatewayError } from '@gateway/client';
-    const client = createClient({ baseUrl: 'https://pay.example.com', clientId: 'app_1', clientSecret: 'sk_1' });
-    for await (const order of client.listOrders({ status: 'PAID' })) order.paid_at satisfies string | undefined;
-    client.getOrder('x').catch((error) => error instanceof GatewayError && error.code === 'not_found');
-    // @ts-expect-error: a status that does not exist
-    client.listOrders({ status: 'FOO' });`;
-  await writeFile(join(project, 'program.ts'), program);
+/** What the compiler reports about a file of the project. */
+async function compilerErrors(file: string, content: string, ...options: string[]): Promise<string> {
+  await writeFile(join(project, file), content);
   const tsc = join(packageFolder, 'node_modules/.bin/tsc');
-  const options = ['--module', 'nodenext', '--target', 'es2023', '--lib', 'es2023,dom', '--strict', '--noEmit'];
-  const { stdout } = await run(tsc, [...options, '--types', '', 'program.ts'], { cwd: project }).catch(
-    (error) => error,
+  const strict = ['--target', 'es2023', '--lib', 'es2023,dom', '--strict', '--noEmit', '--ignoreConfig'];
+  return run(tsc, [...strict, ...options, file], { cwd: project }).then(
+    ({ stdout }) => stdout,
+    (error) => error.stdout,
   );
-  expect(stdout).toBe('');
+}
+
+const typed = `
+  import { createClient, GatewayError } from '@gateway/client';
+  const client = createClient({ baseUrl: 'https://pay.example.com', clientId: 'app_1', clientSecret: 'sk_1' });
+  export async function list() {
+    for await (const order of client.listOrders({ status: 'PAID' })) order.paid_at satisfies string | undefined;
+  }
+  client.getOrder('x').catch((error) => error instanceof GatewayError && error.code === 'not_found');
+  // @ts-expect-error: a status that does not exist
+  client.listOrders({ status: 'FOO' });`;
+
+test.each([
+  ['program.mts', 'node16'],
+  ['program.cts', 'node16'],
+  ['program.mts', 'nodenext'],
+  ['program.cts', 'nodenext'],
+])('%s gets the types with the module setting %s', async (file, module) => {
+  expect(await compilerErrors(file, typed, '--module', module, '--types', '')).toBe('');
+});
+
+/** What the examples of the README leave to the reader. */
+const declarations = `
+  import type { FieldError, GatewayClient, NewOrder } from '@gateway/client';
+  declare global {
+    const client: GatewayClient, order: NewOrder, url: string;
+    function showFields(errors: readonly FieldError[]): void;
+    function sendAgainLater(order: NewOrder): void;
+  }`;
+
+test('every example of the README compiles in strict mode', async () => {
+  const readme = await readFile(join(project, 'node_modules/@gateway/client/README.md'), 'utf8');
+  const examples = [...readme.matchAll(/^```js\n(.*?)^```$/gms)].map(([, code = '']) => code);
+  expect(examples.length).toBeGreaterThanOrEqual(4);
+  await writeFile(join(project, 'declarations.d.ts'), declarations);
+  const types = ['--typeRoots', join(packageFolder, 'node_modules/@types'), '--types', 'node'];
+  for (const [index, code] of examples.entries()) {
+    const options = ['--module', 'nodenext', '--skipLibCheck', ...types, 'declarations.d.ts'];
+    expect([code, await compilerErrors(`example-${index}.mts`, code, ...options)]).toEqual([code, '']);
+  }
 });
