@@ -4,8 +4,8 @@ import { readFile } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { readConfig, startUsage } from './config.ts';
-import { StartError } from './process.ts';
+import { readConfig, similarVariables, startUsage } from './config.ts';
+import { StartError } from './process/process.ts';
 
 test('without any variable it serves this machine alone, from the embedded database', () => {
   const config = readConfig({});
@@ -20,14 +20,14 @@ test('without any variable it serves this machine alone, from the embedded datab
     rateLimit: undefined,
     secretsKeys: undefined,
     retentionDays: undefined,
-    webhookAllowPrivate: false,
+    webhookAddresses: 'loopback',
     drainDelayMs: undefined,
     tls: undefined,
     trustProxy: undefined,
     logLevel: 'info',
     adminPort: 9464,
     workers: 1,
-    tracedShare: undefined,
+    tracesSampler: undefined,
   });
   expect(config.dataDir).toMatch(/\/\.data$/);
 });
@@ -47,6 +47,7 @@ test('reads every variable', () => {
     MIGRATE: 'off',
     CHECKOUT_URL: 'https://checkout.example.com/pay/{order_token}?from=link',
     RATE_LIMIT: '200',
+    SECURITY_CONTACT: 'mailto:security@example.com',
     SECRETS_KEY: secretsKey,
     RETENTION_DAYS: '400',
     WEBHOOK_ALLOW_PRIVATE: '1',
@@ -71,17 +72,40 @@ test('reads every variable', () => {
     migrate: false,
     checkoutTemplate: 'https://checkout.example.com/pay/{order_token}?from=link',
     rateLimit: 200,
+    securityContact: 'mailto:security@example.com',
     secretsKeys: [Buffer.from([...new Uint8Array(31), 1])],
     retentionDays: 400,
-    webhookAllowPrivate: true,
+    webhookAddresses: 'any',
     drainDelayMs: 10_000,
     tls: { certFile: '/etc/gateway/cert.pem', keyFile: '/etc/gateway/key.pem', clientCaFile: '/etc/gateway/ca.pem' },
     trustProxy: '10.0.0.0/8',
     adminPort: 9_465,
     workers: 4,
     logLevel: 'warn',
-    tracedShare: 0.01,
+    tracesSampler: { name: 'parentbased_traceidratio', share: 0.01 },
   });
+});
+
+test('webhooks reach this machine only with the embedded database or WEBHOOK_ALLOW_PRIVATE', () => {
+  const DATABASE_URL = twoHosts;
+  expect(readConfig({ DATABASE_URL }).webhookAddresses).toBe('public');
+  expect(readConfig({ DATABASE_URL, WEBHOOK_ALLOW_PRIVATE: '1' }).webhookAddresses).toBe('any');
+  expect(readConfig({ WEBHOOK_ALLOW_PRIVATE: '0' }).webhookAddresses).toBe('public');
+});
+
+test('names variables that look like ours', () => {
+  const env = {
+    ...{ METRICS_PORT: '9464', PORT: '80', DATABASE_URI: 'x', RETENTION_DAY: '1', GRPC_PORTS: '' },
+    ...{ HOST: 'localhost', HTTP_PORT: '0', DATABASE_URL_FILE: '/x', SECRETS_KEY_FILE: '/y', OTEL_SERVICE_NAME: 'x' },
+    ...{ HOME: '/root', HOSTNAME: 'x', USER: 'x', PATH: '/bin', PWD: '/', LANG: 'C', SHLVL: '1', TMPDIR: '/tmp' },
+    ...{ NODE_ENV: 'production', REDIS_PORT: 'tcp://10.0.0.1:6379', GATEWAY_SERVICE_PORT: '80', GITHUB_TOKEN: 'x' },
+  };
+  expect(similarVariables(env)).toEqual([
+    { variable: 'METRICS_PORT', meant: 'ADMIN_PORT' },
+    { variable: 'PORT', meant: 'HTTP_PORT' },
+    { variable: 'DATABASE_URI', meant: 'DATABASE_URL' },
+    { variable: 'RETENTION_DAY', meant: 'RETENTION_DAYS' },
+  ]);
 });
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-config-'));
@@ -155,6 +179,10 @@ test.each<[Record<string, string>, string]>([
   ],
   [{ TLS_CERT_FILE: 'cert.pem' }, 'TLS_CERT_FILE and TLS_KEY_FILE must be set together'],
   [{ TLS_CLIENT_CA_FILE: 'ca.pem' }, 'TLS_CERT_FILE and TLS_KEY_FILE must be set together'],
+  [
+    { SECURITY_CONTACT: 'security@example.com' },
+    'SECURITY_CONTACT must be a URI such as mailto:security@example.com or https://example.com/security, not "security@example.com"',
+  ],
   [{ WEBHOOK_ALLOW_PRIVATE: 'yes' }, 'WEBHOOK_ALLOW_PRIVATE must be 0 or 1, not "yes"'],
   [{ DATABASE_URL: 'mysql://user:hidden@db/x' }, `DATABASE_URL ${databaseUrl}`],
   [{ DATABASE_URL: 'hidden' }, `DATABASE_URL ${databaseUrl}`],

@@ -5,18 +5,12 @@ import { defaultDataDir } from '@gateway/dev-postgres';
 import { parseCheckoutTemplate } from '@gateway/domain/checkout-link';
 import { parseBaseUrl } from '@gateway/domain/payment-link';
 import { ConnectionUrlError, parseConnectionUrl } from '@gateway/postgres/connection-url';
-import { StartError } from './process.ts';
-import { parseTrustProxy } from './remote-address.ts';
-import type { SecretsKeys } from './signing-secrets.ts';
-
-/** Files in PEM. They are read at the start and when they change. */
-export interface TlsFiles {
-  /** With the certificates between it and its root. */
-  readonly certFile: string;
-  readonly keyFile: string;
-  /** Signs the certificates that clients of the gRPC port must have; absent: they need none. */
-  readonly clientCaFile: string | undefined;
-}
+import { distance } from 'fastest-levenshtein';
+import type { AllowedAddresses } from './network/ip-address.ts';
+import { parseTrustProxy } from './network/remote-address.ts';
+import type { TlsFiles } from './network/tls.ts';
+import { StartError } from './process/process.ts';
+import { parseSecretsKeys } from './secrets/secrets-keys.ts';
 
 /** The values of the variables that {@link startUsage} explains. */
 export type Config = Readonly<ReturnType<typeof readConfig>>;
@@ -32,22 +26,63 @@ export const startUsage = `Usage: pnpm start, with the configuration in environm
   DATA_DIR              the embedded PostgreSQL's data (.data/)
   MIGRATE               off never changes the schema: run pnpm migrate first (on)
   CHECKOUT_URL          where the payment page's Pay button leads, with {order_token} (no button)
+  SECURITY_CONTACT      where to report a vulnerability, for /.well-known/security.txt: a mailto: or https: URI (no such file)
   RATE_LIMIT            calls a second that each merchant may make in one process (no limit)
   SECRETS_KEY           encrypts signing secrets: 32 bytes in base64, earlier keys after commas (a file in DATA_DIR; with DATABASE_URL none)
   RETENTION_DAYS        erases customers' data from orders that are older, with SECRETS_KEY (never)
-  WEBHOOK_ALLOW_PRIVATE 1 sends webhooks over http and to private addresses too: for development (0)
+  WEBHOOK_ALLOW_PRIVATE 1 sends webhooks over http and to private addresses too: for development (0; without DATABASE_URL to this machine alone)
   DRAIN_DELAY_MS        how long requests go on at a stop while health checks fail (5000; 0 on a terminal)
   TLS_CERT_FILE, TLS_KEY_FILE  serve both ports over TLS with these PEM files, read again when they change (no TLS)
   TLS_CLIENT_CA_FILE    gRPC clients need a certificate that this one has signed (none)
   TRUST_PROXY           proxies whose X-Forwarded-For counts: addresses, networks, or how many proxies there are (none)
   LOG_LEVEL             error, warn or info (info)
   OTEL_EXPORTER_OTLP_ENDPOINT   sends traces to this OpenTelemetry collector, as http://localhost:4318 (no traces)
+  OTEL_TRACES_SAMPLER           which calls are traced, as in OpenTelemetry (parentbased_traceidratio)
   OTEL_TRACES_SAMPLER_ARG       the share of calls that are traced, 0 to 1 (1)
 DATABASE_URL_FILE and SECRETS_KEY_FILE name files that hold these values.
 `;
 
+/** The names of all variables. */
+const variableNames: readonly string[] = startUsage.match(/\b(?:HOST|MIGRATE|WORKERS|[A-Z]+(?:_[A-Z]+)+)\b/g) ?? [];
+
+/** Variables that other programs read for the same purpose. */
+const foreignNames: Readonly<Record<string, string>> = {
+  ...{ PORT: 'HTTP_PORT', METRICS_PORT: 'ADMIN_PORT', PROMETHEUS_PORT: 'ADMIN_PORT' },
+  ...{ PUBLIC_URL: 'BASE_URL', POSTGRES_URL: 'DATABASE_URL', DB_URL: 'DATABASE_URL' },
+};
+
+/** More edits than this, in a name of this length for each, make another word. */
+const lettersPerEdit = 5;
+
+/** The variables that are not ours but look like it, each with ours that was probably meant. */
+export function similarVariables(env: Readonly<Record<string, string | undefined>>) {
+  return Object.keys(env).flatMap((variable) => {
+    if (variableNames.includes(variable) || !env[variable]) return [];
+    const isSimilar = (name: string) => distance(variable, name) <= name.length / lettersPerEdit;
+    const meant = foreignNames[variable] ?? variableNames.find(isSimilar);
+    return meant === undefined ? [] : [{ variable, meant }];
+  });
+}
+
 /** Their values are never shown, and each can be in a file that the variable with `_FILE` names. */
 const secretNames: ReadonlySet<string> = new Set(['DATABASE_URL', 'SECRETS_KEY']);
+
+/** The values of `OTEL_TRACES_SAMPLER` that OpenTelemetry's specification has. */
+const samplerNames = [
+  'always_on',
+  'always_off',
+  'traceidratio',
+  'parentbased_always_on',
+  'parentbased_always_off',
+  'parentbased_traceidratio',
+] as const;
+
+/** Which calls are traced. */
+export interface TracesSampler {
+  readonly name: (typeof samplerNames)[number];
+  /** From 0 to 1; only for those by ratio. */
+  readonly share: number;
+}
 
 const logLevels = { error: 'error', warn: 'warn', info: 'info' } as const;
 
@@ -87,7 +122,18 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>) {
     (text) => /^https?:$/.test(URL.parse(text)?.protocol ?? '') || undefined,
     'must be an http or https URL',
   );
-  const tracedShare = read('OTEL_TRACES_SAMPLER_ARG', parseShare, 'must be a number from 0 to 1') ?? 1;
+  const tracesSampler: TracesSampler = {
+    name:
+      read(
+        'OTEL_TRACES_SAMPLER',
+        (text) => samplerNames.find((name) => name === text),
+        `must be one of ${samplerNames.join(', ')}`,
+      ) ?? 'parentbased_traceidratio',
+    share: read('OTEL_TRACES_SAMPLER_ARG', parseShare, 'must be a number from 0 to 1') ?? 1,
+  };
+  const webhookAddresses: AllowedAddresses =
+    read('WEBHOOK_ALLOW_PRIVATE', choice({ 0: 'public', 1: 'any' }), 'must be 0 or 1') ??
+    (env.DATABASE_URL || env.DATABASE_URL_FILE ? 'public' : 'loopback');
   const config = {
     host:
       read('HOST', (text) => (/\s/.test(text) ? undefined : text), 'must be an address or a host name') ?? '127.0.0.1',
@@ -111,6 +157,11 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>) {
       parseCheckoutTemplate,
       'must be an absolute http or https URL with {order_token} once in its path or query',
     ),
+    securityContact: read(
+      'SECURITY_CONTACT',
+      (text) => (/^(mailto:[^\s@]+@[^\s@]+|https:\/\/\S+)$/.test(text) ? text : undefined),
+      'must be a URI such as mailto:security@example.com or https://example.com/security',
+    ),
     /** Absent: see `findSecretsKeys`. */
     secretsKeys: read(
       'SECRETS_KEY',
@@ -118,7 +169,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>) {
       'must be 32 bytes in base64, or several such keys separated by commas',
     ),
     retentionDays: readNumber('RETENTION_DAYS', 1, 36_500, 'a whole number of days'),
-    webhookAllowPrivate: read('WEBHOOK_ALLOW_PRIVATE', choice({ 0: false, 1: true }), 'must be 0 or 1') ?? false,
+    webhookAddresses,
     /** Absent: 0 on a terminal, else that of limits.ts. */
     drainDelayMs: readNumber('DRAIN_DELAY_MS', 0, 600_000),
     tls: readTlsFiles(env),
@@ -130,7 +181,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>) {
     ),
     /** Calls are at level info, those that fail with a 5xx status at level error. */
     logLevel: read('LOG_LEVEL', choice(logLevels), 'must be one of error, warn, info') ?? 'info',
-    tracedShare: hasCollector && tracedShare,
+    tracesSampler: hasCollector && tracesSampler,
   };
   if (config.tls === undefined && (env.TLS_CERT_FILE || env.TLS_KEY_FILE || env.TLS_CLIENT_CA_FILE))
     problems.push('TLS_CERT_FILE and TLS_KEY_FILE must be set together');
@@ -172,19 +223,11 @@ function wholeNumber(min: number, max: number): (text: string) => number | undef
   return (text) => (/^\d{1,7}$/.test(text) && Number(text) >= min && Number(text) <= max ? Number(text) : undefined);
 }
 
-function choice<Value>(values: Readonly<Record<string, Value>>): (text: string) => Value | undefined {
+function choice<const Value>(values: Readonly<Record<string, Value>>): (text: string) => Value | undefined {
   return (text) => (Object.hasOwn(values, text) ? values[text] : undefined);
 }
 
 export const parseRate = wholeNumber(1, 1_000_000);
-
-/** Keys of AES-256 in base64, as `openssl rand -base64 32` prints them, separated by commas. */
-export function parseSecretsKeys(text: string): SecretsKeys | undefined {
-  if (!/^[0-9A-Za-z+/]{43}=(,[0-9A-Za-z+/]{43}=)*$/.test(text)) return undefined;
-  const [first = '', ...others] = text.split(',');
-  const parse = (key: string) => Buffer.from(key, 'base64');
-  return [parse(first), ...others.map(parse)];
-}
 
 function parseShare(text: string): number | undefined {
   return /^(0(\.\d+)?|1(\.0+)?)$/.test(text) ? Number(text) : undefined;

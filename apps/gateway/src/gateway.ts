@@ -8,30 +8,28 @@ import { openOrderStore } from '@gateway/postgres/order-store';
 import { createServerProbe } from '@gateway/postgres/server-probe';
 import { openWebhookDeliveries } from '@gateway/postgres/webhook-deliveries';
 import { openWriteCheck } from '@gateway/postgres/write-check';
-import { createAdmission } from './admission.ts';
-import { createAnonymousCalls } from './auth/anonymous-calls.ts';
-import { createAuthenticate } from './auth/authenticate.ts';
-import { createRateLimit } from './auth/rate-limit.ts';
-import { createBodyReader } from './call-body.ts';
-import { createCallLog } from './call-log.ts';
 import type { Config } from './config.ts';
 import type { GatewayDeps } from './gateway-deps.ts';
 import { createHttpServer } from './http/server.ts';
-import { admissionLimits, anonymousLimits, bodyBytesOfAllMax } from './limits.ts';
-import { hostInUrl, listenOn } from './listen.ts';
-import type { Logger } from './logger.ts';
+import { createAdmission } from './intake/admission.ts';
+import { createAuthenticate } from './intake/authenticate.ts';
+import { createBodyReader } from './intake/call-body.ts';
+import { createCallLog } from './intake/call-log.ts';
+import { createRateLimit } from './intake/rate-limit.ts';
+import { createUnauthenticatedCalls } from './intake/unauthenticated-calls.ts';
+import { admissionLimits, bodyBytesOfAllMax, unauthenticatedLimits } from './limits.ts';
+import { hostInUrl, listenOn } from './network/listen.ts';
+import { parseTrustProxy } from './network/remote-address.ts';
+import { openTls } from './network/tls.ts';
+import { createOperations } from './operations/operations.ts';
 import { startBackgroundJobs } from './orders/background-jobs.ts';
-import { createRandomBytes } from './random-bytes.ts';
-import { createReadiness } from './readiness.ts';
-import { parseTrustProxy } from './remote-address.ts';
-import { checkoutService } from './rpc/checkout-service.ts';
-import { orderService } from './rpc/order-service.ts';
-import { withPublicServices } from './rpc/public-services.ts';
+import type { Logger } from './process/logger.ts';
+import { createRandomBytes } from './process/random-bytes.ts';
+import { createReadiness } from './process/readiness.ts';
 import { createGrpcServer } from './rpc/server.ts';
-import { createSigningSecrets, erasureKeysOf } from './signing-secrets.ts';
-import { callRecorder, type Metrics } from './telemetry/metrics.ts';
+import { createSigningSecrets, erasureKeysOf } from './secrets/signing-secrets.ts';
+import { callRecorder, type Metrics, observeHealth } from './telemetry/metrics.ts';
 import { startTracing } from './telemetry/tracing.ts';
-import { openTls } from './tls.ts';
 import { startWebhookDelivery, type WebhookDelivery } from './webhooks/deliver.ts';
 import { createSender } from './webhooks/send.ts';
 
@@ -48,7 +46,7 @@ export type GatewayConfig = Omit<Config, 'adminPort' | 'workers' | 'dataDir' | '
   /** Orders that may wait for their batch; absent: the order store's own bound. */
   readonly ordersWaitingMax?: number | undefined;
   /** Tests shorten them. */
-  readonly anonymousLimits?: typeof anonymousLimits | undefined;
+  readonly unauthenticatedLimits?: typeof unauthenticatedLimits | undefined;
 };
 
 /** Opens the stores and both ports of a gateway on a migrated database. */
@@ -60,7 +58,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   const host = hostInUrl(config.host);
   const connectionEvents = createConnectionEvents((change) => {
     if (change.kind === 'lost') logger.error({ reason: change.reason }, 'database lost');
-    else logger.error('database back');
+    else logger.info('database back');
   });
   const database = {
     url: config.databaseUrl,
@@ -74,33 +72,44 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   let baseUrl = config.baseUrl ?? ownBaseUrl(scheme, host, config.httpPort);
   let webhooks: WebhookDelivery | undefined;
   const deps: GatewayDeps = {
-    store: { ...store, change: waking(store.change, () => webhooks?.wake()) },
+    store: { ...store, change: notifying(store.change, () => webhooks?.wake()) },
     randomBytes: createRandomBytes(),
     now: Date.now,
     authenticate: createAuthenticate({ directory, now: Date.now, monotonicNow }),
     rateLimit: createRateLimit({ callsPerSecond: config.rateLimit, monotonicNow }),
     admission: createAdmission({ oldestOrderMs: store.oldestOrderMs, limits: admissionLimits }),
-    anonymousCalls: createAnonymousCalls({ limits: config.anonymousLimits ?? anonymousLimits, monotonicNow }),
+    unauthenticatedCalls: createUnauthenticatedCalls({
+      limits: config.unauthenticatedLimits ?? unauthenticatedLimits,
+      monotonicNow,
+    }),
     readBody: createBodyReader(bodyBytesOfAllMax),
     baseUrl: () => baseUrl,
     readiness: createReadiness({ check: writeCheck.run, logger }),
     checkoutTemplate: config.checkoutTemplate,
+    securityContact: config.securityContact,
     trustProxy: config.trustProxy === undefined ? undefined : parseTrustProxy(config.trustProxy),
     signingSecrets: config.secretsKeys && createSigningSecrets(config.secretsKeys),
     erasureKeys: config.secretsKeys && erasureKeysOf(config.secretsKeys),
     logger,
     recordCall: callRecorder(metrics.meter),
-    tracing: config.tracedShare === undefined ? undefined : startTracing(config.tracedShare),
+    tracing: config.tracesSampler === undefined ? undefined : startTracing(config.tracesSampler),
     callLog: createCallLog(logger),
   };
-  const services = [orderService(deps), checkoutService(deps)];
-  const http = createHttpServer(deps, services, pathPrefixOf(baseUrl), tls?.http);
-  const grpc = createGrpcServer(deps, withPublicServices(deps, services), { tls: tls?.grpc });
-  const backgroundJobs = startBackgroundJobs({ ...store, eraseOldOrders: erasureOf(config, deps) }, logger);
+  const deliveries = openWebhookDeliveries(database);
+  observeHealth(metrics.meter, {
+    isReady: deps.readiness.isReady,
+    webhookOverdueSeconds: deliveries.overdueSeconds,
+    certificateExpiry: tls?.expiry,
+  });
+  const operations = createOperations(deps);
+  const http = createHttpServer(deps, operations, pathPrefixOf(baseUrl), tls?.http);
+  const grpc = createGrpcServer(deps, operations, { tls: tls?.grpc });
+  const backgroundWork = { ...store, eraseOldOrders: erasureOf(config, deps) };
+  const backgroundJobs = startBackgroundJobs(backgroundWork, logger, metrics.meter);
   const close = async () => {
     tls?.close();
     await Promise.all([http.close(), grpc.close(), backgroundJobs.stop(), webhooks?.close()]);
-    await Promise.all([store.close(), directory.close(), writeCheck.close(), deps.tracing?.close()]);
+    await Promise.all([store, directory, writeCheck, deliveries, deps.tracing].map((opened) => opened?.close()));
   };
   try {
     const httpPort = await listenOn('HTTP_PORT', config.host, config.httpPort, http);
@@ -108,8 +117,8 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     const grpcPort = await listenOn('GRPC_PORT', config.host, config.grpcPort, grpc);
     if (deps.signingSecrets !== undefined) {
       webhooks = startWebhookDelivery({
-        deliveries: openWebhookDeliveries(database),
-        sender: createSender({ allowPrivate: config.webhookAllowPrivate }),
+        deliveries,
+        sender: createSender({ allowedAddresses: config.webhookAddresses }),
         secrets: deps.signingSecrets,
         baseUrl: deps.baseUrl,
         now: deps.now,
@@ -147,8 +156,8 @@ function erasureOf({ retentionDays, databaseUrl: url }: GatewayConfig, { erasure
   };
 }
 
-/** Changes orders, and has the events of the changes delivered at once. */
-function waking(change: OrderStore['change'], wake: () => void): OrderStore['change'] {
+/** Changes orders, and notifies the delivery of webhooks of each change. */
+function notifying(change: OrderStore['change'], wake: () => void): OrderStore['change'] {
   return async (...args) => {
     const outcome = await change(...args);
     if (outcome.kind === 'changed') wake();

@@ -56,11 +56,14 @@ export const keepAliveTimeoutMs = 65_000;
 /** A connection that was opened ahead of use, as pools and load balancers do, may wait this long for its first request. */
 export const unusedTimeoutMs = 65_000;
 
+/** The files that the process may have open; infinite where the system has no such limit. */
+export const openFilesMax = readOpenFilesMax();
+
 /**
  * Connections of each port: far above what a process can serve. Where few files may be open, the two ports take four fifths of
  * them; the rest are for the database, webhooks and logs.
  */
-export const connectionsMax = Math.min(10_000, Math.floor(openFilesMax() * 0.4));
+export const connectionsMax = Math.min(10_000, Math.floor(openFilesMax * 0.4));
 
 /**
  * Connections of a port that wait to be accepted, at most net.core.somaxconn. With Node.js's 511, a client may have to connect again
@@ -70,16 +73,16 @@ export const backlogMax = 4_096;
 
 /** When calls are rejected as overloaded, or wait, before their work begins: decisions 027 and 037. */
 export const admissionLimits = {
-  /** Calls in flight of clients: a fifth of a second's work. */
+  /** Calls in flight of all accounts: a fifth of a second's work. */
   callsMax: 2_048,
   /** The same while orders wait too long: one full batch. */
   callsMaxWhenSlow: 1_024,
   /** How long storing an order may take before that: longer than a disk stalls now and then. */
   orderAgeMaxMs: 500,
-  /** Calls at work, of which one turn of the event loop may be full: 25 ms. */
-  atWorkMax: 256,
-  /** Calls at work of a client that need not wait: it is one of few calls, not what keeps the others busy. */
-  atWorkMin: 16,
+  /** Active calls: one turn of the event loop may be full of them, which takes 25 ms. */
+  activeMax: 256,
+  /** Active calls of an account that never wait: so few do not keep the others waiting. */
+  activeMin: 16,
 };
 
 /**
@@ -107,17 +110,20 @@ export const tlsHandshakeTimeoutMs = 5_000;
 export const http2Limits = {
   /** Calls in flight on one connection. RFC 9113, 6.5.2 advises at least 100. */
   maxConcurrentStreams: 250,
-  /** A connection without valid credentials counts until so long after its end: opening another one brings no more calls. */
-  strangerCountsMs: 1_000,
-  /** Calls in flight on all connections of clients, and of strangers. From 9 clients on each has less than the above. */
+  /** An unauthenticated connection still counts for this long after it closes, so reconnecting gains nothing. */
+  unauthenticatedCountsMs: 1_000,
+  /** Calls in flight on all authenticated connections, and on all others. From 9 connections on each has less than the above. */
   streamsOfAllSessions: 2_048,
-  /** A client's connection has at least so many, at 5 ms each 3,200 calls a second; a stranger's at most so many, or its share. */
+  /** The least of an authenticated connection, 3,200 calls per second at 5 ms each; the most of an unauthenticated one. */
   concurrentStreamsMin: 16,
   /** A message at its limit comes without waiting for a window update. */
   initialWindowSize: messageBytesMax,
-  maxHeaderListSize: headerBytesMax,
-  /** A call of ours has eight header fields; the tracing of clients and proxies adds some. */
-  maxHeaderListPairs: 100,
+  /** Metadata of a call. An ordinary call has eight entries; the tracing of clients and proxies adds some. */
+  metadataBytesMax: headerBytesMax,
+  metadataEntriesMax: 100,
+  /** Larger metadata ends a call with a reset instead of an error with details. Clients send at most 64 KiB. */
+  maxHeaderListSize: 4 * headerBytesMax,
+  maxHeaderListPairs: 400,
   /** Megabytes that one connection may use (Node.js's default). */
   maxSessionMemory: 10,
   /** Entries of one SETTINGS frame; RFC 9113 names six (Node.js's default). */
@@ -134,7 +140,7 @@ export const http2Limits = {
   streamTimeoutMs: requestTimeoutMs,
   /**
    * Streaming calls in flight, of health checks and reflection, on one connection and on all: a client watches one service or a
-   * few, and a call takes about 30 KB. Above the second the oldest of a stranger ends, so that no stranger can use them up.
+   * few, and a call takes about 30 KB. Above the second, the oldest unauthenticated one ends, so that they can't all be used up.
    */
   streamingCallsPerConnection: 8,
   streamingCallsMax: 1_000,
@@ -150,18 +156,34 @@ export const http2Limits = {
   drainTimeoutMs,
 };
 
-/** The bounds of calls without valid credentials in one process (decision 028). */
-export const anonymousLimits = {
-  /** Pages, and failed authentications, that one public network may cause a second: a carrier's NAT opens some dozens of pages. */
+/** The bounds of unauthenticated gRPC connections that reset their streams or send tiny frames (decision record 046). */
+export const penaltyLimits = {
+  /** Penalties that one network may take at once, and a second. Ordinary clients have valid credentials. */
+  perSecond: 20,
+  /** Connections that a network which exceeded this may open a second: each costs 1 to 3 ms of CPU time if it attacks. */
+  connectionsPerSecond: 50,
+  /** Connections of such a network that wait, for 2 s at most. */
+  waitingMax: 100,
+  /** The restriction ends when the network did not exceed its limit for this long, and no connection waits. */
+  restrictedMs: 1_000,
+  restrictedNetworksMax: 100,
+  /** Frames of a message that may be shorter than this: prefixes and last frames are, and few clients send more. */
+  tinyFrameBytes: 64,
+  tinyFramesMax: 64,
+};
+
+/** The bounds of calls without valid credentials in one process (decision record 028). */
+export const unauthenticatedLimits = {
+  /** Pages, and failed authentications, of one public network per second: a carrier's NAT opens dozens of pages. */
   perNetwork: 100,
-  /** Failed authentications a second, of all networks: a few clients with wrong credentials. */
+  /** Failed authentications of all networks per second, such as those of a few misconfigured clients. */
   rejectedPerSecond: 200,
-  /** Pages that are made at the same time. One takes 0.1 ms of processor time, so merchants wait for them 3 ms at most. */
+  /** Pages rendered at the same time. One takes 0.1 ms of CPU time, so they delay merchants by 3 ms at most. */
   inFlightMax: 32,
-  /** Pages that wait for their turn. With more, or after this long, they are `rate_limited`. */
+  /** Pages that wait for a slot. Above this number, or after this time, they are `rate_limited`. */
   waitingMax: 1_000,
   waitingTimeoutMs: 1_000,
-  /** Responses of `rate_limited` are sent after this long, except where so many wait already. */
+  /** `rate_limited` responses are sent after this long, unless so many wait already. */
   pauseMs: 1_000,
   pausedMax: connectionsMax,
 };
@@ -189,9 +211,7 @@ export const webhookLimits = {
   pollPauseMs: 20,
 };
 
-/** The files that the process may have open; infinite where the system has no such limit. */
-function openFilesMax(): number {
-  const { report } = process;
-  const { userLimits } = report.getReport() as { userLimits?: { open_files?: { soft?: unknown } } };
+function readOpenFilesMax(): number {
+  const { userLimits } = process.report.getReport() as { userLimits?: { open_files?: { soft?: unknown } } };
   return Number(userLimits?.open_files?.soft) || Number.POSITIVE_INFINITY;
 }

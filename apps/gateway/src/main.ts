@@ -2,24 +2,27 @@ import { pathPrefixOf } from '@gateway/domain/payment-link';
 import { inspectServer } from '@gateway/postgres/inspect-server';
 import ipaddr from 'ipaddr.js';
 import { createDemoOrder, demoBanner, findOrCreateDemoMerchant } from './cli/demo-merchant.ts';
-import { type Config, readConfig, startUsage } from './config.ts';
-import { openDatabase } from './database.ts';
+import { type Config, readConfig, similarVariables, startUsage } from './config.ts';
 import { drainDelayMs as defaultDrainDelayMs } from './limits.ts';
-import { addressOf, listenOn } from './listen.ts';
-import { createLogger, flushLogger, type Logger, standardOutput } from './logger.ts';
-import { onStopSignal, run, StartError } from './process.ts';
+import { addressOf, listenOn } from './network/listen.ts';
+import { openDatabase, unusable } from './process/database.ts';
+import { createLogger, flushLogger, type Logger, standardOutput } from './process/logger.ts';
+import { onStopSignal, run, UsageError } from './process/process.ts';
+import { isUnderSystemd, notifySystemd } from './process/systemd.ts';
+import { findSecretsKeys } from './secrets/secrets-keys.ts';
 import { createAdminServer } from './telemetry/admin-server.ts';
 import { createMetrics } from './telemetry/metrics.ts';
-import { findSecretsKeys } from './webhooks/secrets-keys.ts';
-import { createWorkers, type Workers } from './workers.ts';
+import { createWorkers, type Workers } from './workers/workers.ts';
 
 await run(async () => {
   const [argument] = process.argv.slice(2);
   if (argument === '--help' || argument === '-h') return void process.stdout.write(startUsage);
-  if (argument !== undefined) throw new StartError(`There is no argument ${argument}. See pnpm start --help.`);
+  if (argument !== undefined) throw new UsageError(`There is no argument ${argument}. See pnpm start --help.`);
   const config = readConfig(process.env);
   const output = standardOutput();
   const logger = createLogger(output, config.logLevel);
+  for (const similar of similarVariables(process.env))
+    logger.warn(similar, 'an unknown environment variable is ignored');
   const drainDelayMs = config.drainDelayMs ?? (process.stdin.isTTY ? 0 : defaultDrainDelayMs);
   const workers = config.workers === 1 ? undefined : createWorkers(config.workers, logger, output);
   const opening = open({ ...config, drainDelayMs }, logger, workers);
@@ -28,13 +31,15 @@ await run(async () => {
   const stop = async () => {
     isStopping = true;
     logger.info('stopping');
+    const notified = notifySystemd('STOPPING=1', logger);
     const { database, gateway, admin } = await opening;
     await gateway.close();
-    await Promise.all([admin.close(), database.close()]);
+    await Promise.all([admin.close(), database.close(), notified]);
     await flushLogger(logger);
   };
   const reload = () => void opening.then(({ gateway }) => gateway.reloadTls());
-  onStopSignal(stop, { delayMs: drainDelayMs, onHangUp: config.tls && reload });
+  // Under systemd, SIGHUP is a reload, which must not stop a gateway without TLS.
+  onStopSignal(stop, { delayMs: drainDelayMs, onHangUp: config.tls || isUnderSystemd ? reload : undefined });
   const { gateway, adminPort, demoMerchant } = await opening;
   if (isStopping) return;
   logger.info(
@@ -47,6 +52,7 @@ await run(async () => {
     },
     'ready',
   );
+  await notifySystemd('READY=1', logger);
   if (demoMerchant === undefined) return;
   const url = `${gateway.scheme}://${gateway.host}:${gateway.httpPort}${pathPrefixOf(gateway.baseUrl)}`;
   const paymentLink = await createDemoOrder(url, demoMerchant, gateway.baseUrl);
@@ -59,7 +65,9 @@ async function open(config: Config & { readonly drainDelayMs: number }, logger: 
   const metrics = createMetrics(workers?.collect);
   const admin = createAdminServer(metrics);
   try {
-    const { losesOrdersBy, hasCitus } = await inspectServer(database.url);
+    const { losesOrdersBy, hasCitus } = await inspectServer(database.url).catch((error) => {
+      throw unusable(database.url, error);
+    });
     if (losesOrdersBy.length > 0)
       logger.warn({ off: losesOrdersBy }, 'the database server can lose acknowledged orders');
     const secretsKeys = await findSecretsKeys(config);

@@ -1,11 +1,11 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { missing } from '../../../tools/left-out.ts';
 
-/** Why certificates can't be made on this machine; `undefined`: they can. */
-export const noCertificates =
-  spawnSync('openssl', ['version']).error === undefined ? undefined : 'openssl is not installed';
+/** Why certificates can't be made on this machine, or `undefined` if they can: Node.js reads X.509 but does not write it. */
+export const noCertificates = missing('openssl');
 
 /** A folder with an authority that signs certificates for tests. */
 export interface Authority {

@@ -218,7 +218,7 @@ describe("the programs of the client's README", () => {
     });
     try {
       const lines = createInterface({ input: receiver.stdout })[Symbol.asyncIterator]();
-      const [port] = /\d+$/.exec((await lines.next()).value ?? '') ?? [];
+      const [, port] = /port: (\d+)/.exec((await lines.next()).value ?? '') ?? [];
       const event = { id: 'evt_1', type: 'order.paid', data: { order_id: 'web-1', order_status: 'PAID' } };
       const body = JSON.stringify(event);
       const at = new Date();

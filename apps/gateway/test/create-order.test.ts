@@ -1,14 +1,15 @@
 import { join } from 'node:path';
 import { createClient } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
+import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import { describe, expect, test } from 'vitest';
 import { createOrderPath } from './grpc-call.ts';
-import { bufCurl, rpcClients } from './rpc-clients.ts';
+import { bufCurl, grpcClient, rpcClients } from './rpc-clients.ts';
 import { runGateway, useGateway } from './running-gateway.ts';
-import { answerOf, createOrder, orderMessage, postOrder } from './send-order.ts';
+import { answerOf, callJson, createOrder, orderMessage, postOrder } from './send-order.ts';
 
 const protoFolder = join(import.meta.dirname, '../../../proto');
 
@@ -27,10 +28,10 @@ describe('POST /order', () => {
   test('logs one line a call, with nothing in it but the allowed facts', async () => {
     const before = gateway.calls.length;
     const response = await postOrder(gateway, validOrderInput({ order_id: 'logged' }), { 'x-request-id': 'logged-1' });
-    await response.text();
+    const { service_order_id } = await answerOf(response);
     await expect.poll(() => gateway.calls.length).toBe(before + 1);
     expect(gateway.calls.at(-1)).toEqual({
-      level: 30,
+      level: 'info',
       time: expect.any(String),
       msg: 'call',
       request_id: 'logged-1',
@@ -38,11 +39,37 @@ describe('POST /order', () => {
       operation: 'CreateOrder',
       remote_address: '127.0.0.1',
       merchant_id: 1,
+      order_id: 'logged',
+      service_order_id,
+      order_status: 'UN_PAID',
       code: 'created',
       http_status: 201,
       duration_ms: expect.any(Number),
     });
   });
+});
+
+test('the log lines of the page, a cancellation and a refused payment name the order and its status', async () => {
+  const { service_order_id, order_token } = await createOrder(gateway, 'followed');
+  await callJson(gateway, 'POST', '/order/followed/cancel');
+  await fetch(`${gateway.url}/payment/${order_token}`);
+  const payment = { orderToken: order_token, paymentId: '1', paidAt: new Date().toISOString() };
+  const amount = { orderAmount: 10, orderCurrency: 'USD' };
+  const { headers } = gateway.checkout;
+  const paying = grpcClient(CheckoutService, gateway).recordPayment({ ...payment, ...amount }, { headers });
+  await expect(paying).rejects.toThrow();
+  const lines = () =>
+    gateway.calls
+      .filter(({ order_id }) => order_id === 'followed')
+      .map(({ operation, code, merchant_id, service_order_id, order_status }) => [
+        ...[operation, code, merchant_id, service_order_id, order_status],
+      ]);
+  await expect.poll(lines).toEqual([
+    ['CreateOrder', 'created', 1, service_order_id, 'UN_PAID'],
+    ['CancelOrder', 'ok', 1, service_order_id, 'CANCELLED'],
+    ['PaymentPage', 'ok', 1, service_order_id, 'CANCELLED'],
+    ['RecordPayment', expect.any(String), 1, service_order_id, 'CANCELLED'],
+  ]);
 });
 
 describe('every protocol', () => {

@@ -2,13 +2,15 @@ import type { OrderStore } from '@gateway/domain/order-store';
 import { expect, onTestFinished, test } from 'vitest';
 import type { GatewayDeps } from '../src/gateway-deps.ts';
 import { createHttpServer } from '../src/http/server.ts';
+import { createOperations } from '../src/operations/operations.ts';
 import { credentials, fixedDeps } from './fixed-deps.ts';
 import { createMemoryLogger } from './memory-logger.ts';
 import { callJson, postOrder } from './send-order.ts';
 
 /** The `detail` of the error that a gateway responds with, with some of its dependencies replaced. */
 async function detailOf(method: 'GET' | 'POST', path: string, replaced: Partial<GatewayDeps>): Promise<string> {
-  const server = createHttpServer({ ...fixedDeps(createMemoryLogger().logger), ...replaced }, [], '');
+  const deps = { ...fixedDeps(createMemoryLogger().logger), ...replaced };
+  const server = createHttpServer(deps, createOperations(deps), '');
   onTestFinished(server.close);
   const merchant = { url: `http://127.0.0.1:${await server.listen(0, '127.0.0.1')}`, credentials };
   if (method === 'GET') return (await callJson(merchant, method, path)).body.detail;
@@ -19,7 +21,7 @@ function storeThatIs(kind: 'unavailable' | 'deadline_exceeded' | 'overloaded'): 
   const fail = async () => ({ kind }) as const;
   return {
     ...{ create: fail, change: fail, list: fail, listEvents: fail },
-    ...{ findByOrderId: fail, findByServiceOrderId: fail, findByToken: fail, findForPage: fail },
+    ...{ findByOrderId: fail, findByServiceOrderId: fail, findByToken: fail, findForPage: fail, findForPayment: fail },
   };
 }
 

@@ -1,9 +1,11 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { verifyReturn } from '@gateway/client';
-import { beforeEach, expect, test } from 'vitest';
+import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from '../../../tools/test-resources.ts';
 import { createDemoOrder, demoBanner, findOrCreateDemoMerchant } from '../src/cli/demo-merchant.ts';
+import { createSigningSecrets, newSigningSecret } from '../src/secrets/signing-secrets.ts';
 import { testSecretsKey, useGateway } from './running-gateway.ts';
 import { pressPay } from './send-order.ts';
 
@@ -25,19 +27,33 @@ test('first starts at once agree on one demo merchant, which later starts find',
 
 test.each([
   ['no JSON', 'x'],
-  [
-    'the merchant of a version without signing secrets',
-    '{"clientId":"app_000000000000000000000000","clientSecret":"sk_x"}',
-  ],
-  [
-    'the merchant of another database',
-    '{"clientId":"app_test_000000000000000000000000","clientSecret":"sk_x","signingSecret":"whsec_x"}',
-  ],
+  ['the merchant of another database', '{"clientId":"app_test_000000000000000000000000","clientSecret":"sk_x"}'],
 ])('a file with %s is replaced', async (_, content) => {
   await writeFile(join(dataDir, 'demo-merchant.json'), content);
   const created = await findOrCreate();
   expect(await findOrCreate()).toEqual(created);
   expect(await createDemoOrder(gateway.url, created, gateway.baseUrl)).toContain('/payment/');
+});
+
+test('a later start shows the signing secret of that time', async () => {
+  const { clientId, signingSecret } = await findOrCreate();
+  const endpoints = openWebhookEndpoints({ url: gateway.databaseUrl });
+  onTestFinished(() => endpoints.close());
+  const { merchantId } = (await endpoints.find(clientId)) ?? {};
+  if (merchantId === undefined) throw new Error('no demo merchant');
+  const secrets = createSigningSecrets([testSecretsKey]);
+  await endpoints.set(merchantId, {
+    url: 'http://localhost:3000',
+    signingSecret: newSigningSecret(secrets, merchantId).stored,
+  });
+  expect((await findOrCreate()).signingSecret).toBe(signingSecret);
+  const rotated = newSigningSecret(secrets, merchantId);
+  await endpoints.rotate(merchantId, rotated.stored);
+  expect((await findOrCreate()).signingSecret).toBe(rotated.secret);
+  await endpoints.remove(merchantId);
+  const withoutEndpoint = await findOrCreate();
+  expect(withoutEndpoint).toMatchObject({ clientId, signingSecret: undefined });
+  expect(demoBanner(withoutEndpoint, gateway.baseUrl, undefined)).not.toContain('undefined');
 });
 
 test('a folder instead of the file is reported in one sentence', async () => {
@@ -52,14 +68,14 @@ test('the banner shows the docs, the credentials and the link of an order that a
   const paid = await pressPay(paymentLink ?? '');
   const back = paid.headers.get('location') ?? '';
   expect([paid.status, back]).toEqual([303, expect.stringContaining(`${gateway.baseUrl}/?`)]);
-  expect(await verifyReturn(back, credentials.signingSecret)).toMatchObject({ order_status: 'PAID' });
+  expect(await verifyReturn(back, credentials.signingSecret ?? '')).toMatchObject({ order_status: 'PAID' });
   expect((await fetch(back)).status).toBe(200);
   const banner = demoBanner(credentials, gateway.baseUrl, paymentLink);
   for (const shown of [
     `${gateway.baseUrl}/docs`,
     paymentLink,
     credentials.clientSecret,
-    credentials.signingSecret,
+    credentials.signingSecret ?? 'no secret',
     'press Pay',
   ]) {
     expect(banner).toContain(shown);

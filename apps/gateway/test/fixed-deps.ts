@@ -3,14 +3,14 @@ import type { Merchant, MerchantId } from '@gateway/domain/merchant';
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import { success } from '@gateway/domain/result';
 import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
-import { createAdmission } from '../src/admission.ts';
-import { createAnonymousCalls } from '../src/auth/anonymous-calls.ts';
-import { createBodyReader } from '../src/call-body.ts';
-import { createCallLog } from '../src/call-log.ts';
 import type { GatewayDeps } from '../src/gateway-deps.ts';
-import { admissionLimits, anonymousLimits, bodyBytesOfAllMax } from '../src/limits.ts';
-import type { Logger } from '../src/logger.ts';
-import { createReadiness } from '../src/readiness.ts';
+import { createAdmission } from '../src/intake/admission.ts';
+import { createBodyReader } from '../src/intake/call-body.ts';
+import { createCallLog } from '../src/intake/call-log.ts';
+import { createUnauthenticatedCalls } from '../src/intake/unauthenticated-calls.ts';
+import { admissionLimits, bodyBytesOfAllMax, unauthenticatedLimits } from '../src/limits.ts';
+import type { Logger } from '../src/process/logger.ts';
+import { createReadiness } from '../src/process/readiness.ts';
 
 const sevens = (count: number) => new Uint8Array(count).fill(7);
 
@@ -40,7 +40,10 @@ export function fixedDeps(logger: Logger): GatewayDeps {
     },
     rateLimit: () => undefined,
     admission: createAdmission({ oldestOrderMs: () => 0, limits: admissionLimits }),
-    anonymousCalls: createAnonymousCalls({ limits: anonymousLimits, monotonicNow: () => performance.now() }),
+    unauthenticatedCalls: createUnauthenticatedCalls({
+      limits: unauthenticatedLimits,
+      monotonicNow: () => performance.now(),
+    }),
     readBody: createBodyReader(bodyBytesOfAllMax),
     baseUrl: () => 'http://localhost' as BaseUrl,
     checkoutTemplate: undefined,

@@ -2,12 +2,12 @@ import { openClients } from '@gateway/fixtures/client';
 import type { Merchants } from '@gateway/fixtures/fill-call';
 import type { FixtureCall } from '@gateway/fixtures/fixture';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';
-import { carrierOf, type OperationName } from '@gateway/fixtures/operations';
+import { carrierOf, operations } from '@gateway/fixtures/operations';
 import { isCarried, sendFixture, waits } from '@gateway/fixtures/send-fixture';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { exampleOrder } from '../src/pages/example-order.ts';
-import { openApi } from '../src/pages/openapi.ts';
+import { exampleOrder } from '../src/reference/example-order.ts';
+import { openApi } from '../src/reference/openapi.ts';
 import { useGateway } from './running-gateway.ts';
 
 // The fixtures say what the gateway takes and answers, the OpenAPI document says it to tools: here each is held to the other.
@@ -28,7 +28,9 @@ beforeAll(async () => {
   const test = await gateway.accounts.create('Test Shop', 'test');
   const expiring = await gateway.accounts.create('Expiring Shop');
   await gateway.accounts.setDefaultLifetime(expiring.clientId, 60);
-  merchants = { first: gateway.credentials, second, strict, test, expiring, checkout: gateway.checkout.credentials };
+  const second_checkout = await gateway.accounts.create('Second Checkout', 'checkout');
+  const checkouts = { checkout: gateway.checkout.credentials, second_checkout };
+  merchants = { first: gateway.credentials, second, strict, test, expiring, ...checkouts };
   clients = openClients({ httpUrl: gateway.url, grpcAddress: new URL(gateway.grpcUrl).host });
   return () => {
     for (const client of Object.values(clients)) client.close();
@@ -45,26 +47,15 @@ function validator(...pointer: string[]): ValidateFunction {
   return validate;
 }
 
-/** Where the document describes each operation of the JSON API. */
-const described: Readonly<Record<OperationName, readonly [path: string, method: string] | undefined>> = {
-  CreateOrder: ['/order', 'post'],
-  GetOrder: ['/order/{order_id}', 'get'],
-  CancelOrder: ['/order/{order_id}/cancel', 'post'],
-  ListOrders: ['/orders', 'get'],
-  ListEvents: ['/events', 'get'],
-  ResolvePaymentLink: undefined,
-  RecordPayment: undefined,
-};
-
 /** What the document says about an answer of an operation; of another path or method, that it is a problem. */
 function answerValidator({ operation, ...call }: FixtureCall, status: number, mediaType: string): ValidateFunction {
   const isOther = call.method !== undefined || (call.path !== undefined && !call.path.includes('?'));
-  const [path, method] = described[operation] ?? [];
-  if (isOther || path === undefined || method === undefined) return validator('components', 'schemas', 'Problem');
-  return validator('paths', path, method, 'responses', String(status), 'content', mediaType, 'schema');
+  const { path, verb } = operations[operation].json ?? {};
+  if (isOther || path === undefined || verb === undefined) return validator('components', 'schemas', 'Problem');
+  return validator('paths', path, verb.toLowerCase(), 'responses', String(status), 'content', mediaType, 'schema');
 }
 
-const isOrder = validator('components', 'schemas', 'Order');
+const isOrder = validator('components', 'schemas', 'CreateOrderRequest');
 
 /**
  * What a schema can't say: decimals, what only a URL parser finds, how far ahead a time is, lone surrogates, and a merchant's own

@@ -2,9 +2,22 @@ import { constants } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { type Credentials, createClientId, createClientSecret } from '@gateway/domain/credentials';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
-import { createRandomBytes } from '../src/random-bytes.ts';
+import { createRandomBytes } from '../src/process/random-bytes.ts';
 import { callHeaders, createOrderPath } from './grpc-call.ts';
-import { clientPreface, dataFrame, frameReader, frameTypes, headersFrame, requestFields } from './http2-frames.ts';
+import {
+  clientPreface,
+  dataFrame,
+  flags as frameFlags,
+  frameReader,
+  frameTypes,
+  headersFrame,
+  hpackField,
+  http2Frame,
+  pingFrame,
+  requestFields,
+  resetFrame,
+  streamsOf,
+} from './http2-frames.ts';
 import { credentialHeaders } from './send-order.ts';
 
 // A flood of calls without valid credentials, as `node flood-process.ts OPTIONS_AS_JSON`, until its parent ends it. Each connection
@@ -17,8 +30,11 @@ type HttpBodies = 'bodies' | 'held bodies' | 'chunked bodies' | 'held chunked bo
 /** All the streams of connections, each with a message of 64 KB but for its last byte, or with 15 KB of metadata alone. */
 type GrpcStreams = 'held messages' | 'metadata';
 
+/** Connections that end when all their frames were read: 480 streams that are reset at once, or a message in frames of one byte. */
+type CheapFrames = 'resets' | 'tiny frames';
+
 export interface FloodOptions {
-  readonly kind: 'pages' | 'unauthenticated' | 'idle' | HttpBodies | GrpcStreams;
+  readonly kind: 'pages' | 'unauthenticated' | 'idle' | HttpBodies | GrpcStreams | CheapFrames;
   readonly httpPort: number;
   readonly grpcPort: number;
   readonly connections: number;
@@ -167,6 +183,31 @@ function holdStreams(socket: Socket): void {
   socket.write(clientPreface);
 }
 
+const cheapFrames: Partial<Record<FloodOptions['kind'], () => Buffer>> = {
+  // Later header blocks have their fields by reference.
+  resets: () => {
+    const fields = Object.entries(requestFields);
+    const first = Buffer.concat(fields.map(([name, value]) => hpackField(name, value, true)));
+    const again = Buffer.from(fields.map((_, index) => 0x80 | (61 + fields.length - index)));
+    const block = (id: number) => http2Frame(frameTypes.headers, frameFlags.endHeaders, id, id === 1 ? first : again);
+    return streamsOf(480, (id) => [block(id), resetFrame(id)]);
+  },
+  'tiny frames': () =>
+    Buffer.concat([headersFrame(1, requestFields, 0), ...Array(60_000).fill(dataFrame(1, Buffer.alloc(1), 0))]),
+};
+const cheap = cheapFrames[options.kind]?.();
+
+function sendCheapFrames(socket: Socket): void {
+  requests += 1;
+  socket.on(
+    'data',
+    frameReader(({ type, flags: set }) => {
+      if (type === frameTypes.ping && set === frameFlags.ack) socket.destroy();
+    }),
+  );
+  socket.write(Buffer.concat([clientPreface, cheap ?? Buffer.alloc(0), pingFrame()]));
+}
+
 /** SETTINGS_MAX_CONCURRENT_STREAMS (RFC 9113, 6.5.2). */
 function firstStreams(settings: Buffer): number {
   for (let at = 0; at < settings.length; at += 6)
@@ -177,7 +218,8 @@ function firstStreams(settings: Buffer): number {
 for (let index = 0; index < options.connections; index += 1) {
   // Not all at once: a flood of new connections is another one.
   setTimeout(() => {
-    if (options.kind === 'held messages' || options.kind === 'metadata') open(options.grpcPort, holdStreams);
+    if (cheap !== undefined) open(options.grpcPort, sendCheapFrames);
+    else if (options.kind === 'held messages' || options.kind === 'metadata') open(options.grpcPort, holdStreams);
     else if (options.kind in bodies || options.kind === 'pages' || index % 2 === 0) open(options.httpPort, useHttp);
     else open(options.grpcPort, useGrpc);
   }, index);

@@ -207,6 +207,8 @@ const floods: readonly (readonly [name: string, flood: Flood | undefined])[] = [
     "a merchant's 500 gRPC connections with 15 KB of metadata in each call",
     { kind: 'metadata', connections: 500, isKnown: true },
   ],
+  ['16 loops of 480 resets', { kind: 'resets', connections: 16 }],
+  ['4 loops of messages in frames of one byte', { kind: 'tiny frames', connections: 4 }],
   ['more idle sockets than both ports hold', { kind: 'idle', connections: 19_000 }],
 ];
 

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { Code, ConnectError, createClient } from '@connectrpc/connect';
@@ -14,7 +15,7 @@ import { type ChannelOptions, Client, compressionAlgorithms, credentials, Metada
 import { expect, onTestFinished, test } from 'vitest';
 import { http2Limits, messageBytesMax } from '../src/limits.ts';
 import { callHeaders, createOrderPath, frame, orderData, sendCall } from './grpc-call.ts';
-import { runGrpcServer, useSession } from './grpc-servers.ts';
+import { blockedStore, runGrpcServer, useSession } from './grpc-servers.ts';
 import { orderMessage } from './send-order.ts';
 
 const { 'content-type': _protocol, ...credentialFields } = callHeaders;
@@ -26,22 +27,31 @@ interface Answer {
   readonly text: string;
 }
 
+interface CallOptions {
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+  /** For grpc-js only, instead of that of CreateOrder. */
+  readonly path?: string;
+  /** For grpc-js only, in addition to the credentials. */
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
 interface StockClient {
-  createOrder(message: CreateOrderRequest, options?: { timeoutMs?: number; signal?: AbortSignal }): Promise<Answer>;
+  createOrder(message: CreateOrderRequest, options?: CallOptions): Promise<Answer>;
   close(): void;
 }
 
 function grpcJs(port: number, options: ChannelOptions = {}): StockClient {
   const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), options);
-  const metadata = new Metadata();
-  for (const [name, value] of Object.entries(credentialFields)) metadata.set(name, String(value));
   return {
     close: () => client.close(),
-    createOrder: (message, { timeoutMs, signal } = {}) =>
+    createOrder: (message, { timeoutMs, signal, path = createOrderPath, metadata: more = {} } = {}) =>
       new Promise((resolve) => {
         let isReplayed = false;
+        const metadata = new Metadata();
+        for (const [name, value] of Object.entries({ ...credentialFields, ...more })) metadata.set(name, String(value));
         const call = client.makeUnaryRequest(
-          createOrderPath,
+          path,
           (request: CreateOrderRequest) => Buffer.from(toBinary(CreateOrderRequestSchema, request)),
           (bytes: Buffer) => fromBinary(CreateOrderResponseSchema, bytes),
           message,
@@ -77,7 +87,7 @@ function connectNode(port: number, sendCompression?: typeof compressionGzip): St
         return { code: 0, isReplayed, text: orderId };
       } catch (reason) {
         const error = ConnectError.from(reason);
-        return { code: error.code, isReplayed, text: error.findDetails(ErrorInfoSchema)[0]?.reason ?? '' };
+        return { code: error.code, isReplayed, text: error.findDetails(ErrorInfoSchema)[0]?.metadata.code ?? '' };
       }
     },
   };
@@ -147,6 +157,55 @@ test.each(clients)('%s can limit the time of a call and cancel it', async (_name
   abort.abort();
   expect((await cancelled).code).toBe(Code.Canceled);
   await expect.poll(() => server.calls.map(({ code }) => code)).toContain('cancelled');
+});
+
+test('grpc-js with proto/service_config.json repeats a call that is UNAVAILABLE, at most four times', async () => {
+  const memory = createInMemoryOrderStore();
+  const attempts: string[] = [];
+  const failuresOf: Readonly<Record<string, number>> = { recovers: 2, fails: 100 };
+  const server = await runGrpcServer({
+    store: {
+      ...memory,
+      create(order, timeoutMs) {
+        const { order_id } = order.fields;
+        attempts.push(order_id);
+        const isFailing = attempts.filter((id) => id === order_id).length <= (failuresOf[order_id] ?? 0);
+        return isFailing ? Promise.resolve({ kind: 'unavailable' }) : memory.create(order, timeoutMs);
+      },
+    },
+  });
+  const config = await readFile(new URL('../../../proto/service_config.json', import.meta.url), 'utf8');
+  const client = grpcJs(server.port, { 'grpc.service_config': config });
+  onTestFinished(client.close);
+  expect(await client.createOrder(orderMessage('recovers'))).toEqual({ code: 0, isReplayed: false, text: 'recovers' });
+  expect((await client.createOrder(orderMessage('fails'))).code).toBe(Code.Unavailable);
+  expect((await client.createOrder({ ...orderMessage('rejected'), orderAmount: 10.001 })).code).toBe(
+    Code.InvalidArgument,
+  );
+  const tries = Object.groupBy(attempts, (id) => id);
+  expect([tries.recovers?.length, tries.fails?.length]).toEqual([3, 4]);
+  expect(server.calls).toHaveLength(8);
+});
+
+test('grpc-js gets UNIMPLEMENTED for an unknown method, and details where its metadata is too large', async () => {
+  const { entered, release, store } = blockedStore();
+  const server = await runGrpcServer({ store });
+  const client = grpcJs(server.port);
+  onTestFinished(client.close);
+  const other = client.createOrder(orderMessage('other'));
+  await entered;
+  for (const path of ['/gateway.v1.OrderService/Nothing', '/gateway.v1.Nothing/Nothing']) {
+    expect((await client.createOrder(orderMessage('unknown'), { path })).code).toBe(Code.Unimplemented);
+  }
+  for (const metadata of [
+    { x: 'y'.repeat(17_000) },
+    Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`x-${i}`, 'y'])),
+  ]) {
+    const answer = await client.createOrder(orderMessage('large'), { metadata });
+    expect([answer.code, answer.text]).toEqual([Code.ResourceExhausted, expect.stringContaining('_too_large')]);
+  }
+  release();
+  expect((await other).code).toBe(0);
 });
 
 test('takes the headers that grpcurl, proxies and tracing add', async () => {

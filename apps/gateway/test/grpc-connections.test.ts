@@ -78,7 +78,7 @@ test.each([
   });
 });
 
-test('a full port closes an idle connection with GOAWAY, that of a known client last', async () => {
+test('a full port closes an idle connection with GOAWAY, an authenticated one last', async () => {
   await withClient({ connectionsMax: 2 }, async (known, { port }) => {
     known.socket.write(Buffer.concat([clientPreface, callFrames(1, 'first')]));
     await known.frame(isFrame(frameTypes.headers, 1));

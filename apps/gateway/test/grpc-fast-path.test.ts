@@ -1,10 +1,7 @@
 import { type ClientHttp2Session, constants } from 'node:http2';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import {
-  CreateOrderRequestSchema,
-  CreateOrderResponseSchema,
-  type ServiceType,
-} from '@gateway/contract/gateway/v1/order_service_pb';
+import type { ServiceType } from '@gateway/contract/gateway/v1/order_pb';
+import { CreateOrderRequestSchema, CreateOrderResponseSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { credentials } from './fixed-deps.ts';
@@ -209,7 +206,7 @@ test(`answers ${callsMin} calls of all kinds as Connect's own handler does, canc
   }
   expect(count).toBe(callsMin);
   // Every kind of answer occurred several times.
-  for (const status of ['0', '3', '4', '6', '8', '12', '13', '16', 'HTTP 405', 'HTTP 415']) {
+  for (const status of ['0', '3', '4', '6', '8', '12', '16', 'HTTP 405', 'HTTP 415']) {
     expect(outcomes.get(status) ?? 0, `answers with ${status}`).toBeGreaterThanOrEqual(5);
   }
   expect([fast.errors, connect.errors]).toEqual([[], []]);

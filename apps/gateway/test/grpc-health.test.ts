@@ -15,7 +15,7 @@ import {
 } from '@grpc/grpc-js';
 import { service as healthDefinition } from 'grpc-health-check';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
-import { createReadiness } from '../src/readiness.ts';
+import { createReadiness } from '../src/process/readiness.ts';
 import { frame, ordinaryCall, sendCall } from './grpc-call.ts';
 import { runGrpcServer, type ServerOptions, useRawClient, useSession } from './grpc-servers.ts';
 import { grpcTls } from './grpc-tls.ts';
@@ -71,7 +71,7 @@ async function serve(options: ServerOptions = {}) {
   };
 }
 
-const names = ['', 'gateway.v1.OrderService'];
+const names = ['', 'gateway.v1.OrderService', 'gateway.v1.EventService', 'gateway.v1.CheckoutService'];
 
 test('a stock client checks the process and each service, without credentials and without a log line', async () => {
   const { check, list, calls } = await serve();

@@ -13,6 +13,7 @@ const gateway = useGateway();
 
 const services = [
   'gateway.v1.CheckoutService',
+  'gateway.v1.EventService',
   'gateway.v1.OrderService',
   'grpc.health.v1.Health',
   'grpc.reflection.v1.ServerReflection',
@@ -46,7 +47,11 @@ test('reflection gives files with their imports, and an error in the stream for 
     { case: 'fileByFilename', value: 'gateway/v1/order_service.proto' },
     { case: 'fileContainingSymbol', value: 'gateway.v1.OrderService.CreateOrder' },
     { case: 'fileContainingSymbol', value: 'google.rpc.ErrorInfo' },
-    { case: 'allExtensionNumbersOfType', value: 'gateway.v1.CreateOrderRequest' },
+    { case: 'allExtensionNumbersOfType', value: 'google.protobuf.MethodOptions' },
+    {
+      case: 'fileContainingExtension',
+      value: { containingType: 'google.protobuf.MethodOptions', extensionNumber: 50_001 },
+    },
     { case: 'allExtensionNumbersOfType', value: 'gateway.v1.Nothing' },
     { case: 'fileByFilename', value: 'nothing.proto' },
     { case: 'fileContainingSymbol', value: 'gateway.v1.Nothing' },
@@ -64,15 +69,19 @@ test('reflection gives files with their imports, and an error in the stream for 
     expect([validHost, originalRequest?.messageRequest.case]).toEqual(['example.com', asked[answers.length]?.case]);
     if (kind === 'fileDescriptorResponse')
       answers.push(value.fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes).name));
+    else if (kind === 'allExtensionNumbersResponse') answers.push(value.extensionNumber.toSorted());
     else answers.push(kind === 'errorResponse' ? value.errorCode : kind);
   }
-  const orderFiles = ['gateway/v1/order_service.proto'];
+  const operationFiles = ['google/protobuf/descriptor.proto', 'gateway/v1/operation.proto'];
+  const httpFiles = ['google/api/http.proto', 'google/api/annotations.proto'];
+  const orderFiles = [...operationFiles, 'gateway/v1/order.proto', ...httpFiles, 'gateway/v1/order_service.proto'];
   const detailFiles = ['google/protobuf/duration.proto', 'google/rpc/error_details.proto'];
   expect(answers).toEqual([
     orderFiles,
     orderFiles,
     detailFiles,
-    'allExtensionNumbersResponse',
+    [50_001, 72_295_728],
+    operationFiles,
     ...Array(4).fill(Code.NotFound),
   ]);
 });

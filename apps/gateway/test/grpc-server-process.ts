@@ -1,7 +1,6 @@
 import { http2Limits } from '../src/limits.ts';
-import { createLogger } from '../src/logger.ts';
-import { orderService } from '../src/rpc/order-service.ts';
-import { withPublicServices } from '../src/rpc/public-services.ts';
+import { createOperations } from '../src/operations/operations.ts';
+import { createLogger } from '../src/process/logger.ts';
 import { createGrpcServer } from '../src/rpc/server.ts';
 import { fixedDeps } from './fixed-deps.ts';
 
@@ -24,14 +23,14 @@ setInterval(sample, 20).unref();
 
 const logger = createLogger({
   write(line) {
-    if (JSON.parse(line).level >= 50) errors += 1;
+    if (JSON.parse(line).level === 'error') errors += 1;
   },
 });
 const deps = fixedDeps(logger);
 const limits = { ...http2Limits, ...JSON.parse(process.argv[2] ?? '{}') };
 const certificate = process.argv[3] && JSON.parse(process.argv[3]);
 const tls = certificate ? { context: certificate, renew: () => {} } : undefined;
-const server = createGrpcServer(deps, withPublicServices(deps, [orderService(deps)]), { limits, tls });
+const server = createGrpcServer(deps, createOperations(deps), { limits, tls });
 process.send?.({ port: await server.listen(0, '127.0.0.1') });
 process.on('message', (message) => {
   if (message === 'stop') return void server.close().then(() => process.disconnect?.());

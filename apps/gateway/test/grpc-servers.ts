@@ -5,8 +5,7 @@ import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-orde
 import { expect, onTestFinished } from 'vitest';
 import type { GatewayDeps } from '../src/gateway-deps.ts';
 import { http2Limits } from '../src/limits.ts';
-import { orderService } from '../src/rpc/order-service.ts';
-import { withPublicServices } from '../src/rpc/public-services.ts';
+import { createOperations } from '../src/operations/operations.ts';
 import { createGrpcServer, type GrpcServerOptions } from '../src/rpc/server.ts';
 import { fixedDeps } from './fixed-deps.ts';
 import { openSession, ordinaryCall, sendCall } from './grpc-call.ts';
@@ -20,7 +19,7 @@ export interface RunningServer extends Omit<MemoryLogger, 'logger'> {
 }
 
 export interface ServerOptions
-  extends Partial<Pick<GatewayDeps, 'store' | 'authenticate' | 'readiness'>>,
+  extends Partial<Pick<GatewayDeps, 'store' | 'authenticate' | 'readiness' | 'trustProxy'>>,
     Pick<GrpcServerOptions, 'hasFastPath'> {
   /** Replace those of the port, so that a test need not wait a minute. */
   readonly limits?: Partial<typeof http2Limits>;
@@ -53,7 +52,7 @@ export async function startGrpcServer({ hasFastPath, limits, ...own }: ServerOpt
   const deps: GatewayDeps = { ...fixedDeps(logger), ...own };
   const tls = grpcTls && { context: { cert: grpcTls.cert, key: grpcTls.key }, renew: () => {} };
   const options = { ...(hasFastPath === undefined ? {} : { hasFastPath }), limits: { ...http2Limits, ...limits }, tls };
-  const server = createGrpcServer(deps, withPublicServices(deps, [orderService(deps)]), options);
+  const server = createGrpcServer(deps, createOperations(deps), options);
   const port = await server.listen(0, '127.0.0.1');
   return { port, calls, errors, close: () => server.close() };
 }

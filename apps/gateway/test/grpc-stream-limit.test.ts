@@ -38,18 +38,18 @@ test('connections without valid credentials share calls of their own, from their
   const server = await runGrpcServer({ limits: { streamsOfAllSessions: 128, concurrentStreamsMin: 16 } });
   const client = useSession(server.port);
   await sendCall(client, ordinaryCall('client'));
-  const strangers: ClientHttp2Session[] = [];
+  const unauthenticated: ClientHttp2Session[] = [];
   const share = (connections: number) => Math.max(1, 2 ** Math.floor(Math.log2(128 / connections)));
   for (let count = 1; count <= 130; count += 1) {
-    const stranger = useSession(server.port);
-    strangers.push(stranger);
-    const [settings] = await once(stranger, 'remoteSettings');
+    const session = useSession(server.port);
+    unauthenticated.push(session);
+    const [settings] = await once(session, 'remoteSettings');
     expect(settings.maxConcurrentStreams).toBe(Math.min(250, share(count)));
   }
-  await expect.poll(() => limitsOf(strangers)).toEqual(new Set([1]));
+  await expect.poll(() => limitsOf(unauthenticated)).toEqual(new Set([1]));
   expect(client.remoteSettings.maxConcurrentStreams).toBe(128);
-  for (const stranger of strangers.splice(1)) stranger.close();
-  await expect.poll(() => limitsOf(strangers)).toEqual(new Set([16]));
+  for (const session of unauthenticated.splice(1)) session.close();
+  await expect.poll(() => limitsOf(unauthenticated)).toEqual(new Set([16]));
 });
 
 test('all calls succeed that a new connection sends before it knows how many it may send', async () => {

@@ -5,12 +5,22 @@ import { runInNewContext } from 'node:vm';
 import { Code } from '@connectrpc/connect';
 import type { OrderStore } from '@gateway/domain/order-store';
 import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import type { GatewayDeps } from '../src/gateway-deps.ts';
 import { messageBytesMax } from '../src/limits.ts';
 import { merchant } from './fixed-deps.ts';
 import { callHeaders, frame, orderData, ordinaryCall, type RawCall, sendCall } from './grpc-call.ts';
 import { runGrpcServer, useRawClient, useSession, whileCallsGoOn } from './grpc-servers.ts';
-import { clientPreface, dataFrame, flags, frameTypes, headersFrame, isFrame, pingFrame } from './http2-frames.ts';
+import {
+  callFrames,
+  clientPreface,
+  dataFrame,
+  flags,
+  frameTypes,
+  headersFrame,
+  isFrame,
+  pingFrame,
+} from './http2-frames.ts';
 
 /** The prefix of the largest message, and nothing of it. */
 const announcement = [frame(Buffer.alloc(0), { length: messageBytesMax })];
@@ -88,14 +98,20 @@ test('answers when the deadline passes, whether the message or the store is late
 
 test('buffers of a message no more than its bytes where each comes in a frame of its own', async () => {
   const never = new Promise<never>(() => {});
-  const server = await runGrpcServer({ authenticate: () => never });
+  const authenticate = vi
+    .fn<GatewayDeps['authenticate']>(() => never)
+    .mockResolvedValueOnce({ ok: true, value: merchant });
+  const server = await runGrpcServer({ authenticate });
   const client = await useRawClient(server.port);
+  // An unauthenticated connection may not send such frames.
+  client.socket.write(Buffer.concat([clientPreface, callFrames(1, 'first')]));
+  await client.frame(isFrame(frameTypes.data, 1));
   // Padding takes part of the window for a moment only, but stays in memory where a byte is stored in its frame.
-  const padded = dataFrame(1, Buffer.from([10, ...Buffer.alloc(11)]), flags.padded);
+  const padded = dataFrame(3, Buffer.from([10, ...Buffer.alloc(11)]), flags.padded);
   collectGarbage();
   const before = process.memoryUsage();
   const [frames, framesOfWindow] = [60_000, 3_000];
-  client.socket.write(Buffer.concat([clientPreface, headersFrame(1, undefined, 0)]));
+  client.socket.write(headersFrame(3, undefined, 0));
   for (let windows = 1; windows <= frames / framesOfWindow; windows += 1) {
     client.socket.write(Buffer.concat([...Array(framesOfWindow).fill(padded), pingFrame()]));
     await expect.poll(() => client.frames.filter(isFrame(frameTypes.ping, 0)).length).toBe(windows);

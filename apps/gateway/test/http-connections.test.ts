@@ -116,8 +116,8 @@ describe('a full port', () => {
   beforeEach(async () => {
     const { logger } = createMemoryLogger();
     server = createServer((request, response) => {
-      if (request.url === '/known') connections.peerOf(request).known();
-      if (request.url === '/waits') connections.peerOf(request).waits();
+      if (request.url === '/authenticated') connections.peerOf(request).markAuthenticated();
+      if (request.url === '/idle') connections.peerOf(request).markIdle();
       else if (request.url !== '/slow') response.end('ok');
     });
     const connections = watchConnections(server, fixedDeps(logger), { connectionsMax: 3 });
@@ -135,7 +135,7 @@ describe('a full port', () => {
   const send = async (socket: Socket, request: string) => {
     const [head] = request.split(' ');
     socket.write(`${request.includes('\r\n') ? request : `GET ${head} HTTP/1.1\r\nhost: x\r\n\r\n`}`);
-    await (/slow|waits|POST/.test(request) ? once(server, 'request') : once(socket, 'data'));
+    await (/slow|idle|POST/.test(request) ? once(server, 'request') : once(socket, 'data'));
   };
   /** Opens a connection, for which one closes. Returns that one's index; the last is the new one. */
   const closedFor = async (sockets: readonly Socket[]) => {
@@ -145,16 +145,16 @@ describe('a full port', () => {
     );
   };
 
-  test('closes the connection that is idle longest, whether it was used or not', async () => {
+  test('closes the least recently used connection, even if it was never used', async () => {
     const sockets = [await open(), await open('/'), await open()];
     await send(sockets[0] as Socket, '/');
     expect(await closedFor(sockets)).toBe(1);
     expect(await closedFor([sockets[0], sockets[2]] as Socket[])).toBe(1);
   });
 
-  test('closes no connection with a request in flight, but one whose call only waits', async () => {
-    const [slow, waits, second] = [await open('/slow'), await open('/waits'), await open('/slow')];
-    expect(await closedFor([slow, waits, second])).toBe(1);
+  test('closes no connection with a request in flight, but one whose call is idle', async () => {
+    const [slow, idle, second] = [await open('/slow'), await open('/idle'), await open('/slow')];
+    expect(await closedFor([slow, idle, second])).toBe(1);
   });
 
   test('closes a connection that only trickles', async () => {
@@ -163,8 +163,8 @@ describe('a full port', () => {
     expect(await closedFor(sockets)).toBe(1);
   });
 
-  test('closes connections of known clients last', async () => {
-    const sockets = [await open('/known'), await open('/'), await open('/')];
+  test('closes authenticated connections last', async () => {
+    const sockets = [await open('/authenticated'), await open('/'), await open('/')];
     expect(await closedFor(sockets)).toBe(1);
     expect(await closedFor([sockets[0], sockets[2]] as Socket[])).toBe(1);
   });

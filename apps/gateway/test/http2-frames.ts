@@ -107,8 +107,8 @@ export function withFields(count: number): Fields {
 }
 
 /** The frames of so many streams of a client, one stream after the other. */
-export function streamsOf(count: number, make: (streamId: number) => readonly Uint8Array[]): Buffer {
-  return Buffer.concat(Array.from({ length: count }, (_, index) => make(2 * index + 1)).flat());
+export function streamsOf(count: number, make: (streamId: number) => readonly Uint8Array[], firstId = 1): Buffer {
+  return Buffer.concat(Array.from({ length: count }, (_, index) => make(2 * index + firstId)).flat());
 }
 
 export const callFields: Fields = { ...requestFields, ...callHeaders };

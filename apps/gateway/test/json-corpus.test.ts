@@ -10,7 +10,7 @@ const gateway = useGateway();
 async function judge(path: string, body: Uint8Array | string): Promise<[status: number, code: string | undefined]> {
   const response = await postJson(gateway, path, body);
   const answer = (await response.json()) as { code?: string; details?: { debug?: { reason?: string } }[] };
-  return [response.status, answer.details?.[0]?.debug?.reason ?? answer.code];
+  return [response.status, answer.details?.[0]?.debug?.reason?.toLowerCase() ?? answer.code];
 }
 
 const protocols = ['/order', createOrderPath];

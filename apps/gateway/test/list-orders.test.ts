@@ -58,13 +58,13 @@ describe('GET /orders', () => {
   test("shows a merchant only its own orders, whatever another's cursor is", async () => {
     const other = await gateway.accounts.create('Other Shop');
     const { body } = await list();
-    expect((await list({ cursor: body.next_cursor }, other)).body).toStrictEqual({ orders: [] });
+    expect((await list({}, other)).body).toStrictEqual({ orders: [] });
+    expect((await list({ cursor: body.next_cursor }, other)).status).toBe(400);
   });
 
   test.each([
     [`cursor=${Buffer.from('1.99999999999999999').toString('base64url')}`, 'cursor'],
     [`cursor=${Buffer.from('253402300800000.1').toString('base64url')}`, 'cursor'],
-    ['created_to=9999-12-31T23:59:59-00:01', 'created_to'],
     ['limit=1&limit=2', 'limit'],
   ])('rejects %s', async (query, field) => {
     const { status, body } = await callJson(gateway, 'GET', `/orders?${query}`);

@@ -1,7 +1,7 @@
 import type { FailureCode } from '@gateway/domain/failure';
 import type { MerchantId } from '@gateway/domain/merchant';
-import type { Outcome, Protocol } from '../src/call.ts';
-import { createLogger, type Logger } from '../src/logger.ts';
+import type { Outcome, Protocol } from '../src/intake/call.ts';
+import { createLogger, type Logger } from '../src/process/logger.ts';
 
 /** A call's log line. */
 interface CallLine {
@@ -9,13 +9,16 @@ interface CallLine {
   readonly protocol: Protocol;
   readonly remote_address?: string;
   readonly merchant_id?: MerchantId;
+  readonly order_id?: string;
+  readonly service_order_id?: number;
+  readonly order_status?: string;
   readonly operation: string;
   readonly code: Outcome & (FailureCode | string);
   readonly http_status?: number;
   readonly grpc_status?: string;
   readonly fields?: readonly string[];
   readonly duration_ms: number;
-  readonly level: number;
+  readonly level: string;
 }
 
 export interface MemoryLogger {
@@ -33,7 +36,7 @@ export function createMemoryLogger(): MemoryLogger {
     write(line) {
       const facts = JSON.parse(line);
       if (facts.msg === 'call') calls.push(facts);
-      else if (facts.level >= 50 && facts.msg !== 'calls not logged') errors.push(facts);
+      else if (facts.level === 'error' && facts.msg !== 'calls not logged') errors.push(facts);
     },
   });
   return { logger, calls, errors };

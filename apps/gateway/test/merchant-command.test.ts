@@ -9,7 +9,7 @@ import type postgres from 'postgres';
 import { expect, test } from 'vitest';
 import { merchantCommands } from '../src/cli/merchant-commands.ts';
 import type { OrderRecord } from '../src/orders/order-response.ts';
-import { describe } from '../src/process.ts';
+import { describe } from '../src/process/process.ts';
 import { runProgram } from './gateway-process.ts';
 import { grpcClient, rpcClients, rpcErrorOf } from './rpc-clients.ts';
 import { useGateway } from './running-gateway.ts';
@@ -17,7 +17,7 @@ import { answerOf, callJson, credentialHeaders, orderMessage, postOrder } from '
 
 const gateway = useGateway();
 
-/** Runs `pnpm merchant` in this process, on the running gateway's database. `error` is what ends it with exit code 1. */
+/** Runs `pnpm merchant` in this process, on the running gateway's database. `error` is what it reports. */
 async function merchant(...args: string[]): Promise<{ output: string; error: string }> {
   let output = '';
   const program = merchantCommands(
@@ -231,11 +231,11 @@ test('commands for a client that does not exist, or is of another kind, say so',
 
 // Which messages there are is tested in src/cli/merchant-commands.test.ts.
 test.each([
-  [['secret', 'list', 'app_000000000000000000000000'], /^There is no client app_000000000000000000000000\.\n$/],
-  [['destroy'], /^error: unknown command 'destroy'\n\nUsage: pnpm merchant /],
-])('merchant %j: exit code 1 with a message', async (args, message) => {
+  [['secret', 'list', 'app_000000000000000000000000'], 1, /\nThere is no client app_000000000000000000000000\.\n$/],
+  [['destroy'], 2, /^error: unknown command 'destroy'\n\nUsage: pnpm merchant /],
+])('merchant %j: exit code %i with a message', async (args, expected, message) => {
   const { code, stdout, stderr } = await runCommand('merchant', args);
-  expect([code, stdout]).toEqual([1, '']);
+  expect([code, stdout]).toEqual([expected, '']);
   expect(stderr).toMatch(message);
 });
 

@@ -1,8 +1,11 @@
+import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { parser } from '@prometheus-io/lezer-promql';
 import { beforeAll, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
+import { leftOut, missing } from '../../../tools/left-out.ts';
 import { giveSigningSecret, scrape, useGateway } from './running-gateway.ts';
 import { callJson, createOrder } from './send-order.ts';
 import { startWebhookReceiver } from './webhook-receiver.ts';
@@ -24,10 +27,18 @@ beforeAll(async () => {
 });
 
 function labelsOf(scraped: string): Map<string, Set<string>> {
-  // Prometheus adds these to every series, and `up` to every target. Only a gateway with workers has the other one.
+  // Prometheus adds these to every series, and `up` to every target.
   const found = new Map([
     ['up', new Set(['job', 'instance'])],
+    // Only of a gateway with workers, and of one with TLS.
     ['gateway_worker_up', new Set(['job', 'instance', 'worker'])],
+    ['x509_cert_not_after', new Set(['job', 'instance'])],
+    // Of blackbox_exporter, postgres_exporter and node_exporter.
+    ['probe_ssl_earliest_cert_expiry', new Set(['job', 'instance'])],
+    ['pg_stat_archiver_failed_count', new Set(['job', 'instance', 'server'])],
+    ['pg_stat_replication_pg_wal_lsn_diff', new Set(['job', 'instance', 'server', 'application_name'])],
+    ['node_filesystem_avail_bytes', new Set(['job', 'instance', 'device', 'fstype', 'mountpoint'])],
+    ['node_filesystem_size_bytes', new Set(['job', 'instance', 'device', 'fstype', 'mountpoint'])],
   ]);
   for (const [, name = '', labels = ''] of scraped.matchAll(/^([a-z_]+)(?:\{(.*)\})? /gm)) {
     const names = [...labels.matchAll(/([a-z_]+)="/g)].map(([, label = '']) => label);
@@ -54,24 +65,51 @@ function namesIn(query: string): { readonly names: string[]; readonly labels: st
 function expectToMatch(query: string): void {
   const { names, labels } = namesIn(query);
   expect(names).not.toEqual([]);
-  for (const name of names) {
-    expect([...metrics.keys()], query).toContain(name);
-    expect([...(metrics.get(name) ?? [])], query).toEqual(expect.arrayContaining(labels));
-  }
+  for (const name of names) expect([...metrics.keys()], query).toContain(name);
+  expect(
+    names.flatMap((name) => [...(metrics.get(name) ?? [])]),
+    query,
+  ).toEqual(expect.arrayContaining(labels));
 }
 
 const { groups } = parse(await readFile(join(folder, 'alerts.yml'), 'utf8'));
-const rules: { alert: string; expr: string }[] = groups.flatMap(({ rules }: { rules: object[] }) => rules);
+const rules: { alert: string; expr: string; annotations: { runbook_url: string } }[] = groups.flatMap(
+  ({ rules }: { rules: object[] }) => rules,
+);
 
 test('every alert names metrics and labels that exist', () => {
   expect(rules.length).toBeGreaterThan(5);
   for (const { expr } of rules) expectToMatch(expr);
 });
 
-test('docs/production.md says what to do for each alert, and for no other', async () => {
+test('docs/production.md says what to do for each alert, which leads to it, and for no other', async () => {
   const page = await readFile(join(folder, '../../docs/production.md'), 'utf8');
   const described = [...page.matchAll(/^### (\w+)\n\n\S/gm)].map(([, heading]) => heading);
   expect(described).toEqual(rules.map(({ alert }) => alert));
+  for (const { alert, annotations } of rules) {
+    expect(annotations.runbook_url).toMatch(new RegExp(`/production\\.md#${alert.toLowerCase()}$`));
+  }
+});
+
+const cannotTest = leftOut('the rule tests of the alerts', missing('promtool'));
+
+/** Runs promtool. Returns what it reports; rejects if it finds something wrong. */
+async function promtool(args: readonly string[], input = ''): Promise<string> {
+  const running = promisify(execFile)('promtool', args, { cwd: folder });
+  running.child.stdin?.end(input);
+  const { stdout, stderr } = await running;
+  return stdout + stderr;
+}
+
+test.skipIf(cannotTest)('promtool tests each alert, and finds nothing wrong in the rules', async () => {
+  const { tests } = parse(await readFile(join(folder, 'alerts.test.yml'), 'utf8'));
+  expect(tests.map(({ name }: { name: string }) => name)).toEqual(rules.map(({ alert }) => alert));
+  await promtool(['check', 'rules', '--lint-fatal', 'alerts.yml']);
+  await promtool(['test', 'rules', 'alerts.test.yml']);
+});
+
+test.skipIf(cannotTest)('promtool finds nothing wrong in the metrics', async () => {
+  expect(await promtool(['check', 'metrics'], await scrape(gateway))).toBe('');
 });
 
 test('every panel of the dashboard names metrics and labels that exist', async () => {

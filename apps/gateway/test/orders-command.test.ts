@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../../tools/test-resources.ts';
 import { runProgram } from './gateway-process.ts';
 import { useGateway } from './running-gateway.ts';
-import { answerOf, postOrder } from './send-order.ts';
+import { answerOf, callJson, createOrder, postOrder } from './send-order.ts';
 
 const gateway = useGateway();
 
@@ -32,6 +32,26 @@ test('an order that was exported, deleted and imported is replayed with its link
   expect([again.status, await answerOf(again)]).toEqual([200, first]);
 });
 
+test('an order is shown by each of its names, with its history and without the customer', async () => {
+  const { order_id, service_order_id, order_token, payment_link } = await createOrder(gateway, 'shown');
+  await callJson(gateway, 'POST', '/order/shown/cancel');
+  const shown = await orders('show', order_id);
+  expect(shown.stdout).toMatch(/^order_id +shown\n.*order_status +CANCELLED\n.*created\n.*order\.cancelled/s);
+  expect(shown.stdout).not.toContain(validOrderInput().customer_email);
+  for (const name of [String(service_order_id), order_token, payment_link]) {
+    expect((await orders('show', name)).stdout, name).toBe(shown.stdout);
+  }
+  const { order, events } = JSON.parse((await orders('show', order_id, '--json')).stdout);
+  expect([order.orderStatus, events.map(({ type }: { type: string }) => type)]).toEqual([
+    'CANCELLED',
+    ['order.cancelled'],
+  ]);
+  expect(await orders('show', 'unknown')).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^There is no such order\.$/m),
+  });
+});
+
 test('an export of a range without orders is an empty file', async () => {
   const file = join(await temporaryFolder(), 'none.ndjson');
   const range = ['--from', '2019-01-01T00:00:00Z', '--before', '2020-01-01T00:00:00Z'];
@@ -45,7 +65,7 @@ test('what a user can correct is one line', async () => {
   await writeFile(incomplete, '{}');
   expect(await orders('import', incomplete)).toMatchObject({
     code: 1,
-    stderr: `${incomplete} is not complete: its last line has no end.\n`,
+    stderr: expect.stringContaining(`${incomplete} is not complete: its last line has no end.\n`),
   });
   const missing = join(folder, 'missing.ndjson');
   expect(await orders('import', missing)).toMatchObject({
@@ -53,7 +73,7 @@ test('what a user can correct is one line', async () => {
     stderr: expect.stringContaining(`The command failed: ENOENT`),
   });
   expect(await orders('export', missing, '--before', '2026-02-30T00:00:00Z')).toMatchObject({
-    code: 1,
+    code: 2,
     stderr: expect.stringMatching(/^--before must be an ISO 8601 time .*\.\n$/),
   });
 });

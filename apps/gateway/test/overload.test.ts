@@ -4,10 +4,10 @@ import type { Merchant, MerchantId } from '@gateway/domain/merchant';
 import type { OrderStore } from '@gateway/domain/order-store';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { expect, onTestFinished, test } from 'vitest';
-import { createAdmission } from '../src/admission.ts';
 import type { GatewayDeps } from '../src/gateway-deps.ts';
 import { createHttpServer } from '../src/http/server.ts';
-import { orderService } from '../src/rpc/order-service.ts';
+import { createAdmission } from '../src/intake/admission.ts';
+import { createOperations } from '../src/operations/operations.ts';
 import { createGrpcServer } from '../src/rpc/server.ts';
 import { credentials, fixedDeps, merchant } from './fixed-deps.ts';
 import { callHeaders, createOrderPath, frame, orderData, sendCall } from './grpc-call.ts';
@@ -45,7 +45,7 @@ test('a call over the rate limit is rejected in every protocol before its body c
 });
 
 /** Both ports with two merchants, on a store that finishes orders when the test lets it. */
-async function runFullGateway(callsMax: number, atWorkMax = 2 * callsMax) {
+async function runFullGateway(callsMax: number, activeMax = 2 * callsMax) {
   const { logger } = createMemoryLogger();
   const other = { ...credentials, clientId: createClientId((count) => new Uint8Array(count).fill(8)) };
   const merchants = new Map<string | undefined, Merchant>([
@@ -58,15 +58,15 @@ async function runFullGateway(callsMax: number, atWorkMax = 2 * callsMax) {
     await new Promise<void>((resolve) => pending.push(resolve));
     return fixed.store.create(order, timeoutMs);
   };
-  const limits = { callsMax, callsMaxWhenSlow: callsMax, orderAgeMaxMs: 0, atWorkMax, atWorkMin: 1 };
+  const limits = { callsMax, callsMaxWhenSlow: callsMax, orderAgeMaxMs: 0, activeMax, activeMin: 1 };
   const deps: GatewayDeps = {
     ...fixed,
     store: { ...fixed.store, create },
     authenticate: async ({ clientId }) => ({ ok: true, value: merchants.get(clientId) ?? merchant }),
     admission: createAdmission({ oldestOrderMs: () => 0, limits }),
   };
-  const services = [orderService(deps)];
-  const [http, grpc] = [createHttpServer(deps, services, ''), createGrpcServer(deps, services)];
+  const operations = createOperations(deps);
+  const [http, grpc] = [createHttpServer(deps, operations, ''), createGrpcServer(deps, operations)];
   const [httpPort, grpcPort] = await Promise.all([http.listen(0, '127.0.0.1'), grpc.listen(0, '127.0.0.1')]);
   onTestFinished(async () => void (await Promise.all([http.close(), grpc.close()])));
   const session = useSession(grpcPort);

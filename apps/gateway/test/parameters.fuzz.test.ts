@@ -1,5 +1,6 @@
 import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
-import { OrderService, type OrderStatus } from '@gateway/contract/gateway/v1/order_service_pb';
+import type { OrderStatus } from '@gateway/contract/gateway/v1/order_pb';
+import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
@@ -80,7 +81,7 @@ test('no message of a list or a payment is an internal error', async () => {
     orderCurrency: text,
   });
   const { order_amount: orderAmount, order_currency: orderCurrency } = validOrderInput();
-  const paid = { orderToken, orderAmount, orderCurrency, paymentId: 'p', paidAt: '2026-11-20T21:01:42Z' };
+  const paid = { orderToken, orderAmount, orderCurrency, paymentId: 'p', paidAt: new Date().toISOString() };
   const sending = fc.asyncProperty(list, payment, fc.nat(3), async (filter, changes, which) => {
     const [orders, checkout] = [lists[which], checkouts[which]];
     if (orders === undefined || checkout === undefined) throw new Error('there is no such client');

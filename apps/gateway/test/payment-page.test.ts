@@ -1,7 +1,7 @@
 import { startTestServer } from '@gateway/dev-postgres/testing';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { describe, expect, test } from 'vitest';
-import { pageLanguages, pageTexts } from '../src/pages/localization.ts';
+import { pageLanguages, pageTexts } from '../src/payment-page/localization.ts';
 import { type RunningGateway, runGateway, useGateway } from './running-gateway.ts';
 import { answerOf, callJson, createOrder, postOrder } from './send-order.ts';
 

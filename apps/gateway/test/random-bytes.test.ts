@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createRandomBytes } from '../src/random-bytes.ts';
+import { createRandomBytes } from '../src/process/random-bytes.ts';
 
 test('no byte is returned twice, however many are requested at a time', () => {
   for (const count of [16, 32, 48, 8_192, 10_000]) {
@@ -13,7 +13,7 @@ test('no byte is returned twice, however many are requested at a time', () => {
 });
 
 test('bytes come from the system and not from the generator of Math.random', () => {
-  const source = join(import.meta.dirname, '../src/random-bytes.ts');
+  const source = join(import.meta.dirname, '../src/process/random-bytes.ts');
   const script = `import { createRandomBytes } from ${JSON.stringify(source)};
     console.log(Math.random(), Buffer.from(createRandomBytes()(32)).toString('hex'));`;
   const run = () =>

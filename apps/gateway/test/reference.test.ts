@@ -1,22 +1,23 @@
-import { createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { type FailureCode, failureAdvice, failures } from '@gateway/domain/failure';
+import { jsonRouteOf, methods } from '@gateway/contract/operations';
+import { failures } from '@gateway/domain/failure';
 import { fieldErrorCodes, fieldRules } from '@gateway/domain/field-rules';
-import { checksumOf } from '@gateway/domain/order-checksum';
 import { orderFieldNames } from '@gateway/domain/order-fields';
 import { eventTypes } from '@gateway/domain/order-states';
-import { parseOrder } from '@gateway/domain/parse-order';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
-import { exampleOrder, exampleResponse } from '../src/pages/example-order.ts';
-import { type Operation, openApi } from '../src/pages/openapi.ts';
-import { jsonFailures, rpcFailures } from '../src/pages/operation-failures.ts';
-import { useGateway } from './running-gateway.ts';
+import { exampleOrder, exampleResponse } from '../src/reference/example-order.ts';
+import { guides } from '../src/reference/guides.ts';
+import { jsonErrorsOf, type Operation, openApi } from '../src/reference/openapi.ts';
+import { runGateway, useGateway } from './running-gateway.ts';
 import { answerOf, callJson, postOrder, postPayment } from './send-order.ts';
 
-const gateway = useGateway({ baseUrl: 'https://pay.gateway.test/gateway' });
+const gateway = useGateway({
+  baseUrl: 'https://pay.gateway.test/gateway',
+  securityContact: 'mailto:security@example.com',
+});
 
 async function get(path: string): Promise<{ response: Response; text: string }> {
   const response = await fetch(`${gateway.url}${path}`, { signal: AbortSignal.timeout(30_000) });
@@ -35,14 +36,9 @@ function expectConforms(schema: string, value: unknown): void {
   expect(Object.keys(properties ?? {})).toEqual(expect.arrayContaining(Object.keys(Object(value))));
 }
 
-/** The text of a page without the escapes of HTML. */
-function unescaped(text: string): string {
-  return text
-    .replaceAll('&quot;', '"')
-    .replaceAll('&#39;', "'")
-    .replaceAll('&lt;', '<')
-    .replaceAll('&gt;', '>')
-    .replaceAll('&amp;', '&');
+/** Where the links of a page lead. */
+function linksIn(text: string): string[] {
+  return [...text.matchAll(/href="([^"]+)"/g)].map(([, link = '']) => link);
 }
 
 describe('GET /', () => {
@@ -50,7 +46,7 @@ describe('GET /', () => {
     const { text, response } = await get('/');
     expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
     expect(response.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-/);
-    const links = [...text.matchAll(/href="([^"]+)"/g)].map(([, link = '']) => link);
+    const links = linksIn(text);
     expect(links).toContain(`${gateway.baseUrl}/docs`);
     for (const link of links) await get(link.replace(gateway.baseUrl, ''));
     expect(text).toContain('creates payment orders');
@@ -67,7 +63,7 @@ describe('GET /openapi.json', () => {
   });
 
   test('has every field with the limits of its rule', async () => {
-    const { Order } = openApi('https://pay.example.com').components.schemas;
+    const { CreateOrderRequest: Order } = openApi('https://pay.example.com').components.schemas;
     expect(Object.keys(Order.properties ?? {})).toEqual([...orderFieldNames, 'order_expires_at']);
     expect(Order.required).not.toContain('order_expires_at');
     for (const [name, rule] of Object.entries(fieldRules)) {
@@ -78,11 +74,10 @@ describe('GET /openapi.json', () => {
     expect(Order.properties?.order_amount).toMatchObject({ exclusiveMinimum: 0, maximum: 9_999_999_999_999.99 });
   });
 
-  // That each has its description is shown by operation-failures.test.ts.
   test('has every error code of the JSON API', () => {
-    const listed = new Set<string>(Object.values(jsonFailures).flat());
-    // The rest: a wrong method has no operation, and the other two are for payments that a checkout system records.
-    const rest = ['method_not_allowed', 'order_cancelled', 'payment_mismatch'];
+    const listed = new Set<string>(Object.values(methods).filter(jsonRouteOf).flatMap(jsonErrorsOf));
+    // The rest are for payments that a checkout system records.
+    const rest = ['payment_id_conflict', 'order_cancelled', 'payment_mismatch'];
     expect(Object.keys(failures).filter((code) => !listed.has(code))).toEqual(rest);
   });
 
@@ -90,14 +85,14 @@ describe('GET /openapi.json', () => {
     const { webhooks } = openApi('https://pay.example.com');
     expect(Object.keys(webhooks)).toEqual(eventTypes);
     for (const type of eventTypes) {
-      const example = Object(webhooks[type]?.post.requestBody.content['application/json']?.example);
+      const example = Object(webhooks[type]?.post?.requestBody?.content['application/json']?.example);
       expect(example).toMatchObject({ type, data: { order_status: type.slice('order.'.length).toUpperCase() } });
     }
   });
 
   test('has examples that conform to their schemas', () => {
     const { paths, webhooks } = openApi('https://pay.example.com');
-    const operations: (Pick<Operation, 'requestBody'> & { readonly responses: Operation['responses'] })[] = [
+    const operations: Pick<Operation, 'requestBody' | 'responses'>[] = [
       ...Object.values(paths).flatMap((methods) => Object.values(methods)),
       ...Object.values(webhooks).map(({ post }) => post),
     ];
@@ -107,6 +102,22 @@ describe('GET /openapi.json', () => {
     const examples = contents.filter(({ example }) => example !== undefined);
     expect(examples.length).toBeGreaterThan(8);
     for (const { schema, example } of examples) expectConforms(schema.$ref?.split('/').at(-1) ?? '', example);
+  });
+
+  test('has patterns that validators without the flag u for regular expressions understand', () => {
+    const validators = [true, false].map((unicodeRegExp) => {
+      const validator = new Ajv2020({ strict: false, validateFormats: false, unicodeRegExp });
+      return validator
+        .addSchema(openApi(''), 'openapi')
+        .compile({ $ref: 'openapi#/components/schemas/CreateOrderRequest' });
+    });
+    const isValid = (overrides: object) => validators.map((validate) => validate({ ...exampleOrder, ...overrides }));
+    expect(isValid({ order_note: 'Blå\tT-shirt\r\n👕' })).toEqual([true, true]);
+    for (const control of ['\0', '\v', '\x1f', '\x7f', '\x85']) {
+      expect(isValid({ order_note: `a${control}` }), encodeURI(control)).toEqual([false, false]);
+      expect(isValid({ customer_name: `a${control}` }), encodeURI(control)).toEqual([false, false]);
+    }
+    expect(isValid({ customer_name: 'a\nb' })).toEqual([false, false]);
   });
 
   test('shows an order that POST /order creates, and a response with the same fields', async () => {
@@ -121,7 +132,7 @@ describe('GET /openapi.json', () => {
 
 test('the schemas of the OpenAPI document name every member of the responses', async () => {
   const created = await answerOf(await postOrder(gateway, { ...exampleOrder, order_id: 'conforms-paid' }));
-  expectConforms('OrderResponse', created);
+  expectConforms('CreateOrderResponse', created);
   const { order_amount, order_currency } = exampleOrder;
   await postPayment(gateway.checkout, created.order_token, { order_amount, order_currency });
   const order_expires_at = new Date(Date.now() + 3_600_000).toISOString();
@@ -134,28 +145,32 @@ test('the schemas of the OpenAPI document name every member of the responses', a
   };
   const cancelled = await json('/order/conforms-cancelled/cancel', 'POST');
   const records = [cancelled, await json('/order/conforms-open'), await json('/order/conforms-paid')];
-  for (const record of records) expectConforms('OrderRecord', record);
-  const named = Object.keys(openApi('').components.schemas.OrderRecord.properties ?? {});
+  for (const record of records) expectConforms('Order', record);
+  const named = Object.keys(Object(openApi('').components.schemas).Order.properties);
   expect(new Set(records.flatMap((record) => Object.keys(record)))).toEqual(new Set(named));
   const page = await json('/orders?limit=2');
-  expectConforms('OrderPage', page);
+  expectConforms('ListOrdersResponse', page);
   expect(page.next_cursor).toBeTypeOf('string');
   const seen = () => json('/events');
   await expect.poll(async () => (await seen()).events.length).toBe(2);
   const events = await seen();
-  expectConforms('EventPage', events);
+  expectConforms('ListEventsResponse', events);
   for (const event of events.events) expectConforms('Event', event);
   expectConforms('Payment', await json(`/payment/${created.order_token}`));
 });
 
 test('the OpenAPI document lists pages and problem documents as errors of the payment page, and Retry-After', () => {
   const { paths } = openApi('https://pay.example.com');
-  for (const { responses } of [paths['/payment/{order_token}'].get, paths['/payment/{order_token}/simulate'].post]) {
+  const pages = Object.values(paths)
+    .flatMap((methods) => Object.values(methods))
+    .filter(({ security }) => security.length === 0);
+  expect(pages).toHaveLength(2);
+  for (const { responses } of pages) {
     for (const status of ['404', '500', '503', '504']) {
       expect(Object.keys(responses[status]?.content ?? {})).toEqual(['text/html', 'application/problem+json']);
     }
   }
-  for (const operation of Object.values(paths).flatMap((methods) => Object.values<Operation>(methods))) {
+  for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {
     const { responses, security, operationId } = operation;
     expect(Object.keys(responses['503']?.headers ?? {}), operationId).toEqual(['Retry-After']);
     if (security.length === 0) continue;
@@ -167,7 +182,7 @@ test('the OpenAPI document lists pages and problem documents as errors of the pa
 test('the OpenAPI document advises to send an order again only for POST /order', () => {
   const { paths } = openApi('https://pay.example.com');
   const advice = /same order_id/;
-  for (const operation of Object.values(paths).flatMap((methods) => Object.values<Operation>(methods))) {
+  for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {
     const isAdvised = advice.test(JSON.stringify(operation.responses));
     expect([operation.operationId, isAdvised]).toEqual([
       operation.operationId,
@@ -177,92 +192,111 @@ test('the OpenAPI document advises to send an order again only for POST /order',
 });
 
 describe('GET /docs', () => {
-  test('200: explains every operation, field and limit, and loads nothing', async () => {
+  test('200: the reference, with a policy that allows only its own script, and links for those without JavaScript', async () => {
     const { text, response } = await get('/docs');
     expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
-    expect(response.headers.get('content-security-policy')).toMatch(
-      /^default-src 'none'; style-src 'sha256-[\w+/=]+';/,
+    expect(response.headers.get('content-security-policy')).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; " +
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     );
-    for (const name of orderFieldNames) expect(text).toContain(`<code>${name}</code>`);
-    for (const shown of [
-      'POST /order',
-      'GET /order/{order_id}',
-      'POST /order/{order_id}/cancel',
-      'GET /orders',
-      'GET /events',
-      'GET /payment/{order_token}',
-      'POST /payment/{order_token}/simulate',
-      ...eventTypes,
-      ...Object.keys(rpcFailures).map((method) => `gateway.v1.${method}`),
-      '1 to 1000 characters',
-    ]) {
-      expect(text).toContain(shown);
-    }
-    const prose = text.replaceAll(/<pre[^>]*>.*?<\/pre>/gs, '');
-    expect(prose).not.toMatch(/<script|<link|<img|\ssrc=|undefined|\[object|`/);
-    const links = [...text.matchAll(/href="([^"#]+)/g)].map(([, link = '']) => link);
-    expect(links.every((link) => link.startsWith(`${gateway.baseUrl}/`))).toBe(true);
-    for (const link of links) await get(link.replace(gateway.baseUrl, ''));
+    const [, withoutScript = ''] = /<noscript>(.+?)<\/noscript>/s.exec(text) ?? [];
+    expect(linksIn(withoutScript)).toContain(`${gateway.baseUrl}/docs/errors`);
+    for (const link of linksIn(text)) await get(link.replace(gateway.baseUrl, ''));
   });
 
-  test('has the target of every link within the page', async () => {
+  test('loads one script, from this server', async () => {
     const { text } = await get('/docs');
-    const ids = new Set([...text.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
-    const linked = [...text.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id);
-    expect(linked.length).toBeGreaterThan(3);
-    expect(linked.filter((id) => !ids.has(id))).toEqual([]);
+    expect([...text.matchAll(/src="([^"]+)"/g)].map(([, src]) => src)).toEqual(['/gateway/docs/reference.js']);
+    const { response } = await get('/docs/reference.js');
+    expect(response.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
   });
 });
 
-describe('GET /docs: recipes', () => {
-  test('the checksum is that of the example order', async () => {
-    const { text } = await get('/docs');
-    const secret = /<code>(sk_\w+)<\/code>/.exec(text)?.[1] ?? '';
-    const parsed = parseOrder(exampleOrder);
-    if (!parsed.ok) throw new Error('the example order is invalid');
-    expect(text).toContain(checksumOf(parsed.value, secret));
-    expect(exampleOrder.order_checksum).not.toMatch(/[0-9a-f]{32}/);
-  });
-
-  test('the signature is that of the example event', async () => {
-    const text = unescaped((await get('/docs')).text);
-    const secret = /<code>whsec_([\w+/=]+)<\/code>/.exec(text)?.[1] ?? '';
-    const [, signed = '', signature] = /<pre[^>]*>(evt_.+)\n\nwebhook-signature: v1,(.+)<\/pre>/.exec(text) ?? [];
-    const key = Buffer.from(secret, 'base64');
-    expect(key).toHaveLength(32);
-    expect(createHmac('sha256', key).update(signed).digest('base64')).toBe(signature);
-    const [id, seconds, ...body] = signed.split('.');
-    const event = JSON.parse(body.join('.'));
-    expectConforms('Event', event);
-    expect([event.id, Math.floor(Date.parse(event.timestamp) / 1_000)]).toEqual([id, Number(seconds)]);
-  });
-
-  test('the programs are those of docs/examples', async () => {
-    const text = unescaped((await get('/docs')).text);
-    for (const file of [
-      ...['create-order.sh', 'create-order.mjs', 'create_order.py', 'create-order.php', 'grpc-client.mjs'],
-      ...['verify-signatures.sh', 'verify-signatures.mjs', 'verify_signatures.py', 'verify-signatures.php'],
-    ]) {
-      const program = await readFile(new URL(`../../../docs/examples/${file}`, import.meta.url), 'utf8');
-      expect(text).toContain(program);
+describe.each(Object.keys(guides))('GET /docs/%s', (name) => {
+  test('200: the guide, whose links lead to pages and headings of this server', async () => {
+    const { text, response } = await get(`/docs/${name}`);
+    expect(response.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-/);
+    expect(text).toMatch(/<h1 id="[a-z-]+">/);
+    expect(text).not.toMatch(/<script|<link|<img|\ssrc=|undefined|\[object|\.md"/);
+    for (const link of linksIn(text)) {
+      if (link.startsWith('https://www.')) continue;
+      const [path = '', hash] = link.replace(gateway.baseUrl, '').split('#');
+      const target = path === '' ? text : (await get(path)).text;
+      if (hash !== undefined) expect(target, link).toContain(`id="${hash}"`);
     }
   });
 });
 
-describe('GET /docs/errors', () => {
-  test('200: has a section for every code, to which the type of a problem document links', async () => {
-    const text = unescaped((await get('/docs/errors')).text);
-    for (const [code, { title }] of Object.entries(failures)) {
-      expect(text).toContain(`id="${code}"`);
-      expect(text).toContain(title);
-      expect(text).toContain(failureAdvice(code as FailureCode, true));
-    }
-    for (const code of fieldErrorCodes) expect(text).toContain(`<code>${code}</code>`);
-    const problem = Object(await (await postOrder(gateway, validOrderInput({ order_amount: 0 }))).json());
-    expect(problem.type).toBe(`${gateway.baseUrl}/docs/errors#invalid_order`);
-    const problemType = new URL(problem.type);
-    const { response } = await get(problemType.pathname.replace('/gateway', ''));
-    expect(response.status).toBe(200);
+test('GET /docs/errors: has an anchor for every code, to which the type of a problem document links', async () => {
+  const { text } = await get('/docs/errors');
+  for (const code of Object.keys(failures)) expect(text).toContain(`id="${code}"`);
+  for (const code of fieldErrorCodes) expect(text).toContain(`<code>${code}</code>`);
+  const problem = Object(await (await postOrder(gateway, validOrderInput({ order_amount: 0 }))).json());
+  expect(problem.type).toBe(`${gateway.baseUrl}/docs/errors#invalid_order`);
+});
+
+test('GET /docs/operations: 404, as the pages for operators are not served', async () => {
+  expect((await fetch(`${gateway.url}/docs/operations`)).status).toBe(404);
+});
+
+describe('compression', () => {
+  const size = async (path: string, encoding: string) => {
+    const response = await fetch(`${gateway.url}${path}`, {
+      headers: { ...gateway.headers, 'accept-encoding': encoding },
+    });
+    const { headers } = response;
+    const bytes = (await response.arrayBuffer()).byteLength;
+    return { encoding: headers.get('content-encoding'), vary: headers.get('vary'), bytes };
+  };
+
+  test.each(['/openapi.json', '/docs/creating-orders', '/docs/reference.js', '/docs/order_service.proto'])(
+    'GET %s is compressed where the client accepts it',
+    async (path) => {
+      for (const accepted of ['gzip', 'gzip, deflate, br', '*'])
+        expect(await size(path, accepted)).toMatchObject({ encoding: 'gzip', vary: 'Accept-Encoding' });
+      for (const refused of ['identity', 'gzip;q=0', 'br'])
+        expect(await size(path, refused)).toMatchObject({ encoding: null, vary: 'Accept-Encoding' });
+    },
+  );
+
+  test('no response with a token in it is compressed', async () => {
+    const order = await answerOf(
+      await postOrder(gateway, { ...exampleOrder, order_id: 'compressed', order_note: 'x'.repeat(1_000) }),
+    );
+    for (const path of [`/payment/${order.order_token}`, '/order/compressed', '/orders', '/events'])
+      expect([path, (await size(path, 'gzip')).encoding]).toEqual([path, null]);
+  });
+});
+
+describe('the files at the root of the host', () => {
+  const root = () => `http://127.0.0.1:${gateway.httpPort}`;
+
+  test('GET /favicon.ico: 200 with an icon', async () => {
+    const response = await fetch(`${root()}/favicon.ico`);
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'image/x-icon']);
+    // The header of an icon with one image.
+    expect(Buffer.from(await response.arrayBuffer()).subarray(0, 6)).toEqual(Buffer.of(0, 0, 1, 0, 1, 0));
+  });
+
+  test('GET /robots.txt: 200, and every page may be read, as it says noindex itself', async () => {
+    const response = await fetch(`${root()}/robots.txt`);
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
+    expect(await response.text()).toBe('User-agent: *\nDisallow:\n');
+  });
+
+  test('GET /.well-known/security.txt: 200 with the contact and an end within a year (RFC 9116)', async () => {
+    const response = await fetch(`${root()}/.well-known/security.txt`);
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
+    const text = await response.text();
+    expect(text).toMatch(/^Contact: mailto:security@example\.com$/m);
+    const expires = Date.parse(/^Expires: (\S+)$/m.exec(text)?.[1] ?? '');
+    expect(expires).toBeGreaterThan(Date.now());
+    expect(expires).toBeLessThan(Date.now() + 365 * 86_400_000);
+  });
+
+  test('GET /.well-known/security.txt without SECURITY_CONTACT: 404', async () => {
+    const other = await runGateway();
+    expect((await fetch(`${other.url}/.well-known/security.txt`)).status).toBe(404);
   });
 });
 

@@ -3,7 +3,7 @@ import { Agent } from 'node:http';
 import { type Credentials, createClientId, createClientSecret } from '@gateway/domain/credentials';
 import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createAuthenticate } from '../src/auth/authenticate.ts';
+import { createAuthenticate } from '../src/intake/authenticate.ts';
 import { openSession, ordinaryCall, sendCall } from './grpc-call.ts';
 import { useGateway } from './running-gateway.ts';
 import { credentialHeaders, sendRequest } from './send-order.ts';

@@ -46,7 +46,7 @@ export async function rpcErrorOf(call: Promise<unknown>) {
   const { retryDelay } = error.findDetails(RetryInfoSchema)[0] ?? {};
   return {
     code: error.code,
-    reason: error.findDetails(ErrorInfoSchema)[0]?.reason,
+    reason: error.findDetails(ErrorInfoSchema)[0]?.metadata.code,
     ...(retryDelay && { retryDelayMs: durationMs(retryDelay) }),
   };
 }

@@ -10,10 +10,10 @@ import { migrateDatabase } from '@gateway/postgres/migrate';
 import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
 import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
-import type { TlsFiles } from '../src/config.ts';
 import { type Gateway, openGateway } from '../src/gateway.ts';
-import { anonymousLimits } from '../src/limits.ts';
-import { createSigningSecrets } from '../src/signing-secrets.ts';
+import { unauthenticatedLimits } from '../src/limits.ts';
+import type { TlsFiles } from '../src/network/tls.ts';
+import { createSigningSecrets } from '../src/secrets/signing-secrets.ts';
 import { createAdminServer } from '../src/telemetry/admin-server.ts';
 import { createMetrics } from '../src/telemetry/metrics.ts';
 import { createMemoryLogger, type MemoryLogger } from './memory-logger.ts';
@@ -40,14 +40,15 @@ export interface RunningGateway extends Gateway, Omit<MemoryLogger, 'logger'> {
 export const testSecretsKey = new Uint8Array(32).fill(7);
 
 /** A test may fail as many calls as it likes. */
-const noAnonymousLimits = { ...anonymousLimits, inFlightMax: 1_000_000, rejectedPerSecond: 1_000_000 };
+const noUnauthenticatedLimits = { ...unauthenticatedLimits, inFlightMax: 1_000_000, rejectedPerSecond: 1_000_000 };
 
 interface RunOptions {
   readonly baseUrl?: string;
   readonly rateLimit?: number;
   readonly ordersWaitingMax?: number;
-  readonly anonymousLimits?: typeof anonymousLimits;
+  readonly unauthenticatedLimits?: typeof unauthenticatedLimits;
   readonly checkoutUrl?: string;
+  readonly securityContact?: string;
   readonly mode?: MerchantMode;
   readonly tls?: TlsFiles;
   readonly trustProxy?: string | undefined;
@@ -84,10 +85,11 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
     {
       ...{ host: '127.0.0.1', httpPort: 0, grpcPort: 0, baseUrl, databaseUrl: postgres.url },
       ...{ rateLimit: options.rateLimit, ordersWaitingMax: options.ordersWaitingMax },
-      anonymousLimits: options.anonymousLimits ?? noAnonymousLimits,
+      unauthenticatedLimits: options.unauthenticatedLimits ?? noUnauthenticatedLimits,
       checkoutTemplate: parseCheckoutTemplate(options.checkoutUrl ?? ''),
+      securityContact: options.securityContact,
       drainDelayMs: 0,
-      ...{ secretsKeys: [testSecretsKey], webhookAllowPrivate: true, tracedShare: undefined, retentionDays: undefined },
+      ...{ secretsKeys: [testSecretsKey], webhookAddresses: 'any', tracesSampler: undefined, retentionDays: undefined },
       ...{ tls: options.tls, trustProxy: options.trustProxy },
     },
     logger,

@@ -2,7 +2,7 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../../tools/test-resources.ts';
-import { findSecretsKeys } from '../src/webhooks/secrets-keys.ts';
+import { findSecretsKeys } from '../src/secrets/secrets-keys.ts';
 
 const embedded = { secretsKeys: undefined, databaseUrl: undefined };
 

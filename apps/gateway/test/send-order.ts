@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { request as httpRequest } from 'node:http';
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { fromJson } from '@bufbuild/protobuf';
@@ -26,12 +26,12 @@ export async function sendRequest(
   url: string,
   { headers, ...options }: RequestOptions & { headers: Readonly<Record<string, string>> },
   body?: unknown,
-): Promise<{ status: number; body: string }> {
+): Promise<{ status: number; headers: IncomingHttpHeaders; body: string }> {
   const request = url.startsWith('https:') ? httpsRequest : httpRequest;
   const sent = request(url, { ...options, headers: { 'content-type': 'application/json', ...headers } });
   sent.end(body === undefined ? undefined : JSON.stringify(body));
   const [response] = await once(sent, 'response');
-  return { status: response.statusCode, body: await text(response) };
+  return { status: response.statusCode, headers: response.headers, body: await text(response) };
 }
 
 /** Sends a value as JSON; text and bytes are sent as they are. */
@@ -58,7 +58,7 @@ export function postOrder(merchant: Caller, body: unknown = validOrderInput(), h
 export function postPayment(checkout: Caller, orderToken: string, overrides: object = {}): Promise<Response> {
   const { order_amount, order_currency } = validOrderInput();
   return postJson(checkout, '/gateway.v1.CheckoutService/RecordPayment', {
-    ...{ order_token: orderToken, payment_id: 'pay-1', paid_at: new Date().toISOString() },
+    ...{ order_token: orderToken, payment_id: `pay-${orderToken}`, paid_at: new Date().toISOString() },
     ...{ order_amount, order_currency, ...overrides },
   });
 }

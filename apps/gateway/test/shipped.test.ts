@@ -1,18 +1,19 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, cp, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { access, cp, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join, matchesGlob } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import { createTestDatabase } from '@gateway/dev-postgres/testing';
+import { createTestDatabase, startTestServer } from '@gateway/dev-postgres/testing';
+import { migrateDatabase, requireSchema } from '@gateway/postgres/migrate';
 import { validate } from 'dockerfile-utils';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import manifest from '../../../package.json' with { type: 'json' };
-import { leftOut } from '../../../tools/left-out.ts';
+import { leftOut, missing } from '../../../tools/left-out.ts';
 import { pnpm } from '../../../tools/pnpm.ts';
 import { temporaryFolder } from '../../../tools/test-resources.ts';
-import { endLater, endProcesses } from './gateway-process.ts';
+import { endLater, endProcesses, runProgram } from './gateway-process.ts';
 
 // The image, compose.yaml, the manifests of Kubernetes and the systemd unit, as far as they can be checked without an engine.
 const run = promisify(execFile);
@@ -21,16 +22,23 @@ const read = (path: string) => readFile(join(root, path), 'utf8');
 
 const containerfile = (await read('Containerfile')).replaceAll('\\\n', ' ');
 const compose = parse(await read('compose.yaml'), { merge: true });
+const kustomization = parse(await read('deploy/kubernetes/kustomization.yaml'));
 const manifests = await Promise.all(
-  ['gateway', 'migrate'].map(async (name) => parseAllDocuments(await read(`deploy/kubernetes/${name}.yaml`))),
+  [...kustomization.resources, 'migrate.yaml', 'operator.yaml'].map(async (name) =>
+    parseAllDocuments(await read(`deploy/kubernetes/${name}`)),
+  ),
 );
 const resources = manifests.flat().map((document) => document.toJS());
-const pods = resources.flatMap(({ spec }) => spec.template?.spec ?? []);
+const pods = resources.flatMap(({ spec }) => spec.template?.spec ?? (spec.containers ? spec : []));
 const unit = await read('deploy/systemd/order-gateway.service');
+
+/** What the image is built with. */
+const [, install = ''] = /^RUN --mount=\S+ (.+)$/m.exec(containerfile) ?? [];
 
 /** The arguments of an instruction that has JSON as its form. */
 const jsonOf = (instruction: RegExp): string[] => JSON.parse(instruction.exec(containerfile)?.[1] ?? '[]');
 const command = jsonOf(/^CMD (\[.+\])$/m);
+const healthCheck = jsonOf(/^HEALTHCHECK .+ CMD (\[.+\])$/m);
 const migrateCommand: string[] = compose.services.migrate.command;
 
 afterAll(endProcesses);
@@ -49,7 +57,6 @@ async function buildImage(): Promise<string> {
   const { stdout } = await run('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: root });
   for (const path of stdout.trim().split('\n'))
     if (isShipped(path, patterns)) await cp(join(root, path), join(image, path));
-  const [, install = 'exit 1'] = /^RUN (.+)$/m.exec(containerfile) ?? [];
   // From the store that the install of this checkout filled: the one of the folder's own disk may be another.
   const { storeDir } = parse(await read('node_modules/.modules.yaml'));
   await run('sh', ['-c', install.replace(`npx --yes ${manifest.packageManager}`, pnpm)], {
@@ -87,10 +94,10 @@ test('the image has production dependencies only, migrates, starts, is healthy, 
       if (msg === 'ready') metricsUrl = metrics_url;
       if (msg === 'ready') break;
     }
-    const [probe = '', ...probeArguments] = jsonOf(/^HEALTHCHECK .+ CMD (\[.+\])$/m);
-    const probeEnv = (port: string) => ({ env: { PATH: process.env.PATH, ADMIN_PORT: port } });
-    await run(probe, probeArguments, probeEnv(new URL(metricsUrl).port));
-    await expect(run(probe, probeArguments, probeEnv('1'))).rejects.toMatchObject({ code: 1 });
+    const [probe = '', ...probeArguments] = healthCheck;
+    const probeOptions = (port: string) => ({ cwd: image, env: { PATH: process.env.PATH, ADMIN_PORT: port } });
+    await run(probe, probeArguments, probeOptions(new URL(metricsUrl).port));
+    await expect(run(probe, probeArguments, probeOptions('1'))).rejects.toMatchObject({ code: 1 });
     child.kill('SIGTERM');
     expect(await exited).toEqual([0, null]);
     expect(await filesIn(image)).toEqual(files);
@@ -102,9 +109,8 @@ test('the image has production dependencies only, migrates, starts, is healthy, 
 test('the Containerfile is valid and has the versions of the checkout', async () => {
   expect(validate(await read('Containerfile'))).toEqual([]);
   const node = (await read('.node-version')).trim();
-  const bases = [...containerfile.matchAll(/^FROM (\S+)/gm)].map(([, base]) => base);
-  expect(bases).toEqual([`node:${node}-trixie-slim`, `node:${node}-trixie-slim`]);
-  expect(containerfile).toContain(`npx --yes ${manifest.packageManager} install --prod`);
+  expect(containerfile).toContain(`ARG BASE_IMAGE=docker.io/library/node:${node}-trixie-slim\n`);
+  expect(install).toContain(`npx --yes ${manifest.packageManager} install --prod`);
   expect(command.join(' ')).toBe(manifest.scripts.start);
   expect(containerfile).toMatch(/^USER 1000:1000$/m);
 });
@@ -118,13 +124,18 @@ test('every variable of the files is one of .env.example', async () => {
     ...[...(/^ENV (.+)$/m.exec(containerfile)?.[1]?.matchAll(/([A-Z_]+)=/g) ?? [])].map(([, name]) => name),
   ];
   expect(used.length).toBeGreaterThan(12);
-  expect(used.filter((name) => name !== 'NODE_ENV' && !known.includes(name))).toEqual([]);
+  expect(used.filter((name) => !name.startsWith('NODE_') && !known.includes(name))).toEqual([]);
 });
 
 test('every path and command of compose.yaml exists, and its PostgreSQL is the tested one', async () => {
   const { gateway, migrate, postgres, prometheus, grafana } = compose.services;
-  expect(migrate.environment).toEqual(gateway.environment);
-  for (const mount of [...prometheus.volumes, ...grafana.volumes]) await access(join(root, mount.split(':')[0]));
+  const { DATABASE_URL: ownerUrl, ...migrateEnvironment } = migrate.environment;
+  const { DATABASE_URL: url, ...environment } = gateway.environment;
+  expect(migrateEnvironment).toEqual(environment);
+  expect([ownerUrl, url].map((text) => text.split(':')[1])).toEqual(['//order_gateway_owner', '//order_gateway']);
+  expect(gateway.healthcheck.test).toEqual(['CMD', ...healthCheck]);
+  const mounts = [...postgres.volumes, ...prometheus.volumes, ...grafana.volumes];
+  for (const mount of mounts.filter((text) => text.startsWith('./'))) await access(join(root, mount.split(':')[0]));
   await access(join(root, migrateCommand[1] ?? ''));
   const { optionalDependencies } = JSON.parse(await read('packages/dev-postgres/package.json'));
   const [version] = parse(await read('pnpm-workspace.yaml')).catalog[Object.keys(optionalDependencies)[0] ?? ''].split(
@@ -137,29 +148,72 @@ test('every path and command of compose.yaml exists, and its PostgreSQL is the t
   expect(prometheus.command.at(-1)).toBe(`--web.listen-address=:${new URL(datasources[0].url).port}`);
 });
 
+test.skipIf(leftOut('the roles of compose.yaml', missing('psql')))(
+  'the PostgreSQL of compose.yaml gets the roles of its URLs, with their passwords',
+  async () => {
+    const server = await startTestServer();
+    onTestFinished(server.stop);
+    const { gateway, migrate, postgres } = compose.services;
+    const passwords: Record<string, string> = { OWNER_PASSWORD: "o'1", GATEWAY_PASSWORD: 'g1' };
+    for (const mount of postgres.volumes.filter((text: string) => text.endsWith('.sql:ro')))
+      await run('psql', ['--set=ON_ERROR_STOP=1', `--file=${join(root, mount.split(':')[0])}`, server.url], {
+        env: { PATH: process.env.PATH, ...passwords },
+      });
+    const urlOf = ({ environment }: { environment: { DATABASE_URL: string } }) => {
+      const text = environment.DATABASE_URL.replace(/\$\{(\w+):\?\}/, (_, name) =>
+        encodeURIComponent(passwords[name] ?? ''),
+      );
+      return Object.assign(new URL(text), { host: new URL(server.url).host }).href;
+    };
+    await migrateDatabase(urlOf(migrate));
+    await requireSchema(urlOf(gateway));
+    const { code, stderr } = await runProgram('src/cli/merchant.ts', ['create', '--name', 'Corner Shop'], {
+      DATABASE_URL: urlOf(gateway),
+      MIGRATE: 'off',
+    });
+    expect([code, stderr]).toEqual([1, expect.stringContaining('order_gateway_owner')]);
+  },
+);
+
 test('the manifests of Kubernetes select the pods, name their ports and run what the image has', async () => {
-  const [deployment, service, budget] = resources;
+  const kinds = Object.fromEntries(resources.map((resource) => [resource.kind, resource]));
+  const { Deployment: deployment, PodMonitor: monitor, NetworkPolicy: policy } = kinds;
+  const services = resources.filter(({ kind }) => kind === 'Service');
   const { labels } = deployment.spec.template.metadata;
-  expect(resources.map(({ kind }) => kind)).toEqual(['Deployment', 'Service', 'PodDisruptionBudget', 'Job']);
+  const selectors = [deployment, monitor, kinds.PodDisruptionBudget].map(({ spec }) => spec.selector.matchLabels);
   for (const selector of [
-    deployment.spec.selector.matchLabels,
-    service.spec.selector,
-    budget.spec.selector.matchLabels,
+    ...selectors,
+    policy.spec.podSelector.matchLabels,
+    ...services.map(({ spec }) => spec.selector),
   ])
     expect(selector).toEqual(labels);
+  expect(kinds.HorizontalPodAutoscaler.spec.scaleTargetRef).toEqual({
+    apiVersion: deployment.apiVersion,
+    kind: deployment.kind,
+    name: deployment.metadata.name,
+  });
   const [gateway] = deployment.spec.template.spec.containers;
   const ports = new Map(
     gateway.ports.map((port: { name: string; containerPort: number }) => [port.name, port.containerPort]),
   );
   expect([...ports.values()]).toEqual([8080, 9090, 9464]);
-  for (const { targetPort } of service.spec.ports) expect([...ports.keys()]).toContain(targetPort);
+  const named = [
+    ...services.flatMap(({ spec }) => spec.ports.map(({ targetPort }: { targetPort: string }) => targetPort)),
+    ...policy.spec.ingress.flatMap(({ ports: allowed }: { ports: { port: string }[] }) =>
+      allowed.map(({ port }) => port),
+    ),
+  ];
+  expect(new Set(named)).toEqual(new Set(ports.keys()));
+  const { jobLabel, podMetricsEndpoints } = monitor.spec;
+  const { scrape_configs } = parse(await read('deploy/monitoring/prometheus.yml'));
+  expect([labels[jobLabel], podMetricsEndpoints[0].port]).toEqual([scrape_configs[0].job_name, 'metrics']);
   expect(gateway.livenessProbe.httpGet).toEqual({ path: '/health/live', port: 'http' });
   expect(gateway.readinessProbe.httpGet).toEqual({ path: '/health/ready', port: 'http' });
   expect(gateway.startupProbe.grpc.port).toBe(ports.get('grpc'));
   for (const { containers, volumes } of pods) {
     const [{ command: own = command, image, env, volumeMounts, securityContext }] = containers;
-    expect([command, migrateCommand]).toContainEqual(own);
-    expect(image).toBe(gateway.image);
+    expect([command, migrateCommand, ['sleep', 'infinity']]).toContainEqual(own);
+    expect(image.split(':')[0]).toBe(kustomization.images[0].name);
     expect(volumeMounts[0].name).toBe(volumes[0].name);
     for (const { name, value } of env)
       if (name.endsWith('_FILE')) expect(value.startsWith(`${volumeMounts[0].mountPath}/`), name).toBe(true);
@@ -167,13 +221,38 @@ test('the manifests of Kubernetes select the pods, name their ports and run what
   }
 });
 
-const hasSystemd = await stat('/usr/bin/systemd-analyze').catch(() => undefined);
-test.skipIf(leftOut('the systemd unit', hasSystemd ? undefined : 'systemd-analyze is not installed'))(
+test('the manifests of Kubernetes have only fields and types of its API', async () => {
+  // The types know neither the Prometheus operator's PodMonitor nor which texts a field may have.
+  const declarations = resources
+    .filter(({ apiVersion }) => apiVersion !== 'monitoring.coreos.com/v1')
+    .map((resource, index) => {
+      const [version, group = 'core'] = resource.apiVersion.split('/').reverse();
+      const type = `import('kubernetes-types/${group.split('.')[0]}/${version}').${resource.kind}`;
+      return `export const resource${index}: ${type} = ${JSON.stringify(resource)};\n`;
+    });
+  const folder = await temporaryFolder();
+  await symlink(join(root, 'apps/gateway/node_modules'), join(folder, 'node_modules'));
+  await writeFile(join(folder, 'resources.ts'), declarations.join(''));
+  const compiler = join(root, 'node_modules/.bin/tsc');
+  const flags = ['--noEmit', '--strict', '--ignoreConfig', '--module', 'nodenext', '--types', '', 'resources.ts'];
+  const { stdout } = await run(compiler, flags, { cwd: folder }).catch((error) => error);
+  expect(stdout).toBe('');
+});
+
+test.skipIf(leftOut('the kustomization', missing('kubectl')))('kubectl builds the kustomization', async () => {
+  const { stdout } = await run('kubectl', ['kustomize', join(root, 'deploy/kubernetes')]);
+  const built = parseAllDocuments(stdout).map((document) => document.toJS());
+  const names = (all: { kind: string; metadata: { name: string } }[]) =>
+    all.map(({ kind, metadata }) => `${kind} ${metadata.name}`).toSorted();
+  expect(names(built)).toEqual(names(resources.filter(({ kind }) => !['Job', 'Pod'].includes(kind))));
+});
+
+test.skipIf(leftOut('the systemd unit', missing('systemd-analyze')))(
   'the systemd unit is valid, hardened, and starts the gateway as pnpm start does',
   async () => {
     const [, node = '', rest = ''] = /^ExecStart=(\S+) (.+)$/m.exec(unit) ?? [];
     expect(`node ${rest}`).toBe(manifest.scripts.start);
-    expect(unit).toContain(/^RUN (.+)$/m.exec(containerfile)?.[1]);
+    expect(unit).toContain(install);
     const file = join(await temporaryFolder(), 'order-gateway.service');
     await writeFile(file, unit.replaceAll(node, process.execPath));
     const { stderr } = await run('systemd-analyze', ['verify', file]);

@@ -1,6 +1,6 @@
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { pageTexts } from '../src/pages/localization.ts';
+import { pageTexts } from '../src/payment-page/localization.ts';
 import { type RunningGateway, useGateway } from './running-gateway.ts';
 import { callJson, createOrder } from './send-order.ts';
 
@@ -132,18 +132,40 @@ describe('POST /payment/{order_token}/simulate with outcome=decline', () => {
 });
 
 describe('POST /payment/{order_token}/simulate: errors', () => {
-  test.each(['', 'outcome=', 'outcome=Pay', 'outcome=paid', 'result=pay', '{"outcome":"pay"}', 'outcome%00=pay'])(
-    '400: the body %j',
-    async (body) => {
-      const token = await newTestToken(`invalid-${body.length}`);
-      const { status, text, headers } = await simulate(token, body);
-      expect([status, headers.get('content-type')]).toEqual([400, expect.stringContaining('application/problem+json')]);
-      expect(JSON.parse(text)).toMatchObject({
-        code: 'invalid_request',
-        errors: [{ field: 'outcome', code: 'not_allowed', message: 'must be pay or decline' }],
+  test.each(['multipart/form-data; boundary=x', 'text/plain', 'application/json'])(
+    'a form of the media type %s: 415, and the order is not paid',
+    async (type) => {
+      const orderId = `form-${type.length}`;
+      const token = await newTestToken(orderId);
+      const form = '--x\r\ncontent-disposition: form-data; name="outcome"\r\n\r\npay\r\n--x--\r\n';
+      const body = type.startsWith('multipart') ? form : 'outcome=pay';
+      expect(await simulateInJson(token, body, { 'content-type': type })).toMatchObject({
+        status: 415,
+        body: { code: 'unsupported_media_type' },
       });
+      expect((await find(orderId)).order_status).toBe('UN_PAID');
     },
   );
+
+  test.each([
+    '',
+    'outcome=pay&outcome=decline',
+    'outcome=decline&outcome=pay&x',
+    'outcome=',
+    'outcome=Pay',
+    'outcome=paid',
+    'result=pay',
+    '{"outcome":"pay"}',
+    'outcome%00=pay',
+  ])('400: the body %j', async (body) => {
+    const token = await newTestToken(`invalid-${body.length}`);
+    const { status, text, headers } = await simulate(token, body);
+    expect([status, headers.get('content-type')]).toEqual([400, expect.stringContaining('application/problem+json')]);
+    expect(JSON.parse(text)).toMatchObject({
+      code: 'invalid_request',
+      errors: [{ field: 'outcome', code: 'not_allowed', message: 'must be pay or decline' }],
+    });
+  });
 
   test('413: a body of more than 64 KiB', async () => {
     const { status, text } = await simulate(await newTestToken('large'), `outcome=pay&x=${'x'.repeat(65_536)}`);

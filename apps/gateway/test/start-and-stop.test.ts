@@ -12,7 +12,7 @@ import { afterEach, expect, test } from 'vitest';
 import { leftOut } from '../../../tools/left-out.ts';
 import { listen } from '../../../tools/test-resources.ts';
 import { startUsage } from '../src/config.ts';
-import { stopTimeoutMs } from '../src/process.ts';
+import { stopTimeoutMs } from '../src/process/process.ts';
 import {
   endLater,
   endProcesses,
@@ -216,7 +216,7 @@ test.each([
     const order = { case: 'orderId', value: validOrderInput().order_id } as const;
     const headers = credentialHeaders(credentials);
     const found = await grpcClient(OrderService, gateway).getOrder({ order }, { headers });
-    expect(found.paymentLink.startsWith(`${gateway.baseUrl}/payment/`)).toBe(true);
+    expect(found.order?.paymentLink.startsWith(`${gateway.baseUrl}/payment/`)).toBe(true);
   },
 );
 
@@ -247,12 +247,31 @@ test('a used port, an unreachable database and a wrong configuration are reporte
   expect(reported).toEqual(Object.keys(variables));
 });
 
+test('a start whose database goes away after its schema was checked prints one line', async () => {
+  const { databaseUrl } = await newDatabase();
+  const { hostname, port } = new URL(databaseUrl);
+  let connections = 0;
+  const proxy = createServer((client) => {
+    connections += 1;
+    if (connections > 1) return void client.destroy();
+    const server = connect(Number(port), hostname);
+    for (const [from, to] of [[client, server] as const, [server, client] as const]) {
+      from.pipe(to);
+      from.on('error', () => to.destroy());
+    }
+  });
+  const url = Object.assign(new URL(databaseUrl), { port: await listen(proxy), hostname: '127.0.0.1' });
+  const { code, stderr } = await runProgram('src/main.ts', [], { DATABASE_URL: url.href, MIGRATE: 'off' });
+  expect({ code, lines: stderr.trimEnd().split('\n').length }).toEqual({ code: 1, lines: 1 });
+  expect(connections).toBeGreaterThan(1);
+});
+
 test('help and an unknown argument print their message before anything is started', async () => {
   const dataDir = await newDataDir();
   const helped = await runProgram('src/main.ts', ['--help'], { DATA_DIR: dataDir });
   expect(helped).toEqual({ code: 0, stdout: startUsage, stderr: '' });
   expect(await runProgram('src/main.ts', ['--port', '80'], { DATA_DIR: dataDir })).toEqual({
-    ...{ code: 1, stdout: '', stderr: 'There is no argument --port. See pnpm start --help.\n' },
+    ...{ code: 2, stdout: '', stderr: 'There is no argument --port. See pnpm start --help.\n' },
   });
   expect(await readdir(dataDir)).toEqual([]);
 });

@@ -8,13 +8,13 @@ import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterAll, afterEach, test as anyTest, beforeAll, expect, onTestFinished } from 'vitest';
 import { leftOut } from '../../../tools/left-out.ts';
-import type { TlsFiles } from '../src/config.ts';
-import { openTls } from '../src/tls.ts';
+import type { TlsFiles } from '../src/network/tls.ts';
+import { openTls } from '../src/network/tls.ts';
 import { type Authority, createAuthority, noCertificates } from './certificates.ts';
 import { endProcesses, startOnNewDatabase } from './gateway-process.ts';
 import { createMemoryLogger } from './memory-logger.ts';
 import { grpcClient } from './rpc-clients.ts';
-import { type RunningGateway, runGateway } from './running-gateway.ts';
+import { type RunningGateway, runGateway, scrape } from './running-gateway.ts';
 import { orderMessage, sendRequest } from './send-order.ts';
 
 const isLeftOut = leftOut('TLS', noCertificates);
@@ -64,7 +64,7 @@ function handshake(
   });
 }
 
-test('both ports serve over TLS, and links are https', async () => {
+test('both ports serve over TLS, links are https, and the metrics say when the certificate expires', async () => {
   const running = await runTlsGateway();
   expect(running.baseUrl).toBe(`https://localhost:${running.httpPort}`);
   const created = await postOrderOverTls(running, 'secure');
@@ -72,6 +72,15 @@ test('both ports serve over TLS, and links are https', async () => {
   const { paymentLink } = await openGrpc(running)('secure');
   expect(JSON.parse(created.body).payment_link).toBe(paymentLink);
   expect(paymentLink.startsWith(`${running.baseUrl}/payment/`)).toBe(true);
+  const [, expiry] = (await scrape(running)).match(/^x509_cert_not_after (\d+)$/m) ?? [];
+  // Certificates of tests are valid for two days.
+  expect(Number(expiry) - Date.now() / 1_000).toBeGreaterThan(86_400);
+});
+
+test.each(['/order', '/payment/unknown', '/%zz'])('over TLS, GET %s has Strict-Transport-Security', async (path) => {
+  const { url, headers } = await runTlsGateway();
+  const response = await sendRequest(`${url}${path}`, { ca: authority.ca, headers });
+  expect(response.headers).toHaveProperty('strict-transport-security');
 });
 
 test('TLS 1.2 and 1.3 are taken, 1.1 is rejected, and each port agrees on its own protocol', async () => {

@@ -9,8 +9,8 @@ import { Webhook } from 'standardwebhooks';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { merchantCommands } from '../src/cli/merchant-commands.ts';
 import { addWebhookCommands, type WebhookTools } from '../src/cli/webhook-commands.ts';
-import { StartError } from '../src/process.ts';
-import { createSigningSecrets } from '../src/signing-secrets.ts';
+import { StartError } from '../src/process/process.ts';
+import { createSigningSecrets } from '../src/secrets/signing-secrets.ts';
 import { createSender } from '../src/webhooks/send.ts';
 import { runProgram } from './gateway-process.ts';
 import { type ReceivedWebhook, runWebhookReceiver } from './webhook-receiver.ts';
@@ -24,12 +24,12 @@ beforeAll(async () => {
   clientId = row?.client_id;
 });
 
-const key = { secrets: createSigningSecrets([new Uint8Array(32).fill(1)]), allowPrivate: false };
-const toPrivate = { ...key, allowPrivate: true };
+const key = { secrets: createSigningSecrets([new Uint8Array(32).fill(1)]), allowedAddresses: 'public' } as const;
+const toPrivate = { ...key, allowedAddresses: 'any' } as const;
 const secretForm = /whsec_[0-9A-Za-z+/]{43}=/;
 
-/** Runs `pnpm merchant webhook` in this process. `error` is what it reports: it then ends with exit code 1. */
-async function webhook(args: readonly string[], options: Pick<WebhookTools, 'secrets' | 'allowPrivate'> = key) {
+/** Runs `pnpm merchant webhook` in this process. `error` is what it reports. */
+async function webhook(args: readonly string[], options: Pick<WebhookTools, 'secrets' | 'allowedAddresses'> = key) {
   const lines: string[] = [];
   let error = '';
   const print = (line: string) => lines.push(line);
@@ -55,7 +55,9 @@ async function webhook(args: readonly string[], options: Pick<WebhookTools, 'sec
   return { output: lines.join('\n'), error };
 }
 
+/** Sets the first endpoint of the merchant, or rotates its secret, and returns the new secret. */
 async function secretOf(...args: readonly string[]): Promise<string> {
+  if (args[0] === 'set') await webhook(['remove', clientId]);
   const { output } = await webhook([...args, '--json'], toPrivate);
   return JSON.parse(output).signing_secret;
 }
@@ -80,8 +82,13 @@ test('set, test, rotate, show and remove: the secret is shown by set and rotate,
   await database.sql`update webhook_endpoints set previous_ends_at = now() where merchant_id = ${merchantId}`;
   await webhook(['test', clientId], toPrivate);
   expect(receiver.received[2]?.headers['webhook-signature']).toMatch(/^v1,\S+$/);
-  const again = await webhook(['set', clientId, receiver.url], toPrivate);
-  expect(again.output).toContain('For 24 hours deliveries are signed with the previous secret, too.');
+  const moved = await webhook(['set', clientId, `${receiver.url}/moved`], toPrivate);
+  expect(moved.output).not.toContain('whsec_');
+  expect(JSON.parse((await webhook(['set', clientId, receiver.url, '--json'], toPrivate)).output)).toEqual({
+    ...{ client_id: clientId, url: receiver.url },
+  });
+  await webhook(['test', clientId], toPrivate);
+  verified(second, receiver.received[3] as ReceivedWebhook);
 
   const shown = await webhook(['show', clientId]);
   expect(shown.output).toMatch(/^URL: {6}http:\S+\nCREATED: {2}\d{4}-.+ UTC\nSTATE: {4}works$/);
@@ -149,7 +156,7 @@ test('reencrypt takes every secret to the first key, and says which none can dec
 
 test('test reports what went wrong', async () => {
   const receiver = await runWebhookReceiver({ respond: (_, response) => void response.writeHead(500).end() });
-  await webhook(['set', clientId, receiver.url], toPrivate);
+  await secretOf('set', clientId, receiver.url);
   const failed = await webhook(['test', clientId], toPrivate);
   expect(failed).toEqual({ output: '', error: `The message was not delivered to ${receiver.url}: HTTP 500.` });
   expect((await webhook(['test', clientId])).error).toContain(': address not allowed.');
@@ -176,9 +183,21 @@ test.each([
   expect(error).toContain(message);
 });
 
+test.each(['http://localhost:3000/hook', 'http://127.0.0.1:3000/', 'https://[::1]/', 'http://[::1]:3000'])(
+  'set accepts the URL %s where webhooks may be sent to this machine, as with the embedded database',
+  async (url) => {
+    const toLoopback = { ...key, allowedAddresses: 'loopback' } as const;
+    expect(await webhook(['set', clientId, url], toLoopback)).toMatchObject({ error: '' });
+    expect((await webhook(['set', clientId, url])).error).toContain('WEBHOOK_ALLOW_PRIVATE=1');
+    for (const other of ['http://10.0.0.1/', 'https://192.168.1.1/', 'http://shop.example/']) {
+      expect((await webhook(['set', clientId, other], toLoopback)).error).toContain('WEBHOOK_ALLOW_PRIVATE=1');
+    }
+  },
+);
+
 test('without SECRETS_KEY the commands that need it say so in one line, and the others work', async () => {
   await secretOf('set', clientId, 'https://shop.example/hook');
-  const noKey = { secrets: undefined, allowPrivate: false };
+  const noKey = { secrets: undefined, allowedAddresses: 'public' } as const;
   const error = 'Set SECRETS_KEY to 32 random bytes in base64 first: signing secrets are stored encrypted.';
   for (const args of [
     ['set', clientId, 'https://shop.example/'],
@@ -190,7 +209,7 @@ test('without SECRETS_KEY the commands that need it say so in one line, and the 
   expect((await webhook(['show', clientId], noKey)).error).toBe('');
   const env = { DATABASE_URL: database.url };
   const program = await runProgram('src/cli/merchant.ts', ['webhook', 'rotate', clientId], env);
-  expect(program).toEqual({ code: 1, stdout: '', stderr: `${error}\n` });
+  expect(program).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(`^Database: .+\n${error}\n$`) });
 });
 
 test('wrong arguments are reported without a secret that was typed by mistake', async () => {

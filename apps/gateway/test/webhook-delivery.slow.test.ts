@@ -6,7 +6,7 @@ import { createMerchantsWithOrder, storeEvents } from '@gateway/postgres/testing
 import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
 import postgres from 'postgres';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { createSigningSecrets } from '../src/signing-secrets.ts';
+import { createSigningSecrets } from '../src/secrets/signing-secrets.ts';
 import { endProcesses, residentMiB, startProcess } from './gateway-process.ts';
 import { testSecretsKey } from './running-gateway.ts';
 import { runWebhookReceiver } from './webhook-receiver.ts';

@@ -12,7 +12,7 @@ import { createNoopMeter } from '@opentelemetry/api';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { webhookLimits } from '../src/limits.ts';
-import { createSigningSecrets } from '../src/signing-secrets.ts';
+import { createSigningSecrets } from '../src/secrets/signing-secrets.ts';
 import { retryPauseSeconds, startWebhookDelivery } from '../src/webhooks/deliver.ts';
 import { createSender } from '../src/webhooks/send.ts';
 import { createMemoryLogger } from './memory-logger.ts';
@@ -33,7 +33,7 @@ function startDelivery(retryPause: typeof retryPauseSeconds = () => 0) {
   const { logger, errors } = createMemoryLogger();
   const delivery = startWebhookDelivery({
     deliveries: openWebhookDeliveries({ url: database.url }),
-    sender: createSender({ allowPrivate: true }),
+    sender: createSender({ allowedAddresses: 'any' }),
     ...{ meter: createNoopMeter(), secrets, logger, retryPause, now: Date.now },
     baseUrl: () => 'https://pay.example.com' as BaseUrl,
   });

@@ -14,7 +14,7 @@ function newSender(options: SenderOptions) {
   return sender;
 }
 
-const toPrivate = { allowPrivate: true };
+const toPrivate = { allowedAddresses: 'any' } as const;
 
 test('a request is sent as it was given, and the status is its result', async () => {
   const receiver = await runWebhookReceiver();
@@ -140,12 +140,25 @@ test.each([
 ])('https://%s is not connected to', async (host) => {
   const receiver = await runWebhookReceiver({ tls: selfSigned('localhost') });
   const { port } = new URL(receiver.url);
-  expect(await newSender({ allowPrivate: false }).send(`https://${host}:${port}/`, {}, '{}')).toEqual(rejected);
+  expect(await newSender({ allowedAddresses: 'public' }).send(`https://${host}:${port}/`, {}, '{}')).toEqual(rejected);
   expect(receiver.connections()).toBe(0);
 });
 
+test('this machine is connected to over http where that is allowed, and other private addresses are not', async () => {
+  const receiver = await runWebhookReceiver();
+  const sender = newSender({ allowedAddresses: 'loopback' });
+  const { port } = new URL(receiver.url);
+  expect(await sender.send(`http://localhost:${port}/`, {}, '{}')).toMatchObject({ status: 204 });
+  for (const url of ['http://10.0.0.1/', 'https://10.0.0.1/', 'http://8.8.8.8/'])
+    expect(await sender.send(url, {}, '{}')).toEqual(rejected);
+  const resolve = async () => [{ address: '10.0.0.1', family: 4 }];
+  expect(await newSender({ allowedAddresses: 'loopback', resolve }).send('https://shop.example/', {}, '{}')).toEqual(
+    rejected,
+  );
+});
+
 test('a public URL without TLS is not connected to', async () => {
-  expect(await newSender({ allowPrivate: false }).send('http://8.8.8.8/', {}, '{}')).toEqual(rejected);
+  expect(await newSender({ allowedAddresses: 'public' }).send('http://8.8.8.8/', {}, '{}')).toEqual(rejected);
 });
 
 test.each(['127.0.0.1', '169.254.169.254', '::1', '::ffff:127.0.0.1'])(
@@ -153,7 +166,7 @@ test.each(['127.0.0.1', '169.254.169.254', '::1', '::ffff:127.0.0.1'])(
   async (address) => {
     const receiver = await runWebhookReceiver({ tls: selfSigned('localhost') });
     const resolve = async () => [{ address, family: address.includes(':') ? 6 : 4 }];
-    const sender = newSender({ allowPrivate: false, resolve });
+    const sender = newSender({ allowedAddresses: 'public', resolve });
     expect(await sender.send(receiver.url.replace('localhost', 'shop.example'), {}, '{}')).toEqual(rejected);
     expect(receiver.connections()).toBe(0);
   },
@@ -164,9 +177,9 @@ test('of the addresses of a name only the public ones are connected to', async (
   const resolve = async () => [
     { address: '127.0.0.1', family: 4 },
     // Not allocated, so that no host has it.
-    { address: '4000::1', family: 6 },
+    { address: '3000::1', family: 6 },
   ];
-  const sender = newSender({ allowPrivate: false, resolve, timeoutMs: 300 });
+  const sender = newSender({ allowedAddresses: 'public', resolve, timeoutMs: 300 });
   const result = await sender.send(receiver.url.replace('localhost', 'shop.example'), {}, '{}');
   expect(result.status).toBeUndefined();
   expect(result).not.toEqual(rejected);
@@ -180,7 +193,7 @@ test('a name that changes its address from look-up to look-up is never connected
     lookups += 1;
     return [{ address: lookups === 1 ? '4000::1' : '127.0.0.1', family: lookups === 1 ? 6 : 4 }];
   };
-  const sender = newSender({ allowPrivate: false, resolve, timeoutMs: 300 });
+  const sender = newSender({ allowedAddresses: 'public', resolve, timeoutMs: 300 });
   const url = receiver.url.replace('localhost', 'shop.example');
   await sender.send(url, {}, '{}');
   // One look-up a connection: what was checked is what was connected to.
@@ -191,7 +204,7 @@ test('a name that changes its address from look-up to look-up is never connected
 
 test('localhost is not connected to without the system resolving it', async () => {
   const receiver = await runWebhookReceiver({ tls: selfSigned('localhost') });
-  const result = await newSender({ allowPrivate: false, timeoutMs: 5_000 }).send(receiver.url, {}, '{}');
+  const result = await newSender({ allowedAddresses: 'public', timeoutMs: 5_000 }).send(receiver.url, {}, '{}');
   expect(result.status).toBeUndefined();
   expect(receiver.connections()).toBe(0);
 });

@@ -18,7 +18,7 @@ async function setEndpoint(databaseUrl: string, { clientId }: Credentials, url: 
     DATABASE_URL: databaseUrl,
     ...variables,
   });
-  expect(stderr).toBe('');
+  expect(stderr).toMatch(/^Database: .+\n$/);
   return JSON.parse(stdout).signing_secret;
 }
 

@@ -1,15 +1,14 @@
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { promisify } from 'node:util';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import {
   Health,
   type HealthCheckResponse,
   HealthCheckResponse_ServingStatus,
 } from '@gateway/contract/health/v1/health_pb';
+import { childrenOf } from '@gateway/dev-postgres/testing/processes';
 import type { Credentials } from '@gateway/domain/credentials';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
@@ -42,10 +41,9 @@ afterAll(endProcesses);
 
 const four = [0, 1, 2, 3];
 
-/** The process ids of a gateway's workers. */
-async function workersOf({ child }: GatewayProcess): Promise<number[]> {
-  const { stdout } = await promisify(execFile)('pgrep', ['-P', `${child.pid}`]);
-  return stdout.trim().split('\n').map(Number);
+/** Returns the process ids of a gateway's workers. */
+function workersOf({ child }: GatewayProcess): number[] {
+  return childrenOf(child.pid ?? 0);
 }
 
 /** A connection on which one order after the other is created. */
@@ -133,7 +131,7 @@ test('a worker that is killed is replaced, and only its own connections are lost
   await createOn(connections, 'before');
   // Before the worker is killed, and its lines with it that are not written yet.
   const before = await workersThatServed('before');
-  const [pid = 0] = await workersOf(gateway);
+  const [pid = 0] = workersOf(gateway);
   process.kill(pid, 'SIGKILL');
   const lineWith = (message: string) => gateway.lines.find((line) => line.includes(`"msg":"${message}"`));
   await expect.poll(() => lineWith('worker ended')).toContain('"signal":"SIGKILL"');
@@ -150,7 +148,7 @@ test('a worker that is killed is replaced, and only its own connections are lost
 });
 
 test('SIGTERM, even to all processes, drains every worker, stops PostgreSQL and exits with 0', async () => {
-  const processes = [await postgresPid(dataDir), ...(await workersOf(gateway))];
+  const processes = [await postgresPid(dataDir), ...workersOf(gateway)];
   const sendBodies = Promise.withResolvers<void>();
   const inFlight = createOn(openConnections(), 'in-flight', sendBodies.promise);
   const nextStatuses = watchHealth(gateway);
@@ -169,7 +167,7 @@ test.each([
   ['gets a second signal', 'SIGTERM', 1, '600000'],
 ] as const)('the workers drain and end when the primary process %s', async (_, signal, code, DRAIN_DELAY_MS) => {
   const started = await startOnNewDatabase({ WORKERS: '2', DRAIN_DELAY_MS });
-  const workers = await workersOf(started);
+  const workers = workersOf(started);
   const nextStatuses = watchHealth(started);
   expect(await nextStatuses()).toEqual([SERVING, SERVING]);
   started.child.kill(signal);

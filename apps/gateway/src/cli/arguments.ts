@@ -2,13 +2,21 @@ import { isClientId } from '@gateway/domain/credentials';
 import { textError } from '@gateway/domain/field-rules';
 import { merchantNameRule } from '@gateway/domain/merchant';
 import { lifetimeMs } from '@gateway/domain/order-expiry';
-import { type Command, Option } from 'commander';
+import { Command, Option } from 'commander';
 import { parseRate } from '../config.ts';
-import { StartError } from '../process.ts';
+import { UsageError, usageExitCode } from '../process/process.ts';
 
 export const jsonHelp = 'print JSON, one object a line';
 export const clientIdHelp = "the merchant's client id, as `merchant list` shows it";
 export const timeForm = 'an ISO 8601 time with an offset, such as 2027-01-31T12:00:00Z';
+
+/** A program that prints its help after a wrong argument, and then ends with the exit code for it. */
+export function createProgram(name: string, description: string): Command {
+  return new Command(name)
+    .description(description)
+    .showHelpAfterError()
+    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : usageExitCode));
+}
 
 export function clientCommand(parent: Command, name: string, description: string): Command {
   return parent.command(name).description(description).argument('<CLIENT_ID>', clientIdHelp, parseClientId);
@@ -67,13 +75,13 @@ export const parseTime = (option: '--before' | '--from' | '--ends') =>
 export function parseEnd(text: string): Date {
   const end = parseTime('--ends')(text);
   if (end.getTime() > Date.now()) return end;
-  throw new StartError('--ends must be in the future.');
+  throw new UsageError('--ends must be in the future.');
 }
 
 function parseName(option: '--name' | '--as'): (text: string) => string {
   return (text) => {
     const error = textError(merchantNameRule, text);
-    if (error !== undefined) throw new StartError(`${option} ${error.message}.`);
+    if (error !== undefined) throw new UsageError(`${option} ${error.message}.`);
     return text;
   };
 }
@@ -82,7 +90,7 @@ function parseName(option: '--name' | '--as'): (text: string) => string {
 function checked<Value>(parse: (text: string) => Value | undefined, message: string): (text: string) => Value {
   return (text) => {
     const value = parse(text);
-    if (value === undefined) throw new StartError(message);
+    if (value === undefined) throw new UsageError(message);
     return value;
   };
 }

@@ -3,17 +3,23 @@ import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Credentials } from '@gateway/domain/credentials';
 import type { BaseUrl } from '@gateway/domain/payment-link';
+import { formatSigningSecret } from '@gateway/domain/webhook-signature';
 import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { openWebhookEndpoints, type WebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
-import { messageOf, StartError } from '../process.ts';
-import { createSigningSecrets, newSigningSecret, type SecretsKeys } from '../signing-secrets.ts';
+import { messageOf, StartError } from '../process/process.ts';
+import {
+  createSigningSecrets,
+  newSigningSecret,
+  type SecretsKeys,
+  type SigningSecrets,
+} from '../secrets/signing-secrets.ts';
 
 /** The demo merchant for the next start, readable only by the owner. */
 const fileName = 'demo-merchant.json';
 
-/** The demo merchant's credentials, and the secret that signs its returns, as the merchant gets it. */
 export interface DemoMerchant extends Credentials {
-  readonly signingSecret: string;
+  /** The current secret of its webhooks and returns, as the merchant gets it; absent if its endpoint was removed. */
+  readonly signingSecret: string | undefined;
 }
 
 interface DemoDatabase {
@@ -30,8 +36,13 @@ interface DemoDatabase {
 export async function findOrCreateDemoMerchant(database: DemoDatabase): Promise<DemoMerchant> {
   const path = join(database.dataDir, fileName);
   const endpoints = openWebhookEndpoints(database);
+  const secrets = createSigningSecrets(database.secretsKeys);
   try {
-    return (await findDemoMerchant(endpoints, path)) ?? (await createDemoMerchant(database, endpoints, path));
+    const credentials =
+      (await findCredentials(endpoints, path)) ?? (await createDemoMerchant(database, secrets, endpoints, path));
+    const merchant = await endpoints.find(credentials.clientId);
+    const secret = merchant?.endpoint && secrets.decrypt(merchant.merchantId, merchant.endpoint.signingSecret);
+    return { ...credentials, signingSecret: secret && formatSigningSecret(secret) };
   } catch (error) {
     throw new StartError(`The demo merchant in ${database.dataDir} could not be found or created: ${messageOf(error)}`);
   } finally {
@@ -39,44 +50,42 @@ export async function findOrCreateDemoMerchant(database: DemoDatabase): Promise<
   }
 }
 
-/** The merchant in the file; `undefined` if it is not in this database, or of a version before signing secrets. */
-async function findDemoMerchant(endpoints: WebhookEndpoints, path: string): Promise<DemoMerchant | undefined> {
+/** The credentials in the file; `undefined` if the merchant is not in this database. */
+async function findCredentials(endpoints: WebhookEndpoints, path: string): Promise<Credentials | undefined> {
   const stored: Readonly<Record<string, unknown>> = await readFile(path, 'utf8')
     .then((text) => Object(JSON.parse(text)))
     .catch(() => ({}));
-  const { clientId, clientSecret, signingSecret } = stored;
-  if (typeof clientId !== 'string' || typeof clientSecret !== 'string' || typeof signingSecret !== 'string')
-    return undefined;
-  const merchant = await endpoints.find(clientId);
-  return merchant && { clientId, clientSecret, signingSecret };
+  const { clientId, clientSecret } = stored;
+  if (typeof clientId !== 'string' || typeof clientSecret !== 'string') return undefined;
+  return (await endpoints.find(clientId)) && { clientId, clientSecret };
 }
 
 async function createDemoMerchant(
-  { url, secretsKeys }: DemoDatabase,
+  { url }: DemoDatabase,
+  secrets: SigningSecrets,
   endpoints: WebhookEndpoints,
   path: string,
-): Promise<DemoMerchant> {
+): Promise<Credentials> {
   const credentials = await createMerchant(url, 'Demo Shop', 'test');
   const merchant = await endpoints.find(credentials.clientId);
   if (merchant === undefined) throw new Error('it was not stored');
-  const { secret, stored } = newSigningSecret(createSigningSecrets(secretsKeys), merchant.merchantId);
-  // A signing secret comes with an endpoint. The demo merchant has no server, so its endpoint is disabled.
+  const { stored } = newSigningSecret(secrets, merchant.merchantId);
+  // A signing secret needs an endpoint. The demo merchant has no server yet, so its endpoint is disabled.
   const endpoint = { url: 'https://shop.example.com/webhooks', signingSecret: stored, disabledAt: new Date() };
   await endpoints.set(merchant.merchantId, endpoint);
-  const demoMerchant = { ...credentials, signingSecret: secret };
   const draft = `${path}.${randomUUID()}`;
-  await writeFile(draft, `${JSON.stringify(demoMerchant, null, 2)}\n`, { mode: 0o600 });
+  await writeFile(draft, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600 });
   try {
     // Unlike rename, link fails if the file exists: of two first starts, the first decides.
     await link(draft, path);
   } catch {
-    const others = await findDemoMerchant(endpoints, path);
+    const others = await findCredentials(endpoints, path);
     if (others !== undefined) return others;
     await rename(draft, path);
   } finally {
     await rm(draft, { force: true });
   }
-  return demoMerchant;
+  return credentials;
 }
 
 /**
@@ -123,7 +132,7 @@ Demo merchant:
 
   x-client-id:     ${clientId}
   x-client-secret: ${clientSecret}
-  signing secret:  ${signingSecret}
+  signing secret:  ${signingSecret ?? 'none, because its webhook endpoint was removed'}
 
 See the event of the payment:
 

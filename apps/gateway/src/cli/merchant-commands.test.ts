@@ -1,7 +1,7 @@
 import type { MerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { type Command, CommanderError } from 'commander';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { StartError } from '../process.ts';
+import { StartError, UsageError } from '../process/process.ts';
 import { checkoutCommands, merchantCommands } from './merchant-commands.ts';
 
 const clientId = 'app_0123456789abcdefghijklmn';
@@ -59,7 +59,7 @@ async function run(commands: typeof merchantCommands, args: string[]): Promise<{
   const lines: string[] = [];
   let errors = '';
   const program = commands(
-    (work, actor) => {
+    (work, { actor } = {}) => {
       actors.push(actor);
       return work(accounts);
     },
@@ -112,6 +112,15 @@ describe('merchant', () => {
     });
   });
 
+  test.each([
+    ['list', accounts.list],
+    ['log', accounts.log],
+  ])('%s says that there is nothing to list, and prints no JSON', async (command, rows) => {
+    rows.mockResolvedValueOnce([]).mockResolvedValueOnce([]);
+    expect((await merchant(command)).output).toMatch(/^(There are no|The .+ is empty)/);
+    expect((await merchant(command, '--json')).output).toBe('');
+  });
+
   test('list shows the kinds of clients and the default lifetime', async () => {
     const client = (kind: 'merchant' | 'checkout', mode: 'live' | 'test', defaultLifetimeSeconds: number | null) => ({
       ...{ name: 'One', clientId, ...settings, createdAt, liveSecrets: 2 },
@@ -152,7 +161,7 @@ describe('merchant', () => {
     await merchant('disable', clientId, '--as', 'Bob');
     await checkout('create', '--name', 'Cards');
     expect(actors).toEqual(['Alice', 'Bob', undefined]);
-    await expect(merchant('disable', clientId, '--as', '\n')).rejects.toThrow(StartError);
+    await expect(merchant('disable', clientId, '--as', '\n')).rejects.toThrow(UsageError);
   });
 
   test('checksum sets the mode', async () => {
@@ -229,7 +238,7 @@ describe('checkout with wrong arguments', () => {
 
   test('a blank name', async () => {
     const message = '--name must contain at least one non-blank character.';
-    await expect(checkout('create', '--name', ' ')).rejects.toThrow(new StartError(message));
+    await expect(checkout('create', '--name', ' ')).rejects.toThrow(new UsageError(message));
   });
 
   test.each([
@@ -271,7 +280,7 @@ describe('merchant with wrong arguments', () => {
     [['secret', 'revoke', clientId, '0'], 'NUMBER must be a secret number shown by `merchant secret list`.'],
     [['secret', 'revoke', clientId, clientSecret], 'NUMBER must be a secret number shown by `merchant secret list`.'],
   ])('%j: %s', async (args, message) => {
-    await expect(merchant(...args)).rejects.toThrow(new StartError(message));
+    await expect(merchant(...args)).rejects.toThrow(new UsageError(message));
   });
 
   test.each([

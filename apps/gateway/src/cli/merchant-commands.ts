@@ -1,13 +1,14 @@
 import { liveSecretsMax } from '@gateway/domain/credentials';
 import { type ChecksumMode, checksumModes } from '@gateway/domain/merchant';
 import type { MerchantAccounts } from '@gateway/postgres/merchant-admin';
-import { Argument, Command } from 'commander';
-import { StartError } from '../process.ts';
+import { Argument, type Command } from 'commander';
+import { StartError } from '../process/process.ts';
 import {
   actorOf,
   actorOption,
   clientCommand,
   clientIdHelp,
+  createProgram,
   jsonHelp,
   nameOption,
   parseClientId,
@@ -20,16 +21,19 @@ import {
 import { readable, secretNote, startList } from './output.ts';
 import { type OpenAccounts, unknownClient } from './with-accounts.ts';
 
+/** Of the commands that need no merchant: they may be the first ones on a new database. */
+const creating = { creates: true } as const;
+
 /** Rows of a list read from the database at once. */
 const listPage = 500;
 
 /**
  * The commands of `pnpm merchant`. None takes a secret, because every user of the machine can see arguments. Wrong arguments end
- * the process with exit code 1 or reject with a {@link StartError}, before the database is opened.
+ * the process with exit code 2 or reject with a {@link UsageError}, before the database is opened.
  */
 export function merchantCommands(openAccounts: OpenAccounts, print: (line: string) => void): Command {
   const program = recordedProgram('pnpm merchant', 'Creates merchants and manages their client secrets.');
-  const withAccounts: OpenAccounts = (work) => openAccounts(work, actorOf(program));
+  const withAccounts: OpenAccounts = (work, options) => openAccounts(work, { actor: actorOf(program), ...options });
   /** Changes a setting of a client, and prints what is true of it then. */
   const set = (clientId: string, change: (accounts: MerchantAccounts) => Promise<string>, sentence: string) =>
     withAccounts(async (accounts) => {
@@ -49,7 +53,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
         const { clientId, clientSecret } = await accounts.create(name, mode);
         if (json) return print(JSON.stringify({ name, mode, client_id: clientId, client_secret: clientSecret }));
         print(`Created ${mode} merchant ${name}\n${credentialLines(clientId, clientSecret)}`);
-      }),
+      }, creating),
     );
 
   program
@@ -59,7 +63,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
     .action(({ json }: { json?: true }) =>
       withAccounts(async (accounts) => {
         const columns = { 'CLIENT ID': 33, KIND: 8, STATE: 8, CHECKSUM: 9, 'LIVE SECRETS': 12, CREATED: 23, NAME: 0 };
-        const printRow = startList(columns, json, print);
+        const { printRow, end } = startList(columns, json, print);
         let page = await accounts.list({ limit: listPage });
         while (page.length > 0) {
           for (const { clientId, name, checksumMode, liveSecrets, createdAt, disabledAt, ...others } of page) {
@@ -75,6 +79,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
           }
           page = await accounts.list({ limit: listPage, afterClientId: page.at(-1)?.clientId ?? '' });
         }
+        end('There are no merchants yet.');
       }),
     );
 
@@ -134,7 +139,11 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
         let page = await accounts.log({ clientId, after: 0, limit: listPage });
         if (clientId !== undefined && page.length === 0 && (await accounts.listSecrets(clientId)) === undefined)
           throw unknownClient(clientId);
-        const printRow = startList({ TIME: 23, ACTION: 16, 'CLIENT ID': 33, WHO: 24, DETAILS: 0 }, json, print);
+        const { printRow, end } = startList(
+          { TIME: 23, ACTION: 16, 'CLIENT ID': 33, WHO: 24, DETAILS: 0 },
+          json,
+          print,
+        );
         while (page.length > 0) {
           for (const { createdAt, action, actor, details, ...entry } of page) {
             const facts = { time: createdAt, action, client_id: entry.clientId, who: actor, details };
@@ -142,6 +151,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
           }
           page = await accounts.log({ clientId, after: page.at(-1)?.id ?? 0, limit: listPage });
         }
+        end('The audit log is empty.');
       }),
     );
 
@@ -174,7 +184,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
       withAccounts(async (accounts) => {
         const secrets = await accounts.listSecrets(clientId);
         if (secrets === undefined) throw unknownClient(clientId);
-        const printRow = startList({ NUMBER: 6, CREATED: 23, STATE: 0 }, json, print);
+        const { printRow, end } = startList({ NUMBER: 6, CREATED: 23, STATE: 0 }, json, print);
         for (const { id, createdAt, endsAt } of secrets) {
           const state =
             endsAt === null
@@ -182,6 +192,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
               : `${endsAt.getTime() > Date.now() ? 'works until' : 'ended'} ${readable(endsAt)}`;
           printRow({ number: id, created_at: createdAt, ends_at: endsAt }, `${id}`, readable(createdAt), state);
         }
+        end(`${clientId} has no secrets.`);
       }),
     );
 
@@ -214,22 +225,23 @@ export function checkoutCommands(openAccounts: OpenAccounts, print: (line: strin
     .addOption(nameOption('for the operator'))
     .option('--json', jsonHelp)
     .action(({ name, json }: { name: string; json?: true }) =>
-      openAccounts(async (accounts) => {
-        const { clientId, clientSecret } = await accounts.create(name, 'checkout');
-        if (json) return print(JSON.stringify({ name, client_id: clientId, client_secret: clientSecret }));
-        print(`Created checkout client ${name}\n${credentialLines(clientId, clientSecret)}`);
-      }, actorOf(program)),
+      openAccounts(
+        async (accounts) => {
+          const { clientId, clientSecret } = await accounts.create(name, 'checkout');
+          if (json) return print(JSON.stringify({ name, client_id: clientId, client_secret: clientSecret }));
+          print(`Created checkout client ${name}\n${credentialLines(clientId, clientSecret)}`);
+        },
+        { actor: actorOf(program), ...creating },
+      ),
     );
   return program;
 }
 
 /** A program whose commands are recorded in the audit log. */
 function recordedProgram(name: string, description: string): Command {
-  return new Command(name)
-    .description(description)
+  return createProgram(name, description)
     .addOption(actorOption())
     .configureHelp({ showGlobalOptions: true })
-    .showHelpAfterError()
     .configureOutput({
       // Someone may have typed a secret by mistake.
       outputError: (text, write) => write(text.replaceAll(/\b(sk|whsec)_[\w+/=]+/g, '$1_...')),

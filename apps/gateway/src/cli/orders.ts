@@ -5,19 +5,19 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
 import { type ErasureTarget, eraseOrders } from '@gateway/postgres/erase-orders';
 import { exportOrders, importOrders } from '@gateway/postgres/order-archive';
-import { Command } from 'commander';
-import { run, StartError } from '../process.ts';
-import { erasureKeysOf } from '../signing-secrets.ts';
-import { findSecretsKeys } from '../webhooks/secrets-keys.ts';
-import { actorOption, clientIdHelp, jsonHelp, parseClientId, parseTime, timeForm } from './arguments.ts';
-import { print } from './output.ts';
+import { findOrderHistories, type OrderHistory } from '@gateway/postgres/order-history';
+import { run, StartError, UsageError } from '../process/process.ts';
+import { findSecretsKeys } from '../secrets/secrets-keys.ts';
+import { erasureKeysOf } from '../secrets/signing-secrets.ts';
+import { actorOption, clientIdHelp, createProgram, jsonHelp, parseClientId, parseTime, timeForm } from './arguments.ts';
+import { print, readable } from './output.ts';
 import { withDatabase } from './with-accounts.ts';
 
 // The commands of `pnpm orders`. Errors are as with those of `pnpm merchant`.
 
 const fileHelp = 'one order a line, as JSON; compressed with gzip if its name ends with .gz';
 
-const program = new Command('pnpm orders').description('Archives, restores and erases orders.').showHelpAfterError();
+const program = createProgram('pnpm orders', 'Shows, archives, restores and erases orders.');
 
 program
   .command('export')
@@ -40,6 +40,22 @@ program
     withDatabase(async (url) => {
       const { restored, existing } = await importOrders(url, linesOf(file));
       print(`Restored ${restored} orders; ${existing} were there already`);
+    }),
+  );
+
+program
+  .command('show')
+  .description(
+    "Shows an order with its history and webhooks, without the customer's data. Rejected calls are in the log, by order_id.",
+  )
+  .argument('<ORDER>', 'its order_id, service_order_id, payment link or order_token')
+  .option('--json', jsonHelp)
+  .action((text: string, { json }: { json?: true }) =>
+    withDatabase(async (url) => {
+      // Of a payment link only the token.
+      const histories = await findOrderHistories({ url }, text.replace(/^.*\/payment\//, ''));
+      if (histories.length === 0) throw new StartError('There is no such order.');
+      for (const history of histories) print(json ? JSON.stringify(history) : describeOrder(history));
     }),
   );
 
@@ -114,6 +130,34 @@ function erasureTargetOf(
   const [target, ...others] = targets;
   const isIncomplete = clientId !== undefined && orderId === undefined;
   if (target === undefined || others.length > 0 || isIncomplete)
-    throw new StartError('Give one of: CLIENT_ID ORDER_ID, --email EMAIL, --before TIME.');
+    throw new UsageError('Give one of: CLIENT_ID ORDER_ID, --email EMAIL, --before TIME.');
   return target;
+}
+
+function describeOrder({ order, events }: OrderHistory): string {
+  const { createdAt, expiresAt, paymentId } = order;
+  const history = [
+    [createdAt, 'created'],
+    ...events.map(({ createdAt, type, delivery }) => [createdAt, `${type}  ${describeDelivery(delivery)}`] as const),
+    ...(order.orderStatus === 'UN_PAID' && expiresAt !== null ? [[expiresAt, 'expires'] as const] : []),
+  ] as const;
+  return [
+    `order_id          ${order.orderId}`,
+    `service_order_id  ${order.serviceOrderId}`,
+    `merchant          ${order.clientId}  ${order.merchantName}`,
+    `order_status      ${order.orderStatus}`,
+    `order_amount      ${order.orderAmount} ${order.orderCurrency}`,
+    ...(paymentId === null ? [] : [`payment_id        ${paymentId}`]),
+    ...history.map(([time, text]) => `${readable(time)}  ${text}`),
+    '',
+  ].join('\n');
+}
+
+function describeDelivery(delivery: OrderHistory['events'][number]['delivery']): string {
+  if (delivery === null) return 'no webhook';
+  const { attempts, lastResult, deliveredAt, nextAttemptAt } = delivery;
+  const result = `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}${lastResult === null ? '' : `, last result: ${lastResult}`}`;
+  if (deliveredAt !== null) return `webhook delivered ${readable(deliveredAt)} (${result})`;
+  if (nextAttemptAt === null) return `webhook given up (${result})`;
+  return `webhook due ${readable(nextAttemptAt)} (${result})`;
 }

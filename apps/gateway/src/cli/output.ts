@@ -4,16 +4,31 @@ export function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-/** Starts a list: of columns with these names and widths, or with `json` of one object a line. Returns what prints a row. */
+/**
+ * Starts a list: of columns with these names and widths, or with `json` of one object a line. `end` prints its sentence instead of the
+ * columns if there was no row.
+ */
 export function startList(
   columns: Readonly<Record<string, number>>,
   json: boolean | undefined,
   print: (line: string) => void,
-): (facts: object, ...cells: readonly string[]) => void {
+): {
+  readonly printRow: (facts: object, ...cells: readonly string[]) => void;
+  readonly end: (sentence: string) => void;
+} {
+  let isEmpty = true;
   const widths = Object.values(columns);
   const row = (cells: readonly string[]) => cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
-  if (!json) print(row(Object.keys(columns)));
-  return (facts, ...cells) => print(json ? JSON.stringify(facts) : row(cells));
+  return {
+    printRow(facts, ...cells) {
+      if (isEmpty && !json) print(row(Object.keys(columns)));
+      isEmpty = false;
+      print(json ? JSON.stringify(facts) : row(cells));
+    },
+    end(sentence) {
+      if (isEmpty && !json) print(sentence);
+    },
+  };
 }
 
 /** A time to the second, as `2027-01-31 12:00:00 UTC`. */

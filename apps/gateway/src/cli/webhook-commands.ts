@@ -9,9 +9,10 @@ import {
   type WebhookEndpoints,
 } from '@gateway/postgres/webhook-endpoints';
 import type { Command } from 'commander';
-import { StartError } from '../process.ts';
-import { createSigningSecrets, newSigningSecret, type SigningSecrets } from '../signing-secrets.ts';
-import { findSecretsKeys } from '../webhooks/secrets-keys.ts';
+import type { AllowedAddresses } from '../network/ip-address.ts';
+import { StartError, UsageError } from '../process/process.ts';
+import { findSecretsKeys } from '../secrets/secrets-keys.ts';
+import { createSigningSecrets, newSigningSecret, type SigningSecrets } from '../secrets/signing-secrets.ts';
 import { createSender, type Sender, urlProblem, webhookRequest } from '../webhooks/send.ts';
 import { actorOf, clientCommand, jsonHelp } from './arguments.ts';
 import { readable, secretNote, startList } from './output.ts';
@@ -22,18 +23,18 @@ export interface WebhookTools {
   /** Absent: there is no SECRETS_KEY. */
   readonly secrets: SigningSecrets | undefined;
   readonly sender: Pick<Sender, 'send'>;
-  readonly allowPrivate: boolean;
+  readonly allowedAddresses: AllowedAddresses;
 }
 
 /** Opens what the webhook commands work with, and closes it afterwards. `actor` is for the audit log. */
 export function withWebhooks(work: (tools: WebhookTools) => Promise<void>, actor?: string): Promise<void> {
   return withDatabase(async (url, config) => {
     const keys = await findSecretsKeys(config);
-    const allowPrivate = config.webhookAllowPrivate;
+    const allowedAddresses = config.webhookAddresses;
     const endpoints = openWebhookEndpoints({ url, actor });
-    const sender = createSender({ allowPrivate });
+    const sender = createSender({ allowedAddresses });
     try {
-      await work({ endpoints, secrets: keys && createSigningSecrets(keys), sender, allowPrivate });
+      await work({ endpoints, secrets: keys && createSigningSecrets(keys), sender, allowedAddresses });
     } finally {
       sender.close();
       await endpoints.close();
@@ -43,7 +44,7 @@ export function withWebhooks(work: (tools: WebhookTools) => Promise<void>, actor
 
 const listedDeliveries = 100;
 
-const overlapNote = `For ${secretOverlapHours} hours deliveries are signed with the previous secret, too.`;
+const overlapNote = `For ${secretOverlapHours} hours, deliveries are also signed with the previous secret.`;
 
 /** Adds the commands of `pnpm merchant webhook`. Errors are as with the other commands of the program. */
 export function addWebhookCommands(
@@ -57,18 +58,22 @@ export function addWebhookCommands(
     .description("Sets a merchant's webhook endpoint and shows its deliveries.");
   const add = (name: string, description: string) => clientCommand(webhook, name, description);
 
-  add('set', 'Sets the endpoint that gets the events, and shows its new signing secret.')
+  add('set', 'Sets the URL that receives the events. The first time, it also shows the signing secret.')
     .argument('<URL>', 'an https address of the merchant')
     .option('--json', jsonHelp)
     .action((clientId: string, url: string, { json }: { json?: true }) =>
       run(async (tools) => {
-        checkUrl(url, tools.allowPrivate);
+        checkUrl(url, tools.allowedAddresses);
         const { merchantId, endpoint } = await find(tools, clientId);
         const { secret, stored } = newSigningSecret(secretsOf(tools), merchantId);
         await tools.endpoints.set(merchantId, { url, signingSecret: stored });
-        if (json) return print(JSON.stringify({ client_id: clientId, url, signing_secret: secret }));
-        print(`Webhooks of ${clientId} go to ${url}\n  signing secret: ${secret}\n${secretNote}`);
-        if (endpoint !== undefined) print(overlapNote);
+        const isNew = endpoint === undefined;
+        if (json)
+          return print(JSON.stringify({ client_id: clientId, url, signing_secret: isNew ? secret : undefined }));
+        const note = isNew
+          ? `  signing secret: ${secret}\n${secretNote}`
+          : 'The signing secret stays the same. `merchant webhook rotate` replaces it.';
+        print(`Webhooks of ${clientId} go to ${url}\n${note}`);
       }),
     );
 
@@ -144,7 +149,7 @@ export function addWebhookCommands(
       run(async (tools) => {
         const { merchantId } = await find(tools, clientId);
         const columns = { 'EVENT ID': 36, TYPE: 15, CREATED: 23, STATE: 9, ATTEMPTS: 8, 'LAST RESULT': 0 };
-        const printRow = startList(columns, json, print);
+        const { printRow, end } = startList(columns, json, print);
         for (const delivery of await tools.endpoints.listDeliveries(merchantId, listedDeliveries)) {
           const { eventId, type, createdAt, attempts, deliveredAt, nextAttemptAt, lastResult } = delivery;
           const state = deliveredAt !== null ? 'delivered' : nextAttemptAt !== null ? 'pending' : 'given up';
@@ -152,6 +157,7 @@ export function addWebhookCommands(
           const facts = { event_id: eventId, type, state, attempts, last_result: lastResult, ...times };
           printRow(facts, eventId, type, readable(createdAt), state, `${attempts}`, lastResult ?? '');
         }
+        end(`${clientId} has no deliveries.`);
       }),
     );
 
@@ -200,11 +206,11 @@ function secretsOf({ secrets }: WebhookTools): SigningSecrets {
   throw new StartError('Set SECRETS_KEY to 32 random bytes in base64 first: signing secrets are stored encrypted.');
 }
 
-function checkUrl(text: string, allowPrivate: boolean): void {
+function checkUrl(text: string, allowedAddresses: AllowedAddresses): void {
   const error = textError(fieldRules.return_url, text);
-  if (error !== undefined) throw new StartError(`URL ${error.message}.`);
-  const problem = urlProblem(new URL(text), allowPrivate);
-  if (problem !== undefined) throw new StartError(`URL ${problem}, unless WEBHOOK_ALLOW_PRIVATE=1.`);
+  if (error !== undefined) throw new UsageError(`URL ${error.message}.`);
+  const problem = urlProblem(new URL(text), allowedAddresses);
+  if (problem !== undefined) throw new UsageError(`URL ${problem}, unless WEBHOOK_ALLOW_PRIVATE=1.`);
 }
 
 function noEndpoint(clientId: string): StartError {

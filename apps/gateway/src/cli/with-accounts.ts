@@ -1,7 +1,8 @@
+import { hasDatabase } from '@gateway/dev-postgres';
 import { type MerchantAccounts, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { type Config, readConfig } from '../config.ts';
-import { openDatabase } from '../database.ts';
-import { messageOf, onStopSignal, StartError } from '../process.ts';
+import { openDatabase } from '../process/database.ts';
+import { messageOf, onStopSignal, StartError } from '../process/process.ts';
 
 export type OpenAccounts = typeof withAccounts;
 
@@ -9,8 +10,16 @@ export function unknownClient(clientId: string): StartError {
   return new StartError(`There is no client ${clientId}.`);
 }
 
-/** Opens the merchants' accounts for a command, and closes them afterwards. `actor` is for the audit log. */
-export function withAccounts(work: (accounts: MerchantAccounts) => Promise<void>, actor?: string): Promise<void> {
+interface AccountsOptions extends DatabaseOptions {
+  /** Who acts, for the audit log. */
+  readonly actor?: string | undefined;
+}
+
+/** Opens the merchants' accounts for a command, and closes them afterwards. */
+export function withAccounts(
+  work: (accounts: MerchantAccounts) => Promise<void>,
+  { actor, ...options }: AccountsOptions = {},
+): Promise<void> {
   return withDatabase(async (url) => {
     const accounts = openMerchantAccounts({ url, actor });
     try {
@@ -18,15 +27,27 @@ export function withAccounts(work: (accounts: MerchantAccounts) => Promise<void>
     } finally {
       await accounts.close();
     }
-  });
+  }, options);
 }
 
-/** Opens the database of the configuration, which `settings` overrule, for a command, and closes it afterwards. */
+interface DatabaseOptions {
+  /** Creates the embedded database and the schema if they are missing, as `pnpm start` does; otherwise the command is rejected. */
+  readonly creates?: boolean;
+  /** Overrules the variable. */
+  readonly migrate?: boolean;
+}
+
+/** Opens the database of the configuration for a command, names it on standard error, and closes it afterwards. */
 export async function withDatabase(
   work: (url: string, config: Config) => Promise<void>,
-  settings: Partial<Config> = {},
+  { creates = false, migrate }: DatabaseOptions = {},
 ): Promise<void> {
-  const done = openAndWork(work, { ...readConfig(process.env), ...settings });
+  const config = readConfig(process.env);
+  if (!creates && config.databaseUrl === undefined && !hasDatabase(config.dataDir))
+    throw new StartError(
+      `There is no database in ${config.dataDir}. Set DATABASE_URL or DATA_DIR to those of the gateway, or run \`pnpm start\` first.`,
+    );
+  const done = openAndWork(work, { ...config, migrate: creates && (migrate ?? config.migrate) });
   // A signal waits for the end, which takes a moment: otherwise a PostgreSQL would stay behind, or a new secret never be shown.
   onStopSignal(() => done);
   await done;
@@ -35,6 +56,7 @@ export async function withDatabase(
 async function openAndWork(work: (url: string, config: Config) => Promise<void>, config: Config): Promise<void> {
   const database = await openDatabase(config);
   try {
+    process.stderr.write(`Database: ${database.name}\n`);
     await work(database.url, config);
   } catch (error) {
     throw error instanceof StartError ? error : new StartError(`The command failed: ${messageOf(error)}`);

@@ -1,85 +1,92 @@
-import type { IncomingHttpHeaders } from 'node:http';
-import { Readable } from 'node:stream';
 import { createContextValues } from '@connectrpc/connect';
 import { createAsyncIterable } from '@connectrpc/connect/protocol';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance } from 'fastify';
-import type { CallBody } from '../call-body.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
-import { messageBytesMax } from '../limits.ts';
-import { clientKindOf, type RpcService, routerOptions, routesOf, rpcCallKey, takeTimeout } from '../rpc/context.ts';
+import { bodyBytesMax } from '../intake/call-body.ts';
+import type { Receive } from '../intake/receive.ts';
+import type { Operation } from '../orders/operation.ts';
+import { readBody, rpcMethods } from '../rpc/methods.ts';
+import { addMethods, type RpcCall, routerOptions, rpcCallKey, takeTimeout } from '../rpc/router.ts';
 import { headersOfFailure } from './problem.ts';
-import { isJsonInUtf8, sendFailure } from './requests.ts';
+import { isJsonInUtf8, sendFailure, startReading } from './requests.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    rpcBody: CallBody;
+    rpcBody: Uint8Array | undefined;
+    rpcRequest: RpcCall['request'];
   }
 }
 
 /**
  * The Connect and gRPC-Web protocols through Connect's plugin, with two changes. The body is read before the call and handed over
  * as one chunk: Connect's envelope reader allocates the announced length and takes a time quadratic in the number of chunks. And
- * a JSON message is read as strictly as on `POST /order`, by the method: protobuf's JSON mapping rounds numbers, takes the last
- * of two equal keys and reads numbers from strings. The plugin gets an empty message instead.
+ * the message is read as on the other ports (`rpc/methods.ts`): protobuf's JSON mapping rounds numbers, takes the last of two
+ * equal keys and reads numbers from strings, and Connect reports an invalid Protobuf message as an error of the server.
  */
 export async function connectRoutes(
   app: FastifyInstance,
   deps: GatewayDeps,
-  services: readonly RpcService[],
+  receive: Receive,
+  operations: readonly Operation[],
 ): Promise<void> {
+  const methods = rpcMethods(operations);
   await app.register(async (scope) => {
+    // By the route: in the address, parts of the name may be percent-encoded.
+    const methodOfRoute = new Map(
+      [...methods].map(([{ parent, name }, method]) => [`${scope.prefix}/${parent.typeName}/${name}`, method]),
+    );
     scope.decorateRequest('rpcBody');
+    scope.decorateRequest('rpcRequest');
     scope.addHook('onRequest', async (request, reply) => {
       const { call, headers } = request;
-      // The last part of the route, which is the name of a method.
-      call.operation = request.routeOptions.url?.split('/').at(-1) ?? call.operation;
-      call.protocol = isGrpcWeb(headers) ? 'grpc-web' : 'connect';
-      // Connect omits the header Allow, and none of the methods takes GET.
+      const method = methodOfRoute.get(request.routeOptions.url ?? '');
+      if (method === undefined) throw new Error(`no method has the route ${request.routeOptions.url}`);
+      call.operation = method.operation.method.name;
+      const mediaType = headers['content-type'] ?? '';
+      const [hasEnvelope, isJson] = [/^application\/grpc-web/.test(mediaType), isJsonInUtf8(mediaType)];
+      call.protocol = hasEnvelope ? 'grpc-web' : 'connect';
+      // Connect omits the header Allow.
       if (request.method !== 'POST') {
         return sendFailure(reply, { kind: 'method_not_allowed', allow: 'POST' }, deps);
       }
-      const isBinary = /^application\/(proto|grpc-web(\+proto)?)$/i.test(headers['content-type'] ?? '');
-      if (!isBinary && !isJsonInUtf8(headers)) {
-        return sendFailure(reply, { kind: 'unsupported_media_type' }, deps);
-      }
-      call.limitTimeout(takeTimeout(headers));
-    });
-    scope.addHook('preParsing', async (request, reply) => {
-      const { call, headers } = request;
-      const isAnnouncedTooLarge = Number(headers['content-length']) > messageBytesMax;
-      // By the route: in the address, parts of the name may be percent-encoded.
-      const { url = '' } = request.routeOptions;
-      const service = services.find(({ descriptor }) => url.includes(`/${descriptor.typeName}/`));
-      const client = service && (await call.authenticate(clientKindOf(service.descriptor)));
-      // Connect's errors have the status of HTTP, but not its headers.
-      if (client?.ok === false && call.protocol === 'connect') reply.headers(headersOfFailure(client.failure));
-      const options = { hasEnvelope: isGrpcWeb(headers), timeoutMs: call.timeLeftMs() };
-      // Without a client Connect responds before it looks at the body.
-      if (isAnnouncedTooLarge) request.rpcBody = 'too_large';
-      else request.rpcBody = client?.ok !== false ? await deps.readBody(request.raw, options).take() : Buffer.alloc(0);
-      // Else the rest of a large body would be read as the next request.
+      const received = await receive(call, {
+        headers,
+        timeoutMs: takeTimeout(headers),
+        bodyBytesMax: bodyBytesMax({ hasEnvelope }),
+        isMediaTypeSupported: isJson || /^application\/(proto|grpc-web(\+proto)?)$/i.test(mediaType),
+        accountKind: method.accountKind,
+        startReading: (timeoutMs) => startReading(deps, request, reply, { hasEnvelope, timeoutMs }),
+      });
+      // Otherwise the rest of a large body would be read as the next request.
       reply.raw.once('finish', () => request.raw.resume());
-      return Readable.from([]);
+      if (!received.ok) {
+        const { failure } = received;
+        if (failure.kind === 'unsupported_media_type') return sendFailure(reply, failure, deps);
+        // Connect's errors have the status of HTTP, but not its headers.
+        if (!hasEnvelope) reply.headers(headersOfFailure(failure));
+        request.rpcRequest = received;
+        return;
+      }
+      request.rpcBody = received.value;
+      request.rpcRequest = await readBody(method, received.value, { headers, hasEnvelope, isJson });
+      if (isJson && request.rpcRequest !== undefined) {
+        request.rpcBody = Buffer.from('{}');
+        delete headers['content-encoding'];
+      }
     });
     scope.addHook('preHandler', async (request) => {
       const { rpcBody, headers } = request;
       // Connect makes a URL of the host, and compares the length with the body that it gets.
       headers.host = 'gateway';
       delete headers['content-length'];
-      const bytes = isJsonInUtf8(headers) ? Buffer.from('{}') : rpcBody;
-      request.body = createAsyncIterable(typeof bytes === 'string' ? [] : [bytes]);
+      request.body = createAsyncIterable(rpcBody === undefined ? [] : [rpcBody]);
     });
     await scope.register(fastifyConnectPlugin, {
       ...routerOptions,
       grpc: false,
-      routes: routesOf(services),
-      contextValues: ({ call, rpcBody: body, headers }) =>
-        createContextValues().set(rpcCallKey, { call, body, isJson: isJsonInUtf8(headers) }),
+      routes: (router) => addMethods(router, methods),
+      contextValues: ({ call, rpcRequest: request }) => createContextValues().set(rpcCallKey, { call, request }),
     });
   });
-}
-
-function isGrpcWeb(headers: IncomingHttpHeaders): boolean {
-  return headers['content-type']?.startsWith('application/grpc-web') === true;
 }

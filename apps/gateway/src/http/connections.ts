@@ -8,21 +8,38 @@ import {
 import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import type { Failure } from '@gateway/domain/failure';
-import { Call } from '../call.ts';
-import { createConnectionLimit, nobody, type Peer } from '../connection-limit.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
+import { Call } from '../intake/call.ts';
+import { createConnectionLimit, noPeer, type Peer } from '../intake/connection-limit.ts';
 import * as limits from '../limits.ts';
-import { remoteAddressOf } from '../remote-address.ts';
+import { remoteAddressOf } from '../network/remote-address.ts';
 import { problemOf } from './problem.ts';
 
 /** What Node.js's own errors stand for (nodejs.org, "Errors"); any other one is no HTTP. */
 const failureOfCode: Readonly<Record<string, Failure>> = {
-  HPE_HEADER_OVERFLOW: { kind: 'body_too_large' },
+  HPE_HEADER_OVERFLOW: { kind: 'headers_too_large' },
   HPE_CHUNK_EXTENSIONS_OVERFLOW: { kind: 'body_too_large' },
   ERR_HTTP_REQUEST_TIMEOUT: { kind: 'request_timeout' },
 };
 
-const malformed: Failure = { kind: 'malformed_json', reason: 'This is not a well-formed HTTP/1.1 request.' };
+const malformed: Failure = { kind: 'malformed_request', reason: 'This is not a well-formed HTTP/1.1 request.' };
+
+/** A parser's error, with the bytes in which it occurred and its place there. */
+type ParserError = Error & { code?: string; readonly rawPacket?: unknown; readonly bytesParsed?: number };
+
+const requestLine = /^[!#$%&'*+\-.^_`|~\w]+ (\/\S*) HTTP\/1\.[01]\r?\n/;
+
+/** Node.js's parser knows a list of methods, and does not say for which path there is another one. */
+function unknownMethod(
+  { rawPacket, bytesParsed = 0 }: ParserError,
+  allowedMethods: (url: string) => string | undefined,
+): Failure {
+  const text = Buffer.isBuffer(rawPacket) ? rawPacket.toString('latin1') : '';
+  const [, url] = requestLine.exec(text.slice(text.lastIndexOf('\n', bytesParsed) + 1)) ?? [];
+  if (url === undefined) return malformed;
+  const allow = allowedMethods(url);
+  return allow === undefined ? { kind: 'not_found' } : { kind: 'method_not_allowed', allow };
+}
 
 interface PendingRequest {
   readonly request: IncomingMessage;
@@ -35,7 +52,10 @@ interface PendingRequest {
 export function watchConnections(
   server: Server,
   deps: GatewayDeps,
-  { connectionsMax = limits.connectionsMax }: { readonly connectionsMax?: number } = {},
+  {
+    connectionsMax = limits.connectionsMax,
+    allowedMethods = () => undefined,
+  }: { readonly connectionsMax?: number; readonly allowedMethods?: (url: string) => string | undefined } = {},
 ) {
   const pending = new Map<Socket, PendingRequest[]>();
   const limit = createConnectionLimit<Socket>({ connectionsMax, close: (socket) => socket.destroy() });
@@ -45,7 +65,7 @@ export function watchConnections(
 
   // The socket of a request is the one above TLS.
   server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
-    limit.opened(socket, socket.remoteAddress);
+    limit.opened(socket);
     socket.setTimeout(limits.unusedTimeoutMs);
     socket.once('close', () => {
       limit.closed(socket);
@@ -63,7 +83,7 @@ export function watchConnections(
     const pendingRequest: PendingRequest = { request, response, endUse() {} };
     if (requests.push(pendingRequest) > limits.pipelinedRequestsMax) socket.destroy();
     const begin = () => {
-      pendingRequest.endUse = limit.began(socket);
+      pendingRequest.endUse = limit.use(socket);
     };
     // A request that only trickles must not reserve its connection.
     if (hasBody(request.headers)) request.once('end', begin);
@@ -80,9 +100,14 @@ export function watchConnections(
   /** A request whose body can't be read to its end gets no response of its own. */
   const isResponsePending = (socket: Socket) => pending.get(socket)?.some(({ request }) => request.complete);
 
-  const respond = (error: Error & { code?: string }, socket: Socket) => {
-    const call = new Call(deps, 'json', {}, { ...nobody, address: socket.remoteAddress });
-    const failure = call.fail(failureOfCode[error.code ?? ''] ?? malformed);
+  const failureOf = (error: ParserError) =>
+    error.code === 'HPE_INVALID_METHOD'
+      ? unknownMethod(error, allowedMethods)
+      : (failureOfCode[error.code ?? ''] ?? malformed);
+
+  const respond = (error: ParserError, socket: Socket) => {
+    const call = new Call(deps, 'json', {}, { ...noPeer, address: socket.remoteAddress });
+    const failure = call.fail(failureOf(error));
     const { status, headers, body } = problemOf(failure, call.requestId, deps.baseUrl());
     const fields = { ...headers, 'content-length': Buffer.byteLength(body), connection: 'close' };
     const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -94,15 +119,17 @@ export function watchConnections(
     /** What a call knows of its connection. */
     peerOf: (request: IncomingMessage): Peer => ({
       address: remoteAddressOf(request, deps.trustProxy),
-      known: () => limit.known(request.socket),
-      waits: () =>
+      markAuthenticated: () => limit.markAuthenticated(request.socket),
+      markIdle: () =>
         pending
           .get(request.socket)
           ?.find((one) => one.request === request)
           ?.endUse(),
+      // The pipelined requests of a connection are few.
+      penalize() {},
     }),
     /** Responds to what is no complete HTTP request, after the responses to the requests before it. */
-    handleClientError(error: Error & { code?: string }, socket: Socket): void {
+    handleClientError(error: ParserError, socket: Socket): void {
       // A connection that sent nothing is closed by its own timeout, without a response to a request that never was.
       if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) return;
       if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();

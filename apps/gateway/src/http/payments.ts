@@ -4,14 +4,15 @@ import type { LinkedOrder } from '@gateway/domain/order-store';
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
+import { takeBody } from '../intake/receive.ts';
 import { findPaymentLink } from '../orders/find-order.ts';
 import { returnLink } from '../orders/order-response.ts';
-import { simulatePayment } from '../orders/simulate-payment.ts';
-import { negotiate } from '../pages/negotiate.ts';
-import { failurePage, hasPaymentForm, paymentJson, paymentPage } from '../pages/payment-page.ts';
-import { contentSecurityPolicy, paymentPageStyle } from '../pages/styles.ts';
+import { negotiate } from '../payment-page/negotiate.ts';
+import { failurePage, hasPaymentForm, paymentJson, paymentPage } from '../payment-page/payment-page.ts';
+import { simulatePayment } from '../payment-page/simulate-payment.ts';
+import { contentSecurityPolicy, paymentPageStyle } from '../payment-page/styles.ts';
 import { headersOfFailure } from './problem.ts';
-import { parameterOf, sendFailure } from './requests.ts';
+import { parameterOf, sendFailure, startReading } from './requests.ts';
 
 /**
  * The headers of every response. The address is the key to the page: it goes to no other site (Referrer-Policy), into no cache
@@ -42,7 +43,7 @@ const formSecurityPolicy = contentSecurityPolicy(paymentPageStyle, "'self' http:
 export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   app.get('/payment/*', { config: { operation: 'PaymentPage' } }, async (request, reply) => {
     const { call } = request;
-    const link = await call.run(() => findPaymentLink(deps, call, parameterOf(request, '*')));
+    const link = await call.run(() => findPaymentLink(deps.store.findForPage, call, parameterOf(request, '*')));
     if (!link.ok) return sendLinkFailure(reply, link.failure, deps);
     call.succeed('ok');
     return sendPayment(reply, link.value, deps);
@@ -50,8 +51,17 @@ export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   // All methods: GET would match `/payment/*` and show an unknown link. After Decline the browser's address is this path.
   app.all<{ Params: { order_token: string } }>('/payment/:order_token/simulate', {
     config: { operation: 'SimulatePayment' },
-    async onRequest({ method }, reply) {
+    async onRequest({ method, headers }, reply) {
       if (method !== 'POST') return sendLinkFailure(reply, { kind: 'method_not_allowed', allow: 'POST' }, deps);
+      if (!/^application\/x-www-form-urlencoded\s*(;|$)/i.test(headers['content-type'] ?? '')) {
+        return sendFailure(reply.headers(pageHeaders), { kind: 'unsupported_media_type' }, deps);
+      }
+    },
+    // Before the call is admitted: the client may take its time to send the form.
+    async preValidation(request, reply) {
+      const body = await takeBody(request.call, startReading(deps, request, reply, { hasEnvelope: false }));
+      if (!body.ok) return sendFailure(reply, body.failure, deps);
+      request.body = body.value;
     },
     async preHandler({ headers }, reply) {
       if (isFromAnotherSite(headers, deps.baseUrl())) {
@@ -60,15 +70,20 @@ export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
     },
     async handler({ call, params, body }, reply) {
       const form = new URLSearchParams(body instanceof Uint8Array ? body.toString() : '');
-      const outcome = form.get('outcome');
-      const simulated = await call.run(() => simulatePayment(deps, call, params.order_token, outcome));
+      const [outcome = null, ...others] = form.getAll('outcome');
+      const simulated = await call.run(() =>
+        simulatePayment(deps, call, params.order_token, others.length === 0 ? outcome : null),
+      );
       if (simulated.ok) {
         call.succeed('ok');
         if (outcome === 'decline') return sendPayment(reply, simulated.value, deps, 'declined');
         return reply.headers(pageHeaders).redirect(returnLink(deps, simulated.value), 303);
       }
+      call.fail(simulated.failure);
       const isClosed = failures[simulated.failure.kind].httpStatus === 409;
-      const link = isClosed ? await call.run(() => findPaymentLink(deps, call, params.order_token)) : simulated;
+      const link = isClosed
+        ? await call.run(() => findPaymentLink(deps.store.findForPage, call, params.order_token))
+        : simulated;
       if (!link.ok) return sendLinkFailure(reply, link.failure, deps);
       return sendPayment(reply.code(409), link.value, deps);
     },

@@ -1,6 +1,5 @@
 import { type Failure, failureDetail, failures } from '@gateway/domain/failure';
 import type { BaseUrl } from '@gateway/domain/payment-link';
-import { BodyError } from '../call-body.ts';
 
 /** The response to a failure: RFC 9457. `type` leads to the page that explains the code. */
 export function problemOf(failure: Failure, requestId: string, baseUrl: BaseUrl) {
@@ -63,9 +62,8 @@ const frameworkFailures: Readonly<Record<string, Failure>> = {
   FST_ERR_MAX_PARAM_LENGTH: { kind: 'not_found' },
 };
 
-/** The failure that an error of a body, of Fastify or of Node.js stands for; `undefined` for a bug of ours. */
+/** The failure that an error of Fastify or of Node.js stands for; `undefined` for a bug of ours. */
 export function frameworkFailure(error: unknown): Failure | undefined {
-  if (error instanceof BodyError) return error.failure;
   const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
   return typeof code === 'string' ? frameworkFailures[code] : undefined;
 }

@@ -1,38 +1,42 @@
+import { readFile } from 'node:fs/promises';
 import type { BaseUrl } from '@gateway/domain/payment-link';
-import type { FastifyInstance, FastifyReply } from 'fastify';
-import { openApi } from '../pages/openapi.ts';
-import { contractFile } from '../pages/recipes.ts';
-import { errorsReferencePage, landingPage, referencePage } from '../pages/reference-page.ts';
-import { contentSecurityPolicy, referenceStyle } from '../pages/styles.ts';
+import type { FastifyInstance } from 'fastify';
+import { contentSecurityPolicy, guideStyle } from '../payment-page/styles.ts';
+import { type Guide, guidePage, guides } from '../reference/guides.ts';
+import { openApi } from '../reference/openapi.ts';
+import { landingPage, referencePage, referenceScript } from '../reference/reference-page.ts';
+import { servePublicText } from './public-texts.ts';
 
 const headers = {
   // Changes with every release: cached for a moment only.
   'cache-control': 'max-age=60',
-  'content-security-policy': contentSecurityPolicy(referenceStyle),
+  'content-security-policy': contentSecurityPolicy(guideStyle),
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
 };
 
+/** Scalar needs inline styles, but neither inline scripts nor `eval`. It may call this gateway alone. */
+const referencePolicy =
+  "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const html = 'text/html; charset=utf-8';
+const proto = new URL('../../../../proto/gateway/v1/', import.meta.url);
+
 /**
- * The landing page, `GET /openapi.json`, the reference made from it at `/docs`, `/docs/errors`, to which the `type` of every
- * problem document leads, and the gRPC contract. None loads anything from elsewhere.
+ * The landing page, `GET /openapi.json`, the reference made from it at `/docs`, the guides below it, of which `/docs/errors` is where
+ * the `type` of every problem document leads, and the gRPC contract. None loads anything from elsewhere.
  */
-export function referenceRoutes(app: FastifyInstance, deps: { readonly baseUrl: () => BaseUrl }): void {
-  const serve = (path: string, mediaType: string, make: (baseUrl: BaseUrl) => string | Promise<string>) => {
-    // The base URL is known once the listener has its port, so each text is rendered at its first request.
-    let text: string | undefined;
-    app.get(path, { config: { operation: 'Reference' } }, async (request, reply): Promise<FastifyReply> => {
-      text ??= await make(deps.baseUrl());
-      request.call.succeed('ok');
-      return reply.headers({ ...headers, 'content-type': mediaType }).send(text);
-    });
-  };
-  const html = 'text/html; charset=utf-8';
-  serve('/', html, landingPage);
-  serve('/openapi.json', 'application/json', (baseUrl) => `${JSON.stringify(openApi(baseUrl), null, 2)}\n`);
-  serve('/docs', html, (baseUrl) => referencePage(openApi(baseUrl), baseUrl));
-  serve('/docs/errors', html, errorsReferencePage);
-  for (const name of ['order_service.proto', 'checkout_service.proto'] as const) {
-    serve(`/docs/${name}`, 'text/plain; charset=utf-8', () => contractFile(name));
-  }
+export function referenceRoutes(app: FastifyInstance, { baseUrl }: { readonly baseUrl: () => BaseUrl }): void {
+  // The base URL is known once the listener has its port, so each text is made at its first request.
+  const serve = (path: string, mediaType: string, make: () => string | Promise<string>) =>
+    servePublicText(app, path, { ...headers, 'content-type': mediaType }, make);
+  serve('/', html, () => landingPage(baseUrl()));
+  serve('/openapi.json', 'application/json', () => `${JSON.stringify(openApi(baseUrl()), null, 2)}\n`);
+  for (const name of Object.keys(guides) as Guide[]) serve(`/docs/${name}`, html, () => guidePage(name, baseUrl()));
+  for (const name of ['order_service.proto', 'checkout_service.proto'])
+    serve(`/docs/${name}`, 'text/plain; charset=utf-8', () => readFile(new URL(name, proto), 'utf8'));
+  serve('/docs/reference.js', 'text/javascript; charset=utf-8', referenceScript);
+  const policy = { 'content-security-policy': referencePolicy };
+  servePublicText(app, '/docs', { ...headers, ...policy, 'content-type': html }, () => referencePage(baseUrl()));
 }

@@ -1,9 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Failure } from '@gateway/domain/failure';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Call } from '../call.ts';
-import type { Peer } from '../connection-limit.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
+import { Call } from '../intake/call.ts';
+import type { BodyReading } from '../intake/call-body.ts';
+import type { Peer } from '../intake/connection-limit.ts';
 import { problemOf } from './problem.ts';
 
 declare module 'fastify' {
@@ -23,6 +24,8 @@ export function openCall(deps: GatewayDeps, request: FastifyRequest, reply: Fast
   const call = new Call(deps, 'json', request.headers, peer);
   request.call = call;
   call.operation = request.routeOptions.config?.operation ?? call.operation;
+  call.httpMethod = request.method;
+  call.route = request.routeOptions.url;
   reply.header('x-request-id', call.requestId);
   if (request.routeOptions.config?.isLogged === false) return;
   const { raw } = reply;
@@ -36,15 +39,34 @@ export function sendFailure(reply: FastifyReply, failure: Failure, { baseUrl }: 
   return reply.code(status).headers(headers).send(body);
 }
 
+/** Starts to read the body of a request, which the client may send only then. Without a time limit, the server has one. */
+export function startReading(
+  { readBody }: GatewayDeps,
+  { raw: request, headers }: FastifyRequest,
+  { raw: response }: FastifyReply,
+  options: Parameters<GatewayDeps['readBody']>[1],
+): BodyReading {
+  if (/^100-continue$/i.test(headers.expect ?? '')) {
+    response.writeContinue();
+    response.shouldKeepAlive = !/\bclose\b/i.test(headers.connection ?? '');
+  }
+  return readBody(request, options);
+}
+
 /** A part of the path, percent-decoded: what stands for a name of the route, or for its `*`. */
 export function parameterOf({ params }: FastifyRequest, name: string): string {
   return String(Reflect.get(Object(params), name) ?? '');
 }
 
-/** Whether a body is announced as uncompressed JSON in UTF-8. Other parameters of the media type are ignored. */
-export function isJsonInUtf8(headers: IncomingHttpHeaders): boolean {
-  const type = headers['content-type'] ?? '';
-  const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(type)?.[1] ?? 'utf-8';
-  const encoding = headers['content-encoding'] ?? 'identity';
-  return /^application\/json\s*(;|$)/i.test(type) && /^utf-?8$/i.test(charset) && /^identity$/i.test(encoding);
+/** Whether a media type is that of JSON in UTF-8. Its other parameters are ignored. */
+export function isJsonInUtf8(mediaType: string): boolean {
+  const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(mediaType)?.[1] ?? 'utf-8';
+  // The comma of several headers that were joined.
+  if (mediaType.replace(/"[^"]*"/g, '').includes(',')) return false;
+  return /^application\/json\s*(;|$)/i.test(mediaType) && /^utf-?8$/i.test(charset);
+}
+
+/** Whether a body is not compressed. */
+export function isPlain(headers: IncomingHttpHeaders): boolean {
+  return /^identity$/i.test(headers['content-encoding'] ?? 'identity');
 }

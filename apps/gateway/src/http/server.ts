@@ -2,23 +2,28 @@ import type { IncomingMessage, ServerOptions } from 'node:http';
 import { Server as TlsServer } from 'node:tls';
 import type { Failure } from '@gateway/domain/failure';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
-import { trackSockets } from '../connection-limit.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
+import { trackSockets } from '../intake/connection-limit.ts';
+import { createReceive } from '../intake/receive.ts';
 import * as limits from '../limits.ts';
-import { type PortServer, portOf } from '../listen.ts';
-import type { RpcService } from '../rpc/context.ts';
-import type { TlsPort } from '../tls.ts';
-import { admitAnonymously } from './anonymous.ts';
+import { type PortServer, portOf } from '../network/listen.ts';
+import type { TlsPort } from '../network/tls.ts';
+import type { Operation } from '../orders/operation.ts';
 import { connectRoutes } from './connect.ts';
 import { watchConnections } from './connections.ts';
 import { healthRoutes } from './health.ts';
-import { orderRoutes } from './orders.ts';
+import { operationRoutes } from './operations.ts';
 import { paymentRoutes, sendLinkFailure } from './payments.ts';
 import { frameworkFailure } from './problem.ts';
 import { referenceRoutes } from './reference.ts';
 import { openCall, sendFailure } from './requests.ts';
+import { admitUnauthenticated } from './unauthenticated.ts';
+import { wellKnownRoutes } from './well-known.ts';
 
-const notOneHost: Failure = { kind: 'malformed_json', reason: 'The request must have one Host header.' };
+const notOneHost: Failure = { kind: 'malformed_request', reason: 'The request must have one Host header.' };
+
+/** For a year, and this host only: others of its domain may not have TLS. */
+const strictTransportSecurity = 'max-age=31536000';
 
 /**
  * The HTTP port: the interface's JSON, payment pages, the reference, health, and the Connect and gRPC-Web protocols, all under
@@ -26,13 +31,16 @@ const notOneHost: Failure = { kind: 'malformed_json', reason: 'The request must 
  */
 export function createHttpServer(
   deps: GatewayDeps,
-  services: readonly RpcService[],
+  operations: readonly Operation[],
   pathPrefix: string,
   tls?: TlsPort,
 ): PortServer {
+  const receive = createReceive(deps);
   const serverOptions: ServerOptions = {
     // Checked below, so that this error is a problem document too.
     requireHostHeader: false,
+    // Node.js drops the second of two Content-Type headers, which a proxy may have gone by. Joined, they are no media type.
+    joinDuplicateHeaders: true,
     maxHeaderSize: limits.headerBytesMax,
     headersTimeout: limits.headersTimeoutMs,
     connectionsCheckingInterval: limits.connectionsCheckEveryMs,
@@ -59,13 +67,24 @@ export function createHttpServer(
     },
     clientErrorHandler: (error, socket) => connections.handleClientError(error, socket),
   });
-  if (app.server instanceof TlsServer) tls?.renew(app.server);
+  if (app.server instanceof TlsServer) {
+    tls?.renew(app.server);
+    // Before Fastify's listener, so that every response has it (RFC 6797, 7.1).
+    app.server.prependListener('request', (_request, response) =>
+      response.setHeader('strict-transport-security', strictTransportSecurity),
+    );
+  }
   const destroySockets = trackSockets(app.server);
-  const connections = watchConnections(app.server, deps);
+  const allowedMethods = collectAllowedMethods(app);
+  const connections = watchConnections(app.server, deps, { allowedMethods });
   // Node.js would answer 417 by itself, without an x-request-id.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
+  // Node.js would ask for every body. A client that is not asked for its body may omit it, so the connection closes.
+  app.server.on('checkContinue', (request, response) => {
+    response.shouldKeepAlive = false;
+    app.server.emit('request', request, response);
+  });
   app.decorateRequest('call');
-  const allowedMethods = collectAllowedMethods(app);
 
   const sendError = (error: unknown, { call }: FastifyRequest, reply: FastifyReply) =>
     sendFailure(reply, frameworkFailure(error) ?? call.failInternally(error), deps);
@@ -85,20 +104,27 @@ export function createHttpServer(
   app.setErrorHandler(sendError);
   app.register(
     async (scope) => {
-      orderRoutes(scope, deps);
+      // Bodies are read by what handles a request, after its headers were checked.
+      scope.removeAllContentTypeParsers();
+      scope.addContentTypeParser('*', (_request, _body, done) => done(null));
+      operationRoutes(scope, deps, receive, operations);
       scope.register(async (pages) => {
-        admitAnonymously(pages, deps, sendLinkFailure);
+        admitUnauthenticated(pages, deps, sendLinkFailure);
         paymentRoutes(pages, deps);
       });
       scope.register(async (reference) => {
-        admitAnonymously(reference, deps, sendFailure);
+        admitUnauthenticated(reference, deps, sendFailure);
         referenceRoutes(reference, deps);
       });
       healthRoutes(scope, deps.readiness);
-      await connectRoutes(scope, deps, services);
+      await connectRoutes(scope, deps, receive, operations);
     },
     { prefix: pathPrefix },
   );
+  app.register(async (scope) => {
+    admitUnauthenticated(scope, deps, sendFailure);
+    wellKnownRoutes(scope, deps);
+  });
   return {
     async listen(port, host) {
       await app.listen({ port, host, backlog: limits.backlogMax });

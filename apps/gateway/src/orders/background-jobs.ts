@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from '../logger.ts';
+import type { Meter } from '@opentelemetry/api';
+import type { Logger } from '../process/logger.ts';
 
 /** How often orders that passed their end are looked for, to store it with the event. A read does so at once. */
 const expireEveryMs = 1_000;
@@ -19,13 +20,19 @@ export interface BackgroundWork {
 }
 
 /** Runs what no call waits for, until it is stopped. Any number of processes may do so. */
-export function startBackgroundJobs(work: BackgroundWork, logger: Logger): { stop(): Promise<void> } {
+export function startBackgroundJobs(work: BackgroundWork, logger: Logger, meter: Meter): { stop(): Promise<void> } {
+  const failures = meter.createCounter('gateway.background_job.failures', {
+    description: 'Background jobs that failed',
+  });
   const stopping = new AbortController();
   const repeat = async (job: keyof BackgroundWork, everyMs: number) => {
     while (!stopping.signal.aborted) {
       const running = work[job]?.(stopping.signal);
       if (running === undefined) return;
+      // The first failure is an increase only if the counter was there before.
+      failures.add(0, { name: job });
       const { isDone } = await running.catch((error: unknown) => {
+        failures.add(1, { name: job });
         logger.error({ err: error, job }, 'background job failed');
         return { isDone: true };
       });

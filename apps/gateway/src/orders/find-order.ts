@@ -1,17 +1,14 @@
 import type { Failure } from '@gateway/domain/failure';
 import { fieldRules, textError } from '@gateway/domain/field-rules';
+import type { Merchant } from '@gateway/domain/merchant';
 import type { Order } from '@gateway/domain/order';
-import type { FindOutcome, LinkedOrder } from '@gateway/domain/order-store';
+import type { OrderKey } from '@gateway/domain/order-key';
+import type { FindOutcome, LinkedOrder, OrderStore } from '@gateway/domain/order-store';
 import { parseOrderToken } from '@gateway/domain/order-token';
 import { failed, type Result, success } from '@gateway/domain/result';
 import { serviceOrderIdMax } from '@gateway/domain/service-order-id';
-import type { Call } from '../call.ts';
-import type { GatewayDeps } from '../gateway-deps.ts';
-import { storageFailure } from '../storage-outcome.ts';
-
-export type OrderKey =
-  | { readonly by: 'order_id'; readonly orderId: string }
-  | { readonly by: 'service_order_id'; readonly serviceOrderId: bigint };
+import type { Caller, Deadline, OperationDeps } from './operation.ts';
+import { storageFailure } from './storage-failure.ts';
 
 export interface FoundOrder {
   readonly order: Order;
@@ -19,35 +16,42 @@ export interface FoundOrder {
 
 /** Finds one of the merchant's own orders. A value that can't be a key is `not_found` without a query. */
 export async function findOrder(
-  { store }: GatewayDeps,
-  call: Call,
+  { store }: Pick<OperationDeps, 'store'>,
+  caller: Caller<Merchant>,
   key: OrderKey,
 ): Promise<Result<FoundOrder, Failure>> {
   const notFound = { kind: 'not_found', unknown: key.by } as const;
-  const merchantId = call.client.merchant.id;
   if (key.by === 'order_id') {
     if (textError(fieldRules.order_id, key.orderId) !== undefined) return failed(notFound);
-    return resultOf(await store.findByOrderId(merchantId, key.orderId, call.timeLeftMs()), notFound);
+    return resultOf(caller, await store.findByOrderId(caller.account.id, key.orderId, caller.timeLeftMs()), notFound);
   }
   if (key.serviceOrderId < 1n || key.serviceOrderId > BigInt(serviceOrderIdMax)) return failed(notFound);
   const id = Number(key.serviceOrderId);
-  return resultOf(await store.findByServiceOrderId(merchantId, id, call.timeLeftMs()), notFound);
+  return resultOf(caller, await store.findByServiceOrderId(caller.account.id, id, caller.timeLeftMs()), notFound);
 }
 
-/** Finds what a payment link leads to, by the text after `/payment/`. */
+export const linkNotFound: Failure = { kind: 'not_found', unknown: 'payment_link' };
+
+/** Finds what a payment link leads to by the text after `/payment/`, with one of the store's two ways to read it. */
 export async function findPaymentLink(
-  { store }: GatewayDeps,
-  call: Call,
+  find: OrderStore['findByToken' | 'findForPage'],
+  deadline: Deadline,
   tokenText: string,
 ): Promise<Result<LinkedOrder, Failure>> {
-  const notFound = { kind: 'not_found', unknown: 'payment_link' } as const;
   const token = parseOrderToken(tokenText);
-  if (token === undefined) return failed(notFound);
-  const find = call.isAnonymous ? store.findForPage : store.findByToken;
-  return resultOf(await find(token, call.timeLeftMs()), notFound);
+  if (token === undefined) return failed(linkNotFound);
+  return resultOf(deadline, await find(token, deadline.timeLeftMs()), linkNotFound);
 }
 
-function resultOf<Found>(outcome: FindOutcome<Found>, notFound: Failure): Result<Found, Failure> {
-  if (outcome.kind === 'found') return success(outcome);
+/** The result of a lookup that may find nothing. */
+export function resultOf<Found extends FoundOrder>(
+  deadline: Deadline,
+  outcome: FindOutcome<Found>,
+  notFound: Failure,
+): Result<Found, Failure> {
+  if (outcome.kind === 'found') {
+    deadline.concerns(outcome.order);
+    return success(outcome);
+  }
   return failed(outcome.kind === 'unknown' ? notFound : storageFailure(outcome.kind));
 }

@@ -4,7 +4,7 @@ import { formatTime, type Order } from '@gateway/domain/order';
 import type { LinkedOrder } from '@gateway/domain/order-store';
 import { type BaseUrl, paymentLink } from '@gateway/domain/payment-link';
 import { returnUrlFor } from '@gateway/domain/return-url';
-import type { GatewayDeps } from '../gateway-deps.ts';
+import type { OperationDeps } from './operation.ts';
 
 export type OrderResponse = ReturnType<typeof orderResponse>;
 export type OrderRecord = ReturnType<typeof orderRecord>;
@@ -47,7 +47,10 @@ function formatOptional(ms: number | null): string | undefined {
  * The complete address at which the customer returns to the merchant, with the order's status of now. It is signed where the
  * merchant has a signing secret, and unsigned where SECRETS_KEY is not the key that encrypted it.
  */
-export function returnLink({ signingSecrets, now }: GatewayDeps, { order, merchant }: LinkedOrder): string {
+export function returnLink(
+  { signingSecrets, now }: Pick<OperationDeps, 'signingSecrets' | 'now'>,
+  { order, merchant }: LinkedOrder,
+): string {
   const { signingSecret } = merchant;
   const secret = signingSecret === null ? undefined : signingSecrets?.decrypt(order.merchantId, signingSecret);
   return returnUrlFor(order, secret && { secret, signedAtSeconds: Math.floor(now() / 1_000) });

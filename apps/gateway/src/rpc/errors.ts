@@ -1,7 +1,12 @@
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { codeFromString } from '@connectrpc/connect/protocol-connect';
-import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
+import {
+  BadRequestSchema,
+  ErrorInfoSchema,
+  RequestInfoSchema,
+  RetryInfoSchema,
+} from '@gateway/contract/google/rpc/error_details_pb';
 import { type Failure, failureDetail, failures } from '@gateway/domain/failure';
 
 /** Who speaks in `google.rpc.ErrorInfo.domain`. */
@@ -13,13 +18,20 @@ const errorDomain = 'order-gateway';
  */
 const statusMessageBytesMax = 1_536;
 
-/** What a failure answers over gRPC, gRPC-Web and Connect: a status, with the machine code and the fields in its details. */
+/**
+ * The error of a failure over gRPC, gRPC-Web and Connect: a status whose details hold the error code, in upper case as AIP-193
+ * demands and as in the JSON API, the request id and the fields.
+ */
 export function connectErrorOf(failure: Failure, requestId: string): ConnectError {
   const { grpcStatus } = failures[failure.kind];
   const code = grpcStatus === null ? undefined : codeFromString(grpcStatus.toLowerCase());
   const error = new ConnectError(shortened(failureDetail(failure)), code ?? Code.InvalidArgument);
-  const info = { reason: failure.kind, domain: errorDomain, metadata: { request_id: requestId } };
-  error.details = [{ desc: ErrorInfoSchema, value: info }, ...detailsOf(failure)];
+  const info = { reason: failure.kind.toUpperCase(), domain: errorDomain, metadata: { code: failure.kind } };
+  error.details = [
+    { desc: ErrorInfoSchema, value: info },
+    { desc: RequestInfoSchema, value: { requestId } },
+    ...detailsOf(failure),
+  ];
   return error;
 }
 

@@ -1,12 +1,11 @@
 import type { DescService } from '@bufbuild/protobuf';
-import { Code, ConnectError, type HandlerContext, type ServiceImpl } from '@connectrpc/connect';
+import { Code, ConnectError, type ConnectRouter, type HandlerContext, type ServiceImpl } from '@connectrpc/connect';
 import {
   Health,
   type HealthCheckRequest,
   HealthCheckResponse_ServingStatus,
 } from '@gateway/contract/health/v1/health_pb';
-import { endOf, type Readiness } from '../readiness.ts';
-import type { RpcService } from './context.ts';
+import { endOf, type Readiness } from '../process/readiness.ts';
 
 const { SERVING, NOT_SERVING, SERVICE_UNKNOWN } = HealthCheckResponse_ServingStatus;
 
@@ -16,9 +15,9 @@ const responseOf = (isReady: boolean) => ({ status: isReady ? SERVING : NOT_SERV
  * gRPC's health checking (github.com/grpc/grpc, doc/health-checking.md) for the process, which is the empty name, and for each
  * service by its name: what is true of `/health/ready` is true of all of them.
  */
-export function healthService(readiness: Readiness, services: readonly DescService[]): RpcService {
+export function addHealthService(router: ConnectRouter, readiness: Readiness, services: readonly DescService[]): void {
   const names = new Set(['', ...services.map(({ typeName }) => typeName)]);
-  const implementation = {
+  router.service(Health, {
     async check({ service }: HealthCheckRequest) {
       if (!names.has(service)) throw new ConnectError('unknown service', Code.NotFound);
       return responseOf(await readiness.isReady());
@@ -37,6 +36,5 @@ export function healthService(readiness: Readiness, services: readonly DescServi
         await endOf(signal);
       }
     },
-  } satisfies ServiceImpl<typeof Health>;
-  return { descriptor: Health, implementation };
+  } satisfies ServiceImpl<typeof Health>);
 }

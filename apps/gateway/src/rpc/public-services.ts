@@ -1,11 +1,17 @@
+import type { DescService } from '@bufbuild/protobuf';
+import type { ConnectRouter } from '@connectrpc/connect';
+import { ServerReflection } from '@gateway/contract/grpc/reflection/v1/reflection_pb';
+import { ServerReflection as ServerReflectionAlpha } from '@gateway/contract/grpc/reflection/v1alpha/reflection_pb';
 import { Health } from '@gateway/contract/health/v1/health_pb';
-import type { GatewayDeps } from '../gateway-deps.ts';
-import type { RpcService } from './context.ts';
-import { healthService } from './health-service.ts';
-import { reflectionServices } from './reflection-service.ts';
+import type { Readiness } from '../process/readiness.ts';
+import { addHealthService } from './health-service.ts';
+import { addReflectionServices } from './reflection-service.ts';
 
-/** The services of the gRPC port: those given, and health checking and reflection for them. */
-export function withPublicServices({ readiness }: GatewayDeps, services: readonly RpcService[]): RpcService[] {
-  const descriptors = services.map(({ descriptor }) => descriptor);
-  return [...services, healthService(readiness, descriptors), ...reflectionServices([...descriptors, Health])];
+/** The services that anyone may call: without credentials, and without a log line for each call. */
+export const publicServices: readonly DescService[] = [Health, ServerReflection, ServerReflectionAlpha];
+
+/** Adds the public services, which report the health of the given services and describe them. */
+export function addPublicServices(router: ConnectRouter, readiness: Readiness, services: readonly DescService[]): void {
+  addHealthService(router, readiness, services);
+  addReflectionServices(router, [...services, Health]);
 }

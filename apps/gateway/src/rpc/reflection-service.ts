@@ -1,31 +1,33 @@
 import { type DescFile, type DescService, toBinary } from '@bufbuild/protobuf';
 import { nestedTypes } from '@bufbuild/protobuf/reflect';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
-import { Code, type ServiceImpl } from '@connectrpc/connect';
+import { Code, type ConnectRouter, type ServiceImpl } from '@connectrpc/connect';
 import { file_google_rpc_error_details } from '@gateway/contract/google/rpc/error_details_pb';
 import { ServerReflection, type ServerReflectionRequest } from '@gateway/contract/grpc/reflection/v1/reflection_pb';
 import { ServerReflection as ServerReflectionAlpha } from '@gateway/contract/grpc/reflection/v1alpha/reflection_pb';
-import type { RpcService } from './context.ts';
 
 /**
  * gRPC's server reflection (github.com/grpc/grpc, doc/server-reflection.md) for the services and for itself, in both versions:
- * tools know v1alpha or v1, whose messages are the same. No file has extensions.
+ * tools know v1alpha or v1, whose messages are the same.
  */
-export function reflectionServices(services: readonly DescService[]): RpcService[] {
+export function addReflectionServices(router: ConnectRouter, services: readonly DescService[]): void {
   const reflected = [...services, ServerReflection, ServerReflectionAlpha];
   // The details of errors are no field of any message.
   const files = new Set(
     [...reflected.map(({ file }) => file), file_google_rpc_error_details].flatMap(withDependencies),
   );
   const fileOf = new Map<string, DescFile>();
-  const messages = new Set<string>();
+  /** The numbers of the extensions of each message. */
+  const extensionsOf = new Map<string, number[]>();
   for (const file of files) {
     fileOf.set(file.proto.name, file);
     for (const type of nestedTypes(file)) {
       fileOf.set(type.typeName, file);
-      if (type.kind === 'message') messages.add(type.typeName);
-      if (type.kind !== 'service') continue;
-      for (const { name } of type.methods) fileOf.set(`${type.typeName}.${name}`, file);
+      if (type.kind === 'message') extensionsOf.set(type.typeName, []);
+      if (type.kind === 'service') for (const { name } of type.methods) fileOf.set(`${type.typeName}.${name}`, file);
+      if (type.kind !== 'extension') continue;
+      fileOf.set(extensionKey(type.extendee.typeName, type.number), file);
+      extensionsOf.get(type.extendee.typeName)?.push(type.number);
     }
   }
 
@@ -40,9 +42,13 @@ export function reflectionServices(services: readonly DescService[]): RpcService
       case 'fileByFilename':
       case 'fileContainingSymbol':
         return fileResponse(value);
-      case 'allExtensionNumbersOfType':
-        if (!messages.has(value)) return notFound;
-        return { case: 'allExtensionNumbersResponse', value: { baseTypeName: value } } as const;
+      case 'fileContainingExtension':
+        return fileResponse(extensionKey(value.containingType, value.extensionNumber));
+      case 'allExtensionNumbersOfType': {
+        const extensionNumber = extensionsOf.get(value);
+        if (extensionNumber === undefined) return notFound;
+        return { case: 'allExtensionNumbersResponse', value: { baseTypeName: value, extensionNumber } } as const;
+      }
       case 'listServices': {
         const service = reflected.map(({ typeName }) => ({ name: typeName }));
         return { case: 'listServicesResponse', value: { service } } as const;
@@ -58,8 +64,11 @@ export function reflectionServices(services: readonly DescService[]): RpcService
       }
     },
   } satisfies ServiceImpl<typeof ServerReflection>;
-  return [ServerReflection, ServerReflectionAlpha].map((descriptor) => ({ descriptor, implementation }));
+  router.service(ServerReflection, implementation);
+  router.service(ServerReflectionAlpha, implementation as Partial<ServiceImpl<typeof ServerReflectionAlpha>>);
 }
+
+const extensionKey = (typeName: string, number: number) => `${typeName} ${number}`;
 
 const notFound = {
   case: 'errorResponse',

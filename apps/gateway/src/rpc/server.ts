@@ -7,25 +7,23 @@ import {
   type ServerOptions,
 } from 'node:http2';
 import { Code, ConnectError, createContextValues } from '@connectrpc/connect';
-import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
-import { Call } from '../call.ts';
+import type { Failure } from '@gateway/domain/failure';
 import type { GatewayDeps } from '../gateway-deps.ts';
+import { Call } from '../intake/call.ts';
+import { bodyBytesMax } from '../intake/call-body.ts';
+import { createReceive } from '../intake/receive.ts';
 import { backlogMax, http2Limits, tlsHandshakeTimeoutMs } from '../limits.ts';
-import { bind, type PortServer } from '../listen.ts';
-import { remoteAddressOf } from '../remote-address.ts';
-import type { TlsPort } from '../tls.ts';
-import {
-  publicServices,
-  type RpcCall,
-  type RpcService,
-  routerOptions,
-  routesOf,
-  rpcCallKey,
-  takeTimeout,
-} from './context.ts';
+import { bind, type PortServer } from '../network/listen.ts';
+import { remoteAddressOf } from '../network/remote-address.ts';
+import type { TlsPort } from '../network/tls.ts';
+import type { Operation } from '../orders/operation.ts';
+import { connectErrorOf } from './errors.ts';
+import { readBody, rpcMethods } from './methods.ts';
+import { addPublicServices, publicServices } from './public-services.ts';
+import { addMethods, type RpcCall, routerOptions, rpcCallKey, takeTimeout } from './router.ts';
 import { watchSessions } from './sessions.ts';
-import { createUnaryFastPath } from './unary-fast-path.ts';
+import { answerUnary, rejectCall } from './unary-fast-path.ts';
 
 export interface GrpcServerOptions {
   /** Tests compare both ways. */
@@ -35,70 +33,105 @@ export interface GrpcServerOptions {
   readonly tls?: TlsPort | undefined;
 }
 
-const isGrpc = (mediaType: string | undefined) => /^application\/grpc(\+|;|$)/i.test(mediaType ?? '');
+/** JSON is left out: an order in it would be judged by protobuf's rules, and differently than on the HTTP port. */
+const mediaType = /^application\/grpc(\+proto)?$/i;
 
-/** Read by protobuf's rules, an order in JSON would be judged differently than on the HTTP port. */
-const isGrpcJson = (mediaType: string | undefined) => /^application\/grpc\+json/i.test(mediaType ?? '');
+/** A body of gRPC is a message with its prefix. */
+const bodyForm = { hasEnvelope: true } as const;
 
 /** The gRPC port: gRPC over HTTP/2, by Connect's adapter, with a fast path for ordinary unary calls. */
 export function createGrpcServer(
   deps: GatewayDeps,
-  services: readonly RpcService[],
+  operations: readonly Operation[],
   { hasFastPath = true, limits = http2Limits, tls }: GrpcServerOptions = {},
 ): PortServer {
+  const receive = createReceive(deps);
+  const rpcMethodOf = rpcMethods(operations);
+  const services = [...new Set([...rpcMethodOf.keys()].map(({ parent }) => parent))];
   const methods = new Map(
-    services
-      .flatMap(({ descriptor }) => descriptor.methods)
+    [...services, ...publicServices]
+      .flatMap((service) => service.methods)
       .map((method) => [`/${method.parent.typeName}/${method.name}`, method]),
   );
   const stopping = new AbortController();
   const rpcCalls = new WeakMap<object, RpcCall>();
-  const answerByConnect = connectNodeAdapter({
+  const connectHandler = connectNodeAdapter({
     ...routerOptions,
     connect: false,
     grpcWeb: false,
-    routes: routesOf(services),
+    routes: (router) => {
+      addMethods(router, rpcMethodOf);
+      addPublicServices(router, deps.readiness, services);
+    },
     // Ends what a client watches.
     shutdownSignal: stopping.signal,
     contextValues: (request) => createContextValues().set(rpcCallKey, rpcCalls.get(request)),
   });
-  const fastPath = hasFastPath ? createUnaryFastPath(services) : undefined;
 
   const serve = async (request: Http2ServerRequest, response: Http2ServerResponse) => {
     const { headers } = request;
     const peer = sessions.peerOf(request.stream, remoteAddressOf(request, deps.trustProxy));
     const call = new Call(deps, 'grpc', headers, peer);
     response.setHeader('x-request-id', call.requestId);
+    const reject = (failure: Failure) => {
+      if (response.stream.closed) return;
+      call.fail(failure);
+      if (failure.kind === 'unsupported_media_type') response.writeHead(415).end();
+      else rejectCall(response, connectErrorOf(failure, call.requestId));
+    };
     // With a query it is unknown: Connect ignores one, which would bypass the limits of its method.
     const method = methods.get(request.url);
     call.operation = method?.name ?? call.operation;
-    if (method === undefined || !publicServices.has(method.parent))
+    if (method !== undefined) call.route = request.url;
+    if (method === undefined || !publicServices.includes(method.parent)) {
       response.once('close', () => call.end({ isAnswered: response.writableEnded, status: response.statusCode }));
-    if (isGrpcJson(headers['content-type'])) return void response.writeHead(415).end();
+    }
+    // More entries and bytes than this end the call without details (`maxHeaderListPairs`, `maxHeaderListSize`).
+    const { rawHeaders } = request;
+    if (rawHeaders.length > 2 * limits.metadataEntriesMax || headerListSize(rawHeaders) > limits.metadataBytesMax) {
+      return reject({ kind: 'headers_too_large' });
+    }
+    const isMediaTypeSupported = mediaType.test(headers['content-type'] ?? '') && !hasSeveralMediaTypes(request);
     if (method === undefined) {
       call.fail({ kind: 'not_found' });
-      return rejectUnknownMethod(headers['content-type'], response);
+      // gRPC clients make UNIMPLEMENTED of a bare 404 as well, with a message about HTTP that does not help.
+      if (isMediaTypeSupported) rejectCall(response, new ConnectError('no such method', Code.Unimplemented));
+      else response.writeHead(404).end();
+      return;
     }
-    // Connect omits it (RFC 9110, 15.5.6).
-    if (request.method !== 'POST') response.setHeader('allow', 'POST');
-    call.limitTimeout(takeTimeout(headers));
+    if (request.method !== 'POST') {
+      call.fail({ kind: 'method_not_allowed', allow: 'POST' });
+      return void response.writeHead(405, { allow: 'POST' }).end();
+    }
     const { methodKind } = method;
     if (methodKind !== 'unary' && !sessions.admitStreaming(response.stream))
       return response.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    // Begun before the client is known: what comes of a body that nobody reads is stored frame by frame.
-    const reading =
-      isGrpc(headers['content-type']) && methodKind !== 'bidi_streaming'
-        ? deps.readBody(request, { hasEnvelope: true, timeoutMs: call.timeLeftMs() })
-        : undefined;
-    if (await fastPath?.reject(method, request, response, call)) return;
-    const body = (await reading?.take()) ?? Buffer.alloc(0);
-    // Node.js emits a request before it reads the frames after it. Its reset may be among them: then nobody waits for an answer.
+    const rpcMethod = rpcMethodOf.get(method);
+    const startReading = (timeoutMs: number) => {
+      if (headers.expect !== undefined) response.writeContinue();
+      return deps.readBody(request, { ...bodyForm, timeoutMs });
+    };
+    const received = await receive(call, {
+      headers,
+      timeoutMs: takeTimeout(headers),
+      bodyBytesMax: bodyBytesMax(bodyForm),
+      isMediaTypeSupported,
+      accountKind: rpcMethod?.accountKind,
+      startReading: methodKind === 'bidi_streaming' ? undefined : startReading,
+      readsAtOnce: headers.expect === undefined,
+    });
+    if (!received.ok) return reject(received.failure);
+    // Node.js emits a request before it reads the frames after it. Its reset may be among them: then no response is expected.
     await new Promise((resolve) => setImmediate(resolve));
-    if (body === 'aborted' || response.stream.closed) return;
-    const rpcCall = { call, body, isJson: false };
-    if (await fastPath?.answer(method, request, response, rpcCall)) return;
-    if (methodKind === 'server_streaming' && request.complete) sessions.letStay(response.stream);
-    rpcCalls.set(request, rpcCall);
+    if (response.stream.closed) return;
+    const body = received.value;
+    const members = rpcMethod && (await readBody(rpcMethod, body, { headers, ...bodyForm, isJson: false }));
+    if (members?.ok === false) return reject(members.failure);
+    // A timeout that is still there is malformed: Connect rejects it.
+    if (hasFastPath && rpcMethod !== undefined && members !== undefined && !('grpc-timeout' in headers))
+      return answerUnary(response, call, rpcMethod, members.value);
+    if (methodKind === 'server_streaming' && request.complete) sessions.exemptFromTimeout(response.stream);
+    rpcCalls.set(request, { call, request: members });
     // Connect makes a URL of the authority, and throws where it can't.
     headers[':authority'] = 'gateway';
     // One chunk, and no announced length: Connect's reader allocates it, and is quadratic in the number of chunks.
@@ -106,14 +139,14 @@ export function createGrpcServer(
     const chunks = request[Symbol.asyncIterator].bind(request);
     request[Symbol.asyncIterator] = async function* (): AsyncGenerator<Buffer, undefined> {
       if (methodKind === 'bidi_streaming') yield* limited(chunks(), limits.streamingRequestBytesMax);
-      else if (typeof body !== 'string') yield body;
+      else yield body;
     };
-    answerByConnect(request, response);
+    connectHandler(request, response);
   };
 
   const onRequest = (request: Http2ServerRequest, response: Http2ServerResponse) => {
     // Node.js does this itself, but only once the client has acknowledged the setting, which it may never do.
-    if (headerListSize(request) > limits.maxHeaderListSize)
+    if (headerListSize(request.rawHeaders) > limits.maxHeaderListSize)
       return response.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
     serve(request, response).catch((error: unknown) => {
       deps.logger.error({ err: error }, 'gRPC request failed');
@@ -121,7 +154,8 @@ export function createGrpcServer(
     });
   };
 
-  const options: ServerOptions = {
+  const options: ServerOptions & { pauseOnConnect: boolean } = {
+    pauseOnConnect: true,
     maxHeaderListPairs: limits.maxHeaderListPairs,
     maxSessionMemory: limits.maxSessionMemory,
     maxSettings: limits.maxSettings,
@@ -146,7 +180,9 @@ export function createGrpcServer(
   const server = tls === undefined ? createServer(options, onRequest) : createTlsServer(tls);
   // Node.js would answer 417 by itself, without an x-request-id.
   server.on('checkExpectation', onRequest);
-  const sessions = watchSessions(server, limits);
+  // Node.js would ask for every body.
+  server.on('checkContinue', onRequest);
+  const sessions = watchSessions(server, limits, deps.trustProxy);
   return {
     async listen(port, host) {
       const bound = await bind(server, { port, host, backlog: backlogMax });
@@ -164,17 +200,13 @@ export function createGrpcServer(
 }
 
 /** The names and values of all header fields, and 32 bytes for each (RFC 9113, 6.5.2). */
-const headerListSize = ({ rawHeaders }: Http2ServerRequest) =>
-  rawHeaders.reduce((size, text) => size + text.length + 16, 0);
+const headerListSize = (rawHeaders: readonly string[]) => rawHeaders.reduce((size, text) => size + text.length + 16, 0);
 
-/** gRPC clients make UNIMPLEMENTED of a bare 404 too, with words about HTTP that help nobody. */
-function rejectUnknownMethod(mediaType: string | undefined, response: Http2ServerResponse): void {
-  const status = setTrailerStatus(new Headers(), new ConnectError('no such method', Code.Unimplemented));
-  if (mediaType !== undefined && isGrpc(mediaType))
-    response.writeHead(200, { 'content-type': mediaType, ...Object.fromEntries(status) });
-  else response.writeHead(404);
-  response.end();
-}
+/** Whether there are two different Content-Type headers, of which Node.js drops the second. */
+const hasSeveralMediaTypes = ({ rawHeaders, headers }: Http2ServerRequest) =>
+  rawHeaders.some(
+    (text, index) => index % 2 === 0 && text === 'content-type' && rawHeaders[index + 1] !== headers['content-type'],
+  );
 
 /** Passes on the chunks of a request that is read while it is answered, up to a limit for all of them. */
 async function* limited(chunks: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<Buffer, undefined> {

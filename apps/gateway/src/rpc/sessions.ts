@@ -5,8 +5,10 @@ import {
   type Http2Session,
   type ServerHttp2Stream,
 } from 'node:http2';
-import { createConnectionLimit, type Peer, trackSockets } from '../connection-limit.ts';
-import type { http2Limits } from '../limits.ts';
+import { createConnectionLimit, type Peer, trackSockets } from '../intake/connection-limit.ts';
+import { createPenalties } from '../intake/penalties.ts';
+import { type http2Limits, penaltyLimits } from '../limits.ts';
+import type { TrustProxy } from '../network/remote-address.ts';
 import { shareStreams } from './stream-limit.ts';
 
 /** Times are those of `performance.now()`. */
@@ -32,25 +34,34 @@ interface Use {
  * Closes what clients leave open: streams whose request or response does not end, and sessions without a complete request for too
  * long. Node.js's own session timeout does not do that, as it starts again with every frame, a PING included.
  */
-export function watchSessions(server: Http2Server | Http2SecureServer, limits: typeof http2Limits) {
+export function watchSessions(
+  server: Http2Server | Http2SecureServer,
+  limits: typeof http2Limits,
+  trustProxy: TrustProxy | undefined,
+) {
+  const addPenalty = createPenalties(server, penaltyLimits, trustProxy);
   const uses = new Map<Http2Session, Use>();
   // Sends GOAWAY as well: a client sends again what came after it (RFC 9113, 6.8).
   const limit = createConnectionLimit<Http2Session>({
     connectionsMax: limits.connectionsMax,
     close: (session) => session.destroy(),
   });
-  const giveShare = shareStreams(server, limits);
+  const promote = shareStreams(server, limits);
   const destroySockets = trackSockets(server);
   /** All streaming calls in flight, the oldest first. */
   const streaming = new Set<ServerHttp2Stream>();
 
+  /** For what costs a client less than the gateway. */
+  const penalize = (session: Http2Session | undefined) => {
+    if (session !== undefined && !limit.isAuthenticated(session)) addPenalty(session);
+  };
   const useOf = ({ session }: ServerHttp2Stream) => session && uses.get(session);
   const streamsOf = (stream: ServerHttp2Stream) => useOf(stream)?.streams ?? [];
 
   server.on('session', (session) => {
     const use: Use = { streams: [], isUsed: false, idleSince: performance.now(), streaming: 0 };
     uses.set(session, use);
-    limit.opened(session, session.socket.remoteAddress);
+    limit.opened(session);
     session.once('close', () => {
       uses.delete(session);
       limit.closed(session);
@@ -61,11 +72,28 @@ export function watchSessions(server: Http2Server | Http2SecureServer, limits: t
       stream.once('close', () => {
         forget(use.streams, stream);
         open.endUse();
+        if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) penalize(session);
+      });
+      let tinyFrames = 0;
+      stream.on('data', ({ length }: Buffer) => {
+        if (length < penaltyLimits.tinyFrameBytes && ++tinyFrames > penaltyLimits.tinyFramesMax) penalize(session);
+      });
+      stream.once('finish', () => {
+        if (stream.readableEnded || streaming.has(stream)) return;
+        // The call was rejected. Frames of its message that came with its headers are read, as each may be a tiny one.
+        stream.resume();
+        setImmediate(() => {
+          if (stream.destroyed || stream.state.remoteClose) return;
+          // The rest is not needed (RFC 9113, 8.1). `close()` would count the stream until Node.js has read the rest, while the
+          // client already opens another one.
+          stream.destroy();
+          if (!limit.isAuthenticated(session)) penalize(session);
+        });
       });
       stream.once('end', () => {
         // A reset ends the stream too.
         if (stream.closed) return;
-        open.endUse = limit.began(session);
+        open.endUse = limit.use(session);
         use.isUsed = true;
         use.idleSince = performance.now();
       });
@@ -97,7 +125,9 @@ export function watchSessions(server: Http2Server | Http2SecureServer, limits: t
       const use = useOf(stream);
       if (use === undefined || use.streaming >= limits.streamingCallsPerConnection) return false;
       if (streaming.size >= limits.streamingCallsMax) {
-        const oldest = streaming.values().find(({ session }) => session === undefined || !limit.isKnown(session));
+        const oldest = streaming
+          .values()
+          .find(({ session }) => session === undefined || !limit.isAuthenticated(session));
         if (oldest === undefined) return false;
         streaming.delete(oldest);
         oldest.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
@@ -111,19 +141,20 @@ export function watchSessions(server: Http2Server | Http2SecureServer, limits: t
       return true;
     },
     /** Lets a call stay open as long as its connection, which it keeps open no longer. */
-    letStay: (stream: ServerHttp2Stream) => forget(streamsOf(stream), stream),
+    exemptFromTimeout: (stream: ServerHttp2Stream) => forget(streamsOf(stream), stream),
     /** What a call knows of its client, which has this address, and of its connection. */
     peerOf: (stream: ServerHttp2Stream, address: string | undefined): Peer => ({
       address,
-      known() {
+      markAuthenticated() {
         if (stream.session === undefined) return;
-        limit.known(stream.session);
-        giveShare(stream.session);
+        limit.markAuthenticated(stream.session);
+        promote(stream.session);
       },
-      waits: () =>
+      markIdle: () =>
         streamsOf(stream)
           .find((open) => open.stream === stream)
           ?.endUse(),
+      penalize: () => penalize(stream.session),
     }),
     /** Sends GOAWAY to all sessions and lets their calls finish; closes what is left after the drain time. */
     drain(): void {

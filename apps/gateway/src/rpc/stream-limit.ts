@@ -2,9 +2,9 @@ import type { Http2SecureServer, Http2Server, Http2Session } from 'node:http2';
 import type { http2Limits } from '../limits.ts';
 
 /**
- * Shares the calls in flight out among the connections: clients queue what exceeds their share, at no cost for the gateway.
- * Rejecting a call costs nearly as much as creating an order, as most of both is the stream itself (decision 027). Returns what
- * makes a connection a client's, which gets a client's share.
+ * Shares the calls in flight among the connections: clients queue what exceeds their share, at no cost for the gateway. Rejecting
+ * a call costs nearly as much as creating an order, as most of both is the stream itself (decision record 027). Returns what
+ * promotes a connection to the share of an authenticated one.
  */
 export function shareStreams(
   server: Http2Server | Http2SecureServer,
@@ -16,46 +16,46 @@ export function shareStreams(
     return Math.min(max, Math.max(min, share));
   };
   const group = (min: number, max: number) => ({ sessions: new Set<Http2Session>(), min, max, limit: max });
-  const clients = group(limits.concurrentStreamsMin, limits.maxConcurrentStreams);
-  const strangers = group(1, limits.concurrentStreamsMin);
+  const authenticated = group(limits.concurrentStreamsMin, limits.maxConcurrentStreams);
+  const unauthenticated = group(1, limits.concurrentStreamsMin);
 
   const send = (session: Http2Session) => {
     // Node.js closes a session with too many settings that are not acknowledged.
     if (session.destroyed || session.closed || session.pendingSettingsAck) return;
-    const { limit } = clients.sessions.has(session) ? clients : strangers;
+    const { limit } = authenticated.sessions.has(session) ? authenticated : unauthenticated;
     if (session.localSettings.maxConcurrentStreams !== limit) session.settings({ maxConcurrentStreams: limit });
   };
-  const resize = (of: typeof clients) => {
+  const resize = (of: typeof authenticated) => {
     const limit = shareOf(of.sessions.size, of.min, of.max);
     if (limit === of.limit) return;
     of.limit = limit;
     for (const session of of.sessions) send(session);
   };
-  const resizeStrangers = () => {
-    resize(strangers);
+  const resizeUnauthenticated = () => {
+    resize(unauthenticated);
     // Of connections to come: a client may never acknowledge later settings.
-    const maxConcurrentStreams = shareOf(strangers.sessions.size + 1, 1, limits.maxConcurrentStreams);
+    const maxConcurrentStreams = shareOf(unauthenticated.sessions.size + 1, 1, limits.maxConcurrentStreams);
     server.updateSettings({ maxConcurrentStreams });
   };
 
-  const forgetStranger = (session: Http2Session) => {
-    if (strangers.sessions.delete(session)) resizeStrangers();
+  const forget = (session: Http2Session) => {
+    if (unauthenticated.sessions.delete(session)) resizeUnauthenticated();
   };
 
   server.on('session', (session) => {
-    strangers.sessions.add(session);
-    resizeStrangers();
+    unauthenticated.sessions.add(session);
+    resizeUnauthenticated();
     session.on('localSettings', () => send(session));
     session.once('close', () => {
-      if (clients.sessions.delete(session)) resize(clients);
-      else setTimeout(forgetStranger, limits.strangerCountsMs, session).unref();
+      if (authenticated.sessions.delete(session)) resize(authenticated);
+      else setTimeout(forget, limits.unauthenticatedCountsMs, session).unref();
     });
   });
   return (session) => {
-    if (session.destroyed || !strangers.sessions.delete(session)) return;
-    clients.sessions.add(session);
-    resize(clients);
-    resizeStrangers();
+    if (session.destroyed || !unauthenticated.sessions.delete(session)) return;
+    authenticated.sessions.add(session);
+    resize(authenticated);
+    resizeUnauthenticated();
     send(session);
   };
 }

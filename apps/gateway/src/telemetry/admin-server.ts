@@ -1,5 +1,5 @@
 import { createServer } from 'node:http';
-import { bind, type PortServer } from '../listen.ts';
+import { bind, type PortServer } from '../network/listen.ts';
 import type { Metrics } from './metrics.ts';
 
 /** Scrapers and those who look by hand are few. */
@@ -8,7 +8,7 @@ const connectionsMax = 100;
 /** The admin port: `GET /metrics` in Prometheus's text format. Not for the public: it needs no credentials. */
 export function createAdminServer({ scrape }: Metrics): PortServer {
   const server = createServer((request, response) => {
-    if (request.url === '/metrics') scrape(request, response);
+    if (request.url?.split('?', 1)[0] === '/metrics') scrape(request, response);
     else response.writeHead(404).end();
   });
   server.maxConnections = connectionsMax;

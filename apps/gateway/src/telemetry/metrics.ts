@@ -1,5 +1,5 @@
+import { readdirSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Meter, ObservableCallback } from '@opentelemetry/api';
 import { PrometheusExporter } from '@opentelemetry/exporter-prometheus';
 import { emptyResource } from '@opentelemetry/resources';
@@ -11,11 +11,15 @@ import {
   type ViewOptions,
 } from '@opentelemetry/sdk-metrics';
 import gatewayPackage from '../../package.json' with { type: 'json' };
+import { openFilesMax, readinessCheckTimeoutMs } from '../limits.ts';
+import { settledWithin } from '../process/settled-within.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** How often the delay of the event loop is sampled, in milliseconds: Node.js's default. */
+/** How often the delay of the event loop is sampled, in milliseconds: the default of Node.js's own monitor. */
 const delayResolutionMs = 10;
+
+const openFilesFolder = '/proc/self/fd';
 
 /** Histograms of durations in seconds have the bounds that fit calls: from a lone insert to the longest call. */
 const durations: ViewOptions = {
@@ -59,19 +63,20 @@ export function createMetrics(collectMore = async (): Promise<ScopeMetrics[]> =>
 }
 
 function observeProcess(meter: Meter): void {
-  const delay = monitorEventLoopDelay({ resolution: delayResolutionMs });
-  delay.enable();
   const addGauge = (name: string, description: string, observe: ObservableCallback) =>
     meter.createObservableGauge(name, { description }).addCallback(observe);
-  const ofDelay = 'Delay of the event loop since the last scrape; quantile 1 is the longest';
-  addGauge('gateway.event_loop.delay.seconds', ofDelay, (result) => {
-    for (const quantile of [0.5, 0.99, 1]) {
-      // The histogram is in nanoseconds and includes the sampling interval.
-      const seconds = delay.percentile(quantile * 100) / 1e9 - delayResolutionMs / 1_000;
-      result.observe(Math.max(0, seconds), { quantile });
-    }
-    delay.reset();
-  });
+  recordEventLoopDelay(meter);
+  // The names of Prometheus's client libraries, which dashboards and alerts for any process expect.
+  const startedAt = Date.now() / 1_000 - process.uptime();
+  addGauge('process.start_time.seconds', 'Start of the process since the Unix epoch', (result) =>
+    result.observe(startedAt),
+  );
+  if (process.platform === 'linux') {
+    addGauge('process.open_fds', 'Open file descriptors', (result) =>
+      result.observe(readdirSync(openFilesFolder).length),
+    );
+  }
+  addGauge('process.max_fds', 'File descriptors that the process may open', (result) => result.observe(openFilesMax));
   addGauge('gateway.memory.bytes', 'Memory of the process: resident, and heap in use', (result) => {
     const { rss, heapUsed } = process.memoryUsage();
     result.observe(rss, { kind: 'resident' });
@@ -86,6 +91,51 @@ function observeProcess(meter: Meter): void {
   addGauge('gateway.build.info', 'Always 1; the labels are the versions', (result) =>
     result.observe(1, { version: gatewayPackage.version, node: process.versions.node }),
   );
+}
+
+/** Not Node.js's own monitor: its percentiles are of all time, or of the time since whoever reset it last. */
+function recordEventLoopDelay(meter: Meter): void {
+  const delays = meter.createHistogram('gateway.event_loop.delay.seconds', {
+    description: 'How late the event loop runs a timer',
+  });
+  let dueAt = performance.now() + delayResolutionMs;
+  setInterval(() => {
+    const now = performance.now();
+    delays.record(Math.max(0, now - dueAt) / 1_000);
+    dueAt = now + delayResolutionMs;
+  }, delayResolutionMs).unref();
+}
+
+/** What a scrape finds out of a gateway's health. */
+interface Health {
+  isReady(): Promise<boolean>;
+  /** How long the oldest webhook has been due, in seconds; `undefined` if the database does not say. */
+  webhookOverdueSeconds(): Promise<number | undefined>;
+  /** When the certificate of both ports expires; absent without TLS. */
+  readonly certificateExpiry: (() => Date) | undefined;
+}
+
+/** Shows the health of a gateway, in which nothing may happen between two scrapes: no calls come to one that is not ready. */
+export function observeHealth(meter: Meter, { isReady, webhookOverdueSeconds, certificateExpiry }: Health): void {
+  const addGauge = (name: string, description: string, read: () => Promise<number | undefined>) =>
+    meter.createObservableGauge(name, { description }).addCallback(async (result) => {
+      const value = await settledWithin(readinessCheckTimeoutMs, read());
+      if (typeof value === 'number') result.observe(value);
+    });
+  addGauge('gateway.ready', '1 if orders can be stored now, else 0', async () => Number(await isReady()));
+  addGauge(
+    'gateway.webhook.overdue.seconds',
+    'How long the oldest webhook to a working endpoint has been due',
+    webhookOverdueSeconds,
+  );
+  if (certificateExpiry !== undefined) {
+    // The name that x509-certificate-exporter gives it, so that one alert covers the certificates of proxies too.
+    addGauge(
+      'x509.cert_not_after',
+      'End of the certificate of both ports in seconds since the Unix epoch',
+      async () => certificateExpiry().getTime() / 1_000,
+    );
+  }
 }
 
 /** Every label is a name of ours: never a client's text. */

@@ -11,27 +11,75 @@ import {
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { W3CTraceContextPropagator } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
-import { resourceFromAttributes } from '@opentelemetry/resources';
 import {
+  defaultResource,
+  detectResources,
+  resourceAttributesEnvDetector,
+  resourceFromAttributes,
+  serviceInstanceIdDetector,
+  serviceNameEnvDetector,
+} from '@opentelemetry/resources';
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
   BatchSpanProcessor,
   ParentBasedSampler,
+  type Sampler,
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
+import {
+  ATTR_ERROR_TYPE,
+  ATTR_HTTP_REQUEST_METHOD,
+  ATTR_HTTP_RESPONSE_STATUS_CODE,
+  ATTR_HTTP_ROUTE,
+  ATTR_RPC_METHOD,
+  ATTR_RPC_STATUS_CODE,
+  ATTR_RPC_SYSTEM_NAME,
+  ATTR_SERVICE_NAME,
+  ATTR_SERVICE_VERSION,
+  RPC_SYSTEM_NAME_VALUE_GRPC,
+} from '@opentelemetry/semantic-conventions';
+import gatewayPackage from '../../package.json' with { type: 'json' };
+import type { TracesSampler } from '../config.ts';
 import type { CallLabels } from './metrics.ts';
 
 export type Tracing = ReturnType<typeof startTracing>;
 
 export type CallSpan = ReturnType<typeof callSpan>;
 
+/** The SDK does not read `OTEL_TRACES_SAMPLER` by itself since its version 3. */
+const samplers = {
+  always_on: () => new AlwaysOnSampler(),
+  always_off: () => new AlwaysOffSampler(),
+  traceidratio: (share: number) => new TraceIdRatioBasedSampler(share),
+  parentbased_always_on: () => new ParentBasedSampler({ root: new AlwaysOnSampler() }),
+  parentbased_always_off: () => new ParentBasedSampler({ root: new AlwaysOffSampler() }),
+  parentbased_traceidratio: (share: number) => new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(share) }),
+} as const satisfies Record<TracesSampler['name'], (share: number) => Sampler>;
+
+/** What a span says of a call beside its labels. */
+interface CallFacts {
+  /** The method and route of an HTTP request; the route of an RPC is its path. Absent: unknown. */
+  readonly httpMethod: string | undefined;
+  readonly route: string | undefined;
+  readonly httpStatus: number;
+  /** The name of the gRPC status; absent where Connect or the platform chose it. */
+  readonly grpcStatus: string | null | undefined;
+  readonly isError: boolean;
+}
+
 /**
  * Starts tracing. Spans go to the collector that OpenTelemetry's own variables name (`OTEL_EXPORTER_OTLP_ENDPOINT` and those
- * beside it). `sampledShare` of the calls without a sampled parent are recorded, 0 to 1.
+ * beside it). `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` overrule what the gateway says of itself.
  */
-export function startTracing(sampledShare: number) {
+export function startTracing({ name, share }: TracesSampler) {
+  const own = { [ATTR_SERVICE_NAME]: 'order-gateway', [ATTR_SERVICE_VERSION]: gatewayPackage.version };
+  // The last one that has an attribute counts.
+  const detectors = [serviceInstanceIdDetector, resourceAttributesEnvDetector, serviceNameEnvDetector];
   const provider = new TracerProvider({
-    resource: resourceFromAttributes({ 'service.name': 'order-gateway' }),
-    sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(sampledShare) }),
+    resource: defaultResource().merge(resourceFromAttributes(own)).merge(detectResources({ detectors })),
+    sampler: samplers[name](share),
     spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter() })],
   });
   // Global, as the queues of the database link their batches to the calls of the items.
@@ -59,11 +107,37 @@ function callSpan(span: Span) {
       // A call that is not recorded does without the context, which costs more than the rest of the span.
       return isRecorded ? context.with(trace.setSpan(ROOT_CONTEXT, span), step) : step();
     },
-    end({ operation, protocol, code }: CallLabels, isError: boolean): void {
+    end({ operation, protocol, code }: CallLabels, facts: CallFacts): void {
       if (!isRecorded) return;
-      span.updateName(operation).setAttributes({ protocol, code });
-      if (isError) span.setStatus({ code: SpanStatusCode.ERROR });
+      const { name, attributes } = protocol === 'json' ? describeHttp(facts) : describeRpc(protocol, facts);
+      span.updateName(name).setAttributes({ operation, protocol, code, ...attributes });
+      if (facts.isError) span.setStatus({ code: SpanStatusCode.ERROR }).setAttribute(ATTR_ERROR_TYPE, code);
       span.end();
+    },
+  };
+}
+
+/** By OpenTelemetry's conventions for HTTP servers, but for the path, which can hold the token of a payment link. */
+function describeHttp({ httpMethod = '_OTHER', route, httpStatus }: CallFacts) {
+  return {
+    name: route === undefined ? httpMethod : `${httpMethod} ${route}`,
+    attributes: {
+      [ATTR_HTTP_REQUEST_METHOD]: httpMethod,
+      ...(route !== undefined && { [ATTR_HTTP_ROUTE]: route }),
+      [ATTR_HTTP_RESPONSE_STATUS_CODE]: httpStatus,
+    },
+  };
+}
+
+/** By OpenTelemetry's conventions for RPC servers. */
+function describeRpc(protocol: string, { route, grpcStatus }: CallFacts) {
+  const method = route?.slice(1) ?? '_OTHER';
+  return {
+    name: method,
+    attributes: {
+      [ATTR_RPC_SYSTEM_NAME]: protocol === 'connect' ? 'connectrpc' : RPC_SYSTEM_NAME_VALUE_GRPC,
+      [ATTR_RPC_METHOD]: method,
+      ...(typeof grpcStatus === 'string' && { [ATTR_RPC_STATUS_CODE]: grpcStatus }),
     },
   };
 }

@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MerchantId } from '@gateway/domain/merchant';
+import { orderAfter } from '@gateway/domain/order-states';
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import type { AttemptResult, ClaimedDelivery, WebhookDeliveries } from '@gateway/postgres/webhook-deliveries';
 import type { Meter } from '@opentelemetry/api';
 import { drainTimeoutMs, webhookLimits } from '../limits.ts';
-import type { Logger } from '../logger.ts';
-import { eventResponse } from '../orders/list-events.ts';
-import type { SigningSecrets } from '../signing-secrets.ts';
+import { eventResponse } from '../operations/list-events.ts';
+import type { Logger } from '../process/logger.ts';
+import type { SigningSecrets } from '../secrets/signing-secrets.ts';
 import { type Sender, webhookRequest } from './send.ts';
 
 const minute = 60;
@@ -102,6 +103,9 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
           {
             merchant_id: delivery.merchantId,
             event_id: delivery.event.eventId,
+            order_id: delivery.event.order.fields.order_id,
+            service_order_id: delivery.event.order.serviceOrderId,
+            order_status: orderAfter(delivery.event.type, delivery.event.order).orderStatus,
             attempt: delivery.attempt,
             result: result.text,
             duration_ms: Math.round(performance.now() - flight.startedAtMs),
@@ -148,7 +152,6 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
       isAborted = true;
       sender.close();
       await Promise.all(flights.values());
-      await deliveries.close();
     },
   };
 }

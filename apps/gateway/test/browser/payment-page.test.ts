@@ -1,6 +1,6 @@
 import { orderStatuses } from '@gateway/domain/order';
 import { expect, test } from 'vitest';
-import { pageLanguages, pageTexts } from '../../src/pages/localization.ts';
+import { pageLanguages, pageTexts } from '../../src/payment-page/localization.ts';
 import { describePages, desktop, hostileNote, isLookedAtByAxe, views } from './pages.ts';
 
 await describePages('GET /payment/{order_token}', (pages) => {
@@ -58,6 +58,18 @@ await describePages('GET /payment/{order_token}', (pages) => {
       }
     },
   );
+
+  test.each([
+    ['USD', 'US$ 48.50'],
+    ['CAD', 'CA$ 48.50'],
+    ['EUR', '€ 48.50'],
+  ])('in Arabic, an amount in %s reads %s from left to right, in the text and on the button', async (code, shown) => {
+    const { payment_link } = await newLink({ order_amount: 48.5, order_currency: code });
+    await visit(payment_link, { language: 'ar' }, async (page) => {
+      for (const selector of ['.amount bdi', '.button.main bdi'])
+        expect([selector, await page.evaluate(`(${visualText})('${selector}')`)]).toEqual([selector, shown]);
+    });
+  });
 
   test.each(pageLanguages)('404 in %s: fits and is accessible', async (language) => {
     const address = `${gateway.url}/payment/unknown`;
@@ -129,17 +141,32 @@ await describePages('GET /payment/{order_token}', (pages) => {
     });
   });
 
-  test.each(['/', '/docs', '/docs/errors'])('GET %s: fits, is accessible and loads nothing', async (path) => {
-    const loaded = await visit(gateway.url + path, {}, async (page) => {
-      for (const view of views) {
-        await showIn(page, view);
-        await expectFits(page);
-        await expectAccessible(page);
-      }
-    });
-    expect(loaded).toEqual([]);
-  });
+  test.each(['/', '/docs/creating-orders', '/docs/errors'])(
+    'GET %s: fits, is accessible and loads nothing',
+    async (path) => {
+      const loaded = await visit(gateway.url + path, {}, async (page) => {
+        for (const view of views) {
+          await showIn(page, view);
+          await expectFits(page);
+          await expectAccessible(page);
+        }
+      });
+      expect(loaded).toEqual([]);
+    },
+  );
 });
+
+/** Runs in the browser: the characters of an element from left to right, as the customer sees them. */
+const visualText = `(selector) => {
+  const text = document.querySelector(selector).firstChild;
+  const range = document.createRange();
+  return [...text.data].map((character, index) => {
+    range.setStart(text, index);
+    range.setEnd(text, index + 1);
+    return { character, box: range.getBoundingClientRect() };
+  }).filter(({ box }) => box.width > 0).sort((a, b) => a.box.left - b.box.left)
+    .map(({ character }) => character.replace('\\u00a0', ' ')).join('');
+}`;
 
 function tomorrow(): string {
   return new Date(Date.now() + 86_400_000).toISOString();

@@ -2,7 +2,7 @@ import { verifyReturn } from '@gateway/client';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { pageTexts } from '../../src/pages/localization.ts';
+import { pageTexts } from '../../src/payment-page/localization.ts';
 import { describePages } from './pages.ts';
 
 await describePages('the buttons of a test order', (pages) => {

@@ -1,0 +1,61 @@
+import { callerOf, jsonRouteOf } from '@gateway/contract/operations';
+import type { Failure } from '@gateway/domain/failure';
+import { type Result, success } from '@gateway/domain/result';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { GatewayDeps } from '../gateway-deps.ts';
+import { bodyBytesMax } from '../intake/call-body.ts';
+import { readJsonBody } from '../intake/json-body.ts';
+import type { Receive } from '../intake/receive.ts';
+import type { Members, Operation } from '../orders/operation.ts';
+import { isJsonInUtf8, isPlain, sendFailure, startReading } from './requests.ts';
+
+const bodyForm = { hasEnvelope: false } as const;
+
+/** The routes of the JSON API: of each operation whose contract has a `google.api.http` rule. */
+export function operationRoutes(
+  app: FastifyInstance,
+  deps: GatewayDeps,
+  receive: Receive,
+  operations: readonly Operation[],
+): void {
+  for (const operation of operations) {
+    const { method } = operation;
+    const route = jsonRouteOf(method);
+    if (route === undefined) continue;
+    const { verb, path, hasBody, responseField } = route;
+    const accountKind = callerOf(method);
+    app.route({
+      method: verb,
+      url: path.replace(/\{(\w+)\}/g, ':$1'),
+      config: { operation: method.name },
+      async handler(request, reply) {
+        const { call, headers } = request;
+        // An error must not be cached either: the order may exist at the next look-up.
+        reply.header('cache-control', 'no-store');
+        const received = await receive(call, {
+          headers,
+          bodyBytesMax: bodyBytesMax(bodyForm),
+          isMediaTypeSupported: !hasBody || (isJsonInUtf8(headers['content-type'] ?? '') && isPlain(headers)),
+          accountKind,
+          startReading: hasBody ? () => startReading(deps, request, reply, bodyForm) : undefined,
+        });
+        if (!received.ok) return sendFailure(reply, received.failure, deps);
+        const members = hasBody ? readJsonBody(received.value) : membersIn(request);
+        if (!members.ok) return sendFailure(reply, members.failure, deps);
+        const performed = await call.perform(operation, members.value, ({ body, outcome }) => {
+          if (outcome === 'replayed') reply.header('idempotent-replayed', 'true');
+          const value = responseField === undefined ? body : Reflect.get(body, responseField);
+          return { status: outcome === 'created' ? 201 : 200, text: JSON.stringify(value) };
+        });
+        if (!performed.ok) return sendFailure(reply, performed.failure, deps);
+        const { status, text } = performed.value;
+        return reply.code(status).header('content-type', 'application/json; charset=utf-8').send(text);
+      },
+    });
+  }
+}
+
+/** The members of a request without a body: the parameters of its query and of its path. */
+function membersIn({ query, params }: FastifyRequest): Result<Members, Failure> {
+  return success({ ...Object(query), ...Object(params) });
+}

@@ -1,0 +1,34 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { GatewayDeps } from '../gateway-deps.ts';
+import type { sendFailure } from './requests.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Releases the slot of a call that needs no credentials. */
+    releaseSlot?: () => void;
+  }
+}
+
+/** Bounds the routes of a scope, which need no credentials, so that any number of requests leaves merchants their capacity. */
+export function admitUnauthenticated(
+  app: FastifyInstance,
+  deps: GatewayDeps,
+  send: (...args: Parameters<typeof sendFailure>) => unknown,
+): void {
+  const admit = async (request: FastifyRequest, reply: FastifyReply) => {
+    const { call } = request;
+    const slot = await call.run(() => deps.unauthenticatedCalls.admit(call.peer));
+    if (!slot.ok) return send(reply, slot.failure, deps);
+    request.releaseSlot = slot.value;
+    reply.raw.once('close', slot.value);
+    return undefined;
+  };
+  app.addHook('onRequest', async (request, reply) => (request.method === 'POST' ? undefined : admit(request, reply)));
+  // A client may delay its form, so a slot is acquired once the form is complete.
+  app.addHook('preHandler', async (request, reply) => (request.method === 'POST' ? admit(request, reply) : undefined));
+  // A client may delay reading the response, so the slot is released before it is sent.
+  app.addHook('onSend', async ({ call, releaseSlot }) => {
+    releaseSlot?.();
+    call.peer.markIdle();
+  });
+}

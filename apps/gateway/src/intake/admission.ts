@@ -1,0 +1,99 @@
+import type { MerchantId } from '@gateway/domain/merchant';
+import type { admissionLimits } from '../limits.ts';
+
+/** Decides, before the body of a call is read, whether there is capacity for it, and then when its work starts. */
+export type Admission = ReturnType<typeof createAdmission>;
+
+/** The right of a call to be handled. */
+export type Permit = NonNullable<ReturnType<Admission['acquire']>>;
+
+interface AccountCalls {
+  inFlight: number;
+  active: number;
+  /** What starts the work of each waiting call, the oldest first. */
+  readonly waiting: Set<() => void>;
+}
+
+/**
+ * Admits calls until there are too many for the speed at which orders are stored. From then on each account has an equal share of
+ * the limit: one below its share is still admitted, because the others get no new calls until they are below theirs as well. Only
+ * so many of the admitted calls are active at a time that the turns of the event loop stay short.
+ */
+export function createAdmission({
+  oldestOrderMs,
+  limits,
+}: {
+  /** The age in milliseconds of the oldest order that is not stored yet. */
+  readonly oldestOrderMs: () => number;
+  readonly limits: typeof admissionLimits;
+}) {
+  const accounts = new Map<MerchantId, AccountCalls>();
+  /** The accounts with waiting calls, in the order in which they get the next slot. */
+  const queue = new Set<AccountCalls>();
+  let inFlight = 0;
+  let active = 0;
+
+  const hasCapacity = (own: number) => {
+    if (inFlight < limits.callsMaxWhenSlow) return true;
+    const limit = oldestOrderMs() > limits.orderAgeMaxMs ? limits.callsMaxWhenSlow : limits.callsMax;
+    if (inFlight < limit) return true;
+    const shares = accounts.size + (own === 0 ? 1 : 0);
+    // Many accounts that start one after the other could fill their shares before the first have emptied theirs.
+    return own < Math.max(1, limit / shares) && inFlight < 2 * limits.callsMax;
+  };
+
+  /** Gives a slot that an account has released to its own next call, if it has few active ones, or to the next account. */
+  const startNext = (released: AccountCalls) => {
+    const isLow = released.active < limits.activeMin && released.waiting.size > 0;
+    const [account] = isLow ? [released] : active < limits.activeMax ? queue : [];
+    const [startWork] = account?.waiting ?? [];
+    if (account === undefined || startWork === undefined) return;
+    account.waiting.delete(startWork);
+    queue.delete(account);
+    if (account.waiting.size > 0) queue.add(account);
+    startWork();
+  };
+
+  return {
+    /** Acquires a permit for a call of this account; `undefined` if there is no capacity. */
+    acquire(id: MerchantId) {
+      const account = accounts.get(id) ?? { inFlight: 0, active: 0, waiting: new Set() };
+      if (!hasCapacity(account.inFlight)) return undefined;
+      accounts.set(id, account);
+      account.inFlight += 1;
+      inFlight += 1;
+      const slot = Promise.withResolvers<void>();
+      let isActive = false;
+      const startWork = () => {
+        isActive = true;
+        account.active += 1;
+        active += 1;
+        slot.resolve();
+      };
+      return {
+        /** Asks for a slot once the body is there. Resolves when the work may start; `undefined`: at once. Called once. */
+        start(): Promise<void> | undefined {
+          if (active < limits.activeMax || account.active < limits.activeMin) {
+            startWork();
+            return undefined;
+          }
+          account.waiting.add(startWork);
+          queue.add(account);
+          return slot.promise;
+        },
+        /** Ends the call, which may still be waiting for its slot. Called once. */
+        release() {
+          account.inFlight -= 1;
+          inFlight -= 1;
+          if (account.inFlight === 0) accounts.delete(id);
+          account.waiting.delete(startWork);
+          if (account.waiting.size === 0) queue.delete(account);
+          if (!isActive) return;
+          account.active -= 1;
+          active -= 1;
+          startNext(account);
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,118 @@
+import { areWellFormed, type Credentials, hashSecret, matchesSecret } from '@gateway/domain/credentials';
+import type { Failure } from '@gateway/domain/failure';
+import type { Account, Client, ClientLookup, MerchantDirectory } from '@gateway/domain/merchant';
+import { failed, type Result, success } from '@gateway/domain/result';
+import { storageFailure } from '../orders/storage-failure.ts';
+import { settledWithin } from '../process/settled-within.ts';
+
+export interface AuthenticateDeps {
+  readonly directory: MerchantDirectory;
+  /** Milliseconds since 1970-01-01 UTC: when secrets end. */
+  readonly now: () => number;
+  /** Milliseconds of a monotonic clock, for the age of what is cached. */
+  readonly monotonicNow: () => number;
+}
+
+/** The two credential headers, or gRPC metadata, of a request. */
+type PresentedCredentials = { readonly [Key in keyof Credentials]: Credentials[Key] | undefined };
+
+/** Checks the credentials of a request within the time given. Missing, unknown and wrong ones get the same failure. */
+export type Authenticate = (credentials: PresentedCredentials, timeoutMs: number) => Promise<Result<Account, Failure>>;
+
+/**
+ * How long a cached client is valid. A revoked secret must stop within 1 s in every process, and this bound needs no message
+ * between processes; the rest of the second is for the look-up itself.
+ */
+const cacheLifeMs = 800;
+
+/** A client in use is read again in the background at this age, so that no request of a busy merchant waits. */
+const refreshAgeMs = 400;
+
+/** Cached clients, about 1 KB each; the ones read longest ago are dropped first. Unknown ids are never cached. */
+const cachedClientsMax = 10_000;
+
+/**
+ * Pending look-ups of ids that are not cached: half a second of a flood of unknown ids, which hides a merchant's first call.
+ * Above it the answer is `overloaded` at once. Look-ups are batched, so these take a handful of statements.
+ */
+const uncachedLookupsMax = 4_096;
+
+/**
+ * Credentials that do not match are rejected this long after their look-up began: to find a client takes longer than to find none,
+ * which many calls would show. Far above the time of a look-up.
+ */
+const rejectedAfterMs = 25;
+
+/** Cached hashes of secrets that were valid. */
+const hashedSecretsMax = 10_000;
+
+/**
+ * Creates the check. Only a success may come from the cache: what does not match is looked up first, so that an unknown id and
+ * a wrong secret take the same time, and a new secret works at once.
+ */
+export function createAuthenticate({ directory, now, monotonicNow }: AuthenticateDeps): Authenticate {
+  // What a look-up finds is at least as new as its start, `readAtMs` by the monotonic clock.
+  const cache = new Map<string, { readonly client: Client; readonly readAtMs: number }>();
+  const lookups = new Map<string, { readonly found: Promise<ClientLookup>; readonly readAtMs: number }>();
+  const hashes = new Map<string, Uint8Array>();
+
+  const lookUp = (clientId: string): Promise<ClientLookup> => {
+    const readAtMs = monotonicNow();
+    const pending = lookups.get(clientId);
+    // A slow look-up may have read a secret that was revoked since: it is shared no longer than a cached client is valid.
+    if (pending !== undefined && readAtMs - pending.readAtMs < cacheLifeMs) return pending.found;
+    if (!cache.has(clientId) && lookups.size >= uncachedLookupsMax) return Promise.resolve({ kind: 'overloaded' });
+    const lookup = { found: directory.findClient(clientId), readAtMs };
+    lookups.set(clientId, lookup);
+    return lookup.found
+      .finally(() => {
+        if (lookups.get(clientId) === lookup) lookups.delete(clientId);
+      })
+      .then((found) => {
+        if (found.kind === 'found') store(clientId, found.client, readAtMs);
+        if (found.kind === 'unknown') cache.delete(clientId);
+        return found;
+      });
+  };
+
+  const store = (clientId: string, client: Client, readAtMs: number) => {
+    cache.delete(clientId);
+    cache.set(clientId, { client, readAtMs });
+    if (cache.size > cachedClientsMax) cache.delete(cache.keys().next().value as string);
+  };
+
+  return async ({ clientId, clientSecret }, timeoutMs) => {
+    if (clientId === undefined || clientSecret === undefined) return failed({ kind: 'unauthenticated' });
+    if (!areWellFormed({ clientId, clientSecret })) return failed({ kind: 'unauthenticated' });
+    // The cached hash of a valid secret is compared with the live ones like any other. The map finds nothing by a part of a
+    // secret, so its timing reveals none.
+    const known = hashes.get(clientSecret);
+    const presented = known ?? hashSecret(clientSecret);
+    const cached = cache.get(clientId);
+    const ageMs = cached === undefined ? Number.POSITIVE_INFINITY : monotonicNow() - cached.readAtMs;
+    if (cached !== undefined && ageMs < cacheLifeMs && holds(cached.client, presented, now())) {
+      if (ageMs >= refreshAgeMs) lookUp(clientId).catch(() => {});
+      if (known === undefined) {
+        if (hashes.size >= hashedSecretsMax) hashes.clear();
+        hashes.set(clientSecret, presented);
+      }
+      return success(cached.client.account);
+    }
+    const rejectable = new Promise((resolve) => setTimeout(resolve, Math.min(rejectedAfterMs, Math.max(0, timeoutMs))));
+    const found = await settledWithin(timeoutMs, lookUp(clientId));
+    if (found === 'deadline_exceeded') return failed(storageFailure(found));
+    if (found.kind === 'unavailable' || found.kind === 'overloaded') return failed(storageFailure(found.kind));
+    const secrets = found.kind === 'found' ? found.client : undefined;
+    if (holds(secrets, presented, now()) && found.kind === 'found') return success(found.client.account);
+    await rejectable;
+    return failed({ kind: 'unauthenticated' });
+  };
+}
+
+function holds(client: Client | undefined, presented: Uint8Array, nowMs: number): boolean {
+  const live: Uint8Array[] = [];
+  for (const { hash, endsAtMs } of client?.secrets ?? []) {
+    if (endsAtMs === null || endsAtMs > nowMs) live.push(hash);
+  }
+  return matchesSecret(presented, live);
+}

@@ -1,0 +1,131 @@
+import type { Readable } from 'node:stream';
+import type { Failure } from '@gateway/domain/failure';
+import { largeBodyBytes, largeBodyBytesPerTurn, messageBytesMax } from '../limits.ts';
+import { storageFailure } from '../orders/storage-failure.ts';
+
+/** One byte of flags and four of length before a message (github.com/grpc/grpc, PROTOCOL-HTTP2, Length-Prefixed-Message). */
+export const envelopePrefixBytes = 5;
+
+export type CallBody = Buffer | 'too_large' | 'deadline_exceeded' | 'overloaded' | 'aborted';
+
+/** Reads the body of a call, at most one message of the limit. What comes after that is read and dropped. */
+export type ReadBody = ReturnType<typeof createBodyReader>;
+
+/** A body that is being read. */
+export interface BodyReading {
+  /** Waits for the end of the body. Until this is called, even a complete body may be dropped. */
+  take(): Promise<CallBody>;
+}
+
+interface ReadOptions {
+  /** Whether the body is a message with its prefix. */
+  readonly hasEnvelope: boolean;
+  /** Absent: the server limits the time. */
+  readonly timeoutMs?: number;
+}
+
+/** The most bytes of a body. */
+export function bodyBytesMax({ hasEnvelope }: Pick<ReadOptions, 'hasEnvelope'>): number {
+  return hasEnvelope ? envelopePrefixBytes + messageBytesMax : messageBytesMax;
+}
+
+/** Small chunks are slices of larger read buffers; joined at this count, they no longer keep those alive. */
+const chunksMax = 64;
+
+/**
+ * Creates what reads the bodies of all calls, of which at most so many bytes are in memory at a time. Above that, the oldest are
+ * dropped, and their calls `overloaded`: those of clients that send slowly, as others are complete and taken at once. Large bodies are
+ * handed to their calls a few at a time, so that hundreds of connections that send them don't stall all others.
+ */
+export function createBodyReader(bytesOfAllMax: number) {
+  /** What drops each body, the oldest first. No set: decision 039. */
+  const untaken: (() => void)[] = [];
+  let bytesOfAll = 0;
+  const takeTurns = createTurns(largeBodyBytesPerTurn);
+
+  return (stream: Readable, { hasEnvelope, timeoutMs }: ReadOptions): BodyReading => {
+    const bytesMax = bodyBytesMax({ hasEnvelope });
+    const { promise, resolve } = Promise.withResolvers<CallBody>();
+    let chunks: Buffer[] = [];
+    let length = 0;
+    let result: CallBody | undefined;
+    let isWanted = false;
+    const joined = () => (chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks));
+    const release = () => {
+      chunks = [];
+      bytesOfAll -= length;
+      length = 0;
+      const index = untaken.lastIndexOf(drop);
+      if (index !== -1) untaken.splice(index, 1);
+    };
+    const settle = (body: CallBody) => {
+      clearTimeout(timer);
+      result = body;
+      if (typeof body === 'string') release();
+      if (isWanted) handOver(body);
+    };
+    const handOver = (body: CallBody) => {
+      if (length > largeBodyBytes) {
+        takeTurns(() => {
+          const bytes = length;
+          release();
+          resolve(body);
+          return bytes;
+        });
+      } else {
+        release();
+        resolve(body);
+      }
+    };
+    const drop = () => settle('overloaded');
+    const timer = timeoutMs === undefined ? undefined : setTimeout(settle, Math.max(0, timeoutMs), 'deadline_exceeded');
+    untaken.push(drop);
+    stream.on('data', (chunk: Buffer) => {
+      if (result !== undefined) return;
+      const isStart = length < envelopePrefixBytes;
+      chunks.push(chunk);
+      length += chunk.length;
+      bytesOfAll += chunk.length;
+      if (chunks.length === chunksMax) chunks = [joined()];
+      if (length > bytesMax || (hasEnvelope && isStart && announcedLength(joined()) > messageBytesMax))
+        settle('too_large');
+      while (bytesOfAll > bytesOfAllMax && untaken.length > 0) untaken[0]?.();
+    });
+    stream.once('end', () => result ?? settle(joined()));
+    stream.once('error', () => result ?? settle('aborted'));
+    stream.once('close', () => {
+      // A stream of HTTP/1.1 closes at its end.
+      if (!isWanted || result === undefined) settle('aborted');
+    });
+    return {
+      take(): Promise<CallBody> {
+        isWanted = true;
+        if (result !== undefined) handOver(result);
+        return promise;
+      },
+    };
+  };
+}
+
+/** Runs pieces of work in order, in each turn of the event loop until they have returned so much together. */
+function createTurns(perTurn: number): (work: () => number) => void {
+  const waiting: (() => number)[] = [];
+  const runTurn = () => {
+    for (let done = 0; done < perTurn && waiting.length > 0; ) done += waiting.shift()?.() ?? 0;
+    if (waiting.length > 0) setImmediate(runTurn);
+  };
+  return (work) => {
+    if (waiting.push(work) === 1) setImmediate(runTurn);
+  };
+}
+
+/** The failure of a call whose body was not read to its end. */
+export function bodyFailure(body: Exclude<CallBody, Buffer>): Failure {
+  if (body === 'too_large') return { kind: 'body_too_large' };
+  return body === 'aborted' ? { kind: 'malformed_json', reason: 'The body ended early.' } : storageFailure(body);
+}
+
+/** The length that an envelope announces; 0 while its prefix is not complete. */
+export function announcedLength(bytes: Buffer): number {
+  return bytes.length < envelopePrefixBytes ? 0 : bytes.readUInt32BE(1);
+}

@@ -1,0 +1,48 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { createLogger } from '../process/logger.ts';
+import { createCallLog } from './call-log.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+function setUp() {
+  const lines: Record<string, unknown>[] = [];
+  const callLog = createCallLog(createLogger({ write: (line) => lines.push(JSON.parse(line)) }));
+  const write = (times: number, code: string, more: { merchant_id?: number } = {}) => {
+    for (let count = 0; count < times; count += 1) callLog.write({ request_id: 'x', code, ...more });
+  };
+  return { lines, write };
+}
+
+test('of rejected calls the first ten of a client and code in a second are logged, and the number of the others', () => {
+  const { lines, write } = setUp();
+  write(500, 'overloaded', { merchant_id: 1 });
+  write(3, 'overloaded');
+  write(12, 'rate_limited', { merchant_id: 1 });
+  expect(lines.map(({ msg }) => msg)).toEqual(Array(23).fill('call'));
+  vi.advanceTimersByTime(1_000);
+  expect(
+    lines.slice(23).map(({ level, msg, code, merchant_id, count }) => [level, msg, code, merchant_id, count]),
+  ).toEqual([
+    ['error', 'calls not logged', 'overloaded', 1, 490],
+    ['info', 'calls not logged', 'rate_limited', 1, 2],
+  ]);
+  write(11, 'overloaded', { merchant_id: 1 });
+  expect(lines).toHaveLength(35);
+});
+
+test('of failed anonymous calls the first ten a second are logged', () => {
+  const { lines, write } = setUp();
+  write(25, 'unauthenticated');
+  vi.advanceTimersByTime(1_000);
+  expect(lines).toHaveLength(11);
+  expect(lines.at(-1)).toMatchObject({ msg: 'calls not logged', code: 'unauthenticated', count: 15 });
+});
+
+test('other calls of clients, successes and bugs are always logged', () => {
+  const { lines, write } = setUp();
+  write(50, 'invalid_order', { merchant_id: 1 });
+  write(50, 'ok');
+  write(50, 'internal');
+  expect(lines).toHaveLength(150);
+});

@@ -1,0 +1,62 @@
+import { type FailureCode, failures } from '@gateway/domain/failure';
+import type { Logger } from '../process/logger.ts';
+
+/** The log line of a call: no header, no body, nothing that a customer typed. */
+interface CallLine {
+  readonly merchant_id?: number | undefined;
+  readonly checkout_id?: number | undefined;
+  readonly code: string;
+}
+
+export type CallLog = ReturnType<typeof createCallLog>;
+
+/** Lines of one client, or of all anonymous ones, and one code in a second: a flood's lines would cost more than its responses. */
+const linesMax = 10;
+
+const countEveryMs = 1_000;
+
+/** Successes and bugs are always logged: their number is limited otherwise. */
+const alwaysLogged: ReadonlySet<string> = new Set(['ok', 'created', 'replayed', 'internal']);
+
+/** Rejections before any work, which a client can cause without limit. */
+const rejections: ReadonlySet<string> = new Set(['overloaded', 'rate_limited']);
+
+/** Whether a call failed because of the gateway and not of its client. */
+export function isServerError(code: string): boolean {
+  return code in failures && failures[code as FailureCode].httpStatus >= 500;
+}
+
+/**
+ * Logs one line per call. Of rejected calls, and of failed ones without valid credentials, only the first few each second have a
+ * line; one more says how many others there were.
+ */
+export function createCallLog(logger: Logger) {
+  const counts = new Map<string, { readonly line: CallLine; count: number }>();
+
+  const levelOf = (code: string) => (isServerError(code) ? 'error' : 'info');
+
+  const logCounts = () => {
+    for (const { line, count } of counts.values()) {
+      if (count > linesMax) logger[levelOf(line.code)]({ ...line, count: count - linesMax }, 'calls not logged');
+    }
+    counts.clear();
+  };
+
+  const hasLine = ({ merchant_id, checkout_id, code }: CallLine): boolean => {
+    if (counts.size === 0) setTimeout(logCounts, countEveryMs).unref();
+    const key = `${code} ${merchant_id ?? checkout_id}`;
+    const counted = counts.get(key) ?? { line: { merchant_id, checkout_id, code }, count: 0 };
+    counted.count += 1;
+    counts.set(key, counted);
+    return counted.count <= linesMax;
+  };
+
+  return {
+    /** Writes a call's line, or counts the call where lines of its kind came too often. */
+    write(line: CallLine & Readonly<Record<string, unknown>>): void {
+      const isAnonymous = line.merchant_id === undefined && line.checkout_id === undefined;
+      const isCounted = isAnonymous ? !alwaysLogged.has(line.code) : rejections.has(line.code);
+      if (!isCounted || hasLine(line)) logger[levelOf(line.code)](line, 'call');
+    },
+  };
+}

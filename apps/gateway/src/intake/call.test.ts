@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { fixedDeps } from '../../test/fixed-deps.ts';
+import { createMemoryLogger } from '../../test/memory-logger.ts';
+import { fairTimeoutMs } from '../limits.ts';
+import { Call } from './call.ts';
+import { noPeer } from './connection-limit.ts';
+
+test.each([
+  [fairTimeoutMs - 1, Buffer.alloc(0), 'client_timeout', 'info'],
+  [fairTimeoutMs, Buffer.alloc(0), 'deadline_exceeded', 'error'],
+  [undefined, Buffer.alloc(0), 'deadline_exceeded', 'error'],
+  [undefined, 'deadline_exceeded', 'client_timeout', 'info'],
+] as const)(
+  'a deadline of %s ms that passes with the body %j is logged as %s',
+  async (timeoutMs, body, code, level) => {
+    const { logger, calls } = createMemoryLogger();
+    const call = new Call(fixedDeps(logger), 'grpc', {}, noPeer);
+    call.limitTimeout(timeoutMs);
+    call.bodyReceived(body);
+    call.fail({ kind: 'deadline_exceeded' });
+    call.end({ isAnswered: true, status: 200 });
+    expect(calls).toMatchObject([{ code, level, grpc_status: 'DEADLINE_EXCEEDED' }]);
+  },
+);

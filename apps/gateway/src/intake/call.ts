@@ -1,0 +1,215 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { RandomBytes } from '@gateway/domain/base62';
+import { randomBase62 } from '@gateway/domain/base62';
+import { type Failure, type FailureCode, failures } from '@gateway/domain/failure';
+import type { Account } from '@gateway/domain/merchant';
+import { failed, type Result, success } from '@gateway/domain/result';
+import { callTimeoutMs, fairTimeoutMs } from '../limits.ts';
+import type { Deadline, Members, NotedOrder, Operation, Reply, Success } from '../orders/operation.ts';
+import type { Logger } from '../process/logger.ts';
+import type { RecordCall } from '../telemetry/metrics.ts';
+import type { CallSpan, Tracing } from '../telemetry/tracing.ts';
+import type { Permit } from './admission.ts';
+import type { CallBody } from './call-body.ts';
+import { type CallLog, isServerError } from './call-log.ts';
+import type { Peer } from './connection-limit.ts';
+
+export interface CallDeps {
+  readonly randomBytes: RandomBytes;
+  readonly logger: Logger;
+  readonly recordCall: RecordCall;
+  readonly callLog: CallLog;
+  /** Absent: no traces. */
+  readonly tracing?: Tracing | undefined;
+}
+
+export type Protocol = 'json' | 'connect' | 'grpc-web' | 'grpc';
+
+/**
+ * What became of a call: a success, the machine code of its error, `unreadable` where Connect itself rejected the message,
+ * `cancelled` where the client left before the response, or `client_timeout`, a `deadline_exceeded` that the client caused.
+ */
+export type Outcome = FailureCode | Success | 'unreadable' | 'cancelled' | 'client_timeout';
+
+const clientRequestId = /^[A-Za-z0-9._-]{1,128}$/;
+
+/** 16 base62 characters are 95 bits: no two requests share one. */
+const requestIdLength = 16;
+
+/** Outcomes of statuses that the platform or Connect answered by itself. */
+const outcomeOfStatus = new Map<number, Outcome>(
+  (['not_found', 'method_not_allowed', 'unsupported_media_type'] as const).map((code) => [
+    failures[code].httpStatus,
+    code,
+  ]),
+);
+
+/** One call in any protocol: its id, deadline, account and outcome. Logged once, when it ends. */
+export class Call implements Deadline {
+  readonly requestId: string;
+  protocol: Protocol;
+  /** What the client asked for, such as `CreateOrder`: a name of ours, never a text of the client. */
+  operation = 'unknown';
+  /** The method of the HTTP request, and the route of it or the path of the RPC; absent: unknown. Never a text of the client. */
+  httpMethod: string | undefined;
+  route: string | undefined;
+  /** The client of the call, and its connection. */
+  readonly peer: Peer;
+  /** The credentials that were presented, unchecked. */
+  readonly credentials: { readonly clientId: string | undefined; readonly clientSecret: string | undefined };
+  readonly #deps: CallDeps;
+  readonly #startedAt = performance.now();
+  #timeoutMs = callTimeoutMs;
+  /** Whether a deadline that passes is the client's fault: it asks for too little time, or sends its message too slowly. */
+  #isClientLate = false;
+  #account: Account | undefined;
+  #permit: Permit | undefined;
+  #hasEnded = false;
+  #outcome: Outcome | undefined;
+  #order: NotedOrder | undefined;
+  /** The names of the fields that were at fault. */
+  #fields: readonly string[] | undefined;
+  readonly #span: CallSpan | undefined;
+
+  constructor(deps: CallDeps, protocol: Protocol, headers: IncomingHttpHeaders, peer: Peer) {
+    const sent = headers['x-request-id']?.toString();
+    this.requestId = sent && clientRequestId.test(sent) ? sent : randomBase62(requestIdLength, deps.randomBytes);
+    this.protocol = protocol;
+    this.peer = peer;
+    this.#deps = deps;
+    this.credentials = {
+      clientId: headers['x-client-id']?.toString(),
+      clientSecret: headers['x-client-secret']?.toString(),
+    };
+    this.#span = deps.tracing?.startCall(headers);
+  }
+
+  /** Whether the response has been sent, or the client has left. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  /** A client may ask for less time than the gateway gives, and gets no more. */
+  limitTimeout(timeoutMs: number | undefined): void {
+    if (timeoutMs === undefined) return;
+    this.#timeoutMs = Math.min(timeoutMs, callTimeoutMs);
+    this.#isClientLate = timeoutMs < fairTimeoutMs;
+  }
+
+  /** There is no timer over the whole call: everything that it waits for gets this as its limit. */
+  timeLeftMs(): number {
+    return this.#timeoutMs - (performance.now() - this.#startedAt);
+  }
+
+  concerns(order: NotedOrder): void {
+    this.#order = order;
+  }
+
+  /** The credentials are valid. */
+  authenticated(account: Account): void {
+    this.#account = account;
+    this.peer.markAuthenticated();
+  }
+
+  /** Holds a permit until the call ends. */
+  hold(permit: Permit): void {
+    this.#permit = permit;
+  }
+
+  /** Runs a step of the call in its span. A bug is logged and becomes `internal`. */
+  async run<Value>(step: () => Promise<Result<Value, Failure>>): Promise<Result<Value, Failure>> {
+    try {
+      return await (this.#span === undefined ? step() : this.#span.run(step));
+    } catch (error) {
+      return failed(this.failInternally(error));
+    }
+  }
+
+  /** Performs the operation of a call that was received, records its success, and returns the response made of its reply. */
+  perform<Response>(
+    operation: Operation,
+    members: Members,
+    respond: (reply: Reply) => Response,
+  ): Promise<Result<Response, Failure>> {
+    return this.run(async () => {
+      const account = this.#account;
+      if (account === undefined) throw new Error('the call was not received');
+      const clientSecret = this.credentials.clientSecret ?? '';
+      const timeLeftMs = () => this.timeLeftMs();
+      const concerns = (order: NotedOrder) => this.concerns(order);
+      const reply = await operation.handle(members, { account, clientSecret, timeLeftMs, concerns });
+      if (!reply.ok) return reply;
+      const response = respond(reply.value);
+      this.succeed(reply.value.outcome);
+      return success(response);
+    });
+  }
+
+  /** The body has arrived, or its deadline has passed: by the timer of the body, which may fire a little early, or by the clock. */
+  bodyReceived(body: CallBody): void {
+    this.#isClientLate ||= body === 'deadline_exceeded' || this.timeLeftMs() <= 0;
+  }
+
+  /** Records a success. The first outcome counts. */
+  succeed(outcome: Success): void {
+    this.#outcome ??= outcome;
+  }
+
+  /** Records the failure that the response reports, and returns it. The first outcome counts. */
+  fail(failure: Failure): Failure {
+    this.#outcome ??= this.#isClientLate && failure.kind === 'deadline_exceeded' ? 'client_timeout' : failure.kind;
+    this.#fields ??= fieldsOf(failure);
+    return failure;
+  }
+
+  /** Logs a bug, without any value of the request, and returns the failure for the client. */
+  failInternally(error: unknown): Failure {
+    this.#deps.logger.error({ err: error, request_id: this.requestId }, 'call failed');
+    return this.fail({ kind: 'internal' });
+  }
+
+  /** Releases the permit, and logs and counts the call: at the end of the response, or when the client leaves before it. */
+  end({ isAnswered, status }: { readonly isAnswered: boolean; readonly status: number }): void {
+    this.#hasEnded = true;
+    this.#permit?.release();
+    const code = this.#outcome ?? (isAnswered ? (outcomeOfStatus.get(status) ?? 'unreadable') : 'cancelled');
+    const durationMs = performance.now() - this.#startedAt;
+    const { protocol, operation } = this;
+    const labels = { protocol, operation, code };
+    this.#deps.recordCall(labels, durationMs);
+    const { httpMethod, route } = this;
+    const grpcStatus = grpcStatusOf(code);
+    this.#span?.end(labels, { httpMethod, route, httpStatus: status, grpcStatus, isError: isServerError(code) });
+    this.#deps.callLog.write({
+      request_id: this.requestId,
+      trace_id: this.#span?.traceId,
+      protocol,
+      operation,
+      remote_address: this.peer.address,
+      merchant_id: this.#account?.kind === 'merchant' ? this.#account.id : this.#order?.merchantId,
+      checkout_id: this.#account?.kind === 'checkout' ? this.#account.id : undefined,
+      order_id: this.#order?.fields.order_id,
+      service_order_id: this.#order && 'serviceOrderId' in this.#order ? this.#order.serviceOrderId : undefined,
+      order_status: this.#order?.orderStatus,
+      code,
+      ...(protocol.startsWith('grpc') ? { grpc_status: grpcStatus } : { http_status: status }),
+      fields: this.#fields,
+      duration_ms: Math.round(durationMs * 1_000) / 1_000,
+    });
+  }
+}
+
+/** The canonical name of the status that a gRPC client gets; absent where Connect or the platform chose it. */
+function grpcStatusOf(code: Outcome): string | null | undefined {
+  if (code === 'client_timeout') return failures.deadline_exceeded.grpcStatus;
+  if (code in failures) return failures[code as FailureCode].grpcStatus;
+  return code === 'cancelled' ? 'CANCELLED' : code === 'unreadable' ? undefined : 'OK';
+}
+
+/** The names of the fields that a failure is about: names of the interface, without values. */
+function fieldsOf(failure: Failure): readonly string[] | undefined {
+  if (failure.kind === 'order_id_conflict') return failure.fields;
+  if (!('errors' in failure)) return undefined;
+  // The name of an unknown parameter may be any text of the client.
+  return failure.errors.map(({ field, code }) => (code === 'unknown_field' ? code : field));
+}

@@ -1,0 +1,91 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, test } from 'vitest';
+import { createConnectionLimit } from './connection-limit.ts';
+
+function setUp(connectionsMax: number) {
+  const closed: string[] = [];
+  const limit = createConnectionLimit<string>({ connectionsMax, close: (connection) => closed.push(connection) });
+  const open = (...names: string[]) => {
+    for (const name of names) limit.opened(name);
+  };
+  return { limit, open, closed };
+}
+
+test('a full port closes the least recently used connection', () => {
+  const { limit, open, closed } = setUp(3);
+  open('a1', 'a2', 'a3');
+  limit.use('a1')();
+  open('a4', 'a5');
+  expect(closed).toEqual(['a2', 'a3']);
+  open('a6');
+  expect(closed).toEqual(['a2', 'a3', 'a1']);
+});
+
+test('a connection in use is not closed, and counts as idle from the end of its last call', () => {
+  const { limit, open, closed } = setUp(3);
+  open('a1', 'a2', 'a3');
+  const endFirst = limit.use('a1');
+  const endSecond = limit.use('a1');
+  open('a4');
+  endFirst();
+  endFirst();
+  open('a5');
+  expect(closed).toEqual(['a2', 'a3']);
+  endSecond();
+  open('a6', 'a7', 'a8');
+  expect(closed).toEqual(['a2', 'a3', 'a4', 'a5', 'a1']);
+});
+
+test('if no connection is idle, the new one is closed', () => {
+  const { limit, open, closed } = setUp(2);
+  open('a1', 'a2');
+  limit.use('a1');
+  limit.use('a2');
+  open('a3');
+  expect(closed).toEqual(['a3']);
+});
+
+test('authenticated connections are closed last', () => {
+  const { limit, open, closed } = setUp(3);
+  open('a1', 'a2', 'b1');
+  limit.markAuthenticated('a1');
+  const end = limit.use('a2');
+  limit.markAuthenticated('a2');
+  end();
+  open('b2', 'b3');
+  expect(closed).toEqual(['b1', 'b2']);
+  limit.closed('b3');
+  open('b4');
+  limit.use('b4');
+  open('b5');
+  expect(closed).toEqual(['b1', 'b2', 'a1']);
+});
+
+test('closed connections free their capacity', () => {
+  const { limit, open, closed } = setUp(2);
+  open('a1', 'b1');
+  const end = limit.use('b1');
+  limit.closed('a1');
+  limit.closed('b1');
+  end();
+  open('c1', 'd1');
+  expect(closed).toEqual([]);
+  open('e1');
+  expect(closed).toEqual(['c1']);
+});
+
+test('a connection that is used again and again takes no more memory', () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage: () => void = runInNewContext('gc');
+  const limit = createConnectionLimit<object>({ connectionsMax: 2_000, close() {} });
+  const connections = Array.from({ length: 1_000 }, () => ({}));
+  for (const connection of connections) limit.opened(connection);
+  const use = () => {
+    for (let round = 0; round < 100; round += 1) for (const connection of connections) limit.use(connection)();
+    collectGarbage();
+    return process.memoryUsage().heapUsed;
+  };
+  use();
+  expect(use() - use()).toBeGreaterThan(-1_000_000);
+});

@@ -1,0 +1,100 @@
+import type { Server, Socket } from 'node:net';
+
+/** What a call knows of its connection. */
+export interface Peer {
+  /** The client's IP address; `undefined` once the connection is closed. */
+  readonly address: string | undefined;
+  /** The call has valid credentials: its connection is among the last to be replaced. */
+  markAuthenticated(): void;
+  /** The gateway does no more work for the call: from now on its connection counts as idle. */
+  markIdle(): void;
+  /** The client makes more unauthenticated calls than it may. */
+  penalize(): void;
+}
+
+/** The peer of a call whose connection is not limited. */
+export const noPeer: Peer = { address: undefined, markAuthenticated() {}, markIdle() {}, penalize() {} };
+
+/** Tracks the sockets of a server, including those without a TLS session yet. Returns what destroys all of them. */
+export function trackSockets(server: Server): () => void {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  return () => {
+    for (const socket of sockets) socket.destroy();
+  };
+}
+
+interface State {
+  isAuthenticated: boolean;
+  calls: number;
+}
+
+/**
+ * Bounds the connections of a port. When it is full, a new connection replaces the least recently used idle one that never had
+ * valid credentials or, if there is none, the least recently used idle one that had (decision record 047).
+ */
+export function createConnectionLimit<Connection>({
+  connectionsMax,
+  close,
+}: {
+  readonly connectionsMax: number;
+  readonly close: (connection: Connection) => void;
+}) {
+  const states = new Map<Connection, State>();
+  /** The least recently used first. */
+  const idle = { unauthenticated: new Set<Connection>(), authenticated: new Set<Connection>() };
+  const idleLike = ({ isAuthenticated }: State) => (isAuthenticated ? idle.authenticated : idle.unauthenticated);
+
+  return {
+    /** Adds an idle connection. If the port is full and no other one is idle, the new one is closed. */
+    opened(connection: Connection) {
+      if (states.size >= connectionsMax) {
+        const leastRecentlyUsed = takeFirst(idle.unauthenticated) ?? takeFirst(idle.authenticated);
+        if (leastRecentlyUsed === undefined) return close(connection);
+        states.delete(leastRecentlyUsed);
+        close(leastRecentlyUsed);
+      }
+      states.set(connection, { isAuthenticated: false, calls: 0 });
+      idle.unauthenticated.add(connection);
+    },
+    closed(connection: Connection): void {
+      const state = states.get(connection);
+      states.delete(connection);
+      if (state !== undefined) idleLike(state).delete(connection);
+    },
+    /** A complete request was received. The connection is in use until the returned function is first called. */
+    use(connection: Connection): () => void {
+      const state = states.get(connection);
+      if (state === undefined) return () => {};
+      idleLike(state).delete(connection);
+      state.calls += 1;
+      let isOver = false;
+      return () => {
+        if (isOver) return;
+        isOver = true;
+        state.calls -= 1;
+        if (state.calls === 0 && states.has(connection)) idleLike(state).add(connection);
+      };
+    },
+    isAuthenticated: (connection: Connection) => states.get(connection)?.isAuthenticated === true,
+    /** A call of the connection has valid credentials. */
+    markAuthenticated(connection: Connection): void {
+      const state = states.get(connection);
+      if (state === undefined || state.isAuthenticated) return;
+      state.isAuthenticated = true;
+      if (idle.unauthenticated.delete(connection)) idle.authenticated.add(connection);
+    },
+  };
+}
+
+/** Removes the item that was added first. At worst it skips as many gaps as the set had items: 8 µs among 10,000. */
+function takeFirst<Item>(items: Set<Item>): Item | undefined {
+  for (const item of items) {
+    items.delete(item);
+    return item;
+  }
+  return undefined;
+}

@@ -1,0 +1,109 @@
+import { failureDetail } from '@gateway/domain/failure';
+import { NumberText } from '@gateway/domain/money';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { readJsonBody } from './json-body.ts';
+
+const encode = (text: string) => new TextEncoder().encode(text);
+
+function failureOf(body: Uint8Array | string): string | undefined {
+  const parsed = readJsonBody(typeof body === 'string' ? encode(body) : body);
+  return parsed.ok ? undefined : failureDetail(parsed.failure);
+}
+
+test('returns the digits of the amount as they were sent', () => {
+  const numbers = ['10', '10.00', '1e1', '10.000000000000000001', '-0', '1E+400', '123456789012345678901234567890'];
+  for (const digits of numbers) {
+    const value = { order_amount: new NumberText(digits) };
+    expect(readJsonBody(encode(`{ "order_amount" :\t${digits}\n}`))).toEqual({ ok: true, value });
+  }
+});
+
+test('takes the amount of the outermost object only, however its key is written', () => {
+  const text = '{"a":{"order_amount":1},"order\\u005famount":2.50,"b":[{"order_amount":3}]}';
+  const parsed = readJsonBody(encode(text));
+  expect(parsed.ok && parsed.value.order_amount).toEqual(new NumberText('2.50'));
+});
+
+test('leaves an amount that is no number to the field rules', () => {
+  expect(readJsonBody(encode('{"order_amount":"10.00"}'))).toEqual({ ok: true, value: { order_amount: '10.00' } });
+});
+
+test.each([
+  ['nothing', ''],
+  ['text that is not JSON', '{"a":}'],
+  ['a byte-order mark', '\ufeff{}'],
+  ['an array', '[]'],
+  ['null', 'null'],
+  ['a string', '"x"'],
+  ['two objects', '{}{}'],
+  ['an unescaped control character', '{"a":"\u0001"}'],
+  ['a duplicate key', '{"a":1,"b":2,"a":1}'],
+  ['a key that is a duplicate after unescaping', '{"ab":1,"\\u0061b":1}'],
+  ['a nested duplicate key', '{"x":[1,{"y":{"a":1,"a":2}}]}'],
+  ['a duplicate key after a closed object', '{"a":{"b":1},"c":[],"a":{"b":1}}'],
+  ['a duplicate __proto__', '{"__proto__":1,"__proto__":2}'],
+])('rejects %s', (_, body) => {
+  expect(failureOf(body)).toMatch(/^The body (is|has) .+\.$/);
+});
+
+test('rejects bytes that are not UTF-8', () => {
+  expect(failureOf(Uint8Array.of(0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d))).toBe('The body is not valid UTF-8.');
+});
+
+test('accepts equal keys of different objects, and __proto__ and constructor as plain keys', () => {
+  const text =
+    '{"a":{"k":1},"b":{"k":2},"c":[{"k":3},{"k":4}],"__proto__":{"admin":true},"constructor":1,"s":"{\\"a\\":1,\\"a\\":2}\\\\"}';
+  const parsed = readJsonBody(encode(text));
+  expect(parsed.ok && JSON.stringify(parsed.value)).toBe(JSON.stringify(JSON.parse(text)));
+  expect(Reflect.get({}, 'admin')).toBeUndefined();
+});
+
+test('reads 30,000 nested arrays and objects without running out of stack', () => {
+  expect(failureOf(`{"a":${'['.repeat(30_000)}${']'.repeat(30_000)}}`)).toBeUndefined();
+  expect(failureOf(`${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`)).toBeUndefined();
+  expect(failureOf('['.repeat(65_000))).toMatch(/not valid JSON/);
+});
+
+test('an error contains nothing of the body', () => {
+  expect(failureOf('{"customer_name": Geheim}')).not.toContain('Geheim');
+  expect(failureOf('{"geheim":1,"geheim":2}')).not.toContain('geheim');
+});
+
+test('agrees with JSON.parse on every JSON object without duplicate keys, and finds any key that is doubled', () => {
+  fc.assert(
+    fc.property(fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue()), fc.nat(), (object, pick) => {
+      const text = JSON.stringify(object);
+      const parsed = readJsonBody(encode(text));
+      const wellFormed = text.isWellFormed();
+      if (wellFormed) expect(parsed).toEqual({ ok: true, value: JSON.parse(text) });
+      const keys = Object.keys(object);
+      const key = keys[pick % keys.length];
+      if (key === undefined) return;
+      expect(failureOf(`${text.slice(0, -1)},${JSON.stringify(key)}:0}`)).toMatch(/duplicate key/);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+const flatValue = fc.oneof(fc.integer(), fc.boolean(), fc.constant(null), fc.stringMatching(/^[ a-c:,{}[\]]{0,9}$/));
+
+test('reads a flat object as JSON.parse does, whatever its keys look like and wherever it has white space', () => {
+  fc.assert(
+    fc.property(
+      fc.dictionary(fc.stringMatching(/^[ a-c:,{}[\]]{0,3}$/), flatValue),
+      fc.constantFrom('', ' ', '\t', '\r\n '),
+      fc.stringMatching(/^[1-9][0-9]{0,6}\.[0-9]{2}$/),
+      (object, space, digits) => {
+        const members = Object.entries({ ...object, order_amount: 0 }).map(([key, value]) => {
+          return `${space}${JSON.stringify(key)}${space}:${space}${key === 'order_amount' ? digits : JSON.stringify(value)}${space}`;
+        });
+        const text = `{${members.join(',')}}`;
+        const value = { ...object, order_amount: new NumberText(digits) };
+        expect(readJsonBody(encode(text))).toEqual({ ok: true, value });
+        expect(failureOf(`{${[...members, members[0]].join(',')}}`)).toMatch(/duplicate key/);
+      },
+    ),
+    { numRuns: 500 },
+  );
+});

@@ -1,0 +1,146 @@
+import type { Failure } from '@gateway/domain/failure';
+import { NumberText } from '@gateway/domain/money';
+import { failed, type Result, success } from '@gateway/domain/result';
+import type { Members } from '../orders/operation.ts';
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * Reads the members of a request from the bytes of a JSON object, strictly: UTF-8 only, no byte-order mark, no duplicate keys at
+ * any depth. The amount has the digits that were sent. The failure contains nothing of the body.
+ *
+ * `JSON.parse` decides what JSON is; a scan of the text, which is known to be well-formed by then, finds what it does not
+ * report. The scan does not recurse, so that depth costs no stack (docs/decisions/002-strict-json.md).
+ */
+export function readJsonBody(bytes: Uint8Array): Result<Members, Failure> {
+  let text: string;
+  try {
+    text = utf8.decode(bytes);
+  } catch {
+    return malformed('The body is not valid UTF-8.');
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    return malformed(`The body is not valid JSON${positionOf(error)}.`);
+  }
+  if (!isObject(value)) return malformed('The body is not a JSON object.');
+  const { duplicateAt, amount } = scanFlat(text, value) ?? scan(text);
+  if (duplicateAt !== undefined) return malformed(`The body has a duplicate key at position ${duplicateAt}.`);
+  if (amount !== undefined) value.order_amount = new NumberText(amount);
+  return success(value);
+}
+
+function malformed(reason: string): Result<never, Failure> {
+  return failed({ kind: 'malformed_json', reason });
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The engine's message repeats a part of the body; only the position is used. */
+function positionOf(error: unknown): string {
+  const position = error instanceof SyntaxError ? /at position (\d+)/.exec(error.message)?.[1] : undefined;
+  return position === undefined ? '' : ` at position ${position}`;
+}
+
+interface Findings {
+  /** Where the second of two equal keys of one object begins, counted in UTF-16 units from 0. */
+  readonly duplicateAt?: number;
+  /** The digits of the number under `order_amount` in the outermost object. */
+  readonly amount?: string;
+}
+
+const amountKey = 'order_amount';
+
+const numberMember = /\s*:\s*(-?[0-9][0-9.eE+-]*)/y;
+
+/** The digits of the number whose key ends before `offset`, if it is a number. */
+function digitsAfterKey(text: string, offset: number): string | undefined {
+  numberMember.lastIndex = offset;
+  return numberMember.exec(text)?.[1];
+}
+
+/**
+ * Scans the text of an object as most are: nothing nested, nothing escaped, no key twice. There a string is a key if a colon
+ * follows, and the keys of the text are as many as those of the value. `undefined` for any other object.
+ */
+function scanFlat(text: string, value: Record<string, unknown>): Findings | undefined {
+  if (text.includes('\\')) return undefined;
+  let membersLeft = 0;
+  for (const key in value) {
+    if (typeof value[key] === 'object' && value[key] !== null) return undefined;
+    membersLeft += 1;
+  }
+  let amount: string | undefined;
+  for (let start = text.indexOf('"'); start !== -1; ) {
+    const end = text.indexOf('"', start + 1);
+    if (isBeforeColon(text, end + 1)) {
+      membersLeft -= 1;
+      if (end - start - 1 === amountKey.length && text.startsWith(amountKey, start + 1)) {
+        amount = digitsAfterKey(text, end + 1);
+      }
+    }
+    start = text.indexOf('"', end + 1);
+  }
+  if (membersLeft !== 0) return undefined;
+  return amount === undefined ? {} : { amount };
+}
+
+const blank = 0x20;
+
+function isBeforeColon(text: string, offset: number): boolean {
+  let next = offset;
+  // Between the tokens of well-formed JSON, what is no larger than a blank is white space.
+  while (text.charCodeAt(next) <= blank) next += 1;
+  return text[next] === ':';
+}
+
+/** Scans any well-formed JSON text whose outermost value is an object. Only keys stand before a colon. */
+function scan(text: string): Findings {
+  /** The keys seen in each open object; an array has none. */
+  const open: Set<string>[] = [];
+  let amount: string | undefined;
+  for (let index = 0; index < text.length; index += 1) {
+    switch (text[index]) {
+      case '{':
+      case '[':
+        open.push(new Set());
+        break;
+      case '}':
+      case ']':
+        open.pop();
+        break;
+      case '"': {
+        const start = index;
+        index = endOfString(text, start);
+        if (!isBeforeColon(text, index + 1)) break;
+        const keys = open.at(-1);
+        const key = unescaped(text.slice(start, index + 1));
+        if (keys?.has(key)) return { duplicateAt: start };
+        keys?.add(key);
+        if (open.length === 1 && key === amountKey) amount = digitsAfterKey(text, index + 1);
+      }
+    }
+  }
+  return amount === undefined ? {} : { amount };
+}
+
+/** Where the string that begins at `start` ends: the offset of its closing quote. */
+function endOfString(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end;
+}
+
+function isEscaped(text: string, offset: number): boolean {
+  let backslashes = 0;
+  while (text[offset - 1 - backslashes] === '\\') backslashes += 1;
+  return backslashes % 2 === 1;
+}
+
+function unescaped(literal: string): string {
+  return literal.includes('\\') ? JSON.parse(literal) : literal.slice(1, -1);
+}

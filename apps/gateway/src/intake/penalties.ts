@@ -1,0 +1,76 @@
+import type { Http2Session } from 'node:http2';
+import type { Server, Socket } from 'node:net';
+import type { penaltyLimits } from '../limits.ts';
+import { networkOf } from '../network/ip-address.ts';
+import type { TrustProxy } from '../network/remote-address.ts';
+import { createTokenBuckets } from './rate-limit.ts';
+
+/** The connections of a network that exceeded its limit. */
+interface Restriction {
+  /** New connections, the oldest first, and what accepts each. */
+  readonly waiting: Map<Socket, () => void>;
+  /** When the network last exceeded its limit, by `performance.now()`. */
+  exceededAt: number;
+}
+
+/**
+ * Bounds what unauthenticated connections cost with cheap frames, such as streams that they reset at once (CVE-2023-44487). Each
+ * takes a penalty, counted by network, as every new connection would otherwise bring a new allowance. A network that exceeds it
+ * has its connection closed, and its next ones are accepted slowly instead of being refused: others may share the address. Trusted
+ * proxies are exempt.
+ *
+ * Returns what counts a penalty. The server must be created with `pauseOnConnect`, and must have no other listeners for connections
+ * than its own yet: a connection that waits is not read, since Node.js would handle what was read before in one turn.
+ */
+export function createPenalties(
+  server: Server,
+  limits: typeof penaltyLimits,
+  trustProxy: TrustProxy | undefined,
+): (session: Http2Session) => void {
+  const take = createTokenBuckets<string>(() => performance.now());
+  const restrictions = new Map<string, Restriction>();
+
+  const restrict = (network: string) => {
+    const restriction = restrictions.get(network) ?? { waiting: new Map<Socket, () => void>(), exceededAt: 0 };
+    restriction.exceededAt = performance.now();
+    if (restrictions.has(network) || restrictions.size >= limits.restrictedNetworksMax) return;
+    restrictions.set(network, restriction);
+    const timer = setInterval(() => {
+      const [accept] = restriction.waiting.values();
+      if (accept !== undefined) accept();
+      else if (performance.now() - restriction.exceededAt >= limits.restrictedMs) {
+        clearInterval(timer);
+        restrictions.delete(network);
+      }
+    }, 1_000 / limits.connectionsPerSecond).unref();
+  };
+
+  const listeners = server.listeners('connection');
+  server.removeAllListeners('connection');
+  server.on('connection', (socket: Socket) => {
+    const waiting = restrictions.get(networkOf(socket.remoteAddress))?.waiting;
+    if (waiting !== undefined && waiting.size >= limits.waitingMax) return void socket.destroy();
+    const stopWaiting = () => {
+      waiting?.delete(socket);
+      socket.off('close', stopWaiting);
+    };
+    const accept = () => {
+      stopWaiting();
+      for (const listener of listeners) listener.call(server, socket);
+      socket.resume();
+    };
+    if (waiting === undefined) return accept();
+    waiting.set(socket, accept);
+    socket.on('close', stopWaiting);
+  });
+
+  return (session) => {
+    if (session.destroyed) return;
+    const { remoteAddress } = session.socket;
+    if (remoteAddress === undefined || trustProxy?.(remoteAddress, 0)) return;
+    const network = networkOf(remoteAddress);
+    if (take(network, limits.perSecond) === undefined) return;
+    restrict(network);
+    session.destroy();
+  };
+}

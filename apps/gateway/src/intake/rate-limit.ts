@@ -1,0 +1,48 @@
+import type { Account, MerchantId } from '@gateway/domain/merchant';
+
+/** Counts a call under a key. Returns the milliseconds to wait where the key is over its calls a second, on average. */
+export type TokenBuckets<Key> = (key: Key, callsPerSecond: number) => number | undefined;
+
+/** Counts a call. Returns the milliseconds to wait where the client is over its limit in this process. */
+export type RateLimit = ReturnType<typeof createRateLimit>;
+
+/** With more buckets than this, the one used longest ago is dropped. */
+const bucketsMax = 10_000;
+
+/** A token bucket for each key, which holds one second's calls. */
+export function createTokenBuckets<Key>(monotonicNow: () => number): TokenBuckets<Key> {
+  /** The one used longest ago first. `calls` may be made at once; they are refilled over time. */
+  const buckets = new Map<Key, { calls: number; filledAtMs: number }>();
+
+  return (key, callsPerSecond) => {
+    const nowMs = monotonicNow();
+    const bucket = buckets.get(key) ?? { calls: callsPerSecond, filledAtMs: nowMs };
+    const grown = ((nowMs - bucket.filledAtMs) * callsPerSecond) / 1_000;
+    bucket.calls = Math.min(callsPerSecond, bucket.calls + grown);
+    bucket.filledAtMs = nowMs;
+    buckets.delete(key);
+    buckets.set(key, bucket);
+    if (buckets.size > bucketsMax) buckets.delete(buckets.keys().next().value as Key);
+    if (bucket.calls < 1) return ((1 - bucket.calls) * 1_000) / callsPerSecond;
+    bucket.calls -= 1;
+    return undefined;
+  };
+}
+
+/**
+ * The limit of authenticated clients: a merchant's own, or else `callsPerSecond`, on average; absent: any number. `monotonicNow`
+ * gives the milliseconds of a monotonic clock.
+ */
+export function createRateLimit({
+  callsPerSecond: callsOfAll,
+  monotonicNow,
+}: {
+  readonly callsPerSecond: number | undefined;
+  readonly monotonicNow: () => number;
+}) {
+  const count = createTokenBuckets<MerchantId>(monotonicNow);
+  return (client: Account): number | undefined => {
+    const callsPerSecond = (client.kind === 'merchant' ? client.rateLimit : null) ?? callsOfAll;
+    return callsPerSecond === undefined ? undefined : count(client.id, callsPerSecond);
+  };
+}

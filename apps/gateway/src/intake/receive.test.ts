@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { credentials, fixedDeps } from '../../test/fixed-deps.ts';
+import { createMemoryLogger } from '../../test/memory-logger.ts';
+import { credentialHeaders } from '../../test/send-order.ts';
+import { Call } from './call.ts';
+import { noPeer } from './connection-limit.ts';
+import { createReceive } from './receive.ts';
+
+test('a call does not start without a slot, even where a timer fires a little early', async () => {
+  const permit = { start: () => new Promise<void>(() => {}), release() {} };
+  const deps = { ...fixedDeps(createMemoryLogger().logger), admission: { acquire: () => permit } };
+  const receive = createReceive(deps);
+  const headers = credentialHeaders(credentials);
+  const calls = Array.from({ length: 20 }, (_, index) =>
+    receive(new Call(deps, 'grpc', headers, noPeer), {
+      headers,
+      timeoutMs: 20 + index / 20,
+      bodyBytesMax: 0,
+      isMediaTypeSupported: true,
+      accountKind: 'merchant',
+    }),
+  );
+  for (const result of await Promise.all(calls)) {
+    expect(result).toEqual({ ok: false, failure: { kind: 'deadline_exceeded' } });
+  }
+});

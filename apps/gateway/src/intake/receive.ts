@@ -1,0 +1,94 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Failure } from '@gateway/domain/failure';
+import type { Account } from '@gateway/domain/merchant';
+import { failed, type Result, success } from '@gateway/domain/result';
+import { retryAfter, storageFailure } from '../orders/storage-failure.ts';
+import { settledWithin } from '../process/settled-within.ts';
+import type { Admission, Permit } from './admission.ts';
+import type { Authenticate } from './authenticate.ts';
+import type { Call } from './call.ts';
+import { type BodyReading, bodyFailure } from './call-body.ts';
+import type { RateLimit } from './rate-limit.ts';
+import type { UnauthenticatedCalls } from './unauthenticated-calls.ts';
+
+export interface ReceiveDeps {
+  readonly authenticate: Authenticate;
+  /** Bounds failed authentications. */
+  readonly unauthenticatedCalls: UnauthenticatedCalls;
+  readonly rateLimit: RateLimit;
+  readonly admission: Admission;
+}
+
+/** What a transport knows of a call once its headers have arrived. */
+export interface IncomingCall {
+  readonly headers: IncomingHttpHeaders;
+  /** The time that the client allows in milliseconds; absent: it sets no limit. */
+  readonly timeoutMs?: number | undefined;
+  readonly bodyBytesMax: number;
+  readonly isMediaTypeSupported: boolean;
+  /** The kind of account that may make the call; absent: anyone may, without credentials. */
+  readonly accountKind: Account['kind'] | undefined;
+  /** Starts to read the body; absent: the call has none, or the transport streams it. */
+  readonly startReading?: ((timeoutMs: number) => BodyReading) | undefined;
+  /** Whether reading starts before the credentials are checked: HTTP/2 keeps an unread body in memory frame by frame. */
+  readonly readsAtOnce?: boolean;
+}
+
+/** Receives a call: checks whether it may be handled, and reads its body. */
+export type Receive = ReturnType<typeof createReceive>;
+
+const noBody = success(Buffer.alloc(0));
+
+/** Waits for the body of a call. */
+export async function takeBody(call: Call, reading: BodyReading): Promise<Result<Buffer, Failure>> {
+  const body = await reading.take();
+  call.bodyReceived(body);
+  if (typeof body === 'string') return failed(bodyFailure(body));
+  return call.timeLeftMs() > 0 ? success(body) : failed({ kind: 'deadline_exceeded' });
+}
+
+/**
+ * Creates the one place that knows the order of checks, for every protocol: deadline, announced size, media type, credentials and
+ * kind of account, rate, capacity, body. What is in the body (JSON or Protobuf, fields, checksum) is checked after that.
+ */
+export function createReceive({ authenticate, unauthenticatedCalls, rateLimit, admission }: ReceiveDeps) {
+  const admit = async (call: Call, kind: Account['kind']): Promise<Result<Permit, Failure>> => {
+    const account = await authenticate(call.credentials, call.timeLeftMs());
+    if (!account.ok) {
+      return account.failure.kind === 'unauthenticated'
+        ? failed(await unauthenticatedCalls.reject(call.peer))
+        : account;
+    }
+    call.authenticated(account.value);
+    if (account.value.kind !== kind) return failed({ kind: 'permission_denied' });
+    const waitMs = rateLimit(account.value);
+    if (waitMs !== undefined) return failed({ kind: 'rate_limited', retryAfterMs: retryAfter(waitMs) });
+    // A client that left meanwhile gets no response.
+    const permit = call.hasEnded ? undefined : admission.acquire(account.value.id);
+    return permit === undefined ? failed(storageFailure('overloaded')) : success(permit);
+  };
+
+  return (call: Call, incoming: IncomingCall): Promise<Result<Buffer, Failure>> =>
+    call.run(async () => {
+      const { headers, accountKind, startReading } = incoming;
+      call.limitTimeout(incoming.timeoutMs);
+      if (Number(headers['content-length']) > incoming.bodyBytesMax) return failed({ kind: 'body_too_large' });
+      if (!incoming.isMediaTypeSupported) return failed({ kind: 'unsupported_media_type' });
+      const earlyReading = incoming.readsAtOnce ? startReading?.(call.timeLeftMs()) : undefined;
+      let permit: Permit | undefined;
+      if (accountKind !== undefined) {
+        const admitted = await admit(call, accountKind);
+        if (!admitted.ok) return admitted;
+        permit = admitted.value;
+        call.hold(permit);
+      }
+      const reading = earlyReading ?? startReading?.(call.timeLeftMs());
+      const body = reading === undefined ? noBody : await takeBody(call, reading);
+      if (!body.ok) return body;
+      const slot = permit?.start();
+      const wait = await (slot && settledWithin(call.timeLeftMs(), slot));
+      // The time is checked as well, because Node.js's timers may fire up to a millisecond early.
+      if (wait === 'deadline_exceeded' || call.timeLeftMs() <= 0) return failed({ kind: 'deadline_exceeded' });
+      return body;
+    });
+}

@@ -1,0 +1,101 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { createUnauthenticatedCalls } from './unauthenticated-calls.ts';
+
+const limits = {
+  ...{ perNetwork: 2, rejectedPerSecond: 3, inFlightMax: 2, waitingMax: 2, waitingTimeoutMs: 500 },
+  ...{ pauseMs: 100, pausedMax: 2 },
+};
+const unauthenticated = { kind: 'unauthenticated' };
+const rateLimited = { kind: 'rate_limited', retryAfterMs: expect.any(Number) };
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+function setUp() {
+  const calls = createUnauthenticatedCalls({ limits, monotonicNow: Date.now });
+  const peer = (address: string) => ({
+    address,
+    markAuthenticated() {},
+    markIdle: vi.fn<() => void>(),
+    penalize: vi.fn<() => void>(),
+  });
+  /** What became of the promises so far. */
+  const settled = async <Value>(promises: readonly Promise<Value>[], ms = 0) => {
+    const results: (Value | 'pending')[] = promises.map(() => 'pending');
+    promises.forEach(async (promise, index) => {
+      results[index] = await promise;
+    });
+    await vi.advanceTimersByTimeAsync(ms);
+    return results;
+  };
+  return { calls, peer, settled };
+}
+
+const proxy = '10.0.0.1';
+
+test('pages beyond those in flight wait for their turn, and their connections count as idle', async () => {
+  const { calls, peer, settled } = setUp();
+  const peers = Array.from({ length: 3 }, () => peer(proxy));
+  const pages = peers.map((each) => calls.admit(each));
+  const [first, , third] = await settled(pages);
+  expect(third).toBe('pending');
+  expect(peers.map(({ markIdle }) => markIdle.mock.calls.length)).toEqual([0, 0, 1]);
+  if (first === undefined || first === 'pending' || !first.ok) throw new Error('the first page waits');
+  first.value();
+  // It ends one turn, however often it is called.
+  first.value();
+  const fourth = calls.admit(peer(proxy));
+  const [, , started, waits] = await settled([...pages, fourth]);
+  expect([started, waits]).toMatchObject([{ ok: true }, 'pending']);
+});
+
+test('a page whose turn does not come in time is rate_limited, and so is one that finds too many waiting', async () => {
+  const { calls, peer, settled } = setUp();
+  const pages = Array.from({ length: 5 }, () => calls.admit(peer(proxy)));
+  const failed = { ok: false, failure: rateLimited };
+  expect((await settled(pages, limits.pauseMs)).slice(2)).toEqual(['pending', 'pending', failed]);
+  const settledPages = await settled(pages, limits.waitingTimeoutMs);
+  expect(settledPages.slice(2)).toEqual([failed, failed, failed]);
+  // Their turns are for those who still wait.
+  for (const page of settledPages) if (page !== 'pending' && page.ok) page.value();
+  const next = [calls.admit(peer(proxy)), calls.admit(peer(proxy))];
+  expect(await settled(next)).toMatchObject([{ ok: true }, { ok: true }]);
+});
+
+test('one public network opens so many pages a second; a proxy and other networks are not limited by it', async () => {
+  const { calls, peer, settled } = setUp();
+  const open = async (address: string) => {
+    const [page] = await settled([calls.admit(peer(address))]);
+    if (page !== undefined && page !== 'pending' && page.ok) page.value();
+    return page !== 'pending' && page?.ok;
+  };
+  const addresses = ['8.8.8.8', '8.8.8.8', '8.8.8.8', '8.8.4.4', proxy, proxy, proxy];
+  const opened: unknown[] = [];
+  for (const address of addresses) opened.push(await open(address));
+  expect(opened).toEqual([true, true, false, true, true, true, true]);
+});
+
+test('failed authentications above the limit are rate_limited late, and counted again after a second', async () => {
+  const { calls, peer, settled } = setUp();
+  const who = peer(proxy);
+  const reject = () => calls.reject(who);
+  const failures = [reject(), reject(), reject(), reject()];
+  expect(await settled(failures)).toEqual([unauthenticated, unauthenticated, unauthenticated, 'pending']);
+  expect([who.markIdle, who.penalize].map(({ mock }) => mock.calls.length)).toEqual([1, 1]);
+  expect((await settled(failures, limits.pauseMs))[3]).toEqual(rateLimited);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(await settled([reject()])).toEqual([unauthenticated]);
+});
+
+test('a public network has its own limit of failed authentications', async () => {
+  const { calls, peer, settled } = setUp();
+  const failures = ['8.8.8.8', '8.8.8.8', '8.8.8.8', '8.8.4.4'].map((address) => calls.reject(peer(address)));
+  expect(await settled(failures)).toEqual([unauthenticated, unauthenticated, 'pending', unauthenticated]);
+});
+
+test('responses that are late are limited: above that number they come at once', async () => {
+  const { calls, peer, settled } = setUp();
+  const failures = Array.from({ length: 6 }, () => calls.reject(peer(proxy)));
+  const [, , , ...late] = await settled(failures);
+  expect(late).toEqual(['pending', 'pending', rateLimited]);
+});

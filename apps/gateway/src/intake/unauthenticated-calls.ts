@@ -1,0 +1,98 @@
+import type { Failure } from '@gateway/domain/failure';
+import { failed, type Result, success } from '@gateway/domain/result';
+import type { unauthenticatedLimits } from '../limits.ts';
+import { isPublicAddress, networkOf } from '../network/ip-address.ts';
+import { retryAfter } from '../orders/storage-failure.ts';
+import type { Peer } from './connection-limit.ts';
+import { createTokenBuckets, type TokenBuckets } from './rate-limit.ts';
+
+export type UnauthenticatedCalls = ReturnType<typeof createUnauthenticatedCalls>;
+
+/** How long a rejected client is asked to wait, before random jitter is added. */
+const retryAfterMs = 1_000;
+
+const rateLimited = (): Failure => ({ kind: 'rate_limited', retryAfterMs: retryAfter(retryAfterMs) });
+
+/** The key of the one bucket that counts all calls. */
+const allNetworks = '';
+
+/** Bounds the work that calls without valid credentials cause (decision record 028). */
+export function createUnauthenticatedCalls({
+  limits,
+  monotonicNow,
+}: {
+  readonly limits: typeof unauthenticatedLimits;
+  /** Milliseconds of a monotonic clock. */
+  readonly monotonicNow: () => number;
+}) {
+  const admitted = createTokenBuckets<string>(monotonicNow);
+  const rejected = createTokenBuckets<string>(monotonicNow);
+  const allRejected = createTokenBuckets<string>(monotonicNow);
+  const waiting = new Set<() => void>();
+  let inFlight = 0;
+  let paused = 0;
+
+  /** A private address may be that of a proxy for many clients, which only the limits for all networks apply to. */
+  const isOverLimit = (buckets: TokenBuckets<string>, { address }: Peer) =>
+    (address === undefined || isPublicAddress(address)) && buckets(networkOf(address), limits.perNetwork) !== undefined;
+
+  /** Responds late: clients that wait for their responses then send less, while quick responses would speed a flood up. */
+  const rejectLate = async (peer: Peer): Promise<Failure> => {
+    peer.markIdle();
+    peer.penalize();
+    if (paused >= limits.pausedMax) return rateLimited();
+    paused += 1;
+    await new Promise((resolve) => setTimeout(resolve, limits.pauseMs));
+    paused -= 1;
+    return rateLimited();
+  };
+
+  /** Resolves to whether a slot became free in time. */
+  const waitForSlot = (peer: Peer): Promise<boolean> => {
+    peer.markIdle();
+    return new Promise((resolve) => {
+      const start = () => {
+        clearTimeout(timer);
+        resolve(true);
+      };
+      const timer = setTimeout(() => {
+        waiting.delete(start);
+        resolve(false);
+      }, limits.waitingTimeoutMs);
+      waiting.add(start);
+    });
+  };
+
+  const releaseSlot = () => {
+    const [next] = waiting;
+    if (next === undefined) {
+      inFlight -= 1;
+    } else {
+      waiting.delete(next);
+      next();
+    }
+  };
+
+  return {
+    /**
+     * Waits for a slot for a call that needs no credentials. Returns what releases the slot, or `rate_limited`. Calling the
+     * function again does nothing.
+     */
+    async admit(peer: Peer): Promise<Result<() => void, Failure>> {
+      if (isOverLimit(admitted, peer)) return failed(await rejectLate(peer));
+      if (inFlight < limits.inFlightMax) inFlight += 1;
+      else if (waiting.size >= limits.waitingMax) return failed(await rejectLate(peer));
+      else if (!(await waitForSlot(peer))) return failed(rateLimited());
+      let isOver = false;
+      return success(() => {
+        if (!isOver) releaseSlot();
+        isOver = true;
+      });
+    },
+    /** Counts a call without valid credentials. Returns its failure: `unauthenticated` or `rate_limited`. */
+    async reject(peer: Peer): Promise<Failure> {
+      const isOver = isOverLimit(rejected, peer) || allRejected(allNetworks, limits.rejectedPerSecond) !== undefined;
+      return isOver ? rejectLate(peer) : { kind: 'unauthenticated' };
+    },
+  };
+}

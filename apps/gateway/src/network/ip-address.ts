@@ -1,0 +1,48 @@
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+/**
+ * Where webhooks may be sent: over https to public addresses; for development also to this machine, even over http; or anywhere.
+ */
+export type AllowedAddresses = 'public' | 'loopback' | 'any';
+
+/** All public IPv6 unicast addresses are allocated from this block (IANA, "IPv6 Global Unicast Address Assignments"). */
+const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
+
+/**
+ * Whether an IP address belongs to the public internet: not to this machine, a private or link-local network (a cloud's metadata
+ * service), carrier-grade NAT, multicast or a reserved range. IPv6 that embeds IPv4 is not public, whatever it embeds, as a
+ * translator or tunnel on the way would deliver to the IPv4 address. A NAT64 prefix that a network chose itself can't be recognised.
+ */
+export function isPublicAddress(address: string): boolean {
+  const parsed = ipaddr.parse(address);
+  if (parsed.range() !== 'unicast') return false;
+  return parsed instanceof ipaddr.IPv4 || (parsed.match(globalUnicast) && !isIsatap(parsed));
+}
+
+/** ISATAP embeds IPv4 below any prefix, marked by these 32 bits, of which two may have either value (RFC 5214, 6.1). */
+function isIsatap({ parts }: ipaddr.IPv6): boolean {
+  const [, , , , high = 0, low] = parts;
+  return (high & 0xfcff) === 0 && low === 0x5efe;
+}
+
+/** Whether an IP address belongs to this machine. */
+export function isLoopbackAddress(address: string): boolean {
+  return ipaddr.process(address).range() === 'loopback';
+}
+
+/** The IP address that is the host of a URL; `undefined` where that is a name. */
+export function literalAddressOf({ hostname }: URL): string | undefined {
+  const host = hostname.replace(/^\[(.+)\]$/, '$1');
+  return isIP(host) === 0 ? undefined : host;
+}
+
+/**
+ * The network that a client's limits count for: an IPv4 address, or the /64 of an IPv6 address, as one customer gets at least that
+ * (RFC 6177). IPv4 mapped to IPv6, as on a socket that takes both, is IPv4. The text is a key: the parts are decimal.
+ */
+export function networkOf(address: string | undefined): string {
+  if (address === undefined) return '';
+  const parsed = ipaddr.process(address);
+  return parsed instanceof ipaddr.IPv4 ? parsed.toString() : parsed.parts.slice(0, 4).join(':');
+}

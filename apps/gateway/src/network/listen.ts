@@ -1,0 +1,63 @@
+import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
+import { type AddressInfo, isIPv6, type ListenOptions, type Server } from 'node:net';
+import { StartError } from '../process/process.ts';
+
+export interface PortServer {
+  /** Returns the port that was bound. */
+  listen(port: number, host: string): Promise<number>;
+  /** Accepts nothing new and lets what is in flight finish, for a limited time. */
+  close(): Promise<void>;
+}
+
+export async function bind(server: Server, options: ListenOptions): Promise<number> {
+  server.listen(options);
+  await once(server, 'listening');
+  return portOf(server);
+}
+
+export function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port;
+}
+
+/**
+ * The one address of HOST. A name can have several: given the name itself, the two servers could choose different ones, and
+ * Fastify would open a second server for `localhost`, which none of our bounds reaches.
+ */
+export async function addressOf(host: string): Promise<string> {
+  try {
+    const { address } = await lookup(host, { order: 'ipv4first' });
+    return address;
+  } catch (error) {
+    throw wrongHost(host, codeOf(error));
+  }
+}
+
+export function hostInUrl(address: string): string {
+  return isIPv6(address) ? `[${address}]` : address;
+}
+
+/** Binds a port, or throws one line that says which port or address can't be used, and why. Returns the port that was bound. */
+export async function listenOn(
+  variable: 'HTTP_PORT' | 'GRPC_PORT' | 'ADMIN_PORT',
+  address: string,
+  port: number,
+  { listen }: PortServer,
+): Promise<number> {
+  try {
+    return await listen(port, address);
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === 'EADDRNOTAVAIL') throw wrongHost(address, code);
+    const reason = code === 'EADDRINUSE' ? 'is already in use' : `can't be used (${code})`;
+    throw new StartError(`${variable} ${port} ${reason}. Set ${variable} to another port.`);
+  }
+}
+
+function wrongHost(host: string, code: unknown): StartError {
+  return new StartError(`HOST ${host} can't be used (${code}). Set HOST to an address of this machine.`);
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : error;
+}

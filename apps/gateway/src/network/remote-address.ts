@@ -1,0 +1,40 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { isIP, isIPv6 } from 'node:net';
+import { all, compile } from '@fastify/proxy-addr';
+import ipaddr from 'ipaddr.js';
+
+/** Whether the address of a connection (hop 0), or what forwarded a request to it (hop 1 and so on), is a proxy of ours. */
+export type TrustProxy = (address: string, hop: number) => boolean;
+
+/** Parses a number of proxies, or their addresses and networks separated by commas. `undefined` if it is neither. */
+export function parseTrustProxy(text: string): TrustProxy | undefined {
+  const proxies = Number(text);
+  // `compile` would take an IPv4 address written as one number.
+  if (Number.isInteger(proxies)) return proxies >= 1 && proxies <= 9 ? (_address, hop) => hop < proxies : undefined;
+  try {
+    return compile(text.split(',').map((part) => part.trim()));
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The address of the client: that of the connection, or, if a trusted proxy opened it, the one that X-Forwarded-For gives. IPv4
+ * mapped to IPv6, as a socket that accepts both reports it, is IPv4. Absent if the connection is closed already.
+ */
+export function remoteAddressOf(
+  request: { readonly socket: { readonly remoteAddress?: string | undefined }; readonly headers: IncomingHttpHeaders },
+  trustProxy: TrustProxy | undefined,
+): string | undefined {
+  const { remoteAddress } = request.socket;
+  if (remoteAddress === undefined) return undefined;
+  if (trustProxy === undefined) return unmapped(remoteAddress);
+  const forwarded = all(request as Parameters<typeof all>[0], trustProxy).at(-1);
+  return unmapped(forwarded !== undefined && isIP(forwarded) > 0 ? forwarded : remoteAddress);
+}
+
+function unmapped(address: string): string {
+  if (!isIPv6(address)) return address;
+  const parsed = ipaddr.process(address);
+  return parsed instanceof ipaddr.IPv4 ? parsed.toString() : address;
+}

@@ -1,0 +1,85 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { createSecureContext, type SecureContextOptions, type Server } from 'node:tls';
+import { isDeepStrictEqual } from 'node:util';
+import { tlsCheckEveryMs } from '../limits.ts';
+import type { Logger } from '../process/logger.ts';
+import { messageOf, StartError } from '../process/process.ts';
+
+/** Files in PEM. They are read at the start and when they change. */
+export interface TlsFiles {
+  /** With the certificates between it and its root. */
+  readonly certFile: string;
+  readonly keyFile: string;
+  /** Signs the certificates that clients of the gRPC port must have; absent: they need none. */
+  readonly clientCaFile: string | undefined;
+}
+
+export interface TlsPort {
+  /** With an authority (`ca`) if clients need a certificate. */
+  readonly context: SecureContextOptions;
+  /** Gives the server each new certificate. Connections that are open keep theirs. */
+  renew(server: Server): void;
+}
+
+/** Reads the certificate of both ports, from files that may change. Throws a StartError for the first that can't be used. */
+export async function openTls(files: TlsFiles, logger: Logger) {
+  let current = await readContexts(files);
+  const renewals: (() => void)[] = [];
+  let problem: string | undefined;
+  /** Reads the files now. Invalid ones are logged, and those before stay in use. */
+  const reload = async () => {
+    try {
+      const next = await readContexts(files);
+      problem = undefined;
+      if (isDeepStrictEqual(next, current)) return;
+      current = next;
+      for (const renew of renewals) renew();
+      logger.info('TLS certificate reloaded');
+    } catch (error) {
+      if (messageOf(error) === problem) return;
+      problem = messageOf(error);
+      logger.error({ reason: problem }, 'TLS certificate not reloaded, the one before stays in use');
+    }
+  };
+  const checking = setInterval(reload, tlsCheckEveryMs).unref();
+  const port = (name: 'http' | 'grpc'): TlsPort => ({
+    context: current[name],
+    renew: (server) => void renewals.push(() => server.setSecureContext(current[name])),
+  });
+  const expiry = () => current.expiry;
+  return { http: port('http'), grpc: port('grpc'), expiry, reload, close: () => clearInterval(checking) };
+}
+
+async function readContexts({
+  certFile,
+  keyFile,
+  clientCaFile,
+}: TlsFiles): Promise<Record<'http' | 'grpc', SecureContextOptions> & { readonly expiry: Date }> {
+  const cert = await readPem('TLS_CERT_FILE', certFile, 'certificate', (pem) => new X509Certificate(pem));
+  const key = await readPem('TLS_KEY_FILE', keyFile, 'private key without a passphrase', createPrivateKey);
+  if (!cert.parsed.checkPrivateKey(key.parsed))
+    throw new StartError(`TLS_KEY_FILE ${keyFile} is not the key of TLS_CERT_FILE ${certFile}.`);
+  const http: SecureContextOptions = { cert: cert.pem, key: key.pem, minVersion: 'TLSv1.2' };
+  const expiry = cert.parsed.validToDate;
+  if (clientCaFile === undefined) return { http, grpc: http, expiry };
+  const ca = await readPem('TLS_CLIENT_CA_FILE', clientCaFile, 'certificate', (pem) => new X509Certificate(pem));
+  return { http, grpc: { ...http, ca: ca.pem }, expiry };
+}
+
+async function readPem<Parsed>(variable: string, file: string, kind: string, parse: (pem: Buffer) => Parsed) {
+  let pem: Buffer;
+  try {
+    pem = await readFile(file);
+  } catch (error) {
+    throw new StartError(`${variable} ${file} can't be read: ${messageOf(error).split(',')[0]}.`);
+  }
+  try {
+    const parsed = parse(pem);
+    // Parses what comes after the first certificate too.
+    if (kind === 'certificate') createSecureContext({ cert: pem });
+    return { pem, parsed };
+  } catch {
+    throw new StartError(`${variable} ${file} must be a ${kind} in PEM.`);
+  }
+}

@@ -1,0 +1,21 @@
+import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
+import type { Merchant } from '@gateway/domain/merchant';
+import { parseOrderKey } from '@gateway/domain/order-key';
+import { success } from '@gateway/domain/result';
+import { findOrder } from '../orders/find-order.ts';
+import type { Caller, Operation, OperationDeps } from '../orders/operation.ts';
+import { orderRecord } from '../orders/order-response.ts';
+
+export function getOrderOperation(deps: Pick<OperationDeps, 'store' | 'baseUrl'>): Operation {
+  return {
+    method: OrderService.method.getOrder,
+    async handle(members, caller: Caller<Merchant>) {
+      const key = parseOrderKey(members);
+      if (!key.ok) return key;
+      const found = await findOrder(deps, caller, key.value);
+      if (!found.ok) return found;
+      const order = orderRecord(found.value.order, caller.account.mode, deps.baseUrl());
+      return success({ body: { order }, outcome: 'ok' });
+    },
+  };
+}

@@ -1,0 +1,49 @@
+import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
+import type { Failure } from '@gateway/domain/failure';
+import { decide } from '@gateway/domain/order-states';
+import type { LinkedOrder } from '@gateway/domain/order-store';
+import { parseOrderToken } from '@gateway/domain/order-token';
+import { type PaymentInput, parsePayment } from '@gateway/domain/parse-payment';
+import { failed, type Result, success } from '@gateway/domain/result';
+import { type ChangedOrder, changeOrder } from '../orders/change-order.ts';
+import { linkNotFound, resultOf } from '../orders/find-order.ts';
+import { type Caller, type Operation, type OperationDeps, outcomeOf } from '../orders/operation.ts';
+import { orderRecord, returnLink } from '../orders/order-response.ts';
+
+type RecordPaymentDeps = Pick<OperationDeps, 'store'>;
+
+export function recordPaymentOperation(
+  deps: RecordPaymentDeps & Pick<OperationDeps, 'now' | 'baseUrl' | 'signingSecrets'>,
+): Operation {
+  return {
+    method: CheckoutService.method.recordPayment,
+    async handle(members, caller) {
+      const recorded = await recordPayment(deps, caller, members);
+      if (!recorded.ok) return recorded;
+      const { order, merchant } = recorded.value.found;
+      const record = orderRecord(order, merchant.mode, deps.baseUrl());
+      const body = { ...record, return_url: returnLink(deps, recorded.value.found) };
+      return success({ body, outcome: outcomeOf(recorded.value) });
+    },
+  };
+}
+
+/** Records the payment of an order, found by its payment link. */
+export async function recordPayment(
+  deps: RecordPaymentDeps,
+  caller: Caller,
+  input: PaymentInput,
+): Promise<Result<ChangedOrder<LinkedOrder>, Failure>> {
+  const parsed = parsePayment(input);
+  if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+  const { orderToken, ...fields } = parsed.value;
+  const token = parseOrderToken(orderToken);
+  if (token === undefined) return failed(linkNotFound);
+  const reported = { ...fields, checkoutId: caller.account.id };
+  return changeOrder(
+    deps,
+    caller,
+    async () => resultOf(caller, await deps.store.findForPayment(token, reported, caller.timeLeftMs()), linkNotFound),
+    ({ order, isKnown, nowMs }) => decide(order, { kind: 'pay', payment: { ...reported, isKnown } }, nowMs),
+  );
+}

@@ -1,0 +1,249 @@
+import { randomBytes } from 'node:crypto';
+import type { Failure } from '@gateway/domain/failure';
+import { formatTime, type NewOrder, type Order } from '@gateway/domain/order';
+import type { OrderChange } from '@gateway/domain/order-states';
+import type { LinkLookup, OrderLookup, OrderStore, PaymentLookup } from '@gateway/domain/order-store';
+import type { Result } from '@gateway/domain/result';
+import { createInMemoryOrderStore, type InMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { createBatchQueue } from '@gateway/postgres/batch-queue';
+import { ConnectionLost } from '@gateway/postgres/errors';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { credentials, fixedDeps, merchant } from '../../test/fixed-deps.ts';
+import { createMemoryLogger } from '../../test/memory-logger.ts';
+import type { GatewayDeps } from '../gateway-deps.ts';
+import { Call } from '../intake/call.ts';
+import { noPeer } from '../intake/connection-limit.ts';
+import { findOrder } from '../orders/find-order.ts';
+import { cancelOrder } from './cancel-order.ts';
+import { createOrder } from './create-order.ts';
+import { recordPayment } from './record-payment.ts';
+
+// The use cases and the batch queue over a store in memory whose statements fail, in orders of events that fast-check draws. A
+// failed run prints its seed and path: as further parameters of `fc.assert`, `{ seed, path }` repeat it.
+
+const schedules = process.env.MODE === 'faults' ? 10_000 : 1_000;
+
+/** The time that passes is that of the timers: nothing else in a simulation takes any. */
+beforeAll(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
+afterAll(() => void vi.useRealTimers());
+
+/** What becomes of a statement. */
+const faults = ['works', 'answers late', 'fails', 'loses the answer', 'hangs', 'hangs after the commit'] as const;
+
+/** The database client gives up after so long, in `client.ts`. */
+const hangMs = 5_000;
+
+/** A note that no statement can store: its neighbours in a batch must not fail with it. */
+const badNote = 'bad';
+const badOrder = 2;
+
+/** What clients send about two orders, each with one of two notes, paid with one of two payments; and about one with a bad note. */
+const calls = fc.record({
+  use: fc.constantFrom('create', 'create', 'pay', 'cancel', 'find'),
+  order: fc.constantFrom(0, 0, 0, 1, 1, badOrder),
+  variant: fc.nat(1),
+  timeoutMs: fc.constantFrom<number[]>(1, 4_000, 5_000, 5_000, 5_000),
+});
+type SentCall = typeof calls extends fc.Arbitrary<infer Sent> ? Sent : never;
+
+function noteOf({ order, variant }: Pick<SentCall, 'order' | 'variant'>): string {
+  return order === badOrder ? badNote : `note ${variant}`;
+}
+
+interface Ended extends SentCall {
+  readonly startMs: number;
+  readonly startedAs: number;
+  readonly endMs: number;
+  readonly endedAs: number;
+  readonly result: Result<{ readonly order: Order; readonly replayed: boolean }, Failure>;
+}
+
+test('calls and failing statements in any order lose, double and undo nothing that was acknowledged', async () => {
+  const clients = fc.array(fc.array(calls, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 6 });
+  const fates = fc.array(fc.constantFrom('works' as const, ...faults), { maxLength: 20 });
+  const property = fc.asyncProperty(fc.scheduler(), clients, fates, fc.nat(2), async (scheduler, sent, fates, ends) => {
+    const memory = createInMemoryOrderStore();
+    const { store, close, closed, isHanging } = openFaultyStore(memory, scheduler, [...fates]);
+    const deps = { ...fixedDeps(createMemoryLogger().logger), store, randomBytes };
+    const ended: Ended[] = [];
+    let steps = 0;
+    const clients = sent.map(async (calls) => {
+      for (const call of calls) {
+        await scheduler.schedule(Promise.resolve(), call.use);
+        const [startMs, startedAs] = [performance.now(), ++steps];
+        const result = await send(deps, memory, call);
+        ended.push({ ...call, startMs, startedAs, endMs: performance.now(), endedAs: ++steps, result });
+      }
+    });
+    // A timer may end before statements that came first.
+    const timers = Array.from({ length: ends }, async () => {
+      await scheduler.schedule(Promise.resolve(), 'a timer');
+      vi.advanceTimersToNextTimer();
+    });
+    await settled(scheduler, isHanging, Promise.all(clients));
+    await checkCalls(ended, memory);
+    await settled(scheduler, isHanging, Promise.all([close(), ...timers]));
+    expect([closed(), vi.getTimerCount(), scheduler.count()]).toEqual([clientsOfStore, 0, 0]);
+  });
+  await fc.assert(property, { numRuns: schedules });
+});
+
+/** The second turn is for what the queue leaves to the end of the first. */
+const endOfTurn = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+
+/** Lets one event after another happen until a promise is settled. Fails where only a deadline can end a call. */
+async function settled(scheduler: fc.Scheduler, isHanging: () => boolean, promise: Promise<unknown>): Promise<void> {
+  let isSettled = false;
+  const end = () => {
+    isSettled = true;
+  };
+  promise.then(end, end);
+  for (;;) {
+    await endOfTurn();
+    if (isSettled) return void (await promise);
+    if (scheduler.count() > 0) await scheduler.waitNext(1);
+    else if (isHanging()) vi.advanceTimersToNextTimer();
+    else throw new Error('a call waits, and no statement hangs');
+  }
+}
+
+async function send(deps: GatewayDeps, memory: InMemoryOrderStore, sent: SentCall): Promise<Ended['result']> {
+  const call = new Call(deps, 'json', {}, noPeer);
+  call.limitTimeout(sent.timeoutMs);
+  const { clientSecret } = credentials;
+  const caller = { account: merchant, clientSecret, timeLeftMs: () => call.timeLeftMs(), concerns() {} };
+  const orderId = `order-${sent.order}`;
+  switch (sent.use) {
+    case 'create':
+      return call.run(() =>
+        createOrder(deps, caller, validOrderInput({ order_id: orderId, order_note: noteOf(sent) })),
+      );
+    case 'cancel':
+      return changed(await call.run(() => cancelOrder(deps, caller, { by: 'order_id', orderId })));
+    case 'pay': {
+      const known = memory.ordersOf(merchant.id).find(({ fields }) => fields.order_id === orderId);
+      const { order_amount, order_currency } = validOrderInput();
+      const payment = {
+        order_token: known?.orderToken ?? 'none',
+        payment_id: `payment-${sent.variant}`,
+        paid_at: formatTime(known?.createdAtMs ?? 0),
+      };
+      return changed(await call.run(() => recordPayment(deps, caller, { ...payment, order_amount, order_currency })));
+    }
+    case 'find': {
+      const found = await call.run(() => findOrder(deps, caller, { by: 'order_id', orderId }));
+      return found.ok ? { ...found, value: { order: found.value.order, replayed: true } } : found;
+    }
+  }
+}
+
+function changed(result: Result<{ found: { order: Order }; replayed: boolean }, Failure>): Ended['result'] {
+  return result.ok
+    ? { ...result, value: { order: result.value.found.order, replayed: result.value.replayed } }
+    : result;
+}
+
+const clientsOfStore = 4;
+
+/** A store whose calls share statements as in PostgreSQL, and fail as foreseen. */
+function openFaultyStore(memory: InMemoryOrderStore, scheduler: fc.Scheduler, fates: (typeof faults)[number][]) {
+  let [closed, hanging] = [0, 0];
+  const queues: { close(): Promise<void> }[] = [];
+  const open = <Item, Outcome>(
+    clients: number,
+    batchMax: number,
+    execute: (item: Item) => Promise<Outcome>,
+    isBad = (_: Item) => false,
+  ) => {
+    const client = () => ({
+      close: async () => {
+        closed += 1;
+      },
+    });
+    const run = async (_: unknown, items: readonly Item[]) => {
+      const fate = fates.shift() ?? 'works';
+      await scheduler.schedule(Promise.resolve(), `a statement ${fate}`);
+      if (items.some(isBad)) throw new Error('violates a constraint');
+      if (fate === 'fails') throw new ConnectionLost();
+      const outcomes = fate === 'hangs' ? [] : await Promise.all(items.map(execute));
+      if (fate.startsWith('hangs')) {
+        hanging += 1;
+        await new Promise((resolve) => setTimeout(resolve, hangMs));
+        hanging -= 1;
+      }
+      if (fate === 'answers late') await scheduler.schedule(Promise.resolve(), 'its answer');
+      else if (fate !== 'works') throw new ConnectionLost();
+      return outcomes;
+    };
+    const limits = { name: 'simulated', batchMin: 2, batchMax, waitingMax: 3 };
+    const queue = createBatchQueue({ clients: Array.from({ length: clients }, client), ...limits, run });
+    queues.push(queue);
+    return queue.add;
+  };
+  const add = {
+    create: open(
+      1,
+      3,
+      (order: NewOrder) => memory.create(order, hangMs),
+      ({ fields }) => fields.order_note === badNote,
+    ),
+    change: open(2, 1, (change: OrderChange) => memory.change(change, hangMs)),
+    find: open(1, 2, (find: () => Promise<LinkLookup | OrderLookup | PaymentLookup>) => find()),
+  };
+  const store: OrderStore = {
+    ...memory,
+    create: add.create,
+    change: add.change,
+    findByOrderId: (merchantId, orderId, timeoutMs) =>
+      add.find(() => memory.findByOrderId(merchantId, orderId, hangMs), timeoutMs),
+    findByToken: (token, timeoutMs) =>
+      add.find(() => memory.findByToken(token, hangMs), timeoutMs) as Promise<LinkLookup>,
+    findForPayment: (token, payment, timeoutMs) =>
+      add.find(() => memory.findForPayment(token, payment, hangMs), timeoutMs) as Promise<PaymentLookup>,
+  };
+  const close = () => Promise.all(queues.map((queue) => queue.close()));
+  return { store, close, closed: () => closed, isHanging: () => hanging > 0 };
+}
+
+/** The failures that a client may see: what another call did, or that its outcome is not known. */
+const failureKinds = [
+  ...['unavailable', 'overloaded', 'deadline_exceeded', 'not_found'],
+  ...['order_id_conflict', 'payment_id_conflict', 'order_already_paid', 'order_cancelled'],
+];
+
+async function checkCalls(ended: readonly Ended[], memory: InMemoryOrderStore): Promise<void> {
+  const stored = new Map(memory.ordersOf(merchant.id).map((order) => [order.fields.order_id, order]));
+  const successes = ended.flatMap((call) =>
+    call.result.ok ? [{ ...call, note: noteOf(call), ...call.result.value }] : [],
+  );
+  for (const { order, startMs, endMs, timeoutMs, result } of ended) {
+    expect(endMs - startMs).toBeLessThanOrEqual(timeoutMs);
+    if (result.ok) continue;
+    expect([...failureKinds, ...(order === badOrder ? ['internal'] : [])]).toContain(result.failure.kind);
+  }
+  for (const { use, variant, order, note } of successes) {
+    const { orderStatus, payment, cancelledAtMs, ...unchanging } = order;
+    expect(stored.get(order.fields.order_id)).toMatchObject(unchanging);
+    if (use === 'create') expect(order.fields.order_note).toBe(note);
+    if (use === 'pay') expect(order.payment?.paymentId).toBe(`payment-${variant}`);
+    if (use === 'cancel') expect(order.orderStatus).toBe('CANCELLED');
+  }
+  const events = await memory.listEvents(merchant.id, { limit: 100 }, hangMs);
+  const changes = events.kind === 'found' ? events.events.map(({ type, order }) => [order.fields.order_id, type]) : [];
+  for (const [orderId, { orderStatus, payment }] of stored) {
+    const ofOrder = successes.filter(({ order }) => order.fields.order_id === orderId);
+    // A state is final, and its change is made and acknowledged as new at most once.
+    const types = changes.flatMap(([id, type]) => (id === orderId ? [type] : []));
+    expect(types).toEqual(
+      { UN_PAID: [], PAID: ['order.paid'], CANCELLED: ['order.cancelled'], EXPIRED: [] }[orderStatus],
+    );
+    expect(ofOrder.filter(({ use, replayed }) => use === 'create' && !replayed).length).toBeLessThanOrEqual(1);
+    expect(ofOrder.filter(({ use, replayed }) => use !== 'create' && !replayed).length).toBeLessThanOrEqual(1);
+    for (const { order, endedAs } of ofOrder.filter(({ order }) => order.orderStatus !== 'UN_PAID')) {
+      const later = ofOrder.filter(({ startedAs }) => startedAs > endedAs).map((call) => call.order);
+      for (const one of [order, ...later]) expect(one).toMatchObject({ orderStatus, payment });
+    }
+  }
+}

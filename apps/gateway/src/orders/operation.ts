@@ -1,0 +1,64 @@
+import type { DescMethodUnary } from '@bufbuild/protobuf';
+import type { RandomBytes } from '@gateway/domain/base62';
+import type { Failure } from '@gateway/domain/failure';
+import type { Account } from '@gateway/domain/merchant';
+import type { NewOrder, Order } from '@gateway/domain/order';
+import type { OrderStore } from '@gateway/domain/order-store';
+import type { BaseUrl } from '@gateway/domain/payment-link';
+import type { Result } from '@gateway/domain/result';
+import type { SecretsKeys, SigningSecrets } from '../secrets/signing-secrets.ts';
+
+/** What operations work with; each takes only what it uses. */
+export interface OperationDeps {
+  readonly store: OrderStore;
+  readonly randomBytes: RandomBytes;
+  /** Milliseconds since 1970-01-01 UTC. */
+  readonly now: () => number;
+  readonly baseUrl: () => BaseUrl;
+  /** Decrypts the secrets that sign return links; absent without SECRETS_KEY. */
+  readonly signingSecrets: SigningSecrets | undefined;
+  /** Recognises orders whose personal data was erased; absent without SECRETS_KEY. */
+  readonly erasureKeys: SecretsKeys | undefined;
+}
+
+/** An order, which has no service_order_id before it is stored. */
+export type NotedOrder = Order | NewOrder;
+
+/** What a use case has to do with its call. */
+export interface Deadline {
+  /** Notes the order that the call is about, for its log line. The last one counts. */
+  concerns(order: NotedOrder): void;
+  /** The remaining time in milliseconds, which may be negative. Everything that a call waits for takes this as its limit. */
+  timeLeftMs(): number;
+}
+
+/** Who makes a call, and how long the call may take. */
+export interface Caller<Kind extends Account = Account> extends Deadline {
+  readonly account: Kind;
+  /** The client secret of the request: the key of its `v1=` checksum. */
+  readonly clientSecret: string;
+}
+
+/** The members of a request under their API names, with values of any type. A member that was not sent is `undefined`. */
+export type Members = Readonly<Record<string, unknown>>;
+
+/** How a call succeeded. `replayed`: an earlier call had the same effect, and this one had none. */
+export type Success = 'created' | 'replayed' | 'ok';
+
+/** A successful response, as the JSON form of the method's response message. */
+export interface Reply {
+  readonly body: object;
+  readonly outcome: Success;
+}
+
+/** One operation of the API. The contract's options on the method say who may call it, and its route in the JSON API. */
+export interface Operation {
+  readonly method: DescMethodUnary;
+  // A method, so that an operation can require the kind of account that its contract names, which the intake guarantees.
+  handle(members: Members, caller: Caller): Promise<Result<Reply, Failure>>;
+}
+
+/** The outcome of an operation that may have had its effect before. */
+export function outcomeOf({ replayed }: { readonly replayed: boolean }): Success {
+  return replayed ? 'replayed' : 'ok';
+}

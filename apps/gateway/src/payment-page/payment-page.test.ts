@@ -1,0 +1,217 @@
+import { parseCheckoutTemplate } from '@gateway/domain/checkout-link';
+import { orderCurrencyCodes } from '@gateway/domain/currency';
+import { type MerchantId, type MerchantMode, merchantModes } from '@gateway/domain/merchant';
+import { type AmountHundredths, amountHundredthsMax } from '@gateway/domain/money';
+import { type Order, type OrderStatus, orderStatuses } from '@gateway/domain/order';
+import type { LinkedOrder } from '@gateway/domain/order-store';
+import { type BaseUrl, parseBaseUrl } from '@gateway/domain/payment-link';
+import { newOrder } from '@gateway/domain/testing/sample-orders';
+import { describe, expect, test } from 'vitest';
+import { fixedDeps } from '../../test/fixed-deps.ts';
+import { createMemoryLogger } from '../../test/memory-logger.ts';
+import { localAmount, localTime, type PageTexts, pageLanguages, pageTexts } from './localization.ts';
+import { negotiate } from './negotiate.ts';
+import { hasPaymentForm, paymentJson, paymentPage } from './payment-page.ts';
+
+const tenAndAHalf = 1_050n as AmountHundredths;
+
+describe('localAmount', () => {
+  test.each([
+    ['en', 'EUR', '€10.50'],
+    ['en', 'USD', '$10.50'],
+    ['en', 'KWD', 'KWD 10.500'],
+    ['en', 'CLF', 'CLF 10.5000'],
+    ['de', 'EUR', '10,50 €'],
+    ['fr', 'EUR', '10,50 €'],
+    ['hi', 'INR', '₹10.50'],
+    ['ja', 'USD', '$10.50'],
+  ] as const)('in %s formats 10.50 %s as %s', (language, currency, written) => {
+    expect(localAmount(tenAndAHalf, currency, language).replaceAll(/[\u00a0\u202f]/g, ' ')).toBe(written);
+  });
+
+  test('uses the decimals of ISO 4217 where Intl differs', () => {
+    // Intl shows none for these two; the standard has two and three.
+    expect(localAmount(tenAndAHalf, 'RSD', 'en')).toContain('10.50');
+    expect(localAmount(tenAndAHalf, 'IQD', 'en')).toContain('10.500');
+    expect(localAmount(1_000n as AmountHundredths, 'JPY', 'ja')).toMatch(/^\p{Sc}10$/u);
+  });
+
+  test('loses no digit of the largest amount', () => {
+    expect(localAmount(amountHundredthsMax, 'USD', 'en')).toBe('$9,999,999,999,999.99');
+    expect(localAmount(amountHundredthsMax, 'INR', 'hi')).toBe('₹99,99,99,99,99,999.99');
+  });
+
+  test('formats every currency in every language', () => {
+    for (const language of pageLanguages) {
+      for (const currency of orderCurrencyCodes) {
+        const written = localAmount(1_200n as AmountHundredths, currency, language);
+        expect(written, `${language} ${currency}`).toMatch(/\p{Nd}{2}/u);
+      }
+    }
+  });
+});
+
+test('localTime formats a time in the language and in UTC', () => {
+  const at = Date.UTC(2026, 10, 20, 21, 1);
+  expect(localTime(at, 'en')).toMatch(/^November 20, 2026 at 9:01\sPM UTC$/);
+  expect(localTime(at, 'de')).toBe('20. November 2026 um 21:01 UTC');
+  for (const language of pageLanguages) expect(localTime(at, language)).toMatch(/ UTC$/);
+});
+
+describe('negotiate', () => {
+  test.each([
+    [undefined, 'html'],
+    ['', 'html'],
+    ['*/*', 'html'],
+    ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', 'html'],
+    ['application/json', 'json'],
+    ['application/json, text/plain, */*', 'json'],
+    ['text/html;q=0.5, application/json', 'json'],
+    ['application/json;q=0, */*', 'html'],
+    ['image/png', 'html'],
+    [';;;,,,=q', 'html'],
+  ])('Accept: %s gives %s', (accept, format) => {
+    expect(negotiate({ accept }).format).toBe(format);
+  });
+
+  test.each([
+    [undefined, 'en'],
+    ['*', 'en'],
+    ['de', 'de'],
+    ['de-CH', 'de'],
+    ['pt-BR,pt;q=0.9,en;q=0.8', 'pt'],
+    ['es-419', 'es'],
+    ['zh-CN,zh;q=0.9,ja;q=0.5,en;q=0.4', 'ja'],
+    ['en;q=0.2, ar-EG;q=0.9', 'ar'],
+    ['nl, sv', 'en'],
+    ['fr;q=0, *', 'en'],
+    ['__proto__', 'en'],
+    ['a'.repeat(10_000), 'en'],
+  ])('Accept-Language: %s gives %s', (acceptLanguage, language) => {
+    expect(negotiate({ 'accept-language': acceptLanguage }).language).toBe(language);
+  });
+
+  test('reads only the start of a long header, and no entry in part', () => {
+    const filler = 'xx,'.repeat(1_000);
+    expect(negotiate({ 'accept-language': `de,${filler}` }).language).toBe('de');
+    expect(negotiate({ 'accept-language': `${filler}de` }).language).toBe('en');
+    expect(negotiate({ accept: `${filler}application/json` }).format).toBe('html');
+    // A cut in the middle would leave `de` and `application/json`.
+    expect(negotiate({ 'accept-language': `de${'-x'.repeat(1_000)}` }).language).toBe('en');
+    expect(negotiate({ accept: `application/json${'x'.repeat(1_100)}` }).format).toBe('html');
+  });
+});
+
+const deps = {
+  ...fixedDeps(createMemoryLogger().logger),
+  baseUrl: () => parseBaseUrl('https://pay.test/eu') as BaseUrl,
+};
+const withCheckout = { ...deps, checkoutTemplate: parseCheckoutTemplate('https://checkout.test/{order_token}') };
+
+const expiresAtMs = Date.UTC(2026, 11, 1, 12);
+const paidAtMs = Date.UTC(2026, 10, 30, 8, 30);
+const cancelledAtMs = Date.UTC(2026, 10, 29, 9);
+
+/** What the page of each state shows: the names of its texts, and its time. */
+const shownFor: Record<OrderStatus, { state: Partial<Order>; texts: (keyof PageTexts)[]; time: string }> = {
+  UN_PAID: { state: {}, texts: ['amountToPay', 'unpaid', 'payBy'], time: '2026-12-01T12:00:00.000+00:00' },
+  PAID: {
+    state: { payment: { checkoutId: null, paymentId: 'pay-1', paidAtMs } },
+    ...{ texts: ['amount', 'paid', 'paidOn', 'paidText'], time: '2026-11-30T08:30:00.000+00:00' },
+  },
+  EXPIRED: {
+    state: {},
+    ...{ texts: ['amount', 'expired', 'expiredOn', 'expiredText'], time: '2026-12-01T12:00:00.000+00:00' },
+  },
+  CANCELLED: {
+    state: { cancelledAtMs },
+    ...{ texts: ['amount', 'cancelled', 'cancelledOn', 'cancelledText'], time: '2026-11-29T09:00:00.000+00:00' },
+  },
+};
+
+function linkTo(orderStatus: OrderStatus, mode: MerchantMode): LinkedOrder {
+  const order = { ...newOrder(1 as MerchantId), expiresAtMs, ...shownFor[orderStatus].state, orderStatus };
+  return { order, merchant: { name: 'Shop', mode, isDisabled: false, signingSecret: null } };
+}
+
+const cases = pageLanguages.flatMap((language) =>
+  merchantModes.flatMap((mode) => orderStatuses.map((status) => [status, mode, language] as const)),
+);
+
+describe.each(cases)('the page of an order that is %s, %s, in %s', (status, mode, language) => {
+  const link = linkTo(status, mode);
+  const { orderToken } = link.order;
+  const texts = pageTexts[language];
+
+  test('shows the state with its time', async () => {
+    const page = await paymentPage(deps, link, language);
+    const { texts: shown, time } = shownFor[status];
+    for (const name of shown) expect(page).toContain(texts[name].replace('{merchant}', '<bdi>Shop</bdi>'));
+    const times = [...page.matchAll(/ datetime="([^"]+)"/g)].map(([, at]) => at);
+    expect(times).toHaveLength(2);
+    expect(times).toContain(time);
+    expect(page.includes(texts.testMode)).toBe(mode === 'test');
+    expect(page).not.toContain(texts.declined);
+    expect(await paymentPage(deps, link, language, 'declined')).toContain(texts.declined);
+  });
+
+  test('has a Pay button with the amount only while the order can be paid', async () => {
+    const payText = texts.pay.replace(
+      '{amount}',
+      `<bdi>${localAmount(link.order.fields.order_amount, 'EUR', language)}</bdi>`,
+    );
+    for (const at of [deps, withCheckout]) {
+      const page = await paymentPage(at, link, language);
+      const isOpen = status === 'UN_PAID';
+      const hasCheckout = isOpen && mode === 'live' && at === withCheckout;
+      const hasForm = isOpen && mode === 'test';
+      expect(page.includes(payText)).toBe(hasCheckout || hasForm);
+      expect(page.includes('https://checkout.test/')).toBe(hasCheckout);
+      expect(hasPaymentForm(link)).toBe(hasForm);
+      expect(page.includes(orderToken)).toBe(hasCheckout || hasForm);
+      expect([...page.matchAll(/<form[^>]*>|<button[^>]*>/g)].map(([tag]) => tag)).toEqual(
+        hasForm
+          ? [
+              `<form class="actions" method="post" action="/eu/payment/${orderToken}/simulate">`,
+              '<button class="button main" name="outcome" value="pay">',
+              '<button class="button" name="outcome" value="decline">',
+            ]
+          : [],
+      );
+      expect(page.includes(texts.notPayableHere.replace('{merchant}', '<bdi>Shop</bdi>'))).toBe(
+        isOpen && !hasCheckout && !hasForm,
+      );
+      expect(page.match(/class="button main"/g)).toHaveLength(1);
+    }
+  });
+});
+
+test.each(orderStatuses)(
+  'the JSON of an order that is %s has the times that it has, and where it is paid',
+  (status) => {
+    const parsed = (mode: MerchantMode) => JSON.parse(paymentJson(withCheckout, linkTo(status, mode)));
+    const times = {
+      order_expires_at: '2026-12-01T12:00:00.000+00:00',
+      paid_at: status === 'PAID' ? '2026-11-30T08:30:00.000+00:00' : undefined,
+      cancelled_at: status === 'CANCELLED' ? '2026-11-29T09:00:00.000+00:00' : undefined,
+    };
+    const checkoutUrl = status === 'UN_PAID' ? expect.stringMatching(/^https:\/\/checkout\.test\/\w{32}$/) : null;
+    expect(parsed('live')).toMatchObject({ mode: 'live', order_status: status, checkout_url: checkoutUrl });
+    expect(parsed('test')).toMatchObject({ mode: 'test', order_status: status, checkout_url: null });
+    expect(parsed('live')).toEqual(expect.objectContaining(JSON.parse(JSON.stringify(times))));
+  },
+);
+
+test('every language translates every text, with the same placeholders', () => {
+  const placeholdersOf = (text: string | undefined) => text?.match(/\{\w+\}/g);
+  for (const language of pageLanguages) {
+    expect(Object.keys(pageTexts[language])).toEqual(Object.keys(pageTexts.en));
+    for (const [name, text] of Object.entries(pageTexts[language])) {
+      expect(text.trim(), `${language} ${name}`).not.toBe('');
+      expect(placeholdersOf(text)).toEqual(placeholdersOf(new Map(Object.entries(pageTexts.en)).get(name)));
+      // "Status" is German and English.
+      if (language === 'en' || text === 'Status') continue;
+      expect(Object.values(pageTexts.en), `${language} ${name}`).not.toContain(text);
+    }
+  }
+});

@@ -1,0 +1,78 @@
+import { hash } from 'node:crypto';
+
+/**
+ * The Content-Security-Policy of a page. It allows the one style sheet that is part of the page, named by its hash, and nothing
+ * else: no script, no frame, and no form unless `formAction` says where to.
+ */
+export function contentSecurityPolicy(styleSheet: string, formAction = "'none'"): string {
+  const style = `'sha256-${hash('sha256', styleSheet, 'base64')}'`;
+  return `default-src 'none'; style-src ${style}; base-uri 'none'; form-action ${formAction}; frame-ancestors 'none'`;
+}
+
+export const paymentPageStyle = `
+:root {
+  color-scheme: light dark;
+  --ground: #f2f3f6; --card: #ffffff; --ink: #171a21; --soft: #545b69; --line: #d8dce4;
+  --accent: #1d4ed8; --on-accent: #ffffff; --badge: #e6e9ef; --on-badge: #3d4452;
+  --warn: #fdf0cc; --on-warn: #614200; --good: #d6f2dd; --on-good: #12512a;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --ground: #0e1014; --card: #191c23; --ink: #f2f4f8; --soft: #aab2c0; --line: #353b48;
+    --accent: #93b8ff; --on-accent: #0a1a36; --badge: #2d323d; --on-badge: #cfd5e0;
+    --warn: #3b3010; --on-warn: #ffdf94; --good: #133a21; --on-good: #a4e8b9;
+  }
+}
+* { box-sizing: border-box; margin: 0; }
+html { font: 100%/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; text-size-adjust: 100%; -webkit-text-size-adjust: 100%; }
+body { background: var(--ground); color: var(--ink); min-height: 100vh; min-height: 100svh; display: grid; align-items: center; padding: 1rem; }
+main {
+  background: var(--card); border: 1px solid var(--line); border-radius: 1rem; inline-size: 100%; max-inline-size: 30rem;
+  margin: auto; padding: clamp(1.25rem, 6vw, 2.25rem); display: grid; grid-template-columns: minmax(0, 1fr); gap: 1.5rem;
+}
+main, bdi { overflow-wrap: anywhere; }
+h1 { font-size: 1.375rem; line-height: 1.3; font-weight: 650; overflow: clip; }
+.label, dt { color: var(--soft); font-size: 0.875rem; font-weight: 400; }
+.amount { font-size: clamp(2rem, 10vw, 2.75rem); line-height: 1.15; font-weight: 700; font-variant-numeric: tabular-nums; }
+.amount.long { font-size: clamp(1.375rem, 7vw, 2rem); }
+.code { color: var(--soft); font-size: 1rem; font-weight: 400; white-space: nowrap; }
+.status { display: inline-block; background: var(--badge); color: var(--on-badge); border-radius: 1rem; padding: 0.125rem 0.75rem; font-size: 0.875rem; font-weight: 600; }
+.status.unpaid, .test { background: var(--warn); color: var(--on-warn); }
+.status.paid { background: var(--good); color: var(--on-good); }
+.test, .notice { text-align: center; font-weight: 600; border-radius: 0.625rem; padding: 0.5rem 1rem; }
+.notice { background: var(--badge); color: var(--on-badge); }
+.block { border-block-start: 1px solid var(--line); padding-block-start: 1.25rem; }
+dl { display: grid; gap: 1rem; }
+dd { overflow: clip; }
+.note { white-space: pre-wrap; }
+.actions { display: grid; gap: 0.75rem; }
+.button { display: block; inline-size: 100%; font: inherit; background: none; cursor: pointer; text-align: center; text-decoration: none; font-weight: 650; border-radius: 0.625rem; padding: 0.8125rem 1rem; border: 2px solid var(--accent); color: var(--accent); }
+.button.main { background: var(--accent); color: var(--on-accent); }
+.button:hover { text-decoration: underline; }
+a:focus-visible, button:focus-visible { outline: 3px solid var(--accent); outline-offset: 3px; border-radius: 0.625rem; }
+.host { text-align: center; font-size: 0.875rem; color: var(--soft); }
+.host bdi { color: var(--ink); }
+`;
+
+/** The style sheet of the landing page and the guides. */
+export const guideStyle = `
+:root { color-scheme: light dark; --ground: #ffffff; --ink: #171a21; --line: #d8dce4; --panel: #f2f3f6; --accent: #1d4ed8; }
+@media (prefers-color-scheme: dark) {
+  :root { --ground: #0e1014; --ink: #f2f4f8; --line: #353b48; --panel: #191c23; --accent: #93b8ff; }
+}
+* { box-sizing: border-box; }
+html { font: 100%/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; scroll-padding-top: 1rem; }
+body { margin: 0; background: var(--ground); color: var(--ink); }
+main { max-width: 52rem; margin: auto; padding: 2rem 1rem 4rem; overflow-wrap: anywhere; }
+h1, h2, h3 { line-height: 1.25; }
+h2 { border-top: 1px solid var(--line); margin-top: 2rem; padding-top: 1rem; }
+code, pre { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: 0.9em; }
+code { background: var(--panel); border-radius: 0.25rem; padding: 0.1em 0.3em; }
+pre { background: var(--panel); border-radius: 0.5rem; padding: 1rem; overflow-x: auto; }
+a { color: var(--accent); }
+:target { outline: 2px solid var(--accent); outline-offset: 4px; }
+table { border-collapse: collapse; }
+th, td { border-bottom: 1px solid var(--line); padding: 0.375rem 0.75rem 0.375rem 0; text-align: start; vertical-align: top; }
+ul, ol { padding-inline-start: 1.25rem; }
+a:focus-visible, pre:focus-visible, summary:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+`;

@@ -1,0 +1,39 @@
+import { startDevPostgres } from '@gateway/dev-postgres';
+import { parseConnectionUrl } from '@gateway/postgres/connection-url';
+import { migrateDatabase, requireSchema } from '@gateway/postgres/migrate';
+import type { Logger } from './logger.ts';
+import { messageOf, StartError } from './process.ts';
+
+/**
+ * Opens the database of the configuration, with the schema that this code needs. Outages of the embedded one are logged; it is stopped
+ * at the end if nobody else uses it.
+ */
+export async function openDatabase(
+  {
+    databaseUrl,
+    dataDir,
+    migrate,
+  }: { readonly databaseUrl: string | undefined; readonly dataDir: string; readonly migrate: boolean },
+  logger?: Logger,
+) {
+  const isExternal = databaseUrl !== undefined;
+  /** For people: without user and password. */
+  const name = isExternal ? parseConnectionUrl(databaseUrl).name : `the embedded PostgreSQL in ${dataDir}`;
+  const database = isExternal
+    ? { url: databaseUrl, stop: async () => {} }
+    : await startDevPostgres({ dataDir, logger }).catch((error) => {
+        throw new StartError(`The embedded PostgreSQL did not start: ${messageOf(error)}`);
+      });
+  try {
+    await (migrate ? migrateDatabase : requireSchema)(database.url);
+    return { url: database.url, name, embedded: !isExternal, close: database.stop };
+  } catch (error) {
+    await database.stop();
+    throw unusable(database.url, error);
+  }
+}
+
+/** The error of a start whose database fails. */
+export function unusable(url: string, error: unknown): StartError {
+  return new StartError(`The database ${parseConnectionUrl(url).name} can't be used: ${messageOf(error)}`);
+}

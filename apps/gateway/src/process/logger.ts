@@ -1,0 +1,112 @@
+import { fstatSync, writeFileSync } from 'node:fs';
+import pino, { type DestinationStream, type Logger } from 'pino';
+
+export type { Logger } from 'pino';
+
+/** Lines are written in chunks of this length, or after {@link writeEveryMs}: a write for each would cost more than a call. */
+const chunkLength = 8_192;
+
+const writeEveryMs = 100;
+
+/** Bytes that may wait where nobody reads standard output; more are dropped, and the gateway goes on. */
+const bufferedBytesMax = 8_388_608;
+
+/** How long the end of the process waits for a reader of standard output. */
+const flushTimeoutMs = 500;
+
+/**
+ * One JSON object a line. No line holds a header, a body or anything that a customer typed; of an error only its class, and its
+ * message where that is known to hold no value of a request, else the places in the code.
+ */
+export function createLogger(destination: DestinationStream, level = 'info'): Logger {
+  const timestamp = pino.stdTimeFunctions.isoTime;
+  const formatters = { level: (name: string) => ({ level: name }) };
+  return pino({ base: null, level, timestamp, formatters, serializers: { err: safeError } }, destination);
+}
+
+/** Resolves when the system has every line, or after a limit where it does not take them. */
+export function flushLogger(logger: Logger): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, flushTimeoutMs);
+    logger.flush(() => resolve());
+  });
+}
+
+/**
+ * Standard output in chunks. pino's own destination writes in a thread, which a reader that has stopped blocks, and with it the
+ * end of the process.
+ */
+export function standardOutput(): DestinationStream {
+  return inChunks(openOutput(), (done) => process.stdout.write('', done));
+}
+
+/**
+ * The standard output of the primary process, to which a worker sends its lines. If both wrote to the same pipe, the system would
+ * mix their lines whenever it is full (pipe(7), PIPE_BUF).
+ */
+export function primaryOutput(send: (lines: string, done: () => void) => void): DestinationStream {
+  let waiting = 0;
+  const output = (lines: string) => {
+    // The primary process is gone.
+    if (!process.connected) return void process.stdout.write(lines);
+    if (waiting >= bufferedBytesMax) return;
+    waiting += lines.length;
+    send(lines, () => {
+      waiting -= lines.length;
+    });
+  };
+  return inChunks(output, (done) => (process.connected ? send('', done) : process.stdout.write('', done)));
+}
+
+function inChunks(output: (lines: string) => void, afterOutput: (done: () => void) => void) {
+  let lines = '';
+  const writeLines = () => {
+    if (lines !== '') output(lines);
+    lines = '';
+  };
+  setInterval(writeLines, writeEveryMs).unref();
+  return {
+    write(line: string) {
+      lines += line;
+      if (lines.length >= chunkLength) writeLines();
+    },
+    flush(done: () => void) {
+      writeLines();
+      afterOutput(done);
+    },
+  };
+}
+
+/** Neither stops the gateway nor ends it: lines that standard output does not take are lost, which is reported once. */
+function openOutput(): (lines: string) => void {
+  // Where standard error is gone too, as with a closed terminal, nobody can be warned.
+  process.stderr.on('error', () => {});
+  let isReported = false;
+  const reportLoss = (reason: unknown) => {
+    if (!isReported) process.stderr.write(`log lines are lost: ${reason instanceof Error ? reason.message : reason}\n`);
+    isReported = true;
+  };
+  // A file takes lines again once its disk has room; Node.js's stream of one does not.
+  if (fstatSync(1).isFile()) {
+    return (lines) => {
+      try {
+        writeFileSync(1, lines);
+      } catch (error) {
+        reportLoss(error);
+      }
+    };
+  }
+  process.stdout.on('error', reportLoss);
+  return (lines) => {
+    if (process.stdout.writableLength < bufferedBytesMax) process.stdout.write(lines);
+    else reportLoss('nobody reads them');
+  };
+}
+
+function safeError(error: unknown) {
+  if (!(error instanceof Error)) return { type: typeof error };
+  // Its message names what the database rejected. A stack would only lead to where errors are stripped of their values.
+  if (error.name === 'DatabaseError') return { type: error.name, message: error.message };
+  // Messages of other errors may hold values of a request.
+  return { type: error.name, stack: error.stack?.split('\n').filter((line) => /^\s+at /.test(line)) };
+}

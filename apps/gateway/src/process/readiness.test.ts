@@ -1,0 +1,99 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { createMemoryLogger } from '../../test/memory-logger.ts';
+import { readinessCheckEveryMs, readinessCheckTimeoutMs } from '../limits.ts';
+import { createReadiness } from './readiness.ts';
+
+afterEach(() => void vi.useRealTimers());
+
+/** A readiness whose checks end when the test says so, with a clock that the test sets. */
+function openReadiness() {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const checks: PromiseWithResolvers<void>[] = [];
+  const { logger, errors } = createMemoryLogger();
+  const check = () => {
+    const running = Promise.withResolvers<void>();
+    checks.push(running);
+    return running.promise;
+  };
+  const lines = () => errors.map(({ msg, reason }) => [msg, reason]);
+  return { ...createReadiness({ check, logger }), checks, lines };
+}
+
+test('however many ask at once or soon after, the database is asked once, and anew by who comes later', async () => {
+  const { isReady, checks } = openReadiness();
+  const first = Promise.all(Array.from({ length: 50 }, isReady));
+  expect(checks).toHaveLength(1);
+  checks[0]?.resolve();
+  expect(new Set(await first)).toEqual(new Set([true]));
+  await vi.advanceTimersByTimeAsync(readinessCheckEveryMs - 1);
+  expect(await isReady()).toBe(true);
+  expect(checks).toHaveLength(1);
+  await vi.advanceTimersByTimeAsync(1);
+  const later = isReady();
+  checks[1]?.reject(new Error('the database is read-only'));
+  expect(await later).toBe(false);
+});
+
+test('each loss is logged once as an error, with the reason', async () => {
+  const { isReady, checks, lines } = openReadiness();
+  for (const reason of [undefined, 'locked', 'locked', 'read-only', undefined, undefined]) {
+    const ready = isReady();
+    if (reason === undefined) checks.at(-1)?.resolve();
+    else checks.at(-1)?.reject(new Error(reason));
+    expect(await ready).toBe(reason === undefined);
+    await vi.advanceTimersByTimeAsync(readinessCheckEveryMs);
+  }
+  expect(lines()).toEqual([['not ready for orders', 'locked']]);
+});
+
+test('a check without a response is not ready after its limit, and no other starts beside it', async () => {
+  const { isReady, checks, lines } = openReadiness();
+  for (let attempt = 0; attempt < 3; attempt += 1) {
+    const ready = isReady();
+    await vi.advanceTimersByTimeAsync(readinessCheckTimeoutMs);
+    expect(await ready).toBe(false);
+    await vi.advanceTimersByTimeAsync(readinessCheckEveryMs);
+  }
+  expect(checks).toHaveLength(1);
+  expect(lines()).toEqual([['not ready for orders', 'no response in 2000 ms']]);
+  const ready = isReady();
+  checks[0]?.resolve();
+  expect(await ready).toBe(true);
+});
+
+test('a drain is not ready for good, for those too who wait for the database', async () => {
+  const { isReady, drain, checks } = openReadiness();
+  const waiting = isReady();
+  drain();
+  checks[0]?.resolve();
+  expect([await waiting, await isReady()]).toEqual([false, false]);
+});
+
+test('a watch gets each change once and the drain at once, and ends with its signal', async () => {
+  const answers = [true, true, false, true];
+  const check = async () => {
+    if (answers.shift() === false) throw new Error('locked');
+  };
+  const readiness = createReadiness({ check, logger: createMemoryLogger().logger }, 5);
+  const watching = new AbortController();
+  const seen: boolean[] = [];
+  const watch = (async () => {
+    for await (const isReady of readiness.watch(watching.signal)) seen.push(isReady);
+  })();
+  await expect.poll(() => seen).toEqual([true, false, true]);
+  readiness.drain();
+  await expect.poll(() => seen).toEqual([true, false, true, false]);
+  watching.abort();
+  await watch;
+});
+
+test('a watch gets a drain that came while its last answer was taken', async () => {
+  const readiness = createReadiness({ check: async () => {}, logger: createMemoryLogger().logger });
+  const watching = new AbortController();
+  const watch = readiness.watch(watching.signal);
+  expect(await watch.next()).toEqual({ done: false, value: true });
+  readiness.drain();
+  expect(await watch.next()).toEqual({ done: false, value: false });
+  watching.abort();
+  expect(await watch.next()).toEqual({ done: true, value: undefined });
+});

@@ -1,0 +1,15 @@
+/** The promise's value, or `deadline_exceeded` after `timeoutMs`. What the promise stands for is not stopped. */
+export async function settledWithin<Value>(
+  timeoutMs: number,
+  promise: Promise<Value>,
+): Promise<Value | 'deadline_exceeded'> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<'deadline_exceeded'>((resolve) => {
+    timer = setTimeout(resolve, Math.max(0, timeoutMs), 'deadline_exceeded');
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,71 @@
+import type { MerchantId } from '@gateway/domain/merchant';
+import { type Order, openOrder } from '@gateway/domain/order';
+import type { EventType } from '@gateway/domain/order-states';
+import type { OrderToken } from '@gateway/domain/order-token';
+import { parseOrder } from '@gateway/domain/parse-order';
+import type { BaseUrl } from '@gateway/domain/payment-link';
+import { eventResponse } from '../operations/list-events.ts';
+import { orderResponse } from '../orders/order-response.ts';
+
+/** The order that the reference shows. A test compares it with the fixture of the interface's own example. */
+export const exampleOrder = {
+  order_id: 'WEB-1001',
+  order_amount: 10.0,
+  order_currency: 'USD',
+  order_note: 'Blue T-shirt, size M',
+  service_type: 'PHYSICAL_GOODS',
+  customer_name: 'Grace Hopper',
+  customer_email: 'grace@example.org',
+  customer_phone: '+1 (202) 555-0143',
+  customer_address_line1: '1 Navy Way',
+  customer_address_line2: 'Building 7',
+  customer_address_city: 'Arlington',
+  customer_address_state: 'Virginia',
+  customer_address_country: 'United States',
+  customer_address_postal_code: '22202',
+  order_checksum: 'none',
+  return_url: 'https://shop.example.com/return?cart=17',
+};
+
+const parsed = parseOrder(exampleOrder);
+if (!parsed.ok) throw new Error('the example order is not valid');
+
+const stored: Order = {
+  serviceOrderId: 1,
+  ...openOrder(parsed.value, {
+    merchantId: 1 as MerchantId,
+    orderToken: 'OvMZ4LjPbCDhqAt2DLUkHWsLMFiPISc7' as OrderToken,
+    createdAtMs: Date.parse('2026-11-20T21:01:42.172Z'),
+    expiresAtMs: Date.parse('2026-11-21T21:01:42.172Z'),
+  }),
+};
+
+const cancelledAtMs = Date.parse('2026-11-20T21:30:00.481Z');
+const payment = { checkoutId: null, paymentId: 'pay_83b1f0', paidAtMs: Date.parse('2026-11-20T21:03:10.000Z') };
+
+/** When each event happened, and the order after it. */
+const events: Readonly<Record<EventType, { readonly createdAtMs: number; readonly order: Order }>> = {
+  'order.paid': {
+    createdAtMs: Date.parse('2026-11-20T21:03:11.934Z'),
+    order: { ...stored, orderStatus: 'PAID', payment },
+  },
+  'order.expired': {
+    createdAtMs: Date.parse('2026-11-21T21:01:43.020Z'),
+    order: { ...stored, orderStatus: 'EXPIRED' },
+  },
+  'order.cancelled': { createdAtMs: cancelledAtMs, order: { ...stored, orderStatus: 'CANCELLED', cancelledAtMs } },
+};
+
+/** The response of the gateway at a base URL to {@link exampleOrder}. */
+export function exampleResponse(baseUrl: string) {
+  return orderResponse(stored, baseUrl as BaseUrl);
+}
+
+/** An event of {@link exampleOrder}, with its record after that. */
+export function exampleEvent(baseUrl: string, type: EventType) {
+  const eventId = 'evt_4b1c0f6a2d9e4f7f8a3c5d6e7f809112';
+  return eventResponse({ eventId, transactionId: '1', type, ...events[type] }, 'live', baseUrl as BaseUrl);
+}
+
+/** The `next_cursor` of the pages that the reference shows. */
+export const exampleCursor = 'MTc5NTIwODUwMjE3Mi4x';

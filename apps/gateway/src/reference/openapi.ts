@@ -1,0 +1,315 @@
+import type { DescField, DescMethodUnary } from '@bufbuild/protobuf';
+import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt';
+import { comments } from '@gateway/contract/comments';
+import { errorsOf, jsonRouteOf, methods, services } from '@gateway/contract/operations';
+import { type FailureCode, failureAdvice, failures } from '@gateway/domain/failure';
+import { type EventType, eventTypes } from '@gateway/domain/order-states';
+import { orderTokenForm } from '@gateway/domain/order-token';
+import { exampleCursor, exampleEvent, exampleOrder, exampleResponse } from './example-order.ts';
+import { fieldSchema, type JsonSchema, refTo, schemas } from './schemas.ts';
+
+interface Parameter {
+  readonly name: string;
+  readonly in: 'path' | 'query' | 'header';
+  readonly required: boolean;
+  readonly description: string;
+  readonly schema: JsonSchema;
+}
+
+type Content = Readonly<Record<string, { readonly schema: JsonSchema; readonly example?: unknown }>>;
+
+interface Response {
+  readonly description: string;
+  readonly headers?: Readonly<Record<string, { readonly description: string; readonly schema: JsonSchema }>>;
+  readonly content?: Content;
+}
+
+/** An operation of the document. */
+export interface Operation {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly description: string;
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly parameters: readonly Parameter[];
+  readonly requestBody?: { readonly required: boolean; readonly content: Content };
+  readonly responses: Readonly<Record<string, Response>>;
+}
+
+/** The errors that every operation with credentials can return. */
+const commonErrors = [
+  ...(['unauthenticated', 'permission_denied', 'body_too_large', 'rate_limited'] as const),
+  ...(['overloaded', 'unavailable', 'deadline_exceeded', 'internal'] as const),
+] as const satisfies readonly FailureCode[];
+
+/** The errors of the JSON API alone. A request that is a URL only has no JSON. */
+const jsonErrors = {
+  always: ['malformed_request', 'method_not_allowed', 'request_timeout', 'headers_too_large'],
+  withBody: ['malformed_json', 'unsupported_media_type'],
+} as const;
+
+/** The errors of the payment page, which needs no credentials. */
+const pageErrors: readonly FailureCode[] = [
+  'not_found',
+  ...jsonErrors.always,
+  ...commonErrors.filter((code) => code !== 'unauthenticated' && code !== 'permission_denied'),
+];
+
+/** The errors of a method that has a JSON route. */
+export function jsonErrorsOf(method: DescMethodUnary): FailureCode[] {
+  const own = errorsOf(method) as FailureCode[];
+  const body = jsonRouteOf(method)?.hasBody ? jsonErrors.withBody : [];
+  return [...own, ...body, ...jsonErrors.always, ...commonErrors];
+}
+
+const text: JsonSchema = { type: 'string' };
+
+const requestId: Parameter = {
+  ...{ name: 'x-request-id', in: 'header', required: false, schema: text },
+  description: 'Your own id for the request: 1 to 128 of A-Z a-z 0-9 . _ -. The response repeats it, or has a new one.',
+};
+
+const orderToken: Parameter = {
+  ...{ name: 'order_token', in: 'path', required: true, schema: { ...text, pattern: orderTokenForm.source } },
+  description: 'The token of the payment link.',
+};
+
+/** The JSON API as OpenAPI 3.1, made from the contract and from the rules that the gateway works by. */
+export function openApi(baseUrl: string) {
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Order gateway',
+      version: '1.0.0',
+      description:
+        'Create a payment order from your backend, send the customer to its payment link, and learn when it is paid.',
+      contact: { name: 'The operator of this gateway', url: baseUrl },
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: baseUrl }],
+    tags: [
+      ...services
+        .filter((service) => Object.values<DescMethodUnary>(service.method).some(jsonRouteOf))
+        .map((service) => ({ name: tagOf(service.name), description: comments[service.typeName]?.split('\n\n')[0] })),
+      { name: 'Payment page', description: 'The page that a payment link opens, for customers.' },
+    ],
+    paths: pathsOf(baseUrl),
+    webhooks: Object.fromEntries(eventTypes.map((type) => [type, { post: webhook(type, baseUrl) }])),
+    components: {
+      securitySchemes: {
+        clientId: { type: 'apiKey', in: 'header', name: 'x-client-id', description: 'Your <APP_ID>' },
+        clientSecret: { type: 'apiKey', in: 'header', name: 'x-client-secret', description: 'Your <SECRET_KEY>' },
+      },
+      schemas,
+    },
+  };
+}
+
+function pathsOf(baseUrl: string): Readonly<Record<string, Readonly<Record<string, Operation>>>> {
+  const paths: Record<string, Record<string, Operation>> = {};
+  for (const method of Object.values(methods)) {
+    const route = jsonRouteOf(method);
+    if (route === undefined) continue;
+    paths[route.path] = { ...paths[route.path], [route.verb.toLowerCase()]: operationOf(method, baseUrl) };
+  }
+  return { ...paths, ...pagePaths() };
+}
+
+function tagOf(serviceName: string): string {
+  return `${serviceName.replace(/Service$/, '')}s`;
+}
+
+/** What the contract says about a method with a JSON route. The first paragraph of its comment is a summary. */
+function operationOf(method: DescMethodUnary, baseUrl: string): Operation {
+  const { path, hasBody } = jsonRouteOf(method) ?? { path: '', hasBody: false };
+  const [summary = '', ...description] = (comments[`${method.parent.typeName}.${method.name}`] ?? '').split('\n\n');
+  const { request, response } = examplesOf(baseUrl)[method.name] ?? {};
+  const isInPath = ({ name }: DescField) => path.includes(`{${name}}`);
+  // Of the keys in a oneof, the route takes the one in its path.
+  const fields = method.input.fields.filter((field) => isInPath(field) || !field.oneof?.fields.some(isInPath));
+  return {
+    operationId: method.localName,
+    tags: [tagOf(method.parent.name)],
+    summary: summary.replace(/\.$/, ''),
+    description: description.join('\n\n'),
+    security: [{ clientId: [], clientSecret: [] }],
+    parameters: [
+      ...(hasBody ? [] : fields).map((field): Parameter => {
+        const { description = '', ...schema } = fieldSchema(field);
+        const location = isInPath(field) ? 'path' : 'query';
+        return { name: field.name, in: location, required: location === 'path', description, schema };
+      }),
+      requestId,
+    ],
+    ...(hasBody && { requestBody: { required: true, content: json(method.input.name, request) } }),
+    responses: { ...successesOf(method, response), ...errorResponses(jsonErrorsOf(method), creates(method)) },
+  };
+}
+
+/** Whether a method creates something: its first success is 201 (AIP-133 has the names). */
+function creates({ name }: DescMethodUnary): boolean {
+  return name.startsWith('Create');
+}
+
+function successesOf(method: DescMethodUnary, example: unknown): Record<string, Response> {
+  const { responseField } = jsonRouteOf(method) ?? {};
+  const body = method.output.fields.find(({ name }) => name === responseField)?.message ?? method.output;
+  const content = json(body.name, example);
+  const description = comments[body.typeName] ?? '';
+  if (method.idempotency !== MethodOptions_IdempotencyLevel.IDEMPOTENT) return { 200: { description, content } };
+  const replayed = {
+    description: creates(method) ? 'The same request succeeded before.' : description,
+    headers: headerOf('Idempotent-Replayed', '`true` if the same request succeeded before; otherwise absent.', {
+      ...text,
+      enum: ['true'],
+    }),
+    content,
+  };
+  return creates(method) ? { 201: { description, content }, 200: replayed } : { 200: replayed };
+}
+
+/** The examples of each method. */
+function examplesOf(
+  baseUrl: string,
+): Readonly<Record<string, { readonly request?: object; readonly response: object }>> {
+  const paid = exampleEvent(baseUrl, 'order.paid');
+  return {
+    CreateOrder: { request: exampleOrder, response: exampleResponse(baseUrl) },
+    GetOrder: { response: paid.data },
+    CancelOrder: { response: exampleEvent(baseUrl, 'order.cancelled').data },
+    ListOrders: { response: { orders: [paid.data], next_cursor: exampleCursor } },
+    ListEvents: { response: { events: [paid], next_cursor: exampleCursor } },
+  };
+}
+
+/** The form of the two buttons on the page of a test order. */
+const simulation: JsonSchema = {
+  type: 'object',
+  required: ['outcome'],
+  properties: { outcome: { type: 'string', description: 'What the customer does.', enum: ['pay', 'decline'] } },
+};
+
+const page: Content = { 'text/html': { schema: text } };
+const pageOrJson: Content = { ...page, 'application/json': { schema: refTo('Payment') } };
+
+const forCustomers = { tags: ['Payment page'], security: [], parameters: [orderToken] };
+
+/** The paths of the payment page, which are not methods of the contract. */
+const pagePaths = (): Readonly<Record<string, Readonly<Record<string, Operation>>>> => ({
+  '/payment/{order_token}': {
+    get: {
+      ...forCustomers,
+      operationId: 'getPaymentPage',
+      summary: 'Shows the payment page',
+      description:
+        "Returns a page in the language of `Accept-Language`, or its content as JSON with `Accept: application/json`. Neither contains the customer's data.",
+      responses: {
+        200: { description: 'The order of the link.', content: pageOrJson },
+        ...errorResponses(pageErrors, false, page),
+      },
+    },
+  },
+  '/payment/{order_token}/simulate': {
+    post: {
+      ...forCustomers,
+      operationId: 'simulatePayment',
+      summary: 'Pays or declines an order of a test merchant',
+      description:
+        'The two buttons on the page of a test order send this form. Use it for tests without a browser. No money moves. The response is `not_found` for orders of live merchants, and `permission_denied` for a form on another site.',
+      requestBody: { required: true, content: { 'application/x-www-form-urlencoded': { schema: simulation } } },
+      responses: {
+        303: {
+          description: 'The order is `PAID`. Its `payment_id` begins with `test_` if this form paid it.',
+          headers: headerOf('Location', 'The return URL, with its parameters.', { ...text, format: 'uri' }),
+        },
+        200: {
+          description: 'Declined: the payment page with a notice. The order is still `UN_PAID`.',
+          content: pageOrJson,
+        },
+        409: { description: 'The order can no longer be paid: its current payment page.', content: pageOrJson },
+        ...errorResponses(
+          [...pageErrors, 'invalid_request', 'permission_denied', 'unsupported_media_type'],
+          false,
+          page,
+        ),
+      },
+    },
+  },
+});
+
+const eventTexts: Readonly<Record<EventType, { readonly operationId: string; readonly meaning: string }>> = {
+  'order.paid': { operationId: 'onOrderPaid', meaning: 'The customer paid: deliver.' },
+  'order.expired': {
+    operationId: 'onOrderExpired',
+    meaning: 'The order was not paid before its `order_expires_at`. A payment that was made in time can still follow.',
+  },
+  'order.cancelled': { operationId: 'onOrderCancelled', meaning: 'You cancelled the order.' },
+};
+
+/** What the gateway sends to a merchant's endpoint (Standard Webhooks). */
+function webhook(type: EventType, baseUrl: string): Operation {
+  const { operationId, meaning } = eventTexts[type];
+  const header = (name: string, description: string): Parameter => ({
+    ...{ name, in: 'header', required: true, description, schema: text },
+  });
+  return {
+    operationId,
+    tags: ['Events'],
+    summary: `An order has the event ${type}`,
+    description: `${meaning} Sent at least once and in any order: ignore a \`webhook-id\` that you have seen, and verify the signature first.`,
+    security: [],
+    parameters: [
+      header('webhook-id', 'The id of the event, the same at every attempt.'),
+      header('webhook-timestamp', 'The time of the attempt in Unix seconds.'),
+      header('webhook-signature', 'One or two signatures, each `v1,` and base64, separated by a space.'),
+    ],
+    requestBody: { required: true, content: json('Event', exampleEvent(baseUrl, type)) },
+    responses: {
+      '2XX': {
+        description:
+          'Received, if the response arrives within 15 seconds. After any other response the gateway tries again.',
+      },
+      410: { description: 'Disables the endpoint.' },
+    },
+  };
+}
+
+function json(schema: string, example: unknown): Content {
+  return { 'application/json': { schema: refTo(schema), example } };
+}
+
+function headerOf(name: string, description: string, schema: JsonSchema): NonNullable<Response['headers']> {
+  return { [name]: { description, schema } };
+}
+
+const challenge = headerOf('WWW-Authenticate', 'Credentials travel in x-client-id and x-client-secret.', {
+  ...text,
+  enum: ['ClientSecret'],
+});
+
+const allow = headerOf('Allow', 'The methods of the path.', text);
+
+const retryAfter = headerOf(
+  'Retry-After',
+  'With `rate_limited` and `overloaded`: the seconds to wait before the next attempt.',
+  { type: 'integer', minimum: 1 },
+);
+
+/** The error responses by HTTP status. `page` is what a browser gets instead of the problem document. */
+function errorResponses(codes: readonly FailureCode[], creates: boolean, page: Content = {}): Record<string, Response> {
+  const byStatus = Map.groupBy(codes, (code) => String(failures[code].httpStatus));
+  return Object.fromEntries(
+    [...byStatus].map(([status, ofStatus]) => [
+      status,
+      {
+        description: ofStatus.map((code) => `\`${code}\`: ${failureAdvice(code, creates)}`).join('\n\n'),
+        headers: {
+          ...(status === '401' ? challenge : {}),
+          ...(status === '405' ? allow : {}),
+          ...(ofStatus.some((code) => code === 'rate_limited' || code === 'overloaded') ? retryAfter : {}),
+        },
+        content: { ...page, 'application/problem+json': { schema: refTo('Problem') } },
+      },
+    ]),
+  );
+}

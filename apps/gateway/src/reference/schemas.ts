@@ -1,0 +1,226 @@
+import type { DescField, DescMessage } from '@bufbuild/protobuf';
+import { ScalarType } from '@bufbuild/protobuf';
+import { comments } from '@gateway/contract/comments';
+import { EventSchema, ListEventsResponseSchema } from '@gateway/contract/gateway/v1/event_service_pb';
+import { OrderSchema } from '@gateway/contract/gateway/v1/order_pb';
+import {
+  CreateOrderRequestSchema,
+  CreateOrderResponseSchema,
+  ListOrdersResponseSchema,
+} from '@gateway/contract/gateway/v1/order_service_pb';
+import { orderCurrencyCodes } from '@gateway/domain/currency';
+import { failures } from '@gateway/domain/failure';
+import { type FieldRule, fieldErrorCodes, fieldRules, forbiddenControls, nonBlank } from '@gateway/domain/field-rules';
+import { timePattern } from '@gateway/domain/iso-time';
+import { pageLimit } from '@gateway/domain/list-parameters';
+import { merchantModes } from '@gateway/domain/merchant';
+import { amountHundredthsMax, formatAmount } from '@gateway/domain/money';
+import { orderFieldNames } from '@gateway/domain/order-fields';
+import { eventTypes } from '@gateway/domain/order-states';
+import { orderTokenForm } from '@gateway/domain/order-token';
+import { serviceOrderIdMax } from '@gateway/domain/service-order-id';
+
+/** The part of JSON Schema 2020-12 that the reference uses. */
+export interface JsonSchema {
+  readonly $ref?: string;
+  readonly type?: string | readonly string[];
+  readonly description?: string;
+  readonly format?: string;
+  readonly enum?: readonly string[];
+  readonly default?: number;
+  readonly pattern?: string;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly not?: JsonSchema;
+  readonly allOf?: readonly JsonSchema[];
+  readonly items?: JsonSchema;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+}
+
+const amount: JsonSchema = {
+  type: 'number',
+  exclusiveMinimum: 0,
+  maximum: Number(formatAmount(amountHundredthsMax)),
+};
+const time: JsonSchema = { format: 'date-time' };
+const sentTime: JsonSchema = { pattern: timePattern.source };
+
+/** What the contract's types don't say about a field: by its name, or by its message and its name. */
+const constraints: Readonly<Record<string, JsonSchema>> = {
+  service_order_id: { minimum: 1, maximum: serviceOrderIdMax },
+  order_token: { pattern: orderTokenForm.source },
+  order_amount: amount,
+  order_currency: { enum: orderCurrencyCodes },
+  mode: { enum: merchantModes },
+  created_at: time,
+  order_expires_at: time,
+  paid_at: time,
+  cancelled_at: time,
+  timestamp: time,
+  payment_link: { format: 'uri' },
+  return_url: { format: 'uri' },
+  limit: { minimum: 1, maximum: pageLimit.max, default: pageLimit.byDefault },
+  created_from: sentTime,
+  created_to: sentTime,
+  'Event.id': { pattern: '^evt_[0-9a-f]{32}$' },
+  'Event.type': { enum: eventTypes },
+  'CreateOrderRequest.order_expires_at': { ...sentTime, type: ['string', 'null'] },
+  'GetOrderRequest.order_id': lengthOf(fieldRules.order_id),
+  'CancelOrderRequest.order_id': lengthOf(fieldRules.order_id),
+};
+
+/** The schema of a field of the contract, as the JSON API has it. */
+export function fieldSchema(field: DescField): JsonSchema {
+  const { parent, name } = field;
+  const description = comments[`${parent.typeName}.${name}`] ?? '';
+  const more = constraints[`${parent.name}.${name}`] ?? constraints[name];
+  return { description, ...typeOf(field), ...more };
+}
+
+function typeOf(field: DescField): JsonSchema {
+  switch (field.fieldKind) {
+    case 'scalar':
+      return { type: scalarTypes[field.scalar] ?? 'string' };
+    case 'enum':
+      return { type: 'string', enum: field.enum.values.slice(1).map(({ name }) => name) };
+    case 'message':
+      return refTo(field.message.name);
+    case 'list':
+      if (field.listKind === 'message') return { type: 'array', items: refTo(field.message.name) };
+  }
+  throw new Error(`no schema for the type of ${field}`);
+}
+
+const scalarTypes: Partial<Record<ScalarType, string>> = {
+  [ScalarType.DOUBLE]: 'number',
+  [ScalarType.INT32]: 'integer',
+  [ScalarType.INT64]: 'integer',
+};
+
+export function refTo(schema: string): JsonSchema {
+  return { $ref: `#/components/schemas/${schema}` };
+}
+
+/** A message as an object. A response always has its fields, except those that are `optional` in the contract. */
+function messageSchema(message: DescMessage): JsonSchema {
+  return {
+    type: 'object',
+    description: comments[message.typeName] ?? '',
+    required: message.fields.filter(({ proto }) => !proto.proto3Optional).map(({ jsonName }) => jsonName),
+    properties: Object.fromEntries(message.fields.map((field) => [field.jsonName, fieldSchema(field)])),
+  };
+}
+
+/** The body of `POST /order`: the contract's texts with the rules that validate it. */
+function orderRequestSchema(): JsonSchema {
+  const { properties, ...schema } = messageSchema(CreateOrderRequestSchema);
+  const rules = orderFieldNames.map((name) => {
+    const { description = '' } = properties?.[name] ?? {};
+    return [name, { description, ...ruleSchema(fieldRules[name]) }];
+  });
+  return {
+    ...schema,
+    required: orderFieldNames.filter((name) => fieldRules[name].kind !== 'text' || fieldRules[name].required),
+    properties: { ...properties, ...Object.fromEntries(rules) },
+  };
+}
+
+/** All types of the JSON API, by their names in the reference. Those of the payment page and of errors have no message. */
+export const schemas = {
+  CreateOrderRequest: orderRequestSchema(),
+  ...Object.fromEntries(
+    [CreateOrderResponseSchema, OrderSchema, ListOrdersResponseSchema, EventSchema, ListEventsResponseSchema].map(
+      (message) => [message.name, messageSchema(message)],
+    ),
+  ),
+  Payment: objectOf(
+    {
+      merchant_name: text('The name of the merchant who is paid.'),
+      ...orderProperties(
+        'mode',
+        'order_id',
+        'order_amount',
+        'order_currency',
+        'order_note',
+        'order_status',
+        'created_at',
+      ),
+      return_url: text('The link back to the merchant, complete with its parameters.', { format: 'uri' }),
+      checkout_url: {
+        type: ['string', 'null'],
+        description: 'Where the order is paid; null if that is not possible here.',
+        format: 'uri',
+      },
+    },
+    orderProperties('order_expires_at', 'paid_at', 'cancelled_at'),
+  ),
+  Problem: objectOf(
+    {
+      type: text('The page that explains the code.', { format: 'uri' }),
+      title: text('A summary for people.'),
+      status: { type: 'integer', description: 'The HTTP status.' },
+      detail: text('What happened this time, for your developer.'),
+      code: text('The error code, for programs.', { enum: Object.keys(failures) }),
+      request_id: text("The id of the request in the gateway's log and in the header x-request-id."),
+    },
+    {
+      errors: {
+        type: 'array',
+        description: 'With `invalid_order`, every invalid field; with `invalid_request`, every invalid parameter.',
+        items: objectOf({
+          field: text('The name of the field or parameter.'),
+          code: { type: 'string', enum: fieldErrorCodes },
+          message: { type: 'string' },
+        }),
+      },
+      fields: {
+        type: 'array',
+        description: 'With `order_id_conflict`, the fields that differ.',
+        items: { type: 'string', enum: CreateOrderRequestSchema.fields.map(({ name }) => name) },
+      },
+      canonical_text: text('With `checksum_mismatch`, the text that the gateway hashed.'),
+    },
+  ),
+};
+
+/** Properties that the payment page shares with the order record. */
+function orderProperties(...names: readonly string[]): Readonly<Record<string, JsonSchema>> {
+  const properties = messageSchema(OrderSchema).properties ?? {};
+  return Object.fromEntries(Object.entries(properties).filter(([name]) => names.includes(name)));
+}
+
+/** An object with properties that it always has, and others that it may have. */
+function objectOf(
+  required: Readonly<Record<string, JsonSchema>>,
+  optional: Readonly<Record<string, JsonSchema>> = {},
+): JsonSchema {
+  return { type: 'object', required: Object.keys(required), properties: { ...required, ...optional } };
+}
+
+function text(description: string, more: JsonSchema = {}): JsonSchema {
+  return { type: 'string', description, ...more };
+}
+
+function lengthOf({ lengthMin, lengthMax }: { readonly lengthMin: number; readonly lengthMax: number }): JsonSchema {
+  return { minLength: lengthMin, maxLength: lengthMax };
+}
+
+/** A field's rule as a schema. Each part of a text rule is a schema of its own, because a schema has only one `pattern`. */
+function ruleSchema(rule: FieldRule): JsonSchema {
+  if (rule.kind === 'amount') return amount;
+  if (rule.kind === 'choice') return { type: 'string', enum: rule.values };
+  const { required, lengthMax, characters, format } = rule;
+  const allOf: JsonSchema[] = [
+    { description: 'no control characters', not: { type: 'string', pattern: forbiddenControls(rule).source } },
+    ...(required ? [{ description: 'at least one non-blank character', pattern: nonBlank.source }] : []),
+    ...[characters, format].flatMap((part) =>
+      part === undefined ? [] : [{ description: part.message, pattern: part.pattern.source }],
+    ),
+  ];
+  if (!required) return { type: ['string', 'null'], maxLength: lengthMax, allOf };
+  return { type: 'string', ...lengthOf(rule), allOf };
+}

@@ -1,0 +1,80 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { type DescMethod, fromBinary, type Message } from '@bufbuild/protobuf';
+import { Code, ConnectError } from '@connectrpc/connect';
+import { compressionBrotli, compressionGzip } from '@connectrpc/connect-node';
+import { callerOf } from '@gateway/contract/operations';
+import type { Failure } from '@gateway/domain/failure';
+import type { Account } from '@gateway/domain/merchant';
+import { failed, type Result, success } from '@gateway/domain/result';
+import { announcedLength, envelopePrefixBytes } from '../intake/call-body.ts';
+import { readJsonBody } from '../intake/json-body.ts';
+import { messageBytesMax } from '../limits.ts';
+import type { Members, Operation } from '../orders/operation.ts';
+import { memberReader, messageBuilder } from './messages.ts';
+
+/** An operation as a method of a service, with what is made of its descriptor once. */
+export interface RpcMethod {
+  readonly operation: Operation;
+  readonly accountKind: Account['kind'];
+  readonly readMessage: (message: Message) => Members;
+  readonly buildMessage: (body: object) => Message;
+}
+
+export function rpcMethods(operations: readonly Operation[]): ReadonlyMap<DescMethod, RpcMethod> {
+  return new Map(
+    operations.map((operation) => {
+      const { method } = operation;
+      const converters = { readMessage: memberReader(method.input), buildMessage: messageBuilder(method.output) };
+      return [method, { operation, accountKind: callerOf(method), ...converters }];
+    }),
+  );
+}
+
+/** How the body of a unary call is written. */
+export interface BodyFormat {
+  readonly headers: IncomingHttpHeaders;
+  readonly hasEnvelope: boolean;
+  readonly isJson: boolean;
+}
+
+const compressions = new Map([compressionGzip, compressionBrotli].map((one) => [one.name, one]));
+
+/**
+ * Reads the body of a unary call. `undefined`: it is not one message in an encoding that the gateway knows, which Connect rejects
+ * in the words of its protocol.
+ */
+export async function readBody(
+  { operation, readMessage }: RpcMethod,
+  body: Buffer,
+  format: BodyFormat,
+): Promise<Result<Members, Failure> | undefined> {
+  const message = await messageIn(body, format);
+  if (message === undefined || !message.ok) return message;
+  if (format.isJson) return readJsonBody(message.value);
+  try {
+    return success(readMessage(fromBinary(operation.method.input, message.value)));
+  } catch {
+    return failed({ kind: 'malformed_json', reason: `The message is not a valid ${operation.method.input.name}.` });
+  }
+}
+
+async function messageIn(
+  body: Buffer,
+  { headers, hasEnvelope }: BodyFormat,
+): Promise<Result<Uint8Array, Failure> | undefined> {
+  const encoding = headers[hasEnvelope ? 'grpc-encoding' : 'content-encoding']?.toString() || 'identity';
+  const compression = compressions.get(encoding);
+  if (compression === undefined && encoding !== 'identity') return undefined;
+  const [flags = 0] = hasEnvelope ? body : [compression === undefined ? 0 : 1];
+  if (hasEnvelope && body.length !== envelopePrefixBytes + announcedLength(body)) return undefined;
+  const message = hasEnvelope ? body.subarray(envelopePrefixBytes) : body;
+  if (flags === 0) return success(message);
+  if (flags !== 1 || compression === undefined) return undefined;
+  try {
+    return success(await compression.decompress(message as Uint8Array<ArrayBuffer>, messageBytesMax));
+  } catch (error) {
+    if (error instanceof ConnectError && error.code === Code.ResourceExhausted)
+      return failed({ kind: 'body_too_large' });
+    return failed({ kind: 'malformed_json', reason: `The message is not valid ${encoding}.` });
+  }
+}

@@ -1,0 +1,87 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { DescMethod, DescService, Message } from '@bufbuild/protobuf';
+import {
+  type ConnectRouter,
+  type ConnectRouterOptions,
+  createContextKey,
+  type HandlerContext,
+  type ServiceImpl,
+} from '@connectrpc/connect';
+import { parseTimeout as parseConnectTimeout } from '@connectrpc/connect/protocol-connect';
+import { parseTimeout as parseGrpcTimeout } from '@connectrpc/connect/protocol-grpc';
+import type { Failure } from '@gateway/domain/failure';
+import { type Result, success } from '@gateway/domain/result';
+import type { Call } from '../intake/call.ts';
+import { messageBytesMax, responseBytesMax } from '../limits.ts';
+import type { Members } from '../orders/operation.ts';
+import { connectErrorOf } from './errors.ts';
+import type { RpcMethod } from './methods.ts';
+
+/** A call that was received, as Connect carries it to its method. */
+export interface RpcCall {
+  readonly call: Call;
+  /** Why the call is rejected, or the members of its message; absent where only Connect can read the message. */
+  readonly request: Result<Members, Failure> | undefined;
+}
+
+export const rpcCallKey = createContextKey<RpcCall | undefined>(undefined, { description: 'the call' });
+
+function rpcCallOf({ values }: Pick<HandlerContext, 'values'>): RpcCall {
+  const rpcCall = values.get(rpcCallKey);
+  if (rpcCall === undefined) throw new Error('a call without its context');
+  return rpcCall;
+}
+
+export const routerOptions: ConnectRouterOptions = {
+  readMaxBytes: messageBytesMax,
+  writeMaxBytes: responseBytesMax,
+  // A response is below a kilobyte: compressing it costs more than it saves.
+  compressMinBytes: messageBytesMax,
+  // Runs before Connect reads the body.
+  async requestGate(context) {
+    const { call, request } = rpcCallOf(context);
+    if (request?.ok === false) throw connectErrorOf(call.fail(request.failure), call.requestId);
+  },
+};
+
+/** Adds the services of the methods to a router of Connect. */
+export function addMethods(router: ConnectRouter, methods: ReadonlyMap<DescMethod, RpcMethod>): void {
+  const services = new Map<DescService, Record<string, unknown>>();
+  for (const [{ parent, localName }, method] of methods) {
+    services.set(parent, { ...services.get(parent), [localName]: implementationOf(method) });
+  }
+  for (const [service, implementation] of services) {
+    router.service(service, implementation as Partial<ServiceImpl<DescService>>);
+  }
+}
+
+function implementationOf({ operation, readMessage, buildMessage }: RpcMethod) {
+  return async (message: Message, context: HandlerContext): Promise<Message> => {
+    const { call, request = success(readMessage(message)) } = rpcCallOf(context);
+    const performed = request.ok
+      ? await call.perform(operation, request.value, ({ body, outcome }) => {
+          if (outcome === 'replayed') context.responseHeader.set('idempotent-replayed', 'true');
+          return buildMessage(body);
+        })
+      : request;
+    if (!performed.ok) throw connectErrorOf(call.fail(performed.failure), call.requestId);
+    return performed.value;
+  };
+}
+
+const parsers = { 'grpc-timeout': parseGrpcTimeout, 'connect-timeout-ms': parseConnectTimeout };
+
+/**
+ * Takes the client's time limit, in milliseconds, out of the headers: the call keeps it, and Connect, which would set a timer of
+ * its own that fires at once above 2^31-1 ms, does not see it. A malformed one is left for Connect to reject.
+ */
+export function takeTimeout(headers: IncomingHttpHeaders): number | undefined {
+  for (const [name, parse] of Object.entries(parsers)) {
+    if (!(name in headers)) continue;
+    const { timeoutMs } = parse(headers[name]?.toString() ?? null, Number.MAX_SAFE_INTEGER);
+    if (timeoutMs === undefined) continue;
+    delete headers[name];
+    return timeoutMs;
+  }
+  return undefined;
+}

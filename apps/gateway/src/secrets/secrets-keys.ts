@@ -1,0 +1,56 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { link, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { messageOf, StartError } from '../process/process.ts';
+import type { SecretsKeys } from './signing-secrets.ts';
+
+/** The key of the embedded database, readable only by the owner. */
+const fileName = 'secrets-key';
+
+/**
+ * The keys that encrypt signing secrets: those of SECRETS_KEY, or that of the embedded database, which the first call creates. `undefined`
+ * with another database and without SECRETS_KEY. Rejects with a {@link StartError}.
+ */
+export async function findSecretsKeys({
+  secretsKeys,
+  databaseUrl,
+  dataDir,
+}: {
+  readonly secretsKeys: SecretsKeys | undefined;
+  readonly databaseUrl: string | undefined;
+  readonly dataDir: string;
+}): Promise<SecretsKeys | undefined> {
+  if (secretsKeys !== undefined || databaseUrl !== undefined) return secretsKeys;
+  const path = join(dataDir, fileName);
+  try {
+    const text = await readFile(path, 'utf8').catch(() => createKeyFile(path));
+    const keys = parseSecretsKeys(text.trim());
+    if (keys === undefined) throw new Error('it must hold 32 bytes in base64');
+    return keys;
+  } catch (error) {
+    throw new StartError(`The key file ${path} can't be used: ${messageOf(error)}.`);
+  }
+}
+
+/** Keys of AES-256 in base64, as `openssl rand -base64 32` prints them, separated by commas. */
+export function parseSecretsKeys(text: string): SecretsKeys | undefined {
+  if (!/^[0-9A-Za-z+/]{43}=(,[0-9A-Za-z+/]{43}=)*$/.test(text)) return undefined;
+  const [first = '', ...others] = text.split(',');
+  const parse = (key: string) => Buffer.from(key, 'base64');
+  return [parse(first), ...others.map(parse)];
+}
+
+/** Creates the file and returns its content. Of two processes that start at the same time, the first decides. */
+async function createKeyFile(path: string): Promise<string> {
+  const draft = `${path}.${randomUUID()}`;
+  await writeFile(draft, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600, flush: true });
+  try {
+    // Unlike rename, link fails if the file exists.
+    await link(draft, path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+  return readFile(path, 'utf8');
+}

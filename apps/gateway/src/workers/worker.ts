@@ -1,0 +1,46 @@
+import cluster from 'node:cluster';
+import { openGateway } from '../gateway.ts';
+import { createLogger, flushLogger, primaryOutput } from '../process/logger.ts';
+import { describe, stopAndExit } from '../process/process.ts';
+import { createMetrics } from '../telemetry/metrics.ts';
+import type { PrimaryMessage, WorkerMessage, WorkerStart } from './workers.ts';
+
+// One of the processes behind both ports, started by workers.ts.
+
+// Terminals and supervisors send signals to all processes of a group. The primary process passes them on, once.
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => {});
+
+// Without it Node.js ends a worker without a drain when the primary process is gone.
+if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
+
+process.once('message', ({ number, logLevel, config }: WorkerStart) => {
+  const output = primaryOutput((lines, done) => send({ kind: 'log', lines }, done));
+  const logger = createLogger(output, logLevel).child({ worker: number });
+  const metrics = createMetrics();
+  const opening = openGateway(config, logger, metrics);
+  opening.then(
+    ({ close, reloadTls, ...ports }) => send({ kind: 'ready', ports }),
+    (error) => send({ kind: 'failed', reason: describe(error) }, () => process.exit(1)),
+  );
+  let isDraining = false;
+  const drain = () => {
+    if (isDraining) return;
+    isDraining = true;
+    stopAndExit(async () => {
+      await (await opening).close();
+      await flushLogger(logger);
+    }, config.drainDelayMs);
+  };
+  // The primary process was killed.
+  process.once('disconnect', drain);
+  process.on('message', async ({ kind }: PrimaryMessage) => {
+    if (kind === 'drain') drain();
+    else if (kind === 'reloadTls') await (await opening).reloadTls();
+    else if (kind === 'collect') send({ kind: 'metrics', metrics: await metrics.collect() });
+  });
+});
+
+function send(message: WorkerMessage, done = () => {}): void {
+  // With a callback it is no error that the primary process is gone.
+  process.send?.(message, undefined, undefined, done);
+}

@@ -1,0 +1,164 @@
+import cluster, { type Worker } from 'node:cluster';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ScopeMetrics } from '@opentelemetry/sdk-metrics';
+import type { DestinationStream } from 'pino';
+import type { Gateway, GatewayConfig } from '../gateway.ts';
+import type { Logger } from '../process/logger.ts';
+import { StartError } from '../process/process.ts';
+import { workerMetrics } from '../telemetry/worker-metrics.ts';
+
+export type WorkerMessage =
+  | { readonly kind: 'ready'; readonly ports: Ports }
+  | { readonly kind: 'failed'; readonly reason: string }
+  | { readonly kind: 'log'; readonly lines: string }
+  | { readonly kind: 'metrics'; readonly metrics: readonly ScopeMetrics[] };
+
+/** What the primary process sends to a worker. The start comes first, and once. */
+export type PrimaryMessage = WorkerStart | { readonly kind: 'drain' | 'reloadTls' | 'collect' };
+
+export interface WorkerStart {
+  readonly kind: 'start';
+  /** From 1. The worker that replaces another one has its number. */
+  readonly number: number;
+  readonly logLevel: string;
+  readonly config: GatewayConfig;
+}
+
+type Ports = Omit<Gateway, 'close' | 'reloadTls'>;
+
+interface Ending {
+  readonly exit_code?: number;
+  readonly signal?: string;
+  readonly reason?: string | undefined;
+}
+
+export type Workers = ReturnType<typeof createWorkers>;
+
+/** Above the 2 s that a check of a database which hangs takes. Prometheus waits 10 s by default. */
+const collectTimeoutMs = 3_000;
+
+/** The pause before a worker is replaced doubles with each one that ended soon after its start. */
+const pauseMinMs = 100;
+const pauseMaxMs = 30_000;
+const soonMs = 60_000;
+
+/**
+ * Runs the gateway in several processes behind the same two ports. This process, the primary, accepts the connections and gives
+ * them to the workers in turn (decision 034).
+ */
+export function createWorkers(count: number, logger: Logger, output: DestinationStream) {
+  const numbers = Array.from({ length: count }, (_, index) => index + 1);
+  const ready = new Map<number, Worker>();
+  const stopping = new AbortController();
+
+  /** Runs one worker. Returns why it ended. */
+  const run = (start: WorkerStart, onReady: (ports: Ports) => void) =>
+    new Promise<Ending>((resolve) => {
+      const worker = cluster.fork();
+      let reason: string | undefined;
+      worker.on('message', (message: WorkerMessage) => {
+        if (message.kind === 'log') output.write(message.lines);
+        else if (message.kind === 'metrics') worker.emit('metrics', message.metrics);
+        else if (message.kind === 'failed') reason = message.reason;
+        else {
+          ready.set(start.number, worker);
+          onReady(message.ports);
+        }
+      });
+      const end = (ending: Ending) => {
+        ready.delete(start.number);
+        resolve(ending);
+      };
+      worker.once('exit', (code, signal) => end({ exit_code: code, signal, reason }));
+      // It could not be started, or a message came too late for it.
+      worker.on('error', (error) => end({ reason: error.message }));
+      send(worker, start);
+    });
+
+  /** Runs one worker after the other. Rejects if the first can't start. */
+  const keepRunning = async (start: WorkerStart, onFirstReady: (ports: Ports) => void): Promise<void> => {
+    const { number: worker } = start;
+    let hasStarted = false;
+    let pauseMs = pauseMinMs;
+    while (!stopping.signal.aborted) {
+      const startedAt = performance.now();
+      const ending = await run(start, (ports) => {
+        if (hasStarted) logger.info({ worker }, 'worker replaced');
+        hasStarted = true;
+        onFirstReady(ports);
+      });
+      if (stopping.signal.aborted) return;
+      if (!hasStarted)
+        throw new StartError(ending.reason ?? `A worker ended at its start (${ending.signal ?? ending.exit_code}).`);
+      logger.error({ worker, ...ending }, 'worker ended');
+      pauseMs = performance.now() - startedAt > soonMs ? pauseMinMs : Math.min(2 * pauseMs, pauseMaxMs);
+      await sleep(pauseMs, undefined, { signal: stopping.signal }).catch(() => {});
+    }
+  };
+
+  return {
+    /** Collects the metrics of all workers, each with the label `worker`. */
+    async collect(): Promise<ScopeMetrics[]> {
+      const collecting = numbers.map(async (number) => [number, await metricsOf(ready.get(number))] as const);
+      return workerMetrics(new Map(await Promise.all(collecting)));
+    },
+    /** Starts the workers, and resolves when all are ready. If one can't start, all end, and it rejects with a {@link StartError}. */
+    async open(config: GatewayConfig): Promise<Gateway> {
+      cluster.setupPrimary({ exec: join(import.meta.dirname, 'worker.ts'), args: [], serialization: 'advanced' });
+      // However this process ends: a second signal does not wait for them.
+      process.once('exit', killAll);
+      const firsts = numbers.map((number) => {
+        const { promise, resolve } = Promise.withResolvers<Ports>();
+        const start: WorkerStart = { kind: 'start', number, logLevel: logger.level, config };
+        return { ready: promise, running: keepRunning(start, resolve) };
+      });
+      const running = Promise.all(firsts.map((first) => first.running));
+      try {
+        await Promise.race([running, Promise.all(firsts.map((first) => first.ready))]);
+      } catch (error) {
+        stopping.abort();
+        killAll();
+        await Promise.allSettled(firsts.map((first) => first.running));
+        throw error;
+      }
+      return {
+        ...(await Promise.any(firsts.map((first) => first.ready))),
+        async close() {
+          stopping.abort();
+          const serving = new Set(ready.values());
+          for (const worker of allWorkers()) {
+            if (serving.has(worker)) send(worker, { kind: 'drain' });
+            // One that is still starting has no calls.
+            else worker.process.kill('SIGKILL');
+          }
+          await running;
+        },
+        async reloadTls() {
+          for (const worker of ready.values()) send(worker, { kind: 'reloadTls' });
+        },
+      };
+    },
+  };
+}
+
+async function metricsOf(worker: Worker | undefined): Promise<ScopeMetrics[] | undefined> {
+  if (worker === undefined) return undefined;
+  send(worker, { kind: 'collect' });
+  const [metrics] = await once(worker, 'metrics', { signal: AbortSignal.timeout(collectTimeoutMs) }).catch(() => []);
+  return metrics;
+}
+
+function send(worker: Worker, message: PrimaryMessage): void {
+  // With a callback a worker that is just ending is no error.
+  worker.send(message, () => {});
+}
+
+function killAll(): void {
+  for (const worker of allWorkers()) worker.process.kill('SIGKILL');
+}
+
+function allWorkers(): Worker[] {
+  return Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+}

@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest';
+import { describePages, desktop } from './pages.ts';
+
+const phone = { width: 390, height: 844 };
+
+await describePages('GET /docs', (pages) => {
+  const { gateway, visit } = pages;
+
+  /** What the page loads and calls is on this server. */
+  const expectOwn = (loaded: readonly string[]) =>
+    expect(loaded.filter((url) => !url.startsWith(`${gateway.baseUrl}/`) && !/^(data|blob):/.test(url))).toEqual([]);
+
+  test('shows every operation and a code sample, and loads nothing from elsewhere', async () => {
+    const loaded = await visit(`${gateway.baseUrl}/docs`, { viewport: desktop }, async (page) => {
+      for (const name of ['Creates an order', 'Looks up an order', 'Cancels an order', 'Lists orders'])
+        await page.getByRole('link', { name }).first().waitFor();
+      await page.getByRole('heading', { name: 'Creates an order' }).first().waitFor();
+      await page.getByText('curl').first().waitFor();
+    });
+    expectOwn(loaded);
+    expect(loaded).toContain(`${gateway.baseUrl}/docs/reference.js`);
+  });
+
+  test('finds an operation by its search', async () => {
+    await visit(`${gateway.baseUrl}/docs`, { viewport: desktop }, async (page) => {
+      await page.getByRole('button', { name: 'Open Search' }).first().click();
+      await page.getByRole('combobox', { name: 'Enter search query' }).fill('cancel');
+      await page.getByRole('option', { name: 'Cancels an order' }).first().click();
+      await page.waitForURL(/#.*cancel/i);
+    });
+  });
+
+  test('tries a call against the running gateway', async () => {
+    const loaded = await visit(`${gateway.baseUrl}/docs`, { viewport: desktop }, async (page) => {
+      await page.getByRole('button', { name: 'Open Group - Events' }).click();
+      await page.getByRole('link', { name: 'Lists events' }).click();
+      await page.getByRole('button', { name: 'Test Request (get /events)' }).click();
+      const response = page.waitForResponse((one) => new URL(one.url()).pathname === '/events');
+      await page.getByRole('button', { name: /^Send/ }).first().click();
+      expect(await (await response).json()).toMatchObject({ code: 'unauthenticated' });
+      await page.getByText('401 Unauthorized').waitFor();
+    });
+    expectOwn(loaded);
+  });
+
+  test.each([
+    ['light', desktop],
+    ['dark', desktop],
+    ['dark', phone],
+  ] as const)('fits in %s at %o', async (colorScheme, viewport) => {
+    await visit(`${gateway.baseUrl}/docs`, { viewport, colorScheme }, async (page) => {
+      await page.getByRole('heading', { name: 'Creates an order' }).first().waitFor();
+      const dark = await page.evaluate("document.body.classList.contains('dark-mode')");
+      expect(dark).toBe(colorScheme === 'dark');
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(viewport.width);
+    });
+  });
+
+  test('without JavaScript it links to the guides and the OpenAPI document', async () => {
+    await visit(`${gateway.baseUrl}/docs`, { hasScript: false }, async (page) => {
+      await page.getByRole('link', { name: 'The order checksum' }).click();
+      expect(await page.textContent('h1')).toContain('checksum');
+    });
+  });
+});
