@@ -1,3 +1,3 @@
-import { packageTests } from '../../vitest.base.ts';
+import { testsOf } from '../../vitest.base.ts';
 
-export default packageTests;
+export default testsOf(import.meta.dirname);

@@ -4,8 +4,8 @@ import { createServer as createHttp2Server, type ServerHttp2Stream } from 'node:
 import { openBareInsert } from './bare-insert.ts';
 import { portOf, reportReady } from './programs.ts';
 
-// A program: what Node.js and PostgreSQL alone cost for an order. Both servers read a request to its end, insert a row and send
-// constant bytes: no credentials, no parsing, no rules, no log.
+// A program that shows the cost per order of Node.js and PostgreSQL alone. Both servers read a request, insert a row and send
+// constant bytes, without credentials, parsing, rules or a log.
 
 const insert = openBareInsert(process.env.DATABASE_URL ?? '', Number(process.env.MERCHANT_ID));
 

@@ -8,7 +8,7 @@ import { senders } from './load.ts';
 import { isInstalled } from './programs.ts';
 import { reportOf } from './report.ts';
 
-// A program: measures the gateway beside its peers on a database of its own. `pnpm bench --help` lists the options.
+// A program that measures the gateway beside its peers on a separate database. `pnpm bench --help` lists the options.
 
 const options = new Command('pnpm bench')
   .description('Measures the gateway beside other services, bare servers and pgbench, on a PostgreSQL of its own.')
@@ -20,6 +20,7 @@ const options = new Command('pnpm bench')
       .default(contenderNames, 'all'),
   )
   .option('--growth <rows>', 'compare only the gateway, on an empty table and on a filled one', positiveInteger)
+  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
   .parse()
   .opts<{ rounds: number; seconds: number; only: readonly string[]; growth?: number }>();
 
@@ -61,6 +62,9 @@ function positiveInteger(text: string): number {
 function names(text: string): string[] {
   const chosen = text.split(',').map((name) => name.trim());
   const unknown = chosen.filter((name) => !contenderNames.includes(name));
-  if (unknown.length > 0) throw new InvalidArgumentError(`Unknown: ${unknown.join(', ')}.`);
+  if (unknown.length > 0)
+    throw new InvalidArgumentError(
+      `Unknown contenders: ${unknown.join(', ')}. The contenders are ${contenderNames.join(', ')}.`,
+    );
   return chosen;
 }

@@ -15,7 +15,7 @@ export async function startDatabase(cleanup: AsyncDisposableStack, loadSeconds: 
 }
 
 /**
- * Fills the write-ahead log, as on a server that has run for long: its files are reused. On a new server all commits
+ * Fills the write-ahead log, as on a server that has run for a long time and reuses its files. On a new server all commits
  * wait about 40 ms for each new file of 16 MB. A second of load writes about one file.
  */
 async function prepareLog(url: string, files: number): Promise<void> {

@@ -21,7 +21,7 @@ export interface GrownTable {
   readonly rows: number;
 }
 
-/** What grows with the orders beside the inserts, one sentence each: sizes, reads, a vacuum, and a copy of the files. */
+/** Describes what else grows with the number of orders, one sentence each: sizes, reads, a vacuum, and a copy of the files. */
 export async function* growthFacts(table: GrownTable): AsyncGenerator<string, void> {
   await using sql = connect(table.url);
   const sizes = await sql`

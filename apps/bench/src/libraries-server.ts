@@ -9,8 +9,8 @@ import { pino } from 'pino';
 import { openBareInsert } from './bare-insert.ts';
 import { portOf, reportReady } from './programs.ts';
 
-// A program: what the gateway's libraries cost for an order. Both servers parse a request, insert a row as the bare servers do, and
-// send a response and a log line: no credentials, no rules, no metrics, no bounds.
+// A program that shows the cost per order of the gateway's libraries. Both servers parse a request, insert a row as the bare
+// servers do, and send a response and a log line, without credentials, rules, metrics or limits.
 
 const insert = openBareInsert(process.env.DATABASE_URL ?? '', Number(process.env.MERCHANT_ID));
 const [createdAt, orderToken] = [new Date().toISOString(), 'x'.repeat(32)];

@@ -9,7 +9,7 @@ export interface LoadOptions {
   /** Calls in flight at a time. */
   readonly concurrency: number;
   readonly seconds: number;
-  /** gRPC only: calls a second on a fixed schedule. Absent: the next call follows a response. */
+  /** gRPC only: calls per second on a fixed schedule. If absent, the next call follows a response. */
   readonly rate?: number;
   readonly signal: AbortSignal;
 }
@@ -21,7 +21,7 @@ export interface Load extends Omit<LoadOptions, 'signal'>, Omit<Contender, 'prot
   readonly run: string;
 }
 
-/** What a run of load resulted in. Times are NaN where the tool does not report them. */
+/** The result of a load run. Times are NaN where the tool does not report them. */
 export interface LoadResult {
   readonly created: number;
   readonly failed: number;
@@ -30,7 +30,7 @@ export interface LoadResult {
   readonly p99Ms: number;
 }
 
-/** What a load program may take beyond its seconds: its start, and the last responses. */
+/** The extra time of a load program for its start and the last responses. */
 const extraSeconds = 30;
 /** Slower responses count as failed; the gateway's own deadline is shorter. */
 const wrkTimeoutSeconds = 10;
@@ -75,7 +75,7 @@ const pgbenchRow = rowExpressions({
   ...{ merchantId: ':merchant', serviceOrderId: ':id' },
   ...{ orderToken: 'gen_random_uuid()::text', orderId: "'pgbench-' || :id" },
 });
-/** One insert a transaction. Ids ascend, as a service's do. */
+/** One insert per transaction. Ids ascend, as a service's do. */
 const pgbenchScript = `\\set n :n + 1
 \\set id :first + :client_id * 100000000 + :n
 ${insertFrom(`values (${pgbenchRow})`)} ${ifNew};

@@ -12,18 +12,18 @@ export interface Run {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly failed: number;
-  /** Rows that the database got, with those before and after the counted seconds. */
+  /** Rows stored in the database, including those before and after the measured seconds. */
   readonly stored: number;
-  /** Of the contender's own program, an order. */
+  /** CPU of the contender's program per order. */
   readonly cpuMicroseconds: number;
   readonly databaseCpuMicroseconds: number;
-  /** Of the program that sends, and of the bench, which reads the contender's log. */
+  /** CPU of the sender and of the bench, which reads the contender's log. */
   readonly senderCpuMicroseconds: number;
-  /** Of the contender's own program, every second. */
+  /** Memory of the contender's program, every second. */
   readonly memoryMib: readonly number[];
 }
 
-/** Loads a contender once. Throws where it reports orders that the database does not have. */
+/** Loads a contender once. Throws if it reports orders that the database does not have. */
 export async function measure(contender: Contender, options: LoadOptions): Promise<Run> {
   await using sql = connect(contender.databaseUrl);
   const rowsBefore = await countRows(sql, contender);

@@ -10,7 +10,7 @@ const stopLimitMs = 10_000;
 
 /**
  * Starts a Node.js program and returns its JSON line with `"msg":"ready"`. The program is stopped with `cleanup`. Throws
- * with the end of its standard error if it exits before or is not ready in a minute.
+ * with the end of its standard error if it exits first or is not ready within a minute.
  */
 export async function startServer(
   cleanup: AsyncDisposableStack,
@@ -58,7 +58,7 @@ export function reportReady({ http, grpc }: { readonly http?: number; readonly g
   process.stdout.write(`${JSON.stringify({ msg: 'ready', ...urls })}\n`);
 }
 
-/** Runs a program to its end and returns its standard output. Throws if it fails or exceeds its time. */
+/** Runs a program until it exits and returns its standard output. Throws if it fails or times out. */
 export async function run(
   file: string,
   args: readonly string[],

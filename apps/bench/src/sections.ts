@@ -10,11 +10,11 @@ export interface BenchContext {
   readonly progress: (line: string) => void;
 }
 
-/** A part of the bench: its contenders take turns, so that whatever slows the machine for a while slows them all. */
+/** A part of the bench: its contenders take turns, so that anything that slows the machine for a while slows them all. */
 export interface Section extends Omit<LoadOptions, 'signal'> {
   readonly title: string;
   readonly rounds: number;
-  /** Those of contenders that do not take part are left out. */
+  /** Ratios of contenders that do not take part are omitted. */
   readonly ratios: readonly Ratio[];
 }
 
@@ -26,7 +26,7 @@ export interface Ratio {
 }
 
 export interface Measured extends Section {
-  /** By contender, one a round. */
+  /** One per round, by contender. */
   readonly runs: Readonly<Record<string, readonly Run[]>>;
   /** `median`: of the rounds' ratios, as the two runs of a round are the nearest in time. */
   readonly ratios: readonly (Ratio & { readonly median: number })[];

@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
-import { leftOut } from '../../../tools/left-out.ts';
+import { leftOut, missing } from '../../../tools/left-out.ts';
 import { contenderNames } from '../src/contenders.ts';
-import { isInstalled } from '../src/programs.ts';
 import { allGood, bench, outcomes } from './run-bench.ts';
 
-const lacksPgbench = leftOut('bench', (await isInstalled('pgbench')) ? undefined : 'pgbench is not installed');
+const lacksPgbench = leftOut('bench', missing('pgbench'));
 
 test('every contender creates orders, alone and with many callers, and nothing is left behind', async () => {
   const { stdout, sections } = await bench('--rounds', '1', '--seconds', '1');

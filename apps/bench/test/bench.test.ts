@@ -34,9 +34,12 @@ test('a signal stops the load and every program, and nothing is left behind', as
 
 test.each([
   [['--rounds', '0'], "option '--rounds <number>' argument '0' is invalid. It must be a whole number above 0."],
-  [['--only', 'gateway-json,x'], "option '--only <names>' argument 'gateway-json,x' is invalid. Unknown: x."],
+  [
+    ['--only', 'gateway-json,x'],
+    "option '--only <names>' argument 'gateway-json,x' is invalid. Unknown contenders: x. The contenders are gateway-json",
+  ],
   [['--growht', '1'], "unknown option '--growht'"],
 ])('%s ends with one line that says what is wrong', async (args, message) => {
   const outcome = promisify(execFile)(process.execPath, [program, ...args]);
-  await expect(outcome).rejects.toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(message) });
+  await expect(outcome).rejects.toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(message) });
 });

@@ -7,12 +7,11 @@ import { fromBinary } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import { createTestDatabase } from '@gateway/dev-postgres/testing';
 import { expect, onTestFinished, test } from 'vitest';
-import { leftOut } from '../../../tools/left-out.ts';
+import { leftOut, missing } from '../../../tools/left-out.ts';
 import type { Contender } from '../src/contenders.ts';
 import { connect } from '../src/database.ts';
 import { sendLoad } from '../src/load.ts';
 import { measure } from '../src/measure.ts';
-import { isInstalled } from '../src/programs.ts';
 
 const merchant = { id: 1, clientId: 'app_1', clientSecret: 'sk_1' };
 const options = { concurrency: 8, seconds: 1, signal: new AbortController().signal };
@@ -65,31 +64,29 @@ test('orders that the database does not have are an error', async () => {
   await expect(run).rejects.toThrow(/^test created \d+ orders, but the database has 0 of them$/);
 });
 
-const lacksWrk = leftOut(
-  'broken connections under wrk',
-  (await isInstalled('wrk')) ? undefined : 'wrk is not installed',
-);
-
-test.skipIf(lacksWrk)('wrk counts broken connections as failed', async () => {
-  const came = { responses: 0, breaks: 0 };
-  const server = createHttpServer((request, response) => {
-    request.resume().on('end', () => {
-      const breaks = (came.responses + came.breaks) % 5 === 4;
-      came[breaks ? 'breaks' : 'responses'] += 1;
-      if (breaks) request.socket.destroy();
-      else response.writeHead(201).end('{}');
+test.skipIf(leftOut('broken connections under wrk', missing('wrk')))(
+  'wrk counts broken connections as failed',
+  async () => {
+    const came = { responses: 0, breaks: 0 };
+    const server = createHttpServer((request, response) => {
+      request.resume().on('end', () => {
+        const breaks = (came.responses + came.breaks) % 5 === 4;
+        came[breaks ? 'breaks' : 'responses'] += 1;
+        if (breaks) request.socket.destroy();
+        else response.writeHead(201).end('{}');
+      });
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
     });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
-  const contender: Contender = { name: 'test', protocol: 'json', databaseUrl: '', merchant, port, pid: 0 };
-  const { created, failed } = await sendLoad(contender, options);
-  expect(failed).toBeGreaterThan(options.concurrency);
-  // Responses in flight at the end are not seen.
-  expect(created).toBeGreaterThanOrEqual(came.responses - options.concurrency);
-  expect(created).toBeLessThanOrEqual(came.responses);
-});
+    const { port } = server.address() as AddressInfo;
+    const contender: Contender = { name: 'test', protocol: 'json', databaseUrl: '', merchant, port, pid: 0 };
+    const { created, failed } = await sendLoad(contender, options);
+    expect(failed).toBeGreaterThan(options.concurrency);
+    // Responses in flight at the end are not seen.
+    expect(created).toBeGreaterThanOrEqual(came.responses - options.concurrency);
+    expect(created).toBeLessThanOrEqual(came.responses);
+  },
+);

@@ -99,12 +99,12 @@ async function givenTarget(flags: LoadFlags, settings: LoadSettings, audit: bool
   const gateway = givenGateway(flags);
   if (gateway === undefined) {
     if (flags.credentials === undefined) return undefined;
-    throw new Error('--credentials needs --http and --grpc: a gateway of its own gets merchants of its own');
+    throw new Error('--credentials requires --http and --grpc, because a gateway of the run gets new merchants');
   }
   const credentials = givenCredentials(flags.credentials, settings.merchants);
   const checkout = credentialsFromEnvironment('CHECKOUT_');
   if (settings.pay_share > 0 && checkout === undefined) {
-    throw new Error('payments need CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET');
+    throw new Error('set CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET to record payments');
   }
   const database = audit ? await openGatewayDatabase() : undefined;
   if (database !== undefined) started.defer(database.close);

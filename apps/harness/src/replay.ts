@@ -36,7 +36,8 @@ const command = withGatewayOptions(
     `
 A running gateway is sent the credentials in CLIENT_ID and CLIENT_SECRET. Some fixtures need more clients, in variables that
 begin with SECOND_ (another merchant), STRICT_ (one whose checksums are required), TEST_ (a test merchant), EXPIRING_ (one with
-a default lifetime; a short one, as fixtures wait for it) and CHECKOUT_ (a checkout client); without it they are skipped.
+a default lifetime; a short one, as fixtures wait for it), CHECKOUT_ and SECOND_CHECKOUT_ (checkout systems); without them they
+are skipped.
 Exit codes: 0 no difference; 1 a difference, or nothing was compared; 2 nothing was sent.`,
   );
 
@@ -71,7 +72,7 @@ function givenMerchants(): Merchants {
 }
 
 interface ReplayGateway extends GatewayAddresses {
-  /** What its links begin with, where that is known. */
+  /** The base URL of its links, if known. */
   readonly baseUrl?: string;
   readonly merchants: Merchants;
 }

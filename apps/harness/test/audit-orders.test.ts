@@ -63,6 +63,21 @@ test('audit-orders finds orders that are lost or were changed, and lines that it
     ]),
   });
 
+  // So are a token that was copied to another order, and a service_order_id that another merchant's order has too.
+  const copyOf = (orderId: string, merchantId: string, token: string, id: string) => sql`
+    insert into orders select (jsonb_populate_record(orders, jsonb_build_object(
+      'order_id', ${orderId}::text, 'merchant_id', ${merchantId}::int,
+      'order_token', ${token}::text, 'service_order_id', ${id}::bigint))).*
+    from orders where order_id = (select min(order_id) from orders)`;
+  const [order] = await sql`select merchant_id, order_token, service_order_id from orders order by order_id limit 1`;
+  const { merchant_id, order_token, service_order_id } = order as postgres.Row;
+  await copyOf('copied token', merchant_id, order_token, '9007199254740001');
+  expect(await auditJournal(journalFile, databaseUrl)).toMatchObject({ duplicated: 1 });
+  await copyOf('copied id', merchant_id === '1' ? '2' : '1', 'token', service_order_id);
+  await sql`delete from orders where order_id = 'copied token'`;
+  expect(await auditJournal(journalFile, databaseUrl)).toMatchObject({ duplicated: 1 });
+  await sql`delete from orders where order_id = 'copied id'`;
+
   // So is a state that no event explains.
   await sql`update orders set order_status = 'CANCELLED', cancelled_at = now()
     where order_id = (select max(order_id) from orders)`;
@@ -71,6 +86,6 @@ test('audit-orders finds orders that are lost or were changed, and lines that it
 
   const empty = `${journalFile}-empty`;
   writeFileSync(empty, `${readFileSync(journalFile, 'utf8').split('\n')[0]}\n`);
-  const stderr = 'the journal has no acknowledgement to audit\n';
+  const stderr = expect.stringMatching(/^Database: .+\nthe journal has no acknowledgement to audit\n$/);
   await expect(audit(empty)).rejects.toMatchObject({ code: 2, stderr });
 }, 400_000);

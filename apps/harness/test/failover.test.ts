@@ -7,8 +7,8 @@ import { auditJournal } from '../src/audit/audit.ts';
 import { startOwnGateway } from '../src/gateway/own-gateway.ts';
 import { constantRate } from '../src/load/arrivals.ts';
 import { parseProfile } from '../src/load/profile.ts';
+import { startWatchedLoad } from '../src/load/watched-load.ts';
 import { folder, useFolder } from './load-program.ts';
-import { startWatchedLoad } from './watched-load.ts';
 
 useFolder();
 

@@ -28,10 +28,11 @@ test('invalid arguments and files end with exit code 2 before anything is sent',
   const mistakes: [string, string[]][] = [
     ["option '--rate <n>' argument 'many' is invalid", ['--rate', 'many']],
     ["error: unknown argument 'smoke'\n(Did you mean --profile smoke?)\n", ['smoke']],
-    ['1 merchants need credentials, and CLIENT_ID and CLIENT_SECRET has those of 0', nowhere],
-    ['--credentials needs --http and --grpc', ['--credentials', profile, '--duration', '1s']],
+    ['the run needs credentials of 1 merchants, but found 0 in CLIENT_ID and CLIENT_SECRET', nowhere],
+    ['--credentials requires --http and --grpc', ['--credentials', profile, '--duration', '1s']],
     ['mine.json already exists, and a journal belongs to one run', ['--journal', profile]],
     ['EISDIR', ['--html', folder]],
+    ['The profiles are burst, ', ['--profile', 'nope']],
   ];
   const ended = await Promise.all(mistakes.map(([, args]) => load(args)));
   for (const [index, { code, stdout, stderr }] of ended.entries()) {
@@ -40,7 +41,7 @@ test('invalid arguments and files end with exit code 2 before anything is sent',
     expect(stderr).not.toMatch(/^ +at .*\(/m);
   }
   const audited = await load([...nowhere, '--audit'], environment({ ...client, DATA_DIR: folder }));
-  expect(audited).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no database in') });
+  expect(audited).toMatchObject({ code: 2, stderr: expect.stringContaining('There is no database in') });
 });
 
 test.for(['load', 'replay', 'audit-orders'])('%s --help explains every option and the exit codes', async (name) => {

@@ -2,7 +2,7 @@ import { fastify } from 'fastify';
 import { portOf, reportReady } from '../programs.ts';
 import { isKnown, type OrderFields, openInsert } from './orders.ts';
 
-// A program: Fastify with its JSON schemas, and one insert a request.
+// A program with Fastify, its JSON schemas, and one insert per request.
 
 const text = (maxLength: number) => ({ type: 'string', minLength: 1, maxLength });
 const properties = {

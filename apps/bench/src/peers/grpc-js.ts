@@ -11,7 +11,7 @@ import { loadSync } from '@grpc/proto-loader';
 import { reportReady } from '../programs.ts';
 import { isKnown, type OrderFields, type OrderResponse, openInsert } from './orders.ts';
 
-// A program: grpc-js, and one insert a call.
+// A program with grpc-js and one insert per call.
 
 const insert = openInsert();
 

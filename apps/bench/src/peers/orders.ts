@@ -5,7 +5,7 @@ import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import { columnTypes, firstPeerId, type order } from '../order.ts';
 
-// What both peers share: a service as a team writes it by the manuals of its libraries, on the gateway's table.
+// Shared by both peers: a service as a team would write it from its libraries' manuals, on the gateway's table.
 
 const columns = {
   bigint: () => bigint({ mode: 'number' }).notNull(),

@@ -1,19 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { formatAmount } from '@gateway/domain/money';
-import { formatTime, type Order } from '@gateway/domain/order';
+import { formatTime } from '@gateway/domain/order';
 import { statusAsOf } from '@gateway/domain/order-states';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
-import { scanEvents, scanOrders } from '@gateway/postgres/scan';
+import { type ScannedOrder, scanEvents, scanOrders } from '@gateway/postgres/scan';
 import { columns } from '../command/text.ts';
 import type { WebhookReceiver } from '../webhooks/receiver.ts';
 import { createOrders, orderIdPrefix, type SentOrder } from '../workload/orders.ts';
-import { type AuditCounts, type AuditedOrder, compareOrders, examplesMax } from './compare.ts';
+import { type AuditCounts, type AuditedOrder, compareOrders, examplesMax, type StoredOrder } from './compare.ts';
 import { type JournalEntry, type JournalHead, readJournal } from './journal.ts';
 import { auditStates, type Deliveries, type OrderLife, type StateCounts } from './states.ts';
 
 export interface AuditResult extends AuditCounts, StateCounts {
-  /** Lines of the journal that are no entries: whether their orders are stored is unknown. */
+  /** Lines of the journal that are not entries: whether their orders are stored is unknown. */
   readonly unreadable: number;
 }
 
@@ -63,7 +63,7 @@ export async function auditWhenDelivered(
   }
 }
 
-/** The number of errors; 0 means that every acknowledged order and change is stored once, with its events, which came. */
+/** The number of errors; 0 means that every acknowledged order and change is stored once, and its events were delivered. */
 export function auditErrors(result: AuditResult): number {
   const { lost, duplicated, changed, unreadable, undone, backwards, illegal, undelivered = 0 } = result;
   return lost + duplicated + changed + unreadable + undone + backwards + illegal + undelivered;
@@ -95,10 +95,10 @@ export function acknowledgedOrder({ created }: CreatedEntry, { merchant, fields 
   return { merchant, members: { ...fields, ...created } };
 }
 
-/** A stored order with the members of the interface. */
-export function storedOrder(merchant: number, order: Order): AuditedOrder {
+/** A stored order with the members of the API contract. */
+export function storedOrder(merchant: number, { order, sharedFields }: ScannedOrder): StoredOrder {
   return {
-    merchant,
+    ...{ merchant, sharedFields },
     members: {
       ...order.fields,
       order_amount: formatAmount(order.fields.order_amount),
@@ -109,25 +109,26 @@ export function storedOrder(merchant: number, order: Order): AuditedOrder {
   };
 }
 
-/** The sweep stores within 5 seconds that an order has passed its end. Until then its status is the stored one. */
+/** The sweep stores an expiry within 5 seconds. Until then the stored status is the order's status. */
 const sweptWithinMs = 10_000;
 
-/** Reads all orders of the run, and adds what became of each to `lives`. */
+/** Reads all orders of the run, and adds the history of each to `lives`. */
 async function* storedOrders(
   { client_ids, seed }: JournalHead,
   databaseUrl: string,
   lives: Map<string, OrderLife>,
-): AsyncGenerator<AuditedOrder> {
+): AsyncGenerator<StoredOrder> {
   const directory = openMerchantDirectory({ url: databaseUrl });
   const nowMs = Date.now();
   try {
     for (const [merchant, clientId] of client_ids.entries()) {
       const lookup = await directory.findClient(clientId);
-      if (lookup.kind !== 'found') throw new Error(`the client ${clientId} is ${lookup.kind} in the database`);
+      if (lookup.kind !== 'found') throw new Error(`the account ${clientId} is ${lookup.kind} in the database`);
       const scan = { merchantId: lookup.client.account.id, orderIdPrefix: orderIdPrefix(seed) };
-      // Before the orders, so that none that expires meanwhile has an event and is open.
+      // Read before the orders: an order that expires in between must not have an event and be unpaid.
       const events = Map.groupBy(await Array.fromAsync(scanEvents(databaseUrl, scan)), ({ orderId }) => orderId);
-      for await (const order of scanOrders(databaseUrl, scan)) {
+      for await (const scanned of scanOrders(databaseUrl, scan)) {
+        const { order } = scanned;
         const orderId = order.fields.order_id;
         lives.set(orderId, {
           status: statusAsOf(order.orderStatus, order.expiresAtMs, nowMs - sweptWithinMs),
@@ -135,7 +136,7 @@ async function* storedOrders(
           isJustExpired: order.expiresAtMs !== null && order.expiresAtMs > nowMs - sweptWithinMs,
           events: events.get(orderId) ?? [],
         });
-        yield storedOrder(merchant, order);
+        yield storedOrder(merchant, scanned);
       }
     }
   } finally {

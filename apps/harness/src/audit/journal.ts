@@ -5,7 +5,7 @@ import { z } from 'zod';
 
 const headSchema = z.strictObject({ seed: z.int().min(0), client_ids: z.array(z.string()).min(1) });
 
-/** The first line of a journal: from it and an order's number the audit makes again what was sent. */
+/** The first line of a journal: from it and an order's number the audit regenerates what was sent. */
 export type JournalHead = z.infer<typeof headSchema>;
 
 const entrySchema = z.strictObject({
@@ -14,7 +14,7 @@ const entrySchema = z.strictObject({
   status: z.enum(orderStatuses),
   dueMs: z.int(),
   receivedMs: z.int(),
-  /** What paid it, where the response says so. */
+  /** The payment, if the response shows it. */
   paymentId: z.string().optional(),
   /** Of a response to its creation. */
   created: z
@@ -25,17 +25,17 @@ const entrySchema = z.strictObject({
 /** An order as a response showed it, a line of the journal. Times are milliseconds since the run's start. */
 export type JournalEntry = z.infer<typeof entrySchema>;
 
-/** Stores what was acknowledged in a file. */
+/** Stores acknowledgements in a file. */
 export type Journal = ReturnType<typeof createJournal>;
 
-/** Creates a journal. Throws where the file exists: a journal belongs to one run. */
+/** Creates a journal. Throws if the file exists, because a journal belongs to one run. */
 export function createJournal(file: string, head: JournalHead) {
   const descriptor = openSync(file, 'wx');
   writeFileSync(descriptor, lineOf(head));
   return {
     /**
      * Passes entries to the operating system before it returns: a process that is killed afterwards has lost none of them. A
-     * power cut before `close` may lose the last seconds. Throws where not all of it fits on the disk.
+     * power cut before `close` may lose the last seconds. Throws if the disk is full.
      */
     write(entries: readonly JournalEntry[]): void {
       if (entries.length > 0) writeFileSync(descriptor, entries.map(lineOf).join(''));
@@ -48,10 +48,10 @@ export function createJournal(file: string, head: JournalHead) {
   };
 }
 
-/** Reads a journal. Rejects where its first line is not that of a journal. */
+/** Reads a journal. Rejects if its first line is not a journal's. */
 export async function readJournal(file: string) {
   const entries: JournalEntry[] = [];
-  /** The numbers of the lines that are no entries, such as one that a killed process left incomplete. */
+  /** The numbers of the lines that are not entries, such as one that a killed process left incomplete. */
   const unreadable: number[] = [];
   let head: JournalHead | undefined;
   let number = 0;

@@ -51,7 +51,7 @@ test.for([
   expect(audit([], status, events)).toEqual({ ...none, changes: 0, illegal: 1 });
 });
 
-test('an order that has just passed its end needs no event yet', () => {
+test('an order that has just expired needs no event yet', () => {
   expect(audit([], 'EXPIRED', [], { isJustExpired: true })).toMatchObject({ illegal: 0 });
   expect(audit([], 'CANCELLED', [], { isJustExpired: true })).toMatchObject({ illegal: 1 });
 });
@@ -64,7 +64,7 @@ test('an acknowledged change that is not stored is undone', () => {
   expect(audit([seen('PAID', 0, { paymentId: 'p' })], 'PAID', [paid])).toMatchObject({ undone: 0 });
 });
 
-test('a status that was sent for after a later one was shown goes backwards; calls at the same time may cross', () => {
+test('a call sent after a later status was shown must not return an earlier one, but concurrent calls may', () => {
   const [first, crossing, after] = [seen('PAID', 0), seen('UN_PAID', 9), seen('UN_PAID', 10)];
   expect(audit([crossing, first], 'PAID', [paid])).toMatchObject({ backwards: 0 });
   expect(audit([after, first], 'PAID', [paid])).toMatchObject({ backwards: 1 });

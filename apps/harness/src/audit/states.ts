@@ -3,11 +3,11 @@ import { type EventType, transitions } from '@gateway/domain/order-states';
 import { examplesMax } from './compare.ts';
 import type { JournalEntry } from './journal.ts';
 
-/** What became of a stored order. */
+/** The history of a stored order. */
 export interface OrderLife {
   readonly status: OrderStatus;
   readonly paymentId: string | undefined;
-  /** Whether its end, if it has passed, was so lately that its event may have been stored after the events were read. */
+  /** Whether it expired so recently that its event may have been stored after the events were read. */
   readonly isJustExpired: boolean;
   /** In the order of the feed. */
   readonly events: readonly { readonly eventId: string; readonly type: EventType }[];
@@ -28,7 +28,7 @@ export interface StateCounts {
   readonly backwards: number;
   /** With other events than exactly those of the changes that lead to its state. */
   readonly illegal: number;
-  /** Events that no webhook brought, or another than theirs; `undefined` where no receiver ran. */
+  /** Events that no webhook delivered, or delivered with other content; `undefined` if no receiver ran. */
   readonly undelivered: number | undefined;
   /** Webhooks beyond the first one of each event. */
   readonly copies: number | undefined;

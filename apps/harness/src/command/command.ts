@@ -1,7 +1,7 @@
 import type { GatewayAddresses } from '@gateway/fixtures/client';
 import { type Command, CommanderError, InvalidArgumentError } from 'commander';
 
-/** How commands end: all is well; something is not; nothing was sent because an argument or file is invalid; Ctrl-C. */
+/** Exit codes: success; failure; nothing was sent because an argument or file is invalid; Ctrl-C. */
 export const exitCodes = { passed: 0, failed: 1, invalid: 2, interrupted: 130 } as const;
 
 /** An argument, file or environment variable with which a command cannot start. */
@@ -38,7 +38,7 @@ export function onEndSignal(callback: () => void): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, callback);
 }
 
-/** Runs a step whose errors are the user's: a file that cannot be read or is not valid. */
+/** Runs a step whose errors the user can correct: a file that cannot be read or is not valid. */
 export async function usage<Result>(step: () => Result | Promise<Result>): Promise<Result> {
   try {
     return await step();

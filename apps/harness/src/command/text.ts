@@ -13,7 +13,7 @@ export function formatSeconds(seconds: number): string {
   return `${Math.floor(rounded / 60)} min ${String(rounded % 60).padStart(2, '0')} s`;
 }
 
-/** Formats a share as a percentage that does not hide a few among many. */
+/** Formats a share as a percentage with enough digits to show a few among many. */
 export function formatShare(share: number): string {
   if (share === 0) return '0 %';
   return share < 0.0001 ? '< 0.01 %' : `${(share * 100).toFixed(2)} %`;

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 
-/** After this a process that does not end by itself is killed: a gateway lets calls finish, a server writes a checkpoint. */
+/** A process that has not exited after this time is killed: a gateway lets calls finish, a server writes a checkpoint. */
 const endLimitMs = 20_000;
 
 /** Ends a process that was started here, also one that is stopped. Resolves when it has ended. */

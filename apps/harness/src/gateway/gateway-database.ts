@@ -1,14 +1,19 @@
 import { resolve } from 'node:path';
 import { defaultDataDir, hasDatabase, startDevPostgres } from '@gateway/dev-postgres';
+import { parseConnectionUrl } from '@gateway/postgres/connection-url';
 
-/** Opens the database that someone else's gateway has in this environment. Rejects rather than create an empty one. */
+/** Opens the database of a gateway configured by this environment. Rejects rather than create an empty one. */
 export async function openGatewayDatabase() {
   const { DATABASE_URL, DATA_DIR } = process.env;
-  if (DATABASE_URL) return { url: DATABASE_URL, close: async () => {} };
+  if (DATABASE_URL) {
+    process.stderr.write(`Database: ${parseConnectionUrl(DATABASE_URL).name}\n`);
+    return { url: DATABASE_URL, close: async () => {} };
+  }
   const dataDir = DATA_DIR ? resolve(DATA_DIR) : defaultDataDir;
   if (!hasDatabase(dataDir)) {
-    throw new Error(`there is no database in ${dataDir}; set DATABASE_URL or DATA_DIR as the gateway has it`);
+    throw new Error(`There is no database in ${dataDir}. Set DATABASE_URL or DATA_DIR to those of the gateway.`);
   }
+  process.stderr.write(`Database: the embedded PostgreSQL in ${dataDir}\n`);
   const { url, stop } = await startDevPostgres({ dataDir });
   return { url, close: stop };
 }

@@ -21,7 +21,7 @@ export interface GatewaySettings {
   readonly variables?: Readonly<Record<string, string>>;
 }
 
-/** Nothing else of our environment may configure it. Webhooks go to a receiver of this machine. */
+/** Only these variables of the environment are passed on. Webhooks go to a receiver of this machine. */
 function environmentOf({ databaseUrl, isMigrated, secretsKey, variables }: GatewaySettings): NodeJS.ProcessEnv {
   const { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE } = process.env;
   const own = { DATABASE_URL: databaseUrl, SECRETS_KEY: secretsKey, WEBHOOK_ALLOW_PRIVATE: '1', DRAIN_DELAY_MS: '0' };
@@ -43,7 +43,7 @@ export async function setWebhook(settings: GatewaySettings, clientId: string, ur
 
 /** A start with migrations takes a second here and several on a busy machine. */
 const readyTimeoutMs = 60_000;
-/** Of the output of a gateway that does not start, or ends by itself, the end is shown. */
+/** How much of the end of the output is shown when a gateway fails to start or exits unexpectedly. */
 const outputShownMax = 4_000;
 
 /**
@@ -66,7 +66,7 @@ export async function startGatewayProcess(
       });
     }
     child.once('exit', (code, by) => {
-      if (!isEnding) exit.reject(new Error(`the gateway ended with ${by ?? `code ${code}`}: ${output}`));
+      if (!isEnding) exit.reject(new Error(`the gateway exited with ${by ?? `code ${code}`}: ${output}`));
     });
     try {
       return { child, ready: await readReadyLine(child, signal) };
@@ -81,7 +81,7 @@ export async function startGatewayProcess(
   return {
     httpUrl,
     grpcAddress,
-    /** What its links begin with. */
+    /** The base URL of its links. */
     baseUrl,
     /** Rejects with the end of its output when it exits although it was not ended from here. */
     exited: exit.promise,
@@ -123,7 +123,7 @@ async function readReadyLine(child: ReturnType<typeof spawnGateway>, signal: Abo
         return JSON.parse(line) as Record<'http_url' | 'grpc_address' | 'base_url', string>;
     }
     limit.throwIfAborted();
-    throw new Error('it ended before it was ready');
+    throw new Error('it exited before it was ready');
   } finally {
     // Later lines are not parsed, as this would cost the process that sends load too much.
     child.stdout.resume();

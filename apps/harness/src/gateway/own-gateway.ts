@@ -26,6 +26,7 @@ const fixtureMerchants: Readonly<Record<MerchantName, MerchantSetup>> = {
   // Below what the command takes, so that fixtures that wait for an end are quick.
   expiring: { name: 'Expiring', defaultLifetimeSeconds: 1 },
   checkout: { name: 'Checkout', kind: 'checkout' },
+  second_checkout: { name: 'Second Checkout', kind: 'checkout' },
 };
 
 /** Starts a gateway as {@link startOwnGateway} does, with all clients that the fixtures need. */
@@ -83,7 +84,7 @@ export async function startOwnGateway(
       ...{ databaseUrl, credentials, stop },
       /** Starts another gateway with the same database and base URL, which ends with this one. */
       startAnother: () => start({ BASE_URL: gateway.baseUrl }),
-      /** Sends the events of the first so many clients to a receiver from now on. */
+      /** Sends the events of the first `merchants` merchants to a receiver from now on. */
       async sendWebhooks(merchants: number, receiver: WebhookReceiver): Promise<void> {
         const setting = credentials.slice(0, merchants).map(async ({ clientId }, index) => {
           receiver.trust(index, await setWebhook(settings, clientId, receiver.url(index)));

@@ -6,7 +6,7 @@ function dues(phases: readonly Phase[]): number[] {
   return Array.from({ length: arrivals.count }, (_, number) => arrivals.dueMs(number));
 }
 
-/** How many calls are due in each second. */
+/** The number of calls scheduled in each second. */
 function perSecond(phases: readonly Phase[]): number[] {
   const counts: number[] = Array.from({ length: arrivalsOf(phases).seconds }, () => 0);
   for (const due of dues(phases)) {
@@ -33,7 +33,7 @@ test('calls may be asked for in any order', () => {
   expect([25, 3, 12].map((number) => arrivals.dueMs(number))).toEqual([1_750, 300, 1_100]);
 });
 
-test('no call is due before the one before it, across all phases', () => {
+test('arrival times never decrease, across all phases', () => {
   const phases = [...constantRate(7, 3), { seconds: 5, rate: 7, to: 300 }, ...constantRate(0.5, 4)];
   const due = dues(phases);
   expect(due).toEqual(due.toSorted((a, b) => a - b));

@@ -5,10 +5,10 @@ export interface Phase {
   readonly to: number;
 }
 
-/** When each call of a run is due: known before the run begins, whatever the gateway does. */
+/** The time at which each call is scheduled, fixed before the run begins and independent of the gateway. */
 export type Arrivals = ReturnType<typeof arrivalsOf>;
 
-/** Phases that end in a fraction less than one call, by rounding, still make that call. */
+/** A phase that is a fraction of a call short because of rounding still makes that call. */
 const roundingMax = 1e-6;
 
 /** The arrivals of phases one after the other. */

@@ -4,7 +4,7 @@ import { fillCall } from '@gateway/fixtures/fill-call';
 import type { FixtureCall } from '@gateway/fixtures/fixture';
 import { JsonNumber, type Members, writeJson } from '@gateway/fixtures/json-number';
 import type { FixtureSet } from '@gateway/fixtures/load-fixtures';
-import { carrierOf, type Operation, operations, type Protocol, protocols } from '@gateway/fixtures/operations';
+import { carrierOf, jsonPath, operations, type Protocol, protocols } from '@gateway/fixtures/operations';
 import { seededAt } from '@gateway/fixtures/seeded';
 import { createOrders, orderIdPrefix } from '../workload/orders.ts';
 import { type LoadSettings, shares } from './profile.ts';
@@ -14,7 +14,7 @@ export interface LoadCall extends OutgoingCall {
   readonly protocol: Protocol;
   /** The one order that the call is about, by its number in the run; `undefined` for a list and a call that must fail. */
   readonly order: { readonly number: number; readonly orderId: string } | undefined;
-  /** The outcomes that are right. */
+  /** The correct outcomes. */
   readonly expected: readonly string[];
 }
 
@@ -29,7 +29,7 @@ export interface KnownOrder {
 
 /** What calls about earlier orders need. */
 export interface OrderLife {
-  /** Who records payments; `undefined` where there are none. */
+  /** The account that records payments; `undefined` if there are none. */
   readonly checkout: Credentials | undefined;
   /** `undefined` for an order that was not acknowledged, or long ago. */
   readonly known: (number: number) => KnownOrder | undefined;
@@ -39,10 +39,10 @@ export interface OrderLife {
 const kindIndex = 0x20000000;
 const sourceIndex = 0x40000000;
 
-/** A repeated order is one of about so many calls ago: a client without a response retries soon. */
+/** A repeated order is from about this many calls ago: a client without a response retries soon. */
 const replayReach = 500;
 
-/** The outcomes that are right. Of an order that is paid and cancelled at the same time, one of the two comes too late. */
+/** The correct outcomes. If an order is paid and cancelled at the same time, one of the two is too late. */
 const successes = {
   CreateOrder: ['created', 'replayed'],
   GetOrder: ['ok'],
@@ -51,7 +51,7 @@ const successes = {
   ListOrders: ['ok'],
 } as const;
 
-/** What kind of call a number is. */
+/** Returns the kind of the call with this number. */
 export function kindOf(settings: CallSettings, number: number): 'new' | (typeof shares)[number][0] {
   let left = seededAt(settings.seed, kindIndex + number).fraction();
   for (const [kind, name] of shares) {
@@ -120,7 +120,7 @@ export function createCallMaker(
   };
 }
 
-/** Whose call it is, about which order, and in which protocol, or in another one where that lacks the operation. */
+/** The account, order and protocol of a call; another protocol is used if the drawn one lacks the operation. */
 interface CallFacts {
   readonly protocol: Protocol;
   readonly own: Credentials;
@@ -132,11 +132,11 @@ function operationCall(
   request: Members,
   { protocol, own, order }: CallFacts,
 ): LoadCall {
-  const { json }: Operation = operations[operation];
+  const { json } = operations[operation];
   const credentials = { 'x-client-id': own.clientId, 'x-client-secret': own.clientSecret };
   return {
     ...{ operation, order, request, protocol: carrierOf(operation, protocol), expected: successes[operation] },
-    ...{ method: json?.method ?? 'POST', path: json?.path(request), bytes: Buffer.from(writeJson(request)) },
+    ...{ method: json?.verb ?? 'POST', path: json && jsonPath(json, request), bytes: Buffer.from(writeJson(request)) },
     headers: { ...credentials, 'content-type': 'application/json' },
   };
 }

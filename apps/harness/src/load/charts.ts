@@ -70,7 +70,7 @@ function chart(lines: readonly Line[], axes: { readonly x: object; readonly y: o
     yAxis: { type: 'value', ...style, ...axes.y },
     series: lines.map(({ name, color, points }) => ({
       ...{ type: 'line', name, color, data: points.map(([x, y]) => [x, y ?? null]), sampling: 'max' },
-      // Where one point would not be seen, it gets a mark.
+      // A single point draws no line, so it gets a mark.
       showSymbol: points.length < 3,
     })),
   });

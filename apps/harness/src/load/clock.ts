@@ -11,7 +11,7 @@ export function startClock() {
   const now = () => performance.now() - start;
   return {
     now,
-    /** Waits until a moment or until the signal aborts; late by a fraction of a millisecond at most. */
+    /** Waits until a time or until the signal aborts; at most a fraction of a millisecond late. */
     async until(atMs: number, signal: AbortSignal): Promise<void> {
       for (;;) {
         const left = atMs - now();

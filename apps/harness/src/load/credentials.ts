@@ -13,7 +13,7 @@ export function givenCredentials(file: string | undefined, merchants: number): C
   const given = file === undefined ? [credentialsFromEnvironment() ?? []].flat() : readCredentials(file);
   if (given.length < merchants) {
     const source = file ?? 'CLIENT_ID and CLIENT_SECRET';
-    throw new Error(`${merchants} merchants need credentials, and ${source} has those of ${given.length}`);
+    throw new Error(`the run needs credentials of ${merchants} merchants, but found ${given.length} in ${source}`);
   }
   return given.slice(0, merchants);
 }

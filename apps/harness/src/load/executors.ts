@@ -17,8 +17,8 @@ export interface Execution {
 const backlogMs = 1;
 
 /**
- * Open loop: sends each call when it is due, whatever became of the others, and counts its latency from then. So a gateway that
- * stalls is charged for every call that would have come meanwhile. A call that is due while `maxPending` have no response is
+ * Open loop: sends each call on schedule, whatever the outcome of the others, and counts its latency from then. So a gateway that
+ * stalls is charged for every call scheduled meanwhile. A call scheduled while `maxPending` have no response is
  * dropped. Resolves when all have a response, or the signal aborts.
  */
 export async function runOpenLoop(
@@ -48,8 +48,8 @@ export async function runOpenLoop(
 }
 
 /**
- * Closed loop: so many clients, each of which sends its next call after its last response. A gateway that stalls is asked
- * nothing meanwhile, so the stall is one slow call for each client, however long it was.
+ * Closed loop: each client sends its next call after its last response. A gateway that stalls receives
+ * no calls meanwhile, so a stall of any length is one slow call per client.
  */
 export async function runClosedLoop(
   { sender, recorder, clock, signal, makeCall }: Execution,

@@ -1,6 +1,6 @@
 import { build } from 'hdr-histogram-js';
 
-/** An hour, in microseconds: no call takes as long, but one that is due while a machine sleeps may. */
+/** An hour, in microseconds: no call takes as long, unless the machine sleeps. */
 const latencyMaxUs = 3_600_000_000;
 
 /** Latencies in milliseconds. Percentiles are right to three digits, in little memory. */

@@ -4,7 +4,7 @@ import { listProfiles, loadProfile, parseProfile } from './profile.ts';
 
 const names = ['burst', 'lifecycle', 'smoke', 'soak', 'steady'];
 
-test('the profiles are listed with what they are for', () => {
+test('the profiles are listed with their purposes', () => {
   const lines = listProfiles().split('\n');
   expect(lines.map((line) => line.trim().split(/\s/)[0])).toEqual(names);
   for (const line of lines) expect(line.length).toBeGreaterThan(40);
@@ -50,8 +50,9 @@ test.for([
   expect(() => parseProfile(profile)).toThrow(reason);
 });
 
-test('an error names the file', () => {
-  expect(() => loadProfile('no-such')).toThrow(/^no-such\.json: ENOENT/);
+test('an error names the file, or the profiles that there are', () => {
+  expect(() => loadProfile('./no-such.json')).toThrow(/^no-such\.json: ENOENT/);
+  expect(() => loadProfile('no-such')).toThrow(/^There is no profile no-such\. The profiles are burst, /);
 });
 
 test('options override the profile', () => {

@@ -18,7 +18,7 @@ export const modes = ['open', 'closed'] as const;
 /** A day: bounds a typing error. */
 const secondsMax = 86_400;
 
-/** What a call can be besides a new order, and the setting with its share of the calls. */
+/** The kinds of call besides a new order, each with the setting of its share. */
 export const shares = [
   ['invalid', 'invalid_share'],
   ['replay', 'replay_share'],
@@ -35,7 +35,7 @@ const phaseSchema = z
   .strictObject({ seconds: z.number().positive().max(secondsMax), rate, to: rate.optional() })
   .transform(({ seconds, rate, to = rate }) => ({ seconds, rate, to }));
 
-/** A profile: what a run sends, and how it is judged. A threshold that is absent is not judged. */
+/** A profile: the load of a run and its thresholds. An absent threshold is not checked. */
 const profileSchema = z
   .strictObject({
     about: z.string().default(''),
@@ -45,7 +45,7 @@ const profileSchema = z
     repeat: z.int().min(1).max(10_000).default(1),
     /** For each protocol in use; in closed mode also the number of clients. */
     connections: z.int().min(1).max(5_000).default(16),
-    /** Calls without a response at one time; a call that is due beyond it is dropped. */
+    /** The maximum of concurrent calls without a response; further calls are dropped. */
     max_pending: z.int().min(1).max(100_000).default(1_000),
     merchants: z.int().min(1).max(1_000).default(1),
     /** The share of calls that repeat an earlier order. */
@@ -87,10 +87,13 @@ export interface LoadSettings extends Profile {
 
 export type Thresholds = LoadSettings['thresholds'];
 
-/** The profiles to choose from, each with what it is for. */
+function profileNames(): string[] {
+  return readdirSync(profilesFolder).map((file) => basename(file, '.json'));
+}
+
+/** The available profiles, each with its purpose. */
 export function listProfiles(): string {
-  const names = readdirSync(profilesFolder).map((file) => basename(file, '.json'));
-  return columns(names.map((name) => ['', name, loadProfile(name).about]));
+  return columns(profileNames().map((name) => ['', name, loadProfile(name).about]));
 }
 
 /**
@@ -98,6 +101,10 @@ export function listProfiles(): string {
  */
 export function loadProfile(nameOrFile: string): Profile {
   const isName = /^[a-z0-9-]+$/.test(nameOrFile);
+  if (isName && !profileNames().includes(nameOrFile))
+    throw new Error(
+      `There is no profile ${nameOrFile}. The profiles are ${profileNames().join(', ')}; or give the path of a JSON file.`,
+    );
   const path = isName ? join(profilesFolder, `${nameOrFile}.json`) : nameOrFile;
   try {
     return parseProfile(JSON.parse(readFileSync(path, 'utf8')));

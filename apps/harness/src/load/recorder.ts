@@ -24,7 +24,7 @@ export interface RecorderOptions {
   readonly journal?: Pick<Journal, 'write'> | undefined;
   /** The number of an order in the run by its order_id; `undefined` for an order of another run. */
   readonly numberOf?: (orderId: string) => number | undefined;
-  /** Gets the error of a journal that cannot be written. */
+  /** Receives the error of a journal that cannot be written. */
   readonly onFailure?: (error: unknown) => void;
 }
 
@@ -34,7 +34,7 @@ export interface RecorderOptions {
  */
 export function createRecorder(options: RecorderOptions) {
   const { plannedSeconds, journal, numberOf = () => undefined, onFailure = () => {} } = options;
-  // Nothing is due after the planned end, so a second of its own for the last responses would look like an outage.
+  // No call is scheduled after the planned end, so a separate second for the last responses would look like an outage.
   const lastSecond = Math.max(0, Math.ceil(plannedSeconds) - 1);
   const seconds: SecondCounts[] = [];
   let current = createLatencies();
@@ -91,7 +91,7 @@ export function createRecorder(options: RecorderOptions) {
     /** Calls with one of the outcomes that they must have, and the others, those without a response included. */
     ...{ right: 0, errors: 0 },
     ...{ outcomes, byProtocol, latencies: createLatencies() },
-    /** How late calls were sent: the generator's own part in the latencies. */
+    /** How late calls were sent: the generator's share of the latencies. */
     lateness: createLatencies(),
     recordSent(atMs: number, lateMs: number) {
       recorder.pending += 1;
@@ -149,7 +149,7 @@ const statusOfError: Readonly<Record<string, OrderStatus>> = {
   order_expired: 'EXPIRED',
 };
 
-/** What a reply shows of the run's orders. */
+/** The statuses of the run's orders that a reply shows. */
 function entriesOf(
   { call, reply, atMs, latencyMs }: EndedCall,
   numberOf: NonNullable<RecorderOptions['numberOf']>,

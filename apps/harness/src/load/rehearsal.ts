@@ -15,7 +15,7 @@ import { openSender } from './sender.ts';
 
 /** Long enough for the compiler to optimise the path of a call: 5,000 of them and more. */
 const secondsMax = 1.5;
-/** Of the run's time: a run of a few seconds measures nothing that is worth more. */
+/** The share of the run's time: a run of a few seconds is not worth a longer rehearsal. */
 const shareMax = 0.25;
 const clients = 4;
 

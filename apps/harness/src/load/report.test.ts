@@ -73,7 +73,7 @@ test('a threshold is met by an equal value, and lost counts duplicated and chang
   expect(judge({ p99_ms: 50 }, { ...actuals, p99_ms: undefined }).passed).toBe(false);
 });
 
-test('a run in which nothing went right meets no latency threshold, and an audit of nothing no loss threshold', () => {
+test('a run without a correct outcome meets no latency threshold, and an empty audit meets no loss threshold', () => {
   const recorder = createRecorder({ plannedSeconds: 1 });
   recorder.recordSent(0, 0);
   recorder.recordReply(call, { outcome: 'unauthenticated' }, 1, 1);

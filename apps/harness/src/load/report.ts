@@ -4,7 +4,7 @@ import type { Latencies } from './latencies.ts';
 import type { LoadSettings, Thresholds } from './profile.ts';
 import type { LoadOutcome } from './run-load.ts';
 
-/** Everything that is known of a run: what `--json` writes, and what table and page show. Times are milliseconds. */
+/** All results of a run: `--json` writes them, and the table and page show them. Times are milliseconds. */
 export type LoadReport = ReturnType<typeof reportOf>;
 
 /** Percentiles in milliseconds; `undefined` where nothing was measured. */
@@ -30,7 +30,7 @@ export function reportOf(
   };
   const latency = summaryOf(latencies);
   const verdict = judge(settings.thresholds, {
-    // How fast a run was in which nothing went right means nothing.
+    // The latency of a run without one correct outcome means nothing.
     p99_ms: right > 0 ? latency.p99 : undefined,
     error_rate: sent > 0 ? rates.error_rate : undefined,
     dropped_rate: due > 0 || arrivalsOf(settings.phases).count === 0 ? rates.dropped_rate : undefined,
@@ -41,7 +41,7 @@ export function reportOf(
     ...{ settings, target, started_at: startedAt.toISOString(), seconds, interrupted, failure },
     ...{ due, sent, done, errors, dropped, unanswered, ...rates, latency },
     latency_by_protocol: Object.fromEntries([...recorder.byProtocol].map(([name, some]) => [name, summaryOf(some)])),
-    // How late the generator sent: its own part in the latencies.
+    // How late the generator sent: its share of the latencies.
     lateness: summaryOf(recorder.lateness),
     // `[percent, milliseconds]`, ever closer to 100.
     percentiles: percentilesOf(latencies),
@@ -55,7 +55,7 @@ export function reportOf(
   };
 }
 
-/** Compares what was measured with the thresholds. One whose value is `undefined`, as there is nothing to judge, is not met. */
+/** Compares the measurements with the thresholds. A threshold whose value was not measured is not met. */
 export function judge(thresholds: Thresholds, actuals: { readonly [Name in keyof Thresholds]-?: number | undefined }) {
   const names = ['p99_ms', 'error_rate', 'dropped_rate', 'lost'] as const;
   const judged = names.flatMap((threshold) => {
@@ -72,7 +72,7 @@ function summaryOf(latencies: Latencies) {
   return { count, mean, p50: at(50), p90: at(90), p99: at(99), p99_9: at(99.9), max };
 }
 
-/** Ten points for every halving of what is left to 100 %, until one call is left. */
+/** Ten points for every halving of the remainder to 100 %, until one call remains. */
 const pointsPerHalving = 10;
 
 function percentilesOf(latencies: Latencies): [number, number][] {

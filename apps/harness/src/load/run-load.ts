@@ -17,18 +17,18 @@ export interface LoadRun {
   /** Closed with the run. */
   readonly sender: Sender;
   readonly credentials: readonly Credentials[];
-  /** Who records payments; needed for `pay_share`. */
+  /** The account that records payments; needed for `pay_share`. */
   readonly checkout?: Credentials | undefined;
   /** Where acknowledgements are stored; the file must not exist. */
   readonly journalFile?: string | undefined;
-  /** Where the live line is written; absent: nowhere. */
+  /** Where progress is written; nowhere if absent. */
   readonly progress?: ProgressOutput;
 }
 
 export interface LoadOutcome {
   readonly recorder: Recorder;
   readonly startedAt: Date;
-  /** From the first due call to the last response. */
+  /** From the first scheduled call to the last response. */
   readonly seconds: number;
   readonly interrupted: boolean;
   /** Why the run ended early, such as a full disk; `undefined` usually. */
@@ -37,7 +37,7 @@ export interface LoadOutcome {
 
 const progressEveryMs = 500;
 
-/** Sends all calls and counts what becomes of them. When `signal` aborts, the run ends at once with what was counted. */
+/** Sends all calls and counts their outcomes. When `signal` aborts, the run ends at once with the counts so far. */
 export async function runLoad(run: LoadRun, signal: AbortSignal): Promise<LoadOutcome> {
   const { settings, credentials } = run;
   const arrivals = arrivalsOf(settings.phases);

@@ -5,7 +5,7 @@ import type { OperationName } from '@gateway/fixtures/operations';
 import { z } from 'zod';
 import type { LoadCall } from './calls.ts';
 
-/** The six members of the interface, and what paid the order. */
+/** The six members of the API contract, and the payment. */
 const orderSchema = z.object({
   order_id: z.string(),
   service_order_id: z.int(),
@@ -44,7 +44,7 @@ export interface Sender {
   close(): void;
 }
 
-/** A sender for calls of every protocol, with so many connections for each. */
+/** Returns a sender for calls of every protocol, with `connections` connections for each. */
 export function openSender(gateway: GatewayAddresses, connections: number): Sender {
   const clients = openClients(gateway, connections);
   return {
@@ -60,7 +60,7 @@ const noResponse = 'no response: ';
 /** The outcome of a call without a response in time. */
 export const timedOut = `${noResponse}timeout`;
 
-/** Whether the gateway responded, rightly or not. */
+/** Whether the gateway responded, correctly or not. */
 export function isResponse(outcome: string): boolean {
   return !outcome.startsWith(noResponse);
 }
@@ -85,5 +85,5 @@ function httpError({ status, body }: HttpResponse): string | undefined {
 }
 
 function rpcError({ code, info }: RpcResponse): string | undefined {
-  return code === 'OK' ? undefined : (info?.reason ?? `RPC code ${code}`);
+  return code === 'OK' ? undefined : (info?.metadata.code ?? `RPC code ${code}`);
 }

@@ -20,7 +20,7 @@ interface CallDifference extends Difference {
 }
 
 export interface ReplayTarget extends Omit<SendTarget, 'orderId'> {
-  /** What the gateway's links begin with; `undefined` where that is unknown. */
+  /** The base URL of the gateway's links; `undefined` if unknown. */
   readonly baseUrl: string | undefined;
   /** Different for every run, so that a gateway can be replayed at twice. */
   readonly runId: string;

@@ -11,7 +11,7 @@ export function replayReport(replays: readonly Replay[]): string {
   return `${[...parts, totals(replays, rows.size)].join('\n')}\n`;
 }
 
-/** The differences of one fixture in one protocol, with what was expected and what came. */
+/** The differences of one fixture in one protocol, with the expected and the actual values. */
 export function formatDifferences({ fixture, protocol, differences }: Replay): string {
   const lines = differences.map(
     ({ call, what, expected, actual }) =>

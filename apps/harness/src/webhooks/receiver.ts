@@ -28,19 +28,20 @@ export async function startWebhookReceiver() {
   const secrets = new Map<string, Webhook>();
   /** By `webhook-id`. */
   const deliveries = new Map<string, Delivery>();
-  /** Why webhooks were rejected: a wrong signature, a body that is no event, another body than before under the same id. */
+  /** Why webhooks were rejected: a wrong signature, a body that is not an event, or a different body under the same id. */
   const rejected: string[] = [];
 
   const receive = (path: string, headers: Record<string, string>, body: string) => {
     const webhook = secrets.get(path);
-    if (webhook === undefined) throw new Error(`nobody's webhook at ${path}`);
+    if (webhook === undefined) throw new Error(`no merchant has a webhook endpoint at ${path}`);
     const event = eventSchema.parse(webhook.verify(body, headers));
-    if (event.id !== headers['webhook-id']) throw new Error(`the event ${event.id} came as ${headers['webhook-id']}`);
+    if (event.id !== headers['webhook-id'])
+      throw new Error(`the event ${event.id} arrived as ${headers['webhook-id']}`);
     const known = deliveries.get(event.id);
     if (known === undefined) {
       deliveries.set(event.id, { orderId: event.data.order_id, type: event.type, body, copies: 1 });
     } else if (known.body === body) known.copies += 1;
-    else throw new Error(`the event ${event.id} came again with another body`);
+    else throw new Error(`the event ${event.id} arrived again with another body`);
   };
 
   const server = createServer(async (request, response) => {

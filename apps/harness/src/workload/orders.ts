@@ -1,6 +1,6 @@
 import { seededAt } from '@gateway/fixtures/seeded';
 
-/** One order of a run: whose it is, and its fields as the interface names them. The amount has two decimals. */
+/** One order of a run: its merchant, and its fields as the API contract names them. The amount has two decimals. */
 export interface SentOrder {
   readonly merchant: number;
   readonly fields: Readonly<Record<string, string>>;

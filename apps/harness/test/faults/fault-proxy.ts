@@ -1,12 +1,15 @@
+import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { TLSSocket } from 'node:tls';
 import { type DatabaseProxy, startDatabaseProxy } from '@gateway/postgres/testing/database-proxy';
+import type { SelfSigned } from '@gateway/postgres/testing/self-signed';
 
 /** What can happen to a connection. */
 export type ConnectionFault =
-  /** It is cut after an insert or a change was committed, before or after the answer has passed. */
-  | 'cut before the answer'
-  | 'cut after the answer'
+  /** It is cut after an insert or a change was committed, before or after the response has passed. */
+  | 'cut before the response'
+  | 'cut after the response'
   /** From a statement on nothing passes, and neither side learns of it. */
   | 'half-open'
   /** From a statement on one byte passes every 100 ms. */
@@ -25,8 +28,18 @@ const insertCompleted = 'INSERT 0 ';
 
 const trickleMs = 100;
 
-/** Starts a proxy that passes everything on until it is asked to disturb. `isReset` decides how a connection is cut. */
-export async function startFaultProxy(databaseUrl: string, isReset: () => boolean): Promise<FaultProxy> {
+/** The response to a request for TLS (PostgreSQL 18, 54.2.10). */
+const acceptsTls = 'S';
+
+/**
+ * Starts a proxy that passes everything on until it is asked to disturb. `isReset` decides how a connection is cut. With a
+ * certificate, TLS ends at the proxy: it has to read the responses to cut a connection before or after one.
+ */
+export async function startFaultProxy(
+  databaseUrl: string,
+  isReset: () => boolean,
+  certificate?: SelfSigned,
+): Promise<FaultProxy> {
   let next: { readonly fault: ConnectionFault; readonly begin: () => void } | undefined;
   let isRejecting = false;
 
@@ -51,23 +64,27 @@ export async function startFaultProxy(databaseUrl: string, isReset: () => boolea
         if (fault === 'trickle') await sleep(trickleMs);
       }
     };
-    const passStatements = async () => {
-      for await (const chunk of client) {
+    const passStatements = async (from: Socket) => {
+      for await (const chunk of from) {
         fault ??= begins(['half-open', 'trickle']);
         await pass(chunk, database);
       }
     };
-    const passAnswers = async () => {
+    const passResponses = async (to: Socket) => {
       for await (const chunk of database) {
         const isCut = fault === undefined && chunk.includes(insertCompleted);
-        const now = isCut ? begins(['cut before the answer', 'cut after the answer']) : undefined;
-        if (now === 'cut before the answer') return cut(client);
-        await pass(chunk, client);
-        if (now === 'cut after the answer') return cut(client);
+        const now = isCut ? begins(['cut before the response', 'cut after the response']) : undefined;
+        if (now === 'cut before the response') return cut(client);
+        await pass(chunk, to);
+        if (now === 'cut after the response') return cut(client);
       }
     };
+    const start = async () => {
+      const session = certificate === undefined ? client : await acceptTls(client, certificate);
+      await Promise.all([passStatements(session), passResponses(session)]);
+    };
     // The end of one side ends the other, so an error of either is of no interest.
-    for (const passing of [passStatements(), passAnswers()]) passing.catch(() => {});
+    start().catch(() => {});
   });
   return {
     ...proxy,
@@ -82,4 +99,11 @@ export async function startFaultProxy(databaseUrl: string, isReset: () => boolea
       isRejecting = false;
     },
   };
+}
+
+async function acceptTls(client: Socket, certificate: SelfSigned): Promise<TLSSocket> {
+  await once(client, 'data');
+  client.pause().write(acceptsTls);
+  const session = new TLSSocket(client, { isServer: true, ...certificate });
+  return session.on('error', () => {});
 }

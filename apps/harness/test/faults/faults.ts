@@ -1,4 +1,4 @@
-import { appendFileSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TestServer } from '@gateway/dev-postgres/testing';
@@ -26,6 +26,8 @@ export interface Fault {
   /** How often it happens in `test:faults`, and in the short form in `test`. */
   readonly times: number;
   readonly timesInShort: number;
+  /** Needs a proxy that can read the responses of the database. */
+  readonly readsResponses?: true;
   /** Needs a server whose disk is so small that it can be filled. */
   readonly onSmallDisk?: true;
   /** Resolves when the fault is over, or has begun if it ends with a connection. */
@@ -35,13 +37,13 @@ export interface Fault {
 /** Every kind of fault, and how often each happens. */
 export const faults: readonly Fault[] = [
   { name: 'backend killed', times: 1_000, timesInShort: 4, inject: killBackend },
-  { name: 'PostgreSQL killed', times: 20, timesInShort: 1, inject: endPostgres('SIGKILL') },
-  { name: 'immediate stop', times: 20, timesInShort: 0, inject: endPostgres('SIGQUIT') },
-  { name: 'fast stop', times: 20, timesInShort: 0, inject: endPostgres('SIGINT') },
-  { name: 'smart stop, fast after 2 s', times: 20, timesInShort: 1, inject: endPostgres('SIGTERM', 'SIGINT') },
-  { name: 'PostgreSQL stopped for 5 s', times: 20, timesInShort: 1, inject: stopProcesses },
-  { name: 'cut before the answer', times: 190, timesInShort: 2, inject: disturbConnection('cut before the answer') },
-  { name: 'cut after the answer', times: 190, timesInShort: 2, inject: disturbConnection('cut after the answer') },
+  { name: 'PostgreSQL killed', times: 25, timesInShort: 1, inject: restart('SIGKILL') },
+  { name: 'PostgreSQL restarted, immediate', times: 25, timesInShort: 0, inject: restart('SIGQUIT') },
+  { name: 'PostgreSQL restarted, fast', times: 25, timesInShort: 1, inject: restart('SIGINT') },
+  { name: 'PostgreSQL restarted, smart, then fast', times: 20, timesInShort: 0, inject: restart('SIGTERM', 'SIGINT') },
+  { name: 'PostgreSQL suspended for 5 s', times: 25, timesInShort: 1, inject: suspend },
+  { ...cut('before the response'), times: 190, timesInShort: 2 },
+  { ...cut('after the response'), times: 190, timesInShort: 2 },
   { name: 'half-open', times: 40, timesInShort: 1, inject: disturbConnection('half-open') },
   { name: 'a byte per 100 ms', times: 40, timesInShort: 1, inject: disturbConnection('trickle') },
   { name: 'connections rejected', times: 40, timesInShort: 1, inject: ({ proxy }) => proxy.rejectFor(500) },
@@ -65,18 +67,18 @@ function killGateway({ gateways, random }: Disturbed): Promise<void> {
 
 const smartStopMs = 2_000;
 
-/** Ends the server, which the process that started it starts again, by a signal or by another if it is still there then. */
-function endPostgres(signal: NodeJS.Signals, then?: NodeJS.Signals): Fault['inject'] {
+/** Ends the server, which the process that started it starts again, by a signal or, if it is still there then, by another. */
+function restart(signal: NodeJS.Signals, then?: NodeJS.Signals): Fault['inject'] {
   return async (disturbed) => {
     const { server } = disturbed;
-    const pid = postmaster(server);
+    const pid = Number(server.pid());
     process.kill(pid, signal);
     if (then !== undefined) {
       // A smart stop waits for the clients, and the gateways stay.
       await sleep(smartStopMs);
       trySignal(pid, then);
     }
-    await untilBack(disturbed, () => postmaster(server) !== pid);
+    await untilBack(disturbed, () => server.pid() !== pid);
   };
 }
 
@@ -84,19 +86,20 @@ async function untilBack({ server, signal }: Disturbed, isRight = () => true): P
   while (!(await runQuery(server.url, 'select').then(isRight, () => false))) await sleep(50, undefined, { signal });
 }
 
-function postmaster({ dataDir }: TestServer): number {
-  return Number.parseInt(readFileSync(join(dataDir, 'postgres/cluster/postmaster.pid'), 'utf8'), 10);
-}
-
-/** Stops all processes of the server without a word to anyone, as a host that swaps or a paused virtual machine does. */
-async function stopProcesses({ server }: Disturbed): Promise<void> {
-  const pid = postmaster(server);
+/** Suspends all processes of the server and continues them, as on a host that swaps or a paused virtual machine. */
+async function suspend({ server }: Disturbed): Promise<void> {
+  const pid = Number(server.pid());
   signalServer(pid, 'SIGSTOP');
   try {
     await sleep(5_000);
   } finally {
     signalServer(pid, 'SIGCONT');
   }
+}
+
+function cut(when: 'before the response' | 'after the response') {
+  const name = `cut ${when}` as const;
+  return { name, readsResponses: true as const, inject: disturbConnection(name) };
 }
 
 function disturbConnection(fault: ConnectionFault): Fault['inject'] {

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startTestServer } from '@gateway/dev-postgres/testing';
 import { seededAt } from '@gateway/fixtures/seeded';
+import { enableTls } from '@gateway/postgres/testing/enable-tls';
+import { selfSigned } from '@gateway/postgres/testing/self-signed';
 import { expect, onTestFinished } from 'vitest';
 import { type AuditResult, auditErrors, auditTable, auditWhenDelivered } from '../../src/audit/audit.ts';
 import { columns, formatSeconds } from '../../src/command/text.ts';
@@ -11,8 +13,8 @@ import { type OwnGateway, startOwnGateway } from '../../src/gateway/own-gateway.
 import { constantRate } from '../../src/load/arrivals.ts';
 import { loadProfile } from '../../src/load/profile.ts';
 import type { Recorder } from '../../src/load/recorder.ts';
+import { startWatchedLoad } from '../../src/load/watched-load.ts';
 import { startWebhookReceiver } from '../../src/webhooks/receiver.ts';
-import { startWatchedLoad } from '../watched-load.ts';
 import { startFaultProxy } from './fault-proxy.ts';
 import type { Disturbed, Fault } from './faults.ts';
 
@@ -75,12 +77,16 @@ export async function runFaults({ seed, faults, dataParent }: FaultPlan): Promis
   const [random, cuts] = [seededAt(seed, 0), seededAt(seed, 1)];
   const server = await startTestServer(serverSettings, dataParent);
   started.defer(server.stop);
-  const proxy = await startFaultProxy(server.url, () => cuts.below(2) === 0);
+  const certificate = selfSigned('127.0.0.1');
+  const tlsQuery = await enableTls(server.url, certificate);
+  const isTlsEndedByProxy = faults.some(({ fault }) => fault.readsResponses);
+  const isReset = () => cuts.below(2) === 0;
+  const proxy = await startFaultProxy(server.url, isReset, isTlsEndedByProxy ? certificate : undefined);
   started.defer(proxy.close);
   const receiver = await startWebhookReceiver();
   started.defer(receiver.close);
   const setups = [...merchants, { name: 'Checkout', kind: 'checkout' as const }];
-  const database = async () => ({ url: proxy.url, stop: async () => {} });
+  const database = async () => ({ url: `${proxy.url}?${tlsQuery}`, stop: async () => {} });
   const first: OwnGateway = await startOwnGateway(setups, ended.signal, database);
   started.defer(first.stop);
   await first.sendWebhooks(merchants.length, receiver);

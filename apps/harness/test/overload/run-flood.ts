@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { OwnGateway } from '../../src/gateway/own-gateway.ts';
 import type { FloodOptions, FloodResult } from './flood.ts';
@@ -9,7 +10,7 @@ export async function runFlood(
   options: Omit<FloodOptions, 'port'>,
 ): Promise<FloodResult> {
   const port = Number((options.protocol === 'json' ? httpUrl : grpcAddress).split(':').at(-1));
-  const program = new URL('flood.ts', import.meta.url).pathname;
+  const program = join(import.meta.dirname, 'flood.ts');
   const { stdout } = await promisify(execFile)(process.execPath, [program, JSON.stringify({ ...options, port })]);
   return JSON.parse(stdout);
 }

@@ -1,40 +1,48 @@
 import { execFileSync } from 'node:child_process';
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '@gateway/dev-postgres';
 import { type ReplicatedServers, standbyName, startReplicatedServers } from '@gateway/dev-postgres/testing/replicated';
+import { enableTls } from '@gateway/postgres/testing/enable-tls';
 import { runQuery } from '@gateway/postgres/testing/run-query';
+import { type SelfSigned, selfSigned } from '@gateway/postgres/testing/self-signed';
 import { documentedConfig, startProgram } from './programs.ts';
 
-/** What happens to the primary: all its processes are killed, it stops in order, or they are stopped where they are. */
+/** What happens to the primary: its processes are killed, it shuts down, or its processes are suspended. */
 export const faults = ['kill', 'stop', 'hang'] as const;
 export type Fault = (typeof faults)[number];
 
-/** A primary and a standby, and what stands in front of them. All that is started for it ends with its `cleanup`. */
-export interface SetUp {
-  /** What the gateways get. */
+/** A primary, its standby and the proxies in front of them. Everything that was started for it ends with its `cleanup`. */
+export interface Topology {
+  /** The gateways' URL, over TLS. */
   readonly databaseUrl: string;
-  /** The first primary itself. */
+  /** The query of a URL that verifies the certificate, which is valid for 127.0.0.1. */
+  readonly tlsQuery: string;
+  readonly certificate: SelfSigned;
+  /** The URL of the first primary, without TLS. */
   readonly primaryUrl: string;
-  /** The server that is promoted. */
+  /** The URL of the server that is promoted, without TLS. */
   readonly standbyUrl: string;
-  /** Ends or hangs the primary. Resolves when the standby is the primary. */
+  /** Ends or suspends the primary. Resolves when the standby has become the primary. */
   failOver(fault: Fault): Promise<void>;
 }
 
-/** How long after the fault somebody promotes the standby: the gateways have noticed the fault, and have not. */
+/** How long after the fault the standby is promoted: before and after the gateways have noticed it. */
 const promotedAfterMs = { min: 500, max: 5_000 };
 
 /** Both hosts in the URL. */
-export async function startDirect(cleanup: AsyncDisposableStack): Promise<SetUp> {
+export async function startDirect(cleanup: AsyncDisposableStack): Promise<Topology> {
   const servers = await startReplicatedServers();
   cleanup.defer(servers.close);
   const { primary, standby, url } = servers;
   await waitForStandby(servers);
+  const certificate = selfSigned('127.0.0.1');
+  const tlsQuery = await enableTls(primary.url, certificate);
+  await enableTls(standby.url, certificate);
   return {
-    ...{ databaseUrl: url, primaryUrl: primary.url, standbyUrl: standby.url },
+    ...{ databaseUrl: `${url}&${tlsQuery}`, tlsQuery, certificate, primaryUrl: primary.url, standbyUrl: standby.url },
     async failOver(fault) {
       if (fault === 'stop') await primary.stop();
       else primary[fault]();
@@ -45,7 +53,7 @@ export async function startDirect(cleanup: AsyncDisposableStack): Promise<SetUp>
 }
 
 /** HAProxy in front of both, with deploy/failover/haproxy.cfg. */
-export async function startBehindHaproxy(cleanup: AsyncDisposableStack): Promise<SetUp> {
+export async function startBehindHaproxy(cleanup: AsyncDisposableStack): Promise<Topology> {
   const direct = await startDirect(cleanup);
   const folder = await openFolder(cleanup);
   const [first, second] = [direct.primaryUrl, direct.standbyUrl].map((url) => new URL(url).host);
@@ -64,25 +72,32 @@ export async function startBehindHaproxy(cleanup: AsyncDisposableStack): Promise
   await writeFile(file('haproxy.cfg'), config);
   const command = ['haproxy', '-db', '-f', file('haproxy.cfg')];
   await startProgram(cleanup, command, { ports: [port], logFile: file('haproxy.log') });
-  return { ...direct, databaseUrl: at(direct.primaryUrl, port) };
+  return { ...direct, databaseUrl: `${at(direct.primaryUrl, port)}?${direct.tlsQuery}` };
 }
 
 /** PgBouncer in front of HAProxy, with deploy/failover/pgbouncer.ini. */
-export async function startBehindPgbouncer(cleanup: AsyncDisposableStack): Promise<SetUp> {
+export async function startBehindPgbouncer(cleanup: AsyncDisposableStack): Promise<Topology> {
   const behind = await startBehindHaproxy(cleanup);
   const folder = await openFolder(cleanup);
   const { username, password, port: haproxyPort } = new URL(behind.databaseUrl);
   const file = (name: string) => join(folder, name);
   await writeFile(file('userlist.txt'), `"${username}" "${decodeURIComponent(password)}"\n`);
+  const ids = postgresUser();
+  await writeFile(file('root.crt'), behind.certificate.cert);
+  await writeFile(file('server.key'), behind.certificate.key, { mode: 0o600 });
+  if (ids.uid !== undefined && ids.gid !== undefined) await chown(file('server.key'), ids.uid, ids.gid);
   const port = await freePort(undefined);
   const config = await documentedConfig('pgbouncer.ini', {
     'host=10.0.0.10 port=5000': `host=127.0.0.1 port=${haproxyPort}`,
     '10.0.0.11': '127.0.0.1',
     'listen_port = 6432': `listen_port = ${port}\nunix_socket_dir =`,
     '/etc/pgbouncer/userlist.txt': file('userlist.txt'),
+    '/etc/pgbouncer/root.crt': file('root.crt'),
+    '/etc/pgbouncer/server.crt': file('root.crt'),
+    '/etc/pgbouncer/server.key': file('server.key'),
   });
   await writeFile(file('pgbouncer.ini'), config);
-  const options = { ports: [port], logFile: file('pgbouncer.log'), ids: postgresUser() };
+  const options = { ports: [port], logFile: file('pgbouncer.log'), ids };
   await startProgram(cleanup, ['pgbouncer', file('pgbouncer.ini')], options);
   return { ...behind, databaseUrl: at(behind.databaseUrl, port) };
 }

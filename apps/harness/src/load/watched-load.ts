@@ -1,17 +1,17 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatewayAddresses } from '@gateway/fixtures/client';
-import type { Profile } from '../src/load/profile.ts';
-import { type LoadRun, runLoad } from '../src/load/run-load.ts';
-import { openSender, type Sender } from '../src/load/sender.ts';
+import type { Profile } from './profile.ts';
+import { type LoadRun, runLoad } from './run-load.ts';
+import { openSender, type Sender } from './sender.ts';
 
-/** The gateway's deadline of a call, and what the way there and back may take. */
+/** The gateway's deadline for a call, plus an allowance for the round trip. */
 const latestMs = 5_250;
 
 const tickMs = 50;
 const pollMs = 5;
 
-/** What to send on whose behalf. */
+/** The load and the accounts that send it. */
 interface WatchedRun extends Pick<LoadRun, 'credentials' | 'checkout'> {
   readonly profile: Profile;
   readonly seed: number;
@@ -29,7 +29,7 @@ export function startWatchedLoad(gateways: readonly GatewayAddresses[], run: Wat
   /** When the latest call was sent that created an order at each gateway. */
   const createdAtMs = gateways.map(() => 0);
   let [turn, created, late] = [0, 0, 0];
-  // How long this process could do nothing, in all: a response that waited for us was not late.
+  // The total time this process was blocked: a response that waited for this process was not late.
   let busyMs = 0;
   let tickedMs = performance.now();
   const ticking = setInterval(() => {

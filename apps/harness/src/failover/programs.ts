@@ -4,7 +4,7 @@ import { openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { endProcess } from '../../src/gateway/end-process.ts';
+import { endProcess } from '../gateway/end-process.ts';
 
 const configFolder = new URL('../../../../deploy/failover/', import.meta.url);
 

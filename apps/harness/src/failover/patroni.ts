@@ -4,9 +4,11 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '@gateway/dev-postgres';
+import { enableTls } from '@gateway/postgres/testing/enable-tls';
 import { runQuery } from '@gateway/postgres/testing/run-query';
+import { selfSigned } from '@gateway/postgres/testing/self-signed';
 import { documentedConfig, startProgram } from './programs.ts';
-import { at, type Fault, openFolder, postgresUser, type SetUp } from './set-ups.ts';
+import { at, type Fault, openFolder, postgresUser, type Topology } from './topologies.ts';
 
 const password = 'drill';
 
@@ -14,7 +16,7 @@ const password = 'drill';
 const limitMs = 90_000;
 
 /** Two nodes of Patroni with Debian's PostgreSQL 15, etcd and HAProxy, with the files of deploy/failover. */
-export async function startPatroni(cleanup: AsyncDisposableStack): Promise<SetUp> {
+export async function startPatroni(cleanup: AsyncDisposableStack): Promise<Topology> {
   const folder = await openFolder(cleanup);
   const ids = postgresUser();
   const nodes: Node[] = [];
@@ -41,6 +43,9 @@ export async function startPatroni(cleanup: AsyncDisposableStack): Promise<SetUp
     return { ...node, patroni };
   };
   const first = await startNode('first', 'primary');
+  const certificate = selfSigned('127.0.0.1');
+  // The second node gets the certificate with its base backup.
+  const tlsQuery = await enableTls(superuserUrl(first.port, 'postgres'), certificate);
   const second = await startNode('second', 'synchronous');
   const port = await freePort(undefined);
   const haproxy = await documentedConfig('haproxy-patroni.cfg', {
@@ -50,11 +55,12 @@ export async function startPatroni(cleanup: AsyncDisposableStack): Promise<SetUp
   });
   await writeFile(join(folder, 'haproxy.cfg'), haproxy);
   await start(['haproxy', '-db', '-f', join(folder, 'haproxy.cfg')], port);
-  const primaryUrl = `postgres://postgres:${password}@127.0.0.1:${first.port}/gateway`;
-  await runQuery(primaryUrl.replace(/gateway$/, 'postgres'), 'create database gateway template template0');
+  const primaryUrl = superuserUrl(first.port, 'gateway');
+  await runQuery(superuserUrl(first.port, 'postgres'), 'create database gateway template template0');
   cleanup.defer(() => signalServers(nodes, 'SIGCONT'));
   return {
-    ...{ databaseUrl: at(primaryUrl, port), primaryUrl, standbyUrl: at(primaryUrl, second.port) },
+    ...{ databaseUrl: `${at(primaryUrl, port)}?${tlsQuery}`, tlsQuery, certificate },
+    ...{ primaryUrl, standbyUrl: at(primaryUrl, second.port) },
     async failOver(fault: Fault) {
       if (fault === 'kill') signalServers([first], 'SIGKILL');
       else if (fault === 'hang') signalServers([first], 'SIGSTOP');
@@ -63,6 +69,10 @@ export async function startPatroni(cleanup: AsyncDisposableStack): Promise<SetUp
       await until(() => answers(second, 'primary'));
     },
   };
+}
+
+function superuserUrl(port: number, database: string): string {
+  return `postgres://postgres:${password}@127.0.0.1:${port}/${database}`;
 }
 
 /** One server with its Patroni. */
@@ -97,7 +107,7 @@ async function answers({ rest }: Node, path: 'primary' | 'synchronous'): Promise
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   const giveUpAt = performance.now() + limitMs;
   while (!(await isSo())) {
-    if (performance.now() > giveUpAt) throw new Error(`Patroni did not get there within ${limitMs} ms`);
+    if (performance.now() > giveUpAt) throw new Error(`Patroni did not reach the expected state within ${limitMs} ms`);
     await sleep(20);
   }
 }
