@@ -1,8 +1,53 @@
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+/** The programs that tests use where they are installed. */
+export const optionalPrograms = [
+  'chromium',
+  'curl',
+  'haproxy',
+  'kubectl',
+  'nginx',
+  'openssl',
+  'pg_basebackup',
+  'pgbench',
+  'php',
+  'prometheus',
+  'promtool',
+  'psql',
+  'python3',
+  'sed',
+  'systemd-analyze',
+  'systemd-notify',
+  'tar',
+  'unshare',
+  'wrk',
+] as const;
+
 /**
  * Says whether tests must be skipped because this machine lacks something, and prints one line that says so:
- * `test.skipIf(leftOut('the examples in PHP', hasPhp ? undefined : 'php is not installed'))`.
+ * `test.skipIf(leftOut('broken connections under wrk', missing('wrk')))`.
  */
 export function leftOut(tests: string, reason: string | undefined): boolean {
   if (reason !== undefined) process.stderr.write(`\nLEFT OUT: ${tests}: ${reason}\n`);
   return reason !== undefined;
+}
+
+/** Returns why a program can't run on this machine, or `undefined` if it is in the PATH. */
+export function missing(program: (typeof optionalPrograms)[number]): string | undefined {
+  return findProgram(program) === undefined ? `${program} is not installed` : undefined;
+}
+
+/** Returns the path of a program in the PATH. */
+export function findProgram(program: string): string | undefined {
+  return process.env.PATH?.split(delimiter)
+    .map((folder) => join(folder, program))
+    .find((path) => {
+      try {
+        accessSync(path, constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    });
 }

@@ -8,12 +8,11 @@ const root = new URL('..', import.meta.url);
 /** Licences that ask for no more than their text to be passed on. */
 const allowed = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT', 'Unlicense'];
 
-/** Whether every licence of an SPDX expression is allowed. An `OR` is taken for an `AND`. */
+/** Whether an SPDX expression permits use under allowed licences: one of a choice, otherwise all of them. */
 function isAllowed(expression: string): boolean {
-  return expression
-    .replaceAll(/[()]/g, '')
-    .split(/ AND | OR /)
-    .every((licence) => allowed.includes(licence));
+  const licences = expression.replaceAll(/[()]/g, '').split(/ AND | OR /);
+  const isKnown = (licence: string) => allowed.includes(licence);
+  return expression.includes(' AND ') ? licences.every(isKnown) : licences.some(isKnown);
 }
 
 test('every production dependency has an allowed licence', async () => {
@@ -27,6 +26,8 @@ test('every production dependency has an allowed licence', async () => {
 
 test('the list is of expressions that are allowed as a whole', () => {
   expect(isAllowed('(Apache-2.0 AND BSD-3-Clause)')).toBe(true);
+  expect(isAllowed('(MIT OR CC0-1.0)')).toBe(true);
   expect(isAllowed('MIT AND GPL-3.0-only')).toBe(false);
+  expect(isAllowed('(MIT OR GPL-3.0-only) AND CC0-1.0')).toBe(false);
   expect(isAllowed('Unknown')).toBe(false);
 });

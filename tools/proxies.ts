@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -8,10 +8,9 @@ import { readText, temporaryFolder } from './test-resources.ts';
 
 const deployFolder = join(import.meta.dirname, '../deploy');
 
-/** Why a proxy can't run on this machine; `undefined`: it can. */
-export function missing(program: 'haproxy' | 'nginx'): string | undefined {
-  return spawnSync(program, ['-v']).error === undefined ? undefined : `${program} is not installed`;
-}
+export const proxies = ['haproxy', 'nginx'] as const;
+
+export type ProxyProgram = (typeof proxies)[number];
 
 /** Ports that were free a moment ago. */
 export function freePorts(count: number): Promise<number[]> {
@@ -26,13 +25,33 @@ export function freePorts(count: number): Promise<number[]> {
   );
 }
 
-/** Runs a proxy with its file from deploy/, in which the texts are replaced, until the test ends. */
+/** Where a proxy listens, and the two gateways behind it. */
+interface ProxyPorts {
+  readonly http: number;
+  readonly grpc: number;
+  /** PEM files; absent: both ports speak plain HTTP. HAProxy reads the certificate and the key from one file. */
+  readonly tls?: Readonly<Record<'certFile' | 'keyFile' | 'bothFile', string>>;
+  readonly gateways: readonly [GatewayPorts, GatewayPorts];
+}
+
+type GatewayPorts = Readonly<Record<'http' | 'grpc', number>>;
+
+type Replacement = readonly [text: string, by: string];
+
+/** Runs a proxy with its file from deploy/ until the test ends, with the addresses and certificate of the test. */
 export async function runProxy(
-  program: 'haproxy' | 'nginx',
-  replaced: readonly (readonly [text: string, by: string])[],
+  program: ProxyProgram,
+  { gateways: [first, second], ...ports }: ProxyPorts,
 ): Promise<void> {
   const file = { haproxy: 'haproxy.cfg', nginx: 'nginx.conf' }[program];
   let text = await readFile(join(deployFolder, file), 'utf8');
+  const replaced = [
+    ['10.0.0.11:8080', `127.0.0.1:${first.http}`],
+    ['10.0.0.12:8080', `127.0.0.1:${second.http}`],
+    ['10.0.0.11:9090', `127.0.0.1:${first.grpc}`],
+    ['10.0.0.12:9090', `127.0.0.1:${second.grpc}`],
+    ...(program === 'haproxy' ? bindOfHaproxy(ports) : listenOfNginx(ports)),
+  ] as const;
   for (const [from, to] of replaced) {
     expect(text).toContain(from);
     text = text.replaceAll(from, to);
@@ -51,4 +70,39 @@ export async function runProxy(
     child.kill('SIGTERM');
     await exited;
   });
+}
+
+function bindOfHaproxy({ http, grpc, tls }: Omit<ProxyPorts, 'gateways'>): Replacement[] {
+  const certificate = '/etc/haproxy/pay.example.com.pem';
+  if (tls !== undefined) {
+    return [
+      ['bind :443', `bind 127.0.0.1:${http}`],
+      ['bind :9443', `bind 127.0.0.1:${grpc}`],
+      [certificate, tls.bothFile],
+    ];
+  }
+  return [
+    [`:443 ssl crt ${certificate} alpn h2,http/1.1 ssl-min-ver TLSv1.2`, `127.0.0.1:${http}`],
+    [`:9443 ssl crt ${certificate} alpn h2 ssl-min-ver TLSv1.2`, `127.0.0.1:${grpc} proto h2`],
+  ];
+}
+
+function listenOfNginx({ http, grpc, tls }: Omit<ProxyPorts, 'gateways'>): Replacement[] {
+  const pid = ['/run/nginx.pid', 'nginx.pid'] as const;
+  if (tls !== undefined) {
+    return [
+      pid,
+      ['listen 443', `listen 127.0.0.1:${http}`],
+      ['listen 9443', `listen 127.0.0.1:${grpc}`],
+      ['/etc/nginx/pay.example.com.pem', tls.certFile],
+      ['/etc/nginx/pay.example.com.key', tls.keyFile],
+    ];
+  }
+  return [
+    pid,
+    ['listen 443 ssl http2', `listen 127.0.0.1:${http}`],
+    ['listen 9443 ssl http2', `listen 127.0.0.1:${grpc} http2`],
+    ['ssl_certificate /etc/nginx/pay.example.com.pem;', ''],
+    ['ssl_certificate_key /etc/nginx/pay.example.com.key;', ''],
+  ];
 }

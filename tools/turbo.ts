@@ -1,0 +1,43 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { networkInterfaces, release } from 'node:os';
+import { join } from 'node:path';
+import { findProgram, optionalPrograms } from './left-out.ts';
+
+// Runs turbo with the arguments of the command line, and prints the tally of all tests that ran. A result from the cache counts
+// only for the machine that it is from, and no test that it stands for is in the tally.
+
+const reports = join(import.meta.dirname, '../.reports');
+
+/** What tests can see of this machine. A program that is upgraded is another file. */
+const machine = {
+  system: [process.platform, process.arch, release(), process.version, process.getuid?.()],
+  hasIpv6: Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1')),
+  programs: optionalPrograms.map((program) => {
+    const path = findProgram(program);
+    return path && [path, statSync(path).mtimeMs];
+  }),
+};
+
+rmSync(reports, { recursive: true, force: true });
+const turbo = spawn('turbo', process.argv.slice(2), {
+  stdio: 'inherit',
+  env: { ...process.env, TEST_MACHINE: JSON.stringify(machine), TURBO_TELEMETRY_DISABLED: '1' },
+});
+// turbo gets Ctrl-C from the terminal, and ends its tasks first.
+process.on('SIGINT', () => {});
+process.on('SIGTERM', () => turbo.kill());
+const [code] = await once(turbo, 'exit');
+process.exitCode = code ?? 1;
+
+try {
+  const tallies = readdirSync(reports).map((name) => JSON.parse(readFileSync(join(reports, name), 'utf8')));
+  const sum = (key: 'passed' | 'failed') => tallies.reduce((total, tally) => total + tally[key], 0);
+  const tally = `${sum('passed')} passed, ${sum('failed')} failed\n`;
+  writeFileSync(join(reports, 'tally'), tally);
+  process.stdout.write(`\n${tally}`);
+} catch (error) {
+  // No test ran.
+  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+}
