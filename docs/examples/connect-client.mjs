@@ -37,8 +37,8 @@ try {
   process.stdout.write(`${toJsonString(GetOrderResponseSchema, found)}\n`);
 } catch (error) {
   const failure = ConnectError.from(error);
-  const reason = failure.findDetails(ErrorInfoSchema)[0]?.reason;
-  // Decide by the reason. After Unavailable and DeadlineExceeded send the same order again.
-  process.stderr.write(`${Code[failure.code]} ${reason}: ${failure.message}\n`);
+  const code = failure.findDetails(ErrorInfoSchema)[0]?.metadata.code;
+  // Decide by the code. After Unavailable and DeadlineExceeded send the same order again.
+  process.stderr.write(`${Code[failure.code]} ${code}: ${failure.message}\n`);
   process.exitCode = 1;
 }
