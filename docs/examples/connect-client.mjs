@@ -4,7 +4,8 @@
 import { toJsonString } from '@bufbuild/protobuf';
 import { Code, ConnectError, createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
-import { GetOrderResponseSchema, OrderService, ServiceType } from '@gateway/contract/gateway/v1/order_service_pb';
+import { OrderSchema, ServiceType } from '@gateway/contract/gateway/v1/order_pb';
+import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { ErrorInfoSchema } from '@gateway/contract/google/rpc/error_details_pb';
 
 const { GRPC_ADDRESS, CLIENT_ID, CLIENT_SECRET, ORDER_ID } = process.env;
@@ -33,8 +34,8 @@ const order = {
 try {
   await client.createOrder(order, options);
   // By the gateway's own id: { order: { case: 'serviceOrderId', value: created.serviceOrderId } }
-  const found = await client.getOrder({ order: { case: 'orderId', value: ORDER_ID } }, options);
-  process.stdout.write(`${toJsonString(GetOrderResponseSchema, found)}\n`);
+  const { order: found } = await client.getOrder({ order: { case: 'orderId', value: ORDER_ID } }, options);
+  process.stdout.write(`${toJsonString(OrderSchema, found)}\n`);
 } catch (error) {
   const failure = ConnectError.from(error);
   const code = failure.findDetails(ErrorInfoSchema)[0]?.metadata.code;

@@ -1,12 +1,17 @@
 // Creates an order and looks it up again with grpc-js. Packages: @grpc/grpc-js, @grpc/proto-loader.
-// PROTO_FILE is the contract: save it with curl -O http://localhost:8080/docs/order_service.proto
-// Usage: PROTO_FILE=order_service.proto GRPC_ADDRESS=127.0.0.1:9090 CLIENT_ID=app_... CLIENT_SECRET=sk_... ORDER_ID=web-1001 node grpc-client.mjs
+// The folder proto is the contract: curl http://localhost:8080/docs/proto.tar | tar -x
+// Usage: PROTO_FOLDER=proto GRPC_ADDRESS=127.0.0.1:9090 CLIENT_ID=app_... CLIENT_SECRET=sk_... ORDER_ID=web-1001 node grpc-client.mjs
 import { credentials, loadPackageDefinition, Metadata } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 
-const { PROTO_FILE, GRPC_ADDRESS, CLIENT_ID, CLIENT_SECRET, ORDER_ID } = process.env;
+const { PROTO_FOLDER, GRPC_ADDRESS, CLIENT_ID, CLIENT_SECRET, ORDER_ID } = process.env;
 
-const definition = loadSync(PROTO_FILE, { keepCase: true, longs: String, enums: String });
+const definition = loadSync('gateway/v1/order_service.proto', {
+  includeDirs: [PROTO_FOLDER],
+  keepCase: true,
+  longs: String,
+  enums: String,
+});
 const { OrderService } = loadPackageDefinition(definition).gateway.v1;
 const client = new OrderService(GRPC_ADDRESS, credentials.createInsecure());
 
@@ -41,7 +46,8 @@ const order = {
 
 try {
   await call('createOrder', order);
-  process.stdout.write(`${JSON.stringify(await call('getOrder', { order_id: ORDER_ID }))}\n`);
+  const found = await call('getOrder', { order_id: ORDER_ID });
+  process.stdout.write(`${JSON.stringify(found.order)}\n`);
 } catch (error) {
   process.stderr.write(`${error.message}\n`);
   process.exitCode = 1;

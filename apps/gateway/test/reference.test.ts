@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { glob, readFile } from 'node:fs/promises';
 import { jsonRouteOf, methods } from '@gateway/contract/operations';
 import { failures } from '@gateway/domain/failure';
 import { fieldErrorCodes, fieldRules } from '@gateway/domain/field-rules';
@@ -7,6 +7,7 @@ import { eventTypes } from '@gateway/domain/order-states';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { unpackTar } from 'modern-tar';
 import { describe, expect, test } from 'vitest';
 import { exampleOrder, exampleResponse } from '../src/reference/example-order.ts';
 import { guides } from '../src/reference/guides.ts';
@@ -249,7 +250,7 @@ describe('compression', () => {
     return { encoding: headers.get('content-encoding'), vary: headers.get('vary'), bytes };
   };
 
-  test.each(['/openapi.json', '/docs/creating-orders', '/docs/reference.js', '/docs/order_service.proto'])(
+  test.each(['/openapi.json', '/docs/creating-orders', '/docs/reference.js', '/docs/proto.tar'])(
     'GET %s is compressed where the client accepts it',
     async (path) => {
       for (const accepted of ['gzip', 'gzip, deflate, br', '*'])
@@ -300,10 +301,17 @@ describe('the files at the root of the host', () => {
   });
 });
 
-test.each(['order_service.proto', 'checkout_service.proto'])('GET /docs/%s: 200 with the contract', async (file) => {
-  const { text, response } = await get(`/docs/${file}`);
-  expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8');
-  expect(text).toBe(await readFile(new URL(`../../../proto/gateway/v1/${file}`, import.meta.url), 'utf8'));
+test('GET /docs/proto.tar: 200 with the contract in its folders', async () => {
+  const response = await fetch(`${gateway.url}/docs/proto.tar`);
+  expect(response.headers.get('content-type')).toBe('application/x-tar');
+  const entries = await unpackTar(await response.bytes());
+  const files = new Map(
+    entries.flatMap(({ header, data }) => (data ? [[header.name, Buffer.from(data).toString()]] : [])),
+  );
+  const root = new URL('../../../', import.meta.url);
+  const names = await Array.fromAsync(glob('proto/**/*.*', { cwd: root }));
+  expect([...files.keys()].sort()).toEqual(names.sort());
+  for (const [name, text] of files) expect(text).toBe(await readFile(new URL(name, root), 'utf8'));
 });
 
 test.each(['', '/openapi.json', '/docs', '/docs/errors'])('POST {base_url}%s: 405', async (path) => {

@@ -148,7 +148,7 @@ test('a second signal ends the drain at once', async () => {
 test.for([
   // The one makes its cluster first, the other has one.
   ['the gateway', 'src/main.ts', [], newDataDir],
-  ['a merchant command', 'src/cli/merchant.ts', ['list'], newClusterDir],
+  ['a merchant command', 'src/cli/merchant.ts', ['create', '--name', 'Shop'], newClusterDir],
 ] as const)('%s that gets SIGTERM while PostgreSQL starts leaves no process', async (program, { skip }) => {
   const [, script, args, newFolder] = program;
   const dataDir = await newFolder();

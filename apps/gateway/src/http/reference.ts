@@ -1,11 +1,13 @@
-import { readFile } from 'node:fs/promises';
+import { buffer } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import type { FastifyInstance } from 'fastify';
+import { packTar } from 'modern-tar/fs';
 import { contentSecurityPolicy, guideStyle } from '../payment-page/styles.ts';
 import { type Guide, guidePage, guides } from '../reference/guides.ts';
 import { openApi } from '../reference/openapi.ts';
 import { landingPage, referencePage, referenceScript } from '../reference/reference-page.ts';
-import { servePublicText } from './public-texts.ts';
+import { servePublicFile } from './public-files.ts';
 
 const headers = {
   // Changes with every release: cached for a moment only.
@@ -21,22 +23,23 @@ const referencePolicy =
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const html = 'text/html; charset=utf-8';
-const proto = new URL('../../../../proto/gateway/v1/', import.meta.url);
+const protoFolder = fileURLToPath(new URL('../../../../proto', import.meta.url));
 
 /**
  * The landing page, `GET /openapi.json`, the reference made from it at `/docs`, the guides below it, of which `/docs/errors` is where
- * the `type` of every problem document leads, and the gRPC contract. None loads anything from elsewhere.
+ * the `type` of every problem document leads, and the gRPC contract as an archive. None loads anything from elsewhere.
  */
 export function referenceRoutes(app: FastifyInstance, { baseUrl }: { readonly baseUrl: () => BaseUrl }): void {
-  // The base URL is known once the listener has its port, so each text is made at its first request.
-  const serve = (path: string, mediaType: string, make: () => string | Promise<string>) =>
-    servePublicText(app, path, { ...headers, 'content-type': mediaType }, make);
+  // The base URL is known once the listener has its port, so each file is made at its first request.
+  const serve = (path: string, mediaType: string, make: () => string | Promise<string | Buffer>) =>
+    servePublicFile(app, path, { ...headers, 'content-type': mediaType }, make);
   serve('/', html, () => landingPage(baseUrl()));
   serve('/openapi.json', 'application/json', () => `${JSON.stringify(openApi(baseUrl()), null, 2)}\n`);
   for (const name of Object.keys(guides) as Guide[]) serve(`/docs/${name}`, html, () => guidePage(name, baseUrl()));
-  for (const name of ['order_service.proto', 'checkout_service.proto'])
-    serve(`/docs/${name}`, 'text/plain; charset=utf-8', () => readFile(new URL(name, proto), 'utf8'));
+  serve('/docs/proto.tar', 'application/x-tar', () =>
+    buffer(packTar([{ type: 'directory', source: protoFolder, target: 'proto' }])),
+  );
   serve('/docs/reference.js', 'text/javascript; charset=utf-8', referenceScript);
   const policy = { 'content-security-policy': referencePolicy };
-  servePublicText(app, '/docs', { ...headers, ...policy, 'content-type': html }, () => referencePage(baseUrl()));
+  servePublicFile(app, '/docs', { ...headers, ...policy, 'content-type': html }, () => referencePage(baseUrl()));
 }

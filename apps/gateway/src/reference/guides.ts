@@ -27,7 +27,7 @@ export function contents(baseUrl: string): Html {
 <li><a href="${baseUrl}/docs">API reference</a></li>
 ${Object.entries(guides).map(([name, title]) => html`<li><a href="${baseUrl}/docs/${name}">${title}</a></li>`)}
 <li><a href="${baseUrl}/openapi.json">OpenAPI document</a>, for tools</li>
-<li>gRPC contract for <a href="${baseUrl}/docs/order_service.proto">merchants</a> and for <a href="${baseUrl}/docs/checkout_service.proto">checkout systems</a></li>
+<li><a href="${baseUrl}/docs/proto.tar">gRPC contract</a>, the folder <code>proto</code> as an archive</li>
 </ul>`;
 }
 

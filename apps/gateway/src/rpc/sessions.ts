@@ -75,8 +75,11 @@ export function watchSessions(
         if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) penalize(session);
       });
       let tinyFrames = 0;
-      stream.on('data', ({ length }: Buffer) => {
-        if (length < penaltyLimits.tinyFrameBytes && ++tinyFrames > penaltyLimits.tinyFramesMax) penalize(session);
+      // Not before a reader asks for data: a listener would take it from a reader that comes later.
+      stream.once('resume', () => {
+        stream.on('data', ({ length }: Buffer) => {
+          if (length < penaltyLimits.tinyFrameBytes && ++tinyFrames > penaltyLimits.tinyFramesMax) penalize(session);
+        });
       });
       stream.once('finish', () => {
         if (stream.readableEnded || streaming.has(stream)) return;

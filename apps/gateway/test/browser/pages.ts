@@ -94,6 +94,8 @@ function usePages(browser: Browser) {
   const visit = async (address: string, view: View, look: (page: Page) => Promise<void>) => {
     const { language = 'en', viewport = phone, colorScheme = 'light', hasScript = true } = view;
     const page = hasScript ? shared : await (await browser.newContext({ javaScriptEnabled: false })).newPage();
+    // The limit of the test is enough.
+    page.setDefaultTimeout(0);
     try {
       await page.setExtraHTTPHeaders({ 'accept-language': language });
       await showIn(page, { viewport, colorScheme });

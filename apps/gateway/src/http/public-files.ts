@@ -3,26 +3,26 @@ import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import Negotiator from 'negotiator';
 
-/** Shorter texts fit a packet or two as they are. */
+/** Shorter files fit a packet or two as they are. */
 const compressedFromBytes = 1_024;
 
 /**
- * Serves a text that is the same for everyone, compressed where the client accepts it. It is made at its first request. Other
+ * Serves a file that is the same for everyone, compressed where the client accepts it. It is made at its first request. Other
  * responses are not compressed, because they hold secrets beside what others can choose (docs/decisions/054-compression.md).
  */
-export function servePublicText(
+export function servePublicFile(
   app: FastifyInstance,
   path: string,
   headers: Readonly<Record<string, string>>,
-  make: () => string | Promise<string>,
+  make: () => string | Promise<string | Buffer>,
 ): void {
-  let texts: { readonly plain: Buffer; readonly compressed: Buffer | undefined } | undefined;
+  let made: { readonly plain: Buffer; readonly compressed: Buffer | undefined } | undefined;
   app.get(path, { config: { operation: 'Reference' } }, async (request, reply): Promise<FastifyReply> => {
-    if (texts === undefined) {
+    if (made === undefined) {
       const plain = Buffer.from(await make());
-      texts = { plain, compressed: plain.length > compressedFromBytes ? await promisify(gzip)(plain) : undefined };
+      made = { plain, compressed: plain.length > compressedFromBytes ? await promisify(gzip)(plain) : undefined };
     }
-    const { plain, compressed } = texts;
+    const { plain, compressed } = made;
     request.call.succeed('ok');
     reply.headers(headers);
     if (compressed === undefined) return reply.send(plain);
