@@ -157,9 +157,10 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
   };
   const destroy = () => {
     isOver = true;
-    // The driver only ends a socket, which a hung server never notices. A TLS socket on top of it may still fail to write, after
-    // the driver has stopped listening: the patch of docs/decisions/044-patch-the-driver.md keeps that from ending the process.
-    current?.socket.destroy();
+    // The driver only ends a socket, which a hung server never notices. With TLS, only the TLS socket may be destroyed: a write to
+    // a destroyed socket below it ends the process (docs/decisions/044-patch-the-driver.md).
+    const socket = current?.socket;
+    (socket?.secured ?? socket)?.destroy();
     void client.end({ timeout: 0 });
     // It forgets statements that wait for a connection. Others it rejects with the reason: before this.
     setImmediate(() => fail(new ConnectionLost()));

@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { TLSSocket } from 'node:tls';
 import { ConnectionLost } from './errors.ts';
 
 /** The shortest time between two connection attempts of a client, so that a database that is down is not flooded. */
@@ -25,8 +26,11 @@ export interface AddressedSocket {
   readonly address: Address;
   /** Absent for a Unix socket. */
   readonly host: string | undefined;
-  readonly socket: Socket;
+  readonly socket: DriverSocket;
 }
+
+/** A socket of the driver, which adds the TLS socket that it opens on top of it (docs/decisions/044-patch-the-driver.md). */
+export type DriverSocket = Socket & { readonly secured?: TLSSocket };
 
 /**
  * Opens the sockets of a client: each connection attempt goes to the next host of the URL, as the driver does by itself, but not

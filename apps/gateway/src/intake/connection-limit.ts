@@ -18,12 +18,15 @@ export const noPeer: Peer = { address: undefined, markAuthenticated() {}, markId
 /** Tracks the sockets of a server, including those without a TLS session yet. Returns what destroys all of them. */
 export function trackSockets(server: Server): () => void {
   const sockets = new Set<Socket>();
-  server.on('connection', (socket) => {
+  const track = (socket: Socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
-  });
+  };
+  server.on('connection', track);
+  server.on('secureConnection', track);
   return () => {
-    for (const socket of sockets) socket.destroy();
+    // The later ones first: a TLS socket may not write to a destroyed socket below it (docs/decisions/044-patch-the-driver.md).
+    for (const socket of [...sockets].reverse()) socket.destroy();
   };
 }
 
