@@ -20,7 +20,11 @@ begin
     grant insert on audit_log to order_gateway;
     grant update (attempts, next_attempt_at, last_attempt_at, delivered_at, last_result) on webhook_deliveries
       to order_gateway;
-    grant update (disabled_at, failing_since) on webhook_endpoints to order_gateway;
+    -- Merchants manage their endpoints and secrets themselves, unless SELF_SERVICE is off.
+    grant insert, delete, update (
+      endpoint_id, url, event_types, signing_secret, previous_secret, previous_ends_at, disabled_at, failing_since
+    ) on webhook_endpoints to order_gateway;
+    grant insert, update (ends_at) on client_secrets to order_gateway;
     -- Events are deleted after 30 days.
     grant delete on events, webhook_deliveries to order_gateway;
   end if;
@@ -28,8 +32,9 @@ begin
     grant usage on schema public to order_gateway_reader;
     grant select on merchants, payments, events, webhook_deliveries, audit_log to order_gateway_reader;
     grant select (id, merchant_id, created_at, ends_at) on client_secrets to order_gateway_reader;
-    grant select (merchant_id, url, previous_ends_at, created_at, disabled_at, failing_since) on webhook_endpoints
-      to order_gateway_reader;
+    grant select (
+      merchant_id, endpoint_id, url, event_types, previous_ends_at, created_at, disabled_at, failing_since
+    ) on webhook_endpoints to order_gateway_reader;
     grant select (
       merchant_id, service_order_id, order_status, created_at, order_id, order_amount, order_currency, service_type,
       order_expires_at, paid_at, payment_id, checkout_id, cancelled_at

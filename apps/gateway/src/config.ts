@@ -31,6 +31,7 @@ export const startUsage = `Usage: pnpm start, with the configuration in environm
   SECRETS_KEY           encrypts signing secrets: 32 bytes in base64, earlier keys after commas (a file in DATA_DIR; with DATABASE_URL none)
   RETENTION_DAYS        erases customers' data from orders that are older, with SECRETS_KEY (never)
   WEBHOOK_ALLOW_PRIVATE 1 sends webhooks over http and to private addresses too: for development (0; without DATABASE_URL to this machine alone)
+  SELF_SERVICE          off: only operators manage webhook endpoints and client secrets, not merchants over the API (on)
   DRAIN_DELAY_MS        how long requests go on at a stop while health checks fail (5000; 0 on a terminal)
   TLS_CERT_FILE, TLS_KEY_FILE  serve both ports over TLS with these PEM files, read again when they change (no TLS)
   TLS_CLIENT_CA_FILE    gRPC clients need a certificate that this one has signed (none)
@@ -170,6 +171,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>) {
     ),
     retentionDays: readNumber('RETENTION_DAYS', 1, 36_500, 'a whole number of days'),
     webhookAddresses,
+    selfService: read('SELF_SERVICE', choice({ on: true, off: false }), 'must be on or off') ?? true,
     /** Absent: 0 on a terminal, else that of limits.ts. */
     drainDelayMs: readNumber('DRAIN_DELAY_MS', 0, 600_000),
     tls: readTlsFiles(env),

@@ -4,6 +4,7 @@ import { type BaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
 import { createConnectionEvents } from '@gateway/postgres/client';
 import { eraseOrders } from '@gateway/postgres/erase-orders';
 import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
+import { openMerchantManagement } from '@gateway/postgres/merchant-management';
 import { openOrderStore } from '@gateway/postgres/order-store';
 import { createServerProbe } from '@gateway/postgres/server-probe';
 import { openWebhookDeliveries } from '@gateway/postgres/webhook-deliveries';
@@ -17,7 +18,7 @@ import { createBodyReader } from './intake/call-body.ts';
 import { createCallLog } from './intake/call-log.ts';
 import { createRateLimit } from './intake/rate-limit.ts';
 import { createUnauthenticatedCalls } from './intake/unauthenticated-calls.ts';
-import { admissionLimits, bodyBytesOfAllMax, unauthenticatedLimits } from './limits.ts';
+import { admissionLimits, bodyBytesOfAllMax, unauthenticatedLimits, webhookLimits } from './limits.ts';
 import { hostInUrl, listenOn } from './network/listen.ts';
 import { parseTrustProxy } from './network/remote-address.ts';
 import { openTls } from './network/tls.ts';
@@ -31,6 +32,7 @@ import { createSigningSecrets, erasureKeysOf } from './secrets/signing-secrets.t
 import { callRecorder, type Metrics, observeHealth } from './telemetry/metrics.ts';
 import { startTracing } from './telemetry/tracing.ts';
 import { startWebhookDelivery, type WebhookDelivery } from './webhooks/deliver.ts';
+import { createPing } from './webhooks/ping.ts';
 import { createSender } from './webhooks/send.ts';
 
 const dayMs = 86_400_000;
@@ -69,6 +71,9 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   const directory = openMerchantDirectory(database);
   const store = openOrderStore({ ...database, waitingMax: config.ordersWaitingMax, isDistributed: config.hasCitus });
   const writeCheck = openWriteCheck(database);
+  const management = config.selfService ? openMerchantManagement(database) : undefined;
+  const { webhookAddresses } = config;
+  const pings = createSender({ allowedAddresses: webhookAddresses, timeoutMs: webhookLimits.pingTimeoutMs });
   let baseUrl = config.baseUrl ?? ownBaseUrl(scheme, host, config.httpPort);
   let webhooks: WebhookDelivery | undefined;
   const deps: GatewayDeps = {
@@ -90,6 +95,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     trustProxy: config.trustProxy === undefined ? undefined : parseTrustProxy(config.trustProxy),
     signingSecrets: config.secretsKeys && createSigningSecrets(config.secretsKeys),
     erasureKeys: config.secretsKeys && erasureKeysOf(config.secretsKeys),
+    ...{ management, webhookAddresses, ping: createPing(pings, Date.now) },
     logger,
     recordCall: callRecorder(metrics.meter),
     tracing: config.tracesSampler === undefined ? undefined : startTracing(config.tracesSampler),
@@ -109,7 +115,9 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   const close = async () => {
     tls?.close();
     await Promise.all([http.close(), grpc.close(), backgroundJobs.stop(), webhooks?.close()]);
-    await Promise.all([store, directory, writeCheck, deliveries, deps.tracing].map((opened) => opened?.close()));
+    pings.close();
+    const opened = [store, directory, management, writeCheck, deliveries, deps.tracing];
+    await Promise.all(opened.map((one) => one?.close()));
   };
   try {
     const httpPort = await listenOn('HTTP_PORT', config.host, config.httpPort, http);
@@ -118,7 +126,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     if (deps.signingSecrets !== undefined) {
       webhooks = startWebhookDelivery({
         deliveries,
-        sender: createSender({ allowedAddresses: config.webhookAddresses }),
+        sender: createSender({ allowedAddresses: webhookAddresses }),
         secrets: deps.signingSecrets,
         baseUrl: deps.baseUrl,
         now: deps.now,

@@ -201,14 +201,19 @@ export const webhookLimits = {
   /** Attempts in flight to endpoints that failed last or are slow now, so that others are not delayed. */
   failingAttemptsMax: 256,
   /** Attempts in flight to one endpoint, 160 a second if it takes 100 ms, and to one that failed last. */
-  perMerchant: 16,
-  perFailingMerchant: 1,
+  perEndpoint: 16,
+  perFailingEndpoint: 1,
   /** An attempt that takes longer makes its endpoint a slow one until it ends. */
   slowAfterMs: 1_000,
   /** How often due deliveries are looked for. Those of this process are looked for at once. */
   pollEveryMs: 500,
   /** The pause between two look-ups under load, so that each finds several deliveries. */
   pollPauseMs: 20,
+  /** A test message that a merchant sends: its call waits for the response. */
+  pingTimeoutMs: 3_000,
+  /** Such messages in flight, and those of one merchant. */
+  pingsMax: 32,
+  pingsPerMerchant: 2,
 };
 
 function readOpenFilesMax(): number {

@@ -48,9 +48,10 @@ test('a later start shows the signing secret of that time', async () => {
   });
   expect((await findOrCreate()).signingSecret).toBe(signingSecret);
   const rotated = newSigningSecret(secrets, merchantId);
-  await endpoints.rotate(merchantId, rotated.stored);
+  const [{ endpointId = '' } = {}] = await endpoints.list(merchantId);
+  await endpoints.rotate(merchantId, endpointId, rotated.stored);
   expect((await findOrCreate()).signingSecret).toBe(rotated.secret);
-  await endpoints.remove(merchantId);
+  await endpoints.remove(merchantId, endpointId);
   const withoutEndpoint = await findOrCreate();
   expect(withoutEndpoint).toMatchObject({ clientId, signingSecret: undefined });
   expect(demoBanner(withoutEndpoint, gateway.baseUrl, undefined)).not.toContain('undefined');

@@ -12,6 +12,7 @@ import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { type Gateway, openGateway } from '../src/gateway.ts';
 import { unauthenticatedLimits } from '../src/limits.ts';
+import type { AllowedAddresses } from '../src/network/ip-address.ts';
 import type { TlsFiles } from '../src/network/tls.ts';
 import { createSigningSecrets } from '../src/secrets/signing-secrets.ts';
 import { createAdminServer } from '../src/telemetry/admin-server.ts';
@@ -50,6 +51,9 @@ interface RunOptions {
   readonly checkoutUrl?: string;
   readonly securityContact?: string;
   readonly mode?: MerchantMode;
+  readonly hasSecretsKey?: boolean;
+  readonly selfService?: boolean;
+  readonly webhookAddresses?: AllowedAddresses;
   readonly tls?: TlsFiles;
   readonly trustProxy?: string | undefined;
   /** Instead of a database on the server that the test run shares. */
@@ -89,7 +93,11 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
       checkoutTemplate: parseCheckoutTemplate(options.checkoutUrl ?? ''),
       securityContact: options.securityContact,
       drainDelayMs: 0,
-      ...{ secretsKeys: [testSecretsKey], webhookAddresses: 'any', tracesSampler: undefined, retentionDays: undefined },
+      ...{
+        secretsKeys: options.hasSecretsKey === false ? undefined : [testSecretsKey],
+        selfService: options.selfService ?? true,
+      },
+      ...{ webhookAddresses: options.webhookAddresses ?? 'any', tracesSampler: undefined, retentionDays: undefined },
       ...{ tls: options.tls, trustProxy: options.trustProxy },
     },
     logger,

@@ -57,11 +57,14 @@ const respondWith =
   };
 
 /** A merchant with an endpoint at a receiver of its own. */
-async function newMerchant(respond?: Respond): Promise<{ merchantId: MerchantId; receiver: WebhookReceiver }> {
+async function newMerchant(
+  respond?: Respond,
+): Promise<{ merchantId: MerchantId; endpointId: string; receiver: WebhookReceiver }> {
   const receiver = await runWebhookReceiver(respond && { respond });
   const [merchantId] = (await createMerchantsWithOrder(database.url, database.sql, 1)) as [MerchantId];
   await endpoints.set(merchantId, { url: receiver.url, signingSecret: secrets.encrypt(merchantId, first) });
-  return { merchantId, receiver };
+  const [{ endpointId = '' } = {}] = await endpoints.list(merchantId);
+  return { merchantId, endpointId, receiver };
 }
 
 async function storeEvent(merchantId: MerchantId): Promise<string> {
@@ -168,8 +171,8 @@ test('a redirect is a failed attempt, and its target is not connected to', async
 });
 
 test('after a rotation a delivery verifies with the new secret and with the previous one', async () => {
-  const { merchantId, receiver } = await newMerchant();
-  await endpoints.rotate(merchantId, secrets.encrypt(merchantId, second));
+  const { merchantId, endpointId, receiver } = await newMerchant();
+  await endpoints.rotate(merchantId, endpointId, secrets.encrypt(merchantId, second));
   await storeEvent(merchantId);
   startDelivery();
   await expect.poll(() => receiver.received.length).toBe(1);
@@ -178,9 +181,9 @@ test('after a rotation a delivery verifies with the new secret and with the prev
 });
 
 test('a secret that was stored with another key is reported, and nothing is sent', async () => {
-  const { merchantId, receiver } = await newMerchant();
+  const { merchantId, endpointId, receiver } = await newMerchant();
   const other = createSigningSecrets([new Uint8Array(32).fill(8)]);
-  await endpoints.remove(merchantId);
+  await endpoints.remove(merchantId, endpointId);
   await endpoints.set(merchantId, { url: receiver.url, signingSecret: other.encrypt(merchantId, first) });
   await storeEvent(merchantId);
   startDelivery(() => 3_600);
@@ -228,7 +231,7 @@ test('endpoints that hang or fail do not delay the others, and get few attempts 
   // The first attempts that hang have not ended by then.
   expect(lastAtMs - startedAt).toBeLessThan(webhookLimits.attemptTimeoutMs);
   for (const { receiver } of hanging) {
-    expect(receiver.received.length).toBeLessThanOrEqual(webhookLimits.perMerchant);
+    expect(receiver.received.length).toBeLessThanOrEqual(webhookLimits.perEndpoint);
   }
 });
 

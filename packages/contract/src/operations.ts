@@ -1,12 +1,14 @@
 import { type DescMethodUnary, getOption } from '@bufbuild/protobuf';
 import { CheckoutService } from '../gen/gateway/v1/checkout_service_pb.ts';
+import { CredentialsService } from '../gen/gateway/v1/credentials_service_pb.ts';
 import { EventService } from '../gen/gateway/v1/event_service_pb.ts';
 import { Caller, operation } from '../gen/gateway/v1/operation_pb.ts';
 import { OrderService } from '../gen/gateway/v1/order_service_pb.ts';
+import { WebhookService } from '../gen/gateway/v1/webhook_service_pb.ts';
 import { http } from '../gen/google/api/annotations_pb.ts';
 
 /** The services of the contract. */
-export const services = [OrderService, EventService, CheckoutService] as const;
+export const services = [OrderService, EventService, WebhookService, CredentialsService, CheckoutService] as const;
 
 type MethodKey<Service> = Service extends { readonly method: infer Methods } ? keyof Methods & string : never;
 

@@ -1,5 +1,7 @@
+import { liveSecretsMax } from './credentials.ts';
 import type { FieldError } from './field-rules.ts';
 import type { RequestFieldName } from './order-fields.ts';
+import { endpointsMax } from './webhook-endpoint.ts';
 
 interface FailureFacts {
   /** A short summary that is always the same for a code (RFC 9457 `title`). */
@@ -47,7 +49,7 @@ export const failures = {
     title: 'Permission denied',
     httpStatus: 403,
     grpcStatus: 'PERMISSION_DENIED',
-    when: 'The account is of the wrong kind, or a form was sent from another site. Merchants cannot use CheckoutService, and checkout systems can use nothing else.',
+    when: 'The account is of the wrong kind, the operator has reserved the operation, or a form was sent from another site. Merchants cannot use CheckoutService, and checkout systems can use nothing else.',
   },
   invalid_request: {
     title: 'The request has invalid parameters',
@@ -65,7 +67,7 @@ export const failures = {
     title: 'Not found',
     httpStatus: 404,
     grpcStatus: 'NOT_FOUND',
-    when: 'The path, the order or the payment link does not exist.',
+    when: 'The path does not exist, or what the request names: an order, a payment link, a webhook endpoint, an event or a client secret.',
   },
   method_not_allowed: {
     title: 'Method not allowed',
@@ -114,6 +116,42 @@ export const failures = {
     httpStatus: 400,
     grpcStatus: 'INVALID_ARGUMENT',
     when: "The payment's amount or currency differs from the order's. The payment must be refunded.",
+  },
+  webhook_url_not_allowed: {
+    title: 'The webhook URL is not allowed',
+    httpStatus: 400,
+    grpcStatus: 'INVALID_ARGUMENT',
+    when: 'Webhooks are sent only over https and to public addresses. Use another URL.',
+  },
+  too_many_endpoints: {
+    title: 'There are too many webhook endpoints',
+    httpStatus: 409,
+    grpcStatus: 'FAILED_PRECONDITION',
+    when: `You already have ${endpointsMax} webhook endpoints, which is the limit. Delete one first.`,
+  },
+  webhook_endpoint_disabled: {
+    title: 'The webhook endpoint is disabled',
+    httpStatus: 409,
+    grpcStatus: 'FAILED_PRECONDITION',
+    when: 'Nothing is delivered to a disabled webhook endpoint. Enable it first.',
+  },
+  webhooks_not_configured: {
+    title: 'Webhooks are not configured',
+    httpStatus: 409,
+    grpcStatus: 'FAILED_PRECONDITION',
+    when: 'The gateway cannot use signing secrets, because SECRETS_KEY is not set or has changed. Ask its operator.',
+  },
+  too_many_client_secrets: {
+    title: 'There are too many client secrets',
+    httpStatus: 409,
+    grpcStatus: 'FAILED_PRECONDITION',
+    when: `You already have ${liveSecretsMax} client secrets that work, which is the limit. Revoke one first.`,
+  },
+  last_client_secret: {
+    title: 'The client secret is the last one',
+    httpStatus: 409,
+    grpcStatus: 'FAILED_PRECONDITION',
+    when: 'No other client secret works. Create another one before you revoke this one.',
   },
   body_too_large: {
     title: 'The body is too large',
@@ -178,6 +216,8 @@ type DetailedFailure =
   | { readonly kind: 'order_id_conflict'; readonly fields: readonly RequestFieldName[] }
   | { readonly kind: 'malformed_request' | 'malformed_json'; readonly reason: string }
   | { readonly kind: 'method_not_allowed'; readonly allow: string }
+  /** `reason` is a sentence; absent: the general one. */
+  | { readonly kind: 'permission_denied' | 'webhook_url_not_allowed'; readonly reason?: string }
   /** `unknown` says what was looked up; it is absent for an unknown path. */
   | { readonly kind: 'not_found'; readonly unknown?: keyof typeof notFoundDetails }
   /** `retryAfterMs`: whole milliseconds. */
@@ -193,6 +233,9 @@ const notFoundDetails = {
   order_id: 'You have no order with this order_id.',
   service_order_id: 'You have no order with this service_order_id.',
   payment_link: 'No order has this payment link.',
+  webhook_endpoint: 'You have no webhook endpoint with this id.',
+  event: 'You have no event of the last 30 days with this id.',
+  client_secret: 'You have no client secret with this id.',
 } as const;
 
 /** When an error is returned and what to do about it, in general or for requests that create an order. */
@@ -216,6 +259,9 @@ export function failureDetail(failure: Failure): string {
       return failure.reason;
     case 'method_not_allowed':
       return `Allowed methods: ${failure.allow}`;
+    case 'permission_denied':
+    case 'webhook_url_not_allowed':
+      return failure.reason ?? failures[failure.kind].when;
     case 'not_found':
       return failure.unknown === undefined ? failures.not_found.when : notFoundDetails[failure.unknown];
     case 'unavailable':

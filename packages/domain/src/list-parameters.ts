@@ -6,6 +6,7 @@ import { orderStatuses } from './order.ts';
 import type { EventPosition, OrderFilter, OrderPosition } from './order-store.ts';
 import { failed, type Result, success } from './result.ts';
 import { serviceOrderIdMax } from './service-order-id.ts';
+import { type DeliveryStatus, deliveryStatuses } from './webhook-endpoint.ts';
 
 /** The number of orders or events on a page. */
 export const pageLimit = { max: 100, byDefault: 20 } as const;
@@ -58,14 +59,48 @@ export function parseEventList(
   const { values, errors } = known(input, ['limit', 'cursor']);
   const limit = readLimit(values.limit, errors);
   const scope = scopeOf('events', merchantId);
-  const position = readCursor(values.cursor, scope, /^(\d{1,20})\.((?:evt_[0-9a-f]{32})?)$/, errors);
-  const [transactionId = '0', eventId = ''] = position ?? [];
-  if (BigInt(transactionId) > transactionIdMax) errors.push(cursorError);
+  const after = readPosition(values.cursor, scope, errors) ?? { transactionId: '0', eventId: '' };
   if (errors.length > 0) return failed(errors);
   return success({
-    filter: { after: { transactionId, eventId }, limit },
+    filter: { after, limit },
     cursorAfter: ({ transactionId, eventId }) => cursorOf(scope, transactionId, eventId),
   });
+}
+
+/** The filter of a list of deliveries. */
+export interface DeliveryListFilter {
+  readonly status: DeliveryStatus | undefined;
+  readonly after: EventPosition | undefined;
+}
+
+/** Checks the parameters of a list of an endpoint's deliveries in the same way. */
+export function parseDeliveryList(
+  merchantId: MerchantId,
+  endpointId: string,
+  input: ListInput,
+): Parsed<DeliveryListFilter, EventPosition> {
+  const { values, errors } = known(input, ['id', 'status', 'limit', 'cursor']);
+  const status = deliveryStatuses.find((one) => one === values.status);
+  if (values.status !== undefined && status === undefined) {
+    errors.push({ field: 'status', code: 'not_allowed', message: `must be one of ${deliveryStatuses.join(', ')}` });
+  }
+  const limit = readLimit(values.limit, errors);
+  const scope = scopeOf(`deliveries ${endpointId}`, merchantId, { status });
+  const after = readPosition(values.cursor, scope, errors);
+  if (errors.length > 0) return failed(errors);
+  return success({
+    filter: { status, after, limit },
+    cursorAfter: ({ transactionId, eventId }) => cursorOf(scope, transactionId, eventId),
+  });
+}
+
+/** The position of an event in a cursor. */
+function readPosition(cursor: unknown, scope: string, errors: FieldError<string>[]): EventPosition | undefined {
+  const position = readCursor(cursor, scope, /^(\d{1,20})\.((?:evt_[0-9a-f]{32})?)$/, errors);
+  if (position === undefined) return undefined;
+  const [transactionId = '0', eventId = ''] = position;
+  if (BigInt(transactionId) > transactionIdMax) errors.push(cursorError);
+  return { transactionId, eventId };
 }
 
 /** The values of the known parameters, and an error for each other name. */

@@ -9,25 +9,9 @@ import {
 import type { ChecksumMode } from '@gateway/domain/merchant';
 import { and, asc, eq, gt, type SQL, sql } from 'drizzle-orm';
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core';
-import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { type AdminOptions, openAdministration, type Run, runRedacted } from './administration.ts';
 import { type Action, listActions, runRecorded, systemActor } from './audit-log.ts';
-import { openClient } from './client.ts';
-import { isConcurrencyFailure, redact } from './errors.ts';
 import { clientSecrets, isLiveSecret, merchants } from './schema.ts';
-
-/**
- * Counting a client's secrets and adding one is a single statement, serializable so that two operators cannot both add the last
- * one. PostgreSQL then fails one of them, and it runs again.
- */
-const settings = { default_transaction_isolation: 'serializable' };
-const attemptsMax = 10;
-
-/** How an operator's connection is opened. */
-export interface AdminOptions {
-  readonly url: string;
-  /** Who acts, for the audit log; absent: the user of the operating system. */
-  readonly actor?: string | undefined;
-}
 
 /**
  * What operators do with merchants and their secrets, on one connection made with the first call. A new secret is in the result
@@ -35,18 +19,8 @@ export interface AdminOptions {
  * errors without values.
  */
 export function openMerchantAccounts({ url, actor = systemActor() }: AdminOptions) {
-  const client = openClient({ url, applicationName: 'order-gateway accounts', settings }, (db) => db);
-  const run = async <Result>(
-    statement: (db: PostgresJsDatabase) => Promise<Result>,
-    attempts = attemptsMax,
-  ): Promise<Result> => {
-    try {
-      return await client.run(statement);
-    } catch (error) {
-      if (!isConcurrencyFailure(error) || attempts === 1) throw redact(error);
-      return run(statement, attempts - 1);
-    }
-  };
+  const client = openAdministration({ url }, 'accounts');
+  const run = runRedacted(client);
   /** Changes settings of a client, which must be of the kind that has them. */
   const set = (
     action: Action & { readonly clientId: string },
@@ -138,23 +112,35 @@ export function openMerchantAccounts({ url, actor = systemActor() }: AdminOption
     /** The audit log: see {@link listActions}. */
     log: (page: Parameters<typeof listActions>[1]) => run((db) => listActions(db, page)),
 
+    ...clientSecretsOn(run, actor),
+
+    close: () => client.close(),
+  };
+}
+
+/** The client secrets of an account. Every change is recorded in the audit log by the same statement. */
+export function clientSecretsOn(run: Run, actor: string) {
+  return {
     /** Adds a secret unless the client has {@link liveSecretsMax} that work already. Its id is the number that `secret revoke` takes. */
     addSecret: (clientId: string, endsAt: Date | null) =>
       run(async (db) => {
         const clientSecret = createClientSecret(randomBytes);
         const live = db.$count(clientSecrets, and(eq(clientSecrets.merchantId, merchants.id), isLiveSecret));
         const ends = endsAt?.toISOString() ?? null;
-        const [added] = await runRecorded<{ id: string }>(
+        const [added] = await runRecorded<{ id: string; created_at: string }>(
           db,
           sql`
             insert into ${clientSecrets} (merchant_id, secret_hash, ends_at)
             select ${merchants.id}, ${hashSecret(clientSecret)}::bytea, ${ends}::timestamptz
             from ${merchants} where ${merchants.clientId} = ${clientId} and ${live} < ${liveSecretsMax}
-            returning id`,
+            returning id, created_at`,
           { actor, name: 'secret.add', clientId, details: { ends_at: ends } },
           { details: sql`jsonb_build_object('number', id)` },
         );
-        if (added !== undefined) return { kind: 'added', id: Number(added.id), clientSecret } as const;
+        if (added !== undefined) {
+          const createdAt = new Date(added.created_at);
+          return { kind: 'added', id: Number(added.id), createdAt, clientSecret } as const;
+        }
         const isKnown = (await db.$count(merchants, eq(merchants.clientId, clientId))) === 1;
         return { kind: isKnown ? 'too_many' : 'unknown_client' } as const;
       }),
@@ -175,18 +161,21 @@ export function openMerchantAccounts({ url, actor = systemActor() }: AdminOption
 
     /**
      * Ends a secret now, or at the given time. An end is only ever brought forward: a secret that ends sooner already, or has
-     * ended, stays as it is.
+     * ended, stays as it is. With `keepsLast` the only secret that works is not ended.
      */
-    endSecret: (clientId: string, secretId: number, endsAt: Date | null) =>
+    endSecret: (clientId: string, secretId: number, endsAt: Date | null, { keepsLast = false } = {}) =>
       run(async (db) => {
         const merchant = db.select({ id: merchants.id }).from(merchants).where(eq(merchants.clientId, clientId));
         const isMeant = and(eq(clientSecrets.id, secretId), eq(clientSecrets.merchantId, sql`(${merchant})`));
+        const isNotLast = sql`exists (
+          select from ${clientSecrets} as other where other.merchant_id = (${merchant}) and other.id <> ${secretId}
+            and (other.ends_at is null or other.ends_at > now()))`;
         const wanted = endsAt === null ? sql`now()` : sql`${endsAt.toISOString()}::timestamptz`;
         const ending = db
           .update(clientSecrets)
           // `least` ignores the null of a secret without an end.
           .set({ endsAt: sql`least(${clientSecrets.endsAt}, ${wanted})` })
-          .where(and(isMeant, isLiveSecret))
+          .where(and(isMeant, isLiveSecret, keepsLast ? isNotLast : undefined))
           .returning({ endsAt: clientSecrets.endsAt });
         const [ended] = await runRecorded<{ ends_at: string }>(
           db,
@@ -195,12 +184,14 @@ export function openMerchantAccounts({ url, actor = systemActor() }: AdminOption
           { details: sql`jsonb_build_object('ends_at', ends_at)` },
         );
         if (ended !== undefined) return { kind: 'ends', at: new Date(ended.ends_at) } as const;
-        if ((await db.$count(clientSecrets, isMeant)) === 1) return { kind: 'ended_already' } as const;
+        const [kept] = await db
+          .select({ isLive: sql<boolean>`${isLiveSecret}` })
+          .from(clientSecrets)
+          .where(isMeant);
+        if (kept !== undefined) return { kind: kept.isLive ? 'last' : 'ended_already' } as const;
         const isKnown = (await db.$count(merchants, eq(merchants.clientId, clientId))) === 1;
         return isKnown ? ({ kind: 'unknown_secret' } as const) : ({ kind: 'unknown_client' } as const);
       }),
-
-    close: () => client.close(),
   };
 }
 

@@ -213,7 +213,7 @@ function prepareStatements(db: PostgresJsDatabase) {
   };
 }
 
-/** The rest of a statement that changes orders: an event for each row of `changed`, and its delivery to the merchant's endpoint. */
+/** The rest of a statement that changes orders: an event for each row of `changed`, and its deliveries. */
 function eventsOfChanged(db: PostgresJsDatabase, type: SQL) {
   const logged = db
     .$with('logged')
@@ -229,7 +229,7 @@ function eventsOfChanged(db: PostgresJsDatabase, type: SQL) {
     db
       .insert(webhookDeliveries)
       .select(
-        sql`select merchant_id, event_id, transaction_id, 0, now(), null, null, null from logged join ${webhookEndpoints} using (merchant_id) where ${isNull(webhookEndpoints.disabledAt)}`,
+        sql`select merchant_id, endpoint_id, event_id, transaction_id, 0, now(), null, null, null from logged join ${webhookEndpoints} using (merchant_id) where ${isNull(webhookEndpoints.disabledAt)} and (${isNull(webhookEndpoints.eventTypes)} or ${type} = any(${webhookEndpoints.eventTypes}))`,
       )
       // Drizzle needs a column. Citus 13.2 can't parse again what it makes of one of the table.
       .returning({ one: sql`1`.as('one') }),

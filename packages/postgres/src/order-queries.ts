@@ -129,14 +129,17 @@ function prepareStatements(db: PostgresJsDatabase) {
       mode: merchants.mode,
       isDisabled: isNotNull(merchants.disabledAt) as SQL<boolean>,
     },
-    endpoint: { signingSecret: webhookEndpoints.signingSecret },
+    signingSecret: sql<Uint8Array | null>`(
+      select ${webhookEndpoints.signingSecret} from ${webhookEndpoints}
+      where ${webhookEndpoints.merchantId} = ${merchants.id}
+      order by ${webhookEndpoints.createdAt}, ${webhookEndpoints.endpointId} limit 1
+    )`,
   };
   const find = (name: string, condition: SQL) =>
     db
       .select(columns)
       .from(db.select().from(orders).where(condition).limit(noLimit).as('orders'))
       .innerJoin(merchants, eq(merchants.id, orders.merchantId))
-      .leftJoin(webhookEndpoints, eq(webhookEndpoints.merchantId, orders.merchantId))
       .prepare(name);
   const [merchantId, value] = [sql.placeholder('merchantId'), sql.placeholder('value')];
   const values = sql.placeholder('values');
@@ -174,7 +177,6 @@ function prepareStatements(db: PostgresJsDatabase) {
           .as('orders'),
       )
       .innerJoin(merchants, eq(merchants.id, orders.merchantId))
-      .leftJoin(webhookEndpoints, eq(webhookEndpoints.merchantId, orders.merchantId))
       .leftJoin(
         payments,
         and(
@@ -197,8 +199,7 @@ async function findForPayment(
 }
 
 /** The outcome of a lookup that found this row. */
-function linkOf({ order, merchant, endpoint }: LinkRow): LinkLookup & { readonly kind: 'found' } {
-  const signingSecret = endpoint?.signingSecret ?? null;
+function linkOf({ order, merchant, signingSecret }: LinkRow): LinkLookup & { readonly kind: 'found' } {
   return { kind: 'found', order: orderOf(order), merchant: { ...merchant, signingSecret } };
 }
 

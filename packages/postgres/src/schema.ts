@@ -60,13 +60,13 @@ export const merchants = pgTable('merchants', {
   createdAt: timestamptz('created_at').notNull().defaultNow(),
 });
 
-/** What operators did. A trigger of the migration rejects every change of an entry. */
+/** What operators did, and merchants with their endpoints and secrets. A trigger of the migration rejects every change of an entry. */
 export const auditLog = pgTable(
   'audit_log',
   {
     id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
     createdAt: timestamptz('created_at').notNull().defaultNow(),
-    /** A user and host, or the name that the operator gave. */
+    /** A user and host, the name that the operator gave, or the client id of the merchant. */
     actor: text('actor').notNull(),
     action: text('action').notNull(),
     clientId: text('client_id'),
@@ -204,33 +204,44 @@ export const events = pgTable(
   ],
 );
 
-/** The endpoint to which a merchant's events are delivered. Secrets are encrypted with SECRETS_KEY. */
-export const webhookEndpoints = pgTable('webhook_endpoints', {
-  merchantId: bigint('merchant_id', { mode: 'number' })
-    .primaryKey()
-    .references(() => merchants.id),
-  url: text('url').notNull(),
-  signingSecret: bytea('signing_secret').notNull(),
-  previousSecret: bytea('previous_secret'),
-  /** Until then deliveries are signed with both secrets. */
-  previousEndsAt: timestamptz('previous_ends_at'),
-  createdAt: timestamptz('created_at').notNull().defaultNow(),
-  /** Set when the endpoint answered 410: nothing is delivered any more. */
-  disabledAt: timestamptz('disabled_at'),
-  /** Set while the latest attempt failed. */
-  failingSince: timestamptz('failing_since'),
-});
+/** The endpoint that a merchant had when there was one for each merchant. */
+export const firstEndpointId = `we_${'0'.repeat(32)}`;
+
+/** The endpoints to which a merchant's events are delivered. Secrets are encrypted with SECRETS_KEY. */
+export const webhookEndpoints = pgTable(
+  'webhook_endpoints',
+  {
+    merchantId: bigint('merchant_id', { mode: 'number' })
+      .notNull()
+      .references(() => merchants.id),
+    endpointId: text('endpoint_id').notNull().default(firstEndpointId),
+    url: text('url').notNull(),
+    /** The types of events that are delivered; `null`: all. */
+    eventTypes: text('event_types', { enum: eventTypes }).array(),
+    signingSecret: bytea('signing_secret').notNull(),
+    previousSecret: bytea('previous_secret'),
+    /** Until then deliveries are signed with both secrets. */
+    previousEndsAt: timestamptz('previous_ends_at'),
+    createdAt: timestamptz('created_at').notNull().defaultNow(),
+    /** Set when the endpoint answered 410, or by the merchant: nothing is delivered any more. */
+    disabledAt: timestamptz('disabled_at'),
+    /** Set while the latest attempt failed. */
+    failingSince: timestamptz('failing_since'),
+  },
+  (table) => [primaryKey({ columns: [table.merchantId, table.endpointId] })],
+);
 
 /** The previous secret while deliveries are signed with it, by the clock of the database. */
 export const livePreviousSecret = sql<Uint8Array | null>`case when ${webhookEndpoints.previousEndsAt} > now() then ${webhookEndpoints.previousSecret} end`;
 
-/** An event to be delivered, and what became of it: the queue and its record in one. */
+/** An event to be delivered to an endpoint, and what became of it: the queue and its record in one. */
 export const webhookDeliveries = pgTable(
   'webhook_deliveries',
   {
     merchantId: bigint('merchant_id', { mode: 'number' })
       .notNull()
       .references(() => merchants.id),
+    endpointId: text('endpoint_id').notNull().default(firstEndpointId),
     eventId: text('event_id').notNull(),
     /** That of the event, whose key holds it. */
     transactionId: xid8('transaction_id').notNull(),
@@ -243,10 +254,18 @@ export const webhookDeliveries = pgTable(
     lastResult: text('last_result'),
   },
   (table) => [
-    primaryKey({ columns: [table.merchantId, table.eventId] }),
+    // In the order of the feed, so that a list reads its page and new rows are added at the end.
+    primaryKey({
+      name: 'webhook_deliveries_pk',
+      columns: [table.merchantId, table.transactionId, table.eventId, table.endpointId],
+    }),
     index('webhook_deliveries_due')
-      .on(table.merchantId, table.nextAttemptAt)
+      .on(table.merchantId, table.endpointId, table.nextAttemptAt)
       .where(sql`${table.nextAttemptAt} is not null`),
+    // For lists and redeliveries of what was given up: few rows, and none of a delivery that succeeds.
+    index('webhook_deliveries_failed')
+      .on(table.merchantId, table.endpointId, table.transactionId, table.eventId)
+      .where(sql`${table.nextAttemptAt} is null and ${table.deliveredAt} is null`),
   ],
 );
 

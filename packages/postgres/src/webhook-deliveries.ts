@@ -20,13 +20,24 @@ import {
  * How long a claimed delivery belongs to its process, in seconds: longer than an attempt and the storing of its result. If the
  * process dies, another one claims the delivery after this time.
  */
-const leaseSeconds = 25;
+export const leaseSeconds = 25;
 
 /** Results that may wait for the connection: more than deliveries that a process has in flight. */
 const waitingMax = 4_096;
 
 /** How long the storing of a result may take. If it fails, the event is delivered again. */
 const recordTimeoutMs = 5_000;
+
+/** The identity of an endpoint. */
+export interface EndpointKey {
+  readonly merchantId: MerchantId;
+  readonly endpointId: string;
+}
+
+/** The identity of an endpoint as one text. */
+export function endpointKeyOf({ merchantId, endpointId }: EndpointKey): string {
+  return `${merchantId} ${endpointId}`;
+}
 
 /** Where and how an event is delivered. */
 export interface DeliveryEndpoint {
@@ -36,8 +47,7 @@ export interface DeliveryEndpoint {
 }
 
 /** A delivery that this process may attempt now. */
-export interface ClaimedDelivery {
-  readonly merchantId: MerchantId;
+export interface ClaimedDelivery extends EndpointKey {
   readonly mode: MerchantMode;
   readonly event: OrderEvent;
   /** 1 for the first attempt. */
@@ -50,12 +60,12 @@ export interface ClaimedDelivery {
 export interface ClaimFilter {
   /** Whether the deliveries of failing (or no) endpoints are claimed, or those of all others. */
   readonly failing: boolean;
-  /** Deliveries in flight that a merchant may have at most. */
-  readonly perMerchant: number;
-  /** Deliveries that each merchant has in flight; they count as part of `perMerchant`. */
-  readonly inFlight: ReadonlyMap<MerchantId, number>;
-  /** Only merchants after this one; 0 for all. */
-  readonly afterMerchant: number;
+  /** Deliveries in flight that an endpoint may have at most. */
+  readonly perEndpoint: number;
+  /** Deliveries that each endpoint has in flight, by {@link endpointKeyOf}; they count as part of `perEndpoint`. */
+  readonly inFlight: ReadonlyMap<string, number>;
+  /** Only endpoints after this one; absent: all. */
+  readonly after?: EndpointKey | undefined;
   readonly limit: number;
 }
 
@@ -73,7 +83,7 @@ interface RecordedAttempt {
 /** The queue of webhook deliveries with its connection. */
 export interface WebhookDeliveries {
   /**
-   * Claims due deliveries, the merchants in the order of their numbers. Returns none while the database is not reachable; rejects
+   * Claims due deliveries, the endpoints in the order of their merchants and ids. Returns none while the database is not reachable; rejects
    * only because of a bug.
    */
   claim(filter: ClaimFilter): Promise<readonly ClaimedDelivery[]>;
@@ -108,14 +118,19 @@ export function openWebhookDeliveries(options: DatabaseOptions): WebhookDeliveri
     },
   });
   return {
-    async claim({ failing, perMerchant, inFlight, afterMerchant, limit }) {
+    async claim({ failing, perEndpoint, inFlight, after, limit }) {
       const busy = JSON.stringify(Object.fromEntries(inFlight));
       try {
         const rows = await client.run(({ claim }) =>
-          claim.execute({ failing, perMerchant, busy, afterMerchant, limit }),
+          claim.execute({
+            ...{ failing, perEndpoint, busy, limit },
+            afterMerchant: after?.merchantId ?? 0,
+            afterEndpoint: after?.endpointId ?? '',
+          }),
         );
-        return rows.map(({ merchantId, mode, attempt, event, order, endpoint }) => ({
+        return rows.map(({ merchantId, endpointId, mode, attempt, event, order, endpoint }) => ({
           merchantId: merchantId as MerchantId,
+          endpointId,
           mode,
           attempt,
           event: { ...event, createdAtMs: event.createdAt.getTime(), order: orderOf(order) },
@@ -149,6 +164,8 @@ function secretsOf(endpoint: { readonly signingSecret: Uint8Array; readonly prev
 function recordParameters(attempts: readonly RecordedAttempt[]) {
   return {
     merchantIds: arrayLiteral(attempts, ({ delivery }) => delivery.merchantId),
+    endpointIds: arrayLiteral(attempts, ({ delivery }) => delivery.endpointId),
+    transactionIds: arrayLiteral(attempts, ({ delivery }) => delivery.event.transactionId),
     eventIds: arrayLiteral(attempts, ({ delivery }) => delivery.event.eventId),
     attempts: arrayLiteral(attempts, ({ delivery }) => delivery.attempt),
     urls: arrayLiteral(attempts, ({ delivery }) => delivery.endpoint?.url ?? null),
@@ -162,27 +179,30 @@ function prepareStatements(db: PostgresJsDatabase) {
   return { claim: prepareClaim(db), overdue: prepareOverdue(db), record: prepareRecord(db) };
 }
 
-/** Names the merchants after one that have pending deliveries `pending`: one look into the index for each. */
-function withPending(afterMerchant: SQL): SQL {
-  const isPending = sql`${webhookDeliveries.nextAttemptAt} is not null`;
-  const nextMerchant = (after: SQL) =>
-    sql`(select min(merchant_id) from ${webhookDeliveries} where ${isPending} and merchant_id > ${after})`;
-  return sql`with recursive pending (merchant_id) as (
-    select ${nextMerchant(afterMerchant)}
+/** Names the endpoints after one that have pending deliveries `pending`: one look into the index for each. */
+function withPending(afterMerchant: SQL, afterEndpoint: SQL): SQL {
+  const nextEndpoint = (merchantId: SQL, endpointId: SQL) => sql`
+    select merchant_id, endpoint_id from ${webhookDeliveries}
+    where ${webhookDeliveries.nextAttemptAt} is not null and (merchant_id, endpoint_id) > (${merchantId}, ${endpointId})
+    order by merchant_id, endpoint_id limit 1`;
+  return sql`with recursive pending (merchant_id, endpoint_id) as (
+    (${nextEndpoint(afterMerchant, afterEndpoint)})
     union all
-    select ${nextMerchant(sql`pending.merchant_id`)} from pending where pending.merchant_id is not null
+    select following.* from pending
+    cross join lateral (${nextEndpoint(sql`pending.merchant_id`, sql`pending.endpoint_id`)}) as following
   )`;
 }
 
 function prepareOverdue(db: PostgresJsDatabase) {
   const oldest = sql`(
-    ${withPending(sql`0`)}
+    ${withPending(sql`0`, sql`''`)}
     select due.next_attempt_at from pending
     join ${webhookEndpoints} on ${webhookEndpoints.merchantId} = pending.merchant_id
-      and ${isNull(webhookEndpoints.disabledAt)} and ${isNull(webhookEndpoints.failingSince)}
+      and ${webhookEndpoints.endpointId} = pending.endpoint_id and ${isNull(webhookEndpoints.disabledAt)} and ${isNull(webhookEndpoints.failingSince)}
     cross join lateral (
       select next_attempt_at from ${webhookDeliveries}
-      where merchant_id = pending.merchant_id and next_attempt_at is not null order by next_attempt_at limit 1
+      where merchant_id = pending.merchant_id and endpoint_id = pending.endpoint_id and next_attempt_at is not null
+      order by next_attempt_at limit 1
     ) as due
   ) as oldest`;
   return db
@@ -192,30 +212,30 @@ function prepareOverdue(db: PostgresJsDatabase) {
 }
 
 /**
- * Goes from merchant to merchant through the index of pending deliveries and takes the due ones of each, up to the limits, so
- * that the backlog of one merchant costs the others nothing. PostgreSQL reads no further merchant once it has enough rows. The form
+ * Goes from endpoint to endpoint through the index of pending deliveries and takes the due ones of each, up to the limits, so
+ * that the backlog of one endpoint costs the others nothing. PostgreSQL reads no further endpoint once it has enough rows. The form
  * leaves it no plan that reads other events or orders of a merchant, whatever it knows of the tables: due rows by their place, no
- * third table in a join, one look at the endpoint of each merchant.
+ * third table in a join, one look at each endpoint.
  */
 function prepareClaim(db: PostgresJsDatabase) {
   const limit = sql`${sql.placeholder('limit')}::int`;
-  const inFlight = sql`coalesce((${sql.placeholder('busy')}::jsonb ->> pending.merchant_id::text)::int, 0)`;
+  const inFlight = sql`coalesce((${sql.placeholder('busy')}::jsonb ->> (pending.merchant_id || ' ' || pending.endpoint_id))::int, 0)`;
   const due = sql`(
-    ${withPending(sql`${sql.placeholder('afterMerchant')}::bigint`)}
+    ${withPending(sql`${sql.placeholder('afterMerchant')}::bigint`, sql`${sql.placeholder('afterEndpoint')}::text`)}
     select due.id from pending
     cross join lateral (
       select (
         select failing_since is not null from ${webhookEndpoints}
-        where merchant_id = pending.merchant_id and disabled_at is null
+        where merchant_id = pending.merchant_id and endpoint_id = pending.endpoint_id and disabled_at is null
       ) as is_failing offset 0
     ) as endpoint
     cross join lateral (
       select ctid as id from ${webhookDeliveries}
-      where merchant_id = pending.merchant_id and next_attempt_at <= now()
+      where merchant_id = pending.merchant_id and endpoint_id = pending.endpoint_id and next_attempt_at <= now()
         and coalesce(endpoint.is_failing, true) = ${sql.placeholder('failing')}::boolean
       order by next_attempt_at
       limit case when endpoint.is_failing is null then ${limit}
-        else greatest(0, ${sql.placeholder('perMerchant')}::int - ${inFlight}) end
+        else greatest(0, ${sql.placeholder('perEndpoint')}::int - ${inFlight}) end
       for update skip locked
     ) as due
     limit ${limit}
@@ -232,6 +252,7 @@ function prepareClaim(db: PostgresJsDatabase) {
       .where(and(sql`${webhookDeliveries}.ctid = any(array${due})`, isEventOfDelivery))
       .returning({
         merchantId: webhookDeliveries.merchantId,
+        endpointId: webhookDeliveries.endpointId,
         attempt: webhookDeliveries.attempts,
         eventId: events.eventId,
         transactionId: events.transactionId,
@@ -245,6 +266,7 @@ function prepareClaim(db: PostgresJsDatabase) {
     .with(claimed)
     .select({
       merchantId: claimed.merchantId,
+      endpointId: claimed.endpointId,
       attempt: claimed.attempt,
       mode: claimed.mode,
       event: {
@@ -264,7 +286,11 @@ function prepareClaim(db: PostgresJsDatabase) {
     .innerJoin(orders, and(eq(orders.merchantId, claimed.merchantId), eq(orders.order_id, claimed.order_id)))
     .leftJoin(
       webhookEndpoints,
-      and(eq(webhookEndpoints.merchantId, claimed.merchantId), isNull(webhookEndpoints.disabledAt)),
+      and(
+        eq(webhookEndpoints.merchantId, claimed.merchantId),
+        eq(webhookEndpoints.endpointId, claimed.endpointId),
+        isNull(webhookEndpoints.disabledAt),
+      ),
     )
     .prepare('claim_deliveries');
 }
@@ -275,9 +301,10 @@ function prepareClaim(db: PostgresJsDatabase) {
  */
 function prepareRecord(db: PostgresJsDatabase) {
   const array = (name: string, type: string) => sql`${sql.placeholder(name)}::${sql.raw(type)}[]`;
-  const keys = sql`${array('merchantIds', 'bigint')}, ${array('eventIds', 'text')}, ${array('attempts', 'int')}`;
+  const endpointKeys = sql`${array('merchantIds', 'bigint')}, ${array('endpointIds', 'text')}`;
+  const eventKeys = sql`${array('transactionIds', 'xid8')}, ${array('eventIds', 'text')}, ${array('attempts', 'int')}`;
   const results = sql`${array('kinds', 'text')}, ${array('afterSeconds', 'int')}, ${array('texts', 'text')}`;
-  const attempts = sql`unnest(${keys}, ${array('urls', 'text')}, ${results}) as attempt (merchant_id, event_id, attempts, url, kind, after_seconds, text)`;
+  const attempts = sql`unnest(${endpointKeys}, ${eventKeys}, ${array('urls', 'text')}, ${results}) as attempt (merchant_id, endpoint_id, transaction_id, event_id, attempts, url, kind, after_seconds, text)`;
   const recorded = db.$with('recorded').as(
     db
       .update(webhookDeliveries)
@@ -288,25 +315,27 @@ function prepareRecord(db: PostgresJsDatabase) {
       })
       .from(attempts)
       .where(
-        sql`${webhookDeliveries.merchantId} = attempt.merchant_id and ${webhookDeliveries.eventId} = attempt.event_id and ${webhookDeliveries.attempts} = attempt.attempts`,
+        sql`${webhookDeliveries.merchantId} = attempt.merchant_id and ${webhookDeliveries.transactionId} = attempt.transaction_id and ${webhookDeliveries.eventId} = attempt.event_id and ${webhookDeliveries.endpointId} = attempt.endpoint_id and ${webhookDeliveries.attempts} = attempt.attempts`,
       )
       .returning({
         merchantId: webhookDeliveries.merchantId,
+        endpointId: webhookDeliveries.endpointId,
         url: sql<string>`attempt.url`.as('url'),
         kind: sql<string>`attempt.kind`.as('kind'),
       }),
   );
-  // In the order of the merchants, so that two processes can't deadlock.
+  // In the order of their keys, so that two processes can't deadlock.
   const endpoint = sql`(
-    select ${webhookEndpoints.merchantId}, result.works, result.is_gone
+    select ${webhookEndpoints.merchantId}, ${webhookEndpoints.endpointId}, result.works, result.is_gone
     from (
-      select merchant_id, url, bool_or(kind = 'delivered') as works, bool_or(kind = 'endpoint_gone') as is_gone
-      from recorded group by merchant_id, url
+      select merchant_id, endpoint_id, url, bool_or(kind = 'delivered') as works, bool_or(kind = 'endpoint_gone') as is_gone
+      from recorded group by merchant_id, endpoint_id, url
     ) as result
-    join ${webhookEndpoints} on ${webhookEndpoints.merchantId} = result.merchant_id and ${webhookEndpoints.url} = result.url
+    join ${webhookEndpoints} on ${webhookEndpoints.merchantId} = result.merchant_id
+      and ${webhookEndpoints.endpointId} = result.endpoint_id and ${webhookEndpoints.url} = result.url
       and ${isNull(webhookEndpoints.disabledAt)}
     where result.is_gone or result.works = (${webhookEndpoints.failingSince} is not null)
-    order by ${webhookEndpoints.merchantId} for update of ${webhookEndpoints}
+    order by ${webhookEndpoints.merchantId}, ${webhookEndpoints.endpointId} for update of ${webhookEndpoints}
   ) as result`;
   return db
     .with(recorded)
@@ -316,6 +345,8 @@ function prepareRecord(db: PostgresJsDatabase) {
       disabledAt: sql`case when result.is_gone then now() end`,
     })
     .from(endpoint)
-    .where(sql`${webhookEndpoints.merchantId} = result.merchant_id`)
+    .where(
+      sql`${webhookEndpoints.merchantId} = result.merchant_id and ${webhookEndpoints.endpointId} = result.endpoint_id`,
+    )
     .prepare('record_deliveries');
 }

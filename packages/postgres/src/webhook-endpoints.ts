@@ -1,10 +1,12 @@
 import type { MerchantId } from '@gateway/domain/merchant';
-import { and, asc, desc, eq, getTableColumns, type SQLWrapper, sql } from 'drizzle-orm';
+import type { EventType } from '@gateway/domain/order-states';
+import type { EventPosition } from '@gateway/domain/order-store';
+import { type DeliveryStatus, type EndpointStatus, endpointsMax } from '@gateway/domain/webhook-endpoint';
+import { and, asc, desc, eq, getTableColumns, isNotNull, isNull, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { type AdminOptions, openAdministration, type Run, runRedacted } from './administration.ts';
 import { type Action, runRecorded, systemActor } from './audit-log.ts';
-import { arrayLiteral, openClient } from './client.ts';
-import { redact } from './errors.ts';
-import type { AdminOptions } from './merchant-admin.ts';
+import { arrayLiteral } from './client.ts';
 import {
   events,
   isEventOfDelivery,
@@ -13,10 +15,12 @@ import {
   webhookDeliveries,
   webhookEndpoints,
 } from './schema.ts';
+import { leaseSeconds } from './webhook-deliveries.ts';
 
 /** The secrets of an endpoint as they will be stored, and its signing secret as it was. */
 export interface ReencryptedSecrets {
   readonly merchantId: number;
+  readonly endpointId: string;
   readonly was: Uint8Array;
   readonly signingSecret: Uint8Array;
   readonly previousSecret: Uint8Array | null;
@@ -25,98 +29,39 @@ export interface ReencryptedSecrets {
 /** For how long deliveries are signed with the previous secret, too. */
 export const secretOverlapHours = 24;
 
-/**
- * What operators do with the merchants' webhook endpoints, on one connection made with the first call. Secrets go in and out
- * encrypted. Every change is recorded in the audit log by the same statement. Rejects with errors without values.
- */
+/** Deliveries that one call of `redeliverFailed` queues again. */
+export const redeliveredMax = 1_000;
+
+/** A page of an endpoint's deliveries, the newest first. */
+export interface DeliveryFilter {
+  readonly status?: DeliveryStatus | undefined;
+  /** Only deliveries after this one in the list. */
+  readonly after?: EventPosition | undefined;
+  readonly limit: number;
+}
+
+/** The operations of {@link openWebhookEndpoints}. */
+export type WebhookEndpoints = ReturnType<typeof openWebhookEndpoints>;
+
+/** An endpoint as it is stored. */
+export type StoredEndpoint = Awaited<ReturnType<WebhookEndpoints['list']>>[number];
+
+/** A delivery as it is stored. */
+export type StoredDelivery = Awaited<ReturnType<WebhookEndpoints['pageOfDeliveries']>>[number];
+
+/** What operators do with the merchants' webhook endpoints, on one connection. Rejects with errors without values. */
 export function openWebhookEndpoints({ url, actor = systemActor() }: AdminOptions) {
-  const client = openClient({ url, applicationName: 'order-gateway endpoints' }, (db) => db);
-  const run = async <Result>(statement: (db: PostgresJsDatabase) => Promise<Result>): Promise<Result> => {
-    try {
-      return await client.run(statement);
-    } catch (error) {
-      throw redact(error);
-    }
-  };
-  /** Runs and records a change of the merchant's endpoint. Returns whether it changed something. */
-  const change = (
-    merchantId: MerchantId,
-    action: Omit<Action, 'clientId'>,
-    statement: (db: PostgresJsDatabase) => SQLWrapper,
-  ) =>
-    run(async (db) => {
-      const clientId = sql`(select client_id from ${merchants} where id = ${merchantId})`;
-      return (await runRecorded(db, statement(db), { ...action, actor, clientId })).length === 1;
-    });
-  const returned = { merchantId: webhookEndpoints.merchantId };
+  const client = openAdministration({ url }, 'endpoints');
+  const run = runRedacted(client);
   return {
-    /**
-     * The merchant with this client id and its endpoint, if it has one; `undefined` if there is no such merchant. A previous secret
-     * that deliveries are no longer signed with is null.
-     */
-    find: (clientId: string) =>
-      run(async (db) => {
-        const [found] = await db
-          .select({
-            merchantId: merchants.id,
-            endpoint: { ...getTableColumns(webhookEndpoints), previousSecret: livePreviousSecret },
-          })
-          .from(merchants)
-          .leftJoin(webhookEndpoints, eq(webhookEndpoints.merchantId, merchants.id))
-          .where(and(eq(merchants.clientId, clientId), eq(merchants.kind, 'merchant')));
-        return found && { merchantId: found.merchantId as MerchantId, endpoint: found.endpoint ?? undefined };
-      }),
-
-    /**
-     * Sets the merchant's endpoint, enabled unless `disabledAt` is given. A merchant that has an endpoint keeps its signing secret.
-     */
-    set: (
-      merchantId: MerchantId,
-      {
-        signingSecret,
-        ...endpoint
-      }: { readonly url: string; readonly signingSecret: Uint8Array; readonly disabledAt?: Date },
-    ) =>
-      // A path may hold a secret of the receiver.
-      change(merchantId, { name: 'webhook.set', details: { host: new URL(endpoint.url).host } }, (db) =>
-        db
-          .insert(webhookEndpoints)
-          .values({ merchantId, signingSecret, ...endpoint })
-          .onConflictDoUpdate({
-            target: webhookEndpoints.merchantId,
-            set: { disabledAt: null, ...endpoint, failingSince: null },
-          })
-          .returning(returned),
-      ),
-
-    /**
-     * Replaces the signing secret; the previous one stays valid for {@link secretOverlapHours}. Returns whether the merchant has an
-     * endpoint.
-     */
-    rotate: (merchantId: MerchantId, signingSecret: Uint8Array) =>
-      change(merchantId, { name: 'webhook.rotate' }, (db) =>
-        db
-          .update(webhookEndpoints)
-          .set({
-            signingSecret,
-            previousSecret: sql`${webhookEndpoints.signingSecret}`,
-            previousEndsAt: sql`now() + ${secretOverlapHours} * interval '1 hour'`,
-          })
-          .where(eq(webhookEndpoints.merchantId, merchantId))
-          .returning(returned),
-      ),
+    ...webhookEndpointsOn(run, actor),
 
     /** The stored secrets of all endpoints. */
     listSecrets: () =>
-      run((db) =>
-        db
-          .select({
-            merchantId: webhookEndpoints.merchantId,
-            signingSecret: webhookEndpoints.signingSecret,
-            previousSecret: webhookEndpoints.previousSecret,
-          })
-          .from(webhookEndpoints),
-      ),
+      run((db) => {
+        const { merchantId, endpointId, signingSecret, previousSecret } = webhookEndpoints;
+        return db.select({ merchantId, endpointId, signingSecret, previousSecret }).from(webhookEndpoints);
+      }),
 
     /** Stores secrets in another form, unless `was`, the signing secret, was replaced since. Returns of how many endpoints. */
     reencrypt: (endpoints: readonly ReencryptedSecrets[]) =>
@@ -124,35 +69,185 @@ export function openWebhookEndpoints({ url, actor = systemActor() }: AdminOption
         const array = (pick: (endpoint: ReencryptedSecrets) => Uint8Array | null) =>
           sql`${arrayLiteral(endpoints, (endpoint) => hexOf(pick(endpoint)))}::bytea[]`;
         const merchantIds = sql`${arrayLiteral(endpoints, ({ merchantId }) => merchantId)}::bigint[]`;
+        const endpointIds = sql`${arrayLiteral(endpoints, ({ endpointId }) => endpointId)}::text[]`;
         const changed = sql`
           update ${webhookEndpoints} set signing_secret = stored.signing_secret, previous_secret = stored.previous_secret
-          from unnest(${merchantIds}, ${array(({ was }) => was)}, ${array(({ signingSecret }) => signingSecret)},
-            ${array(({ previousSecret }) => previousSecret)}) as stored (merchant_id, was, signing_secret, previous_secret)
-          where ${webhookEndpoints}.merchant_id = stored.merchant_id and ${webhookEndpoints}.signing_secret = stored.was
+          from unnest(${merchantIds}, ${endpointIds}, ${array(({ was }) => was)}, ${array(({ signingSecret }) => signingSecret)},
+            ${array(({ previousSecret }) => previousSecret)}) as stored (merchant_id, endpoint_id, was, signing_secret, previous_secret)
+          where ${webhookEndpoints}.merchant_id = stored.merchant_id and ${webhookEndpoints}.endpoint_id = stored.endpoint_id
+            and ${webhookEndpoints}.signing_secret = stored.was
           returning ${webhookEndpoints}.merchant_id`;
         const details = sql`jsonb_build_object('endpoints', (select count(*) from acted))`;
         return (await runRecorded(db, changed, { name: 'webhook.reencrypt', actor }, { details })).length;
       }),
 
-    /** Removes the endpoint; deliveries that are pending are given up. Returns whether the merchant had one. */
-    remove: (merchantId: MerchantId) =>
-      change(merchantId, { name: 'webhook.remove' }, (db) =>
-        db.delete(webhookEndpoints).where(eq(webhookEndpoints.merchantId, merchantId)).returning(returned),
-      ),
+    close: () => client.close(),
+  };
+}
 
-    /** At most `limit` deliveries: first those that were not delivered, then the newest. */
+/**
+ * The webhook endpoints of merchants. Secrets go in and out encrypted. Every change is recorded in the audit log by the same
+ * statement.
+ */
+export function webhookEndpointsOn(run: Run, actor: string) {
+  /** Runs and records a change of a merchant's endpoints. Returns the rows that it returned. */
+  const change = <Row extends Record<string, unknown>>(
+    merchantId: MerchantId,
+    action: Omit<Action, 'clientId'>,
+    statement: (db: PostgresJsDatabase) => SQLWrapper,
+    details?: SQL,
+  ) =>
+    run((db) => {
+      const clientId = sql`(select client_id from ${merchants} where id = ${merchantId})`;
+      return runRecorded<Row>(db, statement(db), { ...action, actor, clientId }, details && { details });
+    });
+
+  const isEndpoint = (merchantId: MerchantId, endpointId: string) =>
+    and(eq(webhookEndpoints.merchantId, merchantId), eq(webhookEndpoints.endpointId, endpointId));
+
+  /** The merchant's endpoints, the oldest first, which signs returns. A previous secret that signs nothing any more is null. */
+  const list = (merchantId: MerchantId) =>
+    run((db) =>
+      db
+        .select({ ...getTableColumns(webhookEndpoints), previousSecret: livePreviousSecret })
+        .from(webhookEndpoints)
+        .where(eq(webhookEndpoints.merchantId, merchantId))
+        .orderBy(asc(webhookEndpoints.createdAt), asc(webhookEndpoints.endpointId)),
+    );
+
+  /** Creates an endpoint unless the merchant has {@link endpointsMax}. Returns its id. */
+  const create = async (
+    merchantId: MerchantId,
+    {
+      url,
+      eventTypes = null,
+      signingSecret,
+      disabledAt = null,
+    }: {
+      readonly url: string;
+      readonly eventTypes?: readonly EventType[] | null | undefined;
+      readonly signingSecret: Uint8Array;
+      readonly disabledAt?: Date | null | undefined;
+    },
+  ): Promise<string | undefined> => {
+    const types = eventTypes && arrayLiteral(eventTypes, (type) => type);
+    const [created] = await change<{ endpoint_id: string }>(
+      merchantId,
+      // A path may hold a secret of the receiver.
+      { name: 'webhook.create', details: { host: new URL(url).host, event_types: eventTypes?.join() ?? null } },
+      () => sql`
+        insert into ${webhookEndpoints} (merchant_id, endpoint_id, url, event_types, signing_secret, disabled_at)
+        select ${merchantId}::bigint, 'we_' || replace(gen_random_uuid()::text, '-', ''), ${url}::text, ${types}::text[],
+          ${signingSecret}::bytea, ${disabledAt?.toISOString() ?? null}::timestamptz
+        where (select count(*) from ${webhookEndpoints} where merchant_id = ${merchantId}) < ${endpointsMax}
+        returning endpoint_id`,
+      sql`jsonb_build_object('endpoint', endpoint_id)`,
+    );
+    return created?.endpoint_id;
+  };
+
+  /**
+   * Changes an endpoint; members that are absent stay as they are. It keeps its signing secret. Returns whether the merchant has
+   * such an endpoint.
+   */
+  const update = async (
+    merchantId: MerchantId,
+    endpointId: string,
+    {
+      url,
+      eventTypes,
+      status,
+    }: {
+      readonly url?: string | undefined;
+      readonly eventTypes?: readonly EventType[] | null | undefined;
+      readonly status?: EndpointStatus | undefined;
+    },
+  ): Promise<boolean> => {
+    const details = {
+      endpoint: endpointId,
+      ...(url !== undefined && { host: new URL(url).host }),
+      ...(eventTypes !== undefined && { event_types: eventTypes?.join() ?? null }),
+      ...(status !== undefined && { status }),
+    };
+    const disabledAt = { enabled: null, disabled: sql`coalesce(${webhookEndpoints.disabledAt}, now())` };
+    const rows = await change(merchantId, { name: 'webhook.update', details }, (db) =>
+      db
+        .update(webhookEndpoints)
+        .set({
+          // One that is always there: a statement must set something.
+          endpointId,
+          url,
+          eventTypes: eventTypes as EventType[] | null | undefined,
+          ...(status && { disabledAt: disabledAt[status] }),
+          ...((url !== undefined || status === 'enabled') && { failingSince: null }),
+        })
+        .where(isEndpoint(merchantId, endpointId))
+        .returning({ endpointId: webhookEndpoints.endpointId }),
+    );
+    return rows.length === 1;
+  };
+
+  return {
+    /** The merchant with this client id and its endpoints as `list` has them; `undefined` if there is no such merchant. */
+    find: async (clientId: string) => {
+      const [merchant] = await run((db) =>
+        db
+          .select({ merchantId: merchants.id })
+          .from(merchants)
+          .where(and(eq(merchants.clientId, clientId), eq(merchants.kind, 'merchant'))),
+      );
+      if (merchant === undefined) return undefined;
+      const merchantId = merchant.merchantId as MerchantId;
+      const endpoints = await list(merchantId);
+      return { merchantId, endpoint: endpoints[0], endpoints };
+    },
+
+    list,
+    create,
+    update,
+
+    /** Sets the URL of the merchant's oldest endpoint and enables it, or creates one. */
+    set: async (merchantId: MerchantId, endpoint: Parameters<typeof create>[1]): Promise<void> => {
+      const [oldest] = await list(merchantId);
+      if (oldest === undefined) await create(merchantId, endpoint);
+      else await update(merchantId, oldest.endpointId, { url: endpoint.url, status: 'enabled' });
+    },
+
+    /**
+     * Replaces the signing secret; the previous one stays valid for {@link secretOverlapHours}. Returns whether the merchant has
+     * such an endpoint.
+     */
+    rotate: async (merchantId: MerchantId, endpointId: string, signingSecret: Uint8Array): Promise<boolean> => {
+      const rows = await change(merchantId, { name: 'webhook.rotate', details: { endpoint: endpointId } }, (db) =>
+        db
+          .update(webhookEndpoints)
+          .set({
+            signingSecret,
+            previousSecret: sql`${webhookEndpoints.signingSecret}`,
+            previousEndsAt: sql`now() + ${secretOverlapHours} * interval '1 hour'`,
+          })
+          .where(isEndpoint(merchantId, endpointId))
+          .returning({ endpointId: webhookEndpoints.endpointId }),
+      );
+      return rows.length === 1;
+    },
+
+    /** Removes an endpoint; deliveries that are pending are given up. Returns whether the merchant had it. */
+    remove: async (merchantId: MerchantId, endpointId: string): Promise<boolean> => {
+      const rows = await change(merchantId, { name: 'webhook.remove', details: { endpoint: endpointId } }, (db) =>
+        db
+          .delete(webhookEndpoints)
+          .where(isEndpoint(merchantId, endpointId))
+          .returning({ endpointId: webhookEndpoints.endpointId }),
+      );
+      return rows.length === 1;
+    },
+
+    /** At most `limit` deliveries of all endpoints: first those that were not delivered, then the newest. */
     listDeliveries: (merchantId: MerchantId, limit: number) =>
       run((db) =>
         db
-          .select({
-            eventId: webhookDeliveries.eventId,
-            type: events.type,
-            createdAt: events.createdAt,
-            attempts: webhookDeliveries.attempts,
-            deliveredAt: webhookDeliveries.deliveredAt,
-            nextAttemptAt: webhookDeliveries.nextAttemptAt,
-            lastResult: webhookDeliveries.lastResult,
-          })
+          .select(deliveryColumns)
           .from(webhookDeliveries)
           .innerJoin(events, isEventOfDelivery)
           .where(eq(webhookDeliveries.merchantId, merchantId))
@@ -160,31 +255,102 @@ export function openWebhookEndpoints({ url, actor = systemActor() }: AdminOption
           .limit(limit),
       ),
 
+    /** A page of the deliveries to one endpoint. */
+    pageOfDeliveries: (merchantId: MerchantId, endpointId: string, { status, after, limit }: DeliveryFilter) =>
+      run((db) =>
+        db
+          .select(deliveryColumns)
+          .from(webhookDeliveries)
+          .innerJoin(events, isEventOfDelivery)
+          .where(
+            and(
+              eq(webhookDeliveries.merchantId, merchantId),
+              eq(webhookDeliveries.endpointId, endpointId),
+              status && hasStatus[status],
+              after &&
+                sql`(${webhookDeliveries.transactionId}, ${webhookDeliveries.eventId}) < (${after.transactionId}::xid8, ${after.eventId})`,
+            ),
+          )
+          .orderBy(desc(webhookDeliveries.transactionId), desc(webhookDeliveries.eventId))
+          .limit(limit),
+      ),
+
     /**
      * Queues an event again as if it were new, also one of the time before the endpoint was set. Returns whether the merchant has
      * such an event and an endpoint that is not disabled.
      */
-    redeliver: (merchantId: MerchantId, eventId: string) =>
-      change(
+    redeliver: async (merchantId: MerchantId, endpointId: string, eventId: string): Promise<boolean> => {
+      const rows = await change(
         merchantId,
-        { name: 'webhook.redeliver', details: { event_id: eventId } },
+        { name: 'webhook.redeliver', details: { endpoint: endpointId, event_id: eventId } },
         () => sql`
-          insert into ${webhookDeliveries} (merchant_id, transaction_id, event_id, attempts, next_attempt_at)
-          select event.merchant_id, event.transaction_id, event.event_id, 0, now()
+          insert into ${webhookDeliveries} (merchant_id, endpoint_id, transaction_id, event_id, attempts, next_attempt_at)
+          select event.merchant_id, endpoint.endpoint_id, event.transaction_id, event.event_id, 0, now()
           from ${events} as event join ${webhookEndpoints} as endpoint using (merchant_id)
-          where event.merchant_id = ${merchantId} and event.event_id = ${eventId} and endpoint.disabled_at is null
-          on conflict (merchant_id, event_id) do update
+          where event.merchant_id = ${merchantId} and event.event_id = ${eventId}
+            and endpoint.endpoint_id = ${endpointId} and endpoint.disabled_at is null
+          on conflict (merchant_id, transaction_id, event_id, endpoint_id) do update
           set attempts = excluded.attempts, next_attempt_at = excluded.next_attempt_at, delivered_at = null
           returning event_id`,
-      ),
+      );
+      return rows.length === 1;
+    },
 
-    close: () => client.close(),
+    /**
+     * Queues again what was not delivered to an enabled endpoint, was attempted at this time or later, and is not in flight: at most
+     * {@link redeliveredMax} deliveries, the oldest first. Returns how many.
+     */
+    redeliverFailed: async (merchantId: MerchantId, endpointId: string, since: Date): Promise<number> => {
+      const from = since.toISOString();
+      const rows = await change(
+        merchantId,
+        { name: 'webhook.redeliver', details: { endpoint: endpointId, failed_since: from } },
+        () => sql`
+          update ${webhookDeliveries} set attempts = 0, next_attempt_at = now()
+          where (merchant_id, transaction_id, event_id, endpoint_id) in (
+            select delivery.merchant_id, transaction_id, event_id, delivery.endpoint_id
+            from ${webhookDeliveries} as delivery join ${webhookEndpoints} as endpoint using (merchant_id, endpoint_id)
+            where delivery.merchant_id = ${merchantId} and delivery.endpoint_id = ${endpointId} and disabled_at is null
+              and delivered_at is null and attempts > 0 and last_attempt_at >= ${from}::timestamptz
+              and (next_attempt_at is null or next_attempt_at > now() + ${leaseSeconds} * interval '1 second')
+            order by transaction_id, event_id limit ${redeliveredMax} for update of delivery skip locked
+          )
+          returning event_id`,
+        sql`jsonb_build_object('deliveries', (select count(*) from acted))`,
+      );
+      return rows.length;
+    },
   };
+}
+
+const deliveryColumns = {
+  endpointId: webhookDeliveries.endpointId,
+  eventId: webhookDeliveries.eventId,
+  transactionId: sql<string>`${webhookDeliveries.transactionId}::text`,
+  type: events.type,
+  createdAt: events.createdAt,
+  attempts: webhookDeliveries.attempts,
+  lastAttemptAt: webhookDeliveries.lastAttemptAt,
+  deliveredAt: webhookDeliveries.deliveredAt,
+  nextAttemptAt: webhookDeliveries.nextAttemptAt,
+  lastResult: webhookDeliveries.lastResult,
+};
+
+const hasStatus: Readonly<Record<DeliveryStatus, SQL | undefined>> = {
+  pending: isNotNull(webhookDeliveries.nextAttemptAt),
+  delivered: isNotNull(webhookDeliveries.deliveredAt),
+  failed: and(isNull(webhookDeliveries.nextAttemptAt), isNull(webhookDeliveries.deliveredAt)),
+};
+
+/** The status of a stored delivery. */
+export function deliveryStatusOf(delivery: {
+  readonly deliveredAt: Date | null;
+  readonly nextAttemptAt: Date | null;
+}): DeliveryStatus {
+  if (delivery.deliveredAt !== null) return 'delivered';
+  return delivery.nextAttemptAt === null ? 'failed' : 'pending';
 }
 
 function hexOf(bytes: Uint8Array | null): string | null {
   return bytes && `\\x${Buffer.from(bytes).toString('hex')}`;
 }
-
-/** The operations of {@link openWebhookEndpoints}. */
-export type WebhookEndpoints = ReturnType<typeof openWebhookEndpoints>;

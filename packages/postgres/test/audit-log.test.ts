@@ -36,8 +36,10 @@ test('every change of a client is recorded once, by whom and what, without a sec
   await accounts.enable(clientId);
   const { merchantId = 0 as MerchantId } = (await endpoints.find(clientId)) ?? {};
   await endpoints.set(merchantId, { url: 'https://shop.example.com/hidden', signingSecret: Uint8Array.of(1) });
-  await endpoints.rotate(merchantId, Uint8Array.of(2));
-  await endpoints.remove(merchantId);
+  const { endpoint: { endpointId = '' } = {} } = (await endpoints.find(clientId)) ?? {};
+  await endpoints.update(merchantId, endpointId, { url: 'https://other.example.com/hidden', status: 'disabled' });
+  await endpoints.rotate(merchantId, endpointId, Uint8Array.of(2));
+  await endpoints.remove(merchantId, endpointId);
   const entries = await logOf(client);
   expect(entries).toEqual([
     ['alice', 'create', { name: 'Shop', kind: 'test' }],
@@ -49,9 +51,10 @@ test('every change of a client is recorded once, by whom and what, without a sec
     ['alice', 'rename', { name: 'Corner Shop' }],
     ['alice', 'disable', {}],
     ['alice', 'enable', {}],
-    ['bob', 'webhook.set', { host: 'shop.example.com' }],
-    ['bob', 'webhook.rotate', {}],
-    ['bob', 'webhook.remove', {}],
+    ['bob', 'webhook.create', { endpoint: endpointId, host: 'shop.example.com', event_types: null }],
+    ['bob', 'webhook.update', { endpoint: endpointId, host: 'other.example.com', status: 'disabled' }],
+    ['bob', 'webhook.rotate', { endpoint: endpointId }],
+    ['bob', 'webhook.remove', { endpoint: endpointId }],
   ]);
   expect(ended).toEqual({ kind: 'ends', at: new Date('2098-01-31T12:00:00.000Z') });
   expect(JSON.stringify(entries)).not.toMatch(/sk_|hidden/);

@@ -78,12 +78,15 @@ test('a sweep that another session deadlocks with is not done', async () => {
   expect(await store.expire()).toStrictEqual({ count: 2, isDone: true });
 });
 
-test('a change queues the delivery of its event where the merchant has an endpoint that is not disabled', async () => {
+test('a change queues a delivery of its event to each enabled endpoint that takes the type', async () => {
   const store = openStore();
   const [active, disabled, without] = [await newMerchantId(), await newMerchantId(), await newMerchantId()];
-  await database.sql`insert into webhook_endpoints (merchant_id, url, signing_secret, disabled_at) values
-    (${active}, 'https://shop.example.com', ${new Uint8Array(32)}, null),
-    (${disabled}, 'https://shop.example.com', ${new Uint8Array(32)}, now())`;
+  await database.sql`insert into webhook_endpoints (merchant_id, endpoint_id, url, signing_secret, disabled_at, event_types) values
+    (${active}, 'all', 'https://shop.example.com', '', null, null),
+    (${active}, 'some', 'https://shop.example.com', '', null, '{order.paid,order.cancelled}'),
+    (${active}, 'others', 'https://shop.example.com', '', null, '{order.paid}'),
+    (${active}, 'disabled', 'https://shop.example.com', '', now(), null),
+    (${disabled}, 'disabled', 'https://shop.example.com', '', now(), null)`;
   for (const merchantId of [active, disabled, without]) {
     const order = newOrder(merchantId);
     await store.create(order, enoughMs);
@@ -92,9 +95,13 @@ test('a change queues the delivery of its event where the merchant has an endpoi
     expect(await store.change(change, enoughMs)).toStrictEqual({ kind: 'changed' });
   }
   const rows = await database.sql`
-    select d.merchant_id::int, attempts, next_attempt_at <= now() as is_due, delivered_at
-    from webhook_deliveries d join events using (merchant_id, event_id)`;
-  expect(rows).toEqual([{ merchant_id: active, attempts: 0, is_due: true, delivered_at: null }]);
+    select d.merchant_id::int, endpoint_id, attempts, next_attempt_at <= now() as is_due, delivered_at
+    from webhook_deliveries d join events using (merchant_id, event_id) order by endpoint_id`;
+  expect(rows).toEqual(
+    ['all', 'some'].map((endpoint_id) => ({
+      ...{ merchant_id: active, endpoint_id, attempts: 0, is_due: true, delivered_at: null },
+    })),
+  );
 });
 
 test('events are deleted after 30 days, with their deliveries', async () => {

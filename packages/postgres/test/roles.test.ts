@@ -49,7 +49,7 @@ test('the role of the gateway can do what the gateway does', async () => {
   expect(await store.list(merchantId, { limit: 5 }, enoughMs)).toMatchObject({ kind: 'found' });
   expect(await store.listEvents(merchantId, { limit: 5 }, enoughMs)).toMatchObject({ kind: 'found' });
   expect(await directory.findClient('app_000000000000000000000000')).toEqual({ kind: 'unknown' });
-  const filter = { failing: false, perMerchant: 1, inFlight: new Map(), afterMerchant: 0, limit: 1 };
+  const filter = { failing: false, perEndpoint: 1, inFlight: new Map(), limit: 1 };
   const [delivery] = await deliveries.claim(filter);
   if (delivery === undefined) throw new Error('nothing was claimed');
   await deliveries.record(delivery, { kind: 'endpoint_gone', text: '410' });
@@ -76,8 +76,9 @@ test.each([
   'delete from orders',
   'select * from audit_log',
   "update merchants set checksum_mode = 'versioned'",
-  "insert into client_secrets (merchant_id, secret_hash) values (1, '')",
-  "update webhook_endpoints set url = 'https://elsewhere.example.com'",
+  "update client_secrets set secret_hash = ''",
+  'delete from client_secrets',
+  'update webhook_endpoints set merchant_id = 1',
   'truncate events',
   'create table more (id int)',
   "copy (select 1) to program 'true'",

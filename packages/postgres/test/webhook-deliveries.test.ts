@@ -3,6 +3,8 @@ import { afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from '
 import {
   type ClaimedDelivery,
   type ClaimFilter,
+  type EndpointKey,
+  endpointKeyOf,
   openWebhookDeliveries,
   type WebhookDeliveries,
 } from '../src/webhook-deliveries.ts';
@@ -50,9 +52,16 @@ async function merchantsWithEvents(count: number, each: number): Promise<Merchan
 
 function claim(filter: Partial<ClaimFilter> = {}, from = deliveries) {
   return from.claim({
-    ...{ failing: false, perMerchant: 4, inFlight: new Map(), afterMerchant: 0, limit: 100 },
+    ...{ failing: false, perEndpoint: 4, inFlight: new Map(), limit: 100 },
     ...filter,
   });
+}
+
+/** The oldest endpoint of a merchant. */
+async function endpointOf(merchantId: MerchantId): Promise<EndpointKey> {
+  const [endpoint] = await endpoints().list(merchantId);
+  if (endpoint === undefined) throw new Error('there is no endpoint');
+  return { merchantId, endpointId: endpoint.endpointId };
 }
 
 /** How many deliveries of each merchant. */
@@ -105,17 +114,22 @@ test('a delivery that is not due is not claimed', async () => {
   expect((await only(claim())).event.eventId).not.toBe(later?.event_id);
 });
 
-test('a merchant has no more deliveries in flight than allowed, those of before included', async () => {
+test('an endpoint has no more deliveries in flight than allowed, those of before included', async () => {
   const [busy, idle] = (await merchantsWithEvents(2, 10)) as [MerchantId, MerchantId];
-  expect(countsOf(await claim({ inFlight: new Map([[busy, 3]]) }))).toEqual({ [busy]: 1, [idle]: 4 });
-  expect(countsOf(await claim({ inFlight: new Map([[busy, 5]]) }))).toEqual({ [idle]: 4 });
+  expect(countsOf(await claim({ inFlight: new Map([[endpointKeyOf(await endpointOf(busy)), 3]]) }))).toEqual({
+    [busy]: 1,
+    [idle]: 4,
+  });
+  expect(countsOf(await claim({ inFlight: new Map([[endpointKeyOf(await endpointOf(busy)), 5]]) }))).toEqual({
+    [idle]: 4,
+  });
 });
 
 test('a limit is spread over claims that go on after the last merchant', async () => {
   const [a, b, c] = (await merchantsWithEvents(3, 4)) as [MerchantId, MerchantId, MerchantId];
   expect(countsOf(await claim({ limit: 5 }))).toEqual({ [a]: 4, [b]: 1 });
-  expect(countsOf(await claim({ limit: 5, afterMerchant: b }))).toEqual({ [c]: 4 });
-  expect(countsOf(await claim({ limit: 5, afterMerchant: c }))).toEqual({});
+  expect(countsOf(await claim({ limit: 5, after: await endpointOf(b) }))).toEqual({ [c]: 4 });
+  expect(countsOf(await claim({ limit: 5, after: await endpointOf(c) }))).toEqual({});
   expect(countsOf(await claim({ limit: 5 }))).toEqual({ [b]: 3 });
 });
 
@@ -130,7 +144,7 @@ test('processes that claim at the same time share the deliveries, and none gets 
     const all = await Promise.all(processes.map((one) => claim({ limit: 7 }, one)));
     claimed.push(...all.flat());
   }
-  while (claimed.length < 400) claimed.push(...(await claim({ perMerchant: 20, limit: 400 })));
+  while (claimed.length < 400) claimed.push(...(await claim({ perEndpoint: 20, limit: 400 })));
   expect(new Set(claimed.map(({ event }) => event.eventId)).size).toBe(400);
   expect(claimed).toHaveLength(400);
   expect(await claim()).toEqual([]);
@@ -174,7 +188,7 @@ test('a failed attempt is repeated after its pause, and makes its endpoint a fai
 
 test('results that come together are stored together', async () => {
   const merchantIds = await merchantsWithEvents(3, 10);
-  const claimed = await claim({ perMerchant: 10 });
+  const claimed = await claim({ perEndpoint: 10 });
   await Promise.all(
     claimed.map((delivery) =>
       delivery.merchantId === merchantIds[1]
@@ -205,7 +219,7 @@ test('an endpoint that is gone is disabled, and its pending deliveries are claim
   await passTime();
   expect(await claim()).toEqual([]);
   // Not limited for a merchant, as nothing is sent.
-  const rest = await claim({ failing: true, perMerchant: 1 });
+  const rest = await claim({ failing: true, perEndpoint: 1 });
   expect(rest.map(({ endpoint }) => endpoint)).toEqual(Array.from({ length: 5 }));
   const enabled = { url, signingSecret: second };
   await endpoints().set(merchantId as MerchantId, enabled);
@@ -249,7 +263,8 @@ test('the result of a claim whose lease has ended changes nothing', async () => 
 
 test('for a day after a rotation a delivery has both secrets', async () => {
   const [merchantId] = (await merchantsWithEvents(1, 1)) as [MerchantId];
-  expect(await endpoints().rotate(merchantId, second)).toBe(true);
+  const { endpointId } = await endpointOf(merchantId);
+  expect(await endpoints().rotate(merchantId, endpointId, second)).toBe(true);
   const secrets = async () => {
     await passTime();
     return (await only(claim())).endpoint?.signingSecrets.map((secret) => [...secret]);

@@ -1,6 +1,7 @@
 import type { MerchantId } from '@gateway/domain/merchant';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openWebhookEndpoints, type WebhookEndpoints } from '../src/webhook-endpoints.ts';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { firstEndpointId } from '../src/schema.ts';
+import { type DeliveryFilter, openWebhookEndpoints, type WebhookEndpoints } from '../src/webhook-endpoints.ts';
 import { useTestDatabase } from '../testing/test-database.ts';
 import { createMerchantsWithOrder, storeEvents } from '../testing/webhook-events.ts';
 
@@ -21,15 +22,22 @@ async function newMerchant(): Promise<{ merchantId: MerchantId; clientId: string
   return { merchantId, clientId: row?.client_id };
 }
 
+async function newEndpoint(merchantId: MerchantId, url = endpoint.url): Promise<string> {
+  const endpointId = await endpoints.create(merchantId, { ...endpoint, url });
+  if (endpointId === undefined) throw new Error('there are too many endpoints');
+  return endpointId;
+}
+
 test('an endpoint is set, found and removed', async () => {
   const { merchantId, clientId } = await newMerchant();
-  expect(await endpoints.find(clientId)).toEqual({ merchantId, endpoint: undefined });
+  expect(await endpoints.find(clientId)).toEqual({ merchantId, endpoint: undefined, endpoints: [] });
   await endpoints.set(merchantId, endpoint);
   const found = await endpoints.find(clientId);
   expect(found?.endpoint).toMatchObject({ url: endpoint.url, previousSecret: null, disabledAt: null });
   expect(found?.endpoint?.signingSecret).toEqual(Buffer.of(1));
-  expect([await endpoints.remove(merchantId), await endpoints.remove(merchantId)]).toEqual([true, false]);
-  expect(await endpoints.find(clientId)).toEqual({ merchantId, endpoint: undefined });
+  const remove = () => endpoints.remove(merchantId, found?.endpoint?.endpointId ?? '');
+  expect([await remove(), await remove()]).toEqual([true, false]);
+  expect(await endpoints.find(clientId)).toEqual({ merchantId, endpoint: undefined, endpoints: [] });
 });
 
 test('a client id without a merchant, and that of a checkout system, are not found', async () => {
@@ -49,9 +57,9 @@ test('an endpoint that is set again is enabled, and keeps its secrets', async ()
 
 test('a secret is rotated only where there is an endpoint, and the previous one is valid for a day', async () => {
   const { merchantId, clientId } = await newMerchant();
-  expect(await endpoints.rotate(merchantId, Uint8Array.of(2))).toBe(false);
-  await endpoints.set(merchantId, endpoint);
-  expect(await endpoints.rotate(merchantId, Uint8Array.of(2))).toBe(true);
+  expect(await endpoints.rotate(merchantId, firstEndpointId, Uint8Array.of(2))).toBe(false);
+  const endpointId = await newEndpoint(merchantId);
+  expect(await endpoints.rotate(merchantId, endpointId, Uint8Array.of(2))).toBe(true);
   const found = await endpoints.find(clientId);
   expect([found?.endpoint?.signingSecret, found?.endpoint?.previousSecret]).toEqual([Buffer.of(2), Buffer.of(1)]);
   const overlapMs = Number(found?.endpoint?.previousEndsAt) - Date.now();
@@ -80,25 +88,83 @@ test('an event is queued again as if it were new, also one that was never queued
   const stateOf = async () =>
     (
       await database.sql`select attempts, delivered_at, next_attempt_at <= now() as is_due from webhook_deliveries
-      where event_id = ${eventId}`
+      where event_id = ${eventId} and endpoint_id = ${endpointId}`
     )[0];
-  expect(await endpoints.redeliver(merchantId, eventId)).toBe(false);
-  await endpoints.set(merchantId, endpoint);
+  const endpointId = await newEndpoint(merchantId);
+  expect(await endpoints.redeliver(merchantId, endpointId, eventId)).toBe(true);
+  expect(await stateOf()).toEqual({ attempts: 0, delivered_at: null, is_due: true });
   await database.sql`update webhook_deliveries set attempts = 10, next_attempt_at = null, delivered_at = now() where event_id = ${eventId}`;
-  expect(await endpoints.redeliver(merchantId, eventId)).toBe(true);
+  expect(await endpoints.redeliver(merchantId, endpointId, eventId)).toBe(true);
   expect(await stateOf()).toEqual({ attempts: 0, delivered_at: null, is_due: true });
-  await database.sql`delete from webhook_deliveries where event_id = ${eventId}`;
-  expect(await endpoints.redeliver(merchantId, eventId)).toBe(true);
-  expect(await stateOf()).toEqual({ attempts: 0, delivered_at: null, is_due: true });
+  await endpoints.update(merchantId, endpointId, { status: 'disabled' });
+  expect(await endpoints.redeliver(merchantId, endpointId, eventId)).toBe(false);
 });
 
 test("an unknown event, and another merchant's, are not queued", async () => {
   const { merchantId } = await newMerchant();
   const other = await newMerchant();
-  await endpoints.set(merchantId, endpoint);
+  const endpointId = await newEndpoint(merchantId);
   const [eventId] = (await storeEvents(database.sql, [other.merchantId], 1)) as [string];
   expect([
-    await endpoints.redeliver(merchantId, eventId),
-    await endpoints.redeliver(merchantId, `evt_${'0'.repeat(32)}`),
+    await endpoints.redeliver(merchantId, endpointId, eventId),
+    await endpoints.redeliver(merchantId, endpointId, `evt_${'0'.repeat(32)}`),
   ]).toEqual([false, false]);
+});
+
+test('a merchant has at most 5 endpoints, however many processes add them at the same time', async () => {
+  const { merchantId } = await newMerchant();
+  const processes = Array.from({ length: 4 }, () => openWebhookEndpoints({ url: database.url }));
+  onTestFinished(async () => void (await Promise.all(processes.map((one) => one.close()))));
+  const created = await Promise.all(
+    Array.from({ length: 20 }, (_, index) => processes[index % 4]?.create(merchantId, endpoint)),
+  );
+  expect(created.filter((id) => id !== undefined)).toHaveLength(5);
+  expect(await endpoints.list(merchantId)).toHaveLength(5);
+});
+
+test("an endpoint's deliveries are listed by status, newest first, from page to page", async () => {
+  const { merchantId } = await newMerchant();
+  const [endpointId] = [await newEndpoint(merchantId), await newEndpoint(merchantId)];
+  const stored: string[] = [];
+  for (let count = 0; count < 3; count += 1) stored.push(...(await storeEvents(database.sql, [merchantId], 1)));
+  const [oldest, middle, newest] = stored as [string, string, string];
+  await database.sql`update webhook_deliveries set next_attempt_at = null where event_id in (${oldest}, ${newest})`;
+  await database.sql`update webhook_deliveries set delivered_at = now() where event_id = ${oldest}`;
+  const idsOf = async (filter: Omit<DeliveryFilter, 'limit'>, limit = 10) =>
+    (await endpoints.pageOfDeliveries(merchantId, endpointId, { ...filter, limit })).map(({ eventId }) => eventId);
+  expect(await idsOf({})).toEqual([newest, middle, oldest]);
+  expect(await idsOf({ status: 'delivered' })).toEqual([oldest]);
+  expect(await idsOf({ status: 'pending' })).toEqual([middle]);
+  expect(await idsOf({ status: 'failed' })).toEqual([newest]);
+  const [first] = await endpoints.pageOfDeliveries(merchantId, endpointId, { limit: 1 });
+  expect(await idsOf({ after: first }, 1)).toEqual([middle]);
+});
+
+test('what failed since a time is queued again: given up or waiting, neither delivered nor in flight', async () => {
+  const { merchantId } = await newMerchant();
+  const endpointId = await newEndpoint(merchantId);
+  const [givenUp, waiting, delivered, inFlight, earlier, untried] = (await storeEvents(
+    database.sql,
+    [merchantId],
+    6,
+  )) as [string, string, string, string, string, string];
+  const attempted = (ids: readonly string[], set: string) =>
+    database.sql.unsafe(
+      `update webhook_deliveries set attempts = 3, last_attempt_at = now(), ${set} where event_id = any($1)`,
+      [[...ids]],
+    );
+  await attempted([givenUp, earlier], 'next_attempt_at = null');
+  await database.sql`update webhook_deliveries set last_attempt_at = now() - interval '2 hours' where event_id = ${earlier}`;
+  await attempted([waiting], "next_attempt_at = now() + interval '5 hours'");
+  await attempted([inFlight], "next_attempt_at = now() + interval '20 seconds'");
+  await attempted([delivered], 'next_attempt_at = null, delivered_at = now()');
+  const since = new Date(Date.now() - 3_600_000);
+  expect(await endpoints.redeliverFailed(merchantId, endpointId, since)).toBe(2);
+  const queued = await database.sql`select event_id from webhook_deliveries
+    where merchant_id = ${merchantId} and attempts = 0 and next_attempt_at <= now()`;
+  expect(queued.map(({ event_id }) => event_id).toSorted()).toEqual([givenUp, waiting, untried].toSorted());
+  expect(await endpoints.redeliverFailed(merchantId, endpointId, since)).toBe(0);
+  await attempted([givenUp], 'next_attempt_at = null');
+  await endpoints.update(merchantId, endpointId, { status: 'disabled' });
+  expect(await endpoints.redeliverFailed(merchantId, endpointId, since)).toBe(0);
 });

@@ -18,7 +18,10 @@ export async function createMerchantsWithOrder(url: string, sql: postgres.Sql, c
   return merchantIds;
 }
 
-/** Stores events of each merchant's order in one transaction, due for delivery, as changes of orders do. Returns their ids. */
+/**
+ * Stores events of each merchant's order in one transaction, due for delivery to each endpoint (or to none that exists), as changes
+ * of orders do. Returns their ids.
+ */
 export async function storeEvents(
   sql: postgres.Sql,
   merchantIds: readonly MerchantId[],
@@ -30,8 +33,11 @@ export async function storeEvents(
       select merchant_id, pg_current_xact_id(), 'evt_' || replace(gen_random_uuid()::text, '-', ''), 'order.cancelled', now(), order_id
       from orders cross join generate_series(1, ${each}) where merchant_id = any(${[...merchantIds]})
       returning merchant_id, event_id, transaction_id
+    ), queued as (
+      insert into webhook_deliveries (merchant_id, endpoint_id, event_id, transaction_id, attempts, next_attempt_at)
+      select merchant_id, coalesce(endpoint_id, 'none'), event_id, transaction_id, 0, now() - interval '1 ms'
+      from stored left join webhook_endpoints using (merchant_id)
     )
-    insert into webhook_deliveries (merchant_id, event_id, transaction_id, attempts, next_attempt_at)
-    select merchant_id, event_id, transaction_id, 0, now() - interval '1 ms' from stored returning event_id`;
+    select event_id from stored`;
   return rows.map(({ event_id }) => event_id);
 }

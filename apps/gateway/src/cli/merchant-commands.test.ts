@@ -29,7 +29,7 @@ const accounts = {
       : [],
   ),
   setRateLimit: vi.fn<MerchantAccounts['setRateLimit']>(async () => 'done'),
-  addSecret: vi.fn(async () => ({ kind: 'added' as const, id: 2, clientSecret })),
+  addSecret: vi.fn(async () => ({ kind: 'added' as const, id: 2, createdAt: new Date(), clientSecret })),
   listSecrets: vi.fn(async () => [
     { id: 1, createdAt, endsAt: null },
     { id: 2, createdAt, endsAt: new Date('2027-01-31T12:00:00Z') },

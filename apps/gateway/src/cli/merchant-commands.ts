@@ -204,7 +204,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
         const ended = await accounts.endSecret(clientId, number, ends ?? null);
         if (ended.kind === 'unknown_client') throw unknownClient(clientId);
         if (ended.kind === 'unknown_secret') throw new StartError(`${clientId} has no secret ${number}.`);
-        if (ended.kind === 'ended_already') throw new StartError(`Secret ${number} of ${clientId} has already ended.`);
+        if (ended.kind !== 'ends') throw new StartError(`Secret ${number} of ${clientId} has already ended.`);
         const when = ends === undefined ? 'now' : `at ${readable(ended.at)}`;
         print(`Secret ${number} of ${clientId} ends ${when}.`);
       }),

@@ -1,10 +1,11 @@
-import { randomUUID } from 'node:crypto';
 import { fieldRules, textError } from '@gateway/domain/field-rules';
 import type { MerchantId } from '@gateway/domain/merchant';
-import { formatTime } from '@gateway/domain/order';
+import { allEventTypes, endpointsMax } from '@gateway/domain/webhook-endpoint';
 import {
+  deliveryStatusOf,
   openWebhookEndpoints,
   type ReencryptedSecrets,
+  type StoredEndpoint,
   secretOverlapHours,
   type WebhookEndpoints,
 } from '@gateway/postgres/webhook-endpoints';
@@ -13,7 +14,9 @@ import type { AllowedAddresses } from '../network/ip-address.ts';
 import { StartError, UsageError } from '../process/process.ts';
 import { findSecretsKeys } from '../secrets/secrets-keys.ts';
 import { createSigningSecrets, newSigningSecret, type SigningSecrets } from '../secrets/signing-secrets.ts';
-import { createSender, type Sender, urlProblem, webhookRequest } from '../webhooks/send.ts';
+import { testMessage } from '../webhooks/ping.ts';
+import { createSender, type Sender } from '../webhooks/send.ts';
+import { urlProblem } from '../webhooks/url-rule.ts';
 import { actorOf, clientCommand, jsonHelp } from './arguments.ts';
 import { readable, secretNote, startList } from './output.ts';
 import { unknownClient, withDatabase } from './with-accounts.ts';
@@ -44,6 +47,8 @@ export function withWebhooks(work: (tools: WebhookTools) => Promise<void>, actor
 
 const listedDeliveries = 100;
 
+const endpointHelp = 'the endpoint, as `merchant webhook show` shows it (default: the only one)';
+
 const overlapNote = `For ${secretOverlapHours} hours, deliveries are also signed with the previous secret.`;
 
 /** Adds the commands of `pnpm merchant webhook`. Errors are as with the other commands of the program. */
@@ -57,17 +62,31 @@ export function addWebhookCommands(
     .command('webhook')
     .description("Sets a merchant's webhook endpoint and shows its deliveries.");
   const add = (name: string, description: string) => clientCommand(webhook, name, description);
+  const addForEndpoint = (name: string, description: string) =>
+    add(name, description).option('--endpoint <ID>', endpointHelp);
 
-  add('set', 'Sets the URL that receives the events. The first time, it also shows the signing secret.')
+  addForEndpoint(
+    'set',
+    'Sets the URL that receives the events, and enables the endpoint. A new one has a signing secret.',
+  )
     .argument('<URL>', 'an https address of the merchant')
+    .option('--new', `add an endpoint: a merchant has up to ${endpointsMax}`)
     .option('--json', jsonHelp)
-    .action((clientId: string, url: string, { json }: { json?: true }) =>
+    .action((clientId: string, url: string, options: { endpoint?: string; new?: true; json?: true }) =>
       run(async (tools) => {
         checkUrl(url, tools.allowedAddresses);
-        const { merchantId, endpoint } = await find(tools, clientId);
+        const { merchantId, endpoints } = await find(tools, clientId);
+        const isNew = options.new ?? (endpoints.length === 0 && options.endpoint === undefined);
         const { secret, stored } = newSigningSecret(secretsOf(tools), merchantId);
-        await tools.endpoints.set(merchantId, { url, signingSecret: stored });
-        const isNew = endpoint === undefined;
+        if (!isNew) {
+          const { endpointId } = choose(clientId, endpoints, options.endpoint);
+          await tools.endpoints.update(merchantId, endpointId, { url, status: 'enabled' });
+        } else if ((await tools.endpoints.create(merchantId, { url, signingSecret: stored })) === undefined) {
+          throw new StartError(
+            `${clientId} has ${endpointsMax} webhook endpoints, which is the limit. Remove one first.`,
+          );
+        }
+        const { json } = options;
         if (json)
           return print(JSON.stringify({ client_id: clientId, url, signing_secret: isNew ? secret : undefined }));
         const note = isNew
@@ -77,41 +96,50 @@ export function addWebhookCommands(
       }),
     );
 
-  add('show', 'Shows the endpoint, never its secret.')
+  add('show', 'Shows all endpoints, never their secrets. The first one signs returns.')
     .option('--json', jsonHelp)
     .action((clientId: string, { json }: { json?: true }) =>
       run(async (tools) => {
-        const { url, createdAt, disabledAt, failingSince } = await findEndpoint(tools, clientId);
-        const facts = { url, created_at: createdAt, disabled_at: disabledAt, failing_since: failingSince };
-        if (json) return print(JSON.stringify(facts));
-        const state =
-          disabledAt !== null
-            ? `disabled ${readable(disabledAt)}. Set it again to enable it.`
-            : failingSince !== null
-              ? `failing since ${readable(failingSince)}`
-              : 'works';
-        print(`URL:      ${url}\nCREATED:  ${readable(createdAt)}\nSTATE:    ${state}`);
+        const { endpoints } = await find(tools, clientId);
+        if (endpoints.length === 0) throw noEndpoint(clientId);
+        for (const { endpointId, url, eventTypes, createdAt, disabledAt, failingSince } of endpoints) {
+          const types = eventTypes ?? [allEventTypes];
+          const times = { created_at: createdAt, disabled_at: disabledAt, failing_since: failingSince };
+          if (json) {
+            print(JSON.stringify({ id: endpointId, url, event_types: types, ...times }));
+            continue;
+          }
+          const state =
+            disabledAt !== null
+              ? `disabled ${readable(disabledAt)}. Set it again to enable it.`
+              : failingSince !== null
+                ? `failing since ${readable(failingSince)}`
+                : 'works';
+          print(`ID:       ${endpointId}\nURL:      ${url}\nEVENTS:   ${types.join(', ')}`);
+          print(`CREATED:  ${readable(createdAt)}\nSTATE:    ${state}`);
+        }
       }),
     );
 
-  add('rotate', 'Replaces the signing secret and shows the new one.')
+  addForEndpoint('rotate', 'Replaces the signing secret and shows the new one.')
     .option('--json', jsonHelp)
-    .action((clientId: string, { json }: { json?: true }) =>
+    .action((clientId: string, { endpoint, json }: { endpoint?: string; json?: true }) =>
       run(async (tools) => {
-        const { merchantId } = await find(tools, clientId);
+        const { merchantId, endpointId } = await findEndpoint(tools, clientId, endpoint);
         const { secret, stored } = newSigningSecret(secretsOf(tools), merchantId);
-        if (!(await tools.endpoints.rotate(merchantId, stored))) throw noEndpoint(clientId);
+        if (!(await tools.endpoints.rotate(merchantId, endpointId, stored))) throw noEndpoint(clientId);
         if (json) return print(JSON.stringify({ client_id: clientId, signing_secret: secret }));
         print(`New signing secret of ${clientId}\n  signing secret: ${secret}\n${secretNote}\n${overlapNote}`);
       }),
     );
 
-  add('remove', 'Removes the endpoint and its secret. Pending deliveries are given up.').action((clientId: string) =>
-    run(async (tools) => {
-      const { merchantId } = await find(tools, clientId);
-      if (!(await tools.endpoints.remove(merchantId))) throw noEndpoint(clientId);
-      print(`${clientId} has no webhook endpoint any more.`);
-    }),
+  addForEndpoint('remove', 'Removes the endpoint and its secret. Pending deliveries are given up.').action(
+    (clientId: string, { endpoint }: { endpoint?: string }) =>
+      run(async (tools) => {
+        const { merchantId, endpointId, url } = await findEndpoint(tools, clientId, endpoint);
+        if (!(await tools.endpoints.remove(merchantId, endpointId))) throw noEndpoint(clientId);
+        print(`Webhooks of ${clientId} no longer go to ${url}`);
+      }),
   );
 
   webhook
@@ -128,19 +156,18 @@ export function addWebhookCommands(
       }),
     );
 
-  add('test', 'Sends one signed message of type webhook.test now and shows the response.').action((clientId: string) =>
-    run(async (tools) => {
-      const { merchantId, url, signingSecret, previousSecret } = await findEndpoint(tools, clientId);
-      const secret = secretsOf(tools).decrypt(merchantId, signingSecret);
-      if (secret === undefined) throw new StartError('The signing secret was stored with another SECRETS_KEY.');
-      const previous = previousSecret === null ? undefined : secretsOf(tools).decrypt(merchantId, previousSecret);
-      const now = Date.now();
-      const event = { id: `evt_test_${randomUUID()}`, type: 'webhook.test', timestamp: formatTime(now), data: {} };
-      const { headers, body } = webhookRequest(event, previous === undefined ? [secret] : [secret, previous], now);
-      const { status = 0, text } = await tools.sender.send(url, headers, body);
-      if (status < 200 || status >= 300) throw new StartError(`The message was not delivered to ${url}: ${text}.`);
-      print(`The message was delivered to ${url}: ${text}.`);
-    }),
+  addForEndpoint('test', 'Sends one signed message of type webhook.test now and shows the response.').action(
+    (clientId: string, { endpoint }: { endpoint?: string }) =>
+      run(async (tools) => {
+        const { merchantId, url, signingSecret, previousSecret } = await findEndpoint(tools, clientId, endpoint);
+        const secret = secretsOf(tools).decrypt(merchantId, signingSecret);
+        if (secret === undefined) throw new StartError('The signing secret was stored with another SECRETS_KEY.');
+        const previous = previousSecret === null ? undefined : secretsOf(tools).decrypt(merchantId, previousSecret);
+        const { headers, body } = testMessage(previous === undefined ? [secret] : [secret, previous], Date.now());
+        const { status = 0, text } = await tools.sender.send(url, headers, body);
+        if (status < 200 || status >= 300) throw new StartError(`The message was not delivered to ${url}: ${text}.`);
+        print(`The message was delivered to ${url}: ${text}.`);
+      }),
   );
 
   add('deliveries', `Lists up to ${listedDeliveries} deliveries: first those not delivered, then the newest.`)
@@ -151,23 +178,32 @@ export function addWebhookCommands(
         const columns = { 'EVENT ID': 36, TYPE: 15, CREATED: 23, STATE: 9, ATTEMPTS: 8, 'LAST RESULT': 0 };
         const { printRow, end } = startList(columns, json, print);
         for (const delivery of await tools.endpoints.listDeliveries(merchantId, listedDeliveries)) {
-          const { eventId, type, createdAt, attempts, deliveredAt, nextAttemptAt, lastResult } = delivery;
-          const state = deliveredAt !== null ? 'delivered' : nextAttemptAt !== null ? 'pending' : 'given up';
+          const { endpointId, eventId, type, createdAt, attempts, deliveredAt, nextAttemptAt, lastResult } = delivery;
+          const status = deliveryStatusOf(delivery);
+          const state = status === 'failed' ? 'given up' : status;
           const times = { created_at: createdAt, delivered_at: deliveredAt, next_attempt_at: nextAttemptAt };
-          const facts = { event_id: eventId, type, state, attempts, last_result: lastResult, ...times };
+          const facts = {
+            endpoint: endpointId,
+            event_id: eventId,
+            type,
+            state,
+            attempts,
+            last_result: lastResult,
+            ...times,
+          };
           printRow(facts, eventId, type, readable(createdAt), state, `${attempts}`, lastResult ?? '');
         }
         end(`${clientId} has no deliveries.`);
       }),
     );
 
-  add('redeliver', 'Sends an event again, from the first attempt.')
+  addForEndpoint('redeliver', 'Sends an event again, from the first attempt.')
     .argument('<EVENT_ID>', "the event's id, as `merchant webhook deliveries` shows it")
-    .action((clientId: string, eventId: string) =>
+    .action((clientId: string, eventId: string, { endpoint }: { endpoint?: string }) =>
       run(async (tools) => {
-        const { merchantId, disabledAt } = await findEndpoint(tools, clientId);
+        const { merchantId, endpointId, disabledAt } = await findEndpoint(tools, clientId, endpoint);
         if (disabledAt !== null) throw new StartError(`The endpoint of ${clientId} is disabled. Set it again first.`);
-        if (!(await tools.endpoints.redeliver(merchantId, eventId)))
+        if (!(await tools.endpoints.redeliver(merchantId, endpointId, eventId)))
           throw new StartError('EVENT_ID must be an event of the last 30 days.');
         print(`Event ${eventId} is delivered again.`);
       }),
@@ -180,16 +216,26 @@ async function find({ endpoints }: WebhookTools, clientId: string) {
   return found;
 }
 
-async function findEndpoint(tools: WebhookTools, clientId: string) {
-  const { merchantId, endpoint } = await find(tools, clientId);
-  if (endpoint === undefined) throw noEndpoint(clientId);
-  return { ...endpoint, merchantId };
+async function findEndpoint(tools: WebhookTools, clientId: string, endpointId: string | undefined) {
+  const { merchantId, endpoints } = await find(tools, clientId);
+  return { ...choose(clientId, endpoints, endpointId), merchantId };
+}
+
+/** The endpoint with an id, or the only one. */
+function choose(clientId: string, endpoints: readonly StoredEndpoint[], id: string | undefined): StoredEndpoint {
+  const [first, second] = endpoints;
+  if (first === undefined) throw noEndpoint(clientId);
+  if (id === undefined && second !== undefined)
+    throw new StartError(`${clientId} has ${endpoints.length} webhook endpoints. Choose one with --endpoint.`);
+  const chosen = id === undefined ? first : endpoints.find(({ endpointId }) => endpointId === id);
+  if (chosen === undefined) throw new StartError(`${clientId} has no webhook endpoint with this ID.`);
+  return chosen;
 }
 
 /** The secrets of an endpoint in the form of the first key; `undefined` if no key decrypts them. */
 function reencrypted(
   secrets: SigningSecrets,
-  { merchantId: id, signingSecret: was, previousSecret }: Omit<ReencryptedSecrets, 'was'>,
+  { merchantId: id, endpointId, signingSecret: was, previousSecret }: Omit<ReencryptedSecrets, 'was'>,
 ): ReencryptedSecrets | undefined {
   const merchantId = id as MerchantId;
   const encryptAgain = (stored: Uint8Array) => {
@@ -198,7 +244,7 @@ function reencrypted(
   };
   const signingSecret = encryptAgain(was);
   const previous = previousSecret && encryptAgain(previousSecret);
-  return signingSecret && { merchantId, was, signingSecret, previousSecret: previous ?? null };
+  return signingSecret && { merchantId, endpointId, was, signingSecret, previousSecret: previous ?? null };
 }
 
 function secretsOf({ secrets }: WebhookTools): SigningSecrets {

@@ -1,12 +1,11 @@
 import { callerOf, jsonRouteOf } from '@gateway/contract/operations';
-import type { Failure } from '@gateway/domain/failure';
-import { type Result, success } from '@gateway/domain/result';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { success } from '@gateway/domain/result';
+import type { FastifyInstance } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { bodyBytesMax } from '../intake/call-body.ts';
 import { readJsonBody } from '../intake/json-body.ts';
 import type { Receive } from '../intake/receive.ts';
-import type { Members, Operation } from '../orders/operation.ts';
+import type { Members, Operation, Success } from '../orders/operation.ts';
 import { isJsonInUtf8, isPlain, sendFailure, startReading } from './requests.ts';
 
 const bodyForm = { hasEnvelope: false } as const;
@@ -40,12 +39,13 @@ export function operationRoutes(
           startReading: hasBody ? () => startReading(deps, request, reply, bodyForm) : undefined,
         });
         if (!received.ok) return sendFailure(reply, received.failure, deps);
-        const members = hasBody ? readJsonBody(received.value) : membersIn(request);
+        const members = hasBody ? readJsonBody(received.value) : success(Object(request.query) as Members);
         if (!members.ok) return sendFailure(reply, members.failure, deps);
-        const performed = await call.perform(operation, members.value, ({ body, outcome }) => {
+        const inPath = Object(request.params);
+        const performed = await call.perform(operation, { ...members.value, ...inPath }, ({ body, outcome }) => {
           if (outcome === 'replayed') reply.header('idempotent-replayed', 'true');
           const value = responseField === undefined ? body : Reflect.get(body, responseField);
-          return { status: outcome === 'created' ? 201 : 200, text: JSON.stringify(value) };
+          return { status: statuses[outcome], text: JSON.stringify(value) };
         });
         if (!performed.ok) return sendFailure(reply, performed.failure, deps);
         const { status, text } = performed.value;
@@ -55,7 +55,4 @@ export function operationRoutes(
   }
 }
 
-/** The members of a request without a body: the parameters of its query and of its path. */
-function membersIn({ query, params }: FastifyRequest): Result<Members, Failure> {
-  return success({ ...Object(query), ...Object(params) });
-}
+const statuses: Readonly<Record<Success, number>> = { created: 201, accepted: 202, replayed: 200, ok: 200 };

@@ -16,7 +16,7 @@ const linesMax = 10;
 const countEveryMs = 1_000;
 
 /** Successes and bugs are always logged: their number is limited otherwise. */
-const alwaysLogged: ReadonlySet<string> = new Set(['ok', 'created', 'replayed', 'internal']);
+const alwaysLogged: ReadonlySet<string> = new Set(['ok', 'created', 'replayed', 'accepted', 'internal']);
 
 /** Rejections before any work, which a client can cause without limit. */
 const rejections: ReadonlySet<string> = new Set(['overloaded', 'rate_limited']);

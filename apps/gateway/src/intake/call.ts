@@ -134,10 +134,10 @@ export class Call implements Deadline {
     return this.run(async () => {
       const account = this.#account;
       if (account === undefined) throw new Error('the call was not received');
-      const clientSecret = this.credentials.clientSecret ?? '';
+      const { clientId = '', clientSecret = '' } = this.credentials;
       const timeLeftMs = () => this.timeLeftMs();
       const concerns = (order: NotedOrder) => this.concerns(order);
-      const reply = await operation.handle(members, { account, clientSecret, timeLeftMs, concerns });
+      const reply = await operation.handle(members, { account, clientId, clientSecret, timeLeftMs, concerns });
       if (!reply.ok) return reply;
       const response = respond(reply.value);
       this.succeed(reply.value.outcome);

@@ -1,11 +1,24 @@
 import type { Operation, OperationDeps } from '../orders/operation.ts';
 import { cancelOrderOperation } from './cancel-order.ts';
+import { createClientSecretOperation } from './client-secrets/create-client-secret.ts';
+import { listClientSecretsOperation } from './client-secrets/list-client-secrets.ts';
+import { revokeClientSecretOperation } from './client-secrets/revoke-client-secret.ts';
 import { createOrderOperation } from './create-order.ts';
 import { getOrderOperation } from './get-order.ts';
 import { listEventsOperation } from './list-events.ts';
 import { listOrdersOperation } from './list-orders.ts';
 import { recordPaymentOperation } from './record-payment.ts';
 import { resolvePaymentLinkOperation } from './resolve-payment-link.ts';
+import { createWebhookEndpointOperation } from './webhooks/create-webhook-endpoint.ts';
+import { deleteWebhookEndpointOperation } from './webhooks/delete-webhook-endpoint.ts';
+import { getWebhookEndpointOperation } from './webhooks/get-webhook-endpoint.ts';
+import { listWebhookDeliveriesOperation } from './webhooks/list-webhook-deliveries.ts';
+import { listWebhookEndpointsOperation } from './webhooks/list-webhook-endpoints.ts';
+import { pingWebhookEndpointOperation } from './webhooks/ping-webhook-endpoint.ts';
+import { redeliverFailedWebhooksOperation } from './webhooks/redeliver-failed-webhooks.ts';
+import { redeliverWebhookOperation } from './webhooks/redeliver-webhook.ts';
+import { rotateWebhookSecretOperation } from './webhooks/rotate-webhook-secret.ts';
+import { updateWebhookEndpointOperation } from './webhooks/update-webhook-endpoint.ts';
 
 /** All operations of the API. */
 export function createOperations(deps: OperationDeps): readonly Operation[] {
@@ -15,6 +28,19 @@ export function createOperations(deps: OperationDeps): readonly Operation[] {
     cancelOrderOperation(deps),
     listOrdersOperation(deps),
     listEventsOperation(deps),
+    createWebhookEndpointOperation(deps),
+    getWebhookEndpointOperation(deps),
+    listWebhookEndpointsOperation(deps),
+    updateWebhookEndpointOperation(deps),
+    deleteWebhookEndpointOperation(deps),
+    pingWebhookEndpointOperation(deps),
+    rotateWebhookSecretOperation(deps),
+    listWebhookDeliveriesOperation(deps),
+    redeliverWebhookOperation(deps),
+    redeliverFailedWebhooksOperation(deps),
+    createClientSecretOperation(deps),
+    listClientSecretsOperation(deps),
+    revokeClientSecretOperation(deps),
     resolvePaymentLinkOperation(deps),
     recordPaymentOperation(deps),
   ];

@@ -112,8 +112,7 @@ async function settled(scheduler: fc.Scheduler, isHanging: () => boolean, promis
 async function send(deps: GatewayDeps, memory: InMemoryOrderStore, sent: SentCall): Promise<Ended['result']> {
   const call = new Call(deps, 'json', {}, noPeer);
   call.limitTimeout(sent.timeoutMs);
-  const { clientSecret } = credentials;
-  const caller = { account: merchant, clientSecret, timeLeftMs: () => call.timeLeftMs(), concerns() {} };
+  const caller = { account: merchant, ...credentials, timeLeftMs: () => call.timeLeftMs(), concerns() {} };
   const orderId = `order-${sent.order}`;
   switch (sent.use) {
     case 'create':

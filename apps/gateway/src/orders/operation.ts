@@ -6,7 +6,10 @@ import type { NewOrder, Order } from '@gateway/domain/order';
 import type { OrderStore } from '@gateway/domain/order-store';
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import type { Result } from '@gateway/domain/result';
+import type { MerchantManagement } from '@gateway/postgres/merchant-management';
+import type { AllowedAddresses } from '../network/ip-address.ts';
 import type { SecretsKeys, SigningSecrets } from '../secrets/signing-secrets.ts';
+import type { Ping } from '../webhooks/ping.ts';
 
 /** What operations work with; each takes only what it uses. */
 export interface OperationDeps {
@@ -19,6 +22,11 @@ export interface OperationDeps {
   readonly signingSecrets: SigningSecrets | undefined;
   /** Recognises orders whose personal data was erased; absent without SECRETS_KEY. */
   readonly erasureKeys: SecretsKeys | undefined;
+  /** What merchants manage themselves; absent: the operator does. */
+  readonly management: MerchantManagement | undefined;
+  /** Where webhooks may be sent. */
+  readonly webhookAddresses: AllowedAddresses;
+  readonly ping: Ping;
 }
 
 /** An order, which has no service_order_id before it is stored. */
@@ -35,6 +43,8 @@ export interface Deadline {
 /** Who makes a call, and how long the call may take. */
 export interface Caller<Kind extends Account = Account> extends Deadline {
   readonly account: Kind;
+  /** The client id of the request. */
+  readonly clientId: string;
   /** The client secret of the request: the key of its `v1=` checksum. */
   readonly clientSecret: string;
 }
@@ -42,8 +52,11 @@ export interface Caller<Kind extends Account = Account> extends Deadline {
 /** The members of a request under their API names, with values of any type. A member that was not sent is `undefined`. */
 export type Members = Readonly<Record<string, unknown>>;
 
-/** How a call succeeded. `replayed`: an earlier call had the same effect, and this one had none. */
-export type Success = 'created' | 'replayed' | 'ok';
+/**
+ * How a call succeeded. `replayed`: an earlier call had the same effect, and this one had none. `accepted`: the effect comes
+ * later.
+ */
+export type Success = 'created' | 'replayed' | 'accepted' | 'ok';
 
 /** A successful response, as the JSON form of the method's response message. */
 export interface Reply {

@@ -1,8 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { MerchantId } from '@gateway/domain/merchant';
 import { orderAfter } from '@gateway/domain/order-states';
 import type { BaseUrl } from '@gateway/domain/payment-link';
-import type { AttemptResult, ClaimedDelivery, WebhookDeliveries } from '@gateway/postgres/webhook-deliveries';
+import {
+  type AttemptResult,
+  type ClaimedDelivery,
+  type EndpointKey,
+  endpointKeyOf,
+  type WebhookDeliveries,
+} from '@gateway/postgres/webhook-deliveries';
 import type { Meter } from '@opentelemetry/api';
 import { drainTimeoutMs, webhookLimits } from '../limits.ts';
 import { eventResponse } from '../operations/list-events.ts';
@@ -40,7 +45,7 @@ export interface WebhookDeliveryOptions {
 export type WebhookDelivery = ReturnType<typeof startWebhookDelivery>;
 
 interface Flight {
-  readonly merchantId: MerchantId;
+  readonly delivery: ClaimedDelivery;
   /** Whether the endpoint's last attempt failed. */
   readonly isFailing: boolean;
   readonly startedAtMs: number;
@@ -54,8 +59,8 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
   const { deliveries, sender, logger } = options;
   const flights = new Map<Flight, Promise<void>>();
   const { attempts, delays } = webhookMetrics(options.meter, () => flights.size);
-  /** Where the next claim begins, so that every merchant has its turn. */
-  const afterMerchant = { healthy: 0, failing: 0 };
+  /** Where the next claim begins, so that every endpoint has its turn. */
+  const after: Record<'healthy' | 'failing', EndpointKey | undefined> = { healthy: undefined, failing: undefined };
   let isClosing = false;
   let isAborted = false;
   /** Ends the pause before the next claims. */
@@ -69,29 +74,32 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
 
   /** Claims and starts deliveries. Returns whether there may be more that are due. */
   const claim = async (kind: 'healthy' | 'failing'): Promise<boolean> => {
-    const { attemptsMax, failingAttemptsMax, perMerchant, perFailingMerchant } = webhookLimits;
+    const { attemptsMax, failingAttemptsMax, perEndpoint, perFailingEndpoint } = webhookLimits;
     const slow = [...flights.keys()].filter(isSlow);
-    const inFlight = new Map<MerchantId, number>();
-    for (const { merchantId } of flights.keys()) inFlight.set(merchantId, (inFlight.get(merchantId) ?? 0) + 1);
-    for (const { merchantId } of slow) inFlight.set(merchantId, perMerchant);
+    const inFlight = new Map<string, number>();
+    for (const { delivery } of flights.keys()) {
+      const key = endpointKeyOf(delivery);
+      inFlight.set(key, (inFlight.get(key) ?? 0) + 1);
+    }
+    for (const { delivery } of slow) inFlight.set(endpointKeyOf(delivery), perEndpoint);
     const isFailing = kind === 'failing';
     const room = isFailing ? failingAttemptsMax - slow.length : attemptsMax;
     const limit = Math.min(room, attemptsMax - flights.size);
     if (limit <= 0) return false;
-    const after = afterMerchant[kind];
+    const previous = after[kind];
     const claimed = await deliveries.claim({
       failing: isFailing,
-      perMerchant: isFailing ? perFailingMerchant : perMerchant,
-      ...{ inFlight, afterMerchant: after, limit },
+      perEndpoint: isFailing ? perFailingEndpoint : perEndpoint,
+      ...{ inFlight, after: previous, limit },
     });
     for (const delivery of claimed) start(delivery, isFailing);
     const isLimited = claimed.length === limit;
-    afterMerchant[kind] = isLimited ? Math.max(...claimed.map(({ merchantId }) => merchantId)) : 0;
-    return isLimited || after > 0;
+    after[kind] = isLimited ? claimed.toSorted(byEndpoint).at(-1) : undefined;
+    return isLimited || previous !== undefined;
   };
 
   const start = (delivery: ClaimedDelivery, isFailing: boolean) => {
-    const flight = { merchantId: delivery.merchantId, isFailing, startedAtMs: performance.now() };
+    const flight = { delivery, isFailing, startedAtMs: performance.now() };
     const run = async () => {
       try {
         if (delivery.attempt === 1) delays.record(Math.max(0, options.now() - delivery.event.createdAtMs) / 1_000);
@@ -102,6 +110,7 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
         logger.info(
           {
             merchant_id: delivery.merchantId,
+            endpoint_id: delivery.endpointId,
             event_id: delivery.event.eventId,
             order_id: delivery.event.order.fields.order_id,
             service_order_id: delivery.event.order.serviceOrderId,
@@ -154,6 +163,11 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
       await Promise.all(flights.values());
     },
   };
+}
+
+/** The order in which deliveries are claimed. */
+function byEndpoint(a: EndpointKey, b: EndpointKey): number {
+  return a.merchantId - b.merchantId || (a.endpointId < b.endpointId ? -1 : 1);
 }
 
 /** The metrics of deliveries. Those of one endpoint are in the log: labels are few and are names of ours. */

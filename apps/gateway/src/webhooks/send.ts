@@ -7,7 +7,8 @@ import type { LookupFunction } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { webhookSignature } from '@gateway/domain/webhook-signature';
 import { webhookLimits } from '../limits.ts';
-import { type AllowedAddresses, isLoopbackAddress, isPublicAddress, literalAddressOf } from '../network/ip-address.ts';
+import { type AllowedAddresses, isLoopbackAddress, isPublicAddress } from '../network/ip-address.ts';
+import { urlProblem } from './url-rule.ts';
 
 /** The headers and the body of a webhook request, signed with each secret (Standard Webhooks, "Webhook headers"). */
 export function webhookRequest(event: { readonly id: string }, secrets: readonly Uint8Array[], nowMs: number) {
@@ -24,7 +25,7 @@ export function webhookRequest(event: { readonly id: string }, secrets: readonly
 }
 
 /** The result of one attempt. The text is for the merchant, such as `HTTP 500` or `ECONNREFUSED`; it holds nothing of a body. */
-interface SendResult {
+export interface SendResult {
   /** Absent: there was no response. */
   readonly status?: number;
   readonly text: string;
@@ -41,16 +42,6 @@ export interface SenderOptions {
 }
 
 const notAllowed = 'address not allowed';
-
-/** Why nothing is sent to a URL, as the rest of a sentence; `undefined` if it may be. */
-export function urlProblem(url: URL, allowed: AllowedAddresses): string | undefined {
-  if (allowed === 'any') return undefined;
-  const address = literalAddressOf(url);
-  const isLoopback = address === undefined ? url.hostname === 'localhost' : isLoopbackAddress(address);
-  if (allowed === 'loopback' && isLoopback) return undefined;
-  if (url.protocol !== 'https:') return 'must begin with https://';
-  return address === undefined || isPublicAddress(address) ? undefined : 'must be a public address';
-}
 
 /**
  * Creates a sender. The address is checked when a connection is opened to it, not before, so that a name can't change its address
@@ -79,7 +70,7 @@ export function createSender({
   const agentOptions = {
     keepAlive: true,
     timeout: webhookLimits.idleConnectionMs,
-    maxFreeSockets: webhookLimits.perMerchant,
+    maxFreeSockets: webhookLimits.perEndpoint,
     lookup,
     // The lookup is asked for all addresses.
     autoSelectFamily: true,

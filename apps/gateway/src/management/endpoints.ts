@@ -1,0 +1,53 @@
+import type { Failure } from '@gateway/domain/failure';
+import type { MerchantId } from '@gateway/domain/merchant';
+import { formatTime } from '@gateway/domain/order';
+import type { Result } from '@gateway/domain/result';
+import { allEventTypes, endpointIdForm } from '@gateway/domain/webhook-endpoint';
+import type { Managed } from '@gateway/postgres/merchant-management';
+import type { StoredEndpoint } from '@gateway/postgres/webhook-endpoints';
+import type { Members } from '../orders/operation.ts';
+import { notFound, readId } from './manage.ts';
+
+/** An endpoint, and whether its secret signs the merchant's returns. */
+export interface FoundEndpoint {
+  readonly endpoint: StoredEndpoint;
+  readonly signsReturns: boolean;
+}
+
+export const endpointNotFound = notFound('webhook_endpoint');
+
+/** Reads the endpoint's id of a request. */
+export function readEndpointId(members: Members): Result<string, Failure> {
+  return readId(members, 'id', endpointIdForm, 'webhook_endpoint');
+}
+
+/** The merchant's endpoints, the oldest first, which signs returns. */
+export async function listEndpoints(managed: Managed, merchantId: MerchantId): Promise<readonly FoundEndpoint[]> {
+  const endpoints = await managed.list(merchantId);
+  return endpoints.map((endpoint, index) => ({ endpoint, signsReturns: index === 0 }));
+}
+
+export async function findEndpoint(
+  managed: Managed,
+  merchantId: MerchantId,
+  endpointId: string,
+): Promise<FoundEndpoint | undefined> {
+  const endpoints = await listEndpoints(managed, merchantId);
+  return endpoints.find(({ endpoint }) => endpoint.endpointId === endpointId);
+}
+
+/** An endpoint as the API returns it, with its signing secret only if that is new. */
+export function endpointResponse({ endpoint, signsReturns }: FoundEndpoint, newSecret?: string) {
+  const { endpointId, url, eventTypes, disabledAt, failingSince, createdAt } = endpoint;
+  return {
+    id: endpointId,
+    url,
+    event_types: eventTypes ?? [allEventTypes],
+    status: disabledAt === null ? 'enabled' : 'disabled',
+    created_at: formatTime(createdAt.getTime()),
+    signs_returns: signsReturns,
+    failing_since: failingSince === null ? undefined : formatTime(failingSince.getTime()),
+    disabled_at: disabledAt === null ? undefined : formatTime(disabledAt.getTime()),
+    signing_secret: newSecret,
+  };
+}

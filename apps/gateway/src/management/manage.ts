@@ -1,0 +1,61 @@
+import type { DescMethodUnary } from '@bufbuild/protobuf';
+import type { Failure } from '@gateway/domain/failure';
+import type { Merchant } from '@gateway/domain/merchant';
+import { missing } from '@gateway/domain/parse-order';
+import { failed, type Result, success } from '@gateway/domain/result';
+import type { Managed, MerchantManagement } from '@gateway/postgres/merchant-management';
+import type { Caller, Members, Operation, OperationDeps, Reply } from '../orders/operation.ts';
+import { storageFailure } from '../orders/storage-failure.ts';
+
+/** Does a piece of work on what merchants manage, within the time of the call. */
+export type Manage = <Value>(work: (managed: Managed) => Promise<Value>) => Promise<Result<Value, Failure>>;
+
+const reserved: Failure = {
+  kind: 'permission_denied',
+  reason: 'The operator of this gateway manages webhook endpoints and client secrets. Ask the operator.',
+};
+
+/** An operation by which merchants manage something themselves, which the operator can reserve. */
+export function managementOperation(
+  { management }: Pick<OperationDeps, 'management'>,
+  method: DescMethodUnary,
+  handle: (members: Members, caller: Caller<Merchant>, manage: Manage) => Promise<Result<Reply, Failure>>,
+): Operation {
+  return {
+    method,
+    async handle(members, caller: Caller<Merchant>) {
+      return management === undefined ? failed(reserved) : handle(members, caller, managing(management, caller));
+    },
+  };
+}
+
+function managing(management: MerchantManagement, { clientId, timeLeftMs }: Caller<Merchant>): Manage {
+  return async (work) => {
+    const outcome = await management.perform(clientId, work, timeLeftMs());
+    return outcome.kind === 'done' ? success(outcome.value) : failed(storageFailure(outcome.kind));
+  };
+}
+
+/**
+ * Reads an id of a request. A text of another form is found nowhere, so that it is not looked for: `unknown` says what was looked
+ * up.
+ */
+export function readId(
+  members: Members,
+  field: string,
+  form: RegExp,
+  unknown: (Failure & { readonly kind: 'not_found' })['unknown'],
+): Result<string, Failure> {
+  const value = members[field];
+  if (value === undefined || value === null || value === '') {
+    return failed({ kind: 'invalid_request', errors: [{ field, ...missing }] });
+  }
+  if (typeof value !== 'string') {
+    return failed({ kind: 'invalid_request', errors: [{ field, code: 'wrong_type', message: 'must be a string' }] });
+  }
+  return form.test(value) ? success(value) : failed(notFound(unknown));
+}
+
+export function notFound(unknown: (Failure & { readonly kind: 'not_found' })['unknown']): Failure {
+  return { kind: 'not_found', ...(unknown && { unknown }) };
+}

@@ -1,0 +1,32 @@
+import { WebhookService } from '@gateway/contract/gateway/v1/webhook_service_pb';
+import { parseEndpoint } from '@gateway/domain/parse-webhook-endpoint';
+import { failed, success } from '@gateway/domain/result';
+import { endpointResponse, findEndpoint } from '../../management/endpoints.ts';
+import { managementOperation } from '../../management/manage.ts';
+import type { Operation, OperationDeps } from '../../orders/operation.ts';
+import { newSigningSecret } from '../../secrets/signing-secrets.ts';
+import { urlFailure } from '../../webhooks/url-rule.ts';
+
+export function createWebhookEndpointOperation(
+  deps: Pick<OperationDeps, 'management' | 'signingSecrets' | 'webhookAddresses'>,
+): Operation {
+  const { signingSecrets, webhookAddresses } = deps;
+  return managementOperation(deps, WebhookService.method.createWebhookEndpoint, async (members, caller, manage) => {
+    const { url: sentUrl, event_types } = members;
+    const parsed = parseEndpoint({ url: sentUrl, event_types }, true);
+    if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+    const { url = '', eventTypes } = parsed.value;
+    const notAllowed = urlFailure(url, webhookAddresses);
+    if (notAllowed !== undefined) return failed(notAllowed);
+    if (signingSecrets === undefined) return failed({ kind: 'webhooks_not_configured' });
+    const merchantId = caller.account.id;
+    const { secret, stored } = newSigningSecret(signingSecrets, merchantId);
+    const created = await manage(async (managed) => {
+      const endpointId = await managed.create(merchantId, { url, eventTypes, signingSecret: stored });
+      return endpointId === undefined ? undefined : findEndpoint(managed, merchantId, endpointId);
+    });
+    if (!created.ok) return created;
+    if (created.value === undefined) return failed({ kind: 'too_many_endpoints' });
+    return success({ body: { endpoint: endpointResponse(created.value, secret) }, outcome: 'created' });
+  });
+}

@@ -1,0 +1,15 @@
+import { WebhookService } from '@gateway/contract/gateway/v1/webhook_service_pb';
+import { failed, success } from '@gateway/domain/result';
+import { endpointNotFound, readEndpointId } from '../../management/endpoints.ts';
+import { managementOperation } from '../../management/manage.ts';
+import type { Operation, OperationDeps } from '../../orders/operation.ts';
+
+export function deleteWebhookEndpointOperation(deps: Pick<OperationDeps, 'management'>): Operation {
+  return managementOperation(deps, WebhookService.method.deleteWebhookEndpoint, async (members, caller, manage) => {
+    const id = readEndpointId(members);
+    if (!id.ok) return id;
+    const deleted = await manage((managed) => managed.remove(caller.account.id, id.value));
+    if (!deleted.ok) return deleted;
+    return deleted.value ? success({ body: {}, outcome: 'ok' }) : failed(endpointNotFound);
+  });
+}

@@ -1,0 +1,16 @@
+import { WebhookService } from '@gateway/contract/gateway/v1/webhook_service_pb';
+import { failed, success } from '@gateway/domain/result';
+import { endpointNotFound, endpointResponse, findEndpoint, readEndpointId } from '../../management/endpoints.ts';
+import { managementOperation } from '../../management/manage.ts';
+import type { Operation, OperationDeps } from '../../orders/operation.ts';
+
+export function getWebhookEndpointOperation(deps: Pick<OperationDeps, 'management'>): Operation {
+  return managementOperation(deps, WebhookService.method.getWebhookEndpoint, async (members, caller, manage) => {
+    const id = readEndpointId(members);
+    if (!id.ok) return id;
+    const found = await manage((managed) => findEndpoint(managed, caller.account.id, id.value));
+    if (!found.ok) return found;
+    if (found.value === undefined) return failed(endpointNotFound);
+    return success({ body: { endpoint: endpointResponse(found.value) }, outcome: 'ok' });
+  });
+}

@@ -1,0 +1,14 @@
+import { WebhookService } from '@gateway/contract/gateway/v1/webhook_service_pb';
+import { success } from '@gateway/domain/result';
+import { endpointResponse, listEndpoints } from '../../management/endpoints.ts';
+import { managementOperation } from '../../management/manage.ts';
+import type { Operation, OperationDeps } from '../../orders/operation.ts';
+
+export function listWebhookEndpointsOperation(deps: Pick<OperationDeps, 'management'>): Operation {
+  return managementOperation(deps, WebhookService.method.listWebhookEndpoints, async (_members, caller, manage) => {
+    const listed = await manage((managed) => listEndpoints(managed, caller.account.id));
+    if (!listed.ok) return listed;
+    const endpoints = listed.value.map((found) => endpointResponse(found));
+    return success({ body: { endpoints }, outcome: 'ok' });
+  });
+}

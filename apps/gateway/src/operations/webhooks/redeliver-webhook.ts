@@ -1,0 +1,26 @@
+import { WebhookService } from '@gateway/contract/gateway/v1/webhook_service_pb';
+import { failed, success } from '@gateway/domain/result';
+import { endpointNotFound, findEndpoint, readEndpointId } from '../../management/endpoints.ts';
+import { managementOperation, notFound, readId } from '../../management/manage.ts';
+import type { Operation, OperationDeps } from '../../orders/operation.ts';
+
+const eventIdForm = /^evt_[0-9a-f]{32}$/;
+
+export function redeliverWebhookOperation(deps: Pick<OperationDeps, 'management'>): Operation {
+  return managementOperation(deps, WebhookService.method.redeliverWebhook, async (members, caller, manage) => {
+    const id = readEndpointId(members);
+    if (!id.ok) return id;
+    const eventId = readId(members, 'event_id', eventIdForm, 'event');
+    if (!eventId.ok) return eventId;
+    const merchantId = caller.account.id;
+    const queued = await manage(async (managed) => ({
+      found: await findEndpoint(managed, merchantId, id.value),
+      isQueued: await managed.redeliver(merchantId, id.value, eventId.value),
+    }));
+    if (!queued.ok) return queued;
+    const { found, isQueued } = queued.value;
+    if (found === undefined) return failed(endpointNotFound);
+    if (isQueued) return success({ body: {}, outcome: 'accepted' });
+    return failed(found.endpoint.disabledAt === null ? notFound('event') : { kind: 'webhook_endpoint_disabled' });
+  });
+}

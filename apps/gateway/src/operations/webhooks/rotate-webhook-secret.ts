@@ -1,0 +1,24 @@
+import { WebhookService } from '@gateway/contract/gateway/v1/webhook_service_pb';
+import { failed, success } from '@gateway/domain/result';
+import { endpointNotFound, endpointResponse, findEndpoint, readEndpointId } from '../../management/endpoints.ts';
+import { managementOperation } from '../../management/manage.ts';
+import type { Operation, OperationDeps } from '../../orders/operation.ts';
+import { newSigningSecret } from '../../secrets/signing-secrets.ts';
+
+export function rotateWebhookSecretOperation(deps: Pick<OperationDeps, 'management' | 'signingSecrets'>): Operation {
+  const { signingSecrets } = deps;
+  return managementOperation(deps, WebhookService.method.rotateWebhookSecret, async (members, caller, manage) => {
+    const id = readEndpointId(members);
+    if (!id.ok) return id;
+    if (signingSecrets === undefined) return failed({ kind: 'webhooks_not_configured' });
+    const merchantId = caller.account.id;
+    const { secret, stored } = newSigningSecret(signingSecrets, merchantId);
+    const rotated = await manage(async (managed) => {
+      const isRotated = await managed.rotate(merchantId, id.value, stored);
+      return isRotated ? findEndpoint(managed, merchantId, id.value) : undefined;
+    });
+    if (!rotated.ok) return rotated;
+    if (rotated.value === undefined) return failed(endpointNotFound);
+    return success({ body: { endpoint: endpointResponse(rotated.value, secret) }, outcome: 'ok' });
+  });
+}

@@ -1,0 +1,38 @@
+import { randomUUID } from 'node:crypto';
+import type { Failure } from '@gateway/domain/failure';
+import type { MerchantId } from '@gateway/domain/merchant';
+import { formatTime } from '@gateway/domain/order';
+import { failed, type Result, success } from '@gateway/domain/result';
+import { webhookLimits } from '../limits.ts';
+import { type Sender, type SendResult, webhookRequest } from './send.ts';
+
+/** Sends a signed test message, so that a merchant can see whether its endpoint works. */
+export type Ping = (
+  merchantId: MerchantId,
+  url: string,
+  signingSecrets: readonly Uint8Array[],
+) => Promise<Result<SendResult, Failure>>;
+
+/** The headers and the body of a test message. */
+export function testMessage(signingSecrets: readonly Uint8Array[], nowMs: number) {
+  const event = { id: `evt_test_${randomUUID()}`, type: 'webhook.test', timestamp: formatTime(nowMs), data: {} };
+  return webhookRequest(event, signingSecrets, nowMs);
+}
+
+/** Creates what sends test messages: few at a time, because each holds a call until its endpoint responds. */
+export function createPing(sender: Pick<Sender, 'send'>, now: () => number): Ping {
+  const inFlight: MerchantId[] = [];
+  const { pingsMax, pingsPerMerchant, pingTimeoutMs } = webhookLimits;
+  return async (merchantId, url, signingSecrets) => {
+    const own = inFlight.filter((id) => id === merchantId).length;
+    if (own >= pingsPerMerchant) return failed({ kind: 'rate_limited', retryAfterMs: pingTimeoutMs });
+    if (inFlight.length >= pingsMax) return failed({ kind: 'overloaded', retryAfterMs: pingTimeoutMs });
+    inFlight.push(merchantId);
+    try {
+      const { headers, body } = testMessage(signingSecrets, now());
+      return success(await sender.send(url, headers, body));
+    } finally {
+      inFlight.splice(inFlight.indexOf(merchantId), 1);
+    }
+  };
+}

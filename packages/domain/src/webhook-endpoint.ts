@@ -1,0 +1,20 @@
+/** The most endpoints of a merchant. */
+export const endpointsMax = 5;
+
+/** Stands for all types of events, also those that are added later. */
+export const allEventTypes = '*';
+
+/** The states that a merchant can give an endpoint. */
+export const endpointStatuses = ['enabled', 'disabled'] as const;
+
+/** One of {@link endpointStatuses}. */
+export type EndpointStatus = (typeof endpointStatuses)[number];
+
+/** What became of a delivery: `failed` if it was given up. */
+export const deliveryStatuses = ['pending', 'delivered', 'failed'] as const;
+
+/** One of {@link deliveryStatuses}. */
+export type DeliveryStatus = (typeof deliveryStatuses)[number];
+
+/** The form of an endpoint's id. */
+export const endpointIdForm = /^we_[0-9a-f]{32}$/;
