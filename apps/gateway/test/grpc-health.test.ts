@@ -71,7 +71,14 @@ async function serve(options: ServerOptions = {}) {
   };
 }
 
-const names = ['', 'gateway.v1.OrderService', 'gateway.v1.EventService', 'gateway.v1.CheckoutService'];
+const names = [
+  '',
+  'gateway.v1.OrderService',
+  'gateway.v1.EventService',
+  'gateway.v1.WebhookService',
+  'gateway.v1.CredentialsService',
+  'gateway.v1.CheckoutService',
+];
 
 test('a stock client checks the process and each service, without credentials and without a log line', async () => {
   const { check, list, calls } = await serve();

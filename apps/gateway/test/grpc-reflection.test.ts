@@ -13,8 +13,10 @@ const gateway = useGateway();
 
 const services = [
   'gateway.v1.CheckoutService',
+  'gateway.v1.CredentialsService',
   'gateway.v1.EventService',
   'gateway.v1.OrderService',
+  'gateway.v1.WebhookService',
   'grpc.health.v1.Health',
   'grpc.reflection.v1.ServerReflection',
   'grpc.reflection.v1alpha.ServerReflection',

@@ -80,14 +80,19 @@ export async function createOrder(
   return answerOf(response);
 }
 
-/** A call of a merchant that has no body: the status and the JSON of the response. */
+/** A call of a merchant, with a body or without: the status and the JSON of the response. */
 export async function callJson(
   { url, credentials }: Caller,
-  method: 'GET' | 'POST',
+  method: string,
   path: string,
+  body?: unknown,
 ): Promise<{ status: number; body: ReturnType<typeof Object> }> {
   const headers = { ...credentialHeaders(credentials), accept: 'application/json' };
-  const response = await fetch(url + path, { method, headers, signal: AbortSignal.timeout(30_000) });
+  const sent = body !== undefined && { body: JSON.stringify(body) };
+  const response = await fetch(url + path, {
+    ...{ method, ...sent, signal: AbortSignal.timeout(30_000) },
+    headers: sent ? { ...headers, 'content-type': 'application/json' } : headers,
+  });
   return { status: response.status, body: Object(await response.json()) };
 }
 

@@ -1,4 +1,5 @@
 import type { MerchantId } from '@gateway/domain/merchant';
+import { endpointsMax } from '@gateway/domain/webhook-endpoint';
 import { formatSigningSecret } from '@gateway/domain/webhook-signature';
 import { openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { useTestDatabase } from '@gateway/postgres/testing/test-database';
@@ -91,17 +92,41 @@ test('set, test, rotate, show and remove: the secret is shown by set and rotate,
   verified(second, receiver.received[3] as ReceivedWebhook);
 
   const shown = await webhook(['show', clientId]);
-  expect(shown.output).toMatch(/^URL: {6}http:\S+\nCREATED: {2}\d{4}-.+ UTC\nSTATE: {4}works$/);
+  expect(shown.output).toMatch(
+    /^ID: {7}we_[0-9a-f]{32}\nURL: {6}http:\S+\nEVENTS: {3}\*\nCREATED: {2}\d{4}-.+ UTC\nSTATE: {4}works$/,
+  );
   const { output } = await webhook(['show', clientId, '--json']);
   expect(JSON.parse(output)).toMatchObject({ url: receiver.url, disabled_at: null, failing_since: null });
   expect(shown.output + output).not.toContain('whsec_');
 
-  expect((await webhook(['remove', clientId])).output).toBe(`${clientId} has no webhook endpoint any more.`);
+  const removed = await webhook(['remove', clientId]);
+  expect(removed.output).toBe(`Webhooks of ${clientId} no longer go to ${receiver.url}`);
   for (const args of [['show'], ['rotate'], ['remove'], ['test'], ['redeliver', 'evt_1']]) {
     const [command = '', ...rest] = args;
     const { error } = await webhook([command, clientId, ...rest]);
     expect([command, error]).toEqual([command, `${clientId} has no webhook endpoint.`]);
   }
+});
+
+test('with several endpoints a command names the one that it is about', async () => {
+  await secretOf('set', clientId, 'https://shop.example/first');
+  const added = await webhook(['set', clientId, 'https://shop.example/second', '--new']);
+  expect(added.output).toContain('  signing secret: whsec_');
+  const { error } = await webhook(['rotate', clientId]);
+  expect(error).toBe(`${clientId} has 2 webhook endpoints. Choose one with --endpoint.`);
+  const shown = (await webhook(['show', clientId, '--json'])).output.split('\n').map((line) => JSON.parse(line));
+  expect(shown.map(({ url }) => url)).toEqual(['https://shop.example/first', 'https://shop.example/second']);
+  const [, second] = shown;
+  const moved = await webhook(['set', clientId, 'https://shop.example/moved', '--endpoint', second.id]);
+  expect(moved.output).not.toContain('whsec_');
+  expect((await webhook(['remove', clientId, '--endpoint', second.id])).output).toContain('/moved');
+  const unknown = await webhook(['remove', clientId, '--endpoint', second.id]);
+  expect(unknown.error).toBe(`${clientId} has no webhook endpoint with this ID.`);
+  for (let count = 1; count < endpointsMax; count += 1)
+    await webhook(['set', clientId, 'https://shop.example/more', '--new']);
+  const { error: tooMany } = await webhook(['set', clientId, 'https://shop.example/more', '--new']);
+  expect(tooMany).toBe(`${clientId} has 5 webhook endpoints, which is the limit. Remove one first.`);
+  await database.sql`delete from webhook_endpoints where merchant_id = ${merchantId}`;
 });
 
 test('the database stores nothing of a signing secret in the clear', async () => {

@@ -67,5 +67,15 @@ export function exampleEvent(baseUrl: string, type: EventType) {
   return eventResponse({ eventId, transactionId: '1', type, ...events[type] }, 'live', baseUrl as BaseUrl);
 }
 
+/** A webhook endpoint. */
+export const exampleEndpoint = {
+  id: 'we_0d5f6c1e2b3a4958a7b6c5d4e3f20110',
+  url: 'https://shop.example.com/webhooks',
+  event_types: ['order.paid'],
+  status: 'enabled',
+  created_at: '2026-11-20T20:58:03.114+00:00',
+  signs_returns: true,
+};
+
 /** The `next_cursor` of the pages that the reference shows. */
 export const exampleCursor = 'MTc5NTIwODUwMjE3Mi4x';

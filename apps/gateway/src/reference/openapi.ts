@@ -5,7 +5,7 @@ import { errorsOf, jsonRouteOf, methods, services } from '@gateway/contract/oper
 import { type FailureCode, failureAdvice, failures } from '@gateway/domain/failure';
 import { type EventType, eventTypes } from '@gateway/domain/order-states';
 import { orderTokenForm } from '@gateway/domain/order-token';
-import { exampleCursor, exampleEvent, exampleOrder, exampleResponse } from './example-order.ts';
+import { exampleCursor, exampleEndpoint, exampleEvent, exampleOrder, exampleResponse } from './example-order.ts';
 import { fieldSchema, type JsonSchema, refTo, schemas } from './schemas.ts';
 
 interface Parameter {
@@ -116,7 +116,7 @@ function pathsOf(baseUrl: string): Readonly<Record<string, Readonly<Record<strin
 }
 
 function tagOf(serviceName: string): string {
-  return `${serviceName.replace(/Service$/, '')}s`;
+  return serviceName.replace(/s?Service$/, 's');
 }
 
 /** What the contract says about a method with a JSON route. The first paragraph of its comment is a summary. */
@@ -134,7 +134,7 @@ function operationOf(method: DescMethodUnary, baseUrl: string): Operation {
     description: description.join('\n\n'),
     security: [{ clientId: [], clientSecret: [] }],
     parameters: [
-      ...(hasBody ? [] : fields).map((field): Parameter => {
+      ...(hasBody ? fields.filter(isInPath) : fields).map((field): Parameter => {
         const { description = '', ...schema } = fieldSchema(field);
         const location = isInPath(field) ? 'path' : 'query';
         return { name: field.name, in: location, required: location === 'path', description, schema };
@@ -142,7 +142,10 @@ function operationOf(method: DescMethodUnary, baseUrl: string): Operation {
       requestId,
     ],
     ...(hasBody && { requestBody: { required: true, content: json(method.input.name, request) } }),
-    responses: { ...successesOf(method, response), ...errorResponses(jsonErrorsOf(method), creates(method)) },
+    responses: {
+      ...successesOf(method, response),
+      ...errorResponses(jsonErrorsOf(method), method.name === 'CreateOrder'),
+    },
   };
 }
 
@@ -152,11 +155,15 @@ function creates({ name }: DescMethodUnary): boolean {
 }
 
 function successesOf(method: DescMethodUnary, example: unknown): Record<string, Response> {
-  const { responseField } = jsonRouteOf(method) ?? {};
+  const { responseField, verb } = jsonRouteOf(method) ?? {};
   const body = method.output.fields.find(({ name }) => name === responseField)?.message ?? method.output;
   const content = json(body.name, example);
   const description = comments[body.typeName] ?? '';
-  if (method.idempotency !== MethodOptions_IdempotencyLevel.IDEMPOTENT) return { 200: { description, content } };
+  // AIP-133 and AIP-151 have the names.
+  if (method.name.startsWith('Redeliver')) return { 202: { description, content } };
+  const isIdempotent = method.idempotency === MethodOptions_IdempotencyLevel.IDEMPOTENT;
+  if (!isIdempotent && creates(method)) return { 201: { description, content } };
+  if (!isIdempotent || verb !== 'POST') return { 200: { description, content } };
   const replayed = {
     description: creates(method) ? 'The same request succeeded before.' : description,
     headers: headerOf('Idempotent-Replayed', '`true` if the same request succeeded before; otherwise absent.', {
@@ -179,6 +186,13 @@ function examplesOf(
     CancelOrder: { response: exampleEvent(baseUrl, 'order.cancelled').data },
     ListOrders: { response: { orders: [paid.data], next_cursor: exampleCursor } },
     ListEvents: { response: { events: [paid], next_cursor: exampleCursor } },
+    CreateWebhookEndpoint: {
+      request: { url: exampleEndpoint.url, event_types: exampleEndpoint.event_types },
+      response: { ...exampleEndpoint, signing_secret: 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=' },
+    },
+    GetWebhookEndpoint: { response: exampleEndpoint },
+    ListWebhookEndpoints: { response: { endpoints: [exampleEndpoint] } },
+    UpdateWebhookEndpoint: { request: { status: 'enabled' }, response: exampleEndpoint },
   };
 }
 

@@ -1,6 +1,10 @@
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
 import { ScalarType } from '@bufbuild/protobuf';
 import { comments } from '@gateway/contract/comments';
+import {
+  ClientSecretSchema,
+  ListClientSecretsResponseSchema,
+} from '@gateway/contract/gateway/v1/credentials_service_pb';
 import { EventSchema, ListEventsResponseSchema } from '@gateway/contract/gateway/v1/event_service_pb';
 import { OrderSchema } from '@gateway/contract/gateway/v1/order_pb';
 import {
@@ -8,6 +12,19 @@ import {
   CreateOrderResponseSchema,
   ListOrdersResponseSchema,
 } from '@gateway/contract/gateway/v1/order_service_pb';
+import {
+  CreateWebhookEndpointRequestSchema,
+  DeleteWebhookEndpointResponseSchema,
+  ListWebhookDeliveriesResponseSchema,
+  ListWebhookEndpointsResponseSchema,
+  PingWebhookEndpointResponseSchema,
+  RedeliverFailedWebhooksRequestSchema,
+  RedeliverFailedWebhooksResponseSchema,
+  RedeliverWebhookResponseSchema,
+  UpdateWebhookEndpointRequestSchema,
+  WebhookDeliverySchema,
+  WebhookEndpointSchema,
+} from '@gateway/contract/gateway/v1/webhook_service_pb';
 import { orderCurrencyCodes } from '@gateway/domain/currency';
 import { failures } from '@gateway/domain/failure';
 import { type FieldRule, fieldErrorCodes, fieldRules, forbiddenControls, nonBlank } from '@gateway/domain/field-rules';
@@ -19,6 +36,7 @@ import { orderFieldNames } from '@gateway/domain/order-fields';
 import { eventTypes } from '@gateway/domain/order-states';
 import { orderTokenForm } from '@gateway/domain/order-token';
 import { serviceOrderIdMax } from '@gateway/domain/service-order-id';
+import { allEventTypes, deliveryStatuses, endpointIdForm, endpointStatuses } from '@gateway/domain/webhook-endpoint';
 
 /** The part of JSON Schema 2020-12 that the reference uses. */
 export interface JsonSchema {
@@ -66,6 +84,21 @@ const constraints: Readonly<Record<string, JsonSchema>> = {
   limit: { minimum: 1, maximum: pageLimit.max, default: pageLimit.byDefault },
   created_from: sentTime,
   created_to: sentTime,
+  url: { format: 'uri' },
+  failing_since: time,
+  disabled_at: time,
+  last_attempt_at: time,
+  next_attempt_at: time,
+  delivered_at: time,
+  ends_at: time,
+  failed_since: sentTime,
+  event_types: { items: { type: 'string', enum: [allEventTypes, ...eventTypes] } },
+  'WebhookEndpoint.id': { pattern: endpointIdForm.source },
+  'WebhookEndpoint.status': { enum: endpointStatuses },
+  'UpdateWebhookEndpointRequest.status': { enum: endpointStatuses },
+  'WebhookDelivery.type': { enum: eventTypes },
+  'WebhookDelivery.status': { enum: deliveryStatuses },
+  'ListWebhookDeliveriesRequest.status': { enum: deliveryStatuses },
   'Event.id': { pattern: '^evt_[0-9a-f]{32}$' },
   'Event.type': { enum: eventTypes },
   'CreateOrderRequest.order_expires_at': { ...sentTime, type: ['string', 'null'] },
@@ -91,11 +124,13 @@ function typeOf(field: DescField): JsonSchema {
       return refTo(field.message.name);
     case 'list':
       if (field.listKind === 'message') return { type: 'array', items: refTo(field.message.name) };
+      return { type: 'array', items: { type: 'string' } };
   }
   throw new Error(`no schema for the type of ${field}`);
 }
 
 const scalarTypes: Partial<Record<ScalarType, string>> = {
+  [ScalarType.BOOL]: 'boolean',
   [ScalarType.DOUBLE]: 'number',
   [ScalarType.INT32]: 'integer',
   [ScalarType.INT64]: 'integer',
@@ -113,6 +148,12 @@ function messageSchema(message: DescMessage): JsonSchema {
     required: message.fields.filter(({ proto }) => !proto.proto3Optional).map(({ jsonName }) => jsonName),
     properties: Object.fromEntries(message.fields.map((field) => [field.jsonName, fieldSchema(field)])),
   };
+}
+
+/** A request whose id is in the path, as a body. */
+function bodySchema(message: DescMessage, required: readonly string[] = []): JsonSchema {
+  const { properties: { id: _id, ...properties } = {}, ...schema } = messageSchema(message);
+  return { ...schema, required, properties };
 }
 
 /** The body of `POST /order`: the contract's texts with the rules that validate it. */
@@ -133,10 +174,17 @@ function orderRequestSchema(): JsonSchema {
 export const schemas = {
   CreateOrderRequest: orderRequestSchema(),
   ...Object.fromEntries(
-    [CreateOrderResponseSchema, OrderSchema, ListOrdersResponseSchema, EventSchema, ListEventsResponseSchema].map(
-      (message) => [message.name, messageSchema(message)],
-    ),
+    [
+      ...[CreateOrderResponseSchema, OrderSchema, ListOrdersResponseSchema, EventSchema, ListEventsResponseSchema],
+      ...[WebhookEndpointSchema, ListWebhookEndpointsResponseSchema, DeleteWebhookEndpointResponseSchema],
+      ...[PingWebhookEndpointResponseSchema, WebhookDeliverySchema, ListWebhookDeliveriesResponseSchema],
+      ...[RedeliverWebhookResponseSchema, RedeliverFailedWebhooksResponseSchema],
+      ...[ClientSecretSchema, ListClientSecretsResponseSchema],
+    ].map((message) => [message.name, messageSchema(message)]),
   ),
+  CreateWebhookEndpointRequest: bodySchema(CreateWebhookEndpointRequestSchema, ['url']),
+  UpdateWebhookEndpointRequest: bodySchema(UpdateWebhookEndpointRequestSchema),
+  RedeliverFailedWebhooksRequest: bodySchema(RedeliverFailedWebhooksRequestSchema, ['failed_since']),
   Payment: objectOf(
     {
       merchant_name: text('The name of the merchant who is paid.'),
