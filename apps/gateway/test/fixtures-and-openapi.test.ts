@@ -1,9 +1,12 @@
+import { type Credentials, liveSecretsMax } from '@gateway/domain/credentials';
+import { endpointsMax } from '@gateway/domain/webhook-endpoint';
 import { openClients } from '@gateway/fixtures/client';
 import type { Merchants } from '@gateway/fixtures/fill-call';
 import type { FixtureCall } from '@gateway/fixtures/fixture';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { carrierOf, operations } from '@gateway/fixtures/operations';
 import { isCarried, sendFixture, waits } from '@gateway/fixtures/send-fixture';
+import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { exampleOrder } from '../src/reference/example-order.ts';
@@ -18,7 +21,7 @@ const document = openApi('https://pay.example.com');
 const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
 ajv.addSchema(document, 'openapi');
 
-const gateway = useGateway();
+const gateway = useGateway({ webhookAddresses: 'public' });
 let merchants: Merchants;
 let clients: ReturnType<typeof openClients>;
 beforeAll(async () => {
@@ -29,13 +32,28 @@ beforeAll(async () => {
   const expiring = await gateway.accounts.create('Expiring Shop');
   await gateway.accounts.setDefaultLifetime(expiring.clientId, 60);
   const second_checkout = await gateway.accounts.create('Second Checkout', 'checkout');
+  const managed = await gateway.accounts.create('Managed Shop');
+  const notified = await gateway.accounts.create('Notified Shop');
+  const full = await gateway.accounts.create('Full Shop');
+  await fill(full);
   const checkouts = { checkout: gateway.checkout.credentials, second_checkout };
-  merchants = { first: gateway.credentials, second, strict, test, expiring, ...checkouts };
+  merchants = { first: gateway.credentials, second, strict, test, expiring, managed, notified, full, ...checkouts };
   clients = openClients({ httpUrl: gateway.url, grpcAddress: new URL(gateway.grpcUrl).host });
   return () => {
     for (const client of Object.values(clients)) client.close();
   };
 });
+
+/** Adds as many endpoints and secrets as a merchant may have. */
+async function fill({ clientId }: Credentials): Promise<void> {
+  const endpoint = { url: 'https://shop.invalid', signingSecret: new Uint8Array(61), disabledAt: new Date() };
+  const endpoints = openWebhookEndpoints({ url: gateway.databaseUrl });
+  const merchant = await endpoints.find(clientId);
+  for (let count = 0; merchant !== undefined && count < endpointsMax; count += 1)
+    await endpoints.create(merchant.merchantId, endpoint);
+  await endpoints.close();
+  for (let count = 1; count < liveSecretsMax; count += 1) await gateway.accounts.addSecret(clientId, null);
+}
 
 const compiled = new Map<string, ValidateFunction>();
 

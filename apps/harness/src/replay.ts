@@ -36,8 +36,9 @@ const command = withGatewayOptions(
     `
 A running gateway is sent the credentials in CLIENT_ID and CLIENT_SECRET. Some fixtures need more clients, in variables that
 begin with SECOND_ (another merchant), STRICT_ (one whose checksums are required), TEST_ (a test merchant), EXPIRING_ (one with
-a default lifetime; a short one, as fixtures wait for it), CHECKOUT_ and SECOND_CHECKOUT_ (checkout systems); without them they
-are skipped.
+a default lifetime; a short one, as fixtures wait for it), MANAGED_ (one whose webhook endpoints and client secrets the fixtures
+change), NOTIFIED_ (one whose endpoints they change), FULL_ (one with as many of both as it may have), CHECKOUT_ and
+SECOND_CHECKOUT_ (checkout systems); without them they are skipped.
 Exit codes: 0 no difference; 1 a difference, or nothing was compared; 2 nothing was sent.`,
   );
 

@@ -10,6 +10,7 @@ const docs = new URL('../../../../docs/', import.meta.url);
 /** The pages of `docs` for merchants, by their names there. Those for operators are not served. */
 export const guides = {
   'creating-orders': 'Orders: fields, amounts, retries, lookup and lists',
+  'go-live': 'Going live, without an operator',
   'order-states': 'Order states: payment, cancellation and expiry',
   events: 'Events and webhooks',
   'payment-page': 'The payment page and the return to the shop',

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { startTestServer } from '@gateway/dev-postgres/testing';
-import type { Credentials } from '@gateway/domain/credentials';
+import { type Credentials, liveSecretsMax } from '@gateway/domain/credentials';
+import { endpointsMax } from '@gateway/domain/webhook-endpoint';
 import type { Merchants } from '@gateway/fixtures/fill-call';
 import type { MerchantName } from '@gateway/fixtures/fixture';
 import { openMerchantAccounts } from '@gateway/postgres/merchant-admin';
+import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
 import type { WebhookReceiver } from '../webhooks/receiver.ts';
 import { type GatewayProcess, setWebhook, startGatewayProcess } from './gateway-process.ts';
 
@@ -16,6 +18,8 @@ export interface MerchantSetup {
   readonly kind?: 'live' | 'test' | 'checkout';
   readonly checksumRequired?: true;
   readonly defaultLifetimeSeconds?: number;
+  /** Whether the merchant gets as many webhook endpoints and client secrets as it may have. */
+  readonly isFull?: true;
 }
 
 const fixtureMerchants: Readonly<Record<MerchantName, MerchantSetup>> = {
@@ -25,6 +29,9 @@ const fixtureMerchants: Readonly<Record<MerchantName, MerchantSetup>> = {
   test: { name: 'Test', kind: 'test' },
   // Below what the command takes, so that fixtures that wait for an end are quick.
   expiring: { name: 'Expiring', defaultLifetimeSeconds: 1 },
+  managed: { name: 'Managed' },
+  notified: { name: 'Notified' },
+  full: { name: 'Full', isFull: true },
   checkout: { name: 'Checkout', kind: 'checkout' },
   second_checkout: { name: 'Second Checkout', kind: 'checkout' },
 };
@@ -34,7 +41,9 @@ export async function startFixtureGateway(
   signal: AbortSignal,
   startDatabase?: () => Promise<Database>,
 ): Promise<OwnGateway & { readonly merchants: Merchants }> {
-  const gateway = await startOwnGateway(Object.values(fixtureMerchants), signal, startDatabase);
+  const gateway = await startOwnGateway(Object.values(fixtureMerchants), signal, startDatabase, {
+    WEBHOOK_ALLOW_PRIVATE: '0',
+  });
   const names = Object.keys(fixtureMerchants);
   const merchants = Object.fromEntries(names.map((name, index) => [name, gateway.credentials[index]]));
   return { ...gateway, merchants: merchants as unknown as Merchants };
@@ -55,6 +64,7 @@ export async function startOwnGateway(
   merchants: readonly MerchantSetup[],
   signal: AbortSignal,
   startDatabase: () => Promise<Database> = startTestServer,
+  variables: Readonly<Record<string, string>> = {},
 ) {
   const database = await startDatabase();
   const databaseUrl = database.url;
@@ -76,7 +86,7 @@ export async function startOwnGateway(
     return gateway;
   };
   try {
-    const gateway = await start();
+    const gateway = await start(variables);
     /** One for each client that was set up. */
     const credentials: readonly Credentials[] = await createMerchants(databaseUrl, merchants);
     return {
@@ -102,14 +112,31 @@ async function createMerchants(databaseUrl: string, merchants: readonly Merchant
   const accounts = openMerchantAccounts({ url: databaseUrl });
   try {
     const created: Credentials[] = [];
-    for (const { name, kind, checksumRequired, defaultLifetimeSeconds } of merchants) {
+    for (const { name, kind, checksumRequired, defaultLifetimeSeconds, isFull } of merchants) {
       const credentials = await accounts.create(name, kind);
       if (checksumRequired) await accounts.setChecksumMode(credentials.clientId, 'required');
       if (defaultLifetimeSeconds) await accounts.setDefaultLifetime(credentials.clientId, defaultLifetimeSeconds);
+      if (isFull) {
+        for (let count = 1; count < liveSecretsMax; count += 1) await accounts.addSecret(credentials.clientId, null);
+        await addEndpoints(databaseUrl, credentials);
+      }
       created.push(credentials);
     }
     return created;
   } finally {
     await accounts.close();
+  }
+}
+
+/** Adds as many endpoints as a merchant may have. They are disabled. */
+async function addEndpoints(databaseUrl: string, { clientId }: Credentials): Promise<void> {
+  const endpoints = openWebhookEndpoints({ url: databaseUrl });
+  try {
+    const merchant = await endpoints.find(clientId);
+    if (merchant === undefined) throw new Error('the merchant was not created');
+    const endpoint = { url: 'https://shop.invalid', signingSecret: randomBytes(61), disabledAt: new Date() };
+    for (let count = 0; count < endpointsMax; count += 1) await endpoints.create(merchant.merchantId, endpoint);
+  } finally {
+    await endpoints.close();
   }
 }
