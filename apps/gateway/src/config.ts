@@ -87,7 +87,7 @@ export interface TracesSampler {
 
 const logLevels = { error: 'error', warn: 'warn', info: 'info' } as const;
 
-/** More are a typing error: each has 17 database connections. */
+/** More are a typing error: each has 18 database connections. */
 const workersMax = 128;
 
 /** Characters of a wrong value that an error shows. */

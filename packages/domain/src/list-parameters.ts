@@ -67,6 +67,12 @@ export function parseEventList(
   });
 }
 
+/** Checks that a list without parameters has none. */
+export function parseCompleteList(input: ListInput): Result<undefined, readonly FieldError<string>[]> {
+  const { errors } = known(input, []);
+  return errors.length > 0 ? failed(errors) : success(undefined);
+}
+
 /** The filter of a list of deliveries. */
 export interface DeliveryListFilter {
   readonly status: DeliveryStatus | undefined;
@@ -111,7 +117,7 @@ function known<Name extends string>(input: ListInput, names: readonly Name[]) {
     if (value !== '' && value !== null) values[name] = value;
   }
   const unknown = Object.keys(input).filter((name) => !(names as readonly string[]).includes(name));
-  const message = `is unknown; the parameters are ${names.join(', ')}`;
+  const message = names.length === 0 ? 'is unknown' : `is unknown; the parameters are ${names.join(', ')}`;
   const errors = unknown.map((field): FieldError<string> => ({ field, code: 'unknown_field', message }));
   return { values, errors };
 }

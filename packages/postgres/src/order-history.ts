@@ -52,6 +52,7 @@ export function findOrderHistories({ url }: Pick<DatabaseOptions, 'url'>, key: s
             type: events.type,
             createdAt: events.createdAt,
             delivery: {
+              endpointId: webhookDeliveries.endpointId,
               attempts: webhookDeliveries.attempts,
               lastResult: webhookDeliveries.lastResult,
               lastAttemptAt: webhookDeliveries.lastAttemptAt,

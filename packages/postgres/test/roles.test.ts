@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { eraseOrders } from '../src/erase-orders.ts';
 import { openMerchantAccounts } from '../src/merchant-admin.ts';
 import { openMerchantDirectory } from '../src/merchant-directory.ts';
+import { type Managed, openMerchantManagement } from '../src/merchant-management.ts';
 import { migrateDatabase, requireSchema } from '../src/migrate.ts';
 import { openOrderStore } from '../src/order-store.ts';
 import { openWebhookDeliveries } from '../src/webhook-deliveries.ts';
@@ -60,6 +61,33 @@ test('the role of the gateway can do what the gateway does', async () => {
   expect(await eraseOrders({ url, key }, { by: 'age', before: new Date(Date.now() + 60_000) })).toBe(2);
   await as('order_gateway_owner', "update events set created_at = created_at - interval '31 days'");
   expect(await store.deleteOldEvents()).toEqual({ count: 2, isDone: true });
+});
+
+test('the role of the gateway can do what merchants do with their endpoints and secrets', async () => {
+  const management = openMerchantManagement({ url: database.urlAs('order_gateway') });
+  onTestFinished(management.close);
+  const accounts = openMerchantAccounts({ url: database.urlAs('order_gateway_owner') });
+  onTestFinished(() => accounts.close());
+  const { clientId } = await accounts.create('Managing Shop');
+  const merchant = await as('order_gateway_owner', `select id::int from merchants where client_id = '${clientId}'`);
+  const id = merchant[0]?.id as MerchantId;
+  const work = async (managed: Managed) => {
+    const endpoint = { url: 'https://shop.example.com', signingSecret: Uint8Array.of(1) };
+    const endpointId = (await managed.create(id, endpoint)) ?? '';
+    const added = await managed.addSecret(clientId, null);
+    return [
+      await managed.update(id, endpointId, { url: 'https://shop.example.com/new', eventTypes: ['order.paid'] }),
+      await managed.rotate(id, endpointId, Uint8Array.of(2)),
+      await managed.redeliver(id, endpointId, 'evt_0'),
+      await managed.redeliverFailed(id, endpointId, new Date()),
+      await managed.remove(id, endpointId),
+      (await managed.endSecret(clientId, added.kind === 'added' ? added.id : 0, null, { keepsLast: true })).kind,
+    ];
+  };
+  expect(await management.perform(clientId, work, enoughMs)).toEqual({
+    kind: 'done',
+    value: [true, true, false, 0, true, 'ends'],
+  });
 });
 
 test('the role of the gateway moves the sequence past the ids of restored orders', async () => {

@@ -1,5 +1,6 @@
 import type { MerchantId } from '@gateway/domain/merchant';
 import { afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { firstEndpointId } from '../src/schema.ts';
 import {
   type ClaimedDelivery,
   type ClaimFilter,
@@ -105,6 +106,37 @@ test('a claimed delivery has its event, its order and its endpoint, and belongs 
   const { due_in } = (await rowOf(delivery)) ?? {};
   expect(due_in).toBeGreaterThan(16);
   expect(due_in).toBeLessThan(30);
+});
+
+test('a delivery that the version before the endpoints had ids stores is claimed for the endpoint of that version', async () => {
+  const [merchantId] = (await createMerchantsWithOrder(database.url, database.sql, 1)) as [MerchantId];
+  await database.sql`insert into webhook_endpoints (merchant_id, url, signing_secret) values (${merchantId}, ${url}, ${first})`;
+  await endpoints().create(merchantId, { url: `${url}/new`, signingSecret: second });
+  await storeEvents(database.sql, [merchantId], 1);
+  await database.sql`delete from webhook_deliveries where endpoint_id <> ${firstEndpointId}`;
+  await database.sql`update webhook_deliveries set endpoint_id = default where merchant_id = ${merchantId}`;
+  expect((await only(claim())).endpoint).toEqual({ url, signingSecrets: [Buffer.from(first)] });
+});
+
+test('the deliveries of one event to two endpoints are claimed and recorded separately', async () => {
+  const [merchantId] = (await createMerchantsWithOrder(database.url, database.sql, 1)) as [MerchantId];
+  const admin = endpoints();
+  const [one, other] = [
+    await admin.create(merchantId, { url: `${url}/1`, signingSecret: first }),
+    await admin.create(merchantId, { url: `${url}/2`, signingSecret: second }),
+  ];
+  await storeEvents(database.sql, [merchantId], 1);
+  const claimed = await claim();
+  expect(claimed.map(({ endpointId }) => endpointId).toSorted()).toEqual([one, other].toSorted());
+  const failed = claimed.find(({ endpointId }) => endpointId === one);
+  if (failed === undefined) throw new Error('it was not claimed');
+  await deliveries.record(failed, { kind: 'endpoint_gone', text: 'HTTP 410' });
+  const states = await database.sql`select endpoint_id, last_result, disabled_at is not null as is_disabled
+    from webhook_deliveries join webhook_endpoints using (merchant_id, endpoint_id) where merchant_id = ${merchantId}`;
+  expect(Object.fromEntries(states.map((row) => [row.endpoint_id, [row.last_result, row.is_disabled]]))).toEqual({
+    [`${one}`]: ['HTTP 410', true],
+    [`${other}`]: [null, false],
+  });
 });
 
 test('a delivery that is not due is not claimed', async () => {

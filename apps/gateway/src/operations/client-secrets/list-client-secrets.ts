@@ -1,11 +1,14 @@
 import { CredentialsService } from '@gateway/contract/gateway/v1/credentials_service_pb';
-import { success } from '@gateway/domain/result';
+import { parseCompleteList } from '@gateway/domain/list-parameters';
+import { failed, success } from '@gateway/domain/result';
 import { secretResponse } from '../../management/client-secrets.ts';
 import { managementOperation } from '../../management/manage.ts';
 import type { Operation, OperationDeps } from '../../orders/operation.ts';
 
 export function listClientSecretsOperation(deps: Pick<OperationDeps, 'management'>): Operation {
-  return managementOperation(deps, CredentialsService.method.listClientSecrets, async (_members, caller, manage) => {
+  return managementOperation(deps, CredentialsService.method.listClientSecrets, async (members, caller, manage) => {
+    const parsed = parseCompleteList(members);
+    if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
     const listed = await manage((managed) => managed.listSecrets(caller.clientId));
     if (!listed.ok) return listed;
     const secrets = (listed.value ?? []).map((secret) => secretResponse(secret));

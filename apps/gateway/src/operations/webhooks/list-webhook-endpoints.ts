@@ -1,11 +1,14 @@
 import { WebhookService } from '@gateway/contract/gateway/v1/webhook_service_pb';
-import { success } from '@gateway/domain/result';
+import { parseCompleteList } from '@gateway/domain/list-parameters';
+import { failed, success } from '@gateway/domain/result';
 import { endpointResponse, listEndpoints } from '../../management/endpoints.ts';
 import { managementOperation } from '../../management/manage.ts';
 import type { Operation, OperationDeps } from '../../orders/operation.ts';
 
 export function listWebhookEndpointsOperation(deps: Pick<OperationDeps, 'management'>): Operation {
-  return managementOperation(deps, WebhookService.method.listWebhookEndpoints, async (_members, caller, manage) => {
+  return managementOperation(deps, WebhookService.method.listWebhookEndpoints, async (members, caller, manage) => {
+    const parsed = parseCompleteList(members);
+    if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
     const listed = await manage((managed) => listEndpoints(managed, caller.account.id));
     if (!listed.ok) return listed;
     const endpoints = listed.value.map((found) => endpointResponse(found));
