@@ -122,8 +122,8 @@ test('the deliveries of one event to two endpoints are claimed and recorded sepa
   const [merchantId] = (await createMerchantsWithOrder(database.url, database.sql, 1)) as [MerchantId];
   const admin = endpoints();
   const [one, other] = [
-    await admin.create(merchantId, { url: `${url}/1`, signingSecret: first }),
-    await admin.create(merchantId, { url: `${url}/2`, signingSecret: second }),
+    await admin.create(merchantId, { url, signingSecret: first }),
+    await admin.create(merchantId, { url, signingSecret: second }),
   ];
   await storeEvents(database.sql, [merchantId], 1);
   const claimed = await claim();

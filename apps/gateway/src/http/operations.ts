@@ -23,6 +23,7 @@ export function operationRoutes(
     if (route === undefined) continue;
     const { verb, path, hasBody, responseField } = route;
     const accountKind = callerOf(method);
+    const hasPathParameters = path.includes('{');
     app.route({
       method: verb,
       url: path.replace(/\{(\w+)\}/g, ':$1'),
@@ -41,8 +42,8 @@ export function operationRoutes(
         if (!received.ok) return sendFailure(reply, received.failure, deps);
         const members = hasBody ? readJsonBody(received.value) : success(Object(request.query) as Members);
         if (!members.ok) return sendFailure(reply, members.failure, deps);
-        const inPath = Object(request.params);
-        const performed = await call.perform(operation, { ...members.value, ...inPath }, ({ body, outcome }) => {
+        const sent = hasPathParameters ? { ...members.value, ...Object(request.params) } : members.value;
+        const performed = await call.perform(operation, sent, ({ body, outcome }) => {
           if (outcome === 'replayed') reply.header('idempotent-replayed', 'true');
           const value = responseField === undefined ? body : Reflect.get(body, responseField);
           return { status: statuses[outcome], text: JSON.stringify(value) };

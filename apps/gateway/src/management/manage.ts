@@ -36,16 +36,14 @@ function managing(management: MerchantManagement, { clientId, timeLeftMs }: Call
   };
 }
 
+/** What an id of a request names. */
+type Unknown = 'webhook_endpoint' | 'event' | 'client_secret';
+
 /**
  * Reads an id of a request. A text of another form is found nowhere, so that it is not looked for: `unknown` says what was looked
  * up.
  */
-export function readId(
-  members: Members,
-  field: string,
-  form: RegExp,
-  unknown: (Failure & { readonly kind: 'not_found' })['unknown'],
-): Result<string, Failure> {
+export function readId(members: Members, field: string, form: RegExp, unknown: Unknown): Result<string, Failure> {
   const value = members[field];
   if (value === undefined || value === null || value === '') {
     return failed({ kind: 'invalid_request', errors: [{ field, ...missing }] });
@@ -56,6 +54,6 @@ export function readId(
   return form.test(value) ? success(value) : failed(notFound(unknown));
 }
 
-export function notFound(unknown: (Failure & { readonly kind: 'not_found' })['unknown']): Failure {
-  return { kind: 'not_found', ...(unknown && { unknown }) };
+export function notFound(unknown: Unknown): Failure {
+  return { kind: 'not_found', unknown };
 }
