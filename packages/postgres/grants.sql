@@ -20,7 +20,7 @@ begin
     grant insert on audit_log to order_gateway;
     grant update (attempts, next_attempt_at, last_attempt_at, delivered_at, last_result) on webhook_deliveries
       to order_gateway;
-    -- Merchants manage their endpoints and secrets themselves, unless SELF_SERVICE is off.
+    -- Merchants manage their endpoints and secrets over the API. A gateway with SELF_SERVICE=off does not use this.
     grant insert, delete, update (
       endpoint_id, url, event_types, signing_secret, previous_secret, previous_ends_at, disabled_at, failing_since
     ) on webhook_endpoints to order_gateway;

@@ -249,6 +249,16 @@ test.each([
   await callJson(strict, 'DELETE', `/webhook_endpoints/${id}`);
 });
 
+test('where webhooks may be sent to this machine, as with the embedded database, a loopback URL is allowed', async () => {
+  const embedded = await runGateway({ webhookAddresses: 'loopback' });
+  const receiver = await runWebhookReceiver();
+  const { id } = await create(embedded, receiver.url);
+  const { body: ping } = await callJson(embedded, 'POST', `/webhook_endpoints/${id}/ping`);
+  expect(ping).toEqual({ delivered: true, result: 'HTTP 204' });
+  const { body } = await callJson(embedded, 'POST', '/webhook_endpoints', { url: 'http://10.0.0.1/' });
+  expect([body.code, body.detail]).toEqual(['webhook_url_not_allowed', 'The URL must begin with https://.']);
+});
+
 test('the oldest endpoint signs returns, and the next one after its deletion', async () => {
   const merchant = await newMerchant();
   const [oldest, next] = [
