@@ -54,7 +54,7 @@ test('a rejected payment is no event, and the log says which checkout system sen
   await expect.poll(() => gateway.calls.at(-1)).toMatchObject({ code: 'order_expired', checkout_id: 2 });
 });
 
-test('the return is signed where the merchant has a signing secret, with the status of now', async () => {
+test('the return is signed where the merchant has a signing secret, with the current status', async () => {
   const { clientId, clientSecret } = await gateway.accounts.create('Signing Shop');
   const secret = await giveSigningSecret(gateway.databaseUrl, clientId);
   const shop = { url: gateway.url, credentials: { clientId, clientSecret } };

@@ -27,7 +27,7 @@ interface ErrorFacts {
   readonly hasRetryAfter: boolean;
 }
 
-/** The longest time to wait in these tests: half a second or one, and two by chance. */
+/** The longest time to wait in these tests: half a second or one, and two of random jitter. */
 const retryAfterMaxMs = 3_000;
 
 const isRetryAfter = (ms: number) => ms > 0 && ms <= retryAfterMaxMs;

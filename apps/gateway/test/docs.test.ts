@@ -60,7 +60,7 @@ test('docs/data-protection.md lists the fields that an erasure empties', async (
   expect(names.slice(0, personalFieldNames.length).sort()).toEqual(personalFieldNames.toSorted());
 });
 
-/** The interface's fields with their lengths, then the optional end with its range. */
+/** The API's fields with their lengths, then the optional end with its range. */
 function expectFields(listed: ReadonlyMap<string, string>): void {
   expect([...listed.keys()]).toEqual([...orderFieldNames, 'order_expires_at']);
   const { min, max } = lifetimeMs;

@@ -122,7 +122,7 @@ describe('every fixture over JSON', () => {
   });
 });
 
-test('the order that the reference shows is the fixture of the interface’s example', () => {
+test('the order that the reference shows is the fixture of the API’s example', () => {
   const fixture = fixtures.find(({ file }) => file === 'interface-example-in-full');
   const order = fixture?.calls[0]?.request;
   if (order === undefined) throw new Error('the fixture has no order');

@@ -16,7 +16,7 @@ interface Caller {
   readonly credentials: Credentials;
 }
 
-/** The valid order as a protobuf message; `overrides` are under the interface's names, which are the message's in JSON. */
+/** The valid order as a protobuf message; `overrides` are under the API's names, which are the message's in JSON. */
 export function orderMessage(orderId: string, overrides: Readonly<Record<string, string>> = {}) {
   return fromJson(CreateOrderRequestSchema, { ...validOrderInput({ order_id: orderId }), ...overrides });
 }

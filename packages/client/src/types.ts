@@ -45,7 +45,7 @@ export interface CreatedOrder {
   readonly created_at: string;
   readonly order_id: string;
   readonly order_status: OrderStatus;
-  /** 32 letters and digits. Whoever knows it can open the payment page. */
+  /** 32 letters and digits. Anyone who knows it can open the payment page. */
   readonly order_token: string;
   /** The page where the customer pays. */
   readonly payment_link: string;

@@ -403,7 +403,7 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
     expect(await act(late, paymentOf(late, 'p-1', end - 1))).toBe('changed');
     expect(await act(tooLate, paymentOf(tooLate, 'p-2', (tooLate.expiresAtMs ?? 0) - 1))).toBe('order_expired');
     expect(await act(open, paymentOf(open, 'p-3', Date.now()))).toBe('changed');
-    // Whoever is shown an order as expired finds it stored as expired.
+    // An order that is shown as expired is stored as expired.
     await expectEvents(open, ['order.expired late', 'order.paid late', 'order.expired too late', 'order.paid open']);
   });
 
@@ -510,7 +510,7 @@ function describeLists(opened: () => OpenedOrderStore, create: Create): void {
     expect(await list(merchantId, { createdFromMs: 4 })).toStrictEqual([]);
   });
 
-  it('list filters by the status as of now', async () => {
+  it('list filters by the current status', async () => {
     const { store, merchantIds } = opened();
     const [merchantId] = await merchantIds();
     const [open, ended, paid] = [

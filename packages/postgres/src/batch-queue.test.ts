@@ -100,7 +100,7 @@ test('a client that has been the only one for a while does not wait for the end 
   const left: number[] = [];
   for (let count = 0; count < 10; count += 1) left.push(await batchesLeftAtOnce('a'));
   expect(left).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 1, 1]);
-  // The first of two leaves at once; after that nobody is assumed to be alone.
+  // The first of two leaves at once; after that no item is assumed to be alone.
   expect([await batchesLeftAtOnce('a', 'b'), await batchesLeftAtOnce('a')]).toEqual([1, 0]);
 });
 

@@ -20,7 +20,7 @@ const batchMax = 1_024;
  */
 const waitingMax = 16_384;
 
-/** The longest that a call may take: nobody waits for a later lookup. */
+/** The longest that a call may take: no call waits for a later lookup. */
 const lookupTimeoutMs = 5_000;
 
 /** The directory with its connections. */

@@ -68,7 +68,7 @@ test('what changes nothing is not recorded', async () => {
   expect(await logOf(unknown)).toEqual([]);
 });
 
-test('the log is read in pages, and names the user of the system where nobody else is named', async () => {
+test('the log is read in pages, and names the system user by default', async () => {
   const system = openMerchantAccounts({ url: database.url });
   const { clientId } = await system.create('Paged');
   await system.disable(clientId);

@@ -64,7 +64,7 @@ test.each([
   'sslmode=prefer',
   'ssl=require',
   'sslmode=require&sslnegotiation=direct',
-])('with %s the connection uses TLS, whoever signed the certificate', async (query) => {
+])('with %s the connection uses TLS, whatever authority signed the certificate', async (query) => {
   expect(await usesTls(urlWith(secure.url, query))).toBe(true);
 });
 
@@ -72,7 +72,7 @@ test.each(['', 'ssl=', 'sslmode=', 'sslmode=disable'])('with "%s" the connection
   expect(await usesTls(urlWith(secure.url, query))).toBe(false);
 });
 
-test('verify-full rejects a certificate that nobody trusted has signed', async () => {
+test('verify-full rejects a certificate that no trusted authority has signed', async () => {
   const url = urlWith(secure.url, 'sslmode=verify-full');
   const reason =
     'no secure connection to the database: DEPTH_ZERO_SELF_SIGNED_CERT; set sslrootcert to the certificate file of its authority';

@@ -149,7 +149,7 @@ curl -i ${baseUrl}/order \\
 `;
 }
 
-/** As text, because the interface writes the amount with two decimals. */
+/** As text, because the API writes the amount with two decimals. */
 function demoOrder(orderId: string, returnUrl: string): string {
   return `{
   "order_id": "${orderId}",

@@ -68,7 +68,7 @@ interface EraseFlags {
 
 program
   .command('erase')
-  .description("Erases the customers' data of orders, for good. Amounts, states and ids stay.")
+  .description("Erases the customers' data of orders permanently. Amounts, states and ids stay.")
   .argument('[CLIENT_ID]', clientIdHelp, parseClientId)
   .argument('[ORDER_ID]', 'the one order to erase')
   .option('--email <EMAIL>', 'all orders with this customer_email, of all merchants')
@@ -90,7 +90,7 @@ program
 
 await run(() => program.parseAsync());
 
-/** Under another name until it is complete and on disk, so that nobody takes half an export for one. */
+/** Under another name until it is complete and on disk, so that half an export is not mistaken for a complete one. */
 async function writeOrders(file: string, pages: AsyncIterable<readonly string[]>): Promise<number> {
   let count = 0;
   const text = async function* () {

@@ -32,7 +32,7 @@ const pageHeaders = {
 
 /**
  * Of a page with a form. Chromium applies form-action to every redirect that follows a form: to the return link, and on to
- * wherever the merchant's site redirects from there, which nobody here knows.
+ * wherever the merchant's site redirects from there, which the gateway cannot know.
  */
 const formSecurityPolicy = contentSecurityPolicy(paymentPageStyle, "'self' http: https:");
 

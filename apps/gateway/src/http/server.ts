@@ -26,7 +26,7 @@ const notOneHost: Failure = { kind: 'malformed_request', reason: 'The request mu
 const strictTransportSecurity = 'max-age=31536000';
 
 /**
- * The HTTP port: the interface's JSON, payment pages, the reference, health, and the Connect and gRPC-Web protocols, all under
+ * The HTTP port: the JSON API, payment pages, the reference, health, and the Connect and gRPC-Web protocols, all under
  * the base URL's path.
  */
 export function createHttpServer(

@@ -26,7 +26,7 @@ export interface CallDeps {
 export type Protocol = 'json' | 'connect' | 'grpc-web' | 'grpc';
 
 /**
- * What became of a call: a success, the machine code of its error, `unreadable` where Connect itself rejected the message,
+ * What became of a call: a success, the error code, `unreadable` where Connect itself rejected the message,
  * `cancelled` where the client left before the response, or `client_timeout`, a `deadline_exceeded` that the client caused.
  */
 export type Outcome = FailureCode | Success | 'unreadable' | 'cancelled' | 'client_timeout';
@@ -206,7 +206,7 @@ function grpcStatusOf(code: Outcome): string | null | undefined {
   return code === 'cancelled' ? 'CANCELLED' : code === 'unreadable' ? undefined : 'OK';
 }
 
-/** The names of the fields that a failure is about: names of the interface, without values. */
+/** The names of the fields that a failure is about: the API's names, without values. */
 function fieldsOf(failure: Failure): readonly string[] | undefined {
   if (failure.kind === 'order_id_conflict') return failure.fields;
   if (!('errors' in failure)) return undefined;

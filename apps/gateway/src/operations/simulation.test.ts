@@ -32,7 +32,7 @@ afterAll(() => void vi.useRealTimers());
 /** What becomes of a statement. */
 const faults = ['works', 'answers late', 'fails', 'loses the answer', 'hangs', 'hangs after the commit'] as const;
 
-/** The database client gives up after so long, in `client.ts`. */
+/** When the database client gives up, in `client.ts`. */
 const hangMs = 5_000;
 
 /** A note that no statement can store: its neighbours in a batch must not fail with it. */

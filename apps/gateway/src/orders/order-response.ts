@@ -9,7 +9,7 @@ import type { OperationDeps } from './operation.ts';
 export type OrderResponse = ReturnType<typeof orderResponse>;
 export type OrderRecord = ReturnType<typeof orderRecord>;
 
-/** The six fields that the interface answers to a creation, in its order. */
+/** The six fields of the response to a creation, in the order of the API. */
 export function orderResponse(order: Order, baseUrl: BaseUrl) {
   return {
     service_order_id: order.serviceOrderId,
@@ -44,7 +44,7 @@ function formatOptional(ms: number | null): string | undefined {
 }
 
 /**
- * The complete address at which the customer returns to the merchant, with the order's status of now. It is signed where the
+ * The complete address at which the customer returns to the merchant, with the order's current status. It is signed where the
  * merchant has a signing secret, and unsigned where SECRETS_KEY is not the key that encrypted it.
  */
 export function returnLink(

@@ -6,7 +6,7 @@ import { messageOf, StartError } from './process.ts';
 
 /**
  * Opens the database of the configuration, with the schema that this code needs. Outages of the embedded one are logged; it is stopped
- * at the end if nobody else uses it.
+ * at the end if nothing else uses it.
  */
 export async function openDatabase(
   {

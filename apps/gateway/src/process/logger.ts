@@ -8,7 +8,7 @@ const chunkLength = 8_192;
 
 const writeEveryMs = 100;
 
-/** Bytes that may wait where nobody reads standard output; more are dropped, and the gateway goes on. */
+/** Bytes that may wait while standard output is not read; more are dropped, and the gateway goes on. */
 const bufferedBytesMax = 8_388_608;
 
 /** How long the end of the process waits for a reader of standard output. */
@@ -79,7 +79,7 @@ function inChunks(output: (lines: string) => void, afterOutput: (done: () => voi
 
 /** Neither stops the gateway nor ends it: lines that standard output does not take are lost, which is reported once. */
 function openOutput(): (lines: string) => void {
-  // Where standard error is gone too, as with a closed terminal, nobody can be warned.
+  // Where standard error is gone too, as with a closed terminal, there is no way to warn.
   process.stderr.on('error', () => {});
   let isReported = false;
   const reportLoss = (reason: unknown) => {

@@ -61,7 +61,7 @@ test('a check without a response is not ready after its limit, and no other star
   expect(await ready).toBe(true);
 });
 
-test('a drain is not ready for good, for those too who wait for the database', async () => {
+test('a drain is permanent, also for checks that wait for the database', async () => {
   const { isReady, drain, checks } = openReadiness();
   const waiting = isReady();
   drain();

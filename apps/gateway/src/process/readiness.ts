@@ -63,7 +63,7 @@ export function createReadiness(
         else await sleep(checkEveryMs, undefined, { signal: changing, ref: false }).catch(() => {});
       }
     },
-    /** Makes the process not ready, for good. */
+    /** Makes the process permanently not ready. */
     drain: () => draining.abort(),
   };
 }

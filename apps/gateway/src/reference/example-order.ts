@@ -7,7 +7,7 @@ import type { BaseUrl } from '@gateway/domain/payment-link';
 import { eventResponse } from '../operations/list-events.ts';
 import { orderResponse } from '../orders/order-response.ts';
 
-/** The order that the reference shows. A test compares it with the fixture of the interface's own example. */
+/** The order that the reference shows. A test compares it with the fixture of the API's own example. */
 export const exampleOrder = {
   order_id: 'WEB-1001',
   order_amount: 10.0,

@@ -93,7 +93,7 @@ function observeProcess(meter: Meter): void {
   );
 }
 
-/** Not Node.js's own monitor: its percentiles are of all time, or of the time since whoever reset it last. */
+/** The percentiles of Node.js's own monitor cover all time, or the time since any reader reset it. */
 function recordEventLoopDelay(meter: Meter): void {
   const delays = meter.createHistogram('gateway.event_loop.delay.seconds', {
     description: 'How late the event loop runs a timer',

@@ -92,7 +92,7 @@ export function createSender({
         headers: { ...headers, 'content-length': Buffer.byteLength(body) },
         signal,
       });
-      // Nobody waits any more for one that comes after the response has begun.
+      // After the response has begun, nothing waits for the error.
       request.on('error', () => {});
       request.end(body);
       try {
