@@ -18,11 +18,11 @@ import { startOwnGateway } from './gateway/own-gateway.ts';
 import { givenCredentials } from './load/credentials.ts';
 import { type LoadFlags, loadCommand, settingsFrom } from './load/options.ts';
 import type { LoadSettings } from './load/profile.ts';
-import { rehearse } from './load/rehearsal.ts';
 import { type LoadReport, reportOf } from './load/report.ts';
 import { reportText } from './load/report-text.ts';
 import { type LoadRun, runLoad } from './load/run-load.ts';
 import { openSender } from './load/sender.ts';
+import { warmUp } from './load/warm-up.ts';
 import { startWebhookReceiver, type WebhookReceiver } from './webhooks/receiver.ts';
 
 const interrupted = new AbortController();
@@ -69,7 +69,7 @@ async function load(flags: LoadFlags): Promise<number> {
   const { httpUrl, grpcAddress, credentials, checkout, databaseUrl, receiver } = target;
   const sender = openSender(target, settings.connections);
   const run: LoadRun = { settings, sender, credentials, checkout, journalFile, progress: process.stderr };
-  await rehearse(run, interrupted.signal);
+  await warmUp(run, interrupted.signal);
   const outcome = await runLoad(run, interrupted.signal);
   const audited =
     audit && journalFile !== undefined && databaseUrl !== undefined

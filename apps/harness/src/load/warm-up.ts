@@ -15,18 +15,18 @@ import { openSender } from './sender.ts';
 
 /** Long enough for the compiler to optimise the path of a call: 5,000 of them and more. */
 const secondsMax = 1.5;
-/** The share of the run's time: a run of a few seconds is not worth a longer rehearsal. */
+/** The share of the run's time: a run of a few seconds is not worth a longer warm-up. */
 const shareMax = 0.25;
 const clients = 4;
 
-const response = { order_id: 'rehearsal', service_order_id: 1, order_token: 't', payment_link: '/payment/t' };
+const response = { order_id: 'warm-up', service_order_id: 1, order_token: 't', payment_link: '/payment/t' };
 const responseJson = JSON.stringify({ ...response, created_at: '', order_status: 'UN_PAID', orders: [] });
 
 /**
  * Sends calls like those of the run to a server of this process that responds at once. Without it, the first seconds of a run
  * would show how long the generator's own code takes until it is compiled.
  */
-export async function rehearse({ settings, credentials, checkout }: LoadRun, signal: AbortSignal): Promise<void> {
+export async function warmUp({ settings, credentials, checkout }: LoadRun, signal: AbortSignal): Promise<void> {
   const life = { checkout, known: () => undefined };
   const makeCall = createCallMaker(settings, await loadFixtures(), credentials, life);
   const rpc = connectNodeAdapter({
