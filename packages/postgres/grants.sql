@@ -10,7 +10,9 @@ begin
     -- Update, to move it past the ids of restored orders.
     grant usage, update on sequence service_order_id_blocks to order_gateway;
     grant insert on orders, payments, events, webhook_deliveries to order_gateway;
-    grant update (order_status, paid_at, payment_id, checkout_id, cancelled_at) on orders to order_gateway;
+    grant update (
+      order_status, paid_at, payment_id, checkout_id, cancelled_at, lease_checkout_id, lease_attempt_id, lease_ends_at
+    ) on orders to order_gateway;
     -- RETENTION_DAYS erases these fields.
     grant update (
       erased_digest, order_note, customer_name, customer_email, customer_phone, customer_address_line1,
@@ -37,7 +39,7 @@ begin
     ) on webhook_endpoints to order_gateway_reader;
     grant select (
       merchant_id, service_order_id, order_status, created_at, order_id, order_amount, order_currency, service_type,
-      order_expires_at, paid_at, payment_id, checkout_id, cancelled_at
+      order_expires_at, paid_at, payment_id, checkout_id, cancelled_at, lease_checkout_id, lease_attempt_id, lease_ends_at
     ) on orders to order_gateway_reader;
   end if;
 end $$;

@@ -2,7 +2,7 @@ import { type Client, createClient } from '@connectrpc/connect';
 import { compressionGzip, createGrpcTransport } from '@connectrpc/connect-node';
 import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
 import { listedCurrencyCodes, orderCurrencyCodes } from '@gateway/domain/currency';
-import { paymentFieldNames } from '@gateway/domain/parse-payment';
+import { type PaymentInput, paymentFieldNames } from '@gateway/domain/parse-payment';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import { beforeAll, expect, test } from 'vitest';
 import { rpcClients, rpcErrorOf } from './rpc-clients.ts';
@@ -24,7 +24,7 @@ const apis = () => [
 ];
 
 const amount = 10;
-let valid: Record<(typeof paymentFieldNames)[number], unknown>;
+let valid: PaymentInput;
 beforeAll(async () => {
   const { order_token } = await createOrder(gateway, 'to be paid', { order_amount: amount, order_currency: 'EUR' });
   const paid_at = new Date().toISOString();
@@ -110,7 +110,8 @@ test('RecordPayment over Connect in JSON: a value of another type is never a mis
   ];
   for (const field of paymentFieldNames) {
     for (const value of values) {
-      const payment = { ...valid, ...(field === 'payment_id' && { order_token }), [field]: '$' };
+      const isId = field === 'payment_id' || field === 'attempt_id';
+      const payment = { ...valid, ...(isId && { order_token }), [field]: '$' };
       const text = JSON.stringify(payment).replace('"$"', value);
       const response = await postJson(gateway.checkout, '/gateway.v1.CheckoutService/RecordPayment', text);
       const { details, ...paid } = Object(await response.json());
@@ -121,7 +122,7 @@ test('RecordPayment over Connect in JSON: a value of another type is never a mis
           ? 'PAYMENT_MISMATCH'
           : field === 'order_token' && isText
             ? 'NOT_FOUND'
-            : field === 'payment_id' && isText
+            : (isId && isText) || (field === 'attempt_id' && /^(null|"")$/.test(value))
               ? 'ORDER_ALREADY_PAID'
               : 'INVALID_REQUEST';
       expect([field, value, details?.[0]?.debug?.reason ?? paid]).toEqual([field, value, expected]);

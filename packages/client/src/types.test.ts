@@ -44,6 +44,7 @@ const storedOrder: Required<Order> = {
   paid_at: '',
   payment_id: '',
   cancelled_at: '',
+  payment_in_progress_until: '',
 };
 
 const newOrder: Required<NewOrder> = {

@@ -63,6 +63,8 @@ export interface Order extends CreatedOrder {
   readonly paid_at?: string;
   readonly payment_id?: string;
   readonly cancelled_at?: string;
+  /** Until then a payment is in progress: the order can neither be cancelled nor expire. Absent if none is. */
+  readonly payment_in_progress_until?: string;
 }
 
 /** Which orders to list, and how many to fetch at once. */
@@ -138,6 +140,7 @@ export type ErrorCode =
   | 'method_not_allowed'
   | 'request_timeout'
   | 'order_id_conflict'
+  | 'payment_in_progress'
   | 'order_already_paid'
   | 'order_cancelled'
   | 'order_expired'

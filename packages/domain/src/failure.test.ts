@@ -15,6 +15,7 @@ const published: readonly (readonly [FailureCode, number, string | null])[] = [
   ['request_timeout', 408, null],
   ['order_id_conflict', 409, 'ALREADY_EXISTS'],
   ['payment_id_conflict', 409, 'ALREADY_EXISTS'],
+  ['payment_in_progress', 409, 'ABORTED'],
   ['order_already_paid', 409, 'FAILED_PRECONDITION'],
   ['order_cancelled', 409, 'FAILED_PRECONDITION'],
   ['order_expired', 409, 'FAILED_PRECONDITION'],

@@ -93,6 +93,12 @@ export const failures = {
     grpcStatus: 'ALREADY_EXISTS',
     when: 'You have already reported this payment_id for another order, or with another amount, currency or paid_at. Nothing was stored, and the first report remains valid. Correct your records before you refund anything.',
   },
+  payment_in_progress: {
+    title: 'A payment is in progress',
+    httpStatus: 409,
+    grpcStatus: 'ABORTED',
+    when: 'A payment of the order is in progress, so the order can neither be cancelled nor be claimed by another payment attempt. Wait for the time in Retry-After or RetryInfo, and send the request again: the order may be paid by then.',
+  },
   order_already_paid: {
     title: 'The order is paid',
     httpStatus: 409,
@@ -223,6 +229,7 @@ type DetailedFailure =
   /** `retryAfterMs`: whole milliseconds. */
   | { readonly kind: 'rate_limited'; readonly retryAfterMs: number }
   | { readonly kind: 'overloaded'; readonly retryAfterMs: number }
+  | { readonly kind: 'payment_in_progress'; readonly retryAfterMs: number }
   /** `orderMayExist` is set once the order was handed to the store. */
   | { readonly kind: 'unavailable' | 'deadline_exceeded'; readonly orderMayExist?: true };
 

@@ -3,14 +3,16 @@ import { describe, expect, it } from 'vitest';
 import { newOrder } from '../testing/sample-orders.ts';
 import type { MerchantId } from './merchant.ts';
 import type { AmountHundredths } from './money.ts';
-import type { Order, OrderStatus } from './order.ts';
+import type { Order, OrderStatus, PaymentLease } from './order.ts';
 import {
   decide,
+  isHeldBy,
   latePaymentMaxMs,
   type OrderAction,
   orderAfter,
   paidAtToleranceMs,
   type ReportedPayment,
+  startFailure,
   statusAsOf,
   transitions,
 } from './order-states.ts';
@@ -22,6 +24,13 @@ function orderEnding(expiresAtMs: number | null): Order {
   return { ...newOrder(1 as MerchantId), expiresAtMs };
 }
 
+const attempt = { checkoutId, attemptId: 'a-1' };
+
+/** An order that a payment attempt has claimed until a second before it would expire. */
+function leased(expiresAtMs: number | null, changes: Partial<PaymentLease> = {}): Order {
+  return { ...orderEnding(expiresAtMs), lease: { ...attempt, endsAtMs: endMs - 1_000, isLive: true, ...changes } };
+}
+
 function pay(order: Order, changes: Partial<ReportedPayment> = {}): OrderAction {
   const { order_amount: amount, order_currency: currency } = order.fields;
   const payment = { checkoutId, paymentId: 'p-1', paidAtMs: endMs - 1, amount, currency, isKnown: false };
@@ -30,7 +39,7 @@ function pay(order: Order, changes: Partial<ReportedPayment> = {}): OrderAction 
 
 /** The kind of failure, `replayed`, or the status after the change. */
 function resultOf(order: Order, action: OrderAction, nowMs: number): string {
-  const asOfNow = { ...order, orderStatus: statusAsOf(order.orderStatus, order.expiresAtMs, nowMs) };
+  const asOfNow = { ...order, orderStatus: statusAsOf(order, nowMs) };
   const decided = decide(asOfNow, action, nowMs);
   if (!decided.ok) return decided.failure.kind;
   return decided.value.kind === 'replayed' ? 'replayed' : decided.value.change.order.orderStatus;
@@ -172,6 +181,60 @@ describe('decide', () => {
   });
 });
 
+describe('a lease', () => {
+  const another = { checkoutId, attemptId: 'a-2' };
+  const elsewhere = { ...attempt, checkoutId: otherCheckoutId };
+
+  it('lets only its own attempt start, until it ends', () => {
+    const inProgress = { kind: 'payment_in_progress', retryAfterMs: 4_000 };
+    const start = (order: Order, by = attempt) => startFailure(order, by, endMs - 5_000);
+    expect(start(orderEnding(endMs))).toBeUndefined();
+    expect([start(leased(endMs)), start(leased(endMs), another), start(leased(endMs), elsewhere)]).toEqual([
+      undefined,
+      inProgress,
+      inProgress,
+    ]);
+    expect(start(leased(endMs, { isLive: false }), another)).toBeUndefined();
+    expect([isHeldBy(leased(null).lease, attempt), isHeldBy(leased(null, { isLive: false }).lease, attempt)]).toEqual([
+      true,
+      false,
+    ]);
+  });
+
+  it('can be taken of an unpaid order only', () => {
+    const failures = (Object.keys(statuses) as OrderStatus[]).map(
+      (status) => startFailure(orderThatIs(status), attempt, endMs - 10)?.kind,
+    );
+    expect(failures).toEqual([undefined, 'order_already_paid', 'order_expired', 'order_cancelled']);
+  });
+
+  it('delays a cancellation by a second or more, whatever the clocks say', () => {
+    const cancelled = (order: Order, nowMs: number) => decide(order, { kind: 'cancel' }, nowMs);
+    expect(cancelled(leased(endMs), endMs - 5_000)).toMatchObject({ failure: { retryAfterMs: 4_000 } });
+    expect(cancelled(leased(endMs), endMs + 5_000)).toMatchObject({ failure: { retryAfterMs: 1_000 } });
+    expect(cancelled(leased(endMs, { isLive: false }), endMs - 5_000)).toMatchObject({
+      value: { change: { order: { orderStatus: 'CANCELLED', lease: null } } },
+    });
+  });
+
+  it('never delays a payment, of whatever attempt, and ends with it', () => {
+    const order = leased(endMs);
+    expect(decide(order, pay(order), endMs - 10)).toMatchObject({
+      value: { change: { order: { orderStatus: 'PAID', lease: null } } },
+    });
+  });
+
+  it('moves the expiry that payments are judged by, if it ends later', () => {
+    const order = leased(endMs, { endsAtMs: endMs + 1_000, isLive: false });
+    const paidAt = (paidAtMs: number, nowMs: number) => resultOf(order, pay(order, { paidAtMs }), nowMs);
+    expect([paidAt(endMs + 999, endMs + 500), paidAt(endMs + 999, endMs + 2_000)]).toEqual(['PAID', 'PAID']);
+    expect([paidAt(endMs + 1_000, endMs + 500), paidAt(endMs + 1_000, endMs + 2_000)]).toEqual([
+      'order_expired',
+      'order_expired',
+    ]);
+  });
+});
+
 describe('every sequence of actions', () => {
   const action = fc.oneof(
     fc.record({ kind: fc.constant('cancel' as const) }),
@@ -191,7 +254,7 @@ describe('every sequence of actions', () => {
         let nowMs = endMs - 5;
         for (const { action, passMs } of steps) {
           nowMs += passMs;
-          const asOfNow = { ...order, orderStatus: statusAsOf(order.orderStatus, order.expiresAtMs, nowMs) };
+          const asOfNow = { ...order, orderStatus: statusAsOf(order, nowMs) };
           if (asOfNow.orderStatus !== order.orderStatus) {
             expect([order.orderStatus, asOfNow.orderStatus]).toStrictEqual([
               transitions.expire.from,
@@ -233,11 +296,20 @@ describe('every sequence of actions', () => {
 
 describe('statusAsOf', () => {
   it('is EXPIRED from the expiry on, for an unpaid order only', () => {
-    expect(statusAsOf('UN_PAID', endMs, endMs - 1)).toBe('UN_PAID');
-    expect(statusAsOf('UN_PAID', endMs, endMs)).toBe('EXPIRED');
-    expect(statusAsOf('UN_PAID', null, endMs)).toBe('UN_PAID');
-    for (const status of ['PAID', 'EXPIRED', 'CANCELLED'] as const)
-      expect(statusAsOf(status, endMs, endMs)).toBe(status);
+    const at = (orderStatus: OrderStatus, expiresAtMs: number | null, nowMs: number) =>
+      statusAsOf({ orderStatus, expiresAtMs, lease: null }, nowMs);
+    expect(at('UN_PAID', endMs, endMs - 1)).toBe('UN_PAID');
+    expect(at('UN_PAID', endMs, endMs)).toBe('EXPIRED');
+    expect(at('UN_PAID', null, endMs)).toBe('UN_PAID');
+    for (const status of ['PAID', 'EXPIRED', 'CANCELLED'] as const) expect(at(status, endMs, endMs)).toBe(status);
+  });
+
+  it('is UN_PAID until the lease ends, if that is later than the expiry', () => {
+    const at = (leaseEndsAtMs: number, nowMs: number) =>
+      statusAsOf({ ...leased(endMs, { endsAtMs: leaseEndsAtMs }), orderStatus: 'UN_PAID' }, nowMs);
+    expect([at(endMs + 5, endMs + 4), at(endMs + 5, endMs + 5)]).toEqual(['UN_PAID', 'EXPIRED']);
+    expect([at(endMs - 5, endMs - 1), at(endMs - 5, endMs)]).toEqual(['UN_PAID', 'EXPIRED']);
+    expect(statusAsOf(leased(null), endMs)).toBe('UN_PAID');
   });
 });
 

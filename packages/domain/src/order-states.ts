@@ -1,6 +1,6 @@
 import type { Failure } from './failure.ts';
 import type { AmountHundredths } from './money.ts';
-import type { Order, OrderPayment, OrderStatus } from './order.ts';
+import type { Order, OrderPayment, OrderStatus, PaymentAttempt, PaymentLease } from './order.ts';
 import { failed, type Result, success } from './result.ts';
 
 /** The types of the events that a change of state causes. */
@@ -53,9 +53,15 @@ export interface OrderChange {
 /** The result of a decision: a change, or a replay of an earlier one. */
 export type Decision = { readonly kind: 'change'; readonly change: OrderChange } | { readonly kind: 'replayed' };
 
+/** When an order expires while it is unpaid: never before its lease ends. `null`: never. */
+export function expiryOf({ expiresAtMs, lease }: Pick<Order, 'expiresAtMs' | 'lease'>): number | null {
+  return expiresAtMs !== null && lease !== null && lease.endsAtMs > expiresAtMs ? lease.endsAtMs : expiresAtMs;
+}
+
 /** The status at a time: an unpaid order is `EXPIRED` from its expiry on, whether or not this is stored yet. */
-export function statusAsOf(stored: OrderStatus, expiresAtMs: number | null, nowMs: number): OrderStatus {
-  return stored === 'UN_PAID' && expiresAtMs !== null && expiresAtMs <= nowMs ? 'EXPIRED' : stored;
+export function statusAsOf(stored: Pick<Order, 'orderStatus' | 'expiresAtMs' | 'lease'>, nowMs: number): OrderStatus {
+  const expiryMs = expiryOf(stored);
+  return stored.orderStatus === 'UN_PAID' && expiryMs !== null && expiryMs <= nowMs ? 'EXPIRED' : stored.orderStatus;
 }
 
 /** The order as it was after an event: an order that was expired then may be paid now. */
@@ -68,8 +74,38 @@ export function decide(order: Order, action: OrderAction, nowMs: number): Result
   return action.kind === 'pay' ? decidePayment(order, action.payment, nowMs) : decideCancellation(order, nowMs);
 }
 
+/** Whether an attempt may claim an order, whose status is as of `nowMs`: the failure if not. An attempt that holds the lease extends it. */
+export function startFailure(order: Order, attempt: PaymentAttempt, nowMs: number): Failure | undefined {
+  switch (order.orderStatus) {
+    case 'UN_PAID':
+      return isHeldBy(order.lease, attempt) ? undefined : inProgress(order, nowMs);
+    case 'PAID':
+      return { kind: 'order_already_paid' };
+    case 'CANCELLED':
+      return { kind: 'order_cancelled' };
+    case 'EXPIRED':
+      return { kind: 'order_expired' };
+  }
+}
+
+/** Whether the lease is that of the attempt, and has not ended. */
+export function isHeldBy(lease: PaymentLease | null, { checkoutId, attemptId }: PaymentAttempt): boolean {
+  return lease?.isLive === true && lease.checkoutId === checkoutId && lease.attemptId === attemptId;
+}
+
+/** The clocks of the gateway and the store may differ. */
+const retryAfterMinMs = 1_000;
+
+/** The failure of what has to wait until a payment that is in progress ends; `undefined` if none is. */
+export function inProgress({ lease }: Order, nowMs: number): Failure | undefined {
+  if (lease?.isLive !== true) return undefined;
+  // biome-ignore lint/style/noRestrictedGlobals: no randomness
+  return { kind: 'payment_in_progress', retryAfterMs: Math.max(retryAfterMinMs, lease.endsAtMs - nowMs) };
+}
+
 function decidePayment(order: Order, payment: ReportedPayment, nowMs: number): Result<Decision, Failure> {
-  const { fields, expiresAtMs, createdAtMs } = order;
+  const { fields, createdAtMs } = order;
+  const expiryMs = expiryOf(order);
   const { checkoutId, paymentId, paidAtMs } = payment;
   const isExact = payment.amount === fields.order_amount && payment.currency === fields.order_currency;
   if (order.payment !== null && isSamePayment(order.payment, payment)) {
@@ -85,15 +121,15 @@ function decidePayment(order: Order, payment: ReportedPayment, nowMs: number): R
   }
   const paid = (transition: OrderChange['transition']): Result<Decision, Failure> => {
     if (!isExact) return failed({ kind: 'payment_mismatch' });
-    const changed = { ...order, orderStatus: transition.to, payment: { checkoutId, paymentId, paidAtMs } };
+    const changed = { ...order, orderStatus: transition.to, lease: null, payment: { checkoutId, paymentId, paidAtMs } };
     return success({ kind: 'change', change: { transition, order: changed } });
   };
-  const wasPaidInTime = expiresAtMs === null || paidAtMs < expiresAtMs;
+  const wasPaidInTime = expiryMs === null || paidAtMs < expiryMs;
   switch (order.orderStatus) {
     case 'UN_PAID':
       return wasPaidInTime ? paid(transitions.pay) : failed({ kind: 'order_expired' });
     case 'EXPIRED': {
-      const isReportedInTime = expiresAtMs !== null && nowMs <= expiresAtMs + latePaymentMaxMs;
+      const isReportedInTime = expiryMs !== null && nowMs <= expiryMs + latePaymentMaxMs;
       return wasPaidInTime && isReportedInTime ? paid(transitions.payLate) : failed({ kind: 'order_expired' });
     }
     case 'PAID':
@@ -111,8 +147,10 @@ function isSamePayment(paid: OrderPayment, { checkoutId, paymentId }: OrderPayme
 function decideCancellation(order: Order, nowMs: number): Result<Decision, Failure> {
   switch (order.orderStatus) {
     case 'UN_PAID': {
+      const failure = inProgress(order, nowMs);
+      if (failure !== undefined) return failed(failure);
       const transition = transitions.cancel;
-      const cancelled = { ...order, orderStatus: transition.to, cancelledAtMs: nowMs };
+      const cancelled = { ...order, orderStatus: transition.to, lease: null, cancelledAtMs: nowMs };
       return success({ kind: 'change', change: { transition, order: cancelled } });
     }
     case 'CANCELLED':

@@ -1,5 +1,5 @@
 import type { MerchantId, MerchantMode } from './merchant.ts';
-import type { NewOrder, Order, OrderStatus } from './order.ts';
+import type { NewOrder, Order, OrderStatus, PaymentAttempt } from './order.ts';
 import type { EventType, OrderChange } from './order-states.ts';
 import type { OrderToken } from './order-token.ts';
 
@@ -45,9 +45,12 @@ export interface LinkedOrder {
   };
 }
 
-/** Whether the customer may start a payment: the order is unpaid and its merchant enabled. A payment already started is recorded. */
+/**
+ * Whether the customer may start a payment: the order is unpaid, no other payment is in progress, and the merchant is enabled. A
+ * payment already started is recorded.
+ */
 export function mayBePaid({ order, merchant }: LinkedOrder): boolean {
-  return order.orderStatus === 'UN_PAID' && !merchant.isDisabled;
+  return order.orderStatus === 'UN_PAID' && order.lease?.isLive !== true && !merchant.isDisabled;
 }
 
 /** The result of looking up an order by its payment link. */
@@ -64,12 +67,20 @@ export type PaymentLookup = FindOutcome<
 >;
 
 /** The result of changing an order's state. */
-export type ChangeOutcome =
+export type ChangeOutcome = StoreOutcome<{
   /** The change and its event are stored durably. */
-  | { readonly kind: 'changed' }
+  readonly kind: 'changed';
+}>;
+
+/** The result of claiming an order: when the lease ends, in milliseconds since 1970-01-01 UTC. */
+export type LeaseOutcome = StoreOutcome<{ readonly kind: 'changed'; readonly endsAtMs: number }>;
+
+/** The result of a conditional change. */
+export type StoreOutcome<Changed> =
+  | Changed
   /**
-   * The order was not in the state `transition.from` any more, or the checkout system's payment_id has since paid an order:
-   * read and decide again. Nothing was written.
+   * The order has since left the state on which the change was decided, another attempt has claimed it, or the checkout system's
+   * payment_id has since paid an order: read and decide again. Nothing was written.
    */
   | { readonly kind: 'raced' }
   /** Too many changes are waiting. Nothing was written. */
@@ -142,6 +153,15 @@ export interface OrderStore {
 
   /** Changes an order's state and stores the event of the change, if the order is still in the state `transition.from`. */
   change(change: OrderChange, timeoutMs: number): Promise<ChangeOutcome>;
+
+  /**
+   * Claims an unpaid order for a payment attempt, or extends its lease, unless another attempt holds the order. The lease ends
+   * `leaseSeconds` from now by the clock of the store; a lease is never shortened.
+   */
+  startPayment(order: Order, attempt: PaymentAttempt, leaseSeconds: number, timeoutMs: number): Promise<LeaseOutcome>;
+
+  /** Ends the lease of a payment attempt now, if it holds the order. */
+  endPayment(order: Order, attempt: PaymentAttempt, timeoutMs: number): Promise<ChangeOutcome>;
 
   /** Returns at most `limit` of the merchant's orders, newest first. */
   list(

@@ -23,7 +23,7 @@ describe('openOrder', () => {
 
       expect(openOrder(fields, assigned)).toStrictEqual({
         ...{ ...assigned, fields },
-        ...{ orderStatus: 'UN_PAID', payment: null, cancelledAtMs: null, erasedDigest: null },
+        ...{ orderStatus: 'UN_PAID', lease: null, payment: null, cancelledAtMs: null, erasedDigest: null },
       });
     },
   );

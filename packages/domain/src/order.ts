@@ -29,6 +29,19 @@ export interface OrderPayment {
   readonly paidAtMs: number;
 }
 
+/** A checkout system's attempt to take the payment of an order. The checkout system and its attempt_id identify it. */
+export interface PaymentAttempt {
+  readonly checkoutId: MerchantId;
+  readonly attemptId: string;
+}
+
+/** The claim of a payment attempt on its order: until it ends, no other attempt starts, and the order is neither cancelled nor expires. */
+export interface PaymentLease extends PaymentAttempt {
+  readonly endsAtMs: number;
+  /** Whether the lease had not ended when the order was read, by the clock of the store. */
+  readonly isLive: boolean;
+}
+
 /** An order as it is stored. */
 export interface Order {
   readonly merchantId: MerchantId;
@@ -41,6 +54,8 @@ export interface Order {
   readonly createdAtMs: number;
   /** The expiry of the order while unpaid; `null`: it never expires. */
   readonly expiresAtMs: number | null;
+  /** The latest lease, which may have ended; `null` if there was none, or the order is `PAID` or `CANCELLED`. */
+  readonly lease: PaymentLease | null;
   /** The payment; `null` unless the order is `PAID`. */
   readonly payment: OrderPayment | null;
   /** `null` unless the order is `CANCELLED`. */
@@ -58,7 +73,15 @@ export function openOrder(
   fields: OrderFields,
   assigned: Pick<Order, 'merchantId' | 'orderToken' | 'createdAtMs' | 'expiresAtMs'>,
 ): NewOrder {
-  return { ...assigned, orderStatus: 'UN_PAID', payment: null, cancelledAtMs: null, erasedDigest: null, fields };
+  return {
+    ...assigned,
+    orderStatus: 'UN_PAID',
+    lease: null,
+    payment: null,
+    cancelledAtMs: null,
+    erasedDigest: null,
+    fields,
+  };
 }
 
 /** Formats a time of an order: ISO 8601 with milliseconds and the UTC offset, `2026-11-20T21:01:42.172+00:00`. */

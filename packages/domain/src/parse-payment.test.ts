@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { orderCurrencyCodes } from './currency.ts';
 import { formatAmount, NumberText } from './money.ts';
 import { parseOrder } from './parse-order.ts';
-import { type PaymentInput, parseLinkToken, parsePayment, paymentFieldNames } from './parse-payment.ts';
+import { type PaymentInput, parseAttempt, parseLinkToken, parsePayment, paymentFieldNames } from './parse-payment.ts';
 
 const valid = {
   order_token: 'a token',
@@ -12,6 +12,8 @@ const valid = {
   order_amount: new NumberText('10.00'),
   order_currency: 'EUR',
 };
+
+const requiredFieldNames = paymentFieldNames.filter((name) => name !== 'attempt_id');
 
 function errorsOf(input: PaymentInput): string[] {
   const payment = parsePayment(input);
@@ -36,12 +38,13 @@ describe('parsePayment', () => {
         paidAtMs: 1_795_208_502_172,
         amount: 1_000n,
         currency: 'EUR',
+        attemptId: undefined,
       },
     });
   });
 
   it.each<[string, unknown, string]>([
-    ...paymentFieldNames.flatMap((field): [string, unknown, string][] => [
+    ...requiredFieldNames.flatMap((field): [string, unknown, string][] => [
       [field, undefined, 'missing'],
       [field, null, 'missing'],
       [field, true, 'wrong_type'],
@@ -52,6 +55,9 @@ describe('parsePayment', () => {
       [field, '', 'missing'],
       [field, 5, 'wrong_type'],
     ]),
+    ['attempt_id', 5, 'wrong_type'],
+    ['attempt_id', 'x'.repeat(129), 'too_long'],
+    ['attempt_id', 'a\u0000', 'bad_characters'],
     ['payment_id', ' ', 'blank'],
     ['payment_id', 'x'.repeat(129), 'too_long'],
     ['payment_id', 'a\u0000', 'bad_characters'],
@@ -74,7 +80,7 @@ describe('parsePayment', () => {
   });
 
   it('lists all invalid fields, in their order', () => {
-    expect(errorsOf({})).toStrictEqual(paymentFieldNames.map((field) => `${field} missing`));
+    expect(errorsOf({})).toStrictEqual(requiredFieldNames.map((field) => `${field} missing`));
   });
 
   it('judges amount and currency as an order does', () => {
@@ -117,6 +123,46 @@ describe('parsePayment', () => {
         expect(Number(formatAmount(amount))).toBe(Number(Object(sent.order_amount).text ?? sent.order_amount));
       }),
     );
+  });
+});
+
+describe('parseAttempt', () => {
+  const attempt = { order_token: 'a token', attempt_id: 'a-1' };
+
+  it.each([
+    [undefined, 900],
+    [null, 900],
+    [60, 60],
+    [3_600, 3_600],
+    ['60', 60],
+  ])('reads the lease of %j seconds as %i', (lease_seconds, leaseSeconds) => {
+    expect(parseAttempt({ ...attempt, lease_seconds })).toStrictEqual({
+      ok: true,
+      value: { orderToken: 'a token', attemptId: 'a-1', leaseSeconds },
+    });
+  });
+
+  it.each([
+    [59, 'out_of_range'],
+    [3_601, 'out_of_range'],
+    [-60, 'out_of_range'],
+    [60.5, 'wrong_type'],
+    ['', 'wrong_type'],
+    ['1e3', 'wrong_type'],
+    [true, 'wrong_type'],
+    [Number.NaN, 'wrong_type'],
+  ])('rejects the lease of %j seconds as %s', (lease_seconds, code) => {
+    expect(parseAttempt({ ...attempt, lease_seconds })).toMatchObject({ failure: [{ field: 'lease_seconds', code }] });
+  });
+
+  it('lists all invalid fields', () => {
+    expect(parseAttempt({ lease_seconds: 1 })).toMatchObject({
+      failure: [
+        { field: 'order_token', code: 'missing' },
+        { field: 'attempt_id', code: 'missing' },
+        { field: 'lease_seconds', code: 'out_of_range' },
+      ],
+    });
   });
 });
 

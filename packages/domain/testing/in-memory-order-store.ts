@@ -1,6 +1,6 @@
 import type { MerchantId } from '../src/merchant.ts';
 import type { Order, OrderPayment } from '../src/order.ts';
-import { type EventType, statusAsOf, transitions } from '../src/order-states.ts';
+import { type EventType, isHeldBy, statusAsOf, transitions } from '../src/order-states.ts';
 import type { LinkLookup, OrderEvent, OrderPosition, OrderStore } from '../src/order-store.ts';
 import type { OrderToken } from '../src/order-token.ts';
 
@@ -19,16 +19,19 @@ export function createInMemoryOrderStore(
   const events: OrderEvent[] = [];
   // As a varint and as digits, every id has the same length.
   let lastServiceOrderId = 2 ** 40;
+  const replace = (order: Order) => ordersByMerchant.get(order.merchantId)?.set(order.fields.order_id, order);
   const store = (order: Order, event: EventType) => {
-    ordersByMerchant.get(order.merchantId)?.set(order.fields.order_id, order);
+    replace(order);
     const number = String(events.length + 1);
     const position = { eventId: `evt_${number.padStart(32, '0')}`, transactionId: number };
     events.push({ ...position, type: event, createdAtMs: now(), order });
     return order;
   };
   /** Stores that the order has expired, unless this is stored already. */
-  const asOfNow = (order: Order): Order => {
-    const orderStatus = statusAsOf(order.orderStatus, order.expiresAtMs, now());
+  const asOfNow = (stored: Order): Order => {
+    const lease = stored.lease && { ...stored.lease, isLive: stored.lease.endsAtMs > now() };
+    const order = { ...stored, lease };
+    const orderStatus = statusAsOf(order, now());
     return orderStatus === order.orderStatus ? order : store({ ...order, orderStatus }, transitions.expire.event);
   };
   const ordersOf = (merchantId: MerchantId) => [...(ordersByMerchant.get(merchantId)?.values() ?? [])].map(asOfNow);
@@ -77,9 +80,25 @@ export function createInMemoryOrderStore(
     },
     async change({ transition, order }) {
       const { merchantId, fields } = order;
-      if (find(merchantId, fields.order_id)?.orderStatus !== transition.from) return { kind: 'raced' };
+      const current = find(merchantId, fields.order_id);
+      if (current?.orderStatus !== transition.from) return { kind: 'raced' };
+      if (current.lease?.isLive && transition.action === 'cancel') return { kind: 'raced' };
       if (order.payment !== null && isKnown(order.payment)) return { kind: 'raced' };
       store(order, transition.event);
+      return { kind: 'changed' };
+    },
+    async startPayment({ merchantId, fields }, attempt, leaseSeconds) {
+      const current = find(merchantId, fields.order_id);
+      const isClaimed = current?.lease?.isLive && !isHeldBy(current.lease, attempt);
+      if (current?.orderStatus !== 'UN_PAID' || isClaimed) return { kind: 'raced' };
+      const endsAtMs = Math.max(current.lease?.endsAtMs ?? 0, now() + leaseSeconds * 1_000);
+      replace({ ...current, lease: { ...attempt, endsAtMs, isLive: true } });
+      return { kind: 'changed', endsAtMs };
+    },
+    async endPayment({ merchantId, fields }, attempt) {
+      const current = find(merchantId, fields.order_id);
+      if (current === undefined || !isHeldBy(current.lease, attempt)) return { kind: 'raced' };
+      replace({ ...current, lease: { ...attempt, endsAtMs: now(), isLive: false } });
       return { kind: 'changed' };
     },
     async list(merchantId, { status, createdFromMs = 0, createdToMs = Number.POSITIVE_INFINITY, after, limit }) {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { MerchantId } from '../src/merchant.ts';
 import { NumberText } from '../src/money.ts';
 import type { Order, OrderStatus } from '../src/order.ts';
-import { decide, type OrderAction, transitions } from '../src/order-states.ts';
+import { decide, type OrderAction, startFailure, transitions } from '../src/order-states.ts';
 import type { CreateOutcome, EventPosition, OrderFilter, OrderStore } from '../src/order-store.ts';
 import { createOrderToken } from '../src/order-token.ts';
 import type { OrderInput } from '../src/parse-order.ts';
@@ -469,6 +469,128 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
     expect(outcomes.filter((outcome) => outcome === 'payment_id_conflict')).toHaveLength(49);
     const statuses = await Promise.all(orders.map(async (order) => (await find(order)).orderStatus));
     expect(statuses).toStrictEqual(outcomes.map((outcome) => (outcome === 'changed' ? 'PAID' : 'UN_PAID')));
+  });
+
+  const attemptOf = ({ merchantId }: Order, attemptId: string) => ({ checkoutId: merchantId, attemptId });
+  /** What StartPayment does. */
+  const start = async (order: Order, attemptId: string, leaseSeconds = 900): Promise<string> => {
+    const attempt = attemptOf(order, attemptId);
+    const failure = startFailure(await find(order), attempt, Date.now());
+    if (failure !== undefined) return failure.kind;
+    const { kind } = await opened().store.startPayment(order, attempt, leaseSeconds, timeoutMs);
+    return kind === 'raced' ? start(order, attemptId, leaseSeconds) : kind;
+  };
+  const end = (order: Order, attemptId: string) =>
+    opened().store.endPayment(order, attemptOf(order, attemptId), timeoutMs);
+
+  it('startPayment claims an unpaid order for one attempt at a time, and endPayment ends that', async () => {
+    const order = await created(newOrder(await newMerchant()));
+    const attempt = attemptOf(order, 'a-1');
+    const { store } = opened();
+    const started = await store.startPayment(order, attempt, 900, timeoutMs);
+    if (started.kind !== 'changed') throw new Error(started.kind);
+    const { endsAtMs } = started;
+    expect(Math.abs(endsAtMs - Date.now() - 900_000)).toBeLessThan(hourMs);
+
+    expect(await find(order)).toStrictEqual({ ...order, lease: { ...attempt, endsAtMs, isLive: true } });
+    expect(await store.startPayment(order, attempt, 60, timeoutMs)).toStrictEqual({ kind: 'changed', endsAtMs });
+    const extended = await store.startPayment(order, attempt, 1_800, timeoutMs);
+    expect(extended.kind === 'changed' && extended.endsAtMs - endsAtMs).toBeGreaterThanOrEqual(900_000);
+    const others = [attemptOf(order, 'a-2'), { ...attempt, checkoutId: (await opened().merchantIds())[1] }];
+    for (const other of others) {
+      expect(await store.startPayment(order, other, 900, timeoutMs)).toStrictEqual({ kind: 'raced' });
+      expect(await store.endPayment(order, other, timeoutMs)).toStrictEqual({ kind: 'raced' });
+    }
+    const cancelled: Order = { ...order, orderStatus: 'CANCELLED', cancelledAtMs: order.createdAtMs };
+    const cancellation = { transition: transitions.cancel, order: cancelled };
+    expect(await store.change(cancellation, timeoutMs)).toStrictEqual({ kind: 'raced' });
+
+    expect(await end(order, 'a-1')).toStrictEqual({ kind: 'changed' });
+    expect(await end(order, 'a-1')).toStrictEqual({ kind: 'raced' });
+    expect((await find(order)).lease).toMatchObject({ ...attempt, isLive: false });
+    expect(await start(order, 'a-2')).toBe('changed');
+    expect(await end(order, 'a-2')).toStrictEqual({ kind: 'changed' });
+    expect(await act(order, { kind: 'cancel' })).toBe('changed');
+    expect((await find(order)).lease).toBeNull();
+    expect(await start(order, 'a-2')).toBe('order_cancelled');
+    expect(await store.startPayment(order, attempt, 900, timeoutMs)).toStrictEqual({ kind: 'raced' });
+  });
+
+  it('an order past its expiry expires when its lease ends, and not before', async () => {
+    const merchantId = await newMerchant();
+    let order: Order;
+    let leftMs = 500;
+    // On a slow machine an order may expire before it is claimed.
+    do {
+      leftMs *= 2;
+      order = await created(endingIn(merchantId, leftMs, { order_id: `leased-${leftMs}` }));
+    } while ((await start(order, 'a-1')) === 'order_expired');
+    const isListedAs = async (status: OrderStatus) => {
+      const page = await opened().store.list(merchantId, { status, limit: 100 }, timeoutMs);
+      return page.kind === 'found' && page.orders.some(({ orderToken }) => orderToken === order.orderToken);
+    };
+    await expect.poll(() => Date.now(), { timeout: timeoutMs }).toBeGreaterThan((order.expiresAtMs ?? 0) + 1_000);
+
+    expect((await find(order)).orderStatus).toBe('UN_PAID');
+    expect([await isListedAs('UN_PAID'), await isListedAs('EXPIRED')]).toEqual([true, false]);
+    expect(await start(order, 'a-1', 1_800)).toBe('changed');
+    expect(await end(order, 'a-1')).toStrictEqual({ kind: 'changed' });
+    expect([await isListedAs('UN_PAID'), await isListedAs('EXPIRED')]).toEqual([false, true]);
+    const expired = await find(order);
+    expect(expired.orderStatus).toBe('EXPIRED');
+    expect(await start(order, 'a-1')).toBe('order_expired');
+    const endsAtMs = expired.lease?.endsAtMs ?? 0;
+    expect(await act(order, paymentOf(order, 'p-1', endsAtMs))).toBe('order_expired');
+    expect(await act(order, paymentOf(order, 'p-2', endsAtMs - 1))).toBe('changed');
+    const id = order.fields.order_id;
+    await expect
+      .poll(async () => (await eventsOf(order)).filter((event) => event.endsWith(id)), { timeout: timeoutMs })
+      .toStrictEqual([`order.expired ${id}`, `order.paid ${id}`]);
+  });
+
+  it('a payment ends the lease of any attempt', async () => {
+    const order = await created(newOrder(await newMerchant()));
+    expect(await start(order, 'a-1')).toBe('changed');
+    expect(await act(order, paymentOf(order, 'p-1'))).toBe('changed');
+    expect(await find(order)).toMatchObject({ orderStatus: 'PAID', lease: null });
+    expect(await end(order, 'a-1')).toStrictEqual({ kind: 'raced' });
+  });
+
+  it('startPayment lets one of 50 racing attempts claim an order', async () => {
+    const order = await created(newOrder(await newMerchant()));
+    const outcomes = await Promise.all(Array.from({ length: 50 }, (_, call) => start(order, `a-${call}`)));
+
+    expect(outcomes.filter((outcome) => outcome === 'changed')).toHaveLength(1);
+    expect(outcomes.filter((outcome) => outcome === 'payment_in_progress')).toHaveLength(49);
+    expect((await find(order)).lease?.attemptId).toBe(`a-${outcomes.indexOf('changed')}`);
+  });
+
+  it('of racing attempts, cancellations and payments, no cancellation wins over a lease and no order is paid twice', async () => {
+    const merchantId = await newMerchant();
+    const orders = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => created(newOrder(merchantId, { order_id: `raced-${index}` }))),
+    );
+    await Promise.all(
+      orders.map(async (order, index) => {
+        const outcomes = await Promise.all([
+          start(order, 'a-1'),
+          act(order, { kind: 'cancel' }),
+          start(order, 'a-2'),
+          ...(index % 2
+            ? [act(order, paymentOf(order, `p-1-${index}`)), act(order, paymentOf(order, `p-2-${index}`))]
+            : []),
+        ]);
+        const [first, cancelled, second, ...paid] = outcomes;
+        const now = await find(order);
+        expect([first, second].filter((outcome) => outcome === 'changed').length).toBeLessThanOrEqual(1);
+        expect(paid.filter((outcome) => outcome === 'changed').length).toBe(now.orderStatus === 'PAID' ? 1 : 0);
+        expect(cancelled === 'changed').toBe(now.orderStatus === 'CANCELLED');
+        // A payment is stored although another attempt holds the order; a cancellation is not.
+        if (now.orderStatus !== 'UN_PAID') expect(now.lease).toBeNull();
+        else expect(now.lease?.isLive).toBe(true);
+        if (now.orderStatus === 'CANCELLED') expect([first, second]).not.toContain('changed');
+      }),
+    );
   });
 
   it('change of a state that the order has left writes nothing', async () => {

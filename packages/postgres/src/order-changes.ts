@@ -1,12 +1,13 @@
 import type { Order } from '@gateway/domain/order';
 import { type Transition, transitions } from '@gateway/domain/order-states';
-import type { ChangeOutcome, OrderStore } from '@gateway/domain/order-store';
+import type { ChangeOutcome, OrderStore, StoreOutcome } from '@gateway/domain/order-store';
 import { and, eq, isNull, lt, type SQL, sql } from 'drizzle-orm';
+import type { AnyPgColumn } from 'drizzle-orm/pg-core';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';
 import { type Client, type DatabaseOptions, openClient, plansEveryRun } from './client.ts';
 import { isConcurrencyFailure, isConnectionLost, isDuplicate, redact } from './errors.ts';
-import { events, isExpired, orders, payments, webhookDeliveries, webhookEndpoints } from './schema.ts';
+import { events, isExpired, isLeaseLive, orders, payments, webhookDeliveries, webhookEndpoints } from './schema.ts';
 
 /** Connections for changes: each waits for a commit, which four share. */
 const connections = 4;
@@ -31,7 +32,7 @@ export interface Swept {
 }
 
 /** The part of an order store that changes orders. */
-export interface OrderChanges extends Pick<OrderStore, 'change'> {
+export interface OrderChanges extends Pick<OrderStore, 'change' | 'startPayment' | 'endPayment'> {
   /** Stores that an order has passed its end, with its event. `raced`: another change was faster. */
   expireOrder(order: Order, timeoutMs: number): Promise<ChangeOutcome>;
   /**
@@ -47,12 +48,22 @@ export interface OrderChanges extends Pick<OrderStore, 'change'> {
 
 type Statements = ReturnType<typeof prepareStatements>;
 
+/** A statement that changes one order, and returns a row if it did. */
+type Change = (statements: Statements) => Promise<readonly ChangedRow[]>;
+
+interface ChangedRow {
+  readonly order_id: string;
+  readonly leaseEndsAt?: Date | null;
+}
+
+type RowOutcome = StoreOutcome<{ readonly kind: 'changed'; readonly endsAtMs?: number }>;
+
 /** Changes the states of orders in PostgreSQL: the change, its event and its delivery are one statement. */
 export function openOrderChanges(options: DatabaseOptions): OrderChanges {
   const open = (name: string) =>
     openClient({ ...options, applicationName: `order-gateway ${name}`, settings: plansEveryRun }, prepareStatements);
   const openQueue = (name: string, connections: number) =>
-    createBatchQueue<Client<Statements>, { readonly transition: Transition; readonly order: Order }, ChangeOutcome>({
+    createBatchQueue<Client<Statements>, Change, RowOutcome>({
       name,
       meter: options.meter,
       clients: Array.from({ length: connections }, () => open(name)),
@@ -60,23 +71,10 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
       waitingMax,
       async run(client, [change]) {
         if (change === undefined) return [];
-        const { transition, order } = change;
-        const checkoutId = order.payment?.checkoutId ?? null;
         try {
-          const rows = await client.run(({ change, pay }) =>
-            (checkoutId === null ? change : pay).execute({
-              merchantId: order.merchantId,
-              orderId: order.fields.order_id,
-              from: transition.from,
-              to: transition.to,
-              paidAt: order.payment === null ? null : new Date(order.payment.paidAtMs).toISOString(),
-              paymentId: order.payment?.paymentId ?? null,
-              checkoutId,
-              cancelledAt: order.cancelledAtMs === null ? null : new Date(order.cancelledAtMs).toISOString(),
-              event: transition.event,
-            }),
-          );
-          return [{ kind: rows.length === 1 ? 'changed' : 'raced' }];
+          const [row] = await client.run(change);
+          if (row === undefined) return [{ kind: 'raced' }];
+          return [{ kind: 'changed', ...(row.leaseEndsAt && { endsAtMs: row.leaseEndsAt.getTime() }) }];
         } catch (error) {
           // The payment has paid another order meanwhile.
           if (isDuplicate(error)) return [{ kind: 'raced' }];
@@ -99,8 +97,15 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
     }
   };
   return {
-    change: changes.add,
-    expireOrder: (order, timeoutMs) => expiries.add({ transition: transitions.expire, order }, timeoutMs),
+    change: ({ transition, order }, timeoutMs) => changes.add(stateChange(transition, order), timeoutMs),
+    async startPayment(order, attempt, leaseSeconds, timeoutMs) {
+      const values = { ...keyOf(order), ...attempt, leaseSeconds };
+      const outcome = await changes.add(({ startPayment }) => startPayment.execute(values), timeoutMs);
+      return outcome.kind === 'changed' ? { endsAtMs: 0, ...outcome } : outcome;
+    },
+    endPayment: (order, attempt, timeoutMs) =>
+      changes.add(({ endPayment }) => endPayment.execute({ ...keyOf(order), ...attempt }), timeoutMs),
+    expireOrder: (order, timeoutMs) => expiries.add(stateChange(transitions.expire, order), timeoutMs),
     expire: () => sweep('expire'),
     deleteOldEvents: () => sweep('deleteOldEvents'),
     async close() {
@@ -109,8 +114,36 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
   };
 }
 
+function keyOf({ merchantId, fields }: Order) {
+  return { merchantId, orderId: fields.order_id };
+}
+
+function stateChange({ from, to, event }: Transition, order: Order): Change {
+  const { payment, cancelledAtMs } = order;
+  const checkoutId = payment?.checkoutId ?? null;
+  return ({ change, pay }) =>
+    (checkoutId === null ? change : pay).execute({
+      ...keyOf(order),
+      ...{ from, to, event, checkoutId },
+      paidAt: payment === null ? null : new Date(payment.paidAtMs).toISOString(),
+      paymentId: payment?.paymentId ?? null,
+      cancelledAt: cancelledAtMs === null ? null : new Date(cancelledAtMs).toISOString(),
+    });
+}
+
+/** The time of the database in whole milliseconds, as the columns have it, which would round it up. */
+const nowInMs = sql`date_trunc('milliseconds', now())`;
+
 function prepareStatements(db: PostgresJsDatabase) {
   const key = { merchantId: orders.merchantId, order_id: orders.order_id };
+  const isOrder = and(
+    eq(orders.merchantId, sql.placeholder('merchantId')),
+    eq(orders.order_id, sql.placeholder('orderId')),
+  );
+  const isAttempts = sql`(${orders.leaseCheckoutId} = ${sql.placeholder('checkoutId')} and ${orders.leaseAttemptId} = ${sql.placeholder('attemptId')})`;
+  const to = sql`${sql.placeholder('to')}::text`;
+  // The end of the lease stays with an expired order: a payment counts if it was made before.
+  const unlessExpired = (column: AnyPgColumn) => sql`case when ${to} = ${transitions.expire.to} then ${column} end`;
   const changed = db.$with('changed').as(
     db
       .update(orders)
@@ -120,14 +153,18 @@ function prepareStatements(db: PostgresJsDatabase) {
         paymentId: sql`${sql.placeholder('paymentId')}`,
         checkoutId: sql`${sql.placeholder('checkoutId')}`,
         cancelledAt: sql`${sql.placeholder('cancelledAt')}`,
+        leaseCheckoutId: unlessExpired(orders.leaseCheckoutId),
+        leaseAttemptId: unlessExpired(orders.leaseAttemptId),
+        leaseEndsAt: unlessExpired(orders.leaseEndsAt),
       })
       .where(
         and(
-          eq(orders.merchantId, sql.placeholder('merchantId')),
-          eq(orders.order_id, sql.placeholder('orderId')),
+          isOrder,
           eq(orders.orderStatus, sql.placeholder('from')),
           // Past its end, an open order can only expire. A read has seen that, on Citus by another server's clock.
-          sql`(${sql.placeholder('to')}::text = ${transitions.expire.to} or (${isExpired}) is not true)`,
+          sql`(${to} = ${transitions.expire.to} or (${isExpired}) is not true)`,
+          // While a lease lives, an open order can only be paid. It may have been taken since the read.
+          sql`(${to} = ${transitions.pay.to} or ${isLeaseLive} is not true)`,
         ),
       )
       .returning(key),
@@ -146,7 +183,8 @@ function prepareStatements(db: PostgresJsDatabase) {
         and(
           eq(orders.merchantId, candidates.merchantId),
           eq(orders.order_id, candidates.order_id),
-          eq(orders.orderStatus, transitions.expire.from),
+          // Again, as a payment attempt may have claimed the order since.
+          isExpired,
         ),
       )
       .returning(key),
@@ -200,6 +238,29 @@ function prepareStatements(db: PostgresJsDatabase) {
       .select({ order_id: changed.order_id })
       .from(changed)
       .prepare('pay_order'),
+    startPayment: db
+      .update(orders)
+      .set({
+        leaseCheckoutId: sql`${sql.placeholder('checkoutId')}`,
+        leaseAttemptId: sql`${sql.placeholder('attemptId')}`,
+        leaseEndsAt: sql`greatest(${orders.leaseEndsAt}, ${nowInMs} + ${sql.placeholder('leaseSeconds')}::int * interval '1 second')`,
+      })
+      .where(
+        and(
+          isOrder,
+          eq(orders.orderStatus, transitions.pay.from),
+          sql`(${isExpired}) is not true`,
+          sql`(${isAttempts} or ${isLeaseLive} is not true)`,
+        ),
+      )
+      .returning({ order_id: orders.order_id, leaseEndsAt: orders.leaseEndsAt })
+      .prepare('start_payment'),
+    endPayment: db
+      .update(orders)
+      .set({ leaseEndsAt: nowInMs })
+      .where(and(isOrder, eq(orders.orderStatus, transitions.pay.from), isAttempts, isLeaseLive))
+      .returning({ order_id: orders.order_id })
+      .prepare('end_payment'),
     expire: db
       .with(expired, ...eventsOfChanged(db, sql`${transitions.expire.event}::text`))
       .select({ order_id: expired.order_id })

@@ -5,29 +5,40 @@ import { transitions } from '@gateway/domain/order-states';
 import type { OrderToken } from '@gateway/domain/order-token';
 import { getTableColumns, type Placeholder, type SQL, sql } from 'drizzle-orm';
 import { arrayLiteral } from './client.ts';
-import { orders, statusUnlessExpired } from './schema.ts';
+import { isLeaseLive, orders, statusUnlessExpired } from './schema.ts';
 
 /** A row of the orders table. */
 export type OrderRow = typeof orders.$inferSelect;
 
+const tableColumns = getTableColumns(orders);
+
 /** All columns, with the stored status: for reads of orders that have not expired, or whose status is not shown. */
-export const storedColumns = getTableColumns(orders);
+export const storedColumns = { ...tableColumns, isLeaseLive };
 
 /** The columns of a read that shows an order's status. `expired-orders.ts` handles its outcome. */
 export const orderColumns = { ...storedColumns, orderStatus: statusUnlessExpired };
 
 /** A row of {@link orderColumns}. The status of an expired order that is still stored as unpaid is `null`. */
-export type ReadRow = Omit<OrderRow, 'orderStatus'> & { readonly orderStatus: OrderStatus | null };
+export type ReadRow = Omit<OrderRow, 'orderStatus'> & {
+  readonly orderStatus: OrderStatus | null;
+  /** Absent where it does not matter whether a lease has ended. */
+  readonly isLeaseLive?: boolean | null;
+};
 
-/** The columns that only a change of state or an erasure sets, at the end of the table. */
-type LaterColumn = 'paidAt' | 'paymentId' | 'cancelledAt' | 'erasedDigest' | 'checkoutId';
+/** The columns that no insert sets, in the order of the table, at its end. */
+const laterColumns = [
+  ...(['paidAt', 'paymentId', 'cancelledAt', 'erasedDigest', 'checkoutId'] as const),
+  ...(['leaseCheckoutId', 'leaseAttemptId', 'leaseEndsAt'] as const),
+];
+type LaterColumn = (typeof laterColumns)[number];
 
 /** A row as it is inserted. The end is ISO 8601: Drizzle can't encode a placeholder's null as a time. */
 export type NewOrderRow = Omit<OrderRow, LaterColumn | 'expiresAt'> & { readonly expiresAt: string | null };
 
-const { paidAt, paymentId, cancelledAt, erasedDigest, checkoutId, ...insertedColumns } = storedColumns;
-
-const columns = Object.entries(insertedColumns) as [keyof NewOrderRow, (typeof orders)[keyof NewOrderRow]][];
+const columns = Object.entries(tableColumns).filter(([key]) => !laterColumns.some((later) => later === key)) as [
+  keyof NewOrderRow,
+  (typeof orders)[keyof NewOrderRow],
+][];
 
 /** A placeholder for the value of every inserted column, filled by a row. */
 export const rowPlaceholders = {
@@ -42,9 +53,7 @@ export const rowPlaceholders = {
  * The rows of a batch, from one array for each inserted column, filled by {@link columnArrays}. The other columns are null.
  */
 export const unnestedRows: SQL = sql`select *, ${sql.join(
-  [paidAt, paymentId, cancelledAt, erasedDigest, checkoutId].map(
-    (column) => sql`null::${sql.raw(column.getSQLType())}`,
-  ),
+  laterColumns.map((key) => sql`null::${sql.raw(orders[key].getSQLType())}`),
   sql`, `,
 )} from unnest(${sql.join(
   columns.map(([key, column]) => sql`${sql.placeholder(key)}::${sql.raw(column.getSQLType())}[]`),
@@ -81,7 +90,8 @@ export function rowOf(order: Order): NewOrderRow {
 /** The order of a row, `EXPIRED` if its status is `null`. Throws if its amount is not valid. */
 export function orderOf(row: ReadRow): Order {
   const { merchantId, serviceOrderId, orderToken, orderStatus, createdAt, ...others } = row;
-  const { expiresAt, paidAt, paymentId, cancelledAt, erasedDigest, checkoutId, ...fields } = others;
+  const { expiresAt, paidAt, paymentId, cancelledAt, erasedDigest, checkoutId, ...leaseAndFields } = others;
+  const { leaseCheckoutId, leaseAttemptId, leaseEndsAt, isLeaseLive, ...fields } = leaseAndFields;
   const amount = parseAmount(fields.order_amount);
   if (!amount.ok) throw new RangeError(`the amount of stored order ${serviceOrderId} is ${amount.failure}`);
   return {
@@ -91,6 +101,15 @@ export function orderOf(row: ReadRow): Order {
     orderStatus: orderStatus ?? transitions.expire.to,
     createdAtMs: createdAt.getTime(),
     expiresAtMs: expiresAt?.getTime() ?? null,
+    lease:
+      leaseCheckoutId === null || leaseAttemptId === null || leaseEndsAt === null
+        ? null
+        : {
+            checkoutId: leaseCheckoutId as MerchantId,
+            attemptId: leaseAttemptId,
+            endsAtMs: leaseEndsAt.getTime(),
+            isLive: isLeaseLive === true,
+          },
     payment:
       paidAt === null || paymentId === null
         ? null

@@ -131,6 +131,10 @@ export const orders = pgTable(
     erasedDigest: bytea('erased_digest'),
     /** The checkout system that reported the payment; `null` for a simulated one. */
     checkoutId: bigint('checkout_id', { mode: 'number' }),
+    /** The latest lease: the attempt of a checkout system, and when its claim on the order ends or ended. */
+    leaseCheckoutId: bigint('lease_checkout_id', { mode: 'number' }),
+    leaseAttemptId: text('lease_attempt_id'),
+    leaseEndsAt: timestamptz('lease_ends_at'),
   },
   (table) => [
     primaryKey({ columns: [table.merchantId, table.order_id] }),
@@ -174,8 +178,15 @@ export const payments = pgTable(
   (table) => [primaryKey({ columns: [table.checkoutId, table.paymentId] })],
 );
 
-/** Whether an unpaid order has expired, by the clock of the database. */
-export const isExpired = and(eq(orders.orderStatus, 'UN_PAID'), lte(orders.expiresAt, sql`now()`));
+/** Whether a payment attempt holds an order, by the clock of the database. `null` without a lease. */
+export const isLeaseLive = sql<boolean | null>`(${orders.leaseEndsAt} > now())`;
+
+/** Whether an unpaid order has expired, by the clock of the database. It does not before its lease ends. */
+export const isExpired = and(
+  eq(orders.orderStatus, 'UN_PAID'),
+  lte(orders.expiresAt, sql`now()`),
+  sql`${isLeaseLive} is not true`,
+);
 
 /** The status, or `null` for an expired order that is still stored as unpaid. See `expired-orders.ts`. */
 export const statusUnlessExpired = sql<OrderStatus | null>`case when (${isExpired}) is not true then ${orders.orderStatus} end`;

@@ -133,3 +133,29 @@ test.each(['FOO', 'PAID', 'CANCELLED'])(
     await expect(setting).rejects.toMatchObject({ code: '23514' });
   },
 );
+
+test('a sweep and a read never store an expiry below a lease that was taken since they saw the order', async () => {
+  const merchantId = await newMerchantId();
+  const store = openStore();
+  const order = { ...newOrder(merchantId), expiresAtMs: Date.now() - 1_000 };
+  await store.create(order, enoughMs);
+  const attempt = { checkoutId: merchantId, attemptId: 'a-1' };
+  // Claimed by a call whose clock, the start of its statement, lay before the expiry: it holds the row, and commits last.
+  let racing: Promise<unknown>[] = [];
+  await database.sql.begin(async (session) => {
+    await session`
+      update orders set lease_checkout_id = ${merchantId}, lease_attempt_id = 'a-1', lease_ends_at = now() + interval '1 hour'
+      where merchant_id = ${merchantId} and order_id = ${order.fields.order_id}`;
+    racing = [store.expire(), store.findByOrderId(merchantId, order.fields.order_id, enoughMs)];
+    const waiting = () => database.sql`
+      select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+    await expect.poll(async () => (await waiting()).length, { timeout: enoughMs }).toBe(2);
+  });
+
+  const found = await Promise.all(racing);
+  expect(found).toMatchObject([
+    { count: 0 },
+    { order: { orderStatus: 'UN_PAID', lease: { ...attempt, isLive: true } } },
+  ]);
+  expect(await database.sql`select from events where merchant_id = ${merchantId}`).toEqual([]);
+});

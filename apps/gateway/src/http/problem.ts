@@ -34,6 +34,7 @@ export function headersOfFailure(failure: Failure): Record<string, string> {
       return { allow: failure.allow };
     case 'rate_limited':
     case 'overloaded':
+    case 'payment_in_progress':
       return { 'retry-after': String(Math.ceil(failure.retryAfterMs / 1_000)) };
     default:
       return {};

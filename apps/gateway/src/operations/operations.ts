@@ -4,11 +4,13 @@ import { createClientSecretOperation } from './client-secrets/create-client-secr
 import { listClientSecretsOperation } from './client-secrets/list-client-secrets.ts';
 import { revokeClientSecretOperation } from './client-secrets/revoke-client-secret.ts';
 import { createOrderOperation } from './create-order.ts';
+import { endPaymentOperation } from './end-payment.ts';
 import { getOrderOperation } from './get-order.ts';
 import { listEventsOperation } from './list-events.ts';
 import { listOrdersOperation } from './list-orders.ts';
 import { recordPaymentOperation } from './record-payment.ts';
 import { resolvePaymentLinkOperation } from './resolve-payment-link.ts';
+import { startPaymentOperation } from './start-payment.ts';
 import { createWebhookEndpointOperation } from './webhooks/create-webhook-endpoint.ts';
 import { deleteWebhookEndpointOperation } from './webhooks/delete-webhook-endpoint.ts';
 import { getWebhookEndpointOperation } from './webhooks/get-webhook-endpoint.ts';
@@ -42,6 +44,8 @@ export function createOperations(deps: OperationDeps): readonly Operation[] {
     listClientSecretsOperation(deps),
     revokeClientSecretOperation(deps),
     resolvePaymentLinkOperation(deps),
+    startPaymentOperation(deps),
+    endPaymentOperation(deps),
     recordPaymentOperation(deps),
   ];
 }

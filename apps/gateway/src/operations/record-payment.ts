@@ -8,7 +8,7 @@ import { failed, type Result, success } from '@gateway/domain/result';
 import { type ChangedOrder, changeOrder } from '../orders/change-order.ts';
 import { linkNotFound, resultOf } from '../orders/find-order.ts';
 import { type Caller, type Operation, type OperationDeps, outcomeOf } from '../orders/operation.ts';
-import { orderRecord, returnLink } from '../orders/order-response.ts';
+import { paymentLinkBody } from '../orders/order-response.ts';
 
 type RecordPaymentDeps = Pick<OperationDeps, 'store'>;
 
@@ -20,10 +20,7 @@ export function recordPaymentOperation(
     async handle(members, caller) {
       const recorded = await recordPayment(deps, caller, members);
       if (!recorded.ok) return recorded;
-      const { order, merchant } = recorded.value.found;
-      const record = orderRecord(order, merchant.mode, deps.baseUrl());
-      const body = { ...record, return_url: returnLink(deps, recorded.value.found) };
-      return success({ body, outcome: outcomeOf(recorded.value) });
+      return success({ body: paymentLinkBody(deps, recorded.value.found), outcome: outcomeOf(recorded.value) });
     },
   };
 }

@@ -3,7 +3,7 @@ import { parseLinkToken } from '@gateway/domain/parse-payment';
 import { failed, success } from '@gateway/domain/result';
 import { findPaymentLink } from '../orders/find-order.ts';
 import type { Operation, OperationDeps } from '../orders/operation.ts';
-import { orderRecord, returnLink } from '../orders/order-response.ts';
+import { paymentLinkBody } from '../orders/order-response.ts';
 
 type ResolvePaymentLinkDeps = Pick<OperationDeps, 'store' | 'now' | 'baseUrl' | 'signingSecrets'>;
 
@@ -20,9 +20,7 @@ export function resolvePaymentLinkOperation(deps: ResolvePaymentLinkDeps): Opera
       if (order.orderStatus === 'UN_PAID' && merchant.isDisabled) {
         return failed({ kind: 'not_found', unknown: 'payment_link' });
       }
-      const record = orderRecord(order, merchant.mode, deps.baseUrl());
-      const body = { ...record, merchant_name: merchant.name, return_url: returnLink(deps, link.value) };
-      return success({ body, outcome: 'ok' });
+      return success({ body: paymentLinkBody(deps, link.value), outcome: 'ok' });
     },
   };
 }

@@ -23,7 +23,7 @@ export function orderResponse(order: Order, baseUrl: BaseUrl) {
 
 /** What every other call answers for an order: never the customer's data. Fields without a value are `undefined`. */
 export function orderRecord(order: Order, mode: MerchantMode, baseUrl: BaseUrl) {
-  const { fields, payment } = order;
+  const { fields, payment, lease } = order;
   return {
     ...orderResponse(order, baseUrl),
     mode,
@@ -36,11 +36,19 @@ export function orderRecord(order: Order, mode: MerchantMode, baseUrl: BaseUrl) 
     paid_at: formatOptional(payment?.paidAtMs ?? null),
     payment_id: payment?.paymentId,
     cancelled_at: formatOptional(order.cancelledAtMs),
+    payment_in_progress_until: formatOptional(lease?.isLive ? lease.endsAtMs : null),
   };
 }
 
 function formatOptional(ms: number | null): string | undefined {
   return ms === null ? undefined : formatTime(ms);
+}
+
+/** What a checkout system gets to know of an order. Each response takes the members that its message has. */
+export function paymentLinkBody(deps: Pick<OperationDeps, 'baseUrl' | 'signingSecrets' | 'now'>, link: LinkedOrder) {
+  const { order, merchant } = link;
+  const record = orderRecord(order, merchant.mode, deps.baseUrl());
+  return { ...record, merchant_name: merchant.name, return_url: returnLink(deps, link) };
 }
 
 /**

@@ -186,6 +186,24 @@ describe.each(cases)('the page of an order that is %s, %s, in %s', (status, mode
   });
 });
 
+test.each(pageLanguages)('the page in %s says that a payment is in progress, and offers none', async (language) => {
+  const texts = pageTexts[language];
+  for (const mode of merchantModes) {
+    const link = linkTo('UN_PAID', mode);
+    const lease = { checkoutId: 2 as MerchantId, attemptId: 'a-1', endsAtMs: expiresAtMs, isLive: true };
+    const inProgress = { ...link, order: { ...link.order, lease } };
+    const page = await paymentPage(withCheckout, inProgress, language);
+    expect(page).toContain(texts.inProgressText);
+    expect(page).not.toMatch(/<form|<button|checkout\.test/);
+    expect(JSON.parse(paymentJson(withCheckout, inProgress))).toMatchObject({
+      checkout_url: null,
+      payment_in_progress_until: '2026-12-01T12:00:00.000+00:00',
+    });
+    const ended = { ...link, order: { ...link.order, lease: { ...lease, isLive: false } } };
+    expect(await paymentPage(withCheckout, ended, language)).toBe(await paymentPage(withCheckout, link, language));
+  }
+});
+
 test.each(orderStatuses)(
   'the JSON of an order that is %s has the times that it has, and where it is paid',
   (status) => {

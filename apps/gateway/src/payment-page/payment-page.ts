@@ -64,6 +64,7 @@ export function paymentPage(
   // Many currencies share a symbol such as $, so the code is shown beside it.
   const code = amount.includes(order_currency) ? '' : html`<span class="code">${order_currency}</span>`;
   const timeMs = state.timeOf(order);
+  const inProgress = order.lease?.isLive ? html`<p>${texts.inProgressText}</p>` : undefined;
   const payAction = payActionOf(deps, link, withValue(texts.pay, amount), texts);
   const back = returnLink(deps, link);
   const body = html`${merchant.mode === 'test' ? html`<p class="test">${texts.testMode}</p>` : ''}
@@ -81,7 +82,7 @@ ${timeMs === null ? '' : timeRow(texts[state.timeLabel], timeMs, language)}
 ${timeRow(texts.created, order.createdAtMs, language)}
 </dl>
 <div class="actions block">
-${payAction ?? html`<p>${withValue(texts[state.sentence], merchant.name)}</p>`}
+${payAction ?? inProgress ?? html`<p>${withValue(texts[state.sentence], merchant.name)}</p>`}
 <a class="button${payAction === undefined ? ' main' : ''}" href="${back}">${texts.back}</a>
 <p class="host">${texts.backTo} <bdi>${hostOf(back)}</bdi></p>
 </div>`;
@@ -137,6 +138,7 @@ export function paymentJson(deps: GatewayDeps, link: LinkedOrder): string {
     order_expires_at: record.order_expires_at,
     paid_at: record.paid_at,
     cancelled_at: record.cancelled_at,
+    payment_in_progress_until: record.payment_in_progress_until,
     return_url: returnLink(deps, link),
     checkout_url: checkoutUrl(deps, link),
   });

@@ -305,9 +305,12 @@ const allow = headerOf('Allow', 'The methods of the path.', text);
 
 const retryAfter = headerOf(
   'Retry-After',
-  'With `rate_limited` and `overloaded`: the seconds to wait before the next attempt.',
+  'With `rate_limited`, `overloaded` and `payment_in_progress`: the seconds to wait before the next attempt.',
   { type: 'integer', minimum: 1 },
 );
+
+/** The errors that say when to try again. */
+const retriedLater: readonly FailureCode[] = ['rate_limited', 'overloaded', 'payment_in_progress'];
 
 /** The error responses by HTTP status. `page` is what a browser gets instead of the problem document. */
 function errorResponses(codes: readonly FailureCode[], creates: boolean, page: Content = {}): Record<string, Response> {
@@ -320,7 +323,7 @@ function errorResponses(codes: readonly FailureCode[], creates: boolean, page: C
         headers: {
           ...(status === '401' ? challenge : {}),
           ...(status === '405' ? allow : {}),
-          ...(ofStatus.some((code) => code === 'rate_limited' || code === 'overloaded') ? retryAfter : {}),
+          ...(ofStatus.some((code) => retriedLater.includes(code)) ? retryAfter : {}),
         },
         content: { ...page, 'application/problem+json': { schema: refTo('Problem') } },
       },

@@ -78,6 +78,7 @@ const constraints: Readonly<Record<string, JsonSchema>> = {
   order_expires_at: time,
   paid_at: time,
   cancelled_at: time,
+  payment_in_progress_until: time,
   timestamp: time,
   payment_link: { format: 'uri' },
   return_url: { format: 'uri' },
@@ -204,7 +205,7 @@ export const schemas = {
         format: 'uri',
       },
     },
-    orderProperties('order_expires_at', 'paid_at', 'cancelled_at'),
+    orderProperties('order_expires_at', 'paid_at', 'cancelled_at', 'payment_in_progress_until'),
   ),
   Problem: objectOf(
     {

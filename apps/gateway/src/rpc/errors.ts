@@ -48,6 +48,7 @@ function detailsOf(failure: Failure): ConnectError['details'] {
     }
     case 'rate_limited':
     case 'overloaded':
+    case 'payment_in_progress':
       return [{ desc: RetryInfoSchema, value: { retryDelay: durationFromMs(failure.retryAfterMs) } }];
     default:
       return [];

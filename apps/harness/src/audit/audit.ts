@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { formatAmount } from '@gateway/domain/money';
 import { formatTime } from '@gateway/domain/order';
-import { statusAsOf } from '@gateway/domain/order-states';
+import { expiryOf, statusAsOf } from '@gateway/domain/order-states';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
 import { type ScannedOrder, scanEvents, scanOrders } from '@gateway/postgres/scan';
@@ -131,9 +131,9 @@ async function* storedOrders(
         const { order } = scanned;
         const orderId = order.fields.order_id;
         lives.set(orderId, {
-          status: statusAsOf(order.orderStatus, order.expiresAtMs, nowMs - sweptWithinMs),
+          status: statusAsOf(order, nowMs - sweptWithinMs),
           paymentId: order.payment?.paymentId,
-          isJustExpired: order.expiresAtMs !== null && order.expiresAtMs > nowMs - sweptWithinMs,
+          isJustExpired: Number(expiryOf(order)) > nowMs - sweptWithinMs,
           events: events.get(orderId) ?? [],
         });
         yield storedOrder(merchant, scanned);

@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gateway/v1/checkout_service.proto.
  */
 export const file_gateway_v1_checkout_service: GenFile = /*@__PURE__*/
-  fileDesc("CiFnYXRld2F5L3YxL2NoZWNrb3V0X3NlcnZpY2UucHJvdG8SCmdhdGV3YXkudjEiPQoZUmVzb2x2ZVBheW1lbnRMaW5rUmVxdWVzdBIgCgtvcmRlcl90b2tlbhgBIAEoCVILb3JkZXJfdG9rZW4ihAQKGlJlc29sdmVQYXltZW50TGlua1Jlc3BvbnNlEiQKDW1lcmNoYW50X25hbWUYASABKAlSDW1lcmNoYW50X25hbWUSKgoQc2VydmljZV9vcmRlcl9pZBgCIAEoA1IQc2VydmljZV9vcmRlcl9pZBIaCghvcmRlcl9pZBgDIAEoCVIIb3JkZXJfaWQSIgoMb3JkZXJfYW1vdW50GAQgASgBUgxvcmRlcl9hbW91bnQSJgoOb3JkZXJfY3VycmVuY3kYBSABKAlSDm9yZGVyX2N1cnJlbmN5Eh4KCm9yZGVyX25vdGUYBiABKAlSCm9yZGVyX25vdGUSOwoMc2VydmljZV90eXBlGAcgASgOMhcuZ2F0ZXdheS52MS5TZXJ2aWNlVHlwZVIMc2VydmljZV90eXBlEjsKDG9yZGVyX3N0YXR1cxgIIAEoDjIXLmdhdGV3YXkudjEuT3JkZXJTdGF0dXNSDG9yZGVyX3N0YXR1cxIeCgpjcmVhdGVkX2F0GAkgASgJUgpjcmVhdGVkX2F0Eh4KCnJldHVybl91cmwYCiABKAlSCnJldHVybl91cmwSLwoQb3JkZXJfZXhwaXJlc19hdBgLIAEoCUgAUhBvcmRlcl9leHBpcmVzX2F0iAEBEgwKBG1vZGUYDCABKAlCEwoRX29yZGVyX2V4cGlyZXNfYXQi1AEKFFJlY29yZFBheW1lbnRSZXF1ZXN0EiAKC29yZGVyX3Rva2VuGAEgASgJUgtvcmRlcl90b2tlbhIeCgpwYXltZW50X2lkGAIgASgJUgpwYXltZW50X2lkEhgKB3BhaWRfYXQYAyABKAlSB3BhaWRfYXQSJwoMb3JkZXJfYW1vdW50GAQgASgBSABSDG9yZGVyX2Ftb3VudIgBARImCg5vcmRlcl9jdXJyZW5jeRgFIAEoCVIOb3JkZXJfY3VycmVuY3lCDwoNX29yZGVyX2Ftb3VudCL2AQoVUmVjb3JkUGF5bWVudFJlc3BvbnNlEioKEHNlcnZpY2Vfb3JkZXJfaWQYASABKANSEHNlcnZpY2Vfb3JkZXJfaWQSGgoIb3JkZXJfaWQYAiABKAlSCG9yZGVyX2lkEjsKDG9yZGVyX3N0YXR1cxgDIAEoDjIXLmdhdGV3YXkudjEuT3JkZXJTdGF0dXNSDG9yZGVyX3N0YXR1cxIeCgpwYXltZW50X2lkGAQgASgJUgpwYXltZW50X2lkEhgKB3BhaWRfYXQYBSABKAlSB3BhaWRfYXQSHgoKcmV0dXJuX3VybBgGIAEoCVIKcmV0dXJuX3VybDL4AgoPQ2hlY2tvdXRTZXJ2aWNlEooBChJSZXNvbHZlUGF5bWVudExpbmsSJS5nYXRld2F5LnYxLlJlc29sdmVQYXltZW50TGlua1JlcXVlc3QaJi5nYXRld2F5LnYxLlJlc29sdmVQYXltZW50TGlua1Jlc3BvbnNlIiWQAgGKtRgeCAISD2ludmFsaWRfcmVxdWVzdBIJbm90X2ZvdW5kEtcBCg1SZWNvcmRQYXltZW50EiAuZ2F0ZXdheS52MS5SZWNvcmRQYXltZW50UmVxdWVzdBohLmdhdGV3YXkudjEuUmVjb3JkUGF5bWVudFJlc3BvbnNlIoABkAICirUYeQgCEg9pbnZhbGlkX3JlcXVlc3QSCW5vdF9mb3VuZBISb3JkZXJfYWxyZWFkeV9wYWlkEg9vcmRlcl9jYW5jZWxsZWQSDW9yZGVyX2V4cGlyZWQSEHBheW1lbnRfbWlzbWF0Y2gSE3BheW1lbnRfaWRfY29uZmxpY3RiBnByb3RvMw", [file_gateway_v1_operation, file_gateway_v1_order]);
+  fileDesc("CiFnYXRld2F5L3YxL2NoZWNrb3V0X3NlcnZpY2UucHJvdG8SCmdhdGV3YXkudjEiPQoZUmVzb2x2ZVBheW1lbnRMaW5rUmVxdWVzdBIgCgtvcmRlcl90b2tlbhgBIAEoCVILb3JkZXJfdG9rZW4ihAQKGlJlc29sdmVQYXltZW50TGlua1Jlc3BvbnNlEiQKDW1lcmNoYW50X25hbWUYASABKAlSDW1lcmNoYW50X25hbWUSKgoQc2VydmljZV9vcmRlcl9pZBgCIAEoA1IQc2VydmljZV9vcmRlcl9pZBIaCghvcmRlcl9pZBgDIAEoCVIIb3JkZXJfaWQSIgoMb3JkZXJfYW1vdW50GAQgASgBUgxvcmRlcl9hbW91bnQSJgoOb3JkZXJfY3VycmVuY3kYBSABKAlSDm9yZGVyX2N1cnJlbmN5Eh4KCm9yZGVyX25vdGUYBiABKAlSCm9yZGVyX25vdGUSOwoMc2VydmljZV90eXBlGAcgASgOMhcuZ2F0ZXdheS52MS5TZXJ2aWNlVHlwZVIMc2VydmljZV90eXBlEjsKDG9yZGVyX3N0YXR1cxgIIAEoDjIXLmdhdGV3YXkudjEuT3JkZXJTdGF0dXNSDG9yZGVyX3N0YXR1cxIeCgpjcmVhdGVkX2F0GAkgASgJUgpjcmVhdGVkX2F0Eh4KCnJldHVybl91cmwYCiABKAlSCnJldHVybl91cmwSLwoQb3JkZXJfZXhwaXJlc19hdBgLIAEoCUgAUhBvcmRlcl9leHBpcmVzX2F0iAEBEgwKBG1vZGUYDCABKAlCEwoRX29yZGVyX2V4cGlyZXNfYXQilAEKE1N0YXJ0UGF5bWVudFJlcXVlc3QSIAoLb3JkZXJfdG9rZW4YASABKAlSC29yZGVyX3Rva2VuEh4KCmF0dGVtcHRfaWQYAiABKAlSCmF0dGVtcHRfaWQSKQoNbGVhc2Vfc2Vjb25kcxgDIAEoBUgAUg1sZWFzZV9zZWNvbmRziAEBQhAKDl9sZWFzZV9zZWNvbmRzIqQEChRTdGFydFBheW1lbnRSZXNwb25zZRIkCg1tZXJjaGFudF9uYW1lGAEgASgJUg1tZXJjaGFudF9uYW1lEioKEHNlcnZpY2Vfb3JkZXJfaWQYAiABKANSEHNlcnZpY2Vfb3JkZXJfaWQSGgoIb3JkZXJfaWQYAyABKAlSCG9yZGVyX2lkEiIKDG9yZGVyX2Ftb3VudBgEIAEoAVIMb3JkZXJfYW1vdW50EiYKDm9yZGVyX2N1cnJlbmN5GAUgASgJUg5vcmRlcl9jdXJyZW5jeRIeCgpvcmRlcl9ub3RlGAYgASgJUgpvcmRlcl9ub3RlEjsKDHNlcnZpY2VfdHlwZRgHIAEoDjIXLmdhdGV3YXkudjEuU2VydmljZVR5cGVSDHNlcnZpY2VfdHlwZRI7CgxvcmRlcl9zdGF0dXMYCCABKA4yFy5nYXRld2F5LnYxLk9yZGVyU3RhdHVzUgxvcmRlcl9zdGF0dXMSHgoKY3JlYXRlZF9hdBgJIAEoCVIKY3JlYXRlZF9hdBIeCgpyZXR1cm5fdXJsGAogASgJUgpyZXR1cm5fdXJsEi8KEG9yZGVyX2V4cGlyZXNfYXQYCyABKAlIAFIQb3JkZXJfZXhwaXJlc19hdIgBARIMCgRtb2RlGAwgASgJEiQKDWxlYXNlX2VuZHNfYXQYDSABKAlSDWxlYXNlX2VuZHNfYXRCEwoRX29yZGVyX2V4cGlyZXNfYXQiVQoRRW5kUGF5bWVudFJlcXVlc3QSIAoLb3JkZXJfdG9rZW4YASABKAlSC29yZGVyX3Rva2VuEh4KCmF0dGVtcHRfaWQYAiABKAlSCmF0dGVtcHRfaWQiuQEKEkVuZFBheW1lbnRSZXNwb25zZRIqChBzZXJ2aWNlX29yZGVyX2lkGAEgASgDUhBzZXJ2aWNlX29yZGVyX2lkEhoKCG9yZGVyX2lkGAIgASgJUghvcmRlcl9pZBI7CgxvcmRlcl9zdGF0dXMYAyABKA4yFy5nYXRld2F5LnYxLk9yZGVyU3RhdHVzUgxvcmRlcl9zdGF0dXMSHgoKcmV0dXJuX3VybBgEIAEoCVIKcmV0dXJuX3VybCKIAgoUUmVjb3JkUGF5bWVudFJlcXVlc3QSIAoLb3JkZXJfdG9rZW4YASABKAlSC29yZGVyX3Rva2VuEh4KCnBheW1lbnRfaWQYAiABKAlSCnBheW1lbnRfaWQSGAoHcGFpZF9hdBgDIAEoCVIHcGFpZF9hdBInCgxvcmRlcl9hbW91bnQYBCABKAFIAFIMb3JkZXJfYW1vdW50iAEBEiYKDm9yZGVyX2N1cnJlbmN5GAUgASgJUg5vcmRlcl9jdXJyZW5jeRIjCgphdHRlbXB0X2lkGAYgASgJSAFSCmF0dGVtcHRfaWSIAQFCDwoNX29yZGVyX2Ftb3VudEINCgtfYXR0ZW1wdF9pZCL2AQoVUmVjb3JkUGF5bWVudFJlc3BvbnNlEioKEHNlcnZpY2Vfb3JkZXJfaWQYASABKANSEHNlcnZpY2Vfb3JkZXJfaWQSGgoIb3JkZXJfaWQYAiABKAlSCG9yZGVyX2lkEjsKDG9yZGVyX3N0YXR1cxgDIAEoDjIXLmdhdGV3YXkudjEuT3JkZXJTdGF0dXNSDG9yZGVyX3N0YXR1cxIeCgpwYXltZW50X2lkGAQgASgJUgpwYXltZW50X2lkEhgKB3BhaWRfYXQYBSABKAlSB3BhaWRfYXQSHgoKcmV0dXJuX3VybBgGIAEoCVIKcmV0dXJuX3VybDKwBQoPQ2hlY2tvdXRTZXJ2aWNlEooBChJSZXNvbHZlUGF5bWVudExpbmsSJS5nYXRld2F5LnYxLlJlc29sdmVQYXltZW50TGlua1JlcXVlc3QaJi5nYXRld2F5LnYxLlJlc29sdmVQYXltZW50TGlua1Jlc3BvbnNlIiWQAgGKtRgeCAISD2ludmFsaWRfcmVxdWVzdBIJbm90X2ZvdW5kEsEBCgxTdGFydFBheW1lbnQSHy5nYXRld2F5LnYxLlN0YXJ0UGF5bWVudFJlcXVlc3QaIC5nYXRld2F5LnYxLlN0YXJ0UGF5bWVudFJlc3BvbnNlIm6QAgKKtRhnCAISD2ludmFsaWRfcmVxdWVzdBIJbm90X2ZvdW5kEhNwYXltZW50X2luX3Byb2dyZXNzEhJvcmRlcl9hbHJlYWR5X3BhaWQSD29yZGVyX2NhbmNlbGxlZBINb3JkZXJfZXhwaXJlZBJyCgpFbmRQYXltZW50Eh0uZ2F0ZXdheS52MS5FbmRQYXltZW50UmVxdWVzdBoeLmdhdGV3YXkudjEuRW5kUGF5bWVudFJlc3BvbnNlIiWQAgKKtRgeCAISD2ludmFsaWRfcmVxdWVzdBIJbm90X2ZvdW5kEtcBCg1SZWNvcmRQYXltZW50EiAuZ2F0ZXdheS52MS5SZWNvcmRQYXltZW50UmVxdWVzdBohLmdhdGV3YXkudjEuUmVjb3JkUGF5bWVudFJlc3BvbnNlIoABkAICirUYeQgCEg9pbnZhbGlkX3JlcXVlc3QSCW5vdF9mb3VuZBISb3JkZXJfYWxyZWFkeV9wYWlkEg9vcmRlcl9jYW5jZWxsZWQSDW9yZGVyX2V4cGlyZWQSEHBheW1lbnRfbWlzbWF0Y2gSE3BheW1lbnRfaWRfY29uZmxpY3RiBnByb3RvMw", [file_gateway_v1_operation, file_gateway_v1_order]);
 
 /**
  * A payment link.
@@ -136,6 +136,216 @@ export const ResolvePaymentLinkResponseSchema: GenMessage<ResolvePaymentLinkResp
   messageDesc(file_gateway_v1_checkout_service, 1);
 
 /**
+ * A payment attempt.
+ *
+ * @generated from message gateway.v1.StartPaymentRequest
+ */
+export type StartPaymentRequest = Message<"gateway.v1.StartPaymentRequest"> & {
+  /**
+   * The last part of the payment link: 32 letters and digits.
+   *
+   * @generated from field: string order_token = 1 [json_name = "order_token"];
+   */
+  orderToken: string;
+
+  /**
+   * Your identifier of the attempt: 1 to 128 characters.
+   *
+   * @generated from field: string attempt_id = 2 [json_name = "attempt_id"];
+   */
+  attemptId: string;
+
+  /**
+   * For how long to claim the order from now on, in seconds: 60 to 3600, 900 by default. It never shortens a claim.
+   *
+   * @generated from field: optional int32 lease_seconds = 3 [json_name = "lease_seconds"];
+   */
+  leaseSeconds?: number | undefined;
+};
+
+/**
+ * Describes the message gateway.v1.StartPaymentRequest.
+ * Use `create(StartPaymentRequestSchema)` to create a new message.
+ */
+export const StartPaymentRequestSchema: GenMessage<StartPaymentRequest> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_checkout_service, 2);
+
+/**
+ * The claimed order: the fields of ResolvePaymentLinkResponse, and the end of the claim.
+ *
+ * @generated from message gateway.v1.StartPaymentResponse
+ */
+export type StartPaymentResponse = Message<"gateway.v1.StartPaymentResponse"> & {
+  /**
+   * The name of the merchant who is paid. Free text: escape it before you show it in a page.
+   *
+   * @generated from field: string merchant_name = 1 [json_name = "merchant_name"];
+   */
+  merchantName: string;
+
+  /**
+   * Identifier of the order assigned by the service: positive, at most 2^53 - 1.
+   *
+   * @generated from field: int64 service_order_id = 2 [json_name = "service_order_id"];
+   */
+  serviceOrderId: bigint;
+
+  /**
+   * The merchant's order_id.
+   *
+   * @generated from field: string order_id = 3 [json_name = "order_id"];
+   */
+  orderId: string;
+
+  /**
+   * Amount to pay, in units of the currency.
+   *
+   * @generated from field: double order_amount = 4 [json_name = "order_amount"];
+   */
+  orderAmount: number;
+
+  /**
+   * Upper-case ISO 4217 code.
+   *
+   * @generated from field: string order_currency = 5 [json_name = "order_currency"];
+   */
+  orderCurrency: string;
+
+  /**
+   * Free text about the order.
+   *
+   * @generated from field: string order_note = 6 [json_name = "order_note"];
+   */
+  orderNote: string;
+
+  /**
+   * What the order is for.
+   *
+   * @generated from field: gateway.v1.ServiceType service_type = 7 [json_name = "service_type"];
+   */
+  serviceType: ServiceType;
+
+  /**
+   * UN_PAID.
+   *
+   * @generated from field: gateway.v1.OrderStatus order_status = 8 [json_name = "order_status"];
+   */
+  orderStatus: OrderStatus;
+
+  /**
+   * Creation time, ISO 8601 with milliseconds and UTC offset.
+   *
+   * @generated from field: string created_at = 9 [json_name = "created_at"];
+   */
+  createdAt: string;
+
+  /**
+   * Where to send the customer when they leave without paying.
+   *
+   * @generated from field: string return_url = 10 [json_name = "return_url"];
+   */
+  returnUrl: string;
+
+  /**
+   * When the order would expire if it were not claimed. Absent: it never expires.
+   *
+   * @generated from field: optional string order_expires_at = 11 [json_name = "order_expires_at"];
+   */
+  orderExpiresAt?: string | undefined;
+
+  /**
+   * `live`, or `test`: take no money.
+   *
+   * @generated from field: string mode = 12;
+   */
+  mode: string;
+
+  /**
+   * When the claim ends, formatted like created_at. Until then the order does not expire.
+   *
+   * @generated from field: string lease_ends_at = 13 [json_name = "lease_ends_at"];
+   */
+  leaseEndsAt: string;
+};
+
+/**
+ * Describes the message gateway.v1.StartPaymentResponse.
+ * Use `create(StartPaymentResponseSchema)` to create a new message.
+ */
+export const StartPaymentResponseSchema: GenMessage<StartPaymentResponse> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_checkout_service, 3);
+
+/**
+ * The payment attempt that ends.
+ *
+ * @generated from message gateway.v1.EndPaymentRequest
+ */
+export type EndPaymentRequest = Message<"gateway.v1.EndPaymentRequest"> & {
+  /**
+   * The last part of the payment link: 32 letters and digits.
+   *
+   * @generated from field: string order_token = 1 [json_name = "order_token"];
+   */
+  orderToken: string;
+
+  /**
+   * The identifier that you sent to StartPayment.
+   *
+   * @generated from field: string attempt_id = 2 [json_name = "attempt_id"];
+   */
+  attemptId: string;
+};
+
+/**
+ * Describes the message gateway.v1.EndPaymentRequest.
+ * Use `create(EndPaymentRequestSchema)` to create a new message.
+ */
+export const EndPaymentRequestSchema: GenMessage<EndPaymentRequest> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_checkout_service, 4);
+
+/**
+ * The order after the attempt.
+ *
+ * @generated from message gateway.v1.EndPaymentResponse
+ */
+export type EndPaymentResponse = Message<"gateway.v1.EndPaymentResponse"> & {
+  /**
+   * Identifier of the order assigned by the service: positive, at most 2^53 - 1.
+   *
+   * @generated from field: int64 service_order_id = 1 [json_name = "service_order_id"];
+   */
+  serviceOrderId: bigint;
+
+  /**
+   * The merchant's order_id.
+   *
+   * @generated from field: string order_id = 2 [json_name = "order_id"];
+   */
+  orderId: string;
+
+  /**
+   * Status of the order.
+   *
+   * @generated from field: gateway.v1.OrderStatus order_status = 3 [json_name = "order_status"];
+   */
+  orderStatus: OrderStatus;
+
+  /**
+   * Where to send the customer now, as in ResolvePaymentLinkResponse.
+   *
+   * @generated from field: string return_url = 4 [json_name = "return_url"];
+   */
+  returnUrl: string;
+};
+
+/**
+ * Describes the message gateway.v1.EndPaymentResponse.
+ * Use `create(EndPaymentResponseSchema)` to create a new message.
+ */
+export const EndPaymentResponseSchema: GenMessage<EndPaymentResponse> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_checkout_service, 5);
+
+/**
  * A payment.
  *
  * @generated from message gateway.v1.RecordPaymentRequest
@@ -176,6 +386,13 @@ export type RecordPaymentRequest = Message<"gateway.v1.RecordPaymentRequest"> & 
    * @generated from field: string order_currency = 5 [json_name = "order_currency"];
    */
   orderCurrency: string;
+
+  /**
+   * The identifier that you sent to StartPayment, if you did.
+   *
+   * @generated from field: optional string attempt_id = 6 [json_name = "attempt_id"];
+   */
+  attemptId?: string | undefined;
 };
 
 /**
@@ -183,7 +400,7 @@ export type RecordPaymentRequest = Message<"gateway.v1.RecordPaymentRequest"> & 
  * Use `create(RecordPaymentRequestSchema)` to create a new message.
  */
 export const RecordPaymentRequestSchema: GenMessage<RecordPaymentRequest> = /*@__PURE__*/
-  messageDesc(file_gateway_v1_checkout_service, 2);
+  messageDesc(file_gateway_v1_checkout_service, 6);
 
 /**
  * The paid order.
@@ -239,7 +456,7 @@ export type RecordPaymentResponse = Message<"gateway.v1.RecordPaymentResponse"> 
  * Use `create(RecordPaymentResponseSchema)` to create a new message.
  */
 export const RecordPaymentResponseSchema: GenMessage<RecordPaymentResponse> = /*@__PURE__*/
-  messageDesc(file_gateway_v1_checkout_service, 3);
+  messageDesc(file_gateway_v1_checkout_service, 7);
 
 /**
  * For checkout systems, which take the payments of all merchants. Every call sends the credentials of a checkout account as the
@@ -261,9 +478,36 @@ export const CheckoutService: GenService<{
     output: typeof ResolvePaymentLinkResponseSchema;
   },
   /**
+   * Starts a payment.
+   *
+   * Claims the order before you take money, so that the customer can't pay it twice and it is neither cancelled nor expires
+   * meanwhile. Returns what ResolvePaymentLink returns, and when the claim ends. The same attempt again extends it. While it lasts,
+   * other attempts get `payment_in_progress`: they may try again when it ends.
+   *
+   * @generated from rpc gateway.v1.CheckoutService.StartPayment
+   */
+  startPayment: {
+    methodKind: "unary";
+    input: typeof StartPaymentRequestSchema;
+    output: typeof StartPaymentResponseSchema;
+  },
+  /**
+   * Ends a payment attempt.
+   *
+   * Ends the claim of StartPayment because the customer declined or left, so that the order can be paid by another attempt,
+   * cancelled, or expire. If the attempt does not hold the order, nothing changes, and the response is marked as replayed.
+   *
+   * @generated from rpc gateway.v1.CheckoutService.EndPayment
+   */
+  endPayment: {
+    methodKind: "unary";
+    input: typeof EndPaymentRequestSchema;
+    output: typeof EndPaymentResponseSchema;
+  },
+  /**
    * Records a payment.
    *
-   * Records that the customer paid. The same payment again returns the same response and is marked as replayed. After
+   * Records that the customer paid, and ends the claim of StartPayment, which is optional. The same payment again returns the same response and is marked as replayed. After
    * `order_already_paid` (by another payment), `order_cancelled`, `order_expired` and `payment_mismatch` (an amount or currency
    * other than the order's) the checkout system has to give the money back. After every other error it must not:
    * `payment_id_conflict` means that you reported this payment_id for another order, or with another amount, currency or paid_at.

@@ -1,0 +1,54 @@
+import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
+import type { Failure } from '@gateway/domain/failure';
+import { formatTime, type PaymentLease } from '@gateway/domain/order';
+import { startFailure } from '@gateway/domain/order-states';
+import type { LinkedOrder } from '@gateway/domain/order-store';
+import { type AttemptInput, parseAttempt } from '@gateway/domain/parse-payment';
+import { failed, type Result, success } from '@gateway/domain/result';
+import { findPaymentLink, linkNotFound } from '../orders/find-order.ts';
+import type { Caller, Operation, OperationDeps } from '../orders/operation.ts';
+import { paymentLinkBody } from '../orders/order-response.ts';
+import { storageFailure } from '../orders/storage-failure.ts';
+
+type StartPaymentDeps = Pick<OperationDeps, 'store' | 'now'>;
+
+export function startPaymentOperation(
+  deps: StartPaymentDeps & Pick<OperationDeps, 'baseUrl' | 'signingSecrets'>,
+): Operation {
+  return {
+    method: CheckoutService.method.startPayment,
+    async handle(members, caller) {
+      const started = await startPayment(deps, caller, members);
+      if (!started.ok) return started;
+      const { link, lease } = started.value;
+      const body = { ...paymentLinkBody(deps, link), lease_ends_at: formatTime(lease.endsAtMs) };
+      return success({ body, outcome: 'ok' });
+    },
+  };
+}
+
+/** Claims the order of a payment link for a payment attempt, or extends its lease. */
+export async function startPayment(
+  deps: StartPaymentDeps,
+  caller: Caller,
+  input: AttemptInput,
+): Promise<Result<{ readonly link: LinkedOrder; readonly lease: PaymentLease }, Failure>> {
+  const parsed = parseAttempt(input);
+  if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+  const { orderToken, attemptId, leaseSeconds } = parsed.value;
+  const attempt = { checkoutId: caller.account.id, attemptId };
+  for (;;) {
+    const found = await findPaymentLink(deps.store.findByToken, caller, orderToken);
+    if (!found.ok) return found;
+    const { order, merchant } = found.value;
+    // No payment starts for a disabled merchant. One that the customer has made is still recorded.
+    if (order.orderStatus === 'UN_PAID' && merchant.isDisabled) return failed(linkNotFound);
+    const failure = startFailure(order, attempt, deps.now());
+    if (failure !== undefined) return failed(failure);
+    const outcome = await deps.store.startPayment(order, attempt, leaseSeconds, caller.timeLeftMs());
+    if (outcome.kind === 'changed') {
+      return success({ link: found.value, lease: { ...attempt, endsAtMs: outcome.endsAtMs, isLive: true } });
+    }
+    if (outcome.kind !== 'raced') return failed(storageFailure(outcome.kind));
+  }
+}
