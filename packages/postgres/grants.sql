@@ -5,13 +5,14 @@ begin
   if exists (select from pg_roles where rolname = 'order_gateway') then
     grant usage on schema public, drizzle to order_gateway;
     grant select on drizzle.__drizzle_migrations to order_gateway;
-    grant select on merchants, client_secrets, orders, payments, events, webhook_endpoints, webhook_deliveries
-      to order_gateway;
+    grant select on merchants, client_secrets, orders, payments, refused_payments, events, webhook_endpoints,
+      webhook_deliveries to order_gateway;
     -- Update, to move it past the ids of restored orders.
     grant usage, update on sequence service_order_id_blocks to order_gateway;
-    grant insert on orders, payments, events, webhook_deliveries to order_gateway;
+    grant insert on orders, payments, refused_payments, events, webhook_deliveries to order_gateway;
     grant update (
-      order_status, paid_at, payment_id, checkout_id, cancelled_at, lease_checkout_id, lease_attempt_id, lease_ends_at
+      order_status, paid_at, payment_id, checkout_id, cancelled_at, lease_checkout_id, lease_attempt_id, lease_ends_at,
+      refused_payments, order_expires_at
     ) on orders to order_gateway;
     -- RETENTION_DAYS erases these fields.
     grant update (
@@ -32,14 +33,16 @@ begin
   end if;
   if exists (select from pg_roles where rolname = 'order_gateway_reader') then
     grant usage on schema public to order_gateway_reader;
-    grant select on merchants, payments, events, webhook_deliveries, audit_log to order_gateway_reader;
+    grant select on merchants, payments, refused_payments, events, webhook_deliveries, audit_log
+      to order_gateway_reader;
     grant select (id, merchant_id, created_at, ends_at) on client_secrets to order_gateway_reader;
     grant select (
       merchant_id, endpoint_id, url, event_types, previous_ends_at, created_at, disabled_at, failing_since
     ) on webhook_endpoints to order_gateway_reader;
     grant select (
       merchant_id, service_order_id, order_status, created_at, order_id, order_amount, order_currency, service_type,
-      order_expires_at, paid_at, payment_id, checkout_id, cancelled_at, lease_checkout_id, lease_attempt_id, lease_ends_at
+      order_expires_at, paid_at, payment_id, checkout_id, cancelled_at, lease_checkout_id, lease_attempt_id, lease_ends_at,
+      refused_payments
     ) on orders to order_gateway_reader;
   end if;
 end $$;

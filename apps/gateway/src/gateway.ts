@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { OrderStore } from '@gateway/domain/order-store';
+import type { ChangeOutcome } from '@gateway/domain/order-store';
 import { type BaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
 import { createConnectionEvents } from '@gateway/postgres/client';
 import { eraseOrders } from '@gateway/postgres/erase-orders';
@@ -29,7 +29,7 @@ import { createRandomBytes } from './process/random-bytes.ts';
 import { createReadiness } from './process/readiness.ts';
 import { createGrpcServer } from './rpc/server.ts';
 import { createSigningSecrets, erasureKeysOf } from './secrets/signing-secrets.ts';
-import { callRecorder, type Metrics, observeHealth } from './telemetry/metrics.ts';
+import { callRecorder, type Metrics, observeHealth, refusalCounter } from './telemetry/metrics.ts';
 import { startTracing } from './telemetry/tracing.ts';
 import { startWebhookDelivery, type WebhookDelivery } from './webhooks/deliver.ts';
 import { createPing } from './webhooks/ping.ts';
@@ -77,7 +77,13 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   let baseUrl = config.baseUrl ?? ownBaseUrl(scheme, host, config.httpPort);
   let webhooks: WebhookDelivery | undefined;
   const deps: GatewayDeps = {
-    store: { ...store, change: notifying(store.change, () => webhooks?.wake()) },
+    store: {
+      ...store,
+      change: notifying(store.change, () => webhooks?.wake()),
+      expireNow: notifying(store.expireNow, () => webhooks?.wake()),
+      refusePayment: notifying(store.refusePayment, () => webhooks?.wake()),
+    },
+    countRefusal: refusalCounter(metrics.meter),
     randomBytes: createRandomBytes(),
     now: Date.now,
     authenticate: createAuthenticate({ directory, now: Date.now, monotonicNow }),
@@ -165,9 +171,9 @@ function erasureOf({ retentionDays, databaseUrl: url }: GatewayConfig, { erasure
 }
 
 /** Changes orders, and notifies the delivery of webhooks of each change. */
-function notifying(change: OrderStore['change'], wake: () => void): OrderStore['change'] {
-  return async (...args) => {
-    const outcome = await change(...args);
+function notifying<Change>(change: (change: Change, timeoutMs: number) => Promise<ChangeOutcome>, wake: () => void) {
+  return async (what: Change, timeoutMs: number): Promise<ChangeOutcome> => {
+    const outcome = await change(what, timeoutMs);
     if (outcome.kind === 'changed') wake();
     return outcome;
   };

@@ -43,14 +43,16 @@ test('RecordPayment reads the amount from the digits that are sent', async () =>
   }
 });
 
-test('a rejected payment is no event, and the log says which checkout system sent it', async () => {
+test('a refused payment is an event, and the log says which checkout system sent it', async () => {
   const end = new Date(Date.now() + 120_000).toISOString();
   const { order_token } = await createOrder(gateway, 'expiring', { order_expires_at: end });
   const late = grpcClient(CheckoutService, gateway).recordPayment(payment(order_token, { paidAt: end }), {
     headers: gateway.checkout.headers,
   });
   expect(await rpcErrorOf(late)).toEqual({ code: Code.FailedPrecondition, reason: 'order_expired' });
-  expect(await runQuery(gateway.databaseUrl, "select order_id from events where order_id = 'expiring'")).toEqual([]);
+  expect(await runQuery(gateway.databaseUrl, "select type from events where order_id = 'expiring'")).toEqual([
+    { type: 'order.payment_refused' },
+  ]);
   await expect.poll(() => gateway.calls.at(-1)).toMatchObject({ code: 'order_expired', checkout_id: 2 });
 });
 
@@ -97,8 +99,9 @@ test('50 payments and 50 cancellations of one order at once: one wins, and all l
       const hasWon = (call % 2 === 0) === isPaid;
       expect(outcome).toBe(hasWon ? nameOf(order?.orderStatus) : isPaid ? 'order_already_paid' : 'order_cancelled');
     }
-    const events = await runQuery(gateway.databaseUrl, `select type from events where order_id = '${orderId}'`);
-    expect(events).toEqual([{ type: isPaid ? 'order.paid' : 'order.cancelled' }]);
+    const query = `select type from events where order_id = '${orderId}' order by transaction_id`;
+    const events = (await runQuery(gateway.databaseUrl, query)).map(({ type }) => type);
+    expect(events).toEqual(isPaid ? ['order.paid'] : ['order.cancelled', 'order.payment_refused']);
   }
 });
 

@@ -20,7 +20,16 @@ async function detailOf(method: 'GET' | 'POST', path: string, replaced: Partial<
 function storeThatIs(kind: 'unavailable' | 'deadline_exceeded' | 'overloaded'): OrderStore {
   const fail = async () => ({ kind }) as const;
   return {
-    ...{ create: fail, change: fail, startPayment: fail, endPayment: fail, list: fail, listEvents: fail },
+    ...{
+      create: fail,
+      change: fail,
+      refusePayment: fail,
+      startPayment: fail,
+      endPayment: fail,
+      expireNow: fail,
+      list: fail,
+      listEvents: fail,
+    },
     ...{ findByOrderId: fail, findByServiceOrderId: fail, findByToken: fail, findForPage: fail, findForPayment: fail },
   };
 }

@@ -46,6 +46,7 @@ export function fixedDeps(logger: Logger): GatewayDeps {
     }),
     readBody: createBodyReader(bodyBytesOfAllMax),
     baseUrl: () => 'http://localhost' as BaseUrl,
+    countRefusal: () => {},
     checkoutTemplate: undefined,
     signingSecrets: undefined,
     trustProxy: undefined,

@@ -25,6 +25,7 @@ const apis = () => [
 
 const amount = 10;
 let valid: PaymentInput;
+let payments = 0;
 beforeAll(async () => {
   const { order_token } = await createOrder(gateway, 'to be paid', { order_amount: amount, order_currency: 'EUR' });
   const paid_at = new Date().toISOString();
@@ -32,7 +33,10 @@ beforeAll(async () => {
 });
 
 const outcomeOf = async (client: Client<typeof CheckoutService>, changes: Record<string, unknown>) => {
-  const { order_token, payment_id, paid_at, order_amount, order_currency } = { ...valid, ...changes };
+  // Each is another payment, as a refused one is stored.
+  payments += 1;
+  const sent = { ...valid, payment_id: `p-${payments}`, ...changes };
+  const { order_token, payment_id, paid_at, order_amount, order_currency } = sent;
   const message = {
     ...{ orderToken: order_token, paymentId: payment_id, paidAt: paid_at },
     ...{ orderAmount: order_amount, orderCurrency: order_currency },
@@ -111,7 +115,7 @@ test('RecordPayment over Connect in JSON: a value of another type is never a mis
   for (const field of paymentFieldNames) {
     for (const value of values) {
       const isId = field === 'payment_id' || field === 'attempt_id';
-      const payment = { ...valid, ...(isId && { order_token }), [field]: '$' };
+      const payment = { ...valid, payment_id: `${field} ${value}`, ...(isId && { order_token }), [field]: '$' };
       const text = JSON.stringify(payment).replace('"$"', value);
       const response = await postJson(gateway.checkout, '/gateway.v1.CheckoutService/RecordPayment', text);
       const { details, ...paid } = Object(await response.json());

@@ -13,7 +13,7 @@ import { exampleOrder, exampleResponse } from '../src/reference/example-order.ts
 import { guides } from '../src/reference/guides.ts';
 import { jsonErrorsOf, type Operation, openApi } from '../src/reference/openapi.ts';
 import { runGateway, useGateway } from './running-gateway.ts';
-import { answerOf, callJson, postOrder, postPayment } from './send-order.ts';
+import { answerOf, callJson, postJson, postOrder, postPayment } from './send-order.ts';
 
 const gateway = useGateway({
   baseUrl: 'https://pay.gateway.test/gateway',
@@ -87,7 +87,8 @@ describe('GET /openapi.json', () => {
     expect(Object.keys(webhooks)).toEqual(eventTypes);
     for (const type of eventTypes) {
       const example = Object(webhooks[type]?.post?.requestBody?.content['application/json']?.example);
-      expect(example).toMatchObject({ type, data: { order_status: type.slice('order.'.length).toUpperCase() } });
+      const status = type === 'order.payment_refused' ? 'PAID' : type.slice('order.'.length).toUpperCase();
+      expect(example).toMatchObject({ type, data: { order_status: status } });
     }
   });
 
@@ -145,7 +146,15 @@ test('the schemas of the OpenAPI document name every member of the responses', a
     return body;
   };
   const cancelled = await json('/order/conforms-cancelled/cancel', 'POST');
-  const records = [cancelled, await json('/order/conforms-open'), await json('/order/conforms-paid')];
+  const claimed = await answerOf(await postOrder(gateway, { ...exampleOrder, order_id: 'conforms-claimed' }));
+  await postJson(
+    gateway.checkout,
+    '/gateway.v1.CheckoutService/StartPayment',
+    JSON.stringify({ order_token: claimed.order_token, attempt_id: 'a-1' }),
+  );
+  await postPayment(gateway.checkout, claimed.order_token, { order_amount: 1, order_currency });
+  const others = ['conforms-open', 'conforms-paid', 'conforms-claimed'];
+  const records = [cancelled, ...(await Promise.all(others.map((id) => json(`/order/${id}`))))];
   for (const record of records) expectConforms('Order', record);
   const named = Object.keys(Object(openApi('').components.schemas).Order.properties);
   expect(new Set(records.flatMap((record) => Object.keys(record)))).toEqual(new Set(named));
@@ -153,7 +162,7 @@ test('the schemas of the OpenAPI document name every member of the responses', a
   expectConforms('ListOrdersResponse', page);
   expect(page.next_cursor).toBeTypeOf('string');
   const seen = () => json('/events');
-  await expect.poll(async () => (await seen()).events.length).toBe(2);
+  await expect.poll(async () => (await seen()).events.length).toBe(3);
   const events = await seen();
   expectConforms('ListEventsResponse', events);
   for (const event of events.events) expectConforms('Event', event);

@@ -2,7 +2,7 @@ import { runQuery } from '@gateway/postgres/testing/run-query';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { pageTexts } from '../src/payment-page/localization.ts';
 import { type RunningGateway, useGateway } from './running-gateway.ts';
-import { callJson, createOrder } from './send-order.ts';
+import { callJson, createOrder, postJson } from './send-order.ts';
 
 const origin = 'https://pay.gateway.test';
 
@@ -13,11 +13,11 @@ beforeAll(async () => {
 });
 
 /** Creates an order and returns its token. */
-async function newToken(orderId: string, at = live): Promise<string> {
-  return (await createOrder(at, orderId)).order_token;
+async function newToken(orderId: string, at = live, overrides = {}): Promise<string> {
+  return (await createOrder(at, orderId, overrides)).order_token;
 }
 
-const newTestToken = (orderId: string) => newToken(orderId, gateway);
+const newTestToken = (orderId: string, overrides?: object) => newToken(orderId, gateway, overrides);
 
 /** Sends the form of a page as a client without a browser does, or with the headers of one. */
 async function simulate(token: string, body: string, headers: Record<string, string> = {}, method = 'POST') {
@@ -35,7 +35,10 @@ const find = async (orderId: string) => (await callJson(gateway, 'GET', `/order/
 
 /** The types of an order's events. */
 async function eventsOf(orderId: string): Promise<string[]> {
-  const rows = await runQuery(gateway.databaseUrl, `select type from events where order_id = '${orderId}'`);
+  const rows = await runQuery(
+    gateway.databaseUrl,
+    `select type from events where order_id = '${orderId}' order by transaction_id`,
+  );
   return rows.map(({ type }) => type);
 }
 
@@ -131,6 +134,66 @@ describe('POST /payment/{order_token}/simulate with outcome=decline', () => {
   });
 });
 
+describe('POST /payment/{order_token}/simulate with outcome=expire', () => {
+  test.each([undefined, new Date(Date.now() + 3_600_000).toISOString()])(
+    '200: an order with the end %s expires now, once',
+    async (order_expires_at) => {
+      const orderId = `expired-now-${order_expires_at !== undefined}`;
+      const token = await newTestToken(orderId, { order_expires_at });
+      for (const _ of ['first', 'again']) {
+        const { status, text } = await simulate(token, 'outcome=expire');
+        expect([status, text.includes(pageTexts.en.expired), text.includes('<form')]).toEqual([200, true, false]);
+      }
+      const record = await find(orderId);
+      expect(record.order_status).toBe('EXPIRED');
+      expect(Date.parse(record.order_expires_at)).toBeLessThanOrEqual(Date.now() + 60_000);
+      expect(await eventsOf(orderId)).toEqual(['order.expired']);
+    },
+  );
+
+  test.each([
+    ['PAID', (token: string) => simulate(token, 'outcome=pay')],
+    ['CANCELLED', () => cancel('not-expired-CANCELLED')],
+  ] as const)('409: an order that is %s does not expire', async (orderStatus, close) => {
+    const orderId = `not-expired-${orderStatus}`;
+    const token = await newTestToken(orderId);
+    await close(token);
+    const asJson = await simulateInJson(token, 'outcome=expire');
+    expect(asJson).toMatchObject({ status: 409, body: { order_status: orderStatus } });
+  });
+});
+
+describe('POST /payment/{order_token}/simulate with outcome=pay_late', () => {
+  test.each([
+    ['UN_PAID', 'order_expired', ['order.expired'], () => {}],
+    ['PAID', 'order_already_paid', ['order.paid'], (token: string) => simulate(token, 'outcome=pay')],
+    ['CANCELLED', 'order_cancelled', ['order.cancelled'], () => cancel('late-CANCELLED')],
+  ] as const)('409: of an order that is %s a payment is refused, once', async (status, code, events, close) => {
+    const orderId = `late-${status}`;
+    const token = await newTestToken(orderId);
+    await close(token);
+    for (const _ of ['first', 'again']) {
+      expect(await simulateInJson(token, 'outcome=pay_late')).toMatchObject({ status: 409 });
+    }
+    expect((await find(orderId)).refused_payments).toEqual([
+      expect.objectContaining({ code, payment_id: expect.stringMatching(/^test_[0-9A-Za-z]{24}$/) }),
+    ]);
+    expect(await eventsOf(orderId)).toEqual([...events, 'order.payment_refused']);
+  });
+});
+
+test('409: while a payment is in progress, the form simulates nothing and the page says so', async () => {
+  const token = await newTestToken('in-progress');
+  const body = JSON.stringify({ order_token: token, attempt_id: 'a-1' });
+  await postJson(gateway.checkout, '/gateway.v1.CheckoutService/StartPayment', body);
+  for (const outcome of ['pay', 'decline', 'expire', 'pay_late']) {
+    const { status, text } = await simulate(token, `outcome=${outcome}`);
+    expect([status, text.includes(pageTexts.en.inProgressText), text.includes('<form')]).toEqual([409, true, false]);
+  }
+  expect(await find('in-progress')).toMatchObject({ order_status: 'UN_PAID' });
+  expect(await eventsOf('in-progress')).toEqual([]);
+});
+
 describe('POST /payment/{order_token}/simulate: errors', () => {
   test.each(['multipart/form-data; boundary=x', 'text/plain', 'application/json'])(
     'a form of the media type %s: 415, and the order is not paid',
@@ -163,7 +226,7 @@ describe('POST /payment/{order_token}/simulate: errors', () => {
     expect([status, headers.get('content-type')]).toEqual([400, expect.stringContaining('application/problem+json')]);
     expect(JSON.parse(text)).toMatchObject({
       code: 'invalid_request',
-      errors: [{ field: 'outcome', code: 'not_allowed', message: 'must be pay or decline' }],
+      errors: [{ field: 'outcome', code: 'not_allowed', message: 'must be one of pay, decline, expire, pay_late' }],
     });
   });
 

@@ -1,4 +1,9 @@
-import { OrderSchema, OrderStatusSchema, ServiceTypeSchema } from '@gateway/contract/gateway/v1/order_pb';
+import {
+  OrderSchema,
+  OrderStatusSchema,
+  RefusedPaymentSchema,
+  ServiceTypeSchema,
+} from '@gateway/contract/gateway/v1/order_pb';
 import {
   CreateOrderRequestSchema,
   CreateOrderResponseSchema,
@@ -21,6 +26,8 @@ import type {
   Order,
   OrderFilter,
   OrderStatus,
+  RefusalCode,
+  RefusedPayment,
   ServiceType,
 } from './types.ts';
 
@@ -31,6 +38,15 @@ const createdOrder: Required<CreatedOrder> = {
   order_status: 'UN_PAID',
   order_token: '',
   payment_link: '',
+};
+
+const refusedPayment: Required<RefusedPayment> = {
+  payment_id: '',
+  amount: 10,
+  currency: '',
+  paid_at: '',
+  code: 'payment_mismatch',
+  refused_at: '',
 };
 
 const storedOrder: Required<Order> = {
@@ -45,6 +61,7 @@ const storedOrder: Required<Order> = {
   payment_id: '',
   cancelled_at: '',
   payment_in_progress_until: '',
+  refused_payments: [refusedPayment],
 };
 
 const newOrder: Required<NewOrder> = {
@@ -79,6 +96,8 @@ function namesOf({ fields }: { readonly fields: readonly { readonly name: string
 test('the fields are those of the protobuf contract', () => {
   expect(Object.keys(createdOrder).sort()).toEqual(namesOf(CreateOrderResponseSchema));
   expect(Object.keys(storedOrder).sort()).toEqual(namesOf(OrderSchema));
+  expect(Object.keys(refusedPayment).sort()).toEqual(namesOf(RefusedPaymentSchema));
+  expectTypeOf<RefusalCode>().toEqualTypeOf<order.RefusalCode>();
   expect([...Object.keys(newOrder), 'order_checksum'].sort()).toEqual(namesOf(CreateOrderRequestSchema));
   const parameters = Object.keys(filter).map((name) => name.replace(/[A-Z]/, (letter) => `_${letter.toLowerCase()}`));
   expect([...parameters, 'cursor'].sort()).toEqual(namesOf(ListOrdersRequestSchema));

@@ -65,7 +65,23 @@ export interface Order extends CreatedOrder {
   readonly cancelled_at?: string;
   /** Until then a payment is in progress: the order can neither be cancelled nor expire. Absent if none is. */
   readonly payment_in_progress_until?: string;
+  /** Payments that could not pay the order, the latest 20, oldest first. Absent if there are none. */
+  readonly refused_payments?: readonly RefusedPayment[];
 }
+
+/** A payment that a customer made and that did not pay the order. The checkout system has to give the money back. */
+export interface RefusedPayment {
+  readonly payment_id: string;
+  /** In units of the currency: at most 15 digits, which a number represents exactly. */
+  readonly amount: number;
+  readonly currency: string;
+  readonly paid_at: string;
+  readonly code: RefusalCode;
+  readonly refused_at: string;
+}
+
+/** Why a payment was refused. A newer gateway may send others. */
+export type RefusalCode = 'order_already_paid' | 'order_cancelled' | 'order_expired' | 'payment_mismatch';
 
 /** Which orders to list, and how many to fetch at once. */
 export interface OrderFilter {
@@ -79,7 +95,7 @@ export interface OrderFilter {
 }
 
 /** The kinds of events. A newer gateway may add some, so ignore those you don't know. */
-export type EventType = 'order.paid' | 'order.expired' | 'order.cancelled';
+export type EventType = 'order.paid' | 'order.expired' | 'order.cancelled' | 'order.payment_refused';
 
 /** A change of an order. The same event may arrive more than once, and events may arrive in any order: compare `id`. */
 export interface OrderEvent {

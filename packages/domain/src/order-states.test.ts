@@ -3,9 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { newOrder } from '../testing/sample-orders.ts';
 import type { MerchantId } from './merchant.ts';
 import type { AmountHundredths } from './money.ts';
-import type { Order, OrderStatus, PaymentLease } from './order.ts';
+import type { Order, OrderStatus, PaymentLease, RefusedPayment } from './order.ts';
 import {
   decide,
+  type EventType,
   isHeldBy,
   latePaymentMaxMs,
   type OrderAction,
@@ -31,9 +32,22 @@ function leased(expiresAtMs: number | null, changes: Partial<PaymentLease> = {})
   return { ...orderEnding(expiresAtMs), lease: { ...attempt, endsAtMs: endMs - 1_000, isLive: true, ...changes } };
 }
 
+function refusedPayment(refusedAtMs: number): RefusedPayment {
+  const { order_amount: amount, order_currency: currency } = orderEnding(null).fields;
+  return { checkoutId, paymentId: 'p-1', paidAtMs: endMs - 1, amount, currency, code: 'order_cancelled', refusedAtMs };
+}
+
 function pay(order: Order, changes: Partial<ReportedPayment> = {}): OrderAction {
   const { order_amount: amount, order_currency: currency } = order.fields;
-  const payment = { checkoutId, paymentId: 'p-1', paidAtMs: endMs - 1, amount, currency, isKnown: false };
+  const payment = {
+    checkoutId,
+    paymentId: 'p-1',
+    paidAtMs: endMs - 1,
+    amount,
+    currency,
+    isKnown: false,
+    refused: null,
+  };
   return { kind: 'pay', payment: { ...payment, ...changes } };
 }
 
@@ -42,6 +56,7 @@ function resultOf(order: Order, action: OrderAction, nowMs: number): string {
   const asOfNow = { ...order, orderStatus: statusAsOf(order, nowMs) };
   const decided = decide(asOfNow, action, nowMs);
   if (!decided.ok) return decided.failure.kind;
+  if (decided.value.kind === 'refuse') return decided.value.refusal.payment.code;
   return decided.value.kind === 'replayed' ? 'replayed' : decided.value.change.order.orderStatus;
 }
 
@@ -122,6 +137,29 @@ describe('decide', () => {
   ])('a payment that equals the one that paid the order %s: %s', (_, changes, result) => {
     const order = orderThatIs('PAID');
     expect(resultOf(order, pay(order, { isKnown: true, ...changes }), endMs - 10)).toBe(result);
+  });
+
+  it.each<[string, Partial<ReportedPayment>, string]>([
+    ['in every field', {}, 'order_cancelled'],
+    ['but for the amount', otherAmount, 'payment_id_conflict'],
+    ['but for the currency', { currency: 'USD' }, 'payment_id_conflict'],
+    ['but for the time', { paidAtMs: endMs - 2 }, 'payment_id_conflict'],
+  ])('a payment that equals a refused one %s: %s, whatever the status is', (_, changes, result) => {
+    const refused = refusedPayment(endMs);
+    for (const status of ['UN_PAID', 'EXPIRED', 'CANCELLED'] as const) {
+      const order = orderThatIs(status);
+      const decided = decide(order, pay(order, { isKnown: true, refused, ...changes }), endMs - 10);
+      expect(decided).toMatchObject({ ok: false, failure: { kind: result } });
+    }
+  });
+
+  it('a refusal has the payment as it was reported, and the order as it was', () => {
+    const order = orderThatIs('CANCELLED');
+    const { refusedAtMs, ...payment } = refusedPayment(endMs);
+    expect(decide(order, pay(order), endMs - 10)).toStrictEqual({
+      ok: true,
+      value: { kind: 'refuse', refusal: { order, payment } },
+    });
   });
 
   it('a payment that has paid another order is a conflict, whatever the status', () => {
@@ -270,7 +308,7 @@ describe('every sequence of actions', () => {
                   ...(action.isExact ? {} : { currency: 'USD' }),
                 });
           const decided = decide(asOfNow, wanted, nowMs);
-          if (!decided.ok || decided.value.kind === 'replayed') continue;
+          if (!decided.ok || decided.value.kind !== 'change') continue;
           const { transition, order: changed } = decided.value.change;
           expect(Object.values(transitions)).toContain(transition);
           expect([transition.from, transition.to, transition.action]).toStrictEqual([
@@ -316,7 +354,16 @@ describe('statusAsOf', () => {
 describe('orderAfter', () => {
   it('shows an order at its expiry as expired, although it was paid later', () => {
     const paid = orderThatIs('PAID');
-    expect(orderAfter('order.expired', paid)).toStrictEqual({ ...paid, orderStatus: 'EXPIRED', payment: null });
-    expect(orderAfter('order.paid', paid)).toBe(paid);
+    const after = (type: EventType) => orderAfter({ type, createdAtMs: endMs, order: paid });
+    expect(after('order.expired')).toStrictEqual({ ...paid, orderStatus: 'EXPIRED', payment: null });
+    expect(after('order.paid')).toBe(paid);
+  });
+
+  it('shows the payments that were refused until then', () => {
+    const [first, second] = [refusedPayment(endMs), refusedPayment(endMs + 1)];
+    const order = { ...orderThatIs('PAID'), refusedPayments: [first, second] };
+    const after = (createdAtMs: number) =>
+      orderAfter({ type: 'order.payment_refused', createdAtMs, order }).refusedPayments;
+    expect([after(endMs - 1), after(endMs), after(endMs + 1)]).toEqual([[], [first], [first, second]]);
   });
 });

@@ -1,10 +1,18 @@
 import type { Failure } from './failure.ts';
 import type { AmountHundredths } from './money.ts';
-import type { Order, OrderPayment, OrderStatus, PaymentAttempt, PaymentLease } from './order.ts';
+import type {
+  Order,
+  OrderPayment,
+  OrderStatus,
+  PaymentAttempt,
+  PaymentLease,
+  RefusalCode,
+  RefusedPayment,
+} from './order.ts';
 import { failed, type Result, success } from './result.ts';
 
-/** The types of the events that a change of state causes. */
-export const eventTypes = ['order.paid', 'order.expired', 'order.cancelled'] as const;
+/** The types of events: those of changes of state, and that of a refused payment. */
+export const eventTypes = ['order.paid', 'order.expired', 'order.cancelled', 'order.payment_refused'] as const;
 
 /** One of {@link eventTypes}. */
 export type EventType = (typeof eventTypes)[number];
@@ -18,6 +26,14 @@ export interface ReportedPayment extends OrderPayment {
   readonly currency: string;
   /** Whether the checkout system has reported its payment_id before, for any order. */
   readonly isKnown: boolean;
+  /** The same payment_id as it was refused for this order before; `null` if it was not. */
+  readonly refused: RefusedPayment | null;
+}
+
+/** A payment to be stored as refused, only if the order is still in the state of `order`. */
+export interface PaymentRefusal {
+  readonly order: Order;
+  readonly payment: Pick<RefusedPayment, 'checkoutId' | 'paymentId' | 'paidAtMs' | 'amount' | 'currency' | 'code'>;
 }
 
 /** How far the clocks of checkout systems may differ from the gateway's: 5 minutes. */
@@ -50,8 +66,11 @@ export interface OrderChange {
   readonly order: Order;
 }
 
-/** The result of a decision: a change, or a replay of an earlier one. */
-export type Decision = { readonly kind: 'change'; readonly change: OrderChange } | { readonly kind: 'replayed' };
+/** The result of a decision: a change, a replay of an earlier one, or a refusal, which fails with its code once it is stored. */
+export type Decision =
+  | { readonly kind: 'change'; readonly change: OrderChange }
+  | { readonly kind: 'replayed' }
+  | { readonly kind: 'refuse'; readonly refusal: PaymentRefusal };
 
 /** When an order expires while it is unpaid: never before its lease ends. `null`: never. */
 export function expiryOf({ expiresAtMs, lease }: Pick<Order, 'expiresAtMs' | 'lease'>): number | null {
@@ -64,9 +83,19 @@ export function statusAsOf(stored: Pick<Order, 'orderStatus' | 'expiresAtMs' | '
   return stored.orderStatus === 'UN_PAID' && expiryMs !== null && expiryMs <= nowMs ? 'EXPIRED' : stored.orderStatus;
 }
 
-/** The order as it was after an event: an order that was expired then may be paid now. */
-export function orderAfter(event: EventType, order: Order): Order {
-  return event === transitions.expire.event ? { ...order, orderStatus: transitions.expire.to, payment: null } : order;
+/** The order as it was after an event: an order that was expired then may be paid now, and later payments may be refused. */
+export function orderAfter({
+  type,
+  createdAtMs,
+  order,
+}: {
+  readonly type: EventType;
+  readonly createdAtMs: number;
+  readonly order: Order;
+}): Order {
+  const refusedPayments = order.refusedPayments.filter(({ refusedAtMs }) => refusedAtMs <= createdAtMs);
+  const then = refusedPayments.length === order.refusedPayments.length ? order : { ...order, refusedPayments };
+  return type === transitions.expire.event ? { ...then, orderStatus: transitions.expire.to, payment: null } : then;
 }
 
 /** Decides what an action does with an order whose status is as of `nowMs`. */
@@ -74,11 +103,14 @@ export function decide(order: Order, action: OrderAction, nowMs: number): Result
   return action.kind === 'pay' ? decidePayment(order, action.payment, nowMs) : decideCancellation(order, nowMs);
 }
 
-/** Whether an attempt may claim an order, whose status is as of `nowMs`: the failure if not. An attempt that holds the lease extends it. */
-export function startFailure(order: Order, attempt: PaymentAttempt, nowMs: number): Failure | undefined {
+/**
+ * Whether an attempt may claim an order, whose status is as of `nowMs`: the failure if not. An attempt that holds the lease extends
+ * it; `null` is one that holds none.
+ */
+export function startFailure(order: Order, attempt: PaymentAttempt | null, nowMs: number): Failure | undefined {
   switch (order.orderStatus) {
     case 'UN_PAID':
-      return isHeldBy(order.lease, attempt) ? undefined : inProgress(order, nowMs);
+      return attempt !== null && isHeldBy(order.lease, attempt) ? undefined : inProgress(order, nowMs);
     case 'PAID':
       return { kind: 'order_already_paid' };
     case 'CANCELLED':
@@ -106,36 +138,44 @@ export function inProgress({ lease }: Order, nowMs: number): Failure | undefined
 function decidePayment(order: Order, payment: ReportedPayment, nowMs: number): Result<Decision, Failure> {
   const { fields, createdAtMs } = order;
   const expiryMs = expiryOf(order);
-  const { checkoutId, paymentId, paidAtMs } = payment;
+  const { checkoutId, paymentId, paidAtMs, amount, currency, refused } = payment;
   const isExact = payment.amount === fields.order_amount && payment.currency === fields.order_currency;
   if (order.payment !== null && isSamePayment(order.payment, payment)) {
     return isExact && order.payment.paidAtMs === paidAtMs
       ? success({ kind: 'replayed' })
       : failed({ kind: 'payment_id_conflict' });
   }
-  // Takes precedence over every error that requires a refund, because this payment has paid another order.
+  if (refused !== null) {
+    const isSame = amount === refused.amount && currency === refused.currency && paidAtMs === refused.paidAtMs;
+    return failed({ kind: isSame ? refused.code : 'payment_id_conflict' });
+  }
+  // Takes precedence over every error that requires a refund, because this payment was reported for another order.
   if (payment.isKnown) return failed({ kind: 'payment_id_conflict' });
   if (paidAtMs < createdAtMs - paidAtToleranceMs || paidAtMs > nowMs + paidAtToleranceMs) {
     const message = 'must be neither before the creation of the order nor in the future, by more than 5 minutes';
     return failed({ kind: 'invalid_request', errors: [{ field: 'paid_at', code: 'out_of_range', message }] });
   }
+  const refuse = (code: RefusalCode): Result<Decision, Failure> => {
+    const refusal = { order, payment: { checkoutId, paymentId, paidAtMs, amount, currency, code } };
+    return success({ kind: 'refuse', refusal });
+  };
   const paid = (transition: OrderChange['transition']): Result<Decision, Failure> => {
-    if (!isExact) return failed({ kind: 'payment_mismatch' });
+    if (!isExact) return refuse('payment_mismatch');
     const changed = { ...order, orderStatus: transition.to, lease: null, payment: { checkoutId, paymentId, paidAtMs } };
     return success({ kind: 'change', change: { transition, order: changed } });
   };
   const wasPaidInTime = expiryMs === null || paidAtMs < expiryMs;
   switch (order.orderStatus) {
     case 'UN_PAID':
-      return wasPaidInTime ? paid(transitions.pay) : failed({ kind: 'order_expired' });
+      return wasPaidInTime ? paid(transitions.pay) : refuse('order_expired');
     case 'EXPIRED': {
       const isReportedInTime = expiryMs !== null && nowMs <= expiryMs + latePaymentMaxMs;
-      return wasPaidInTime && isReportedInTime ? paid(transitions.payLate) : failed({ kind: 'order_expired' });
+      return wasPaidInTime && isReportedInTime ? paid(transitions.payLate) : refuse('order_expired');
     }
     case 'PAID':
-      return failed({ kind: 'order_already_paid' });
+      return refuse('order_already_paid');
     case 'CANCELLED':
-      return failed({ kind: 'order_cancelled' });
+      return refuse('order_cancelled');
   }
 }
 

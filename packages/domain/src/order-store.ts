@@ -1,6 +1,6 @@
 import type { MerchantId, MerchantMode } from './merchant.ts';
-import type { NewOrder, Order, OrderStatus, PaymentAttempt } from './order.ts';
-import type { EventType, OrderChange } from './order-states.ts';
+import type { NewOrder, Order, OrderStatus, PaymentAttempt, RefusedPayment } from './order.ts';
+import type { EventType, OrderChange, PaymentRefusal } from './order-states.ts';
 import type { OrderToken } from './order-token.ts';
 
 /** The result of creating an order. */
@@ -59,8 +59,10 @@ export type LinkLookup = FindOutcome<LinkedOrder>;
 /** The result of looking up an order together with a reported payment. */
 export type PaymentLookup = FindOutcome<
   LinkedOrder & {
-    /** Whether the checkout system's payment_id is stored with any order. */
+    /** Whether the checkout system has reported the payment_id for any order, which it paid or not. */
     readonly isKnown: boolean;
+    /** The payment as it was refused for this order; `null` if it was not. */
+    readonly refused: RefusedPayment | null;
     /** The time of the store in milliseconds since 1970-01-01 UTC. */
     readonly nowMs: number;
   }
@@ -155,10 +157,19 @@ export interface OrderStore {
   change(change: OrderChange, timeoutMs: number): Promise<ChangeOutcome>;
 
   /**
+   * Stores a refused payment with its event, if the order is still in the state on which that was decided and the payment_id was
+   * not reported since.
+   */
+  refusePayment(refusal: PaymentRefusal, timeoutMs: number): Promise<ChangeOutcome>;
+
+  /**
    * Claims an unpaid order for a payment attempt, or extends its lease, unless another attempt holds the order. The lease ends
    * `leaseSeconds` from now by the clock of the store; a lease is never shortened.
    */
   startPayment(order: Order, attempt: PaymentAttempt, leaseSeconds: number, timeoutMs: number): Promise<LeaseOutcome>;
+
+  /** Lets an unpaid order expire now, unless a payment attempt holds it: for test orders. */
+  expireNow(order: Order, timeoutMs: number): Promise<ChangeOutcome>;
 
   /** Ends the lease of a payment attempt now, if it holds the order. */
   endPayment(order: Order, attempt: PaymentAttempt, timeoutMs: number): Promise<ChangeOutcome>;

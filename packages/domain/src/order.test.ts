@@ -23,7 +23,14 @@ describe('openOrder', () => {
 
       expect(openOrder(fields, assigned)).toStrictEqual({
         ...{ ...assigned, fields },
-        ...{ orderStatus: 'UN_PAID', lease: null, payment: null, cancelledAtMs: null, erasedDigest: null },
+        ...{
+          orderStatus: 'UN_PAID',
+          lease: null,
+          payment: null,
+          refusedPayments: [],
+          cancelledAtMs: null,
+          erasedDigest: null,
+        },
       });
     },
   );

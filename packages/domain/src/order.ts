@@ -29,6 +29,20 @@ export interface OrderPayment {
   readonly paidAtMs: number;
 }
 
+/** Why a payment was refused, which the customer has made: its money must be given back. */
+export const refusalCodes = ['order_already_paid', 'order_cancelled', 'order_expired', 'payment_mismatch'] as const;
+
+/** One of {@link refusalCodes}. */
+export type RefusalCode = (typeof refusalCodes)[number];
+
+/** A payment that was reported for an order and did not pay it. */
+export interface RefusedPayment extends OrderPayment {
+  readonly amount: AmountHundredths;
+  readonly currency: string;
+  readonly code: RefusalCode;
+  readonly refusedAtMs: number;
+}
+
 /** A checkout system's attempt to take the payment of an order. The checkout system and its attempt_id identify it. */
 export interface PaymentAttempt {
   readonly checkoutId: MerchantId;
@@ -58,6 +72,8 @@ export interface Order {
   readonly lease: PaymentLease | null;
   /** The payment; `null` unless the order is `PAID`. */
   readonly payment: OrderPayment | null;
+  /** The latest refused payments, at least 20 if there are as many, oldest first. */
+  readonly refusedPayments: readonly RefusedPayment[];
   /** `null` unless the order is `CANCELLED`. */
   readonly cancelledAtMs: number | null;
   /** Set if the customer's data was erased from the fields: see `erasure.ts`. */
@@ -67,6 +83,8 @@ export interface Order {
 
 /** An order that is not stored yet: the store assigns its service_order_id. */
 export type NewOrder = Omit<Order, 'serviceOrderId'>;
+
+const noRefusedPayments: readonly RefusedPayment[] = [];
 
 /** Returns a new order from the validated fields and the values that the gateway assigns. */
 export function openOrder(
@@ -78,6 +96,7 @@ export function openOrder(
     orderStatus: 'UN_PAID',
     lease: null,
     payment: null,
+    refusedPayments: noRefusedPayments,
     cancelledAtMs: null,
     erasedDigest: null,
     fields,

@@ -56,7 +56,8 @@ export function createInMemoryOrderStore(
     checkoutId !== null &&
     [...ordersByMerchant.values()]
       .flatMap((orders) => [...orders.values()])
-      .some(({ payment }) => payment?.checkoutId === checkoutId && payment.paymentId === paymentId);
+      .flatMap(({ payment, refusedPayments }) => [...(payment ? [payment] : []), ...refusedPayments])
+      .some((payment) => payment.checkoutId === checkoutId && payment.paymentId === paymentId);
 
   return {
     // There is no await between the lookup and the write, so concurrent calls cannot interleave.
@@ -76,7 +77,11 @@ export function createInMemoryOrderStore(
     findForPage: findByToken,
     async findForPayment(token, payment) {
       const link = await findByToken(token);
-      return link.kind === 'found' ? { ...link, isKnown: isKnown(payment), nowMs: now() } : link;
+      if (link.kind !== 'found') return link;
+      const refused = link.order.refusedPayments.find(
+        ({ checkoutId, paymentId }) => checkoutId === payment.checkoutId && paymentId === payment.paymentId,
+      );
+      return { ...link, isKnown: isKnown(payment), refused: refused ?? null, nowMs: now() };
     },
     async change({ transition, order }) {
       const { merchantId, fields } = order;
@@ -87,6 +92,13 @@ export function createInMemoryOrderStore(
       store(order, transition.event);
       return { kind: 'changed' };
     },
+    async refusePayment({ order, payment }) {
+      const current = find(order.merchantId, order.fields.order_id);
+      if (current?.orderStatus !== order.orderStatus || isKnown(payment)) return { kind: 'raced' };
+      const refusedPayments = [...current.refusedPayments, { ...payment, refusedAtMs: now() }];
+      store({ ...current, refusedPayments }, 'order.payment_refused');
+      return { kind: 'changed' };
+    },
     async startPayment({ merchantId, fields }, attempt, leaseSeconds) {
       const current = find(merchantId, fields.order_id);
       const isClaimed = current?.lease?.isLive && !isHeldBy(current.lease, attempt);
@@ -94,6 +106,12 @@ export function createInMemoryOrderStore(
       const endsAtMs = Math.max(current.lease?.endsAtMs ?? 0, now() + leaseSeconds * 1_000);
       replace({ ...current, lease: { ...attempt, endsAtMs, isLive: true } });
       return { kind: 'changed', endsAtMs };
+    },
+    async expireNow({ merchantId, fields }) {
+      const current = find(merchantId, fields.order_id);
+      if (current?.orderStatus !== 'UN_PAID' || current.lease?.isLive) return { kind: 'raced' };
+      store({ ...current, orderStatus: 'EXPIRED', expiresAtMs: now() }, transitions.expire.event);
+      return { kind: 'changed' };
     },
     async endPayment({ merchantId, fields }, attempt) {
       const current = find(merchantId, fields.order_id);

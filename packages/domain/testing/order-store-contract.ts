@@ -314,7 +314,8 @@ type PayAction = Extract<OrderAction, { kind: 'pay' }>;
 function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
   const paymentOf = (order: Order, paymentId: string, paidAtMs = order.createdAtMs): PayAction => {
     const { order_amount: amount, order_currency: currency } = order.fields;
-    const payment = { checkoutId: order.merchantId, paymentId, paidAtMs, amount, currency, isKnown: false };
+    const reported = { checkoutId: order.merchantId, paymentId, paidAtMs, amount, currency };
+    const payment = { ...reported, isKnown: false, refused: null };
     return { kind: 'pay', payment };
   };
   const findForPayment = async ({ orderToken }: Order, { payment }: PayAction) => {
@@ -331,15 +332,24 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
   };
   const decideNow = async (order: Order, action: OrderAction) => {
     if (action.kind === 'cancel') return decide(await find(order), action, Date.now());
-    const { order: found, isKnown } = await findForPayment(order, action);
+    const { order: found, isKnown, refused } = await findForPayment(order, action);
     // The creation times of sample orders are not those of a clock.
-    return decide(found, { ...action, payment: { ...action.payment, isKnown } }, Math.max(Date.now(), sampleNowMs));
+    return decide(
+      found,
+      { ...action, payment: { ...action.payment, isKnown, refused } },
+      Math.max(Date.now(), sampleNowMs),
+    );
   };
   /** What a use case does: read, decide, change, and the same again where another change was faster. */
   const act = async (order: Order, action: OrderAction): Promise<string> => {
     const decided = await decideNow(order, action);
     if (!decided.ok) return decided.failure.kind;
     if (decided.value.kind === 'replayed') return 'replayed';
+    if (decided.value.kind === 'refuse') {
+      const { refusal } = decided.value;
+      const { kind } = await opened().store.refusePayment(refusal, timeoutMs);
+      return kind === 'raced' ? act(order, action) : kind === 'changed' ? refusal.payment.code : kind;
+    }
     const { kind } = await opened().store.change(decided.value.change, timeoutMs);
     return kind === 'raced' ? act(order, action) : kind;
   };
@@ -365,11 +375,9 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
     expect(await act(paid, paymentOf(paid, 'p-1', 1_795_208_502_172))).toBe('changed');
     expect(await act(paid, paymentOf(paid, 'p-1', 1_795_208_502_172))).toBe('replayed');
     expect(await act(paid, paymentOf(paid, 'p-1', 1_795_208_502_173))).toBe('payment_id_conflict');
-    expect(await act(paid, paymentOf(paid, 'p-2'))).toBe('order_already_paid');
     expect(await act(paid, { kind: 'cancel' })).toBe('order_already_paid');
     expect(await act(cancelled, { kind: 'cancel' })).toBe('changed');
     expect(await act(cancelled, { kind: 'cancel' })).toBe('replayed');
-    expect(await act(cancelled, paymentOf(cancelled, 'p-3'))).toBe('order_cancelled');
     expect(await find(paid)).toStrictEqual({
       ...paid,
       orderStatus: 'PAID',
@@ -399,12 +407,19 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
     });
     expect(await act(late, { kind: 'cancel' })).toBe('order_expired');
     const end = late.expiresAtMs ?? 0;
-    expect(await act(late, paymentOf(late, 'p-1', end))).toBe('order_expired');
+    expect(await act(late, paymentOf(late, 'p-0', end))).toBe('order_expired');
     expect(await act(late, paymentOf(late, 'p-1', end - 1))).toBe('changed');
     expect(await act(tooLate, paymentOf(tooLate, 'p-2', (tooLate.expiresAtMs ?? 0) - 1))).toBe('order_expired');
     expect(await act(open, paymentOf(open, 'p-3', Date.now()))).toBe('changed');
     // An order that is shown as expired is stored as expired.
-    await expectEvents(open, ['order.expired late', 'order.paid late', 'order.expired too late', 'order.paid open']);
+    await expectEvents(open, [
+      'order.expired late',
+      'order.payment_refused late',
+      'order.paid late',
+      'order.expired too late',
+      'order.payment_refused too late',
+      'order.paid open',
+    ]);
   });
 
   it.each([
@@ -429,7 +444,13 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
       const expected = decided.ok ? decided.value.kind : decided.failure.kind;
       if (outcome !== 'changed') expect(outcome).toBe(expected);
     }
-    await expect.poll(() => eventsOf(order), { timeout: timeoutMs }).toHaveLength(1);
+    const refused = now.refusedPayments.map(() => `order.payment_refused ${order.fields.order_id}`);
+    await expect.poll(async () => (await eventsOf(order)).slice(1), { timeout: timeoutMs }).toStrictEqual(refused);
+    // The refused payment of each id is stored once, however often it was reported.
+    const actions = outcomes.map((_, call) => actionOf(order, call));
+    const ids = new Set(actions.flatMap((action) => (action.kind === 'pay' ? [action.payment.paymentId] : [])));
+    if (winner.kind === 'pay') ids.delete(winner.payment.paymentId);
+    expect(now.refusedPayments.map(({ paymentId }) => paymentId)).toStrictEqual([...ids]);
   });
 
   it('findForPayment finds the order of a link, whether the payment is known, and the time of the store', async () => {
@@ -469,6 +490,61 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
     expect(outcomes.filter((outcome) => outcome === 'payment_id_conflict')).toHaveLength(49);
     const statuses = await Promise.all(orders.map(async (order) => (await find(order)).orderStatus));
     expect(statuses).toStrictEqual(outcomes.map((outcome) => (outcome === 'changed' ? 'PAID' : 'UN_PAID')));
+  });
+
+  it('refusePayment stores a refused payment once, with its event, and the record lists it', async () => {
+    const merchantId = await newMerchant();
+    const [order, other] = [
+      await created(newOrder(merchantId, { order_id: 'refusing' })),
+      await created(newOrder(merchantId, { order_id: 'other' })),
+    ];
+    const mismatch = (paymentId: string): PayAction => {
+      const { payment } = paymentOf(order, paymentId, order.createdAtMs + 1);
+      return { kind: 'pay', payment: { ...payment, currency: 'JPY' } };
+    };
+    expect(await act(order, mismatch('p-1'))).toBe('payment_mismatch');
+    expect(await act(order, mismatch('p-1'))).toBe('payment_mismatch');
+    expect(await act(order, paymentOf(order, 'p-1'))).toBe('payment_id_conflict');
+    expect(await act(other, paymentOf(other, 'p-1'))).toBe('payment_id_conflict');
+    expect(await act(order, paymentOf(order, 'p-2'))).toBe('changed');
+    // As it was refused, although another payment would be refused because the order is paid.
+    expect(await act(order, mismatch('p-1'))).toBe('payment_mismatch');
+    expect(await act(order, paymentOf(order, 'p-3'))).toBe('order_already_paid');
+
+    const { checkoutId, ...reported } = mismatch('p-1').payment;
+    const { paymentId, paidAtMs, amount, currency } = reported;
+    const { refusedPayments } = await find(order);
+    expect(refusedPayments).toStrictEqual([
+      {
+        ...{ checkoutId, paymentId, paidAtMs, amount, currency },
+        code: 'payment_mismatch',
+        refusedAtMs: expect.any(Number),
+      },
+      {
+        ...{ checkoutId, paymentId: 'p-3', paidAtMs: order.createdAtMs, amount: order.fields.order_amount },
+        ...{ currency: order.fields.order_currency, code: 'order_already_paid', refusedAtMs: expect.any(Number) },
+      },
+    ]);
+    expect((await find(other)).refusedPayments).toStrictEqual([]);
+    expect(await findForPayment(order, mismatch('p-1'))).toMatchObject({ isKnown: true, refused: refusedPayments[0] });
+    expect(await findForPayment(order, paymentOf(order, 'p-2'))).toMatchObject({ isKnown: true, refused: null });
+    expect(await findForPayment(other, mismatch('p-1'))).toMatchObject({ isKnown: true, refused: null });
+    await expectEvents(order, [
+      'order.payment_refused refusing',
+      'order.paid refusing',
+      'order.payment_refused refusing',
+    ]);
+  });
+
+  it('refusePayment for a state that the order has left writes nothing', async () => {
+    const order = await created(newOrder(await newMerchant()));
+    const { payment } = paymentOf(order, 'p-1');
+    const stale = decide(order, { kind: 'pay', payment: { ...payment, currency: 'JPY' } }, sampleNowMs);
+    await act(order, { kind: 'cancel' });
+    if (!stale.ok || stale.value.kind !== 'refuse') throw new Error('the payment is refused');
+    expect(await opened().store.refusePayment(stale.value.refusal, timeoutMs)).toStrictEqual({ kind: 'raced' });
+    expect((await find(order)).refusedPayments).toStrictEqual([]);
+    await expect.poll(() => eventsOf(order), { timeout: timeoutMs }).toHaveLength(1);
   });
 
   const attemptOf = ({ merchantId }: Order, attemptId: string) => ({ checkoutId: merchantId, attemptId });
@@ -545,7 +621,28 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
     const id = order.fields.order_id;
     await expect
       .poll(async () => (await eventsOf(order)).filter((event) => event.endsWith(id)), { timeout: timeoutMs })
-      .toStrictEqual([`order.expired ${id}`, `order.paid ${id}`]);
+      .toStrictEqual([`order.expired ${id}`, `order.payment_refused ${id}`, `order.paid ${id}`]);
+  });
+
+  it('expireNow lets an order expire that has no lease, and its end is that time', async () => {
+    const merchantId = await newMerchant();
+    const { store } = opened();
+    for (const [order_id, left] of [
+      ['without an end', null],
+      ['with an end', hourMs],
+    ] as const) {
+      const expiresAtMs = left === null ? null : Date.now() + left;
+      const order = await created({ ...newOrder(merchantId, { order_id }), expiresAtMs });
+      expect(await start(order, 'a-1')).toBe('changed');
+      expect(await store.expireNow(order, timeoutMs)).toStrictEqual({ kind: 'raced' });
+      expect(await end(order, 'a-1')).toStrictEqual({ kind: 'changed' });
+      expect(await store.expireNow(order, timeoutMs)).toStrictEqual({ kind: 'changed' });
+      expect(await store.expireNow(order, timeoutMs)).toStrictEqual({ kind: 'raced' });
+      const expired = await find(order);
+      expect(expired.orderStatus).toBe('EXPIRED');
+      expect(Math.abs((expired.expiresAtMs ?? 0) - Date.now())).toBeLessThan(hourMs / 2);
+    }
+    await expectEvents(newOrder(merchantId), ['order.expired without an end', 'order.expired with an end']);
   });
 
   it('a payment ends the lease of any attempt', async () => {

@@ -1,3 +1,4 @@
+import { formatAmount } from '@gateway/domain/money';
 import type { Order } from '@gateway/domain/order';
 import { type Transition, transitions } from '@gateway/domain/order-states';
 import type { ChangeOutcome, OrderStore, StoreOutcome } from '@gateway/domain/order-store';
@@ -7,7 +8,16 @@ import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';
 import { type Client, type DatabaseOptions, openClient, plansEveryRun } from './client.ts';
 import { isConcurrencyFailure, isConnectionLost, isDuplicate, redact } from './errors.ts';
-import { events, isExpired, isLeaseLive, orders, payments, webhookDeliveries, webhookEndpoints } from './schema.ts';
+import {
+  events,
+  isExpired,
+  isLeaseLive,
+  orders,
+  payments,
+  refusedPayments,
+  webhookDeliveries,
+  webhookEndpoints,
+} from './schema.ts';
 
 /** Connections for changes: each waits for a commit, which four share. */
 const connections = 4;
@@ -21,6 +31,9 @@ const waitingMax = 2_048;
 /** Orders that expire, or events that are deleted, in one statement: a tenth of a second's work. */
 const sweptMax = 500;
 
+/** Refused payments that a read of an order shows. */
+const refusedPaymentsMax = 20;
+
 /** How long events are stored. */
 const eventLifetime = sql`interval '30 days'`;
 
@@ -32,7 +45,8 @@ export interface Swept {
 }
 
 /** The part of an order store that changes orders. */
-export interface OrderChanges extends Pick<OrderStore, 'change' | 'startPayment' | 'endPayment'> {
+export interface OrderChanges
+  extends Pick<OrderStore, 'change' | 'refusePayment' | 'startPayment' | 'endPayment' | 'expireNow'> {
   /** Stores that an order has passed its end, with its event. `raced`: another change was faster. */
   expireOrder(order: Order, timeoutMs: number): Promise<ChangeOutcome>;
   /**
@@ -98,11 +112,20 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
   };
   return {
     change: ({ transition, order }, timeoutMs) => changes.add(stateChange(transition, order), timeoutMs),
+    refusePayment({ order, payment }, timeoutMs) {
+      const values = {
+        ...{ ...keyOf(order), from: order.orderStatus, ...payment },
+        amount: formatAmount(payment.amount),
+        paidAt: new Date(payment.paidAtMs).toISOString(),
+      };
+      return changes.add(({ refusePayment }) => refusePayment.execute(values), timeoutMs);
+    },
     async startPayment(order, attempt, leaseSeconds, timeoutMs) {
       const values = { ...keyOf(order), ...attempt, leaseSeconds };
       const outcome = await changes.add(({ startPayment }) => startPayment.execute(values), timeoutMs);
       return outcome.kind === 'changed' ? { endsAtMs: 0, ...outcome } : outcome;
     },
+    expireNow: (order, timeoutMs) => changes.add(({ expireNow }) => expireNow.execute(keyOf(order)), timeoutMs),
     endPayment: (order, attempt, timeoutMs) =>
       changes.add(({ endPayment }) => endPayment.execute({ ...keyOf(order), ...attempt }), timeoutMs),
     expireOrder: (order, timeoutMs) => expiries.add(stateChange(transitions.expire, order), timeoutMs),
@@ -129,6 +152,22 @@ function stateChange({ from, to, event }: Transition, order: Order): Change {
       paymentId: payment?.paymentId ?? null,
       cancelledAt: cancelledAtMs === null ? null : new Date(cancelledAtMs).toISOString(),
     });
+}
+
+/** The values of a refused payment: as columns in the order of their table, and as an object of `orders.refused_payments`. */
+function refusedValues() {
+  const value = (name: string, type: string) => sql`${sql.placeholder(name)}::${sql.raw(type)}`;
+  const refusedColumns = {
+    checkout_id: value('checkoutId', 'bigint'),
+    payment_id: value('paymentId', 'text'),
+    amount: value('amount', 'numeric'),
+    currency: value('currency', 'text'),
+    paid_at: value('paidAt', 'timestamptz(3)'),
+    code: value('code', 'text'),
+    refused_at: sql`now()::timestamptz(3)`,
+  };
+  const members = Object.entries(refusedColumns).map(([name, column]) => sql`'${sql.raw(name)}', ${column}`);
+  return { refusedColumns, refusedJson: sql`jsonb_build_object(${sql.join(members, sql`, `)})` };
 }
 
 /** The time of the database in whole milliseconds, as the columns have it, which would round it up. */
@@ -189,6 +228,20 @@ function prepareStatements(db: PostgresJsDatabase) {
       )
       .returning(key),
   );
+  const expiredNow = db.$with('changed').as(
+    db
+      .update(orders)
+      .set({ orderStatus: transitions.expire.to, expiresAt: nowInMs })
+      .where(
+        and(
+          isOrder,
+          eq(orders.orderStatus, transitions.expire.from),
+          sql`(${isExpired}) is not true`,
+          sql`${isLeaseLive} is not true`,
+        ),
+      )
+      .returning(key),
+  );
   const old = db.$with('old').as(
     db
       .select({ merchantId: events.merchantId, eventId: events.eventId, transactionId: events.transactionId })
@@ -227,6 +280,32 @@ function prepareStatements(db: PostgresJsDatabase) {
       .returning({ paymentId: payments.paymentId }),
   );
   const event = sql`${sql.placeholder('event')}::text`;
+  const { refusedColumns, refusedJson } = refusedValues();
+  const keptPayments = sql`case when jsonb_array_length(${orders.refusedPayments}) < ${refusedPaymentsMax}
+    then ${orders.refusedPayments} else coalesce(${orders.refusedPayments} - 0, '[]') end`;
+  const orderOfRefused = db.$with('changed').as(
+    db
+      .update(orders)
+      .set({ refusedPayments: sql`${keptPayments} || ${refusedJson}` })
+      .where(and(isOrder, eq(orders.orderStatus, sql.placeholder('from'))))
+      .returning(key),
+  );
+  const reported = db
+    .$with('reported')
+    .as(
+      db
+        .insert(payments)
+        .select(
+          sql`select ${refusedColumns.checkout_id}, ${refusedColumns.payment_id}, merchant_id, order_id from changed where ${refusedColumns.checkout_id} is not null`,
+        )
+        .returning({ paymentId: payments.paymentId }),
+    );
+  const refused = db.$with('refused').as(
+    db
+      .insert(refusedPayments)
+      .select(sql`select merchant_id, order_id, ${sql.join(Object.values(refusedColumns), sql`, `)} from changed`)
+      .returning({ paymentId: refusedPayments.paymentId }),
+  );
   return {
     change: db
       .with(changed, ...eventsOfChanged(db, event))
@@ -238,6 +317,11 @@ function prepareStatements(db: PostgresJsDatabase) {
       .select({ order_id: changed.order_id })
       .from(changed)
       .prepare('pay_order'),
+    refusePayment: db
+      .with(orderOfRefused, reported, refused, ...eventsOfChanged(db, sql`'order.payment_refused'`))
+      .select({ order_id: orderOfRefused.order_id })
+      .from(orderOfRefused)
+      .prepare('refuse_payment'),
     startPayment: db
       .update(orders)
       .set({
@@ -255,6 +339,11 @@ function prepareStatements(db: PostgresJsDatabase) {
       )
       .returning({ order_id: orders.order_id, leaseEndsAt: orders.leaseEndsAt })
       .prepare('start_payment'),
+    expireNow: db
+      .with(expiredNow, ...eventsOfChanged(db, sql`${transitions.expire.event}::text`))
+      .select({ order_id: expiredNow.order_id })
+      .from(expiredNow)
+      .prepare('expire_order_now'),
     endPayment: db
       .update(orders)
       .set({ leaseEndsAt: nowInMs })

@@ -6,8 +6,8 @@ import { createBatchQueue } from './batch-queue.ts';
 import { arrayLiteral, type Client, type DatabaseOptions, openClient, plansEveryRun } from './client.ts';
 import { type Unstored, unlessUnstored, withExpiryStored } from './expired-orders.ts';
 import type { OrderChanges } from './order-changes.ts';
-import { orderColumns, orderOf, type ReadRow } from './order-rows.ts';
-import { merchants, orders, payments, webhookEndpoints } from './schema.ts';
+import { orderColumns, orderOf, type ReadRow, refusedPaymentOf } from './order-rows.ts';
+import { merchants, orders, payments, type RefusedPaymentJson, refusedPayments, webhookEndpoints } from './schema.ts';
 
 /** Connections for the lookups of clients. One lookup takes a fraction of a millisecond. */
 const connections = 2;
@@ -166,6 +166,7 @@ function prepareStatements(db: PostgresJsDatabase) {
       .select({
         ...columns,
         isKnown: isNotNull(payments.paymentId) as SQL<boolean>,
+        refused: sql<RefusedPaymentJson | null>`to_jsonb(${refusedPayments}.*)`,
         nowMs: sql<number>`(extract(epoch from now()) * 1000)::float8`,
       })
       .from(
@@ -184,6 +185,15 @@ function prepareStatements(db: PostgresJsDatabase) {
           eq(payments.paymentId, sql.placeholder('paymentId')),
         ),
       )
+      .leftJoin(
+        refusedPayments,
+        and(
+          eq(refusedPayments.merchantId, orders.merchantId),
+          eq(refusedPayments.order_id, orders.order_id),
+          eq(refusedPayments.checkoutId, payments.checkoutId),
+          eq(refusedPayments.paymentId, payments.paymentId),
+        ),
+      )
       .prepare('find_for_payment'),
   };
 }
@@ -195,7 +205,8 @@ async function findForPayment(
   const [row] = await client.run(({ payment }) => payment.execute({ ...key }));
   if (row === undefined) return { kind: 'unknown' };
   const { order, isKnown, nowMs } = row;
-  return unlessUnstored<PaymentLookup>([order], { ...linkOf(row), isKnown, nowMs });
+  const refused = row.refused && refusedPaymentOf(row.refused);
+  return unlessUnstored<PaymentLookup>([order], { ...linkOf(row), isKnown, refused, nowMs });
 }
 
 /** The outcome of a lookup that found this row. */

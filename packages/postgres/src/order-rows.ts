@@ -1,11 +1,11 @@
 import type { MerchantId } from '@gateway/domain/merchant';
-import { formatAmount, parseAmount } from '@gateway/domain/money';
-import type { Order, OrderStatus } from '@gateway/domain/order';
+import { type AmountHundredths, formatAmount, parseAmount } from '@gateway/domain/money';
+import type { Order, OrderStatus, RefusedPayment } from '@gateway/domain/order';
 import { transitions } from '@gateway/domain/order-states';
 import type { OrderToken } from '@gateway/domain/order-token';
 import { getTableColumns, type Placeholder, type SQL, sql } from 'drizzle-orm';
 import { arrayLiteral } from './client.ts';
-import { isLeaseLive, orders, statusUnlessExpired } from './schema.ts';
+import { isLeaseLive, orders, type RefusedPaymentJson, statusUnlessExpired } from './schema.ts';
 
 /** A row of the orders table. */
 export type OrderRow = typeof orders.$inferSelect;
@@ -28,7 +28,7 @@ export type ReadRow = Omit<OrderRow, 'orderStatus'> & {
 /** The columns that no insert sets, in the order of the table, at its end. */
 const laterColumns = [
   ...(['paidAt', 'paymentId', 'cancelledAt', 'erasedDigest', 'checkoutId'] as const),
-  ...(['leaseCheckoutId', 'leaseAttemptId', 'leaseEndsAt'] as const),
+  ...(['leaseCheckoutId', 'leaseAttemptId', 'leaseEndsAt', 'refusedPayments'] as const),
 ];
 type LaterColumn = (typeof laterColumns)[number];
 
@@ -91,9 +91,7 @@ export function rowOf(order: Order): NewOrderRow {
 export function orderOf(row: ReadRow): Order {
   const { merchantId, serviceOrderId, orderToken, orderStatus, createdAt, ...others } = row;
   const { expiresAt, paidAt, paymentId, cancelledAt, erasedDigest, checkoutId, ...leaseAndFields } = others;
-  const { leaseCheckoutId, leaseAttemptId, leaseEndsAt, isLeaseLive, ...fields } = leaseAndFields;
-  const amount = parseAmount(fields.order_amount);
-  if (!amount.ok) throw new RangeError(`the amount of stored order ${serviceOrderId} is ${amount.failure}`);
+  const { leaseCheckoutId, leaseAttemptId, leaseEndsAt, isLeaseLive, refusedPayments, ...fields } = leaseAndFields;
   return {
     merchantId: merchantId as MerchantId,
     serviceOrderId,
@@ -114,8 +112,30 @@ export function orderOf(row: ReadRow): Order {
       paidAt === null || paymentId === null
         ? null
         : { checkoutId: checkoutId as MerchantId | null, paymentId, paidAtMs: paidAt.getTime() },
+    refusedPayments: refusedPayments?.map(refusedPaymentOf) ?? noRefusedPayments,
     cancelledAtMs: cancelledAt?.getTime() ?? null,
     erasedDigest,
-    fields: { ...fields, order_amount: amount.value },
+    fields: { ...fields, order_amount: amountOf(fields.order_amount) },
   };
+}
+
+const noRefusedPayments: readonly RefusedPayment[] = [];
+
+/** A refused payment as it is stored with its order. Throws if its amount is not valid. */
+export function refusedPaymentOf(stored: RefusedPaymentJson): RefusedPayment {
+  return {
+    checkoutId: stored.checkout_id as MerchantId | null,
+    paymentId: stored.payment_id,
+    paidAtMs: Date.parse(stored.paid_at),
+    amount: amountOf(String(stored.amount)),
+    currency: stored.currency,
+    code: stored.code,
+    refusedAtMs: Date.parse(stored.refused_at),
+  };
+}
+
+function amountOf(stored: string): AmountHundredths {
+  const amount = parseAmount(stored);
+  if (!amount.ok) throw new RangeError(`the stored amount is ${amount.failure}`);
+  return amount.value;
 }

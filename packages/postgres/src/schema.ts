@@ -1,6 +1,6 @@
 import { checksumModes, merchantModes } from '@gateway/domain/merchant';
 import { amountDecimals, amountHundredthsMax } from '@gateway/domain/money';
-import { type OrderStatus, orderStatuses } from '@gateway/domain/order';
+import { type OrderStatus, orderStatuses, type RefusalCode, refusalCodes } from '@gateway/domain/order';
 import { serviceTypes } from '@gateway/domain/order-fields';
 import { eventTypes } from '@gateway/domain/order-states';
 import { and, eq, gt, isNull, lte, or, type SQL, sql } from 'drizzle-orm';
@@ -135,6 +135,8 @@ export const orders = pgTable(
     leaseCheckoutId: bigint('lease_checkout_id', { mode: 'number' }),
     leaseAttemptId: text('lease_attempt_id'),
     leaseEndsAt: timestamptz('lease_ends_at'),
+    /** The latest of {@link refusedPayments}, so that a read needs no join; `null`: none. */
+    refusedPayments: jsonb('refused_payments').$type<readonly RefusedPaymentJson[]>(),
   },
   (table) => [
     primaryKey({ columns: [table.merchantId, table.order_id] }),
@@ -160,8 +162,8 @@ export const orders = pgTable(
 );
 
 /**
- * Which order a checkout system's payment has paid, written in the statement of the change, so that one payment pays one order of
- * any merchant. Its key can't hold merchant_id (decision 048).
+ * The order for which a checkout system reported a payment, which paid it or was refused. Written in the statement of the change, so
+ * that one payment belongs to one order of any merchant. Its key can't hold merchant_id (decision 048).
  */
 export const payments = pgTable(
   'payments',
@@ -176,6 +178,46 @@ export const payments = pgTable(
     order_id: text().notNull(),
   },
   (table) => [primaryKey({ columns: [table.checkoutId, table.paymentId] })],
+);
+
+/** A row of {@link refusedPayments} as JSON. */
+export interface RefusedPaymentJson {
+  readonly checkout_id: number | null;
+  readonly payment_id: string;
+  /** Text in `orders`, and the number of `to_jsonb`, which has at most 15 digits. */
+  readonly amount: string | number;
+  readonly currency: string;
+  readonly paid_at: string;
+  readonly code: RefusalCode;
+  readonly refused_at: string;
+}
+
+/**
+ * Payments that were reported and did not pay their orders: money to be given back. Those of checkout systems are in
+ * {@link payments} too, which makes them unique for all orders.
+ */
+export const refusedPayments = pgTable(
+  'refused_payments',
+  {
+    merchantId: bigint('merchant_id', { mode: 'number' })
+      .notNull()
+      .references(() => merchants.id),
+    order_id: text().notNull(),
+    /** `null` for a simulated payment. */
+    checkoutId: bigint('checkout_id', { mode: 'number' }),
+    paymentId: text('payment_id').notNull(),
+    amount: numeric('amount', { precision: amountDigits, scale: amountDecimals }).notNull(),
+    currency: text('currency').notNull(),
+    paidAt: timestamptz('paid_at').notNull(),
+    code: text('code', { enum: refusalCodes }).notNull(),
+    refusedAt: timestamptz('refused_at').notNull(),
+  },
+  (table) => [
+    unique('refused_payments_payment')
+      .on(table.merchantId, table.order_id, table.checkoutId, table.paymentId)
+      .nullsNotDistinct(),
+    check('refused_payments_code', oneOf(table.code, refusalCodes)),
+  ],
 );
 
 /** Whether a payment attempt holds an order, by the clock of the database. `null` without a lease. */

@@ -27,6 +27,7 @@ const tables = [
   'merchants',
   'orders',
   'payments',
+  'refused_payments',
   'webhook_deliveries',
   'webhook_endpoints',
 ];

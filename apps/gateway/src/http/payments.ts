@@ -77,6 +77,7 @@ export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
       if (simulated.ok) {
         call.succeed('ok');
         if (outcome === 'decline') return sendPayment(reply, simulated.value, deps, 'declined');
+        if (outcome === 'expire') return sendPayment(reply, simulated.value, deps);
         return reply.headers(pageHeaders).redirect(returnLink(deps, simulated.value), 303);
       }
       call.fail(simulated.failure);

@@ -44,6 +44,6 @@ export function eventResponse(event: OrderEvent, mode: MerchantMode, baseUrl: Ba
     id: event.eventId,
     type: event.type,
     timestamp: formatTime(event.createdAtMs),
-    data: orderRecord(orderAfter(event.type, event.order), mode, baseUrl),
+    data: orderRecord(orderAfter(event), mode, baseUrl),
   };
 }

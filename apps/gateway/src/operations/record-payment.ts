@@ -1,5 +1,6 @@
 import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
 import type { Failure } from '@gateway/domain/failure';
+import { refusalCodes } from '@gateway/domain/order';
 import { decide } from '@gateway/domain/order-states';
 import type { LinkedOrder } from '@gateway/domain/order-store';
 import { parseOrderToken } from '@gateway/domain/order-token';
@@ -9,8 +10,9 @@ import { type ChangedOrder, changeOrder } from '../orders/change-order.ts';
 import { linkNotFound, resultOf } from '../orders/find-order.ts';
 import { type Caller, type Operation, type OperationDeps, outcomeOf } from '../orders/operation.ts';
 import { paymentLinkBody } from '../orders/order-response.ts';
+import { endPayment } from './end-payment.ts';
 
-type RecordPaymentDeps = Pick<OperationDeps, 'store'>;
+type RecordPaymentDeps = Pick<OperationDeps, 'store' | 'countRefusal'>;
 
 export function recordPaymentOperation(
   deps: RecordPaymentDeps & Pick<OperationDeps, 'now' | 'baseUrl' | 'signingSecrets'>,
@@ -25,7 +27,7 @@ export function recordPaymentOperation(
   };
 }
 
-/** Records the payment of an order, found by its payment link. */
+/** Records the payment of an order, found by its payment link. Either way it ends the lease of its attempt. */
 export async function recordPayment(
   deps: RecordPaymentDeps,
   caller: Caller,
@@ -33,14 +35,20 @@ export async function recordPayment(
 ): Promise<Result<ChangedOrder<LinkedOrder>, Failure>> {
   const parsed = parsePayment(input);
   if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
-  const { orderToken, ...fields } = parsed.value;
+  const { orderToken, attemptId, ...fields } = parsed.value;
   const token = parseOrderToken(orderToken);
   if (token === undefined) return failed(linkNotFound);
   const reported = { ...fields, checkoutId: caller.account.id };
-  return changeOrder(
+  const recorded = await changeOrder(
     deps,
     caller,
     async () => resultOf(caller, await deps.store.findForPayment(token, reported, caller.timeLeftMs()), linkNotFound),
-    ({ order, isKnown, nowMs }) => decide(order, { kind: 'pay', payment: { ...reported, isKnown } }, nowMs),
+    ({ order, isKnown, refused, nowMs }) =>
+      decide(order, { kind: 'pay', payment: { ...reported, isKnown, refused } }, nowMs),
+    ({ merchant }, code) => deps.countRefusal({ code, mode: merchant.mode }),
   );
+  const isRefused = !recorded.ok && refusalCodes.some((code) => code === recorded.failure.kind);
+  if (!isRefused || attemptId === undefined) return recorded;
+  const ended = await endPayment(deps, caller, { order_token: orderToken, attempt_id: attemptId });
+  return ended.ok ? recorded : ended;
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Failure } from '@gateway/domain/failure';
 import { formatTime, type NewOrder, type Order } from '@gateway/domain/order';
-import type { OrderChange } from '@gateway/domain/order-states';
+import type { OrderChange, PaymentRefusal } from '@gateway/domain/order-states';
 import type { LinkLookup, OrderLookup, OrderStore, PaymentLookup } from '@gateway/domain/order-store';
 import type { Result } from '@gateway/domain/result';
 import { createInMemoryOrderStore, type InMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
@@ -144,7 +144,7 @@ function changed(result: Result<{ found: { order: Order }; replayed: boolean }, 
     : result;
 }
 
-const clientsOfStore = 4;
+const clientsOfStore = 5;
 
 /** A store whose calls share statements as in PostgreSQL, and fail as foreseen. */
 function openFaultyStore(memory: InMemoryOrderStore, scheduler: fc.Scheduler, fates: (typeof faults)[number][]) {
@@ -189,12 +189,14 @@ function openFaultyStore(memory: InMemoryOrderStore, scheduler: fc.Scheduler, fa
       ({ fields }) => fields.order_note === badNote,
     ),
     change: open(2, 1, (change: OrderChange) => memory.change(change, hangMs)),
+    refusePayment: open(1, 1, (refusal: PaymentRefusal) => memory.refusePayment(refusal, hangMs)),
     find: open(1, 2, (find: () => Promise<LinkLookup | OrderLookup | PaymentLookup>) => find()),
   };
   const store: OrderStore = {
     ...memory,
     create: add.create,
     change: add.change,
+    refusePayment: add.refusePayment,
     findByOrderId: (merchantId, orderId, timeoutMs) =>
       add.find(() => memory.findByOrderId(merchantId, orderId, hangMs), timeoutMs),
     findByToken: (token, timeoutMs) =>
@@ -223,7 +225,7 @@ async function checkCalls(ended: readonly Ended[], memory: InMemoryOrderStore): 
     expect([...failureKinds, ...(order === badOrder ? ['internal'] : [])]).toContain(result.failure.kind);
   }
   for (const { use, variant, order, note } of successes) {
-    const { orderStatus, payment, cancelledAtMs, ...unchanging } = order;
+    const { orderStatus, payment, cancelledAtMs, refusedPayments, ...unchanging } = order;
     expect(stored.get(order.fields.order_id)).toMatchObject(unchanging);
     if (use === 'create') expect(order.fields.order_note).toBe(note);
     if (use === 'pay') expect(order.payment?.paymentId).toBe(`payment-${variant}`);
@@ -231,13 +233,15 @@ async function checkCalls(ended: readonly Ended[], memory: InMemoryOrderStore): 
   }
   const events = await memory.listEvents(merchant.id, { limit: 100 }, hangMs);
   const changes = events.kind === 'found' ? events.events.map(({ type, order }) => [order.fields.order_id, type]) : [];
-  for (const [orderId, { orderStatus, payment }] of stored) {
+  for (const [orderId, { orderStatus, payment, refusedPayments }] of stored) {
     const ofOrder = successes.filter(({ order }) => order.fields.order_id === orderId);
     // A state is final, and its change is made and acknowledged as new at most once.
     const types = changes.flatMap(([id, type]) => (id === orderId ? [type] : []));
-    expect(types).toEqual(
-      { UN_PAID: [], PAID: ['order.paid'], CANCELLED: ['order.cancelled'], EXPIRED: [] }[orderStatus],
-    );
+    const history = { UN_PAID: [], PAID: ['order.paid'], CANCELLED: ['order.cancelled'], EXPIRED: [] }[orderStatus];
+    expect(types).toEqual([...history, ...refusedPayments.map(() => 'order.payment_refused')]);
+    // A payment is stored once: it has paid an order, or was refused.
+    const ids = [...(payment ? [payment] : []), ...refusedPayments].map(({ paymentId }) => paymentId);
+    expect(new Set(ids).size).toBe(ids.length);
     expect(ofOrder.filter(({ use, replayed }) => use === 'create' && !replayed).length).toBeLessThanOrEqual(1);
     expect(ofOrder.filter(({ use, replayed }) => use !== 'create' && !replayed).length).toBeLessThanOrEqual(1);
     for (const { order, endedAs } of ofOrder.filter(({ order }) => order.orderStatus !== 'UN_PAID')) {

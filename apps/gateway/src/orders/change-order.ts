@@ -1,4 +1,5 @@
 import type { Failure } from '@gateway/domain/failure';
+import type { RefusalCode } from '@gateway/domain/order';
 import type { Decision } from '@gateway/domain/order-states';
 import { failed, type Result, success } from '@gateway/domain/result';
 import type { FoundOrder } from './find-order.ts';
@@ -14,25 +15,34 @@ export interface ChangedOrder<Found extends FoundOrder> {
 
 /**
  * Finds an order and changes its state, if the domain decides so. If another change is faster, the order is read again and
- * decided anew: at most as often as an order has states.
+ * decided anew: at most as often as an order has states. `refused` learns of a refused payment once it is stored.
  */
 export async function changeOrder<Found extends FoundOrder>(
   deps: Pick<OperationDeps, 'store'>,
   deadline: Deadline,
   find: () => Promise<Result<Found, Failure>>,
   decide: (found: Found) => Result<Decision, Failure>,
+  refused: (found: Found, code: RefusalCode) => void = () => {},
 ): Promise<Result<ChangedOrder<Found>, Failure>> {
   for (;;) {
     const found = await find();
     if (!found.ok) return found;
     const decided = decide(found.value);
     if (!decided.ok) return decided;
-    if (decided.value.kind === 'replayed') return success({ found: found.value, replayed: true });
-    const { change } = decided.value;
-    const outcome = await deps.store.change(change, deadline.timeLeftMs());
+    const decision = decided.value;
+    if (decision.kind === 'replayed') return success({ found: found.value, replayed: true });
+    const outcome = await (decision.kind === 'refuse'
+      ? deps.store.refusePayment(decision.refusal, deadline.timeLeftMs())
+      : deps.store.change(decision.change, deadline.timeLeftMs()));
     if (outcome.kind === 'changed') {
-      deadline.concerns(change.order);
-      return success({ found: { ...found.value, order: change.order }, replayed: false });
+      if (decision.kind === 'refuse') {
+        const { code } = decision.refusal.payment;
+        refused(found.value, code);
+        return failed({ kind: code });
+      }
+      const { order } = decision.change;
+      deadline.concerns(order);
+      return success({ found: { ...found.value, order }, replayed: false });
     }
     if (outcome.kind !== 'raced') return failed(storageFailure(outcome.kind));
   }

@@ -9,6 +9,7 @@ import type { Result } from '@gateway/domain/result';
 import type { MerchantManagement } from '@gateway/postgres/merchant-management';
 import type { AllowedAddresses } from '../network/ip-address.ts';
 import type { SecretsKeys, SigningSecrets } from '../secrets/signing-secrets.ts';
+import type { CountRefusal } from '../telemetry/metrics.ts';
 import type { Ping } from '../webhooks/ping.ts';
 
 /** What operations work with; each takes only what it uses. */
@@ -18,6 +19,8 @@ export interface OperationDeps {
   /** Milliseconds since 1970-01-01 UTC. */
   readonly now: () => number;
   readonly baseUrl: () => BaseUrl;
+  /** Counts a payment that was refused. */
+  readonly countRefusal: CountRefusal;
   /** Decrypts the secrets that sign return links; absent without SECRETS_KEY. */
   readonly signingSecrets: SigningSecrets | undefined;
   /** Recognises orders whose personal data was erased; absent without SECRETS_KEY. */

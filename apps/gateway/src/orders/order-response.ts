@@ -1,6 +1,6 @@
 import type { MerchantMode } from '@gateway/domain/merchant';
 import { formatAmount } from '@gateway/domain/money';
-import { formatTime, type Order } from '@gateway/domain/order';
+import { formatTime, type Order, type RefusedPayment } from '@gateway/domain/order';
 import type { LinkedOrder } from '@gateway/domain/order-store';
 import { type BaseUrl, paymentLink } from '@gateway/domain/payment-link';
 import { returnUrlFor } from '@gateway/domain/return-url';
@@ -23,7 +23,7 @@ export function orderResponse(order: Order, baseUrl: BaseUrl) {
 
 /** What every other call answers for an order: never the customer's data. Fields without a value are `undefined`. */
 export function orderRecord(order: Order, mode: MerchantMode, baseUrl: BaseUrl) {
-  const { fields, payment, lease } = order;
+  const { fields, payment, lease, refusedPayments } = order;
   return {
     ...orderResponse(order, baseUrl),
     mode,
@@ -37,6 +37,18 @@ export function orderRecord(order: Order, mode: MerchantMode, baseUrl: BaseUrl) 
     payment_id: payment?.paymentId,
     cancelled_at: formatOptional(order.cancelledAtMs),
     payment_in_progress_until: formatOptional(lease?.isLive ? lease.endsAtMs : null),
+    refused_payments: refusedPayments.length === 0 ? undefined : refusedPayments.map(refusedPaymentRecord),
+  };
+}
+
+function refusedPaymentRecord({ paymentId, amount, currency, paidAtMs, code, refusedAtMs }: RefusedPayment) {
+  return {
+    payment_id: paymentId,
+    amount: Number(formatAmount(amount)),
+    currency,
+    paid_at: formatTime(paidAtMs),
+    code,
+    refused_at: formatTime(refusedAtMs),
   };
 }
 

@@ -45,7 +45,7 @@ export function hasPaymentForm(link: LinkedOrder): boolean {
 
 /** Where an order is paid; `null` if it can't be paid any more, or not at a checkout. */
 function checkoutUrl({ checkoutTemplate }: GatewayDeps, link: LinkedOrder): string | null {
-  const isPayable = mayBePaid(link) && link.merchant.mode === 'live' && checkoutTemplate !== undefined;
+  const isPayable = mayBePaid(link) && checkoutTemplate !== undefined;
   return isPayable ? checkoutLink(checkoutTemplate, link.order.orderToken) : null;
 }
 
@@ -90,17 +90,20 @@ ${payAction ?? inProgress ?? html`<p>${withValue(texts[state.sentence], merchant
   return htmlPage({ language, title, style: paymentPageStyle, head: hasPaymentForm(link) ? formHead : '', body });
 }
 
-/** The link to the checkout, or the form of a simulated payment. */
+/** The link to the checkout, and for a test order the form of a simulated payment. */
 function payActionOf(deps: GatewayDeps, link: LinkedOrder, payText: Html, texts: PageTexts): Html | undefined {
+  const url = checkoutUrl(deps, link);
+  const checkout = url === null ? '' : html`<a class="button main" href="${url}">${payText}</a>`;
   if (hasPaymentForm(link)) {
     const action = `${pathPrefixOf(deps.baseUrl())}/payment/${link.order.orderToken}/simulate`;
-    return html`<form class="actions" method="post" action="${action}">
-<button class="button main" name="outcome" value="pay">${payText}</button>
+    const simulateText = url === null ? payText : texts.simulate;
+    return html`${checkout}
+<form class="actions" method="post" action="${action}">
+<button class="button${url === null ? ' main' : ''}" name="outcome" value="pay">${simulateText}</button>
 <button class="button" name="outcome" value="decline">${texts.decline}</button>
 </form>`;
   }
-  const url = checkoutUrl(deps, link);
-  return url === null ? undefined : html`<a class="button main" href="${url}">${payText}</a>`;
+  return checkout === '' ? undefined : checkout;
 }
 
 function timeRow(label: string, ms: number, language: PageLanguage): Html {

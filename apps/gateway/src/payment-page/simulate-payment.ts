@@ -1,47 +1,96 @@
 import { randomBase62 } from '@gateway/domain/base62';
 import type { Failure } from '@gateway/domain/failure';
-import { decide } from '@gateway/domain/order-states';
+import type { Order } from '@gateway/domain/order';
+import { type Decision, decide, expiryOf, startFailure } from '@gateway/domain/order-states';
 import type { LinkedOrder } from '@gateway/domain/order-store';
 import { failed, type Result, success } from '@gateway/domain/result';
 import { changeOrder } from '../orders/change-order.ts';
 import { findPaymentLink } from '../orders/find-order.ts';
 import type { Deadline, OperationDeps } from '../orders/operation.ts';
+import { storageFailure } from '../orders/storage-failure.ts';
+
+type SimulationDeps = Pick<OperationDeps, 'store' | 'now' | 'randomBytes'>;
+type Found = Result<LinkedOrder, Failure>;
+
+/** What the form of a test order's page can simulate. */
+export const simulatedOutcomes = ['pay', 'decline', 'expire', 'pay_late'] as const;
 
 /**
- * Pays a test order in full without moving money (`pay`), or declines the payment, which changes nothing (`decline`). Paying again
- * returns the paid order. Live orders, and those of a disabled merchant, are not found.
+ * Simulates what becomes of a test order, without moving money: `pay` pays it in full, `decline` declines the payment, which changes
+ * nothing, `expire` lets it expire now, and `pay_late` reports a payment that is refused, which it does once for an order. Paying
+ * again returns the paid order. Live orders, and those of a disabled merchant, are not found.
  */
 export async function simulatePayment(
-  deps: Pick<OperationDeps, 'store' | 'now' | 'randomBytes'>,
+  deps: SimulationDeps,
   deadline: Deadline,
   orderToken: string,
   outcome: string | null,
-): Promise<Result<LinkedOrder, Failure>> {
+): Promise<Found> {
   const find = () => findPaymentLink(deps.store.findForPage, deadline, orderToken);
   const found = await find();
   if (!found.ok) return found;
   const { order, merchant } = found.value;
   if (merchant.mode !== 'test' || merchant.isDisabled) return failed({ kind: 'not_found', unknown: 'payment_link' });
-  if (outcome !== 'pay' && outcome !== 'decline') {
-    return failed({
-      kind: 'invalid_request',
-      errors: [{ field: 'outcome', code: 'not_allowed', message: 'must be pay or decline' }],
-    });
+  switch (outcome) {
+    case 'pay': {
+      const paid = await changeOrder(deps, deadline, find, ({ order }) => payInTime(deps, order));
+      if (paid.ok) return success(paid.value.found);
+      return paid.failure.kind === 'order_already_paid' ? find() : paid;
+    }
+    case 'decline': {
+      const failure = startFailure(order, null, deps.now());
+      return failure === undefined ? found : failed(failure);
+    }
+    case 'expire':
+      return expireNow(deps, deadline, find);
+    case 'pay_late': {
+      const expired = await expireNow(deps, deadline, find);
+      const isClosed = expired.ok || /^order_(already_paid|cancelled)$/.test(expired.failure.kind);
+      if (!isClosed) return expired;
+      const refused = await changeOrder(deps, deadline, find, ({ order }) => payTooLate(deps, order));
+      return refused.ok ? success(refused.value.found) : refused;
+    }
+    default: {
+      const message = `must be one of ${simulatedOutcomes.join(', ')}`;
+      return failed({ kind: 'invalid_request', errors: [{ field: 'outcome', code: 'not_allowed', message }] });
+    }
   }
-  const payment = {
-    checkoutId: null,
-    isKnown: false,
-    paymentId: `test_${randomBase62(24, deps.randomBytes)}`,
-    paidAtMs: deps.now(),
-    amount: order.fields.order_amount,
-    currency: order.fields.order_currency,
-  };
-  const pay = ({ order }: LinkedOrder) => decide(order, { kind: 'pay', payment }, deps.now());
-  if (outcome === 'decline') {
-    const decided = pay(found.value);
-    return decided.ok ? found : decided;
+}
+
+function payInTime(deps: SimulationDeps, order: Order): Result<Decision, Failure> {
+  const nowMs = deps.now();
+  const failure = startFailure(order, null, nowMs);
+  if (failure !== undefined) return failed(failure);
+  // The clock of the database decides whether the order has expired.
+  const paidAtMs = Math.min(nowMs, (expiryOf(order) ?? Number.POSITIVE_INFINITY) - 1);
+  return pay(deps, order, paidAtMs);
+}
+
+function payTooLate(deps: SimulationDeps, order: Order): Result<Decision, Failure> {
+  // Anyone who has the link can send the form.
+  const earlier = order.refusedPayments.find(({ checkoutId }) => checkoutId === null);
+  if (earlier !== undefined) return failed({ kind: earlier.code });
+  return pay(deps, order, Math.max(deps.now(), expiryOf(order) ?? 0));
+}
+
+function pay({ now, randomBytes }: SimulationDeps, order: Order, paidAtMs: number): Result<Decision, Failure> {
+  const { order_amount: amount, order_currency: currency } = order.fields;
+  const paymentId = `test_${randomBase62(24, randomBytes)}`;
+  const payment = { checkoutId: null, paymentId, paidAtMs, amount, currency, isKnown: false, refused: null };
+  return decide(order, { kind: 'pay', payment }, now());
+}
+
+async function expireNow(
+  { store, now }: SimulationDeps,
+  deadline: Deadline,
+  find: () => Promise<Found>,
+): Promise<Found> {
+  for (;;) {
+    const found = await find();
+    if (!found.ok || found.value.order.orderStatus === 'EXPIRED') return found;
+    const failure = startFailure(found.value.order, null, now());
+    if (failure !== undefined) return failed(failure);
+    const { kind } = await store.expireNow(found.value.order, deadline.timeLeftMs());
+    if (kind !== 'changed' && kind !== 'raced') return failed(storageFailure(kind));
   }
-  const paid = await changeOrder(deps, deadline, find, pay);
-  if (paid.ok) return success(paid.value.found);
-  return paid.failure.kind === 'order_already_paid' ? find() : paid;
 }

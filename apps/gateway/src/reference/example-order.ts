@@ -1,5 +1,5 @@
 import type { MerchantId } from '@gateway/domain/merchant';
-import { type Order, openOrder } from '@gateway/domain/order';
+import { type Order, openOrder, type RefusedPayment } from '@gateway/domain/order';
 import type { EventType } from '@gateway/domain/order-states';
 import type { OrderToken } from '@gateway/domain/order-token';
 import { parseOrder } from '@gateway/domain/parse-order';
@@ -43,6 +43,16 @@ const stored: Order = {
 const cancelledAtMs = Date.parse('2026-11-20T21:30:00.481Z');
 const payment = { checkoutId: null, paymentId: 'pay_83b1f0', paidAtMs: Date.parse('2026-11-20T21:03:10.000Z') };
 
+const refusedPayment: RefusedPayment = {
+  checkoutId: null,
+  paymentId: 'pay_9c40d7',
+  paidAtMs: Date.parse('2026-11-20T21:03:12.000Z'),
+  amount: parsed.value.order_amount,
+  currency: parsed.value.order_currency,
+  code: 'order_already_paid',
+  refusedAtMs: Date.parse('2026-11-20T21:03:14.205Z'),
+};
+
 /** When each event happened, and the order after it. */
 const events: Readonly<Record<EventType, { readonly createdAtMs: number; readonly order: Order }>> = {
   'order.paid': {
@@ -54,6 +64,10 @@ const events: Readonly<Record<EventType, { readonly createdAtMs: number; readonl
     order: { ...stored, orderStatus: 'EXPIRED' },
   },
   'order.cancelled': { createdAtMs: cancelledAtMs, order: { ...stored, orderStatus: 'CANCELLED', cancelledAtMs } },
+  'order.payment_refused': {
+    createdAtMs: refusedPayment.refusedAtMs,
+    order: { ...stored, orderStatus: 'PAID', payment, refusedPayments: [refusedPayment] },
+  },
 };
 
 /** The response of the gateway at a base URL to {@link exampleOrder}. */

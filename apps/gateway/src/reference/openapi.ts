@@ -5,6 +5,7 @@ import { errorsOf, jsonRouteOf, methods, services } from '@gateway/contract/oper
 import { type FailureCode, failureAdvice, failures } from '@gateway/domain/failure';
 import { type EventType, eventTypes } from '@gateway/domain/order-states';
 import { orderTokenForm } from '@gateway/domain/order-token';
+import { simulatedOutcomes } from '../payment-page/simulate-payment.ts';
 import { exampleCursor, exampleEndpoint, exampleEvent, exampleOrder, exampleResponse } from './example-order.ts';
 import { fieldSchema, type JsonSchema, refTo, schemas } from './schemas.ts';
 
@@ -196,11 +197,11 @@ function examplesOf(
   };
 }
 
-/** The form of the two buttons on the page of a test order. */
+/** The form of a test order, of which the page has two buttons. */
 const simulation: JsonSchema = {
   type: 'object',
   required: ['outcome'],
-  properties: { outcome: { type: 'string', description: 'What the customer does.', enum: ['pay', 'decline'] } },
+  properties: { outcome: { type: 'string', description: 'What to simulate.', enum: simulatedOutcomes } },
 };
 
 const page: Content = { 'text/html': { schema: text } };
@@ -258,6 +259,10 @@ const eventTexts: Readonly<Record<EventType, { readonly operationId: string; rea
     meaning: 'The order was not paid before its `order_expires_at`. A payment that was made in time can still follow.',
   },
   'order.cancelled': { operationId: 'onOrderCancelled', meaning: 'You cancelled the order.' },
+  'order.payment_refused': {
+    operationId: 'onOrderPaymentRefused',
+    meaning: 'A customer made a payment that could not pay the order. The checkout system has to give the money back.',
+  },
 };
 
 /** What the gateway sends to a merchant's endpoint (Standard Webhooks). */

@@ -6,7 +6,7 @@ import {
   ListClientSecretsResponseSchema,
 } from '@gateway/contract/gateway/v1/credentials_service_pb';
 import { EventSchema, ListEventsResponseSchema } from '@gateway/contract/gateway/v1/event_service_pb';
-import { OrderSchema } from '@gateway/contract/gateway/v1/order_pb';
+import { OrderSchema, RefusedPaymentSchema } from '@gateway/contract/gateway/v1/order_pb';
 import {
   CreateOrderRequestSchema,
   CreateOrderResponseSchema,
@@ -32,6 +32,7 @@ import { timePattern } from '@gateway/domain/iso-time';
 import { pageLimit } from '@gateway/domain/list-parameters';
 import { merchantModes } from '@gateway/domain/merchant';
 import { amountHundredthsMax, formatAmount } from '@gateway/domain/money';
+import { refusalCodes } from '@gateway/domain/order';
 import { orderFieldNames } from '@gateway/domain/order-fields';
 import { eventTypes } from '@gateway/domain/order-states';
 import { orderTokenForm } from '@gateway/domain/order-token';
@@ -100,6 +101,10 @@ const constraints: Readonly<Record<string, JsonSchema>> = {
   'WebhookDelivery.type': { enum: eventTypes },
   'WebhookDelivery.status': { enum: deliveryStatuses },
   'ListWebhookDeliveriesRequest.status': { enum: deliveryStatuses },
+  'RefusedPayment.amount': amount,
+  'RefusedPayment.currency': { enum: orderCurrencyCodes },
+  'RefusedPayment.code': { enum: refusalCodes },
+  refused_at: time,
   'Event.id': { pattern: '^evt_[0-9a-f]{32}$' },
   'Event.type': { enum: eventTypes },
   'CreateOrderRequest.order_expires_at': { ...sentTime, type: ['string', 'null'] },
@@ -146,7 +151,7 @@ function messageSchema(message: DescMessage): JsonSchema {
   return {
     type: 'object',
     description: comments[message.typeName] ?? '',
-    required: message.fields.filter(({ proto }) => !proto.proto3Optional).map(({ jsonName }) => jsonName),
+    required: message.fields.filter((field) => !isOptional(field)).map(({ jsonName }) => jsonName),
     properties: Object.fromEntries(message.fields.map((field) => [field.jsonName, fieldSchema(field)])),
   };
 }
@@ -155,6 +160,11 @@ function messageSchema(message: DescMessage): JsonSchema {
 function bodySchema(message: DescMessage, required: readonly string[] = []): JsonSchema {
   const { properties: { id: _id, ...properties } = {}, ...schema } = messageSchema(message);
   return { ...schema, required, properties };
+}
+
+/** The list of refused payments is absent if it is empty, as every field of the order record that has no value. */
+function isOptional({ parent, name, proto }: DescField): boolean {
+  return proto.proto3Optional || `${parent.name}.${name}` === 'Order.refused_payments';
 }
 
 /** The body of `POST /order`: the contract's texts with the rules that validate it. */
@@ -176,7 +186,8 @@ export const schemas = {
   CreateOrderRequest: orderRequestSchema(),
   ...Object.fromEntries(
     [
-      ...[CreateOrderResponseSchema, OrderSchema, ListOrdersResponseSchema, EventSchema, ListEventsResponseSchema],
+      ...[CreateOrderResponseSchema, OrderSchema, RefusedPaymentSchema, ListOrdersResponseSchema],
+      ...[EventSchema, ListEventsResponseSchema],
       ...[WebhookEndpointSchema, ListWebhookEndpointsResponseSchema, DeleteWebhookEndpointResponseSchema],
       ...[PingWebhookEndpointResponseSchema, WebhookDeliverySchema, ListWebhookDeliveriesResponseSchema],
       ...[RedeliverWebhookResponseSchema, RedeliverFailedWebhooksResponseSchema],

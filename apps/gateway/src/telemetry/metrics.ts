@@ -1,5 +1,7 @@
 import { readdirSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type MerchantMode, merchantModes } from '@gateway/domain/merchant';
+import { type RefusalCode, refusalCodes } from '@gateway/domain/order';
 import type { Meter, ObservableCallback } from '@opentelemetry/api';
 import { PrometheusExporter } from '@opentelemetry/exporter-prometheus';
 import { emptyResource } from '@opentelemetry/resources';
@@ -136,6 +138,19 @@ export function observeHealth(meter: Meter, { isReady, webhookOverdueSeconds, ce
       async () => certificateExpiry().getTime() / 1_000,
     );
   }
+}
+
+/** Counts a payment that was refused. */
+export type CountRefusal = ReturnType<typeof refusalCounter>;
+
+/** The refused payments of checkout systems: money that they have to give back, except that of test orders. */
+export function refusalCounter(meter: Meter) {
+  const refusals = meter.createCounter('gateway.payments.refused', {
+    description: 'Payments that were reported and refused',
+  });
+  // The first refusal is an increase only if the counter was there before.
+  for (const code of refusalCodes) for (const mode of merchantModes) refusals.add(0, { code, mode });
+  return (labels: { readonly code: RefusalCode; readonly mode: MerchantMode }) => refusals.add(1, labels);
 }
 
 /** Every label is a name of ours: never a client's text. */

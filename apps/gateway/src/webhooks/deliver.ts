@@ -114,7 +114,7 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
             event_id: delivery.event.eventId,
             order_id: delivery.event.order.fields.order_id,
             service_order_id: delivery.event.order.serviceOrderId,
-            order_status: orderAfter(delivery.event.type, delivery.event.order).orderStatus,
+            order_status: orderAfter(delivery.event).orderStatus,
             attempt: delivery.attempt,
             result: result.text,
             duration_ms: Math.round(performance.now() - flight.startedAtMs),

@@ -509,7 +509,8 @@ export const CheckoutService: GenService<{
    *
    * Records that the customer paid, and ends the claim of StartPayment, which is optional. The same payment again returns the same response and is marked as replayed. After
    * `order_already_paid` (by another payment), `order_cancelled`, `order_expired` and `payment_mismatch` (an amount or currency
-   * other than the order's) the checkout system has to give the money back. After every other error it must not:
+   * other than the order's) the checkout system has to give the money back. The gateway stores such a payment once and tells the
+   * merchant; the same payment again gets the same error. After every other error the money must stay:
    * `payment_id_conflict` means that you reported this payment_id for another order, or with another amount, currency or paid_at.
    *
    * @generated from rpc gateway.v1.CheckoutService.RecordPayment

@@ -73,7 +73,7 @@ export const ListEventsResponseSchema: GenMessage<ListEventsResponse> = /*@__PUR
   messageDesc(file_gateway_v1_event_service, 1);
 
 /**
- * A change of an order's state.
+ * A change of an order's state, or a refused payment.
  *
  * @generated from message gateway.v1.Event
  */
@@ -86,21 +86,21 @@ export type Event = Message<"gateway.v1.Event"> & {
   id: string;
 
   /**
-   * `order.paid`, `order.expired` or `order.cancelled`.
+   * `order.paid`, `order.expired`, `order.cancelled` or `order.payment_refused`.
    *
    * @generated from field: string type = 2;
    */
   type: string;
 
   /**
-   * When the order changed, formatted like the order's created_at.
+   * When it happened, formatted like the order's created_at.
    *
    * @generated from field: string timestamp = 3;
    */
   timestamp: string;
 
   /**
-   * The order as it was after the change.
+   * The order as it was after the change. With `order.payment_refused`, the last refused payment is the one of the event.
    *
    * @generated from field: gateway.v1.Order order = 4 [json_name = "data"];
    */

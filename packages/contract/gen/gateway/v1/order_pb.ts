@@ -10,7 +10,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file gateway/v1/order.proto.
  */
 export const file_gateway_v1_order: GenFile = /*@__PURE__*/
-  fileDesc("ChZnYXRld2F5L3YxL29yZGVyLnByb3RvEgpnYXRld2F5LnYxIukFCgVPcmRlchIqChBzZXJ2aWNlX29yZGVyX2lkGAEgASgDUhBzZXJ2aWNlX29yZGVyX2lkEh4KCmNyZWF0ZWRfYXQYAiABKAlSCmNyZWF0ZWRfYXQSGgoIb3JkZXJfaWQYAyABKAlSCG9yZGVyX2lkEjsKDG9yZGVyX3N0YXR1cxgEIAEoDjIXLmdhdGV3YXkudjEuT3JkZXJTdGF0dXNSDG9yZGVyX3N0YXR1cxIgCgtvcmRlcl90b2tlbhgFIAEoCVILb3JkZXJfdG9rZW4SIgoMcGF5bWVudF9saW5rGAYgASgJUgxwYXltZW50X2xpbmsSDAoEbW9kZRgHIAEoCRIiCgxvcmRlcl9hbW91bnQYCCABKAFSDG9yZGVyX2Ftb3VudBImCg5vcmRlcl9jdXJyZW5jeRgJIAEoCVIOb3JkZXJfY3VycmVuY3kSHgoKb3JkZXJfbm90ZRgKIAEoCVIKb3JkZXJfbm90ZRI7CgxzZXJ2aWNlX3R5cGUYCyABKA4yFy5nYXRld2F5LnYxLlNlcnZpY2VUeXBlUgxzZXJ2aWNlX3R5cGUSLwoQb3JkZXJfZXhwaXJlc19hdBgMIAEoCUgAUhBvcmRlcl9leHBpcmVzX2F0iAEBEh0KB3BhaWRfYXQYDSABKAlIAVIHcGFpZF9hdIgBARIjCgpwYXltZW50X2lkGA4gASgJSAJSCnBheW1lbnRfaWSIAQESJwoMY2FuY2VsbGVkX2F0GA8gASgJSANSDGNhbmNlbGxlZF9hdIgBARJBChlwYXltZW50X2luX3Byb2dyZXNzX3VudGlsGBAgASgJSARSGXBheW1lbnRfaW5fcHJvZ3Jlc3NfdW50aWyIAQFCEwoRX29yZGVyX2V4cGlyZXNfYXRCCgoIX3BhaWRfYXRCDQoLX3BheW1lbnRfaWRCDwoNX2NhbmNlbGxlZF9hdEIcChpfcGF5bWVudF9pbl9wcm9ncmVzc191bnRpbCpMCgtTZXJ2aWNlVHlwZRIcChhTRVJWSUNFX1RZUEVfVU5TUEVDSUZJRUQQABILCgdESUdJVEFMEAESEgoOUEhZU0lDQUxfR09PRFMQAipeCgtPcmRlclN0YXR1cxIcChhPUkRFUl9TVEFUVVNfVU5TUEVDSUZJRUQQABILCgdVTl9QQUlEEAESCAoEUEFJRBACEgsKB0VYUElSRUQQAxINCglDQU5DRUxMRUQQBGIGcHJvdG8z");
+  fileDesc("ChZnYXRld2F5L3YxL29yZGVyLnByb3RvEgpnYXRld2F5LnYxIrEGCgVPcmRlchIqChBzZXJ2aWNlX29yZGVyX2lkGAEgASgDUhBzZXJ2aWNlX29yZGVyX2lkEh4KCmNyZWF0ZWRfYXQYAiABKAlSCmNyZWF0ZWRfYXQSGgoIb3JkZXJfaWQYAyABKAlSCG9yZGVyX2lkEjsKDG9yZGVyX3N0YXR1cxgEIAEoDjIXLmdhdGV3YXkudjEuT3JkZXJTdGF0dXNSDG9yZGVyX3N0YXR1cxIgCgtvcmRlcl90b2tlbhgFIAEoCVILb3JkZXJfdG9rZW4SIgoMcGF5bWVudF9saW5rGAYgASgJUgxwYXltZW50X2xpbmsSDAoEbW9kZRgHIAEoCRIiCgxvcmRlcl9hbW91bnQYCCABKAFSDG9yZGVyX2Ftb3VudBImCg5vcmRlcl9jdXJyZW5jeRgJIAEoCVIOb3JkZXJfY3VycmVuY3kSHgoKb3JkZXJfbm90ZRgKIAEoCVIKb3JkZXJfbm90ZRI7CgxzZXJ2aWNlX3R5cGUYCyABKA4yFy5nYXRld2F5LnYxLlNlcnZpY2VUeXBlUgxzZXJ2aWNlX3R5cGUSLwoQb3JkZXJfZXhwaXJlc19hdBgMIAEoCUgAUhBvcmRlcl9leHBpcmVzX2F0iAEBEh0KB3BhaWRfYXQYDSABKAlIAVIHcGFpZF9hdIgBARIjCgpwYXltZW50X2lkGA4gASgJSAJSCnBheW1lbnRfaWSIAQESJwoMY2FuY2VsbGVkX2F0GA8gASgJSANSDGNhbmNlbGxlZF9hdIgBARJBChlwYXltZW50X2luX3Byb2dyZXNzX3VudGlsGBAgASgJSARSGXBheW1lbnRfaW5fcHJvZ3Jlc3NfdW50aWyIAQESRgoQcmVmdXNlZF9wYXltZW50cxgRIAMoCzIaLmdhdGV3YXkudjEuUmVmdXNlZFBheW1lbnRSEHJlZnVzZWRfcGF5bWVudHNCEwoRX29yZGVyX2V4cGlyZXNfYXRCCgoIX3BhaWRfYXRCDQoLX3BheW1lbnRfaWRCDwoNX2NhbmNlbGxlZF9hdEIcChpfcGF5bWVudF9pbl9wcm9ncmVzc191bnRpbCKaAQoOUmVmdXNlZFBheW1lbnQSHgoKcGF5bWVudF9pZBgBIAEoCVIKcGF5bWVudF9pZBIOCgZhbW91bnQYAiABKAESEAoIY3VycmVuY3kYAyABKAkSGAoHcGFpZF9hdBgEIAEoCVIHcGFpZF9hdBIMCgRjb2RlGAUgASgJEh4KCnJlZnVzZWRfYXQYBiABKAlSCnJlZnVzZWRfYXQqTAoLU2VydmljZVR5cGUSHAoYU0VSVklDRV9UWVBFX1VOU1BFQ0lGSUVEEAASCwoHRElHSVRBTBABEhIKDlBIWVNJQ0FMX0dPT0RTEAIqXgoLT3JkZXJTdGF0dXMSHAoYT1JERVJfU1RBVFVTX1VOU1BFQ0lGSUVEEAASCwoHVU5fUEFJRBABEggKBFBBSUQQAhILCgdFWFBJUkVEEAMSDQoJQ0FOQ0VMTEVEEARiBnByb3RvMw");
 
 /**
  * The order record. It never contains the customer's data.
@@ -129,6 +129,14 @@ export type Order = Message<"gateway.v1.Order"> & {
    * @generated from field: optional string payment_in_progress_until = 16 [json_name = "payment_in_progress_until"];
    */
   paymentInProgressUntil?: string | undefined;
+
+  /**
+   * Payments that customers made and that could not pay the order, the latest 20, oldest first. The checkout system has to give
+   * the money back. Absent if there are none.
+   *
+   * @generated from field: repeated gateway.v1.RefusedPayment refused_payments = 17 [json_name = "refused_payments"];
+   */
+  refusedPayments: RefusedPayment[];
 };
 
 /**
@@ -137,6 +145,62 @@ export type Order = Message<"gateway.v1.Order"> & {
  */
 export const OrderSchema: GenMessage<Order> = /*@__PURE__*/
   messageDesc(file_gateway_v1_order, 0);
+
+/**
+ * A payment that was reported for an order and did not pay it.
+ *
+ * @generated from message gateway.v1.RefusedPayment
+ */
+export type RefusedPayment = Message<"gateway.v1.RefusedPayment"> & {
+  /**
+   * The checkout system's identifier of the payment.
+   *
+   * @generated from field: string payment_id = 1 [json_name = "payment_id"];
+   */
+  paymentId: string;
+
+  /**
+   * The amount that was paid, in units of the currency.
+   *
+   * @generated from field: double amount = 2;
+   */
+  amount: number;
+
+  /**
+   * Upper-case ISO 4217 code.
+   *
+   * @generated from field: string currency = 3;
+   */
+  currency: string;
+
+  /**
+   * When the customer paid, formatted like the order's created_at.
+   *
+   * @generated from field: string paid_at = 4 [json_name = "paid_at"];
+   */
+  paidAt: string;
+
+  /**
+   * Why it was refused: `order_already_paid`, `order_cancelled`, `order_expired` or `payment_mismatch`.
+   *
+   * @generated from field: string code = 5;
+   */
+  code: string;
+
+  /**
+   * When it was refused, formatted like the order's created_at.
+   *
+   * @generated from field: string refused_at = 6 [json_name = "refused_at"];
+   */
+  refusedAt: string;
+};
+
+/**
+ * Describes the message gateway.v1.RefusedPayment.
+ * Use `create(RefusedPaymentSchema)` to create a new message.
+ */
+export const RefusedPaymentSchema: GenMessage<RefusedPayment> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_order, 1);
 
 /**
  * What the order is for.
