@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../../tools/test-resources.ts';
 import { runProgram } from './gateway-process.ts';
 import { useGateway } from './running-gateway.ts';
-import { answerOf, callJson, createOrder, postOrder } from './send-order.ts';
+import { answerOf, callJson, createOrder, postJson, postOrder, postPayment } from './send-order.ts';
 
 const gateway = useGateway();
 
@@ -50,6 +50,42 @@ test('an order is shown by each of its names, with its history and without the c
     code: 1,
     stderr: expect.stringMatching(/^There is no such order\.$/m),
   });
+});
+
+test('refused payments are listed, newest first, and shown with their order', async () => {
+  expect((await orders('refused')).stdout).toBe('There are no refused payments.\n');
+  const { order_token } = await createOrder(gateway, 'refusing');
+  for (const [payment_id, order_amount] of [
+    ['less', 1],
+    ['more', 2_000],
+  ] as const) {
+    expect((await postPayment(gateway.checkout, order_token, { payment_id, order_amount })).status).toBe(400);
+  }
+  const listed = await orders('refused');
+  expect(listed.stdout).toMatch(
+    /^REFUSED .*\n.*payment_mismatch .* 2000\.00 .* more .*\n.* 1\.00 .* less .* refusing\n$/,
+  );
+  const [row, ...others] = (await orders('refused', '--json', '--limit', '1')).stdout.trim().split('\n');
+  expect(others).toEqual([]);
+  expect(JSON.parse(row ?? '')).toMatchObject({
+    ...{ code: 'payment_mismatch', amount: '2000.00', payment_id: 'more', order_id: 'refusing', mode: 'live' },
+    ...{ client_id: gateway.credentials.clientId, checkout_client_id: gateway.checkout.credentials.clientId },
+  });
+  expect((await orders('show', 'refusing')).stdout).toMatch(
+    /refused payment +less .* payment_mismatch .*\nrefused payment +more /,
+  );
+  const { refusedPayments } = JSON.parse((await orders('show', 'refusing', '--json')).stdout);
+  expect(refusedPayments).toMatchObject([{ paymentId: 'less' }, { paymentId: 'more' }]);
+  expect(await orders('refused', '--limit', '0')).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^NUMBER must/),
+  });
+});
+
+test('an order is shown with the payment that is in progress', async () => {
+  const { order_token } = await createOrder(gateway, 'claimed');
+  await postJson(gateway.checkout, '/gateway.v1.CheckoutService/StartPayment', { order_token, attempt_id: 'a-1' });
+  expect((await orders('show', 'claimed')).stdout).toMatch(/^in progress until \d{4}-.* UTC$/m);
 });
 
 test('an export of a range without orders is an empty file', async () => {

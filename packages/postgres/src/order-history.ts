@@ -1,6 +1,14 @@
 import { and, desc, eq, gte, or, type SQL, sql } from 'drizzle-orm';
 import { type DatabaseOptions, noStatementTimeoutMs, withConnection } from './client.ts';
-import { events, isEventOfDelivery, merchants, orders, webhookDeliveries } from './schema.ts';
+import {
+  events,
+  isEventOfDelivery,
+  isLeaseLive,
+  merchants,
+  orders,
+  refusedPayments,
+  webhookDeliveries,
+} from './schema.ts';
 
 /** Nothing of the customer. */
 const shownColumns = {
@@ -17,9 +25,10 @@ const shownColumns = {
   paidAt: orders.paidAt,
   paymentId: orders.paymentId,
   cancelledAt: orders.cancelledAt,
+  leaseEndsAt: sql<Date | null>`case when ${isLeaseLive} then ${orders.leaseEndsAt} end`.mapWith(orders.leaseEndsAt),
 };
 
-/** An order, and its events with their deliveries, the oldest first. */
+/** An order, its refused payments, and its events with their deliveries, the oldest first. */
 export type OrderHistory = Awaited<ReturnType<typeof findOrderHistories>>[number];
 
 /**
@@ -46,6 +55,18 @@ export function findOrderHistories({ url }: Pick<DatabaseOptions, 'url'>, key: s
     return Promise.all(
       found.map(async (order) => ({
         order,
+        refusedPayments: await db
+          .select({
+            paymentId: refusedPayments.paymentId,
+            amount: refusedPayments.amount,
+            currency: refusedPayments.currency,
+            paidAt: refusedPayments.paidAt,
+            code: refusedPayments.code,
+            refusedAt: refusedPayments.refusedAt,
+          })
+          .from(refusedPayments)
+          .where(and(eq(refusedPayments.merchantId, order.merchantId), eq(refusedPayments.order_id, order.orderId)))
+          .orderBy(refusedPayments.refusedAt),
         events: await db
           .select({
             eventId: events.eventId,

@@ -159,3 +159,25 @@ test('a sweep and a read never store an expiry below a lease that was taken sinc
   ]);
   expect(await database.sql`select from events where merchant_id = ${merchantId}`).toEqual([]);
 });
+
+test('an order shows its latest 20 refused payments, and all of them are stored', async () => {
+  const store = openStore();
+  const merchantId = await newMerchantId();
+  const order = newOrder(merchantId);
+  await store.create(order, enoughMs);
+  const { order_amount: amount } = order.fields;
+  const refuse = (index: number) => {
+    const payment = { checkoutId: merchantId, paymentId: `p-${index}`, paidAtMs: order.createdAtMs, amount };
+    return store.refusePayment({ order, payment: { ...payment, currency: 'JPY', code: 'payment_mismatch' } }, enoughMs);
+  };
+  for (let index = 0; index < 25; index += 1) expect(await refuse(index)).toStrictEqual({ kind: 'changed' });
+  expect(await refuse(0)).toStrictEqual({ kind: 'raced' });
+  const found = await store.findByToken(order.orderToken, enoughMs);
+  const shown = found.kind === 'found' ? found.order.refusedPayments.map(({ paymentId }) => paymentId) : [];
+  expect(shown).toEqual(Array.from({ length: 20 }, (_, index) => `p-${index + 5}`));
+  const key = { checkoutId: merchantId, paymentId: 'p-0' };
+  const first = await store.findForPayment(order.orderToken, key, enoughMs);
+  expect(first).toMatchObject({ isKnown: true, refused: { ...key, amount, currency: 'JPY' } });
+  const [stored] = await database.sql`select count(*)::int from refused_payments where merchant_id = ${merchantId}`;
+  expect(stored).toEqual({ count: 25 });
+});

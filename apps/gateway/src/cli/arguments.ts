@@ -48,6 +48,11 @@ export const parseSecretNumber = checked(
   'NUMBER must be a secret number shown by `merchant secret list`.',
 );
 
+export const parseCount = checked(
+  (text) => (/^[1-9]\d{0,5}$/.test(text) ? Number(text) : undefined),
+  'NUMBER must be a whole number from 1 to 999999.',
+);
+
 /** Calls a second; `null` for none. */
 export const parseLimit = checked(
   (text) => (text === 'none' ? null : parseRate(text)),

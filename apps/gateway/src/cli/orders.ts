@@ -6,18 +6,35 @@ import { createGunzip, createGzip } from 'node:zlib';
 import { type ErasureTarget, eraseOrders } from '@gateway/postgres/erase-orders';
 import { exportOrders, importOrders } from '@gateway/postgres/order-archive';
 import { findOrderHistories, type OrderHistory } from '@gateway/postgres/order-history';
+import { listRefusedPayments } from '@gateway/postgres/refused-payments';
+import { Option } from 'commander';
 import { run, StartError, UsageError } from '../process/process.ts';
 import { findSecretsKeys } from '../secrets/secrets-keys.ts';
 import { erasureKeysOf } from '../secrets/signing-secrets.ts';
-import { actorOption, clientIdHelp, createProgram, jsonHelp, parseClientId, parseTime, timeForm } from './arguments.ts';
-import { print, readable } from './output.ts';
+import {
+  actorOption,
+  clientIdHelp,
+  createProgram,
+  jsonHelp,
+  parseClientId,
+  parseCount,
+  parseTime,
+  timeForm,
+} from './arguments.ts';
+import { print, readable, startList } from './output.ts';
 import { withDatabase } from './with-accounts.ts';
 
 // The commands of `pnpm orders`. Errors are as with those of `pnpm merchant`.
 
+/** How many refused payments are listed unless more are wanted. */
+const defaultRefusals = 100;
+
 const fileHelp = 'one order a line, as JSON; compressed with gzip if its name ends with .gz';
 
-const program = createProgram('pnpm orders', 'Shows, archives, restores and erases orders.');
+const program = createProgram(
+  'pnpm orders',
+  'Shows, archives, restores and erases orders, and lists refused payments.',
+);
 
 program
   .command('export')
@@ -56,6 +73,39 @@ program
       const histories = await findOrderHistories({ url }, text.replace(/^.*\/payment\//, ''));
       if (histories.length === 0) throw new StartError('There is no such order.');
       for (const history of histories) print(json ? JSON.stringify(history) : describeOrder(history));
+    }),
+  );
+
+program
+  .command('refused')
+  .description(
+    'Lists the latest refused payments of all orders, newest first. Checkout systems have to give their money back.',
+  )
+  .addOption(new Option('--limit <NUMBER>', 'how many').argParser(parseCount).default(defaultRefusals))
+  .option('--json', jsonHelp)
+  .action(({ limit, json }: { limit: number; json?: true }) =>
+    withDatabase(async (url) => {
+      const columns = {
+        REFUSED: 23,
+        CODE: 18,
+        AMOUNT: 20,
+        'PAYMENT ID': 32,
+        CHECKOUT: 28,
+        MERCHANT: 33,
+        'ORDER ID': 0,
+      };
+      const { printRow, end } = startList(columns, json, print);
+      for (const refusal of await listRefusedPayments({ url }, limit)) {
+        const { refusedAt, code, amount, currency, paidAt, paymentId, checkoutClientId, clientId, mode, orderId } =
+          refusal;
+        const facts = {
+          ...{ refused_at: refusedAt, code, amount, currency, paid_at: paidAt, payment_id: paymentId },
+          ...{ checkout_client_id: checkoutClientId, client_id: clientId, mode, order_id: orderId },
+        };
+        const checkout = checkoutClientId ?? 'simulated';
+        printRow(facts, readable(refusedAt), code, `${amount} ${currency}`, paymentId, checkout, clientId, orderId);
+      }
+      end('There are no refused payments.');
     }),
   );
 
@@ -134,8 +184,8 @@ function erasureTargetOf(
   return target;
 }
 
-function describeOrder({ order, events }: OrderHistory): string {
-  const { createdAt, expiresAt, paymentId } = order;
+function describeOrder({ order, refusedPayments, events }: OrderHistory): string {
+  const { createdAt, expiresAt, paymentId, leaseEndsAt } = order;
   const history = [
     [createdAt, 'created'],
     ...events.map(({ createdAt, type, delivery }) => [createdAt, `${type}  ${describeDelivery(delivery)}`] as const),
@@ -148,6 +198,11 @@ function describeOrder({ order, events }: OrderHistory): string {
     `order_status      ${order.orderStatus}`,
     `order_amount      ${order.orderAmount} ${order.orderCurrency}`,
     ...(paymentId === null ? [] : [`payment_id        ${paymentId}`]),
+    ...(leaseEndsAt === null ? [] : [`in progress until ${readable(leaseEndsAt)}`]),
+    ...refusedPayments.map(
+      ({ paymentId, amount, currency, code, refusedAt }) =>
+        `refused payment   ${paymentId}  ${amount} ${currency}  ${code}  ${readable(refusedAt)}`,
+    ),
     ...history.map(([time, text]) => `${readable(time)}  ${text}`),
     '',
   ].join('\n');

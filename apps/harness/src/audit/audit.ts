@@ -133,6 +133,8 @@ async function* storedOrders(
         lives.set(orderId, {
           status: statusAsOf(order, nowMs - sweptWithinMs),
           paymentId: order.payment?.paymentId,
+          refusedIds: order.refusedPayments.map(({ paymentId }) => paymentId),
+          isLeased: order.lease !== null,
           isJustExpired: Number(expiryOf(order)) > nowMs - sweptWithinMs,
           events: events.get(orderId) ?? [],
         });

@@ -17,7 +17,8 @@ function seen(status: Status, dueMs: number, more: Partial<JournalEntry> = {}): 
 
 function audit(entries: JournalEntry[], status: Status, events: Events, more?: Partial<OrderLife>, got?: Deliveries) {
   const paymentId = status === 'PAID' ? 'p' : undefined;
-  const lives = new Map([['order-1', { status, paymentId, isJustExpired: false, events, ...more }]]);
+  const life = { status, paymentId, refusedIds: [], isLeased: false, isJustExpired: false, events, ...more };
+  const lives = new Map([['order-1', life]]);
   const { examples, ...counts } = auditStates(entries, orderIdOf, lives, got);
   const errors = counts.undone + counts.backwards + counts.illegal + (counts.undelivered ?? 0);
   expect(examples).toHaveLength(errors);
@@ -54,6 +55,22 @@ test.for([
 test('an order that has just expired needs no event yet', () => {
   expect(audit([], 'EXPIRED', [], { isJustExpired: true })).toMatchObject({ illegal: 0 });
   expect(audit([], 'CANCELLED', [], { isJustExpired: true })).toMatchObject({ illegal: 1 });
+});
+
+test('each refused payment has one event, and has not paid the order', () => {
+  const refused = { eventId: 'evt_4', type: 'order.payment_refused' } as const;
+  expect(audit([], 'PAID', [paid, refused], { refusedIds: ['q'] })).toMatchObject({ illegal: 0 });
+  expect(audit([], 'UN_PAID', [refused, refused], { refusedIds: ['q', 'r'] })).toMatchObject({ illegal: 0 });
+  expect(audit([], 'PAID', [paid], { refusedIds: ['q'] })).toMatchObject({ illegal: 1 });
+  expect(audit([], 'PAID', [paid, refused])).toMatchObject({ illegal: 1 });
+  expect(audit([], 'PAID', [paid, refused], { refusedIds: ['p'] })).toMatchObject({ illegal: 1 });
+});
+
+test('a lease does not outlive the payment or the cancellation of its order', () => {
+  expect(audit([], 'UN_PAID', [], { isLeased: true })).toMatchObject({ illegal: 0 });
+  expect(audit([], 'EXPIRED', [expired], { isLeased: true })).toMatchObject({ illegal: 0 });
+  expect(audit([], 'PAID', [paid], { isLeased: true })).toMatchObject({ illegal: 1 });
+  expect(audit([], 'CANCELLED', [cancelled], { isLeased: true })).toMatchObject({ illegal: 1 });
 });
 
 test('an acknowledged change that is not stored is undone', () => {

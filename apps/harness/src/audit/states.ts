@@ -7,6 +7,10 @@ import type { JournalEntry } from './journal.ts';
 export interface OrderLife {
   readonly status: OrderStatus;
   readonly paymentId: string | undefined;
+  /** The ids of the payments that were refused. */
+  readonly refusedIds: readonly string[];
+  /** Whether a payment attempt has a lease on it. */
+  readonly isLeased: boolean;
   /** Whether it expired so recently that its event may have been stored after the events were read. */
   readonly isJustExpired: boolean;
   /** In the order of the feed. */
@@ -26,7 +30,10 @@ export interface StateCounts {
   readonly undone: number;
   /** Shown in a state that no change leads to from the one that an earlier response showed. */
   readonly backwards: number;
-  /** With other events than exactly those of the changes that lead to its state. */
+  /**
+   * With other events than exactly those of the changes that lead to its state and of its refused payments, with a payment that both
+   * paid it and was refused, or final and still leased.
+   */
   readonly illegal: number;
   /** Events that no webhook delivered, or delivered with other content; `undefined` if no receiver ran. */
   readonly undelivered: number | undefined;
@@ -70,10 +77,22 @@ export function auditStates(
     if (life && gone) report('undone', orderId, `shown as ${gone.status} and stored as ${life.status}`);
   }
   let [undelivered, copies] = [0, 0];
-  for (const [orderId, { status, isJustExpired, events }] of lives) {
-    const history = events.map(({ type }) => type).join(' ');
+  for (const [orderId, { status, paymentId, refusedIds, isLeased, isJustExpired, events }] of lives) {
+    const [refusals = [], changes = []] = [true, false].map((isRefusal) =>
+      events.filter(({ type }) => (type === 'order.payment_refused') === isRefusal),
+    );
+    const history = changes.map(({ type }) => type).join(' ');
     const isLegal = histories[status].includes(history) || (status === 'EXPIRED' && isJustExpired && history === '');
     if (!isLegal) report('illegal', orderId, `stored as ${status} with the events: ${history || 'none'}`);
+    if (refusals.length !== refusedIds.length)
+      report(
+        'illegal',
+        orderId,
+        `stored with ${refusedIds.length} refused payments and ${refusals.length} events of them`,
+      );
+    if (new Set([paymentId, ...refusedIds]).size !== refusedIds.length + 1)
+      report('illegal', orderId, 'stored with a payment that counts twice');
+    if (isLeased && (status === 'PAID' || status === 'CANCELLED')) report('illegal', orderId, `${status} and leased`);
     for (const { eventId, type } of deliveries ? events : []) {
       const delivery = deliveries?.get(eventId);
       const isRight = delivery?.orderId === orderId && delivery.type === type;
