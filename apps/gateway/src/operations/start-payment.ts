@@ -28,7 +28,7 @@ export function startPaymentOperation(
 }
 
 /** Claims the order of a payment link for a payment attempt, or extends its lease. */
-export async function startPayment(
+async function startPayment(
   deps: StartPaymentDeps,
   caller: Caller,
   input: AttemptInput,
