@@ -7,7 +7,7 @@ import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import { expect, test } from 'vitest';
 import { grpcClient, rpcClients, rpcErrorOf } from './rpc-clients.ts';
-import { giveSigningSecret, useGateway } from './running-gateway.ts';
+import { giveSigningSecret, scrape, useGateway } from './running-gateway.ts';
 import { answerOf, createOrder, postJson, postOrder } from './send-order.ts';
 
 // What the fixtures of ResolvePaymentLink and RecordPayment do not show.
@@ -43,7 +43,7 @@ test('RecordPayment reads the amount from the digits that are sent', async () =>
   }
 });
 
-test('a refused payment is an event, and the log says which checkout system sent it', async () => {
+test('a refused payment is an event and is counted, and the log says which checkout system sent it', async () => {
   const end = new Date(Date.now() + 120_000).toISOString();
   const { order_token } = await createOrder(gateway, 'expiring', { order_expires_at: end });
   const late = grpcClient(CheckoutService, gateway).recordPayment(payment(order_token, { paidAt: end }), {
@@ -54,6 +54,12 @@ test('a refused payment is an event, and the log says which checkout system sent
     { type: 'order.payment_refused' },
   ]);
   await expect.poll(() => gateway.calls.at(-1)).toMatchObject({ code: 'order_expired', checkout_id: 2 });
+  const refusals = [...(await scrape(gateway)).matchAll(/^gateway_payments_refused_total\{(.*)\} (\d+)/gm)];
+  expect(refusals.map(([, labels, count]) => [labels, count]).filter(([, count]) => count !== '0')).toEqual([
+    ['code="order_expired",mode="live"', '1'],
+  ]);
+  // One for each code and mode, so that the first refusal is an increase.
+  expect(refusals).toHaveLength(8);
 });
 
 test('the return is signed where the merchant has a signing secret, with the current status', async () => {

@@ -67,6 +67,33 @@ describe.each([
     expect(await store.findByToken(first.orderToken, enoughMs)).toMatchObject({ kind: 'found', order: paid });
   });
 
+  test('the refused payments of a restored order are known and listed', async () => {
+    const merchantId = await createMerchantId(database.sql);
+    const createdAtMs = Date.parse('2024-01-01T00:00:00Z');
+    const order = await createOrder(store, { ...newOrder(merchantId), createdAtMs });
+    const payment = {
+      checkoutId: merchantId,
+      paymentId: 'p-1',
+      paidAtMs: createdAtMs,
+      amount: order.fields.order_amount,
+    };
+    const refused = { ...payment, currency: 'JPY', code: 'payment_mismatch' as const };
+    await store.refusePayment({ order, payment: refused }, enoughMs);
+    const before = await store.findForPayment(order.orderToken, payment, enoughMs);
+    expect(before).toMatchObject({ isKnown: true, refused, order: { refusedPayments: [refused] } });
+    const listed = () => database.sql`select refused_payments::text from refused_payments`;
+    const rows = await listed();
+
+    const lines = await exported(createdAtMs, createdAtMs + 1);
+    for (const table of ['orders', 'payments', 'refused_payments'])
+      await database.sql`delete from ${database.sql(table)} where merchant_id = ${merchantId}`;
+    for (const restored of [1, 0])
+      expect(await importOrders(database.url, linesOf(lines))).toEqual({ restored, existing: 1 - restored });
+    expect(await listed()).toEqual(rows);
+    const after = await store.findForPayment(order.orderToken, payment, enoughMs);
+    expect(after).toEqual({ ...before, nowMs: expect.any(Number) });
+  });
+
   test('an order that changed after its export stays as it is', async () => {
     const merchantId = await createMerchantId(database.sql);
     const createdAtMs = Date.parse('2025-01-01T00:00:00Z');
