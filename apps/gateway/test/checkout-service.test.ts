@@ -8,7 +8,7 @@ import { runQuery } from '@gateway/postgres/testing/run-query';
 import { expect, test } from 'vitest';
 import { grpcClient, rpcClients, rpcErrorOf } from './rpc-clients.ts';
 import { giveSigningSecret, scrape, useGateway } from './running-gateway.ts';
-import { answerOf, createOrder, postJson, postOrder } from './send-order.ts';
+import { answerOf, callJson, createOrder, postJson, postOrder } from './send-order.ts';
 
 // What the fixtures of ResolvePaymentLink and RecordPayment do not show.
 
@@ -114,3 +114,55 @@ test('50 payments and 50 cancellations of one order at once: one wins, and all l
 function nameOf(status: OrderStatus | undefined): string | undefined {
   return Object.entries(OrderStatus).find(([, value]) => value === status)?.[0];
 }
+
+test('while a payment is in progress, every protocol says when the lease ends', async () => {
+  const { order_token } = await createOrder(gateway, 'claimed');
+  const started = await grpcClient(CheckoutService, gateway).startPayment(
+    { orderToken: order_token, attemptId: 'a-1', leaseSeconds: 3_600 },
+    { headers: gateway.checkout.headers },
+  );
+  expect(Math.abs(Date.parse(started.leaseEndsAt) - Date.now() - 3_600_000)).toBeLessThan(600_000);
+  for (const { name, client } of rpcClients(CheckoutService, gateway)) {
+    const other = client.startPayment(
+      { orderToken: order_token, attemptId: 'a-2' },
+      { headers: gateway.checkout.headers },
+    );
+    const { code, reason, retryDelayMs = 0 } = await rpcErrorOf(other);
+    expect([name, code, reason]).toEqual([name, Code.Aborted, 'payment_in_progress']);
+    expect(Math.abs(retryDelayMs - 3_600_000), name).toBeLessThan(600_000);
+  }
+  const cancelled = await postJson(gateway, '/order/claimed/cancel', '');
+  expect(cancelled.status).toBe(409);
+  expect(Math.abs(Number(cancelled.headers.get('retry-after')) - 3_600)).toBeLessThan(600);
+});
+
+test('50 attempts, payments and cancellations of one order at once: one attempt starts, and one payment pays', async () => {
+  const client = grpcClient(CheckoutService, gateway);
+  const { headers } = gateway.checkout;
+  const { order_token } = await createOrder(gateway, 'attempted');
+  const reasonOf = (call: Promise<unknown>) =>
+    call.then(
+      () => 'ok',
+      async () => (await rpcErrorOf(call)).reason,
+    );
+  const started = await Promise.all(
+    Array.from({ length: 50 }, (_, index) =>
+      reasonOf(client.startPayment({ orderToken: order_token, attemptId: `a-${index}` }, { headers })),
+    ),
+  );
+  expect(started.filter((reason) => reason === 'ok')).toHaveLength(1);
+  expect(started.filter((reason) => reason === 'payment_in_progress')).toHaveLength(49);
+  const changes = await Promise.all(
+    Array.from({ length: 50 }, (_, index) =>
+      index % 2 === 0
+        ? reasonOf(client.recordPayment(payment(order_token, { paymentId: `p-${index}` }), { headers }))
+        : postJson(gateway, '/order/attempted/cancel', '').then(({ status }) => `cancel ${status}`),
+    ),
+  );
+  expect(changes.filter((outcome) => outcome === 'ok')).toHaveLength(1);
+  expect(changes.filter((outcome) => outcome === 'order_already_paid')).toHaveLength(24);
+  expect(changes.filter((outcome) => outcome === 'cancel 409')).toHaveLength(25);
+  const record = (await callJson(gateway, 'GET', '/order/attempted')).body;
+  expect(record).toMatchObject({ order_status: 'PAID' });
+  expect(record.refused_payments).toHaveLength(20);
+});

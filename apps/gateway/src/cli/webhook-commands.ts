@@ -175,7 +175,7 @@ export function addWebhookCommands(
     .action((clientId: string, { json }: { json?: true }) =>
       run(async (tools) => {
         const { merchantId } = await find(tools, clientId);
-        const columns = { 'EVENT ID': 36, TYPE: 15, CREATED: 23, STATE: 9, ATTEMPTS: 8, 'LAST RESULT': 0 };
+        const columns = { 'EVENT ID': 36, TYPE: 21, CREATED: 23, STATE: 9, ATTEMPTS: 8, 'LAST RESULT': 0 };
         const { printRow, end } = startList(columns, json, print);
         for (const delivery of await tools.endpoints.listDeliveries(merchantId, listedDeliveries)) {
           const { endpointId, eventId, type, createdAt, attempts, deliveredAt, nextAttemptAt, lastResult } = delivery;
