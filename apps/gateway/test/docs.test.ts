@@ -62,7 +62,7 @@ test('docs/data-protection.md lists the fields that an erasure empties', async (
 
 /** The interface's fields with their lengths, then the optional end with its range. */
 function expectFields(listed: ReadonlyMap<string, string>): void {
-  expect([...listed.keys()]).toEqual([...orderFieldNames, 'order_expires_at']);
+  expect([...listed.keys()]).toEqual([...orderFieldNames, 'order_expires_at', 'metadata']);
   const { min, max } = lifetimeMs;
   expect(listed.get('order_expires_at')?.replace(/\s+(\/\/ )?/g, ' ')).toContain(
     `${min / 60_000} minute to ${max / 86_400_000} days ahead`,

@@ -41,8 +41,12 @@ export function createClient(options: ClientOptions): GatewayClient {
     async getOrder(orderId) {
       return send('GET', pathOf(orderId));
     },
-    async *listOrders({ status, createdFrom, createdTo, limit } = {}) {
-      const filter = { status, created_from: timeText(createdFrom), created_to: timeText(createdTo), limit };
+    async *listOrders({ status, createdFrom, createdTo, metadata = {}, limit } = {}) {
+      const pairs = Object.entries(metadata).map(([key, value]) => [`metadata.${key}`, value]);
+      const filter = {
+        ...{ status, created_from: timeText(createdFrom), created_to: timeText(createdTo), limit },
+        ...(Object.fromEntries(pairs) as Readonly<Record<string, string>>),
+      };
       let cursor: string | undefined;
       do {
         const path = `/orders${queryOf({ ...filter, cursor })}`;

@@ -44,6 +44,7 @@ const storedOrder: Required<Order> = {
   paid_at: '',
   payment_id: '',
   cancelled_at: '',
+  metadata: {},
 };
 
 const newOrder: Required<NewOrder> = {
@@ -63,9 +64,10 @@ const newOrder: Required<NewOrder> = {
   customer_address_postal_code: '',
   return_url: '',
   order_expires_at: '',
+  metadata: {},
 };
 
-const filter: Required<OrderFilter> = { status: 'PAID', createdFrom: '', createdTo: '', limit: 1 };
+const filter: Required<OrderFilter> = { status: 'PAID', createdFrom: '', createdTo: '', metadata: {}, limit: 1 };
 
 const statuses: Record<OrderStatus, 0> = { UN_PAID: 0, PAID: 0, EXPIRED: 0, CANCELLED: 0 };
 

@@ -36,6 +36,8 @@ export interface NewOrder {
   readonly return_url: string;
   /** When the order expires: a Date, or an RFC 3339 time (seconds optional), 1 minute to 366 days ahead. */
   readonly order_expires_at?: string | Date | undefined;
+  /** Your own data: at most 20 keys of 1 to 40 characters `A-Za-z0-9_.-`, values of 1 to 500 characters, 8 KiB in total. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
 
 /** The response to a new order. Times are ISO 8601 with milliseconds and offset: `2026-11-20T21:01:42.172+00:00`. */
@@ -63,6 +65,7 @@ export interface Order extends CreatedOrder {
   readonly paid_at?: string;
   readonly payment_id?: string;
   readonly cancelled_at?: string;
+  readonly metadata?: Readonly<Record<string, string>>;
 }
 
 /** Which orders to list, and how many to fetch at once. */
@@ -72,6 +75,8 @@ export interface OrderFilter {
   readonly createdFrom?: string | Date | undefined;
   /** Created before this time. */
   readonly createdTo?: string | Date | undefined;
+  /** Orders with these values in their metadata, at most two. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
   /** Orders in one request, 1 to 100; 20 by default. The iterator sends as many requests as it needs. */
   readonly limit?: number | undefined;
 }

@@ -23,6 +23,7 @@ export const comments: Readonly<Record<string, string>> = {
   "gateway.v1.Order.paid_at": "When the customer paid. Absent unless PAID.",
   "gateway.v1.Order.payment_id": "The checkout system's identifier of the payment. Absent unless PAID.",
   "gateway.v1.Order.cancelled_at": "When the merchant cancelled the order. Absent unless CANCELLED.",
+  "gateway.v1.Order.metadata": "Your own data, as it was sent on creation. Absent without any, and once the customer's data is erased.",
   "gateway.v1.ServiceType": "What the order is for.",
   "gateway.v1.ServiceType.SERVICE_TYPE_UNSPECIFIED": "Not set: the field is missing.",
   "gateway.v1.ServiceType.DIGITAL": "Digital services.",
@@ -100,6 +101,7 @@ export const comments: Readonly<Record<string, string>> = {
   "gateway.v1.CreateOrderRequest.order_checksum": "Checksum of the order: 1 to 256 printable ASCII characters. One that begins with `v1=` is verified.",
   "gateway.v1.CreateOrderRequest.return_url": "The address to which the customer returns from the checkout page: absolute http or https URL, up to 2,048 characters.",
   "gateway.v1.CreateOrderRequest.order_expires_at": "When the order expires: from then on it can't be paid. RFC 3339, where seconds are optional; 1 minute to 366 days ahead. Optional: without it the merchant's default lifetime applies.",
+  "gateway.v1.CreateOrderRequest.metadata": "Your own data: at most 20 keys of 1 to 40 characters A-Z a-z 0-9 _ . -, with values of 1 to 500 characters, 8 KiB in total. It is part of the order record, events and webhooks, and never shown to the customer. On a replay it is compared only if it is sent.",
   "gateway.v1.CreateOrderResponse": "The ids, status and payment link of a stored order: exactly the six fields of the JSON API.",
   "gateway.v1.CreateOrderResponse.service_order_id": "Identifier of the order assigned by the service: positive, at most 2^53 - 1.",
   "gateway.v1.CreateOrderResponse.created_at": "Creation time, ISO 8601 with milliseconds and UTC offset, such as 2026-11-20T21:01:42.172+00:00.",
@@ -123,6 +125,7 @@ export const comments: Readonly<Record<string, string>> = {
   "gateway.v1.ListOrdersRequest.created_to": "Only orders created before this time: RFC 3339, where seconds are optional.",
   "gateway.v1.ListOrdersRequest.limit": "The maximum number of orders on the page: 1 to 100, 20 by default.",
   "gateway.v1.ListOrdersRequest.cursor": "The next_cursor of the previous page, with the same filters.",
+  "gateway.v1.ListOrdersRequest.metadata": "Only orders whose metadata has these values: at most two keys. In a URL: `metadata.KEY=VALUE`. A page can then have fewer orders than its limit, or none, although it has a next_cursor.",
   "gateway.v1.ListOrdersResponse": "A page of orders.",
   "gateway.v1.ListOrdersResponse.orders": "Newest first.",
   "gateway.v1.ListOrdersResponse.next_cursor": "For the next page; absent on the last one."

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { FieldError } from './field-rules.ts';
 import { checkTime, timeMaxMs } from './iso-time.ts';
 import type { MerchantId } from './merchant.ts';
+import { type Metadata, metadataFilterMax, parseMetadata } from './metadata.ts';
 import { orderStatuses } from './order.ts';
 import type { EventPosition, OrderFilter, OrderPosition } from './order-store.ts';
 import { failed, type Result, success } from './result.ts';
@@ -24,7 +25,7 @@ type Parsed<Filter, Position> = Result<ListPage<Filter, Position>, readonly Fiel
 
 /** Checks the parameters of a list of orders. Returns the page, or all parameters that are unknown or not valid. */
 export function parseOrderList(merchantId: MerchantId, input: ListInput): Parsed<OrderFilter, OrderPosition> {
-  const { values, errors } = known(input, ['status', 'created_from', 'created_to', 'limit', 'cursor']);
+  const { values, errors } = known(input, ['status', 'created_from', 'created_to', 'metadata', 'limit', 'cursor']);
   const status = orderStatuses.find((one) => one === values.status);
   if (values.status !== undefined && status === undefined) {
     errors.push({ field: 'status', code: 'not_allowed', message: `must be one of ${orderStatuses.join(', ')}` });
@@ -33,6 +34,7 @@ export function parseOrderList(merchantId: MerchantId, input: ListInput): Parsed
     status,
     createdFromMs: readTime('created_from', values.created_from, errors),
     createdToMs: readTime('created_to', values.created_to, errors),
+    metadata: readMetadata(values.metadata, errors),
   };
   const limit = readLimit(values.limit, errors);
   const scope = scopeOf('orders', merchantId, filter);
@@ -88,6 +90,19 @@ function readTime(field: string, value: unknown, errors: FieldError<string>[]): 
   if (typeof time === 'object') errors.push({ field, ...time });
   else if (time >= 0 && time <= timeMaxMs) return time;
   else errors.push({ field, code: 'out_of_range', message: 'must be in the years 1970 to 9999' });
+  return undefined;
+}
+
+/** The pairs of a filter. An empty value is the same as none. */
+function readMetadata(value: unknown, errors: FieldError<string>[]): Metadata | undefined {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  const pairs = isObject ? Object.fromEntries(Object.entries(value).filter(([, text]) => text !== '')) : value;
+  const parsed = parseMetadata(pairs);
+  if (!parsed.ok) errors.push(...parsed.failure);
+  else if (parsed.value !== undefined && Object.keys(parsed.value).length > metadataFilterMax) {
+    const message = `must have at most ${metadataFilterMax} keys in a filter`;
+    errors.push({ field: 'metadata', code: 'too_long', message });
+  } else return parsed.value;
   return undefined;
 }
 

@@ -21,8 +21,8 @@ export const orderFieldNames = [
 /** One of {@link orderFieldNames}. */
 export type OrderFieldName = (typeof orderFieldNames)[number];
 
-/** A field of the request that creates an order: one of the 16 fields, or the optional expiry. */
-export type RequestFieldName = OrderFieldName | 'order_expires_at';
+/** A field of the request that creates an order: one of the 16 fields, or one of the optional additions. */
+export type RequestFieldName = OrderFieldName | 'order_expires_at' | 'metadata';
 
 /** What an order is for: digital services or shipped goods. */
 export const serviceTypes = ['DIGITAL', 'PHYSICAL_GOODS'] as const;

@@ -1,4 +1,5 @@
 import type { MerchantId, MerchantMode } from './merchant.ts';
+import type { Metadata } from './metadata.ts';
 import type { NewOrder, Order, OrderStatus } from './order.ts';
 import type { EventType, OrderChange } from './order-states.ts';
 import type { OrderToken } from './order-token.ts';
@@ -87,6 +88,8 @@ export interface OrderFilter {
   readonly createdFromMs?: number | undefined;
   /** Orders created before this time. */
   readonly createdToMs?: number | undefined;
+  /** Orders whose metadata has all of these pairs. */
+  readonly metadata?: Metadata | undefined;
   /** Only orders after this position in the list. */
   readonly after?: OrderPosition | undefined;
   readonly limit: number;
@@ -143,12 +146,15 @@ export interface OrderStore {
   /** Changes an order's state and stores the event of the change, if the order is still in the state `transition.from`. */
   change(change: OrderChange, timeoutMs: number): Promise<ChangeOutcome>;
 
-  /** Returns at most `limit` of the merchant's orders, newest first. */
+  /**
+   * Returns at most `limit` of the merchant's orders, newest first. With a filter by metadata it reads a bounded number of orders:
+   * if it stopped before the end of the list, `scannedTo` is the position from which to continue.
+   */
   list(
     merchantId: MerchantId,
     filter: OrderFilter,
     timeoutMs: number,
-  ): Promise<PageOutcome<{ readonly orders: readonly Order[] }>>;
+  ): Promise<PageOutcome<{ readonly orders: readonly Order[]; readonly scannedTo?: OrderPosition | undefined }>>;
 
   /**
    * Returns at most `limit` of the merchant's events after a position, oldest first. An event appears once no other can still

@@ -82,10 +82,14 @@ export function createInMemoryOrderStore(
       store(order, transition.event);
       return { kind: 'changed' };
     },
-    async list(merchantId, { status, createdFromMs = 0, createdToMs = Number.POSITIVE_INFINITY, after, limit }) {
+    async list(
+      merchantId,
+      { status, createdFromMs = 0, createdToMs = Number.POSITIVE_INFINITY, metadata = {}, after, limit },
+    ) {
       const listed = ordersOf(merchantId)
         .filter(({ orderStatus }) => status === undefined || orderStatus === status)
         .filter(({ createdAtMs }) => createdAtMs >= createdFromMs && createdAtMs < createdToMs)
+        .filter((order) => Object.entries(metadata).every(([key, value]) => order.metadata?.[key] === value))
         .filter((order) => after === undefined || compare(after, order) < 0)
         .sort(compare);
       return { kind: 'found', orders: listed.slice(0, limit) };

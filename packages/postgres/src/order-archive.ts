@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { arrayLiteral, noStatementTimeoutMs, openConnection } from './client.ts';
 import { DatabaseError, failsWithAnyValues, redact, statementFailure } from './errors.ts';
 import { readPages } from './scan.ts';
-import { orders, payments } from './schema.ts';
+import { orderMetadata, orders, pairDigest, payments } from './schema.ts';
 
 const applicationName = 'order-gateway archive';
 
@@ -54,9 +54,13 @@ export async function importOrders(url: string, lines: AsyncIterable<string>): P
       with restored as (
         insert into ${orders} select row.* from unnest(${arrayLiteral(page, (line) => line)}::text[]) as line,
           jsonb_populate_record(null::${orders}, line::jsonb) as row
-        on conflict (merchant_id, order_id) do nothing returning checkout_id, payment_id, merchant_id, order_id
+        on conflict (merchant_id, order_id) do nothing returning *
       ), paid as (
-        insert into ${payments} select * from restored where checkout_id is not null on conflict do nothing
+        insert into ${payments} select checkout_id, payment_id, merchant_id, order_id
+        from restored where checkout_id is not null on conflict do nothing
+      ), paired as (
+        insert into ${orderMetadata} select merchant_id, ${pairDigest(sql`pair.key`, sql`pair.value`)}, created_at, service_order_id
+        from restored, jsonb_each_text(metadata) as pair on conflict do nothing
       ) select 1 from restored`);
   const store = async (page: readonly string[]): Promise<void> => {
     try {

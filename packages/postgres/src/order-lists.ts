@@ -1,5 +1,6 @@
 import type { MerchantId } from '@gateway/domain/merchant';
 import { orderStatuses } from '@gateway/domain/order';
+import { transitions } from '@gateway/domain/order-states';
 import type { EventPosition, OrderEvent, OrderFilter, OrderStore } from '@gateway/domain/order-store';
 import { and, asc, desc, eq, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
@@ -8,10 +9,13 @@ import { arrayLiteral, type Client, type DatabaseOptions, openClient, plansEvery
 import { unlessUnstored, withExpiryStored } from './expired-orders.ts';
 import type { OrderChanges } from './order-changes.ts';
 import { orderColumns, orderOf, storedColumns } from './order-rows.ts';
-import { events, isExpired, orders } from './schema.ts';
+import { events, isExpired, orderMetadata, orders, pairDigest } from './schema.ts';
 
 /** Pages that may wait for the connection of their kind: half a second's work. Any more are `overloaded` at once. */
 const waitingMax = 256;
+
+/** Orders with a pair of metadata that one page reads, if it has another condition: some milliseconds of work. */
+const scannedMax = 1_000;
 
 /** The part of an order store that lists. */
 export interface OrderLists extends Pick<OrderStore, 'list' | 'listEvents'> {
@@ -53,12 +57,40 @@ export function openOrderLists(options: DatabaseOptions, expireOrder: OrderChang
       return { kind: 'found' as const, events: listed };
     },
   );
+  const metadataPages = openPages(
+    { ...options, name: 'order lists by metadata' },
+    prepareOrdersByMetadata,
+    async (client, { metadata = {}, ...page }: OrderFilter & { merchantId: MerchantId }) => {
+      const [[key, value] = ['', ''], [secondKey, secondValue] = [null, null]] = Object.entries(metadata);
+      const rows = await client.run((list) =>
+        list.execute({
+          merchantId: page.merchantId,
+          ...{ key, value, secondKey, secondValue },
+          metadata: JSON.stringify(metadata),
+          status: page.status ?? null,
+          createdFrom: page.createdFromMs === undefined ? '-infinity' : new Date(page.createdFromMs).toISOString(),
+          ...upperBoundOf(page),
+          // Every order of a lone pair is listed.
+          scannedMax: secondKey === null && page.status === undefined ? page.limit : scannedMax,
+          limit: page.limit,
+        }),
+      );
+      const listed = rows.flatMap(({ order }) => order ?? []);
+      const [end] = rows;
+      const scannedTo = end?.isCut
+        ? { createdAtMs: Number(end.createdAtMs), serviceOrderId: Number(end.serviceOrderId) }
+        : undefined;
+      return unlessUnstored(listed, { kind: 'found' as const, orders: listed.map(orderOf), scannedTo });
+    },
+  );
   const listOrders = withExpiryStored(orderPages, expireOrder);
+  const listByMetadata = withExpiryStored(metadataPages, expireOrder);
   return {
-    list: (merchantId, filter, timeoutMs) => listOrders({ merchantId, ...filter }, timeoutMs),
+    list: (merchantId, filter, timeoutMs) =>
+      (filter.metadata === undefined ? listOrders : listByMetadata)({ merchantId, ...filter }, timeoutMs),
     listEvents: (merchantId, page, timeoutMs) => eventPages.add({ merchantId, ...page }, timeoutMs),
     async close() {
-      await Promise.all([orderPages.close(), eventPages.close()]);
+      await Promise.all([orderPages.close(), metadataPages.close(), eventPages.close()]);
     },
   };
 }
@@ -118,6 +150,54 @@ function prepareOrders(db: PostgresJsDatabase) {
     .orderBy(...newestFirst)
     .limit(limit)
     .prepare('list_orders');
+}
+
+/**
+ * Reads one range of the rows of a pair, of two pairs the one that has fewer there, and then their orders, which are compared with all
+ * conditions. At most `scannedMax` rows are read. The first row says whether there are more, and where the range ends.
+ */
+function prepareOrdersByMetadata(db: PostgresJsDatabase) {
+  const limit = sql.placeholder('limit');
+  const merchantId = sql`${sql.placeholder('merchantId')}::bigint`;
+  const [status, scannedMax] = [sql`${sql.placeholder('status')}::text`, sql`${sql.placeholder('scannedMax')}::int`];
+  const rowsOf = (key: string, value: string) => sql`
+    select created_at, service_order_id from ${orderMetadata}
+    where merchant_id = ${merchantId}
+      and pair_digest = ${pairDigest(sql`${sql.placeholder(key)}::text`, sql`${sql.placeholder(value)}::text`)}
+      and created_at >= ${sql.placeholder('createdFrom')}::timestamptz
+      and (created_at, service_order_id) < (${sql.placeholder('beforeTime')}::timestamptz, ${sql.placeholder('beforeId')}::bigint)
+    order by created_at desc, service_order_id desc limit ${scannedMax}`;
+  const scan = sql`(
+    with first as materialized (${rowsOf('key', 'value')}), second as materialized (${rowsOf('secondKey', 'secondValue')}),
+    choice as (
+      select ${sql.placeholder('secondKey')}::text is null or (select count(*) from first) <= (select count(*) from second) as is_first
+    ),
+    scanned as (
+      select first.* from first, choice where is_first union all select second.* from second, choice where not is_first
+    )
+    select array_agg(service_order_id) as ids, count(*) = ${scannedMax} as is_cut,
+      (array_agg(created_at order by created_at, service_order_id))[1] as last_created_at,
+      (array_agg(service_order_id order by created_at, service_order_id))[1] as last_id
+    from scanned
+  ) as scan`;
+  const isOnPage = and(
+    eq(orders.merchantId, merchantId),
+    sql`${orders.serviceOrderId} = any(scan.ids)`,
+    sql`${orders.metadata} @> ${sql.placeholder('metadata')}::jsonb`,
+    sql`(${status} is null or ${status} = case when ${isExpired} then ${transitions.expire.to} else ${orders.orderStatus} end)`,
+  );
+  return db
+    .select({
+      isCut: sql<boolean>`scan.is_cut`,
+      createdAtMs: sql<number | null>`(extract(epoch from scan.last_created_at) * 1000)::float8`,
+      serviceOrderId: sql<string | null>`scan.last_id`,
+      order: orderColumns,
+    })
+    .from(scan)
+    .leftJoin(orders, isOnPage)
+    .orderBy(desc(orders.createdAt), desc(orders.serviceOrderId))
+    .limit(limit)
+    .prepare('list_orders_by_metadata');
 }
 
 /**

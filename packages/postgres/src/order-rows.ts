@@ -20,12 +20,12 @@ export const orderColumns = { ...storedColumns, orderStatus: statusUnlessExpired
 export type ReadRow = Omit<OrderRow, 'orderStatus'> & { readonly orderStatus: OrderStatus | null };
 
 /** The columns that only a change of state or an erasure sets, at the end of the table. */
-type LaterColumn = 'paidAt' | 'paymentId' | 'cancelledAt' | 'erasedDigest' | 'checkoutId';
+type LaterColumn = 'paidAt' | 'paymentId' | 'cancelledAt' | 'erasedDigest' | 'checkoutId' | 'metadata';
 
 /** A row as it is inserted. The end is ISO 8601: Drizzle can't encode a placeholder's null as a time. */
 export type NewOrderRow = Omit<OrderRow, LaterColumn | 'expiresAt'> & { readonly expiresAt: string | null };
 
-const { paidAt, paymentId, cancelledAt, erasedDigest, checkoutId, ...insertedColumns } = storedColumns;
+const { paidAt, paymentId, cancelledAt, erasedDigest, checkoutId, metadata, ...insertedColumns } = storedColumns;
 
 const columns = Object.entries(insertedColumns) as [keyof NewOrderRow, (typeof orders)[keyof NewOrderRow]][];
 
@@ -38,18 +38,30 @@ export const rowPlaceholders = {
   expiresAt: sql`${sql.placeholder('expiresAt')}`,
 };
 
-/**
- * The rows of a batch, from one array for each inserted column, filled by {@link columnArrays}. The other columns are null.
- */
-export const unnestedRows: SQL = sql`select *, ${sql.join(
+const unset = sql.join(
   [paidAt, paymentId, cancelledAt, erasedDigest, checkoutId].map(
     (column) => sql`null::${sql.raw(column.getSQLType())}`,
   ),
   sql`, `,
-)} from unnest(${sql.join(
+);
+
+const arrays = sql.join(
   columns.map(([key, column]) => sql`${sql.placeholder(key)}::${sql.raw(column.getSQLType())}[]`),
   sql`, `,
-)})`;
+);
+
+/**
+ * The rows of a batch, from one array for each inserted column, filled by {@link columnArrays}. The other columns are null.
+ */
+export const unnestedRows: SQL = sql`select *, ${unset}, null::jsonb from unnest(${arrays})`;
+
+const names = sql.join(
+  columns.map(([, column]) => sql.identifier(column.name)),
+  sql`, `,
+);
+
+/** The same with another array, `metadata`. */
+export const unnestedRowsWithMetadata: SQL = sql`select ${names}, ${unset}, metadata from unnest(${arrays}, ${sql.placeholder('metadata')}::jsonb[]) as new (${names}, metadata)`;
 
 /** The rows, as one array literal for every column. */
 export function columnArrays(rows: readonly NewOrderRow[]): Record<string, string> {
@@ -81,7 +93,7 @@ export function rowOf(order: Order): NewOrderRow {
 /** The order of a row, `EXPIRED` if its status is `null`. Throws if its amount is not valid. */
 export function orderOf(row: ReadRow): Order {
   const { merchantId, serviceOrderId, orderToken, orderStatus, createdAt, ...others } = row;
-  const { expiresAt, paidAt, paymentId, cancelledAt, erasedDigest, checkoutId, ...fields } = others;
+  const { expiresAt, paidAt, paymentId, cancelledAt, erasedDigest, checkoutId, metadata, ...fields } = others;
   const amount = parseAmount(fields.order_amount);
   if (!amount.ok) throw new RangeError(`the amount of stored order ${serviceOrderId} is ${amount.failure}`);
   return {
@@ -97,6 +109,7 @@ export function orderOf(row: ReadRow): Order {
         : { checkoutId: checkoutId as MerchantId | null, paymentId, paidAtMs: paidAt.getTime() },
     cancelledAtMs: cancelledAt?.getTime() ?? null,
     erasedDigest,
+    metadata,
     fields: { ...fields, order_amount: amount.value },
   };
 }

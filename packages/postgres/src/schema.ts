@@ -1,9 +1,10 @@
 import { checksumModes, merchantModes } from '@gateway/domain/merchant';
+import type { Metadata } from '@gateway/domain/metadata';
 import { amountDecimals, amountHundredthsMax } from '@gateway/domain/money';
 import { type OrderStatus, orderStatuses } from '@gateway/domain/order';
 import { serviceTypes } from '@gateway/domain/order-fields';
 import { eventTypes } from '@gateway/domain/order-states';
-import { and, eq, gt, isNull, lte, or, type SQL, sql } from 'drizzle-orm';
+import { and, eq, gt, isNull, lte, or, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import {
   type AnyPgColumn,
   bigint,
@@ -131,6 +132,8 @@ export const orders = pgTable(
     erasedDigest: bytea('erased_digest'),
     /** The checkout system that reported the payment; `null` for a simulated one. */
     checkoutId: bigint('checkout_id', { mode: 'number' }),
+    /** The merchant's own data; `null` without any, and after an erasure. */
+    metadata: jsonb('metadata').$type<Metadata>(),
   },
   (table) => [
     primaryKey({ columns: [table.merchantId, table.order_id] }),
@@ -173,6 +176,32 @@ export const payments = pgTable(
   },
   (table) => [primaryKey({ columns: [table.checkoutId, table.paymentId] })],
 );
+
+/**
+ * One row for each pair of an order's metadata, in the order of lists: orders without metadata have none
+ * (docs/decisions/058-metadata-has-a-table.md). A digest stands for the pair, so that rows are short; the order has the text.
+ */
+export const orderMetadata = pgTable(
+  'order_metadata',
+  {
+    merchantId: bigint('merchant_id', { mode: 'number' })
+      .notNull()
+      .references(() => merchants.id),
+    pairDigest: bytea('pair_digest').notNull(),
+    createdAt: timestamptz('created_at').notNull(),
+    serviceOrderId: bigint('service_order_id', { mode: 'number' }).notNull(),
+  },
+  (table) => [
+    primaryKey({
+      name: 'order_metadata_pk',
+      columns: [table.merchantId, table.pairDigest, table.createdAt, table.serviceOrderId],
+    }),
+  ],
+);
+
+/** The digest of a pair. A key contains no `=`. */
+export const pairDigest = (key: SQLWrapper, value: SQLWrapper): SQL =>
+  sql`sha256(convert_to(${key} || '=' || ${value}, 'UTF8'))`;
 
 /** Whether an unpaid order has expired, by the clock of the database. */
 export const isExpired = and(eq(orders.orderStatus, 'UN_PAID'), lte(orders.expiresAt, sql`now()`));

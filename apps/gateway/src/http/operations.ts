@@ -1,6 +1,5 @@
 import { callerOf, jsonRouteOf } from '@gateway/contract/operations';
-import type { Failure } from '@gateway/domain/failure';
-import { type Result, success } from '@gateway/domain/result';
+import { success } from '@gateway/domain/result';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { bodyBytesMax } from '../intake/call-body.ts';
@@ -24,6 +23,7 @@ export function operationRoutes(
     if (route === undefined) continue;
     const { verb, path, hasBody, responseField } = route;
     const accountKind = callerOf(method);
+    const maps = method.input.fields.filter(({ fieldKind }) => fieldKind === 'map').map(({ jsonName }) => jsonName);
     app.route({
       method: verb,
       url: path.replace(/\{(\w+)\}/g, ':$1'),
@@ -40,7 +40,7 @@ export function operationRoutes(
           startReading: hasBody ? () => startReading(deps, request, reply, bodyForm) : undefined,
         });
         if (!received.ok) return sendFailure(reply, received.failure, deps);
-        const members = hasBody ? readJsonBody(received.value) : membersIn(request);
+        const members = hasBody ? readJsonBody(received.value) : success(membersIn(request, maps));
         if (!members.ok) return sendFailure(reply, members.failure, deps);
         const performed = await call.perform(operation, members.value, ({ body, outcome }) => {
           if (outcome === 'replayed') reply.header('idempotent-replayed', 'true');
@@ -55,7 +55,15 @@ export function operationRoutes(
   }
 }
 
-/** The members of a request without a body: the parameters of its query and of its path. */
-function membersIn({ query, params }: FastifyRequest): Result<Members, Failure> {
-  return success({ ...Object(query), ...Object(params) });
+/** The members of a request without a body: the parameters of its query and of its path. `name.KEY` is a key of the map `name`. */
+function membersIn({ query, params }: FastifyRequest, maps: readonly string[]): Members {
+  const members: Record<string, unknown> = { ...Object(query), ...Object(params) };
+  for (const map of maps) {
+    const keys = Object.keys(members).filter((name) => name.startsWith(`${map}.`));
+    if (keys.length === 0) continue;
+    // fromEntries defines own properties, including `__proto__`.
+    members[map] = Object.fromEntries(keys.map((name) => [name.slice(map.length + 1), members[name]]));
+    for (const name of keys) delete members[name];
+  }
+  return members;
 }

@@ -210,6 +210,8 @@ function grpcStatusOf(code: Outcome): string | null | undefined {
 function fieldsOf(failure: Failure): readonly string[] | undefined {
   if (failure.kind === 'order_id_conflict') return failure.fields;
   if (!('errors' in failure)) return undefined;
-  // The name of an unknown parameter may be any text of the client.
-  return failure.errors.map(({ field, code }) => (code === 'unknown_field' ? code : field));
+  // The name of an unknown parameter may be any text of the client, and so may a key of metadata.
+  return failure.errors.map(({ field, code }) =>
+    code === 'unknown_field' ? code : field.startsWith('metadata.') ? 'metadata' : field,
+  );
 }

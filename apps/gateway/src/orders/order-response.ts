@@ -36,6 +36,7 @@ export function orderRecord(order: Order, mode: MerchantMode, baseUrl: BaseUrl) 
     paid_at: formatOptional(payment?.paidAtMs ?? null),
     payment_id: payment?.paymentId,
     cancelled_at: formatOptional(order.cancelledAtMs),
+    metadata: order.metadata ?? undefined,
   };
 }
 

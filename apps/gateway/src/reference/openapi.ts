@@ -137,7 +137,10 @@ function operationOf(method: DescMethodUnary, baseUrl: string): Operation {
       ...(hasBody ? [] : fields).map((field): Parameter => {
         const { description = '', ...schema } = fieldSchema(field);
         const location = isInPath(field) ? 'path' : 'query';
-        return { name: field.name, in: location, required: location === 'path', description, schema };
+        // Of OpenAPI's styles, none writes `metadata.KEY=VALUE`.
+        const name = field.fieldKind === 'map' ? `${field.name}.KEY` : field.name;
+        const value = field.fieldKind === 'map' ? text : schema;
+        return { name, in: location, required: location === 'path', description, schema: value };
       }),
       requestId,
     ],

@@ -14,6 +14,7 @@ import { type FieldRule, fieldErrorCodes, fieldRules, forbiddenControls, nonBlan
 import { timePattern } from '@gateway/domain/iso-time';
 import { pageLimit } from '@gateway/domain/list-parameters';
 import { merchantModes } from '@gateway/domain/merchant';
+import { metadataKeyPattern, metadataLimits, metadataValueRule } from '@gateway/domain/metadata';
 import { amountHundredthsMax, formatAmount } from '@gateway/domain/money';
 import { orderFieldNames } from '@gateway/domain/order-fields';
 import { eventTypes } from '@gateway/domain/order-states';
@@ -39,6 +40,9 @@ export interface JsonSchema {
   readonly items?: JsonSchema;
   readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly required?: readonly string[];
+  readonly additionalProperties?: JsonSchema;
+  readonly propertyNames?: JsonSchema;
+  readonly maxProperties?: number;
 }
 
 const amount: JsonSchema = {
@@ -66,6 +70,12 @@ const constraints: Readonly<Record<string, JsonSchema>> = {
   limit: { minimum: 1, maximum: pageLimit.max, default: pageLimit.byDefault },
   created_from: sentTime,
   created_to: sentTime,
+  'CreateOrderRequest.metadata': {
+    type: ['object', 'null'],
+    additionalProperties: ruleSchema(metadataValueRule),
+    propertyNames: { pattern: metadataKeyPattern.source, not: { enum: ['__proto__'] } },
+    maxProperties: metadataLimits.keys,
+  },
   'Event.id': { pattern: '^evt_[0-9a-f]{32}$' },
   'Event.type': { enum: eventTypes },
   'CreateOrderRequest.order_expires_at': { ...sentTime, type: ['string', 'null'] },
@@ -87,6 +97,8 @@ function typeOf(field: DescField): JsonSchema {
       return { type: scalarTypes[field.scalar] ?? 'string' };
     case 'enum':
       return { type: 'string', enum: field.enum.values.slice(1).map(({ name }) => name) };
+    case 'map':
+      return { type: 'object', additionalProperties: { type: 'string' } };
     case 'message':
       return refTo(field.message.name);
     case 'list':
@@ -105,12 +117,14 @@ export function refTo(schema: string): JsonSchema {
   return { $ref: `#/components/schemas/${schema}` };
 }
 
-/** A message as an object. A response always has its fields, except those that are `optional` in the contract. */
+/** A message as an object. A response always has its fields, except maps and those that are `optional` in the contract. */
 function messageSchema(message: DescMessage): JsonSchema {
   return {
     type: 'object',
     description: comments[message.typeName] ?? '',
-    required: message.fields.filter(({ proto }) => !proto.proto3Optional).map(({ jsonName }) => jsonName),
+    required: message.fields
+      .filter(({ proto, fieldKind }) => !proto.proto3Optional && fieldKind !== 'map')
+      .map(({ jsonName }) => jsonName),
     properties: Object.fromEntries(message.fields.map((field) => [field.jsonName, fieldSchema(field)])),
   };
 }
