@@ -48,7 +48,7 @@ test('docs/creating-orders.md lists every field once, with the length of its rul
 test('the contract lists every field once, with the length of its rule', async () => {
   const text = await readFile(new URL('../proto/gateway/v1/order_service.proto', docs), 'utf8');
   const [, message = ''] = /^message CreateOrderRequest \{\n([^}]+)\}/m.exec(text) ?? [];
-  const fields = message.matchAll(/((?: +\/\/ .+\n)+) +optional \w+ (\w+) =/g);
+  const fields = message.matchAll(/((?: +\/\/ .+\n)+) +(?:optional \w+|map<string, string>) (\w+) =/g);
   expectFields(new Map([...fields].map(([, comment = '', name = '']) => [name, comment])));
 });
 

@@ -146,6 +146,7 @@ export type ErrorCode =
   | 'order_already_paid'
   | 'order_cancelled'
   | 'order_expired'
+  | 'cursor_expired'
   | 'body_too_large'
   | 'unsupported_media_type'
   | 'headers_too_large'

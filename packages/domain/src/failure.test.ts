@@ -18,7 +18,7 @@ const published: readonly (readonly [FailureCode, number, string | null])[] = [
   ['order_already_paid', 409, 'FAILED_PRECONDITION'],
   ['order_cancelled', 409, 'FAILED_PRECONDITION'],
   ['order_expired', 409, 'FAILED_PRECONDITION'],
-  ['payment_mismatch', 400, 'INVALID_ARGUMENT'],
+  ['payment_mismatch', 'cursor_expired', 400, 'INVALID_ARGUMENT'],
   ['body_too_large', 413, 'RESOURCE_EXHAUSTED'],
   ['unsupported_media_type', 415, null],
   ['headers_too_large', 431, 'RESOURCE_EXHAUSTED'],

@@ -116,6 +116,12 @@ export const failures = {
     grpcStatus: 'INVALID_ARGUMENT',
     when: "The payment's amount or currency differs from the order's. The payment must be refunded.",
   },
+  cursor_expired: {
+    title: 'The cursor has expired',
+    httpStatus: 410,
+    grpcStatus: 'OUT_OF_RANGE',
+    when: 'The event of the cursor no longer exists: it is older than 30 days, or the database was restored to a time before it. Start without a cursor, and list your orders to find changes that you missed.',
+  },
   body_too_large: {
     title: 'The body is too large',
     httpStatus: 413,

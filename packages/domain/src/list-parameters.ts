@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto';
-import type { FieldError } from './field-rules.ts';
+import { type FieldError, fieldRules, textError } from './field-rules.ts';
 import { checkTime, timeMaxMs } from './iso-time.ts';
 import type { MerchantId } from './merchant.ts';
 import { type Metadata, metadataFilterMax, parseMetadata } from './metadata.ts';
 import { orderStatuses } from './order.ts';
-import type { EventPosition, OrderFilter, OrderPosition } from './order-store.ts';
+import { type EventType, eventTypes } from './order-states.ts';
+import type { EventFilter, EventPosition, OrderFilter, OrderPosition } from './order-store.ts';
 import { failed, type Result, success } from './result.ts';
 import { serviceOrderIdMax } from './service-order-id.ts';
 
@@ -56,16 +57,17 @@ const transactionIdMax = 2n ** 64n - 1n;
 export function parseEventList(
   merchantId: MerchantId,
   input: ListInput,
-): Parsed<{ readonly after: EventPosition }, EventPosition> {
-  const { values, errors } = known(input, ['limit', 'cursor']);
+): Parsed<EventFilter & { readonly after: EventPosition }, EventPosition> {
+  const { values, errors } = known(input, ['type', 'order_id', 'limit', 'cursor']);
+  const filter = { types: readTypes(values.type, errors), orderId: readOrderId(values.order_id, errors) };
   const limit = readLimit(values.limit, errors);
-  const scope = scopeOf('events', merchantId);
+  const scope = scopeOf('events', merchantId, filter);
   const position = readCursor(values.cursor, scope, /^(\d{1,20})\.((?:evt_[0-9a-f]{32})?)$/, errors);
   const [transactionId = '0', eventId = ''] = position ?? [];
   if (BigInt(transactionId) > transactionIdMax) errors.push(cursorError);
   if (errors.length > 0) return failed(errors);
   return success({
-    filter: { after: { transactionId, eventId }, limit },
+    filter: { ...filter, after: { transactionId, eventId }, limit },
     cursorAfter: ({ transactionId, eventId }) => cursorOf(scope, transactionId, eventId),
   });
 }
@@ -104,6 +106,27 @@ function readMetadata(value: unknown, errors: FieldError<string>[]): Metadata | 
     errors.push({ field: 'metadata', code: 'too_long', message });
   } else return parsed.value;
   return undefined;
+}
+
+/** Types are a list, or a text with commas. None is the same as an empty text. */
+function readTypes(value: unknown, errors: FieldError<string>[]): readonly EventType[] | undefined {
+  if (value === undefined) return undefined;
+  const texts = [value].flat().flatMap((one) => (typeof one === 'string' ? one.split(',').filter(Boolean) : [one]));
+  const types = eventTypes.filter((type) => texts.includes(type));
+  if (texts.some((text) => !(types as unknown[]).includes(text))) {
+    errors.push({ field: 'type', code: 'not_allowed', message: `must be some of ${eventTypes.join(', ')}` });
+  }
+  return types.length === 0 ? undefined : types;
+}
+
+function readOrderId(value: unknown, errors: FieldError<string>[]): string | undefined {
+  if (value === undefined) return undefined;
+  const broken =
+    typeof value === 'string'
+      ? textError(fieldRules.order_id, value)
+      : ({ code: 'wrong_type', message: 'must be a string' } as const);
+  if (broken !== undefined) errors.push({ field: 'order_id', ...broken });
+  return typeof value === 'string' ? value : undefined;
 }
 
 /** A limit is text in a URL and a number in a message. */

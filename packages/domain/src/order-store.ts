@@ -98,6 +98,24 @@ export interface OrderFilter {
 /** The position of an order in a list, which is sorted newest first and, within a millisecond, by descending id. */
 export type OrderPosition = Pick<Order, 'createdAtMs' | 'serviceOrderId'>;
 
+/** The filter and position of a list of events. */
+export interface EventFilter {
+  /** Absent: all types. */
+  readonly types?: readonly EventType[] | undefined;
+  /** Absent: the events of all orders. */
+  readonly orderId?: string | undefined;
+  /** Only events after this position; absent: all. */
+  readonly after?: EventPosition | undefined;
+  readonly limit: number;
+}
+
+/** The result of reading events. */
+export type EventPage =
+  /** With a filter a bounded number of events is read: if more follow, `scannedTo` is the position from which to continue. */
+  | PageOutcome<{ readonly events: readonly OrderEvent[]; readonly scannedTo?: EventPosition | undefined }>
+  /** The event of the position does not exist: it was deleted, or is of another history of the database. */
+  | { readonly kind: 'cursor_expired' };
+
 /** An event, with the current order. */
 export interface OrderEvent extends EventPosition {
   readonly type: EventType;
@@ -160,9 +178,5 @@ export interface OrderStore {
    * Returns at most `limit` of the merchant's events after a position, oldest first. An event appears once no other can still
    * appear before it, so that a client that polls misses none.
    */
-  listEvents(
-    merchantId: MerchantId,
-    page: { readonly after?: EventPosition | undefined; readonly limit: number },
-    timeoutMs: number,
-  ): Promise<PageOutcome<{ readonly events: readonly OrderEvent[] }>>;
+  listEvents(merchantId: MerchantId, filter: EventFilter, timeoutMs: number): Promise<EventPage>;
 }

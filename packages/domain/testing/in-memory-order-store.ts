@@ -94,8 +94,13 @@ export function createInMemoryOrderStore(
         .sort(compare);
       return { kind: 'found', orders: listed.slice(0, limit) };
     },
-    async listEvents(merchantId, { after, limit }) {
+    async listEvents(merchantId, { types, orderId, after, limit }) {
+      if (after && after.eventId !== '' && !events.some(({ eventId }) => eventId === after.eventId)) {
+        return { kind: 'cursor_expired' };
+      }
       const listed = events
+        .filter(({ type }) => types === undefined || types.includes(type))
+        .filter(({ order }) => orderId === undefined || order.fields.order_id === orderId)
         .filter(({ order }) => order.merchantId === merchantId)
         .filter(({ transactionId }) => Number(transactionId) > Number(after?.transactionId ?? 0))
         .flatMap((event) => ({ ...event, order: find(merchantId, event.order.fields.order_id) ?? event.order }));

@@ -1,7 +1,7 @@
 import type { MerchantId } from '@gateway/domain/merchant';
 import { orderStatuses } from '@gateway/domain/order';
 import { transitions } from '@gateway/domain/order-states';
-import type { EventPosition, OrderEvent, OrderFilter, OrderStore } from '@gateway/domain/order-store';
+import type { EventFilter, EventPage, OrderEvent, OrderFilter, OrderStore } from '@gateway/domain/order-store';
 import { and, asc, desc, eq, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';
@@ -17,6 +17,9 @@ const waitingMax = 256;
 /** Orders with a pair of metadata that one page reads, if it has another condition: some milliseconds of work. */
 const scannedMax = 1_000;
 
+/** Events that one page reads, if they are filtered: some milliseconds of work. */
+const eventsScannedMax = 10_000;
+
 /** The part of an order store that lists. */
 export interface OrderLists extends Pick<OrderStore, 'list' | 'listEvents'> {
   /** Lets running calls finish, then closes the connections. */
@@ -27,52 +30,26 @@ export interface OrderLists extends Pick<OrderStore, 'list' | 'listEvents'> {
 export function openOrderLists(options: DatabaseOptions, expireOrder: OrderChanges['expireOrder']): OrderLists {
   const orderPages = openPages(
     { ...options, name: 'order lists' },
-    prepareOrders,
+    (db) => ({ list: prepareOrders(db), listByMetadata: prepareOrdersByMetadata(db) }),
     async (client, page: OrderFilter & { merchantId: MerchantId }) => {
-      const { status, createdFromMs } = page;
-      const rows = await client.run((list) =>
-        list.execute({
-          merchantId: page.merchantId,
-          status: status ?? null,
-          statuses: arrayLiteral(status === undefined ? orderStatuses : [status], (one) => one),
-          createdFrom: createdFromMs === undefined ? '-infinity' : new Date(createdFromMs).toISOString(),
-          ...upperBoundOf(page),
-          limit: page.limit,
-        }),
-      );
-      return unlessUnstored(rows, { kind: 'found' as const, orders: rows.map(orderOf) });
-    },
-  );
-  const eventPages = openPages(
-    { ...options, name: 'event lists' },
-    prepareEvents,
-    async (client, page: { merchantId: MerchantId; after?: EventPosition | undefined; limit: number }) => {
-      const { after = { transactionId: '0', eventId: '' } } = page;
-      const rows = await client.run((list) =>
-        list.execute({ merchantId: page.merchantId, ...after, limit: page.limit }),
-      );
-      const listed = rows.map(
-        ({ event, order }): OrderEvent => ({ ...event, createdAtMs: event.createdAt.getTime(), order: orderOf(order) }),
-      );
-      return { kind: 'found' as const, events: listed };
-    },
-  );
-  const metadataPages = openPages(
-    { ...options, name: 'order lists by metadata' },
-    prepareOrdersByMetadata,
-    async (client, { metadata = {}, ...page }: OrderFilter & { merchantId: MerchantId }) => {
+      const { merchantId, status, createdFromMs, metadata, limit } = page;
+      const range = {
+        ...{ merchantId, status: status ?? null, limit },
+        createdFrom: createdFromMs === undefined ? '-infinity' : new Date(createdFromMs).toISOString(),
+        ...upperBoundOf(page),
+      };
+      if (metadata === undefined) {
+        const statuses = arrayLiteral(status === undefined ? orderStatuses : [status], (one) => one);
+        const rows = await client.run(({ list }) => list.execute({ ...range, statuses }));
+        return unlessUnstored(rows, { kind: 'found' as const, orders: rows.map(orderOf) });
+      }
       const [[key, value] = ['', ''], [secondKey, secondValue] = [null, null]] = Object.entries(metadata);
-      const rows = await client.run((list) =>
-        list.execute({
-          merchantId: page.merchantId,
-          ...{ key, value, secondKey, secondValue },
+      const rows = await client.run(({ listByMetadata }) =>
+        listByMetadata.execute({
+          ...{ ...range, key, value, secondKey, secondValue },
           metadata: JSON.stringify(metadata),
-          status: page.status ?? null,
-          createdFrom: page.createdFromMs === undefined ? '-infinity' : new Date(page.createdFromMs).toISOString(),
-          ...upperBoundOf(page),
           // Every order of a lone pair is listed.
-          scannedMax: secondKey === null && page.status === undefined ? page.limit : scannedMax,
-          limit: page.limit,
+          scannedMax: secondKey === null && status === undefined ? limit : scannedMax,
         }),
       );
       const listed = rows.flatMap(({ order }) => order ?? []);
@@ -83,14 +60,40 @@ export function openOrderLists(options: DatabaseOptions, expireOrder: OrderChang
       return unlessUnstored(listed, { kind: 'found' as const, orders: listed.map(orderOf), scannedTo });
     },
   );
+  const eventPages = openPages(
+    { ...options, name: 'event lists' },
+    prepareEvents,
+    async (client, page: EventFilter & { merchantId: MerchantId }): Promise<EventPage> => {
+      const { types, orderId, after = { transactionId: '0', eventId: '' }, limit } = page;
+      const rows = await client.run((list) =>
+        list.execute({
+          merchantId: page.merchantId,
+          transactionId: after.transactionId,
+          eventId: after.eventId,
+          types: types === undefined ? null : arrayLiteral(types, (type) => type),
+          orderId: orderId ?? null,
+          scannedMax: types === undefined && orderId === undefined ? limit : eventsScannedMax,
+          limit,
+        }),
+      );
+      const [{ feed } = {}] = rows;
+      if (feed?.isKnown !== true) return { kind: 'cursor_expired' };
+      const listed = rows.flatMap(({ event, order }): OrderEvent[] =>
+        event === null || order === null
+          ? []
+          : [{ ...event, createdAtMs: event.createdAt.getTime(), order: orderOf(order) }],
+      );
+      const { transactionId, eventId } = feed;
+      const isAtEnd = !feed.isCut || listed.length === limit || transactionId === null || eventId === null;
+      return { kind: 'found', events: listed, scannedTo: isAtEnd ? undefined : { transactionId, eventId } };
+    },
+  );
   const listOrders = withExpiryStored(orderPages, expireOrder);
-  const listByMetadata = withExpiryStored(metadataPages, expireOrder);
   return {
-    list: (merchantId, filter, timeoutMs) =>
-      (filter.metadata === undefined ? listOrders : listByMetadata)({ merchantId, ...filter }, timeoutMs),
+    list: (merchantId, filter, timeoutMs) => listOrders({ merchantId, ...filter }, timeoutMs),
     listEvents: (merchantId, page, timeoutMs) => eventPages.add({ merchantId, ...page }, timeoutMs),
     async close() {
-      await Promise.all([orderPages.close(), metadataPages.close(), eventPages.close()]);
+      await Promise.all([orderPages.close(), eventPages.close()]);
     },
   };
 }
@@ -202,27 +205,61 @@ function prepareOrdersByMetadata(db: PostgresJsDatabase) {
 
 /**
  * Events of finished transactions only: an event of a running one could still appear before them. The page is selected before its
- * orders are joined, so that PostgreSQL has no plan that reads other orders of the merchant.
+ * orders are joined, so that PostgreSQL has no plan that reads other orders of the merchant. The event of the position must exist:
+ * then all later events have higher numbers, also after a restore (docs/decisions/024-event-feed.md).
  */
 function prepareEvents(db: PostgresJsDatabase) {
-  const position = sql`(${sql.placeholder('transactionId')}::xid8, ${sql.placeholder('eventId')}::text)`;
-  const page = db.$with('page').as(
+  const merchantId = sql`${sql.placeholder('merchantId')}::bigint`;
+  const [transactionId, eventId] = [
+    sql`${sql.placeholder('transactionId')}::xid8`,
+    sql`${sql.placeholder('eventId')}::text`,
+  ];
+  const [types, orderId] = [sql`${sql.placeholder('types')}::text[]`, sql`${sql.placeholder('orderId')}::text`];
+  const scannedMax = sql.placeholder('scannedMax');
+  const scanned = db.$with('scanned').as(
     db
       .select()
       .from(events)
       .where(
         and(
-          eq(events.merchantId, sql.placeholder('merchantId')),
-          sql`(${events.transactionId}, ${events.eventId}) > ${position}`,
+          eq(events.merchantId, merchantId),
+          sql`(${events.transactionId}, ${events.eventId}) > (${transactionId}, ${eventId})`,
           sql`${events.transactionId} < pg_snapshot_xmin(pg_current_snapshot())`,
         ),
       )
       .orderBy(asc(events.transactionId), asc(events.eventId))
-      .limit(sql.placeholder('limit')),
+      .limit(scannedMax),
   );
+  const page = db
+    .$with('page')
+    .as(
+      db
+        .select()
+        .from(scanned)
+        .where(sql`(${types} is null or type = any(${types})) and (${orderId} is null or order_id = ${orderId})`)
+        .orderBy(asc(scanned.transactionId), asc(scanned.eventId))
+        .limit(sql.placeholder('limit')),
+    );
+  const last = (column: string) =>
+    sql.raw(`(select ${column} from scanned order by transaction_id desc, event_id desc limit 1)`);
+  const feed = sql`(
+    select ${eventId} = '' or (
+      ${transactionId} < pg_snapshot_xmax(pg_current_snapshot()) and exists (
+        select from ${events}
+        where merchant_id = ${merchantId} and transaction_id = ${transactionId} and event_id = ${eventId}
+      )
+    ) as is_known, (select count(*) from scanned) = ${scannedMax}::bigint as is_cut,
+      ${last('transaction_id')}::text as last_transaction_id, ${last('event_id')} as last_event_id
+  ) as feed`;
   return db
-    .with(page)
+    .with(scanned, page)
     .select({
+      feed: {
+        isKnown: sql<boolean>`feed.is_known`,
+        isCut: sql<boolean>`feed.is_cut`,
+        transactionId: sql<string | null>`feed.last_transaction_id`,
+        eventId: sql<string | null>`feed.last_event_id`,
+      },
       event: {
         eventId: page.eventId,
         transactionId: sql<string>`${page.transactionId}::text`,
@@ -231,8 +268,9 @@ function prepareEvents(db: PostgresJsDatabase) {
       },
       order: storedColumns,
     })
-    .from(page)
-    .innerJoin(orders, and(eq(orders.merchantId, page.merchantId), eq(orders.order_id, page.order_id)))
+    .from(feed)
+    .leftJoin(page, sql`true`)
+    .leftJoin(orders, and(eq(orders.merchantId, page.merchantId), eq(orders.order_id, page.order_id)))
     .orderBy(asc(page.transactionId), asc(page.eventId))
     .prepare('list_events');
 }

@@ -34,8 +34,10 @@ async function listEvents(
   if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
   const { filter, cursorAfter } = parsed.value;
   const listed = await store.listEvents(id, filter, caller.timeLeftMs());
+  if (listed.kind === 'cursor_expired') return failed({ kind: listed.kind });
   if (listed.kind !== 'found') return failed(storageFailure(listed.kind));
-  return success({ events: listed.events, nextCursor: cursorAfter(listed.events.at(-1) ?? filter.after) });
+  const end = listed.scannedTo ?? listed.events.at(-1) ?? filter.after;
+  return success({ events: listed.events, nextCursor: cursorAfter(end) });
 }
 
 /** An event as a feed and a webhook carry it, with the order as it was after the change. */

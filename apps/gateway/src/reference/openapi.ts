@@ -138,7 +138,7 @@ function operationOf(method: DescMethodUnary, baseUrl: string): Operation {
         const { description = '', ...schema } = fieldSchema(field);
         const location = isInPath(field) ? 'path' : 'query';
         // Of OpenAPI's styles, none writes `metadata.KEY=VALUE`.
-        const name = field.fieldKind === 'map' ? `${field.name}.KEY` : field.name;
+        const name = field.fieldKind === 'map' ? `${field.name}.KEY` : field.jsonName;
         const value = field.fieldKind === 'map' ? text : schema;
         return { name, in: location, required: location === 'path', description, schema: value };
       }),

@@ -102,6 +102,7 @@ function typeOf(field: DescField): JsonSchema {
     case 'message':
       return refTo(field.message.name);
     case 'list':
+      if (field.listKind === 'scalar') return { type: 'array', items: { type: 'string' } };
       if (field.listKind === 'message') return { type: 'array', items: refTo(field.message.name) };
   }
   throw new Error(`no schema for the type of ${field}`);

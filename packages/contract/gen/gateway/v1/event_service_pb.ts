@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gateway/v1/event_service.proto.
  */
 export const file_gateway_v1_event_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch5nYXRld2F5L3YxL2V2ZW50X3NlcnZpY2UucHJvdG8SCmdhdGV3YXkudjEiUQoRTGlzdEV2ZW50c1JlcXVlc3QSEgoFbGltaXQYASABKAVIAIgBARITCgZjdXJzb3IYAiABKAlIAYgBAUIICgZfbGltaXRCCQoHX2N1cnNvciJZChJMaXN0RXZlbnRzUmVzcG9uc2USIQoGZXZlbnRzGAEgAygLMhEuZ2F0ZXdheS52MS5FdmVudBIgCgtuZXh0X2N1cnNvchgCIAEoCVILbmV4dF9jdXJzb3IiXAoFRXZlbnQSCgoCaWQYASABKAkSDAoEdHlwZRgCIAEoCRIRCgl0aW1lc3RhbXAYAyABKAkSJgoFb3JkZXIYBCABKAsyES5nYXRld2F5LnYxLk9yZGVyUgRkYXRhMoYBCgxFdmVudFNlcnZpY2USdgoKTGlzdEV2ZW50cxIdLmdhdGV3YXkudjEuTGlzdEV2ZW50c1JlcXVlc3QaHi5nYXRld2F5LnYxLkxpc3RFdmVudHNSZXNwb25zZSIpkAIBirUYEwgBEg9pbnZhbGlkX3JlcXVlc3SC0+STAgkSBy9ldmVudHNiBnByb3RvMw", [file_gateway_v1_operation, file_gateway_v1_order, file_google_api_annotations]);
+  fileDesc("Ch5nYXRld2F5L3YxL2V2ZW50X3NlcnZpY2UucHJvdG8SCmdhdGV3YXkudjEilAEKEUxpc3RFdmVudHNSZXF1ZXN0EhIKBWxpbWl0GAEgASgFSACIAQESEwoGY3Vyc29yGAIgASgJSAGIAQESEwoFdHlwZXMYAyADKAlSBHR5cGUSHwoIb3JkZXJfaWQYBCABKAlIAlIIb3JkZXJfaWSIAQFCCAoGX2xpbWl0QgkKB19jdXJzb3JCCwoJX29yZGVyX2lkIlkKEkxpc3RFdmVudHNSZXNwb25zZRIhCgZldmVudHMYASADKAsyES5nYXRld2F5LnYxLkV2ZW50EiAKC25leHRfY3Vyc29yGAIgASgJUgtuZXh0X2N1cnNvciJcCgVFdmVudBIKCgJpZBgBIAEoCRIMCgR0eXBlGAIgASgJEhEKCXRpbWVzdGFtcBgDIAEoCRImCgVvcmRlchgEIAEoCzIRLmdhdGV3YXkudjEuT3JkZXJSBGRhdGEylwEKDEV2ZW50U2VydmljZRKGAQoKTGlzdEV2ZW50cxIdLmdhdGV3YXkudjEuTGlzdEV2ZW50c1JlcXVlc3QaHi5nYXRld2F5LnYxLkxpc3RFdmVudHNSZXNwb25zZSI5kAIBirUYIwgBEg9pbnZhbGlkX3JlcXVlc3QSDmN1cnNvcl9leHBpcmVkgtPkkwIJEgcvZXZlbnRzYgZwcm90bzM", [file_gateway_v1_operation, file_gateway_v1_order, file_google_api_annotations]);
 
 /**
  * Which events to list.
@@ -30,11 +30,27 @@ export type ListEventsRequest = Message<"gateway.v1.ListEventsRequest"> & {
   limit?: number | undefined;
 
   /**
-   * The next_cursor of the previous page. Without it the list starts at the oldest event.
+   * The next_cursor of the previous page, with the same filters. Without it the list starts at the oldest event. After
+   * `cursor_expired` start without it: events may be missing between the two.
    *
    * @generated from field: optional string cursor = 2;
    */
   cursor?: string | undefined;
+
+  /**
+   * Only events of these types. A page can then have fewer events than its limit although more follow. In a URL: repeated, or
+   * separated by commas.
+   *
+   * @generated from field: repeated string types = 3 [json_name = "type"];
+   */
+  types: string[];
+
+  /**
+   * Only events of the order with this order_id.
+   *
+   * @generated from field: optional string order_id = 4 [json_name = "order_id"];
+   */
+  orderId?: string | undefined;
 };
 
 /**
