@@ -23,6 +23,7 @@ import { parseTrustProxy } from './network/remote-address.ts';
 import { openTls } from './network/tls.ts';
 import { createOperations } from './operations/operations.ts';
 import { startBackgroundJobs } from './orders/background-jobs.ts';
+import { createEventWatch } from './orders/event-watch.ts';
 import type { Logger } from './process/logger.ts';
 import { createRandomBytes } from './process/random-bytes.ts';
 import { createReadiness } from './process/readiness.ts';
@@ -71,8 +72,14 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   const writeCheck = openWriteCheck(database);
   let baseUrl = config.baseUrl ?? ownBaseUrl(scheme, host, config.httpPort);
   let webhooks: WebhookDelivery | undefined;
+  const eventWatch = createEventWatch({ latestEvents: store.latestEvents, logger });
+  const wake = () => {
+    webhooks?.wake();
+    eventWatch.wake();
+  };
   const deps: GatewayDeps = {
-    store: { ...store, change: notifying(store.change, () => webhooks?.wake()) },
+    store: { ...store, change: notifying(store.change, wake) },
+    eventWatch,
     randomBytes: createRandomBytes(),
     now: Date.now,
     authenticate: createAuthenticate({ directory, now: Date.now, monotonicNow }),
@@ -108,6 +115,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   const backgroundJobs = startBackgroundJobs(backgroundWork, logger, metrics.meter);
   const close = async () => {
     tls?.close();
+    eventWatch.close();
     await Promise.all([http.close(), grpc.close(), backgroundJobs.stop(), webhooks?.close()]);
     await Promise.all([store, directory, writeCheck, deliveries, deps.tracing].map((opened) => opened?.close()));
   };
@@ -132,6 +140,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
      */
     const drain = async () => {
       deps.readiness.drain();
+      eventWatch.close();
       await sleep(config.drainDelayMs);
       await close();
     };
@@ -156,7 +165,7 @@ function erasureOf({ retentionDays, databaseUrl: url }: GatewayConfig, { erasure
   };
 }
 
-/** Changes orders, and notifies the delivery of webhooks of each change. */
+/** Changes orders, and notifies what waits for events of each change. */
 function notifying(change: OrderStore['change'], wake: () => void): OrderStore['change'] {
   return async (...args) => {
     const outcome = await change(...args);

@@ -211,6 +211,18 @@ export const webhookLimits = {
   pollPauseMs: 20,
 };
 
+/** The bounds of calls that wait for events in one process. */
+export const eventWatchLimits = {
+  /** `Prefer: wait` in seconds: proxies commonly give up after 30 or 60. */
+  waitSecondsMax: 20,
+  /** Waiting calls of one merchant, and of all. Any more get their page at once. */
+  waitersPerMerchant: 20,
+  waitersMax: 2_000,
+  /** How often new events of other processes are looked for, and the pause between two looks under load. */
+  pollEveryMs: 500,
+  pollPauseMs: 20,
+};
+
 function readOpenFilesMax(): number {
   const { userLimits } = process.report.getReport() as { userLimits?: { open_files?: { soft?: unknown } } };
   return Number(userLimits?.open_files?.soft) || Number.POSITIVE_INFINITY;

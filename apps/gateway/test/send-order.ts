@@ -85,10 +85,11 @@ export async function callJson(
   { url, credentials }: Caller,
   method: 'GET' | 'POST',
   path: string,
-): Promise<{ status: number; body: ReturnType<typeof Object> }> {
-  const headers = { ...credentialHeaders(credentials), accept: 'application/json' };
+  more: Readonly<Record<string, string>> = {},
+): Promise<{ status: number; headers: Headers; body: ReturnType<typeof Object> }> {
+  const headers = { ...credentialHeaders(credentials), accept: 'application/json', ...more };
   const response = await fetch(url + path, { method, headers, signal: AbortSignal.timeout(30_000) });
-  return { status: response.status, body: Object(await response.json()) };
+  return { status: response.status, headers: response.headers, body: Object(await response.json()) };
 }
 
 /** The body of a created or replayed order. */

@@ -1,11 +1,19 @@
 import type { MerchantId } from '@gateway/domain/merchant';
 import { orderStatuses } from '@gateway/domain/order';
 import { transitions } from '@gateway/domain/order-states';
-import type { EventFilter, EventPage, OrderEvent, OrderFilter, OrderStore } from '@gateway/domain/order-store';
+import type {
+  EventFilter,
+  EventPage,
+  EventPosition,
+  OrderEvent,
+  OrderFilter,
+  OrderStore,
+} from '@gateway/domain/order-store';
 import { and, asc, desc, eq, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';
 import { arrayLiteral, type Client, type DatabaseOptions, openClient, plansEveryRun } from './client.ts';
+import { redact, statementFailure } from './errors.ts';
 import { unlessUnstored, withExpiryStored } from './expired-orders.ts';
 import type { OrderChanges } from './order-changes.ts';
 import { orderColumns, orderOf, storedColumns } from './order-rows.ts';
@@ -22,6 +30,11 @@ const eventsScannedMax = 10_000;
 
 /** The part of an order store that lists. */
 export interface OrderLists extends Pick<OrderStore, 'list' | 'listEvents'> {
+  /**
+   * Returns the latest position in the feed of each of the merchants that has events; of none while the database is not reachable.
+   * Rejects with an error without values.
+   */
+  latestEvents(merchantIds: readonly MerchantId[]): Promise<ReadonlyMap<MerchantId, EventPosition>>;
   /** Lets running calls finish, then closes the connections. */
   close(): Promise<void>;
 }
@@ -30,7 +43,7 @@ export interface OrderLists extends Pick<OrderStore, 'list' | 'listEvents'> {
 export function openOrderLists(options: DatabaseOptions, expireOrder: OrderChanges['expireOrder']): OrderLists {
   const orderPages = openPages(
     { ...options, name: 'order lists' },
-    (db) => ({ list: prepareOrders(db), listByMetadata: prepareOrdersByMetadata(db) }),
+    openLists(options, (db) => ({ list: prepareOrders(db), listByMetadata: prepareOrdersByMetadata(db) })),
     async (client, page: OrderFilter & { merchantId: MerchantId }) => {
       const { merchantId, status, createdFromMs, metadata, limit } = page;
       const range = {
@@ -60,12 +73,13 @@ export function openOrderLists(options: DatabaseOptions, expireOrder: OrderChang
       return unlessUnstored(listed, { kind: 'found' as const, orders: listed.map(orderOf), scannedTo });
     },
   );
+  const eventLists = openLists(options, (db) => ({ list: prepareEvents(db), latest: prepareLatestEvents(db) }));
   const eventPages = openPages(
     { ...options, name: 'event lists' },
-    prepareEvents,
+    eventLists,
     async (client, page: EventFilter & { merchantId: MerchantId }): Promise<EventPage> => {
       const { types, orderId, after = { transactionId: '0', eventId: '' }, limit } = page;
-      const rows = await client.run((list) =>
+      const rows = await client.run(({ list }) =>
         list.execute({
           merchantId: page.merchantId,
           transactionId: after.transactionId,
@@ -92,6 +106,17 @@ export function openOrderLists(options: DatabaseOptions, expireOrder: OrderChang
   return {
     list: (merchantId, filter, timeoutMs) => listOrders({ merchantId, ...filter }, timeoutMs),
     listEvents: (merchantId, page, timeoutMs) => eventPages.add({ merchantId, ...page }, timeoutMs),
+    async latestEvents(merchantIds) {
+      try {
+        const rows = await eventLists.run(({ latest }) =>
+          latest.execute({ merchantIds: arrayLiteral(merchantIds, (id) => id) }),
+        );
+        return new Map(rows.map(({ merchantId, ...position }) => [Number(merchantId) as MerchantId, position]));
+      } catch (error) {
+        if (statementFailure(error) === undefined) throw redact(error);
+        return new Map();
+      }
+    },
     async close() {
       await Promise.all([orderPages.close(), eventPages.close()]);
     },
@@ -107,15 +132,20 @@ function upperBoundOf({ createdToMs, after }: OrderFilter): { readonly beforeTim
   return { beforeTime: createdToMs === undefined ? 'infinity' : new Date(createdToMs).toISOString(), beforeId: 0 };
 }
 
+function openLists<Statements>(options: DatabaseOptions, prepare: (db: PostgresJsDatabase) => Statements) {
+  return openClient({ ...options, applicationName: 'order-gateway lists', settings: plansEveryRun }, prepare);
+}
+
+/** The queue of one kind of pages, which closes its client. */
 function openPages<Statement, Request, Page>(
-  { name, ...options }: DatabaseOptions & { readonly name: string },
-  prepare: (db: PostgresJsDatabase) => Statement,
+  { name, meter }: Pick<DatabaseOptions, 'meter'> & { readonly name: string },
+  client: Client<Statement>,
   read: (client: Client<Statement>, request: Request) => Promise<Page>,
 ) {
   return createBatchQueue<Client<Statement>, Request, Page>({
     name,
-    meter: options.meter,
-    clients: [openClient({ ...options, applicationName: 'order-gateway lists', settings: plansEveryRun }, prepare)],
+    meter,
+    clients: [client],
     batchMax: 1,
     waitingMax,
     run: (client, requests) => Promise.all(requests.map((request) => read(client, request))),
@@ -273,4 +303,24 @@ function prepareEvents(db: PostgresJsDatabase) {
     .leftJoin(orders, and(eq(orders.merchantId, page.merchantId), eq(orders.order_id, page.order_id)))
     .orderBy(asc(page.transactionId), asc(page.eventId))
     .prepare('list_events');
+}
+
+/** One look into the index for each merchant, for the last of the events that a page can have. */
+function prepareLatestEvents(db: PostgresJsDatabase) {
+  const latest = sql`(
+    select wanted.id as merchant_id, latest.transaction_id, latest.event_id
+    from unnest(${sql.placeholder('merchantIds')}::bigint[]) as wanted (id) cross join lateral (
+      select transaction_id, event_id from ${events}
+      where merchant_id = wanted.id and transaction_id < pg_snapshot_xmin(pg_current_snapshot())
+      order by transaction_id desc, event_id desc limit 1
+    ) as latest
+  ) as latest`;
+  return db
+    .select({
+      merchantId: sql<string>`merchant_id`,
+      transactionId: sql<string>`transaction_id::text`,
+      eventId: sql<string>`event_id`,
+    })
+    .from(latest)
+    .prepare('latest_events');
 }

@@ -15,7 +15,7 @@ import { isDuplicate, redact, statementFailure } from './errors.ts';
 import { type Unstored, unlessUnstored, withExpiryStored } from './expired-orders.ts';
 import { type OrderChanges, openOrderChanges } from './order-changes.ts';
 import { openOrderIds } from './order-ids.ts';
-import { openOrderLists } from './order-lists.ts';
+import { type OrderLists, openOrderLists } from './order-lists.ts';
 import { openOrderQueries } from './order-queries.ts';
 import {
   columnArrays,
@@ -52,7 +52,10 @@ export interface OrderStoreOptions extends DatabaseOptions {
 }
 
 /** An order store with its connections. */
-export interface PostgresOrderStore extends OrderStore, Pick<OrderChanges, 'expire' | 'deleteOldEvents'> {
+export interface PostgresOrderStore
+  extends OrderStore,
+    Pick<OrderChanges, 'expire' | 'deleteOldEvents'>,
+    Pick<OrderLists, 'latestEvents'> {
   /** Milliseconds since the oldest order that is not stored yet was handed over; 0 without any. */
   oldestOrderMs(): number;
   /** Lets running calls finish, then closes the connections. */

@@ -5,6 +5,7 @@ import type { GatewayDeps } from '../gateway-deps.ts';
 import { bodyBytesMax } from '../intake/call-body.ts';
 import { readJsonBody } from '../intake/json-body.ts';
 import type { Receive } from '../intake/receive.ts';
+import { responseTakenTimeoutMs } from '../limits.ts';
 import type { Members, Operation } from '../orders/operation.ts';
 import { isJsonInUtf8, isPlain, sendFailure, startReading } from './requests.ts';
 
@@ -42,7 +43,10 @@ export function operationRoutes(
         if (!received.ok) return sendFailure(reply, received.failure, deps);
         const members = hasBody ? readJsonBody(received.value) : success(membersIn(request, maps));
         if (!members.ok) return sendFailure(reply, members.failure, deps);
-        const performed = await call.perform(operation, members.value, ({ body, outcome }) => {
+        const waitMs = call.waitMs();
+        if (waitMs > 0) request.raw.socket.setTimeout(waitMs + responseTakenTimeoutMs);
+        const performed = await call.perform(operation, members.value, ({ body, outcome, preferenceApplied }) => {
+          if (preferenceApplied !== undefined) reply.header('preference-applied', preferenceApplied);
           if (outcome === 'replayed') reply.header('idempotent-replayed', 'true');
           const value = responseField === undefined ? body : Reflect.get(body, responseField);
           return { status: outcome === 'created' ? 201 : 200, text: JSON.stringify(value) };

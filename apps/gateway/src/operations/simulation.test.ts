@@ -113,7 +113,10 @@ async function send(deps: GatewayDeps, memory: InMemoryOrderStore, sent: SentCal
   const call = new Call(deps, 'json', {}, noPeer);
   call.limitTimeout(sent.timeoutMs);
   const { clientSecret } = credentials;
-  const caller = { account: merchant, clientSecret, timeLeftMs: () => call.timeLeftMs(), concerns() {} };
+  const caller = {
+    ...{ account: merchant, clientSecret, timeLeftMs: () => call.timeLeftMs(), concerns() {}, waitMs: 0 },
+    pause: <Value>(wait: (signal: AbortSignal) => Promise<Value>) => wait(new AbortController().signal),
+  };
   const orderId = `order-${sent.order}`;
   switch (sent.use) {
     case 'create':

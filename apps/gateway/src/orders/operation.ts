@@ -7,6 +7,7 @@ import type { OrderStore } from '@gateway/domain/order-store';
 import type { BaseUrl } from '@gateway/domain/payment-link';
 import type { Result } from '@gateway/domain/result';
 import type { SecretsKeys, SigningSecrets } from '../secrets/signing-secrets.ts';
+import type { EventWatch } from './event-watch.ts';
 
 /** What operations work with; each takes only what it uses. */
 export interface OperationDeps {
@@ -17,6 +18,7 @@ export interface OperationDeps {
   readonly baseUrl: () => BaseUrl;
   /** Decrypts the secrets that sign return links; absent without SECRETS_KEY. */
   readonly signingSecrets: SigningSecrets | undefined;
+  readonly eventWatch: EventWatch;
   /** Recognises orders whose personal data was erased; absent without SECRETS_KEY. */
   readonly erasureKeys: SecretsKeys | undefined;
 }
@@ -37,6 +39,10 @@ export interface Caller<Kind extends Account = Account> extends Deadline {
   readonly account: Kind;
   /** The client secret of the request: the key of its `v1=` checksum. */
   readonly clientSecret: string;
+  /** How long the caller prefers to wait for a first result, in milliseconds; 0: not at all. */
+  readonly waitMs: number;
+  /** Waits without a share of the gateway's capacity. The time does not count; the signal aborts when the caller leaves. */
+  pause<Value>(wait: (signal: AbortSignal) => Promise<Value>): Promise<Value>;
 }
 
 /** The members of a request under their API names, with values of any type. A member that was not sent is `undefined`. */
@@ -49,6 +55,8 @@ export type Success = 'created' | 'replayed' | 'ok';
 export interface Reply {
   readonly body: object;
   readonly outcome: Success;
+  /** The preference that was honoured (RFC 7240, 3). */
+  readonly preferenceApplied?: string | undefined;
 }
 
 /** One operation of the API. The contract's options on the method say who may call it, and its route in the JSON API. */
