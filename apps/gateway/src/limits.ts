@@ -218,6 +218,10 @@ export const eventWatchLimits = {
   /** Waiting calls of one merchant, and of all. Any more get their page at once. */
   waitersPerMerchant: 20,
   waitersMax: 2_000,
+  /** Streams of one merchant, how long each lasts, and when it has a heartbeat. */
+  streamsPerMerchant: 10,
+  streamMs: 3_600_000,
+  heartbeatMs: 10_000,
   /** How often new events of other processes are looked for, and the pause between two looks under load. */
   pollEveryMs: 500,
   pollPauseMs: 20,

@@ -111,8 +111,13 @@ export interface EventFilter {
 
 /** The result of reading events. */
 export type EventPage =
-  /** With a filter a bounded number of events is read: if more follow, `scannedTo` is the position from which to continue. */
-  | PageOutcome<{ readonly events: readonly OrderEvent[]; readonly scannedTo?: EventPosition | undefined }>
+  | PageOutcome<{
+      readonly events: readonly OrderEvent[];
+      /** The position from which to continue: beyond events that the filter left out. Absent if no event was read. */
+      readonly scannedTo?: EventPosition | undefined;
+      /** Whether the page ended early, because with a filter a bounded number of events is read. */
+      readonly isCut?: boolean;
+    }>
   /** The event of the position does not exist: it was deleted, or is of another history of the database. */
   | { readonly kind: 'cursor_expired' };
 

@@ -104,7 +104,8 @@ export function createInMemoryOrderStore(
         .filter(({ order }) => order.merchantId === merchantId)
         .filter(({ transactionId }) => Number(transactionId) > Number(after?.transactionId ?? 0))
         .flatMap((event) => ({ ...event, order: find(merchantId, event.order.fields.order_id) ?? event.order }));
-      return { kind: 'found', events: listed.slice(0, limit) };
+      const page = listed.slice(0, limit);
+      return { kind: 'found', events: page, scannedTo: page.at(-1) };
     },
     ordersOf,
   };

@@ -98,8 +98,10 @@ export function openOrderLists(options: DatabaseOptions, expireOrder: OrderChang
           : [{ ...event, createdAtMs: event.createdAt.getTime(), order: orderOf(order) }],
       );
       const { transactionId, eventId } = feed;
-      const isAtEnd = !feed.isCut || listed.length === limit || transactionId === null || eventId === null;
-      return { kind: 'found', events: listed, scannedTo: isAtEnd ? undefined : { transactionId, eventId } };
+      if (listed.length === limit || transactionId === null || eventId === null) {
+        return { kind: 'found', events: listed, scannedTo: listed.at(-1) };
+      }
+      return { kind: 'found', events: listed, scannedTo: { transactionId, eventId }, isCut: feed.isCut };
     },
   );
   const listOrders = withExpiryStored(orderPages, expireOrder);

@@ -69,6 +69,7 @@ export class Call implements Deadline {
   #pause: AbortController | undefined;
   /** How long the call waited because its caller asked for it, which its deadline and duration do not include. */
   #pausedMs = 0;
+  #streamsSince: number | undefined;
   #outcome: Outcome | undefined;
   #order: NotedOrder | undefined;
   /** The names of the fields that were at fault. */
@@ -159,6 +160,20 @@ export class Call implements Deadline {
     return 1_000 * Math.min(Number(seconds), eventWatchLimits.waitSecondsMax);
   }
 
+  /**
+   * Begins to answer with a stream, which holds no permit. Its time is not part of the call's deadline and duration. The signal aborts
+   * when the call ends.
+   */
+  beginStream(): { readonly account: Account | undefined; readonly signal: AbortSignal } {
+    this.#streamsSince = performance.now();
+    this.#permit?.release();
+    this.#permit = undefined;
+    this.#pause = new AbortController();
+    if (this.#hasEnded) this.#pause.abort();
+    this.succeed('ok');
+    return { account: this.#account, signal: this.#pause.signal };
+  }
+
   async #waitWithoutPermit<Value>(wait: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
     this.#permit?.release();
     this.#permit = undefined;
@@ -199,7 +214,7 @@ export class Call implements Deadline {
     this.#pause?.abort();
     this.#permit?.release();
     const code = this.#outcome ?? (isAnswered ? (outcomeOfStatus.get(status) ?? 'unreadable') : 'cancelled');
-    const durationMs = performance.now() - this.#startedAt - this.#pausedMs;
+    const durationMs = (this.#streamsSince ?? performance.now()) - this.#startedAt - this.#pausedMs;
     const { protocol, operation } = this;
     const labels = { protocol, operation, code };
     this.#deps.recordCall(labels, durationMs);

@@ -53,21 +53,19 @@ async function listEvents(
     const listed = await store.listEvents(id, { ...filter, after }, caller.timeLeftMs());
     if (listed.kind === 'cursor_expired') return failed({ kind: listed.kind });
     if (listed.kind !== 'found') return failed(storageFailure(listed.kind));
-    const { events, scannedTo } = listed;
-    after = scannedTo ?? events.at(-1) ?? after;
+    const { events, scannedTo, isCut = false } = listed;
+    after = scannedTo ?? after;
     const page = { events, nextCursor: cursorAfter(after), waitSeconds: caller.waitMs / 1_000 };
     if (events.length > 0) return success(page);
-    if (scannedTo !== undefined) {
+    if (isCut) {
       if (caller.timeLeftMs() < callTimeoutMs / 2) return success(page);
       continue;
     }
-    const leftMs = Math.ceil(endsAt - performance.now());
-    if (leftMs <= 0) return success(page);
+    const timeoutMs = endsAt - performance.now();
+    if (timeoutMs <= 0) return success(page);
     if (!eventWatch.hasCapacity(id)) return success({ ...page, waitSeconds: 0 });
     const position = after;
-    const hasEvents = await caller.pause((signal) =>
-      eventWatch.hasEventsAfter(id, position, AbortSignal.any([signal, AbortSignal.timeout(leftMs)])),
-    );
+    const hasEvents = await caller.pause((signal) => eventWatch.hasEventsAfter(id, position, { timeoutMs, signal }));
     if (!hasEvents) return success(page);
   }
 }

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MerchantId } from '@gateway/domain/merchant';
 import type { EventPosition } from '@gateway/domain/order-store';
@@ -26,6 +27,8 @@ interface Waiter {
 export function createEventWatch({ latestEvents, logger }: EventWatchDeps) {
   const waiters = new Set<Waiter>();
   const closing = new AbortController();
+  // One listener per waiting call is no leak.
+  setMaxListeners(0, closing.signal);
   let pause = new AbortController();
   let isRunning = false;
 
@@ -55,21 +58,29 @@ export function createEventWatch({ latestEvents, logger }: EventWatchDeps) {
       const own = waiters.values().filter((waiter) => waiter.merchantId === merchantId);
       return own.take(eventWatchLimits.waitersPerMerchant).toArray().length < eventWatchLimits.waitersPerMerchant;
     },
-    /** Resolves with true once the merchant's feed has an event after the position; with false at the signal or when closed. */
-    hasEventsAfter(merchantId: MerchantId, after: EventPosition, signal: AbortSignal): Promise<boolean> {
+    /** Resolves with true once the merchant's feed has an event after the position; with false after the time, at the signal, or when closed. */
+    hasEventsAfter(
+      merchantId: MerchantId,
+      after: EventPosition,
+      { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
+    ): Promise<boolean> {
+      if (signal.aborted || closing.signal.aborted) return Promise.resolve(false);
       return new Promise((resolve) => {
-        const ending = AbortSignal.any([signal, closing.signal]);
         const stop = () => waiter.settle(false);
+        // A timer and two listeners: signals of `AbortSignal.any` and `timeout` can be collected before they abort.
+        const timer = setTimeout(stop, timeoutMs);
+        signal.addEventListener('abort', stop);
+        closing.signal.addEventListener('abort', stop);
         const waiter: Waiter = {
           ...{ merchantId, after },
           settle(hasEvents) {
             waiters.delete(waiter);
-            ending.removeEventListener('abort', stop);
+            clearTimeout(timer);
+            signal.removeEventListener('abort', stop);
+            closing.signal.removeEventListener('abort', stop);
             resolve(hasEvents);
           },
         };
-        if (ending.aborted) return resolve(false);
-        ending.addEventListener('abort', stop);
         waiters.add(waiter);
         if (isRunning) return;
         isRunning = true;
@@ -80,8 +91,8 @@ export function createEventWatch({ latestEvents, logger }: EventWatchDeps) {
     wake: () => pause.abort(),
     /** Ends all waits, which takes effect on later ones too. */
     close: () => closing.abort(),
-    /** Aborted when the process stops. */
-    closing: closing.signal,
+    /** Whether the process stops. */
+    isClosed: () => closing.signal.aborted,
   };
 }
 

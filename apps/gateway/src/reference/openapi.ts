@@ -89,7 +89,7 @@ export function openApi(baseUrl: string) {
     servers: [{ url: baseUrl }],
     tags: [
       ...services
-        .filter((service) => Object.values<DescMethodUnary>(service.method).some(jsonRouteOf))
+        .filter((service) => Object.values(methods).some((method) => method.parent === service && jsonRouteOf(method)))
         .map((service) => ({ name: tagOf(service.name), description: comments[service.typeName]?.split('\n\n')[0] })),
       { name: 'Payment page', description: 'The page that a payment link opens, for customers.' },
     ],
