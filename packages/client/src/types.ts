@@ -102,6 +102,19 @@ export interface TestEvent {
   readonly data: Readonly<Record<string, never>>;
 }
 
+/** Which events to list. */
+export interface EventFilter {
+  /** The `next_cursor` of the previous page, with the same filters. */
+  readonly cursor?: string | undefined;
+  /** The most events of the page, 1 to 100; 20 by default. */
+  readonly limit?: number | undefined;
+  readonly types?: readonly EventType[] | undefined;
+  /** Only events of this order. */
+  readonly orderId?: string | undefined;
+  /** How long the gateway may wait for a first event, up to 20 s. */
+  readonly waitSeconds?: number | undefined;
+}
+
 /** A part of the event feed, oldest first. */
 export interface EventPage {
   readonly events: readonly OrderEvent[];
