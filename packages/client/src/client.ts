@@ -37,7 +37,8 @@ export function createClient(options: ClientOptions): GatewayClient {
       const order_checksum = await orderChecksum({ order_amount, ...others }, options.clientSecret);
       // JSON.stringify cannot write a number with two decimals.
       const body = `{"order_amount":${formatAmount(order_amount)},${JSON.stringify({ ...others, order_checksum }).slice(1)}`;
-      return send('POST', '/order', body);
+      // A misspelt order_expires_at would make an order that never expires.
+      return send('POST', '/order', body, 'handling=strict');
     },
     async getOrder(orderId) {
       return send('GET', pathOf(orderId));
@@ -61,7 +62,7 @@ export function createClient(options: ClientOptions): GatewayClient {
     },
     async listEvents({ cursor, limit, types, orderId, waitSeconds } = {}) {
       const query = queryOf({ cursor, limit, type: types?.join(','), order_id: orderId });
-      return send('GET', `/events${query}`, undefined, waitSeconds);
+      return send('GET', `/events${query}`, undefined, waitSeconds === undefined ? undefined : { waitSeconds });
     },
   };
 }

@@ -1,5 +1,4 @@
 import type { FieldError } from './field-rules.ts';
-import type { MetadataFieldName } from './metadata.ts';
 import type { RequestFieldName } from './order-fields.ts';
 
 interface FailureFacts {
@@ -179,11 +178,7 @@ export type FailureCode = keyof typeof failures;
 
 /** A failure with more facts than its code. */
 type DetailedFailure =
-  | {
-      readonly kind: 'invalid_order';
-      readonly errors: readonly FieldError<RequestFieldName | MetadataFieldName | 'service_order_id'>[];
-    }
-  | { readonly kind: 'invalid_request'; readonly errors: readonly FieldError<string>[] }
+  | { readonly kind: 'invalid_order' | 'invalid_request'; readonly errors: readonly FieldError<string>[] }
   | { readonly kind: 'checksum_mismatch'; readonly canonicalText: string }
   | { readonly kind: 'order_id_conflict'; readonly fields: readonly RequestFieldName[] }
   | { readonly kind: 'malformed_request' | 'malformed_json'; readonly reason: string }

@@ -144,13 +144,26 @@ export class Call implements Deadline {
       const timeLeftMs = () => this.timeLeftMs();
       const concerns = (order: NotedOrder) => this.concerns(order);
       const pause = <Value>(wait: (signal: AbortSignal) => Promise<Value>) => this.#waitWithoutPermit(wait);
-      const waitMs = this.waitMs();
-      const reply = await operation.handle(members, { account, clientSecret, timeLeftMs, concerns, waitMs, pause });
+      const preferences = { waitMs: this.waitMs(), isStrict: this.#isStrict() };
+      const reply = await operation.handle(members, {
+        account,
+        clientSecret,
+        timeLeftMs,
+        concerns,
+        ...preferences,
+        pause,
+      });
       if (!reply.ok) return reply;
       const response = respond(reply.value);
       this.succeed(reply.value.outcome);
       return success(response);
     });
+  }
+
+  /** Whether the preference `handling` is `strict`, which is of HTTP only (RFC 7240, 4.4). */
+  #isStrict(): boolean {
+    if (this.#prefer === undefined || this.protocol !== 'json') return false;
+    return /(?:^|[,\s])handling\s*=\s*"?strict"?\s*(?:[;,]|$)/i.test(this.#prefer);
   }
 
   /** The time of the preference `wait` in milliseconds, up to the longest; of HTTP only (RFC 7240, 4.3). */

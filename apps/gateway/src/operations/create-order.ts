@@ -8,7 +8,7 @@ import { orderDifference } from '@gateway/domain/order-difference';
 import { expiryRangeError, parseExpiry } from '@gateway/domain/order-expiry';
 import type { RequestFieldName } from '@gateway/domain/order-fields';
 import { createOrderToken } from '@gateway/domain/order-token';
-import { type OrderInput, parseOrder } from '@gateway/domain/parse-order';
+import { type OrderInput, parseOrder, unknownMembers } from '@gateway/domain/parse-order';
 import { failed, type Result, success } from '@gateway/domain/result';
 import type { Caller, Operation, OperationDeps } from '../orders/operation.ts';
 import { orderResponse } from '../orders/order-response.ts';
@@ -29,7 +29,9 @@ export function createOrderOperation(deps: CreateOrderDeps & Pick<OperationDeps,
       const created = await createOrder(deps, caller, members);
       if (!created.ok) return created;
       const { order, replayed } = created.value;
-      return success({ body: orderResponse(order, deps.baseUrl()), outcome: replayed ? 'replayed' : 'created' });
+      const preferenceApplied = caller.isStrict ? 'handling=strict' : undefined;
+      const outcome = replayed ? 'replayed' : 'created';
+      return success({ body: orderResponse(order, deps.baseUrl()), outcome, preferenceApplied });
     },
   };
 }
@@ -45,11 +47,13 @@ export async function createOrder(
   const parsed = parseOrder(input);
   const expiry = parseExpiry(input.order_expires_at);
   const metadata = parseMetadata(input.metadata);
-  if (!parsed.ok || !expiry.ok || !metadata.ok) {
+  const unknown = caller.isStrict ? unknownMembers(input) : [];
+  if (!parsed.ok || !expiry.ok || !metadata.ok || unknown.length > 0) {
     const errors = [
       ...(parsed.ok ? [] : parsed.failure),
       ...(expiry.ok ? [] : [expiry.failure]),
       ...(metadata.ok ? [] : metadata.failure),
+      ...unknown,
     ];
     return failed({ kind: 'invalid_order', errors });
   }

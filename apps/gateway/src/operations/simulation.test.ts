@@ -114,7 +114,14 @@ async function send(deps: GatewayDeps, memory: InMemoryOrderStore, sent: SentCal
   call.limitTimeout(sent.timeoutMs);
   const { clientSecret } = credentials;
   const caller = {
-    ...{ account: merchant, clientSecret, timeLeftMs: () => call.timeLeftMs(), concerns() {}, waitMs: 0 },
+    ...{
+      account: merchant,
+      clientSecret,
+      timeLeftMs: () => call.timeLeftMs(),
+      concerns() {},
+      waitMs: 0,
+      isStrict: false,
+    },
     pause: <Value>(wait: (signal: AbortSignal) => Promise<Value>) => wait(new AbortController().signal),
   };
   const orderId = `order-${sent.order}`;

@@ -39,6 +39,8 @@ export interface Caller<Kind extends Account = Account> extends Deadline {
   readonly account: Kind;
   /** The client secret of the request: the key of its `v1=` checksum. */
   readonly clientSecret: string;
+  /** Whether the caller prefers unknown members to be rejected. */
+  readonly isStrict: boolean;
   /** How long the caller prefers to wait for a first result, in milliseconds; 0: not at all. */
   readonly waitMs: number;
   /** Waits without a share of the gateway's capacity. The time does not count; the signal aborts when the caller leaves. */
