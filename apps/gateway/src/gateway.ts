@@ -24,6 +24,7 @@ import { parseTrustProxy } from './network/remote-address.ts';
 import { openTls } from './network/tls.ts';
 import { createOperations } from './operations/operations.ts';
 import { startBackgroundJobs } from './orders/background-jobs.ts';
+import { createEventWatch } from './orders/event-watch.ts';
 import type { Logger } from './process/logger.ts';
 import { createRandomBytes } from './process/random-bytes.ts';
 import { createReadiness } from './process/readiness.ts';
@@ -76,13 +77,19 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   const pings = createSender({ allowedAddresses: webhookAddresses, timeoutMs: webhookLimits.pingTimeoutMs });
   let baseUrl = config.baseUrl ?? ownBaseUrl(scheme, host, config.httpPort);
   let webhooks: WebhookDelivery | undefined;
+  const eventWatch = createEventWatch({ latestEvents: store.latestEvents, logger });
+  const wake = () => {
+    webhooks?.wake();
+    eventWatch.wake();
+  };
   const deps: GatewayDeps = {
     store: {
       ...store,
-      change: notifying(store.change, () => webhooks?.wake()),
-      expireNow: notifying(store.expireNow, () => webhooks?.wake()),
-      refusePayment: notifying(store.refusePayment, () => webhooks?.wake()),
+      change: notifying(store.change, wake),
+      expireNow: notifying(store.expireNow, wake),
+      refusePayment: notifying(store.refusePayment, wake),
     },
+    eventWatch,
     countRefusal: refusalCounter(metrics.meter),
     randomBytes: createRandomBytes(),
     now: Date.now,
@@ -120,6 +127,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   const backgroundJobs = startBackgroundJobs(backgroundWork, logger, metrics.meter);
   const close = async () => {
     tls?.close();
+    eventWatch.close();
     await Promise.all([http.close(), grpc.close(), backgroundJobs.stop(), webhooks?.close()]);
     pings.close();
     const opened = [store, directory, management, writeCheck, deliveries, deps.tracing];
@@ -146,6 +154,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
      */
     const drain = async () => {
       deps.readiness.drain();
+      eventWatch.close();
       await sleep(config.drainDelayMs);
       await close();
     };
@@ -170,7 +179,7 @@ function erasureOf({ retentionDays, databaseUrl: url }: GatewayConfig, { erasure
   };
 }
 
-/** Changes orders, and notifies the delivery of webhooks of each change. */
+/** Changes orders, and notifies what waits for events of each change. */
 function notifying<Change>(change: (change: Change, timeoutMs: number) => Promise<ChangeOutcome>, wake: () => void) {
   return async (what: Change, timeoutMs: number): Promise<ChangeOutcome> => {
     const outcome = await change(what, timeoutMs);

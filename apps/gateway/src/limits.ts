@@ -216,6 +216,22 @@ export const webhookLimits = {
   pingsPerMerchant: 2,
 };
 
+/** The bounds of calls that wait for events in one process. */
+export const eventWatchLimits = {
+  /** `Prefer: wait` in seconds: proxies commonly give up after 30 or 60. */
+  waitSecondsMax: 20,
+  /** Waiting calls of one merchant, and of all. Any more get their page at once. */
+  waitersPerMerchant: 20,
+  waitersMax: 2_000,
+  /** Streams of one merchant, how long each lasts, and when it has a heartbeat. */
+  streamsPerMerchant: 10,
+  streamMs: 3_600_000,
+  heartbeatMs: 10_000,
+  /** How often new events of other processes are looked for, and the pause between two looks under load. */
+  pollEveryMs: 500,
+  pollPauseMs: 20,
+};
+
 function readOpenFilesMax(): number {
   const { userLimits } = process.report.getReport() as { userLimits?: { open_files?: { soft?: unknown } } };
   return Number(userLimits?.open_files?.soft) || Number.POSITIVE_INFINITY;

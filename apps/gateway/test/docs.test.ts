@@ -48,7 +48,7 @@ test('docs/creating-orders.md lists every field once, with the length of its rul
 test('the contract lists every field once, with the length of its rule', async () => {
   const text = await readFile(new URL('../proto/gateway/v1/order_service.proto', docs), 'utf8');
   const [, message = ''] = /^message CreateOrderRequest \{\n([^}]+)\}/m.exec(text) ?? [];
-  const fields = message.matchAll(/((?: +\/\/ .+\n)+) +optional \w+ (\w+) =/g);
+  const fields = message.matchAll(/((?: +\/\/ .+\n)+) +(?:optional \w+|map<string, string>) (\w+) =/g);
   expectFields(new Map([...fields].map(([, comment = '', name = '']) => [name, comment])));
 });
 
@@ -62,7 +62,7 @@ test('docs/data-protection.md lists the fields that an erasure empties', async (
 
 /** The API's fields with their lengths, then the optional end with its range. */
 function expectFields(listed: ReadonlyMap<string, string>): void {
-  expect([...listed.keys()]).toEqual([...orderFieldNames, 'order_expires_at']);
+  expect([...listed.keys()]).toEqual([...orderFieldNames, 'order_expires_at', 'metadata']);
   const { min, max } = lifetimeMs;
   expect(listed.get('order_expires_at')?.replace(/\s+(\/\/ )?/g, ' ')).toContain(
     `${min / 60_000} minute to ${max / 86_400_000} days ahead`,

@@ -9,6 +9,7 @@ import { createBodyReader } from '../src/intake/call-body.ts';
 import { createCallLog } from '../src/intake/call-log.ts';
 import { createUnauthenticatedCalls } from '../src/intake/unauthenticated-calls.ts';
 import { admissionLimits, bodyBytesOfAllMax, unauthenticatedLimits } from '../src/limits.ts';
+import { createEventWatch } from '../src/orders/event-watch.ts';
 import type { Logger } from '../src/process/logger.ts';
 import { createReadiness } from '../src/process/readiness.ts';
 
@@ -54,6 +55,7 @@ export function fixedDeps(logger: Logger): GatewayDeps {
     management: undefined,
     webhookAddresses: 'public',
     ping: async () => ({ ok: false, failure: { kind: 'internal' } }),
+    eventWatch: createEventWatch({ latestEvents: async () => new Map(), logger }),
     readiness: createReadiness({ check: async () => {}, logger }),
     logger,
     recordCall: () => {},

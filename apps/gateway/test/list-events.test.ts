@@ -1,6 +1,7 @@
 import postgres from 'postgres';
-import { expect, onTestFinished, test } from 'vitest';
-import { useGateway } from './running-gateway.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { eventWatchLimits } from '../src/limits.ts';
+import { runGateway, useGateway } from './running-gateway.ts';
 import { callJson, createOrder } from './send-order.ts';
 
 // What the fixtures of ListEvents do not show.
@@ -58,4 +59,57 @@ test('a client that polls misses no event, although transactions end in another 
   expect(seen).toEqual([]);
   await slow.unsafe('commit');
   await expect.poll(poll).toEqual(['slow', 'fast']);
+});
+
+describe('Prefer: wait', () => {
+  const waitFor = (seconds: number, query: Record<string, string>) =>
+    callJson(gateway, 'GET', `/events?${new URLSearchParams(query)}`, { prefer: `wait=${seconds}` });
+  const endOfFeed = async () => {
+    let cursor = '';
+    for (;;) {
+      const { body } = await getEvents({ limit: '100', ...(cursor && { cursor }) });
+      if (body.events.length === 0) return body.next_cursor;
+      cursor = body.next_cursor;
+    }
+  };
+
+  test('waits for an event that this process stores, and reads past those that a filter leaves out', async () => {
+    await createOrder(gateway, 'waited-for');
+    const all = waitFor(20, { cursor: await endOfFeed() });
+    const filtered = waitFor(20, { order_id: 'waited-for' });
+    await cancelNew('not-waited-for');
+    expect(idsOf((await all).body)).toEqual(['not-waited-for']);
+    await callJson(gateway, 'POST', '/order/waited-for/cancel');
+    const { body, headers } = await filtered;
+    expect(idsOf(body)).toEqual(['waited-for']);
+    expect(headers.get('preference-applied')).toBe('wait=20');
+  });
+
+  test('waits for an event of another process', async () => {
+    const waiting = waitFor(60, { cursor: await endOfFeed() });
+    const other = postgres(gateway.databaseUrl, { max: 1 });
+    onTestFinished(() => other.end());
+    await other`insert into events select merchant_id, pg_current_xact_id(), 'evt_' || repeat('b', 32), 'order.paid',
+      now(), order_id from orders where order_id = 'first'`;
+    const { body, headers } = await waiting;
+    expect(idsOf(body)).toEqual(['first']);
+    expect(headers.get('preference-applied')).toBe('wait=20');
+  });
+
+  test('returns an empty page after the time, and at once beyond the waiting calls of a merchant', async () => {
+    const cursor = await endOfFeed();
+    const pages = await Promise.all(Array.from({ length: 40 }, () => waitFor(2, { cursor })));
+    for (const { status, body } of pages) expect([status, body]).toEqual([200, { events: [], next_cursor: cursor }]);
+    const applied = pages.filter(({ headers }) => headers.get('preference-applied') === 'wait=2');
+    expect(applied.length).toBeGreaterThanOrEqual(eventWatchLimits.waitersPerMerchant);
+    expect(applied.length).toBeLessThan(40);
+  });
+
+  test('ends when the gateway stops, with a page', async () => {
+    const { credentials, url, close } = await runGateway();
+    const waiting = callJson({ url, credentials }, 'GET', '/events', undefined, { prefer: 'wait=20' });
+    await callJson({ url, credentials }, 'GET', '/events');
+    await close();
+    expect((await waiting).body.events).toEqual([]);
+  });
 });

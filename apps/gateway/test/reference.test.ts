@@ -65,7 +65,7 @@ describe('GET /openapi.json', () => {
 
   test('has every field with the limits of its rule', async () => {
     const { CreateOrderRequest: Order } = openApi('https://pay.example.com').components.schemas;
-    expect(Object.keys(Order.properties ?? {})).toEqual([...orderFieldNames, 'order_expires_at']);
+    expect(Object.keys(Order.properties ?? {})).toEqual([...orderFieldNames, 'order_expires_at', 'metadata']);
     expect(Order.required).not.toContain('order_expires_at');
     for (const [name, rule] of Object.entries(fieldRules)) {
       const schema = Order.properties?.[name];
@@ -138,7 +138,7 @@ test('the schemas of the OpenAPI document name every member of the responses', a
   const { order_amount, order_currency } = exampleOrder;
   await postPayment(gateway.checkout, created.order_token, { order_amount, order_currency });
   const order_expires_at = new Date(Date.now() + 3_600_000).toISOString();
-  await postOrder(gateway, { ...exampleOrder, order_id: 'conforms-open', order_expires_at });
+  await postOrder(gateway, { ...exampleOrder, order_id: 'conforms-open', order_expires_at, metadata: { cart: '17' } });
   await postOrder(gateway, { ...exampleOrder, order_id: 'conforms-cancelled', order_expires_at });
   const json = async (path: string, method: 'GET' | 'POST' = 'GET') => {
     const { status, body } = await callJson(gateway, method, path);

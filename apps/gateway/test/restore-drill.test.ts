@@ -18,14 +18,14 @@ import { answerOf, callJson, postOrder } from './send-order.ts';
 const run = promisify(execFile);
 
 /** The commands of the guide, with another folder for the backups. */
-async function guide(backups: string): Promise<[settings: string, backup: string, restore: string, useUpIds: string]> {
+async function guide(backups: string): Promise<[settings: string, backup: string, restore: string]> {
   const page = await readFile(new URL('../../../docs/production.md', import.meta.url), 'utf8');
   const section = page.split(/^## /m).find((text) => text.startsWith('Backup and restore\n')) ?? '';
   const blocks = [...section.matchAll(/^```(?:sql|sh)\n(.+?)^```$/gms)].map(([, code = '']) =>
     code.replaceAll('/backups', backups),
   );
-  expect(blocks).toHaveLength(4);
-  return blocks as [string, string, string, string];
+  expect(blocks).toHaveLength(3);
+  return blocks as [string, string, string];
 }
 
 afterAll(endProcesses);
@@ -68,7 +68,7 @@ test.skipIf(leftOut('the restore of a backup', missing('tar')))(title, async () 
   await mkdir(join(backups, 'wal'));
   // The server's user may be another.
   for (const folder of [backups, join(backups, 'wal')]) await chmod(folder, 0o777);
-  const [settings, backup, restore, useUpIds] = await guide(backups);
+  const [settings, backup, restore] = await guide(backups);
 
   // The one setting that needs a restart.
   const server = await startTestServer({ archive_mode: 'on' });
@@ -84,6 +84,8 @@ test.skipIf(leftOut('the restore of a backup', missing('tar')))(title, async () 
   await orders.more(20);
   await baseBackup(server, backup, backups);
   await orders.more(100);
+  await callJson(gateway, 'POST', '/order/drill-1/cancel');
+  const { next_cursor: cursorBefore } = await pollEvents(gateway);
   const before = new Map(orders.acknowledged);
   const [{ target = '' } = {}] = await superuser<{ target: string }[]>`select clock_timestamp()::text as target`;
   // The calls of this moment may be on either side of it.
@@ -92,9 +94,9 @@ test.skipIf(leftOut('the restore of a backup', missing('tar')))(title, async () 
   await orders.stop();
   const after = [...orders.acknowledged.keys()].filter((orderId) => Number(orderId.slice(6)) > sentBefore);
   expect(after.length).toBeGreaterThan(50);
-  const [kept, lost] = [[...before.keys()][0], after[0]];
+  const [kept, lost] = [[...before.keys()][1], after[0]];
   await callJson(gateway, 'POST', `/order/${lost}/cancel`);
-  const { next_cursor: cursor } = await pollEvents(gateway);
+  const { next_cursor: lostCursor } = await pollEvents(gateway, `?cursor=${cursorBefore}`);
   const [{ wal = '' } = {}] = await superuser<{ wal: string }[]>`select pg_walfile_name(pg_switch_wal()) as wal`;
   const archived = async () => {
     const [row] = await superuser`select last_archived_wal >= ${wal} as is_archived from pg_stat_archiver`;
@@ -102,7 +104,7 @@ test.skipIf(leftOut('the restore of a backup', missing('tar')))(title, async () 
   };
   await vi.waitUntil(archived, 60_000);
 
-  const restored = await startRestored(server, restore, target, useUpIds);
+  const restored = await startRestored(server, restore, target);
   const databaseUrl = new URL(gateway.databaseUrl);
   databaseUrl.port = new URL(restored.url).port;
   const { url } = await startProcess({ DATABASE_URL: databaseUrl.href });
@@ -113,8 +115,12 @@ test.skipIf(leftOut('the restore of a backup', missing('tar')))(title, async () 
   const again = await postOrder({ url, credentials: gateway.credentials }, validOrderInput({ order_id: lost }));
   expect(again.status).toBe(201);
   await callJson({ url, credentials: gateway.credentials }, 'POST', `/order/${kept}/cancel`);
-  const { events } = await pollEvents({ url, credentials: gateway.credentials }, `?cursor=${cursor}`);
-  expect(events).toMatchObject([{ data: { order_id: kept } }]);
+  const restoredFeed = { url, credentials: gateway.credentials };
+  expect(await pollEvents(restoredFeed, `?cursor=${cursorBefore}`)).toMatchObject({
+    events: [{ data: { order_id: kept } }],
+  });
+  const { status, body } = await callJson(restoredFeed, 'GET', `/events?cursor=${lostCursor}`);
+  expect([status, body.code]).toEqual([410, 'cursor_expired']);
 });
 
 /** The first page of the feed that has an event, which may appear a moment late. */
@@ -157,13 +163,8 @@ async function baseBackup(server: TestServer, command: string, backups: string):
   }
 }
 
-/** A server on a data folder that the guide's commands fill, once it accepts writes and its ids are beyond the lost ones. */
-async function startRestored(
-  server: TestServer,
-  command: string,
-  target: string,
-  useUpIds: string,
-): Promise<DevPostgres> {
+/** A server on a data folder that the guide's commands fill, once it accepts writes. */
+async function startRestored(server: TestServer, command: string, target: string): Promise<DevPostgres> {
   const dataDir = await newDataDir();
   const folder = join(dataDir, 'postgres');
   const data = join(folder, 'cluster');
@@ -179,6 +180,5 @@ async function startRestored(
   const isRestored = async () => (await session`select not pg_is_in_recovery() as done`)[0]?.done === true;
   onTestFinished(() => session.end({ timeout: 1 }));
   await vi.waitUntil(isRestored, 60_000);
-  await session.unsafe(useUpIds);
   return restored;
 }

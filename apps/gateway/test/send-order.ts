@@ -86,14 +86,15 @@ export async function callJson(
   method: string,
   path: string,
   body?: unknown,
-): Promise<{ status: number; body: ReturnType<typeof Object> }> {
-  const headers = { ...credentialHeaders(credentials), accept: 'application/json' };
+  more: Readonly<Record<string, string>> = {},
+): Promise<{ status: number; headers: Headers; body: ReturnType<typeof Object> }> {
+  const headers = { ...credentialHeaders(credentials), accept: 'application/json', ...more };
   const sent = body !== undefined && { body: JSON.stringify(body) };
   const response = await fetch(url + path, {
     ...{ method, ...sent, signal: AbortSignal.timeout(30_000) },
     headers: sent ? { ...headers, 'content-type': 'application/json' } : headers,
   });
-  return { status: response.status, body: Object(await response.json()) };
+  return { status: response.status, headers: response.headers, body: Object(await response.json()) };
 }
 
 /** The body of a created or replayed order. */

@@ -51,6 +51,7 @@ describe('requests', () => {
     expect([url, init.method]).toEqual(['https://pay.example.com/shop/order', 'POST']);
     expect(init.headers).toEqual({
       'content-type': 'application/json',
+      prefer: 'handling=strict',
       'x-client-id': 'app_1',
       'x-client-secret': 'sk_1',
     });

@@ -1,6 +1,6 @@
 import { formatAmount, orderChecksum } from './order-checksum.ts';
 import { type ClientOptions, createSend } from './request.ts';
-import type { CreatedOrder, EventPage, NewOrder, Order, OrderFilter } from './types.ts';
+import type { CreatedOrder, EventFilter, EventPage, NewOrder, Order, OrderFilter } from './types.ts';
 
 /**
  * The calls of a merchant. Each retries by itself (see `ClientOptions.retries`) and then rejects with a `GatewayError` or a
@@ -23,9 +23,10 @@ export interface GatewayClient {
   cancelOrder(orderId: string): Promise<Order>;
   /**
    * Returns one page of the event feed, at most `limit` (1 to 100; 20 by default) events after the cursor, or the oldest ones
-   * without a cursor. Events are stored for 30 days. At the end of the feed `events` is empty: wait, and call it again.
+   * without a cursor. Events are stored for 30 days. At the end of the feed `events` is empty: wait, and call it again, or let the
+   * gateway wait for a first event with `waitSeconds`. Rejects with `cursor_expired` if the event of the cursor no longer exists.
    */
-  listEvents(page?: { readonly cursor?: string | undefined; readonly limit?: number | undefined }): Promise<EventPage>;
+  listEvents(page?: EventFilter): Promise<EventPage>;
 }
 
 /** Returns a client for one merchant. Throws a TypeError if an option is not valid. Use it in your backend only. */
@@ -36,13 +37,18 @@ export function createClient(options: ClientOptions): GatewayClient {
       const order_checksum = await orderChecksum({ order_amount, ...others }, options.clientSecret);
       // JSON.stringify cannot write a number with two decimals.
       const body = `{"order_amount":${formatAmount(order_amount)},${JSON.stringify({ ...others, order_checksum }).slice(1)}`;
-      return send('POST', '/order', body);
+      // A misspelt order_expires_at would make an order that never expires.
+      return send('POST', '/order', body, 'handling=strict');
     },
     async getOrder(orderId) {
       return send('GET', pathOf(orderId));
     },
-    async *listOrders({ status, createdFrom, createdTo, limit } = {}) {
-      const filter = { status, created_from: timeText(createdFrom), created_to: timeText(createdTo), limit };
+    async *listOrders({ status, createdFrom, createdTo, metadata = {}, limit } = {}) {
+      const pairs = Object.entries(metadata).map(([key, value]) => [`metadata.${key}`, value]);
+      const filter = {
+        ...{ status, created_from: timeText(createdFrom), created_to: timeText(createdTo), limit },
+        ...(Object.fromEntries(pairs) as Readonly<Record<string, string>>),
+      };
       let cursor: string | undefined;
       do {
         const path = `/orders${queryOf({ ...filter, cursor })}`;
@@ -54,8 +60,9 @@ export function createClient(options: ClientOptions): GatewayClient {
     async cancelOrder(orderId) {
       return send('POST', `${pathOf(orderId)}/cancel`);
     },
-    async listEvents(page = {}) {
-      return send('GET', `/events${queryOf(page)}`);
+    async listEvents({ cursor, limit, types, orderId, waitSeconds } = {}) {
+      const query = queryOf({ cursor, limit, type: types?.join(','), order_id: orderId });
+      return send('GET', `/events${query}`, undefined, waitSeconds === undefined ? undefined : { waitSeconds });
     },
   };
 }

@@ -18,9 +18,19 @@ export interface ClientOptions {
 }
 
 /** Sends a request, retries temporary failures, and returns the JSON of the response. */
-export type Send = <Json>(method: Method, path: string, body?: string) => Promise<Json>;
+export type Send = <Json>(method: Method, path: string, body?: string, preference?: Preference) => Promise<Json>;
+
+/** What the gateway is asked for beyond the call (RFC 7240). */
+type Preference = 'handling=strict' | { readonly waitSeconds: number };
 
 type Method = 'GET' | 'POST';
+
+interface Sent {
+  readonly method: Method;
+  readonly path: string;
+  readonly body: string | undefined;
+  readonly preference: Preference | undefined;
+}
 
 /** The longest wait that Retry-After may ask for; after a longer one the error is thrown at once. */
 const retryAfterMaxSeconds = 30;
@@ -41,15 +51,21 @@ export function createSend(options: ClientOptions): Send {
     'x-client-secret': headerValue('clientSecret', options.clientSecret),
   };
 
-  async function attempt(method: Method, path: string, body: string | undefined, earlierUnknown: boolean) {
+  async function attempt({ method, path, body, preference }: Sent, earlierUnknown: boolean): Promise<Partial<Problem>> {
+    const { waitSeconds = 0 } = typeof preference === 'object' ? preference : {};
+    const prefer = typeof preference === 'object' ? `wait=${waitSeconds}` : preference;
     const outcomeUnknown = (executed: boolean) => earlierUnknown || (executed && method === 'POST');
     const request: RequestInit = {
       method,
-      headers: body === undefined ? credentials : { ...credentials, 'content-type': 'application/json' },
+      headers: {
+        ...credentials,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(prefer !== undefined && { prefer }),
+      },
       body: body ?? null,
       // A redirect would carry the secret to another address.
       redirect: 'manual',
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: AbortSignal.timeout(timeoutMs + 1_000 * waitSeconds),
     };
     let response: Response;
     let text: string;
@@ -64,11 +80,11 @@ export function createSend(options: ClientOptions): Send {
     throw errorOf(response, json ?? {}, outcomeUnknown(mayBeExecuted(response, json)));
   }
 
-  return async (method, path, body) => {
+  return async (method, path, body, preference) => {
     let outcomeUnknown = false;
     for (let retry = 0; ; retry += 1) {
       try {
-        return (await attempt(method, path, body, outcomeUnknown)) as never;
+        return (await attempt({ method, path, body, preference }, outcomeUnknown)) as never;
       } catch (error) {
         if (retry >= retries || !isTemporary(error)) throw error;
         outcomeUnknown = error.outcomeUnknown;

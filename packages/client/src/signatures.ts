@@ -8,6 +8,12 @@ export async function hmacHex(key: Bytes, data: Bytes): Promise<string> {
   return Array.from(new Uint8Array(signature), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
+/** Returns the signature of a text with a signing secret, in base64. */
+export async function signatureOf(data: string, secret: string): Promise<string> {
+  const signature = await crypto.subtle.sign('HMAC', await importKey(secretBytes(secret)), bytesOf(data));
+  return btoa(String.fromCharCode(...new Uint8Array(signature)));
+}
+
 /** Whether one of the signatures was made with one of the secrets: several are valid while a secret is rotated. */
 export async function isSigned(
   data: Bytes,

@@ -62,6 +62,7 @@ const storedOrder: Required<Order> = {
   cancelled_at: '',
   payment_in_progress_until: '',
   refused_payments: [refusedPayment],
+  metadata: {},
 };
 
 const newOrder: Required<NewOrder> = {
@@ -81,9 +82,10 @@ const newOrder: Required<NewOrder> = {
   customer_address_postal_code: '',
   return_url: '',
   order_expires_at: '',
+  metadata: {},
 };
 
-const filter: Required<OrderFilter> = { status: 'PAID', createdFrom: '', createdTo: '', limit: 1 };
+const filter: Required<OrderFilter> = { status: 'PAID', createdFrom: '', createdTo: '', metadata: {}, limit: 1 };
 
 const statuses: Record<OrderStatus, 0> = { UN_PAID: 0, PAID: 0, EXPIRED: 0, CANCELLED: 0 };
 

@@ -36,6 +36,8 @@ export interface NewOrder {
   readonly return_url: string;
   /** When the order expires: a Date, or an RFC 3339 time (seconds optional), 1 minute to 366 days ahead. */
   readonly order_expires_at?: string | Date | undefined;
+  /** Your own data: at most 20 keys of 1 to 40 characters `A-Za-z0-9_.-`, values of 1 to 500 characters, 8 KiB in total. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
 
 /** The response to a new order. Times are ISO 8601 with milliseconds and offset: `2026-11-20T21:01:42.172+00:00`. */
@@ -67,6 +69,7 @@ export interface Order extends CreatedOrder {
   readonly payment_in_progress_until?: string;
   /** Payments that could not pay the order, the latest 20, oldest first. Absent if there are none. */
   readonly refused_payments?: readonly RefusedPayment[];
+  readonly metadata?: Readonly<Record<string, string>>;
 }
 
 /** A payment that a customer made and that did not pay the order. The checkout system has to give the money back. */
@@ -90,6 +93,8 @@ export interface OrderFilter {
   readonly createdFrom?: string | Date | undefined;
   /** Created before this time. */
   readonly createdTo?: string | Date | undefined;
+  /** Orders with these values in their metadata, at most two. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
   /** Orders in one request, 1 to 100; 20 by default. The iterator sends as many requests as it needs. */
   readonly limit?: number | undefined;
 }
@@ -113,6 +118,19 @@ export interface TestEvent {
   readonly type: 'webhook.test';
   readonly timestamp: string;
   readonly data: Readonly<Record<string, never>>;
+}
+
+/** Which events to list. */
+export interface EventFilter {
+  /** The `next_cursor` of the previous page, with the same filters. */
+  readonly cursor?: string | undefined;
+  /** The most events of the page, 1 to 100; 20 by default. */
+  readonly limit?: number | undefined;
+  readonly types?: readonly EventType[] | undefined;
+  /** Only events of this order. */
+  readonly orderId?: string | undefined;
+  /** How long the gateway may wait for a first event, up to 20 s. */
+  readonly waitSeconds?: number | undefined;
 }
 
 /** A part of the event feed, oldest first. */
@@ -166,6 +184,7 @@ export type ErrorCode =
   | 'webhooks_not_configured'
   | 'too_many_client_secrets'
   | 'last_client_secret'
+  | 'cursor_expired'
   | 'body_too_large'
   | 'unsupported_media_type'
   | 'headers_too_large'

@@ -39,6 +39,12 @@ function installedNodes(): Map<string, string> {
   );
 }
 
+function supportedNodes(): Map<string, string> {
+  const nodes = [...installedNodes()].filter(([version]) => Number.parseInt(version.slice(1), 10) >= 20);
+  expect(nodes.length).toBeGreaterThan(0);
+  return new Map(nodes);
+}
+
 test('the package contains JavaScript, types, README and licence, and no tests or sources', async () => {
   const files = await readdir(join(project, 'node_modules/@gateway/client'), { recursive: true });
   const isBuilt = (file: string) => /^dist\/[a-z-]+(\.d\.ts|\.js)$/.test(file);
@@ -48,11 +54,18 @@ test('the package contains JavaScript, types, README and licence, and no tests o
 });
 
 test('the package installs nothing else', async () => {
-  expect(await readdir(join(project, 'node_modules'))).toEqual(['.package-lock.json', '@gateway']);
+  expect(await readdir(join(project, 'node_modules'))).toEqual(['.bin', '.package-lock.json', '@gateway']);
   expect(await readdir(join(project, 'node_modules/@gateway'))).toEqual(['client']);
 });
 
 const names = 'createClient, GatewayNetworkError, orderChecksum, verifyReturn, verifyWebhook';
+
+test('every installed Node.js that the package supports runs its program', async () => {
+  for (const command of supportedNodes().values()) {
+    const failure = await run(command, ['node_modules/.bin/client'], { cwd: project }).catch((error) => error);
+    expect([failure.code, failure.stderr]).toEqual([2, expect.stringContaining('Usage: client listen')]);
+  }
+});
 
 test.each([
   ['import', 'module', [], `import { ${names} } from '@gateway/client';`],
@@ -65,9 +78,7 @@ test.each([
     const checksum = await orderChecksum({ order_amount: '1.50' }, 'sk_1');
     console.log(error instanceof GatewayNetworkError, checksum.slice(0, 3), typeof verifyReturn, typeof verifyWebhook);
   })();`;
-  const nodes = [...installedNodes()].filter(([version]) => Number.parseInt(version.slice(1), 10) >= 20);
-  expect(nodes.length).toBeGreaterThan(0);
-  for (const [version, command] of nodes) {
+  for (const [version, command] of supportedNodes()) {
     const options = [...flags, `--input-type=${type}`, '-e', `${imports}\n${program}`];
     const { stdout } = await run(command, options, { cwd: project });
     expect([version, stdout.trim()]).toEqual([version, 'true v1= function function']);

@@ -1,4 +1,4 @@
-import { type DescMethodUnary, getOption } from '@bufbuild/protobuf';
+import { type DescMethod, type DescMethodUnary, getOption } from '@bufbuild/protobuf';
 import { CheckoutService } from '../gen/gateway/v1/checkout_service_pb.ts';
 import { CredentialsService } from '../gen/gateway/v1/credentials_service_pb.ts';
 import { EventService } from '../gen/gateway/v1/event_service_pb.ts';
@@ -10,14 +10,20 @@ import { http } from '../gen/google/api/annotations_pb.ts';
 /** The services of the contract. */
 export const services = [OrderService, EventService, WebhookService, CredentialsService, CheckoutService] as const;
 
-type MethodKey<Service> = Service extends { readonly method: infer Methods } ? keyof Methods & string : never;
+type MethodKey<Service> = Service extends { readonly method: infer Methods }
+  ? { [Key in keyof Methods]: Methods[Key] extends { readonly methodKind: 'unary' } ? Key : never }[keyof Methods] &
+      string
+  : never;
 
-/** The name of a method of the contract, such as `CreateOrder`. No two services share one. */
+/** The name of a unary method of the contract, such as `CreateOrder`. No two services share one. */
 export type OperationName = Capitalize<MethodKey<(typeof services)[number]>>;
 
-/** All methods of the contract by name, in its order. */
+/** All unary methods of the contract by name, in its order. */
 export const methods = Object.fromEntries(
-  services.flatMap((service) => service.methods).map((method) => [method.name, method]),
+  services
+    .flatMap((service) => service.methods)
+    .filter(({ methodKind }) => methodKind === 'unary')
+    .map((method) => [method.name, method]),
 ) as Readonly<Record<OperationName, DescMethodUnary>>;
 
 /** The route of a method in the JSON API. */
@@ -44,7 +50,7 @@ export function jsonRouteOf(method: DescMethodUnary): JsonRoute | undefined {
 }
 
 /** The kind of account that may call a method. */
-export function callerOf(method: DescMethodUnary): 'merchant' | 'checkout' {
+export function callerOf(method: DescMethod): 'merchant' | 'checkout' {
   const { caller } = getOption(method, operation);
   if (caller === Caller.MERCHANT) return 'merchant';
   if (caller === Caller.CHECKOUT) return 'checkout';

@@ -26,6 +26,7 @@ const published: readonly (readonly [FailureCode, number, string | null])[] = [
   ['webhooks_not_configured', 409, 'FAILED_PRECONDITION'],
   ['too_many_client_secrets', 409, 'FAILED_PRECONDITION'],
   ['last_client_secret', 409, 'FAILED_PRECONDITION'],
+  ['cursor_expired', 410, 'OUT_OF_RANGE'],
   ['body_too_large', 413, 'RESOURCE_EXHAUSTED'],
   ['unsupported_media_type', 415, null],
   ['headers_too_large', 431, 'RESOURCE_EXHAUSTED'],

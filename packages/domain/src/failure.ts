@@ -159,6 +159,12 @@ export const failures = {
     grpcStatus: 'FAILED_PRECONDITION',
     when: 'No other client secret works. Create another one before you revoke this one.',
   },
+  cursor_expired: {
+    title: 'The cursor has expired',
+    httpStatus: 410,
+    grpcStatus: 'OUT_OF_RANGE',
+    when: 'The event of the cursor no longer exists: it is older than 30 days, or the database was restored to a time before it. Start without a cursor, and list your orders to find changes that you missed.',
+  },
   body_too_large: {
     title: 'The body is too large',
     httpStatus: 413,
@@ -216,8 +222,7 @@ export type FailureCode = keyof typeof failures;
 
 /** A failure with more facts than its code. */
 type DetailedFailure =
-  | { readonly kind: 'invalid_order'; readonly errors: readonly FieldError<RequestFieldName | 'service_order_id'>[] }
-  | { readonly kind: 'invalid_request'; readonly errors: readonly FieldError<string>[] }
+  | { readonly kind: 'invalid_order' | 'invalid_request'; readonly errors: readonly FieldError<string>[] }
   | { readonly kind: 'checksum_mismatch'; readonly canonicalText: string }
   | { readonly kind: 'order_id_conflict'; readonly fields: readonly RequestFieldName[] }
   | { readonly kind: 'malformed_request' | 'malformed_json'; readonly reason: string }

@@ -1,9 +1,11 @@
 import { hash } from 'node:crypto';
-import type { FieldError } from './field-rules.ts';
+import { type FieldError, fieldRules, textError } from './field-rules.ts';
 import { checkTime, timeMaxMs } from './iso-time.ts';
 import type { MerchantId } from './merchant.ts';
+import { type Metadata, metadataFilterMax, parseMetadata } from './metadata.ts';
 import { orderStatuses } from './order.ts';
-import type { EventPosition, OrderFilter, OrderPosition } from './order-store.ts';
+import { type EventType, eventTypes } from './order-states.ts';
+import type { EventFilter, EventPosition, OrderFilter, OrderPosition } from './order-store.ts';
 import { failed, type Result, success } from './result.ts';
 import { serviceOrderIdMax } from './service-order-id.ts';
 import { type DeliveryStatus, deliveryStatuses } from './webhook-endpoint.ts';
@@ -25,7 +27,7 @@ type Parsed<Filter, Position> = Result<ListPage<Filter, Position>, readonly Fiel
 
 /** Checks the parameters of a list of orders. Returns the page, or all parameters that are unknown or not valid. */
 export function parseOrderList(merchantId: MerchantId, input: ListInput): Parsed<OrderFilter, OrderPosition> {
-  const { values, errors } = known(input, ['status', 'created_from', 'created_to', 'limit', 'cursor']);
+  const { values, errors } = known(input, ['status', 'created_from', 'created_to', 'metadata', 'limit', 'cursor']);
   const status = orderStatuses.find((one) => one === values.status);
   if (values.status !== undefined && status === undefined) {
     errors.push({ field: 'status', code: 'not_allowed', message: `must be one of ${orderStatuses.join(', ')}` });
@@ -34,6 +36,7 @@ export function parseOrderList(merchantId: MerchantId, input: ListInput): Parsed
     status,
     createdFromMs: readTime('created_from', values.created_from, errors),
     createdToMs: readTime('created_to', values.created_to, errors),
+    metadata: readMetadata(values.metadata, errors),
   };
   const limit = readLimit(values.limit, errors);
   const scope = scopeOf('orders', merchantId, filter);
@@ -55,14 +58,15 @@ const transactionIdMax = 2n ** 64n - 1n;
 export function parseEventList(
   merchantId: MerchantId,
   input: ListInput,
-): Parsed<{ readonly after: EventPosition }, EventPosition> {
-  const { values, errors } = known(input, ['limit', 'cursor']);
+): Parsed<EventFilter & { readonly after: EventPosition }, EventPosition> {
+  const { values, errors } = known(input, ['type', 'order_id', 'limit', 'cursor']);
+  const filter = { types: readTypes(values.type, errors), orderId: readOrderId(values.order_id, errors) };
   const limit = readLimit(values.limit, errors);
-  const scope = scopeOf('events', merchantId);
+  const scope = scopeOf('events', merchantId, filter);
   const after = readPosition(values.cursor, scope, errors) ?? { transactionId: '0', eventId: '' };
   if (errors.length > 0) return failed(errors);
   return success({
-    filter: { after, limit },
+    filter: { ...filter, after, limit },
     cursorAfter: ({ transactionId, eventId }) => cursorOf(scope, transactionId, eventId),
   });
 }
@@ -130,6 +134,40 @@ function readTime(field: string, value: unknown, errors: FieldError<string>[]): 
   else if (time >= 0 && time <= timeMaxMs) return time;
   else errors.push({ field, code: 'out_of_range', message: 'must be in the years 1970 to 9999' });
   return undefined;
+}
+
+/** The pairs of a filter. An empty value is the same as none. */
+function readMetadata(value: unknown, errors: FieldError<string>[]): Metadata | undefined {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  const pairs = isObject ? Object.fromEntries(Object.entries(value).filter(([, text]) => text !== '')) : value;
+  const parsed = parseMetadata(pairs);
+  if (!parsed.ok) errors.push(...parsed.failure);
+  else if (parsed.value !== undefined && Object.keys(parsed.value).length > metadataFilterMax) {
+    const message = `must have at most ${metadataFilterMax} keys in a filter`;
+    errors.push({ field: 'metadata', code: 'too_long', message });
+  } else return parsed.value;
+  return undefined;
+}
+
+/** Types are a list, or a text with commas. None is the same as an empty text. */
+function readTypes(value: unknown, errors: FieldError<string>[]): readonly EventType[] | undefined {
+  if (value === undefined) return undefined;
+  const texts = [value].flat().flatMap((one) => (typeof one === 'string' ? one.split(',').filter(Boolean) : [one]));
+  const types = eventTypes.filter((type) => texts.includes(type));
+  if (texts.some((text) => !(types as unknown[]).includes(text))) {
+    errors.push({ field: 'type', code: 'not_allowed', message: `must be some of ${eventTypes.join(', ')}` });
+  }
+  return types.length === 0 ? undefined : types;
+}
+
+function readOrderId(value: unknown, errors: FieldError<string>[]): string | undefined {
+  if (value === undefined) return undefined;
+  const broken =
+    typeof value === 'string'
+      ? textError(fieldRules.order_id, value)
+      : ({ code: 'wrong_type', message: 'must be a string' } as const);
+  if (broken !== undefined) errors.push({ field: 'order_id', ...broken });
+  return typeof value === 'string' ? value : undefined;
 }
 
 /** A limit is text in a URL and a number in a message. */

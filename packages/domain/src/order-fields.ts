@@ -21,8 +21,11 @@ export const orderFieldNames = [
 /** One of {@link orderFieldNames}. */
 export type OrderFieldName = (typeof orderFieldNames)[number];
 
-/** A field of the request that creates an order: one of the 16 fields, or the optional expiry. */
-export type RequestFieldName = OrderFieldName | 'order_expires_at';
+/** The fields of the request that creates an order: the 16 fields, and the optional additions. */
+export const requestFieldNames = [...orderFieldNames, 'order_expires_at', 'metadata'] as const;
+
+/** One of {@link requestFieldNames}. */
+export type RequestFieldName = (typeof requestFieldNames)[number];
 
 /** What an order is for: digital services or shipped goods. */
 export const serviceTypes = ['DIGITAL', 'PHYSICAL_GOODS'] as const;

@@ -1,4 +1,5 @@
 import type { MerchantId, MerchantMode } from './merchant.ts';
+import type { Metadata } from './metadata.ts';
 import type { NewOrder, Order, OrderStatus, PaymentAttempt, RefusedPayment } from './order.ts';
 import type { EventType, OrderChange, PaymentRefusal } from './order-states.ts';
 import type { OrderToken } from './order-token.ts';
@@ -100,6 +101,8 @@ export interface OrderFilter {
   readonly createdFromMs?: number | undefined;
   /** Orders created before this time. */
   readonly createdToMs?: number | undefined;
+  /** Orders whose metadata has all of these pairs. */
+  readonly metadata?: Metadata | undefined;
   /** Only orders after this position in the list. */
   readonly after?: OrderPosition | undefined;
   readonly limit: number;
@@ -107,6 +110,29 @@ export interface OrderFilter {
 
 /** The position of an order in a list, which is sorted newest first and, within a millisecond, by descending id. */
 export type OrderPosition = Pick<Order, 'createdAtMs' | 'serviceOrderId'>;
+
+/** The filter and position of a list of events. */
+export interface EventFilter {
+  /** Absent: all types. */
+  readonly types?: readonly EventType[] | undefined;
+  /** Absent: the events of all orders. */
+  readonly orderId?: string | undefined;
+  /** Only events after this position; absent: all. */
+  readonly after?: EventPosition | undefined;
+  readonly limit: number;
+}
+
+/** The result of reading events. */
+export type EventPage =
+  | PageOutcome<{
+      readonly events: readonly OrderEvent[];
+      /** The position from which to continue: beyond events that the filter left out. Absent if no event was read. */
+      readonly scannedTo?: EventPosition | undefined;
+      /** Whether the page ended early, because with a filter a bounded number of events is read. */
+      readonly isCut?: boolean;
+    }>
+  /** The event of the position does not exist: it was deleted, or is of another history of the database. */
+  | { readonly kind: 'cursor_expired' };
 
 /** An event, with the current order. */
 export interface OrderEvent extends EventPosition {
@@ -174,20 +200,19 @@ export interface OrderStore {
   /** Ends the lease of a payment attempt now, if it holds the order. */
   endPayment(order: Order, attempt: PaymentAttempt, timeoutMs: number): Promise<ChangeOutcome>;
 
-  /** Returns at most `limit` of the merchant's orders, newest first. */
+  /**
+   * Returns at most `limit` of the merchant's orders, newest first. With a filter by metadata it reads a bounded number of orders:
+   * if it stopped before the end of the list, `scannedTo` is the position from which to continue.
+   */
   list(
     merchantId: MerchantId,
     filter: OrderFilter,
     timeoutMs: number,
-  ): Promise<PageOutcome<{ readonly orders: readonly Order[] }>>;
+  ): Promise<PageOutcome<{ readonly orders: readonly Order[]; readonly scannedTo?: OrderPosition | undefined }>>;
 
   /**
    * Returns at most `limit` of the merchant's events after a position, oldest first. An event appears once no other can still
    * appear before it, so that a client that polls misses none.
    */
-  listEvents(
-    merchantId: MerchantId,
-    page: { readonly after?: EventPosition | undefined; readonly limit: number },
-    timeoutMs: number,
-  ): Promise<PageOutcome<{ readonly events: readonly OrderEvent[] }>>;
+  listEvents(merchantId: MerchantId, filter: EventFilter, timeoutMs: number): Promise<EventPage>;
 }

@@ -19,6 +19,7 @@ describe('openOrder', () => {
         orderToken: createOrderToken(randomBytes),
         createdAtMs: 1_795_208_502_172,
         expiresAtMs,
+        metadata: { cart: '17' },
       };
 
       expect(openOrder(fields, assigned)).toStrictEqual({

@@ -1,5 +1,6 @@
 import { isoTime } from './iso-time.ts';
 import type { MerchantId } from './merchant.ts';
+import type { Metadata } from './metadata.ts';
 import type { AmountHundredths } from './money.ts';
 import type { OrderFieldName, ServiceType } from './order-fields.ts';
 import type { OrderToken } from './order-token.ts';
@@ -78,6 +79,8 @@ export interface Order {
   readonly cancelledAtMs: number | null;
   /** Set if the customer's data was erased from the fields: see `erasure.ts`. */
   readonly erasedDigest: Uint8Array | null;
+  /** `null` if the merchant sent none, or it was erased. */
+  readonly metadata: Metadata | null;
   readonly fields: OrderFields;
 }
 
@@ -89,7 +92,7 @@ const noRefusedPayments: readonly RefusedPayment[] = [];
 /** Returns a new order from the validated fields and the values that the gateway assigns. */
 export function openOrder(
   fields: OrderFields,
-  assigned: Pick<Order, 'merchantId' | 'orderToken' | 'createdAtMs' | 'expiresAtMs'>,
+  assigned: Pick<Order, 'merchantId' | 'orderToken' | 'createdAtMs' | 'expiresAtMs' | 'metadata'>,
 ): NewOrder {
   return {
     ...assigned,

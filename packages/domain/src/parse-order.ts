@@ -12,7 +12,7 @@ import {
   parseAmount,
 } from './money.ts';
 import type { OrderFields } from './order.ts';
-import { type OrderFieldName, orderFieldNames, type RequestFieldName } from './order-fields.ts';
+import { type OrderFieldName, orderFieldNames, type RequestFieldName, requestFieldNames } from './order-fields.ts';
 import { failed, type Result, success } from './result.ts';
 
 /**
@@ -56,6 +56,13 @@ export function parseOrder(input: OrderInput): Result<OrderFields, readonly Fiel
     errors.sort((a, b) => orderFieldNames.indexOf(a.field) - orderFieldNames.indexOf(b.field));
   }
   return errors.length === 0 ? success(parsed) : failed(errors);
+}
+
+/** An error for each member that no field has. Callers that misspell an optional field ask for this. */
+export function unknownMembers(input: Readonly<Record<string, unknown>>): FieldError<string>[] {
+  return Object.keys(input)
+    .filter((name) => !(requestFieldNames as readonly string[]).includes(name))
+    .map((field) => ({ field, code: 'unknown_field', message: 'is unknown' }));
 }
 
 /** The field's value, or the first rule that it breaks. */

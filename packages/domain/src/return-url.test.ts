@@ -15,6 +15,7 @@ function orderWith(fields: Parameters<typeof validOrderFields>[0], serviceOrderI
     orderToken: token,
     createdAtMs: 1_795_000_000_000,
     expiresAtMs: null,
+    metadata: null,
   };
   return { ...openOrder(validOrderFields(fields), assigned), serviceOrderId };
 }

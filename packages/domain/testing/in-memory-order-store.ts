@@ -119,20 +119,30 @@ export function createInMemoryOrderStore(
       replace({ ...current, lease: { ...attempt, endsAtMs: now(), isLive: false } });
       return { kind: 'changed' };
     },
-    async list(merchantId, { status, createdFromMs = 0, createdToMs = Number.POSITIVE_INFINITY, after, limit }) {
+    async list(
+      merchantId,
+      { status, createdFromMs = 0, createdToMs = Number.POSITIVE_INFINITY, metadata = {}, after, limit },
+    ) {
       const listed = ordersOf(merchantId)
         .filter(({ orderStatus }) => status === undefined || orderStatus === status)
         .filter(({ createdAtMs }) => createdAtMs >= createdFromMs && createdAtMs < createdToMs)
+        .filter((order) => Object.entries(metadata).every(([key, value]) => order.metadata?.[key] === value))
         .filter((order) => after === undefined || compare(after, order) < 0)
         .sort(compare);
       return { kind: 'found', orders: listed.slice(0, limit) };
     },
-    async listEvents(merchantId, { after, limit }) {
+    async listEvents(merchantId, { types, orderId, after, limit }) {
+      if (after && after.eventId !== '' && !events.some(({ eventId }) => eventId === after.eventId)) {
+        return { kind: 'cursor_expired' };
+      }
       const listed = events
+        .filter(({ type }) => types === undefined || types.includes(type))
+        .filter(({ order }) => orderId === undefined || order.fields.order_id === orderId)
         .filter(({ order }) => order.merchantId === merchantId)
         .filter(({ transactionId }) => Number(transactionId) > Number(after?.transactionId ?? 0))
         .flatMap((event) => ({ ...event, order: find(merchantId, event.order.fields.order_id) ?? event.order }));
-      return { kind: 'found', events: listed.slice(0, limit) };
+      const page = listed.slice(0, limit);
+      return { kind: 'found', events: page, scannedTo: page.at(-1) };
     },
     ordersOf,
   };

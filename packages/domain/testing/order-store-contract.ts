@@ -756,6 +756,38 @@ function describeLists(opened: () => OpenedOrderStore, create: Create): void {
     ]);
   });
 
+  it('list filters by pairs of metadata, and by the other filters too', async () => {
+    const { store, merchantIds } = opened();
+    const [merchantId, other] = await merchantIds();
+    const both = { cart: '17', kind: 'gift' };
+    const orders = [both, { cart: '17' }, { kind: 'gift' }, null, both].map((metadata, index) => ({
+      ...newOrder(merchantId, { order_id: `with-metadata-${index}` }, metadata),
+      createdAtMs: index,
+    }));
+    await Promise.all([...orders, newOrder(other, {}, both)].map(create));
+    const paid: Order = {
+      ...newOrder(merchantId),
+      ...orders[1],
+      orderStatus: 'PAID',
+      payment: { checkoutId: null, paymentId: 'p', paidAtMs: 1 },
+    };
+    await store.change({ transition: transitions.pay, order: paid }, timeoutMs);
+
+    const indexesOf = async (filter: Partial<OrderFilter>) =>
+      (await list(merchantId, filter)).map(({ fields }) => Number(fields.order_id.slice(-1)));
+    expect(await indexesOf({ metadata: { cart: '17' } })).toStrictEqual([4, 1, 0]);
+    expect(await indexesOf({ metadata: both })).toStrictEqual([4, 0]);
+    expect(await indexesOf({ metadata: { cart: '1' } })).toStrictEqual([]);
+    expect(await indexesOf({ metadata: { cart: '17', kind: 'none' } })).toStrictEqual([]);
+    expect(await indexesOf({ metadata: { cart: '17' }, status: 'PAID' })).toStrictEqual([1]);
+    expect(await indexesOf({ metadata: { cart: '17' }, createdFromMs: 1, createdToMs: 4 })).toStrictEqual([1]);
+    expect(await indexesOf({ metadata: { cart: '17' }, limit: 2 })).toStrictEqual([4, 1]);
+    expect(await indexesOf({ metadata: { cart: '17' }, after: (await list(merchantId))[3] })).toStrictEqual([0]);
+    expect((await list(merchantId)).map(({ metadata }) => metadata)).toStrictEqual(
+      orders.map(({ metadata }) => metadata).toReversed(),
+    );
+  });
+
   it('listEvents continues after any position, and returns the events of the merchant only', async () => {
     const { store, merchantIds } = opened();
     const [merchantId, other] = await merchantIds();

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { MerchantId } from '../src/merchant.ts';
+import type { Metadata } from '../src/metadata.ts';
 import { type Order, type OrderFields, openOrder } from '../src/order.ts';
 import { createOrderToken } from '../src/order-token.ts';
 import { type OrderInput, parseOrder } from '../src/parse-order.ts';
@@ -61,13 +62,14 @@ export function validOrderFields(overrides?: OrderInput): OrderFields {
 let ordersMade = 0;
 
 /** Returns a new order with a unique token and creation time. A store replaces its service order id. */
-export function newOrder(merchantId: MerchantId, overrides?: OrderInput): Order {
+export function newOrder(merchantId: MerchantId, overrides?: OrderInput, metadata: Metadata | null = null): Order {
   ordersMade += 1;
   const order = openOrder(validOrderFields(overrides), {
     merchantId,
     orderToken: createOrderToken(randomBytes),
     createdAtMs: 1_795_208_000_000 + ordersMade,
     expiresAtMs: null,
+    metadata,
   });
   return { ...order, serviceOrderId: 1_000_000 + ordersMade };
 }

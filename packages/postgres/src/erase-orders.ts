@@ -6,7 +6,7 @@ import { runRecorded, systemActor } from './audit-log.ts';
 import { arrayLiteral, type DatabaseOptions, noStatementTimeoutMs, withConnection } from './client.ts';
 import { isConcurrencyFailure } from './errors.ts';
 import { orderOf } from './order-rows.ts';
-import { merchants, orders } from './schema.ts';
+import { merchants, orderMetadata, orders, pairDigest } from './schema.ts';
 
 /** Orders that one statement erases: a tenth of a second's work. */
 const batchMax = 500;
@@ -83,8 +83,20 @@ async function eraseBatch(
   }));
   const array = (pick: keyof (typeof erasures)[number], type: string) =>
     sql`${arrayLiteral(erasures, (erasure) => erasure[pick])}::${sql.raw(type)}[]`;
+  if (found.some(({ metadata }) => metadata !== null)) {
+    // First, because the digests of the pairs can be found by the text only.
+    await db.execute(sql`
+      delete from ${orderMetadata} using unnest(${array('merchantId', 'bigint')}, ${array('orderId', 'text')})
+        as erasure (merchant_id, order_id)
+      join ${orders} on ${orders}.merchant_id = erasure.merchant_id and ${orders}.order_id = erasure.order_id,
+        jsonb_each_text(${orders}.metadata) as pair
+      where ${orderMetadata}.merchant_id = ${orders}.merchant_id
+        and ${orderMetadata}.pair_digest = ${pairDigest(sql`pair.key`, sql`pair.value`)}
+        and ${orderMetadata}.created_at = ${orders}.created_at
+        and ${orderMetadata}.service_order_id = ${orders}.service_order_id`);
+  }
   const erasure = sql`
-    update ${orders} set erased_digest = erasure.digest, return_url = erasure.return_url, ${emptied}
+    update ${orders} set erased_digest = erasure.digest, return_url = erasure.return_url, metadata = null, ${emptied}
     from unnest(${array('merchantId', 'bigint')}, ${array('orderId', 'text')}, ${array('returnUrl', 'text')},
       ${array('digest', 'bytea')}) as erasure (merchant_id, order_id, return_url, digest)
     where ${orders}.merchant_id = erasure.merchant_id and ${orders}.order_id = erasure.order_id

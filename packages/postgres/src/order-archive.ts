@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { arrayLiteral, noStatementTimeoutMs, openConnection } from './client.ts';
 import { DatabaseError, failsWithAnyValues, redact, statementFailure } from './errors.ts';
 import { readPages } from './scan.ts';
-import { orders, payments, refusedPayments } from './schema.ts';
+import { orderMetadata, orders, pairDigest, payments, refusedPayments } from './schema.ts';
 
 const applicationName = 'order-gateway archive';
 
@@ -54,7 +54,7 @@ export async function importOrders(url: string, lines: AsyncIterable<string>): P
       with restored as (
         insert into ${orders} select row.* from unnest(${arrayLiteral(page, (line) => line)}::text[]) as line,
           jsonb_populate_record(null::${orders}, line::jsonb) as row
-        on conflict (merchant_id, order_id) do nothing returning checkout_id, payment_id, merchant_id, order_id, refused_payments
+        on conflict (merchant_id, order_id) do nothing returning *
       ), refused as (
         select merchant_id, order_id, payment.* from restored, jsonb_to_recordset(refused_payments) as payment (
           checkout_id bigint, payment_id text, amount numeric, currency text, paid_at timestamptz, code text, refused_at timestamptz)
@@ -63,8 +63,12 @@ export async function importOrders(url: string, lines: AsyncIterable<string>): P
           select checkout_id, payment_id, merchant_id, order_id from restored where checkout_id is not null
           union all select checkout_id, payment_id, merchant_id, order_id from refused where checkout_id is not null
         on conflict do nothing
-      ), owed as (insert into ${refusedPayments} select * from refused on conflict do nothing)
-      select 1 from restored`);
+      ), owed as (
+        insert into ${refusedPayments} select * from refused on conflict do nothing
+      ), paired as (
+        insert into ${orderMetadata} select merchant_id, ${pairDigest(sql`pair.key`, sql`pair.value`)}, created_at, service_order_id
+        from restored, jsonb_each_text(metadata) as pair on conflict do nothing
+      ) select 1 from restored`);
   const store = async (page: readonly string[]): Promise<void> => {
     try {
       const rows = await insert(page);

@@ -25,20 +25,19 @@ export type ReadRow = Omit<OrderRow, 'orderStatus'> & {
   readonly isLeaseLive?: boolean | null;
 };
 
-/** The columns that no insert sets, in the order of the table, at its end. */
+/** The columns that only a change of state or an erasure sets, in the order of the table, at its end before the metadata. */
 const laterColumns = [
   ...(['paidAt', 'paymentId', 'cancelledAt', 'erasedDigest', 'checkoutId'] as const),
   ...(['leaseCheckoutId', 'leaseAttemptId', 'leaseEndsAt', 'refusedPayments'] as const),
 ];
-type LaterColumn = (typeof laterColumns)[number];
+type LaterColumn = (typeof laterColumns)[number] | 'metadata';
 
 /** A row as it is inserted. The end is ISO 8601: Drizzle can't encode a placeholder's null as a time. */
 export type NewOrderRow = Omit<OrderRow, LaterColumn | 'expiresAt'> & { readonly expiresAt: string | null };
 
-const columns = Object.entries(tableColumns).filter(([key]) => !laterColumns.some((later) => later === key)) as [
-  keyof NewOrderRow,
-  (typeof orders)[keyof NewOrderRow],
-][];
+const columns = Object.entries(tableColumns).filter(
+  ([key]) => key !== 'metadata' && !laterColumns.some((later) => later === key),
+) as [keyof NewOrderRow, (typeof orders)[keyof NewOrderRow]][];
 
 /** A placeholder for the value of every inserted column, filled by a row. */
 export const rowPlaceholders = {
@@ -49,16 +48,28 @@ export const rowPlaceholders = {
   expiresAt: sql`${sql.placeholder('expiresAt')}`,
 };
 
+const unset = sql.join(
+  laterColumns.map((key) => sql`null::${sql.raw(orders[key].getSQLType())}`),
+  sql`, `,
+);
+
+const arrays = sql.join(
+  columns.map(([key, column]) => sql`${sql.placeholder(key)}::${sql.raw(column.getSQLType())}[]`),
+  sql`, `,
+);
+
 /**
  * The rows of a batch, from one array for each inserted column, filled by {@link columnArrays}. The other columns are null.
  */
-export const unnestedRows: SQL = sql`select *, ${sql.join(
-  laterColumns.map((key) => sql`null::${sql.raw(orders[key].getSQLType())}`),
+export const unnestedRows: SQL = sql`select *, ${unset}, null::jsonb from unnest(${arrays})`;
+
+const names = sql.join(
+  columns.map(([, column]) => sql.identifier(column.name)),
   sql`, `,
-)} from unnest(${sql.join(
-  columns.map(([key, column]) => sql`${sql.placeholder(key)}::${sql.raw(column.getSQLType())}[]`),
-  sql`, `,
-)})`;
+);
+
+/** The same with another array, `metadata`. */
+export const unnestedRowsWithMetadata: SQL = sql`select ${names}, ${unset}, metadata from unnest(${arrays}, ${sql.placeholder('metadata')}::jsonb[]) as new (${names}, metadata)`;
 
 /** The rows, as one array literal for every column. */
 export function columnArrays(rows: readonly NewOrderRow[]): Record<string, string> {
@@ -91,7 +102,8 @@ export function rowOf(order: Order): NewOrderRow {
 export function orderOf(row: ReadRow): Order {
   const { merchantId, serviceOrderId, orderToken, orderStatus, createdAt, ...others } = row;
   const { expiresAt, paidAt, paymentId, cancelledAt, erasedDigest, checkoutId, ...leaseAndFields } = others;
-  const { leaseCheckoutId, leaseAttemptId, leaseEndsAt, isLeaseLive, refusedPayments, ...fields } = leaseAndFields;
+  const { leaseCheckoutId, leaseAttemptId, leaseEndsAt, isLeaseLive, refusedPayments, metadata, ...fields } =
+    leaseAndFields;
   return {
     merchantId: merchantId as MerchantId,
     serviceOrderId,
@@ -115,6 +127,7 @@ export function orderOf(row: ReadRow): Order {
     refusedPayments: refusedPayments?.map(refusedPaymentOf) ?? noRefusedPayments,
     cancelledAtMs: cancelledAt?.getTime() ?? null,
     erasedDigest,
+    metadata,
     fields: { ...fields, order_amount: amountOf(fields.order_amount) },
   };
 }

@@ -15,7 +15,7 @@ import { isDuplicate, redact, statementFailure } from './errors.ts';
 import { type Unstored, unlessUnstored, withExpiryStored } from './expired-orders.ts';
 import { type OrderChanges, openOrderChanges } from './order-changes.ts';
 import { openOrderIds } from './order-ids.ts';
-import { openOrderLists } from './order-lists.ts';
+import { type OrderLists, openOrderLists } from './order-lists.ts';
 import { openOrderQueries } from './order-queries.ts';
 import {
   columnArrays,
@@ -25,8 +25,9 @@ import {
   rowOf,
   rowPlaceholders,
   unnestedRows,
+  unnestedRowsWithMetadata,
 } from './order-rows.ts';
-import { orders } from './schema.ts';
+import { orderMetadata, orders, pairDigest } from './schema.ts';
 
 /** Batches in flight on the inserting connection: the next is already there when one is done, and none waits for the network. */
 const batchesInFlight = 2;
@@ -51,7 +52,10 @@ export interface OrderStoreOptions extends DatabaseOptions {
 }
 
 /** An order store with its connections. */
-export interface PostgresOrderStore extends OrderStore, Pick<OrderChanges, 'expire' | 'deleteOldEvents'> {
+export interface PostgresOrderStore
+  extends OrderStore,
+    Pick<OrderChanges, 'expire' | 'deleteOldEvents'>,
+    Pick<OrderLists, 'latestEvents'> {
   /** Milliseconds since the oldest order that is not stored yet was handed over; 0 without any. */
   oldestOrderMs(): number;
   /** Lets running calls finish, then closes the connections. */
@@ -113,6 +117,26 @@ function prepareInserts(db: PostgresJsDatabase) {
   // Any other conflict, of an id or a token, is an internal error and fails the statement.
   const key = { target: [orders.merchantId, orders.order_id] };
   const returned = { serviceOrderId: orders.serviceOrderId };
+  const inserted = db.$with('inserted').as(
+    db
+      .insert(orders)
+      .select(unnestedRowsWithMetadata)
+      .onConflictDoNothing(key)
+      .returning({
+        ...returned,
+        merchantId: orders.merchantId,
+        createdAt: orders.createdAt,
+        metadata: orders.metadata,
+      }),
+  );
+  const paired = db.$with('paired').as(
+    db
+      .insert(orderMetadata)
+      .select(
+        sql`select merchant_id, ${pairDigest(sql`pair.key`, sql`pair.value`)}, created_at, service_order_id from inserted, jsonb_each_text(metadata) as pair`,
+      )
+      .returning({ merchantId: orderMetadata.merchantId }),
+  );
   return {
     ids: openOrderIds(db),
     /** A lone order does without the arrays, which take a tenth of the time of its insert. */
@@ -128,6 +152,12 @@ function prepareInserts(db: PostgresJsDatabase) {
       .onConflictDoNothing(key)
       .returning(returned)
       .prepare('insert_orders'),
+    /** A batch without metadata does not pay for this one. */
+    insertWithMetadata: db
+      .with(inserted, paired)
+      .select({ serviceOrderId: inserted.serviceOrderId })
+      .from(inserted)
+      .prepare('insert_orders_with_metadata'),
   };
 }
 
@@ -162,7 +192,7 @@ async function insertBatch(
   batch: readonly NewOrder[],
   attempts = insertAttemptsMax,
 ): Promise<{ readonly orders: readonly Order[]; readonly created: ReadonlySet<number> }> {
-  const { ids, insert, insertOne } = statements;
+  const { ids, insert, insertOne, insertWithMetadata } = statements;
   const orders: Order[] = [];
   for (const order of batch) {
     const id = ids.take();
@@ -172,7 +202,11 @@ async function insertBatch(
   const rows = orders.map(rowOf).sort(byKey);
   const [lone] = rows.length === 1 ? rows : [];
   try {
-    const inserted = await (lone === undefined ? insert.execute(columnArrays(rows)) : insertOne.execute({ ...lone }));
+    const inserted = await (batch.some(({ metadata }) => metadata !== null)
+      ? insertWithMetadata.execute({ ...columnArrays(rows), metadata: metadataArray(rows, orders) })
+      : lone === undefined
+        ? insert.execute(columnArrays(rows))
+        : insertOne.execute({ ...lone }));
     // By its own id only: the driver has returned rows of other statements (issue 1120).
     return { orders, created: new Set(inserted.map(({ serviceOrderId }) => serviceOrderId)) };
   } catch (error) {
@@ -181,6 +215,15 @@ async function insertBatch(
     ids.drop();
     return insertBatch(statements, batch, attempts - 1);
   }
+}
+
+/** The metadata of rows, in their order. */
+function metadataArray(rows: readonly NewOrderRow[], batch: readonly Order[]): string {
+  const metadataOf = new Map(batch.map(({ serviceOrderId, metadata }) => [serviceOrderId, metadata]));
+  return arrayLiteral(rows, ({ serviceOrderId }) => {
+    const metadata = metadataOf.get(serviceOrderId) ?? null;
+    return metadata === null ? null : JSON.stringify(metadata);
+  });
 }
 
 /** The outcome of each order that was not inserted. A failure to read them does not affect those that were. */

@@ -1,9 +1,10 @@
 import { checksumModes, merchantModes } from '@gateway/domain/merchant';
+import type { Metadata } from '@gateway/domain/metadata';
 import { amountDecimals, amountHundredthsMax } from '@gateway/domain/money';
 import { type OrderStatus, orderStatuses, type RefusalCode, refusalCodes } from '@gateway/domain/order';
 import { serviceTypes } from '@gateway/domain/order-fields';
 import { eventTypes } from '@gateway/domain/order-states';
-import { and, eq, gt, isNull, lte, or, type SQL, sql } from 'drizzle-orm';
+import { and, eq, gt, isNull, lte, or, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import {
   type AnyPgColumn,
   bigint,
@@ -137,6 +138,8 @@ export const orders = pgTable(
     leaseEndsAt: timestamptz('lease_ends_at'),
     /** The latest of {@link refusedPayments}, so that a read needs no join; `null`: none. */
     refusedPayments: jsonb('refused_payments').$type<readonly RefusedPaymentJson[]>(),
+    /** The merchant's own data; `null` without any, and after an erasure. */
+    metadata: jsonb('metadata').$type<Metadata>(),
   },
   (table) => [
     primaryKey({ columns: [table.merchantId, table.order_id] }),
@@ -229,6 +232,32 @@ export const isExpired = and(
   lte(orders.expiresAt, sql`now()`),
   sql`${isLeaseLive} is not true`,
 );
+
+/**
+ * One row for each pair of an order's metadata, in the order of lists: orders without metadata have none
+ * (docs/decisions/058-metadata-has-a-table.md). A digest stands for the pair, so that rows are short; the order has the text.
+ */
+export const orderMetadata = pgTable(
+  'order_metadata',
+  {
+    merchantId: bigint('merchant_id', { mode: 'number' })
+      .notNull()
+      .references(() => merchants.id),
+    pairDigest: bytea('pair_digest').notNull(),
+    createdAt: timestamptz('created_at').notNull(),
+    serviceOrderId: bigint('service_order_id', { mode: 'number' }).notNull(),
+  },
+  (table) => [
+    primaryKey({
+      name: 'order_metadata_pk',
+      columns: [table.merchantId, table.pairDigest, table.createdAt, table.serviceOrderId],
+    }),
+  ],
+);
+
+/** The digest of a pair. A key contains no `=`. */
+export const pairDigest = (key: SQLWrapper, value: SQLWrapper): SQL =>
+  sql`sha256(convert_to(${key} || '=' || ${value}, 'UTF8'))`;
 
 /** The status, or `null` for an expired order that is still stored as unpaid. See `expired-orders.ts`. */
 export const statusUnlessExpired = sql<OrderStatus | null>`case when (${isExpired}) is not true then ${orders.orderStatus} end`;

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { erasedValues, erasureDigest, personalFieldNames } from '@gateway/domain/erasure';
 import type { MerchantId } from '@gateway/domain/merchant';
+import type { Metadata } from '@gateway/domain/metadata';
 import type { Order } from '@gateway/domain/order';
 import { transitions } from '@gateway/domain/order-states';
 import type { OrderInput } from '@gateway/domain/parse-order';
@@ -31,8 +32,12 @@ async function newMerchant(): Promise<{ clientId: string; merchantId: MerchantId
   return { clientId, merchantId: Number(row?.id) as MerchantId };
 }
 
-const create = (merchantId: MerchantId, overrides: OrderInput = {}, createdAtMs = Date.now()) =>
-  createOrder(store, { ...newOrder(merchantId, overrides), createdAtMs });
+const create = (
+  merchantId: MerchantId,
+  overrides: OrderInput = {},
+  createdAtMs = Date.now(),
+  metadata: Metadata | null = null,
+) => createOrder(store, { ...newOrder(merchantId, overrides, metadata), createdAtMs });
 
 async function stored({ merchantId, fields }: Order): Promise<Order> {
   const found = await store.findByOrderId(merchantId, fields.order_id, enoughMs);
@@ -51,18 +56,19 @@ async function everything(): Promise<string> {
 test('an order is erased once: nothing of the personal fields is left, and all else is as it was', async () => {
   const { clientId, merchantId } = await newMerchant();
   const values = Object.fromEntries(personalFieldNames.map((name) => [name, `erased-${name}`.replaceAll('_', '-')]));
-  const order = await create(merchantId, {
+  const fields = {
     ...values,
     ...{ order_id: 'one', customer_email: 'erased@mail.example', customer_phone: '+31 99 123 4567' },
     ...{ customer_address_postal_code: 'erased-code', return_url: 'https://shop.example.com/back?for=erased-url' },
-  });
+  };
+  const order = await create(merchantId, fields, Date.now(), { name: 'erased-metadata', cart: '17' });
   const paid = {
     ...order,
     payment: { checkoutId: null, paymentId: 'pay-1', paidAtMs: Date.now() },
     orderStatus: 'PAID' as const,
   };
   expect(await store.change({ transition: transitions.pay, order: paid }, enoughMs)).toEqual({ kind: 'changed' });
-  const others = await create(merchantId, { order_id: 'another' });
+  const others = await create(merchantId, { order_id: 'another' }, Date.now(), { cart: '17' });
   expect(await everything()).toMatch(/erased-order-note.*erased@mail|erased@mail.*erased-order-note/);
 
   expect(await erase({ by: 'order', clientId, orderId: 'one' })).toBe(1);
@@ -71,12 +77,16 @@ test('an order is erased once: nothing of the personal fields is left, and all e
   expect(await stored(order)).toEqual({
     ...paid,
     erasedDigest: expect.any(Uint8Array),
+    metadata: null,
     fields: { ...order.fields, ...erasedValues(order.fields) },
   });
   expect(Buffer.from((await stored(order)).erasedDigest ?? [])).toEqual(
     Buffer.from(erasureDigest(key, merchantId, order.fields)),
   );
   expect(await stored(others)).toEqual(others);
+  const listed = await store.list(merchantId, { metadata: { cart: '17' }, limit: 5 }, enoughMs);
+  expect(listed).toMatchObject({ kind: 'found', orders: [others] });
+  expect(await database.sql`select from order_metadata where merchant_id = ${merchantId}`).toHaveLength(1);
   expect(await store.create(newOrder(merchantId, { order_id: 'one' }), enoughMs)).toMatchObject({ kind: 'exists' });
 });
 

@@ -1,5 +1,6 @@
 import type { Order } from '@gateway/domain/order';
 import { transitions } from '@gateway/domain/order-states';
+import type { OrderPosition } from '@gateway/domain/order-store';
 import { newOrder } from '@gateway/domain/testing/sample-orders';
 import { beforeAll, expect, test } from 'vitest';
 import { openOrderStore } from '../src/order-store.ts';
@@ -33,6 +34,7 @@ test('orders are found, listed and changed by index even if the table was empty 
     await store.change(stale, enoughMs),
     await store.list(merchantId, { limit: 20, createdToMs: 1 }, enoughMs),
     await store.list(merchantId, { limit: 20, createdToMs: 1, status: 'EXPIRED' }, enoughMs),
+    await store.list(merchantId, { limit: 20, metadata: { a: 'b', c: 'd' } }, enoughMs),
     await store.listEvents(merchantId, { limit: 20 }, enoughMs),
   ];
   for (let run = 0; run < runsUntilCached; run += 1) await findEveryWay();
@@ -52,11 +54,41 @@ test('orders are found, listed and changed by index even if the table was empty 
   }
   expect((await findEveryWay()).map(({ kind }) => kind)).toEqual([
     ...['exists', 'found', 'found', 'found'],
-    ...['raced', 'found', 'found', 'found'],
+    ...['raced', 'found', 'found', 'found', 'found'],
   ]);
   await store.close();
   await expect.poll(connectionsOfStores).toBe(0);
   expect(await rowsReadByScans()).toBeLessThan(orderIds.length);
+});
+
+test('a page of orders with two pairs of metadata reads a bounded number of rows and continues where it ended', async () => {
+  const merchantId = await createMerchantId(database.sql);
+  const store = openOrderStore({ url: database.url });
+  const count = 3_000;
+  const createdAtMs = Date.now();
+  const creating = Array.from({ length: count }, (_, index) =>
+    createOrder(store, {
+      ...newOrder(merchantId, { order_id: `pair-${index}` }, { shop: 'a', [index === 0 ? 'rare' : 'half']: 'b' }),
+      createdAtMs: createdAtMs + index,
+    }),
+  );
+  const [oldest] = await Promise.all(creating);
+  const before = await rowsRead('order_metadata');
+  const rare = await store.list(merchantId, { metadata: { shop: 'a', rare: 'b' }, limit: 20 }, enoughMs);
+  expect(rare).toMatchObject({ kind: 'found', orders: [oldest] });
+  let after: OrderPosition | undefined;
+  let pages = 0;
+  do {
+    const page = await store.list(merchantId, { metadata: { shop: 'a' }, status: 'PAID', after, limit: 20 }, enoughMs);
+    if (page.kind !== 'found') throw new Error(page.kind);
+    expect(page.orders).toEqual([]);
+    after = page.scannedTo;
+    pages += 1;
+  } while (after !== undefined);
+  await store.close();
+  await expect.poll(connectionsOfStores).toBe(0);
+  expect(pages).toBe(4);
+  expect((await rowsRead('order_metadata')) - before).toBeLessThan(2 * count);
 });
 
 test('old events are found by index, also where many were deleted and newer ones are in their place', async () => {

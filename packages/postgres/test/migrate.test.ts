@@ -25,6 +25,7 @@ const tables = [
   'client_secrets',
   'events',
   'merchants',
+  'order_metadata',
   'orders',
   'payments',
   'refused_payments',

@@ -40,11 +40,15 @@ describe.each([
   test('exported orders are restored exactly, once, and are found and replayed again', async () => {
     const merchants = [await createMerchantId(database.sql), await createMerchantId(database.sql)] as const;
     const orderOf = (index: number) => ({
-      ...newOrder(merchants[index % 2 === 0 ? 0 : 1], {
-        order_id: `order-${index} \u2028 "\\ {NULL}, 店`,
-        order_note: 'line\r\nbreak\t\u2029',
-        order_amount: index === 0 ? 9_999_999_999_999.99 : 0.1,
-      }),
+      ...newOrder(
+        merchants[index % 2 === 0 ? 0 : 1],
+        {
+          order_id: `order-${index} \u2028 "\\ {NULL}, 店`,
+          order_note: 'line\r\nbreak\t\u2029',
+          order_amount: index === 0 ? 9_999_999_999_999.99 : 0.1,
+        },
+        index % 3 === 0 ? { number: String(index), 'a"b': '{"\\": 店}' } : null,
+      ),
       createdAtMs: firstMs + index,
     });
     const creating = Array.from({ length: count }, (_, index) => createOrder(store, orderOf(index)));
@@ -58,6 +62,7 @@ describe.each([
     const lines = await exported(firstMs, firstMs + count - 1);
     expect(lines).toHaveLength(count - 1);
     await database.sql`delete from orders where created_at < ${new Date(firstMs + count - 1).toISOString()}`;
+    await database.sql`delete from order_metadata`;
     expect(await stored()).toHaveLength(1);
     expect(await importOrders(database.url, linesOf(lines))).toEqual({ restored: count - 1, existing: 0 });
     expect(await importOrders(database.url, linesOf(lines))).toEqual({ restored: 0, existing: count - 1 });
@@ -65,6 +70,8 @@ describe.each([
     expect(await stored()).toEqual(before);
     expect(await store.create(orderOf(0), enoughMs)).toEqual({ kind: 'exists', order: paid });
     expect(await store.findByToken(first.orderToken, enoughMs)).toMatchObject({ kind: 'found', order: paid });
+    const listed = await store.list(merchants[0], { metadata: { number: '0' }, limit: 5 }, enoughMs);
+    expect(listed).toMatchObject({ kind: 'found', orders: [paid] });
   });
 
   test('the refused payments of a restored order are known and listed', async () => {

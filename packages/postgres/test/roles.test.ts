@@ -39,7 +39,7 @@ test('the role of the gateway can do what the gateway does', async () => {
   const directory = openMerchantDirectory({ url });
   const deliveries = openWebhookDeliveries({ url });
   onTestFinished(async () => void (await Promise.all([store.close(), directory.close(), deliveries.close()])));
-  const [cancelled, expired] = [newOrder(merchantId), newOrder(merchantId, { order_id: 'expired' })];
+  const [cancelled, expired] = [newOrder(merchantId, {}, { a: 'b' }), newOrder(merchantId, { order_id: 'expired' })];
   expect(await store.create(cancelled, enoughMs)).toMatchObject({ kind: 'created' });
   expect(await store.create(cancelled, enoughMs)).toMatchObject({ kind: 'exists' });
   await store.create({ ...expired, expiresAtMs: Date.now() - 1_000 }, enoughMs);
@@ -48,6 +48,7 @@ test('the role of the gateway can do what the gateway does', async () => {
   expect(await store.expire()).toEqual({ count: 1, isDone: true });
   expect(await store.findByToken(cancelled.orderToken, enoughMs)).toMatchObject({ kind: 'found' });
   expect(await store.list(merchantId, { limit: 5 }, enoughMs)).toMatchObject({ kind: 'found' });
+  expect(await store.list(merchantId, { metadata: { a: 'b' }, limit: 5 }, enoughMs)).toMatchObject({ orders: [{}] });
   expect(await store.listEvents(merchantId, { limit: 5 }, enoughMs)).toMatchObject({ kind: 'found' });
   expect(await directory.findClient('app_000000000000000000000000')).toEqual({ kind: 'unknown' });
   const filter = { failing: false, perEndpoint: 1, inFlight: new Map(), limit: 1 };
@@ -126,7 +127,14 @@ test('the role that reads sees no secret, no data of a customer and no link, and
      where table_schema = 'public' and has_column_privilege(table_name, column_name, 'select')`,
   );
   const names = allowed.map(({ name }) => String(name));
-  const denied: string[] = [...personalFieldNames, 'order_token', 'secret_hash', 'signing_secret', 'previous_secret'];
+  const denied: string[] = [
+    ...personalFieldNames,
+    'metadata',
+    'order_token',
+    'secret_hash',
+    'signing_secret',
+    'previous_secret',
+  ];
   expect(names.filter((name) => denied.includes(name.split('.')[1] ?? ''))).toEqual([]);
   await expect(as('order_gateway_reader', "update orders set order_status = 'PAID'")).rejects.toThrow(
     'permission denied',

@@ -1,10 +1,11 @@
 import { callerOf, jsonRouteOf } from '@gateway/contract/operations';
 import { success } from '@gateway/domain/result';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { bodyBytesMax } from '../intake/call-body.ts';
 import { readJsonBody } from '../intake/json-body.ts';
 import type { Receive } from '../intake/receive.ts';
+import { responseTakenTimeoutMs } from '../limits.ts';
 import type { Members, Operation, Success } from '../orders/operation.ts';
 import { isJsonInUtf8, isPlain, sendFailure, startReading } from './requests.ts';
 
@@ -24,6 +25,7 @@ export function operationRoutes(
     const { verb, path, hasBody, responseField } = route;
     const accountKind = callerOf(method);
     const hasPathParameters = path.includes('{');
+    const maps = method.input.fields.filter(({ fieldKind }) => fieldKind === 'map').map(({ jsonName }) => jsonName);
     app.route({
       method: verb,
       url: path.replace(/\{(\w+)\}/g, ':$1'),
@@ -40,10 +42,13 @@ export function operationRoutes(
           startReading: hasBody ? () => startReading(deps, request, reply, bodyForm) : undefined,
         });
         if (!received.ok) return sendFailure(reply, received.failure, deps);
-        const members = hasBody ? readJsonBody(received.value) : success(Object(request.query) as Members);
+        const members = hasBody ? readJsonBody(received.value) : success(queryMembers(request, maps));
         if (!members.ok) return sendFailure(reply, members.failure, deps);
+        const waitMs = call.waitMs();
+        if (waitMs > 0) request.raw.socket.setTimeout(waitMs + responseTakenTimeoutMs);
         const sent = hasPathParameters ? { ...members.value, ...Object(request.params) } : members.value;
-        const performed = await call.perform(operation, sent, ({ body, outcome }) => {
+        const performed = await call.perform(operation, sent, ({ body, outcome, preferenceApplied }) => {
+          if (preferenceApplied !== undefined) reply.header('preference-applied', preferenceApplied);
           if (outcome === 'replayed') reply.header('idempotent-replayed', 'true');
           const value = responseField === undefined ? body : Reflect.get(body, responseField);
           return { status: statuses[outcome], text: JSON.stringify(value) };
@@ -57,3 +62,17 @@ export function operationRoutes(
 }
 
 const statuses: Readonly<Record<Success, number>> = { created: 201, accepted: 202, replayed: 200, ok: 200 };
+
+/** The members of a request without a body: the parameters of its query. `name.KEY` is a key of the map `name`. */
+function queryMembers({ query }: FastifyRequest, maps: readonly string[]): Members {
+  if (maps.length === 0) return Object(query);
+  const members: Record<string, unknown> = { ...Object(query) };
+  for (const map of maps) {
+    const keys = Object.keys(members).filter((name) => name.startsWith(`${map}.`));
+    if (keys.length === 0) continue;
+    // fromEntries defines own properties, including `__proto__`.
+    members[map] = Object.fromEntries(keys.map((name) => [name.slice(map.length + 1), members[name]]));
+    for (const name of keys) delete members[name];
+  }
+  return members;
+}

@@ -4,7 +4,7 @@ import { randomBase62 } from '@gateway/domain/base62';
 import { type Failure, type FailureCode, failures } from '@gateway/domain/failure';
 import type { Account } from '@gateway/domain/merchant';
 import { failed, type Result, success } from '@gateway/domain/result';
-import { callTimeoutMs, fairTimeoutMs } from '../limits.ts';
+import { callTimeoutMs, eventWatchLimits, fairTimeoutMs } from '../limits.ts';
 import type { Deadline, Members, NotedOrder, Operation, Reply, Success } from '../orders/operation.ts';
 import type { Logger } from '../process/logger.ts';
 import type { RecordCall } from '../telemetry/metrics.ts';
@@ -58,6 +58,7 @@ export class Call implements Deadline {
   /** The credentials that were presented, unchecked. */
   readonly credentials: { readonly clientId: string | undefined; readonly clientSecret: string | undefined };
   readonly #deps: CallDeps;
+  readonly #prefer: string | undefined;
   readonly #startedAt = performance.now();
   #timeoutMs = callTimeoutMs;
   /** Whether a deadline that passes is the client's fault: it asks for too little time, or sends its message too slowly. */
@@ -65,6 +66,10 @@ export class Call implements Deadline {
   #account: Account | undefined;
   #permit: Permit | undefined;
   #hasEnded = false;
+  #pause: AbortController | undefined;
+  /** How long the call waited because its caller asked for it, which its deadline and duration do not include. */
+  #pausedMs = 0;
+  #streamsSince: number | undefined;
   #outcome: Outcome | undefined;
   #order: NotedOrder | undefined;
   /** The names of the fields that were at fault. */
@@ -77,6 +82,7 @@ export class Call implements Deadline {
     this.protocol = protocol;
     this.peer = peer;
     this.#deps = deps;
+    this.#prefer = headers.prefer?.toString();
     this.credentials = {
       clientId: headers['x-client-id']?.toString(),
       clientSecret: headers['x-client-secret']?.toString(),
@@ -98,7 +104,7 @@ export class Call implements Deadline {
 
   /** There is no timer over the whole call: everything that it waits for gets this as its limit. */
   timeLeftMs(): number {
-    return this.#timeoutMs - (performance.now() - this.#startedAt);
+    return this.#timeoutMs + this.#pausedMs - (performance.now() - this.#startedAt);
   }
 
   concerns(order: NotedOrder): void {
@@ -137,12 +143,56 @@ export class Call implements Deadline {
       const { clientId = '', clientSecret = '' } = this.credentials;
       const timeLeftMs = () => this.timeLeftMs();
       const concerns = (order: NotedOrder) => this.concerns(order);
-      const reply = await operation.handle(members, { account, clientId, clientSecret, timeLeftMs, concerns });
+      const pause = <Value>(wait: (signal: AbortSignal) => Promise<Value>) => this.#waitWithoutPermit(wait);
+      const preferences = { waitMs: this.waitMs(), isStrict: this.#isStrict() };
+      const reply = await operation.handle(members, {
+        ...{ account, clientId, clientSecret, timeLeftMs, concerns },
+        ...preferences,
+        pause,
+      });
       if (!reply.ok) return reply;
       const response = respond(reply.value);
       this.succeed(reply.value.outcome);
       return success(response);
     });
+  }
+
+  /** Whether the preference `handling` is `strict`, which is of HTTP only (RFC 7240, 4.4). */
+  #isStrict(): boolean {
+    if (this.#prefer === undefined || this.protocol !== 'json') return false;
+    return /(?:^|[,\s])handling\s*=\s*"?strict"?\s*(?:[;,]|$)/i.test(this.#prefer);
+  }
+
+  /** The time of the preference `wait` in milliseconds, up to the longest; of HTTP only (RFC 7240, 4.3). */
+  waitMs(): number {
+    if (this.#prefer === undefined || this.protocol !== 'json') return 0;
+    const [, seconds = 0] = /(?:^|[,\s])wait\s*=\s*"?(\d{1,9})"?\s*(?:[;,]|$)/i.exec(this.#prefer) ?? [];
+    return 1_000 * Math.min(Number(seconds), eventWatchLimits.waitSecondsMax);
+  }
+
+  /**
+   * Begins to answer with a stream, which holds no permit. Its time is not part of the call's deadline and duration. The signal aborts
+   * when the call ends.
+   */
+  beginStream(): { readonly account: Account | undefined; readonly signal: AbortSignal } {
+    this.#streamsSince = performance.now();
+    this.#permit?.release();
+    this.#permit = undefined;
+    this.#pause = new AbortController();
+    if (this.#hasEnded) this.#pause.abort();
+    this.succeed('ok');
+    return { account: this.#account, signal: this.#pause.signal };
+  }
+
+  async #waitWithoutPermit<Value>(wait: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
+    this.#permit?.release();
+    this.#permit = undefined;
+    this.#pause = new AbortController();
+    if (this.#hasEnded) this.#pause.abort();
+    const pausedAt = performance.now();
+    const value = await wait(this.#pause.signal);
+    this.#pausedMs += performance.now() - pausedAt;
+    return value;
   }
 
   /** The body has arrived, or its deadline has passed: by the timer of the body, which may fire a little early, or by the clock. */
@@ -171,9 +221,10 @@ export class Call implements Deadline {
   /** Releases the permit, and logs and counts the call: at the end of the response, or when the client leaves before it. */
   end({ isAnswered, status }: { readonly isAnswered: boolean; readonly status: number }): void {
     this.#hasEnded = true;
+    this.#pause?.abort();
     this.#permit?.release();
     const code = this.#outcome ?? (isAnswered ? (outcomeOfStatus.get(status) ?? 'unreadable') : 'cancelled');
-    const durationMs = performance.now() - this.#startedAt;
+    const durationMs = (this.#streamsSince ?? performance.now()) - this.#startedAt - this.#pausedMs;
     const { protocol, operation } = this;
     const labels = { protocol, operation, code };
     this.#deps.recordCall(labels, durationMs);
@@ -210,6 +261,8 @@ function grpcStatusOf(code: Outcome): string | null | undefined {
 function fieldsOf(failure: Failure): readonly string[] | undefined {
   if (failure.kind === 'order_id_conflict') return failure.fields;
   if (!('errors' in failure)) return undefined;
-  // The name of an unknown parameter may be any text of the client.
-  return failure.errors.map(({ field, code }) => (code === 'unknown_field' ? code : field));
+  // The name of an unknown parameter may be any text of the client, and so may a key of metadata.
+  return failure.errors.map(({ field, code }) =>
+    code === 'unknown_field' ? code : field.startsWith('metadata.') ? 'metadata' : field,
+  );
 }

@@ -1,13 +1,14 @@
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import type { Failure } from '@gateway/domain/failure';
 import type { Merchant } from '@gateway/domain/merchant';
+import { isSameMetadata, type Metadata, parseMetadata } from '@gateway/domain/metadata';
 import { type Order, type OrderFields, openOrder } from '@gateway/domain/order';
 import { canonicalText, checkChecksum, checksumPrefix } from '@gateway/domain/order-checksum';
 import { orderDifference } from '@gateway/domain/order-difference';
 import { expiryRangeError, parseExpiry } from '@gateway/domain/order-expiry';
 import type { RequestFieldName } from '@gateway/domain/order-fields';
 import { createOrderToken } from '@gateway/domain/order-token';
-import { type OrderInput, parseOrder } from '@gateway/domain/parse-order';
+import { type OrderInput, parseOrder, unknownMembers } from '@gateway/domain/parse-order';
 import { failed, type Result, success } from '@gateway/domain/result';
 import type { Caller, Operation, OperationDeps } from '../orders/operation.ts';
 import { orderResponse } from '../orders/order-response.ts';
@@ -28,7 +29,9 @@ export function createOrderOperation(deps: CreateOrderDeps & Pick<OperationDeps,
       const created = await createOrder(deps, caller, members);
       if (!created.ok) return created;
       const { order, replayed } = created.value;
-      return success({ body: orderResponse(order, deps.baseUrl()), outcome: replayed ? 'replayed' : 'created' });
+      const preferenceApplied = caller.isStrict ? 'handling=strict' : undefined;
+      const outcome = replayed ? 'replayed' : 'created';
+      return success({ body: orderResponse(order, deps.baseUrl()), outcome, preferenceApplied });
     },
   };
 }
@@ -43,8 +46,15 @@ export async function createOrder(
   const nowMs = deps.now();
   const parsed = parseOrder(input);
   const expiry = parseExpiry(input.order_expires_at);
-  if (!parsed.ok || !expiry.ok) {
-    const errors = [...(parsed.ok ? [] : parsed.failure), ...(expiry.ok ? [] : [expiry.failure])];
+  const metadata = parseMetadata(input.metadata);
+  const unknown = caller.isStrict ? unknownMembers(input) : [];
+  if (!parsed.ok || !expiry.ok || !metadata.ok || unknown.length > 0) {
+    const errors = [
+      ...(parsed.ok ? [] : parsed.failure),
+      ...(expiry.ok ? [] : [expiry.failure]),
+      ...(metadata.ok ? [] : metadata.failure),
+      ...unknown,
+    ];
     return failed({ kind: 'invalid_order', errors });
   }
   const fields = parsed.value;
@@ -57,7 +67,7 @@ export async function createOrder(
         errors: [{ field: 'order_checksum', code: 'not_allowed', message: `must begin with ${checksumPrefix}` }],
       });
   }
-  const sent = { fields, expiresAtMs: expiry.value };
+  const sent = { fields, expiresAtMs: expiry.value, metadata: metadata.value };
   const rangeError = sent.expiresAtMs === undefined ? undefined : expiryRangeError(sent.expiresAtMs, nowMs);
   if (rangeError !== undefined) {
     // An order that is sent again may be near its end by now, or past it.
@@ -72,6 +82,7 @@ export async function createOrder(
     orderToken: createOrderToken(deps.randomBytes),
     createdAtMs: nowMs,
     expiresAtMs: sent.expiresAtMs ?? defaultEnd(merchant, nowMs),
+    metadata: sent.metadata ?? null,
   });
   caller.concerns(order);
   const outcome = await deps.store.create(order, caller.timeLeftMs());
@@ -88,14 +99,24 @@ export async function createOrder(
   }
 }
 
-/** The stored order if it is the one that was sent, which has an end only if the merchant sent one. */
+/**
+ * The stored order if it is the one that was sent. Its expiry and metadata are compared only if they were sent, and metadata that was
+ * erased is not compared.
+ */
 function replayOf(
   { erasureKeys }: CreateOrderDeps,
   order: Order,
-  sent: { readonly fields: OrderFields; readonly expiresAtMs: number | undefined },
+  sent: {
+    readonly fields: OrderFields;
+    readonly expiresAtMs: number | undefined;
+    readonly metadata: Metadata | undefined;
+  },
 ): Result<CreatedOrder, Failure> {
   const differing: RequestFieldName[] = orderDifference(order, sent.fields, erasureKeys);
   if (sent.expiresAtMs !== undefined && sent.expiresAtMs !== order.expiresAtMs) differing.push('order_expires_at');
+  if (sent.metadata !== undefined && order.erasedDigest === null && !isSameMetadata(sent.metadata, order.metadata)) {
+    differing.push('metadata');
+  }
   return differing.length === 0
     ? success({ order, replayed: true })
     : failed({ kind: 'order_id_conflict', fields: differing });

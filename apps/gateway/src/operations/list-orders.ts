@@ -20,7 +20,7 @@ export function listOrdersOperation(deps: Pick<OperationDeps, 'store' | 'baseUrl
   };
 }
 
-/** Lists the merchant's orders, newest first; the last page has no cursor. */
+/** Lists the merchant's orders, newest first; the last page has no cursor. With a filter by metadata a page can be short. */
 async function listOrders(
   { store }: Pick<OperationDeps, 'store'>,
   caller: Caller<Merchant>,
@@ -34,5 +34,6 @@ async function listOrders(
   if (listed.kind !== 'found') return failed(storageFailure(listed.kind));
   const orders = listed.orders.slice(0, filter.limit);
   const last = listed.orders.length > filter.limit ? orders.at(-1) : undefined;
-  return success({ orders, nextCursor: last && cursorAfter(last) });
+  const end = last ?? listed.scannedTo;
+  return success({ orders, nextCursor: end && cursorAfter(end) });
 }

@@ -112,7 +112,11 @@ async function settled(scheduler: fc.Scheduler, isHanging: () => boolean, promis
 async function send(deps: GatewayDeps, memory: InMemoryOrderStore, sent: SentCall): Promise<Ended['result']> {
   const call = new Call(deps, 'json', {}, noPeer);
   call.limitTimeout(sent.timeoutMs);
-  const caller = { account: merchant, ...credentials, timeLeftMs: () => call.timeLeftMs(), concerns() {} };
+  const caller = {
+    ...{ account: merchant, ...credentials, timeLeftMs: () => call.timeLeftMs(), concerns() {} },
+    ...{ waitMs: 0, isStrict: false },
+    pause: <Value>(wait: (signal: AbortSignal) => Promise<Value>) => wait(new AbortController().signal),
+  };
   const orderId = `order-${sent.order}`;
   switch (sent.use) {
     case 'create':

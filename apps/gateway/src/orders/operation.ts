@@ -11,6 +11,7 @@ import type { AllowedAddresses } from '../network/ip-address.ts';
 import type { SecretsKeys, SigningSecrets } from '../secrets/signing-secrets.ts';
 import type { CountRefusal } from '../telemetry/metrics.ts';
 import type { Ping } from '../webhooks/ping.ts';
+import type { EventWatch } from './event-watch.ts';
 
 /** What operations work with; each takes only what it uses. */
 export interface OperationDeps {
@@ -23,6 +24,7 @@ export interface OperationDeps {
   readonly countRefusal: CountRefusal;
   /** Decrypts the secrets that sign return links; absent without SECRETS_KEY. */
   readonly signingSecrets: SigningSecrets | undefined;
+  readonly eventWatch: EventWatch;
   /** Recognises orders whose personal data was erased; absent without SECRETS_KEY. */
   readonly erasureKeys: SecretsKeys | undefined;
   /** What merchants manage themselves; absent: the operator does. */
@@ -50,6 +52,12 @@ export interface Caller<Kind extends Account = Account> extends Deadline {
   readonly clientId: string;
   /** The client secret of the request: the key of its `v1=` checksum. */
   readonly clientSecret: string;
+  /** Whether the caller prefers unknown members to be rejected. */
+  readonly isStrict: boolean;
+  /** How long the caller prefers to wait for a first result, in milliseconds; 0: not at all. */
+  readonly waitMs: number;
+  /** Waits without a share of the gateway's capacity. The time does not count; the signal aborts when the caller leaves. */
+  pause<Value>(wait: (signal: AbortSignal) => Promise<Value>): Promise<Value>;
 }
 
 /** The members of a request under their API names, with values of any type. A member that was not sent is `undefined`. */
@@ -65,6 +73,8 @@ export type Success = 'created' | 'replayed' | 'accepted' | 'ok';
 export interface Reply {
   readonly body: object;
   readonly outcome: Success;
+  /** The preference that was honoured (RFC 7240, 3). */
+  readonly preferenceApplied?: string | undefined;
 }
 
 /** One operation of the API. The contract's options on the method say who may call it, and its route in the JSON API. */

@@ -38,6 +38,7 @@ export function orderRecord(order: Order, mode: MerchantMode, baseUrl: BaseUrl) 
     cancelled_at: formatOptional(order.cancelledAtMs),
     payment_in_progress_until: formatOptional(lease?.isLive ? lease.endsAtMs : null),
     refused_payments: refusedPayments.length === 0 ? undefined : refusedPayments.map(refusedPaymentRecord),
+    metadata: order.metadata ?? undefined,
   };
 }
 

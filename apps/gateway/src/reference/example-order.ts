@@ -37,6 +37,7 @@ const stored: Order = {
     orderToken: 'OvMZ4LjPbCDhqAt2DLUkHWsLMFiPISc7' as OrderToken,
     createdAtMs: Date.parse('2026-11-20T21:01:42.172Z'),
     expiresAtMs: Date.parse('2026-11-21T21:01:42.172Z'),
+    metadata: null,
   }),
 };
 

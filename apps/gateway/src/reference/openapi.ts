@@ -90,7 +90,7 @@ export function openApi(baseUrl: string) {
     servers: [{ url: baseUrl }],
     tags: [
       ...services
-        .filter((service) => Object.values<DescMethodUnary>(service.method).some(jsonRouteOf))
+        .filter((service) => Object.values(methods).some((method) => method.parent === service && jsonRouteOf(method)))
         .map((service) => ({ name: tagOf(service.name), description: comments[service.typeName]?.split('\n\n')[0] })),
       { name: 'Payment page', description: 'The page that a payment link opens, for customers.' },
     ],
@@ -138,7 +138,10 @@ function operationOf(method: DescMethodUnary, baseUrl: string): Operation {
       ...(hasBody ? fields.filter(isInPath) : fields).map((field): Parameter => {
         const { description = '', ...schema } = fieldSchema(field);
         const location = isInPath(field) ? 'path' : 'query';
-        return { name: field.name, in: location, required: location === 'path', description, schema };
+        // Of OpenAPI's styles, none writes `metadata.KEY=VALUE`.
+        const name = field.fieldKind === 'map' ? `${field.name}.KEY` : field.jsonName;
+        const value = field.fieldKind === 'map' ? text : schema;
+        return { name, in: location, required: location === 'path', description, schema: value };
       }),
       requestId,
     ],

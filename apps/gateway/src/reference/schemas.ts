@@ -31,6 +31,7 @@ import { type FieldRule, fieldErrorCodes, fieldRules, forbiddenControls, nonBlan
 import { timePattern } from '@gateway/domain/iso-time';
 import { pageLimit } from '@gateway/domain/list-parameters';
 import { merchantModes } from '@gateway/domain/merchant';
+import { metadataKeyPattern, metadataLimits, metadataValueRule } from '@gateway/domain/metadata';
 import { amountHundredthsMax, formatAmount } from '@gateway/domain/money';
 import { refusalCodes } from '@gateway/domain/order';
 import { orderFieldNames } from '@gateway/domain/order-fields';
@@ -58,6 +59,9 @@ export interface JsonSchema {
   readonly items?: JsonSchema;
   readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly required?: readonly string[];
+  readonly additionalProperties?: JsonSchema;
+  readonly propertyNames?: JsonSchema;
+  readonly maxProperties?: number;
 }
 
 const amount: JsonSchema = {
@@ -105,6 +109,12 @@ const constraints: Readonly<Record<string, JsonSchema>> = {
   'RefusedPayment.currency': { enum: orderCurrencyCodes },
   'RefusedPayment.code': { enum: refusalCodes },
   refused_at: time,
+  'CreateOrderRequest.metadata': {
+    type: ['object', 'null'],
+    additionalProperties: ruleSchema(metadataValueRule),
+    propertyNames: { pattern: metadataKeyPattern.source, not: { enum: ['__proto__'] } },
+    maxProperties: metadataLimits.keys,
+  },
   'Event.id': { pattern: '^evt_[0-9a-f]{32}$' },
   'Event.type': { enum: eventTypes },
   'CreateOrderRequest.order_expires_at': { ...sentTime, type: ['string', 'null'] },
@@ -126,6 +136,8 @@ function typeOf(field: DescField): JsonSchema {
       return { type: scalarTypes[field.scalar] ?? 'string' };
     case 'enum':
       return { type: 'string', enum: field.enum.values.slice(1).map(({ name }) => name) };
+    case 'map':
+      return { type: 'object', additionalProperties: { type: 'string' } };
     case 'message':
       return refTo(field.message.name);
     case 'list':
@@ -146,7 +158,7 @@ export function refTo(schema: string): JsonSchema {
   return { $ref: `#/components/schemas/${schema}` };
 }
 
-/** A message as an object. A response always has its fields, except those that are `optional` in the contract. */
+/** A message as an object. A response always has its fields, except maps and those that are `optional` in the contract. */
 function messageSchema(message: DescMessage): JsonSchema {
   return {
     type: 'object',
@@ -162,9 +174,9 @@ function bodySchema(message: DescMessage, required: readonly string[] = []): Jso
   return { ...schema, required, properties };
 }
 
-/** The list of refused payments is absent if it is empty, as every field of the order record that has no value. */
-function isOptional({ parent, name, proto }: DescField): boolean {
-  return proto.proto3Optional || `${parent.name}.${name}` === 'Order.refused_payments';
+/** The list of refused payments and maps are absent if they are empty, as every field of the order record that has no value. */
+function isOptional({ parent, name, proto, fieldKind }: DescField): boolean {
+  return proto.proto3Optional || fieldKind === 'map' || `${parent.name}.${name}` === 'Order.refused_payments';
 }
 
 /** The body of `POST /order`: the contract's texts with the rules that validate it. */

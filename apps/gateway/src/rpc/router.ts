@@ -12,9 +12,12 @@ import { parseTimeout as parseGrpcTimeout } from '@connectrpc/connect/protocol-g
 import type { Failure } from '@gateway/domain/failure';
 import { type Result, success } from '@gateway/domain/result';
 import type { Call } from '../intake/call.ts';
-import { messageBytesMax, responseBytesMax } from '../limits.ts';
+import type { ReceiveDeps } from '../intake/receive.ts';
+import { callTimeoutMs, messageBytesMax, responseBytesMax } from '../limits.ts';
+import type { WatchEvents } from '../operations/watch-events.ts';
 import type { Members } from '../orders/operation.ts';
 import { connectErrorOf } from './errors.ts';
+import { memberReader, messageBuilder } from './messages.ts';
 import type { RpcMethod } from './methods.ts';
 
 /** A call that was received, as Connect carries it to its method. */
@@ -45,8 +48,14 @@ export const routerOptions: ConnectRouterOptions = {
 };
 
 /** Adds the services of the methods to a router of Connect. */
-export function addMethods(router: ConnectRouter, methods: ReadonlyMap<DescMethod, RpcMethod>): void {
+export function addMethods(
+  router: ConnectRouter,
+  methods: ReadonlyMap<DescMethod, RpcMethod>,
+  streaming: ReadonlyMap<DescMethod, unknown> = new Map(),
+): void {
   const services = new Map<DescService, Record<string, unknown>>();
+  for (const [{ parent, localName }, implementation] of streaming)
+    services.set(parent, { [localName]: implementation });
   for (const [{ parent, localName }, method] of methods) {
     services.set(parent, { ...services.get(parent), [localName]: implementationOf(method) });
   }
@@ -66,6 +75,26 @@ function implementationOf({ operation, readMessage, buildMessage }: RpcMethod) {
       : request;
     if (!performed.ok) throw connectErrorOf(call.fail(performed.failure), call.requestId);
     return performed.value;
+  };
+}
+
+/** Adds the method that answers with a stream to the others of its service. Connect waits for the client to take each message. */
+export function watchEventsImplementation(
+  { authenticate }: Pick<ReceiveDeps, 'authenticate'>,
+  watchEvents: WatchEvents,
+) {
+  const { method } = watchEvents;
+  const [readMessage, buildMessage] = [memberReader(method.input), messageBuilder(method.output)];
+  return async function* (message: Message, context: HandlerContext): AsyncGenerator<Message, void> {
+    const { call, request = success(readMessage(message)) } = rpcCallOf(context);
+    if (!request.ok) throw connectErrorOf(call.fail(request.failure), call.requestId);
+    const { account, signal } = call.beginStream();
+    if (account?.kind !== 'merchant') throw new Error('the call was not received');
+    const watcher = { account, signal, authenticate: () => authenticate(call.credentials, callTimeoutMs) };
+    for await (const sent of watchEvents.handle(watcher, request.value)) {
+      if (!sent.ok) throw connectErrorOf(call.fail(sent.failure), call.requestId);
+      yield buildMessage(sent.value);
+    }
   };
 }
 

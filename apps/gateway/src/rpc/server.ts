@@ -8,6 +8,7 @@ import {
 } from 'node:http2';
 import { Code, ConnectError, createContextValues } from '@connectrpc/connect';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
+import { callerOf } from '@gateway/contract/operations';
 import type { Failure } from '@gateway/domain/failure';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { Call } from '../intake/call.ts';
@@ -17,11 +18,19 @@ import { backlogMax, http2Limits, tlsHandshakeTimeoutMs } from '../limits.ts';
 import { bind, type PortServer } from '../network/listen.ts';
 import { remoteAddressOf } from '../network/remote-address.ts';
 import type { TlsPort } from '../network/tls.ts';
+import { createWatchEvents } from '../operations/watch-events.ts';
 import type { Operation } from '../orders/operation.ts';
 import { connectErrorOf } from './errors.ts';
 import { readBody, rpcMethods } from './methods.ts';
 import { addPublicServices, publicServices } from './public-services.ts';
-import { addMethods, type RpcCall, routerOptions, rpcCallKey, takeTimeout } from './router.ts';
+import {
+  addMethods,
+  type RpcCall,
+  routerOptions,
+  rpcCallKey,
+  takeTimeout,
+  watchEventsImplementation,
+} from './router.ts';
 import { watchSessions } from './sessions.ts';
 import { answerUnary, rejectCall } from './unary-fast-path.ts';
 
@@ -47,6 +56,7 @@ export function createGrpcServer(
 ): PortServer {
   const receive = createReceive(deps);
   const rpcMethodOf = rpcMethods(operations);
+  const watchEvents = createWatchEvents(deps);
   const services = [...new Set([...rpcMethodOf.keys()].map(({ parent }) => parent))];
   const methods = new Map(
     [...services, ...publicServices]
@@ -60,7 +70,8 @@ export function createGrpcServer(
     connect: false,
     grpcWeb: false,
     routes: (router) => {
-      addMethods(router, rpcMethodOf);
+      const streaming = new Map([[watchEvents.method, watchEventsImplementation(deps, watchEvents)]]);
+      addMethods(router, rpcMethodOf, streaming);
       addPublicServices(router, deps.readiness, services);
     },
     // Ends what a client watches.
@@ -104,7 +115,8 @@ export function createGrpcServer(
       return void response.writeHead(405, { allow: 'POST' }).end();
     }
     const { methodKind } = method;
-    if (methodKind !== 'unary' && !sessions.admitStreaming(response.stream))
+    const isWatch = method === watchEvents.method;
+    if (methodKind !== 'unary' && !isWatch && !sessions.admitStreaming(response.stream))
       return response.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
     const rpcMethod = rpcMethodOf.get(method);
     const startReading = (timeoutMs: number) => {
@@ -116,7 +128,7 @@ export function createGrpcServer(
       timeoutMs: takeTimeout(headers),
       bodyBytesMax: bodyBytesMax(bodyForm),
       isMediaTypeSupported,
-      accountKind: rpcMethod?.accountKind,
+      accountKind: isWatch ? callerOf(method) : rpcMethod?.accountKind,
       startReading: methodKind === 'bidi_streaming' ? undefined : startReading,
       readsAtOnce: headers.expect === undefined,
     });
@@ -130,7 +142,8 @@ export function createGrpcServer(
     // A timeout that is still there is malformed: Connect rejects it.
     if (hasFastPath && rpcMethod !== undefined && members !== undefined && !('grpc-timeout' in headers))
       return answerUnary(response, call, rpcMethod, members.value);
-    if (methodKind === 'server_streaming' && request.complete) sessions.exemptFromTimeout(response.stream);
+    if (isWatch) sessions.keepOpen(response.stream);
+    else if (methodKind === 'server_streaming' && request.complete) sessions.exemptFromTimeout(response.stream);
     rpcCalls.set(request, { call, request: members });
     // Connect makes a URL of the authority, and throws where it can't.
     headers[':authority'] = 'gateway';

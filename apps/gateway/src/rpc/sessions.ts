@@ -28,6 +28,8 @@ interface Use {
   idleSince: number;
   /** Streaming calls in flight. */
   streaming: number;
+  /** Those of them that keep the session open. */
+  kept: number;
 }
 
 /**
@@ -59,7 +61,7 @@ export function watchSessions(
   const streamsOf = (stream: ServerHttp2Stream) => useOf(stream)?.streams ?? [];
 
   server.on('session', (session) => {
-    const use: Use = { streams: [], isUsed: false, idleSince: performance.now(), streaming: 0 };
+    const use: Use = { streams: [], isUsed: false, idleSince: performance.now(), streaming: 0, kept: 0 };
     uses.set(session, use);
     limit.opened(session);
     session.once('close', () => {
@@ -104,11 +106,12 @@ export function watchSessions(
   });
   const sweep = setInterval(() => {
     const now = performance.now();
-    for (const [session, { streams, isUsed, idleSince }] of uses) {
+    for (const [session, { streams, isUsed, idleSince, kept }] of uses) {
       for (const { stream, beganAt } of streams) {
         if (now - beganAt < limits.streamTimeoutMs) break;
         stream.close(constants.NGHTTP2_CANCEL);
       }
+      if (kept > 0) continue;
       const openTimeoutMs = isUsed ? limits.idleTimeoutMs : limits.unusedTimeoutMs;
       if (now - idleSince < openTimeoutMs + (streams.length === 0 ? 0 : limits.streamTimeoutMs)) continue;
       uses.delete(session);
@@ -145,6 +148,17 @@ export function watchSessions(
     },
     /** Lets a call stay open as long as its connection, which it keeps open no longer. */
     exemptFromTimeout: (stream: ServerHttp2Stream) => forget(streamsOf(stream), stream),
+    /** Lets a call stay open, and keeps its connection open. */
+    keepOpen(stream: ServerHttp2Stream): void {
+      forget(streamsOf(stream), stream);
+      const use = useOf(stream);
+      if (use === undefined || stream.closed) return;
+      use.kept += 1;
+      stream.once('close', () => {
+        use.kept -= 1;
+        use.idleSince = performance.now();
+      });
+    },
     /** What a call knows of its client, which has this address, and of its connection. */
     peerOf: (stream: ServerHttp2Stream, address: string | undefined): Peer => ({
       address,

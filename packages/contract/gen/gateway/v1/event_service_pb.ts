@@ -14,7 +14,71 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gateway/v1/event_service.proto.
  */
 export const file_gateway_v1_event_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch5nYXRld2F5L3YxL2V2ZW50X3NlcnZpY2UucHJvdG8SCmdhdGV3YXkudjEiUQoRTGlzdEV2ZW50c1JlcXVlc3QSEgoFbGltaXQYASABKAVIAIgBARITCgZjdXJzb3IYAiABKAlIAYgBAUIICgZfbGltaXRCCQoHX2N1cnNvciJZChJMaXN0RXZlbnRzUmVzcG9uc2USIQoGZXZlbnRzGAEgAygLMhEuZ2F0ZXdheS52MS5FdmVudBIgCgtuZXh0X2N1cnNvchgCIAEoCVILbmV4dF9jdXJzb3IiXAoFRXZlbnQSCgoCaWQYASABKAkSDAoEdHlwZRgCIAEoCRIRCgl0aW1lc3RhbXAYAyABKAkSJgoFb3JkZXIYBCABKAsyES5nYXRld2F5LnYxLk9yZGVyUgRkYXRhMoYBCgxFdmVudFNlcnZpY2USdgoKTGlzdEV2ZW50cxIdLmdhdGV3YXkudjEuTGlzdEV2ZW50c1JlcXVlc3QaHi5nYXRld2F5LnYxLkxpc3RFdmVudHNSZXNwb25zZSIpkAIBirUYEwgBEg9pbnZhbGlkX3JlcXVlc3SC0+STAgkSBy9ldmVudHNiBnByb3RvMw", [file_gateway_v1_operation, file_gateway_v1_order, file_google_api_annotations]);
+  fileDesc("Ch5nYXRld2F5L3YxL2V2ZW50X3NlcnZpY2UucHJvdG8SCmdhdGV3YXkudjEidwoSV2F0Y2hFdmVudHNSZXF1ZXN0EhMKBmN1cnNvchgBIAEoCUgAiAEBEhMKBXR5cGVzGAIgAygJUgR0eXBlEh8KCG9yZGVyX2lkGAMgASgJSAFSCG9yZGVyX2lkiAEBQgkKB19jdXJzb3JCCwoJX29yZGVyX2lkIkcKE1dhdGNoRXZlbnRzUmVzcG9uc2USIAoFZXZlbnQYASABKAsyES5nYXRld2F5LnYxLkV2ZW50Eg4KBmN1cnNvchgCIAEoCSKUAQoRTGlzdEV2ZW50c1JlcXVlc3QSEgoFbGltaXQYASABKAVIAIgBARITCgZjdXJzb3IYAiABKAlIAYgBARITCgV0eXBlcxgDIAMoCVIEdHlwZRIfCghvcmRlcl9pZBgEIAEoCUgCUghvcmRlcl9pZIgBAUIICgZfbGltaXRCCQoHX2N1cnNvckILCglfb3JkZXJfaWQiWQoSTGlzdEV2ZW50c1Jlc3BvbnNlEiEKBmV2ZW50cxgBIAMoCzIRLmdhdGV3YXkudjEuRXZlbnQSIAoLbmV4dF9jdXJzb3IYAiABKAlSC25leHRfY3Vyc29yIlwKBUV2ZW50EgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSEQoJdGltZXN0YW1wGAMgASgJEiYKBW9yZGVyGAQgASgLMhEuZ2F0ZXdheS52MS5PcmRlclIEZGF0YTKVAgoMRXZlbnRTZXJ2aWNlEoYBCgpMaXN0RXZlbnRzEh0uZ2F0ZXdheS52MS5MaXN0RXZlbnRzUmVxdWVzdBoeLmdhdGV3YXkudjEuTGlzdEV2ZW50c1Jlc3BvbnNlIjmQAgGKtRgjCAESD2ludmFsaWRfcmVxdWVzdBIOY3Vyc29yX2V4cGlyZWSC0+STAgkSBy9ldmVudHMSfAoLV2F0Y2hFdmVudHMSHi5nYXRld2F5LnYxLldhdGNoRXZlbnRzUmVxdWVzdBofLmdhdGV3YXkudjEuV2F0Y2hFdmVudHNSZXNwb25zZSIqkAIBirUYIwgBEg9pbnZhbGlkX3JlcXVlc3QSDmN1cnNvcl9leHBpcmVkMAFiBnByb3RvMw", [file_gateway_v1_operation, file_gateway_v1_order, file_google_api_annotations]);
+
+/**
+ * Which events to watch.
+ *
+ * @generated from message gateway.v1.WatchEventsRequest
+ */
+export type WatchEventsRequest = Message<"gateway.v1.WatchEventsRequest"> & {
+  /**
+   * The cursor of the last message or page that you processed, with the same filters. Without it the stream starts at the oldest
+   * event.
+   *
+   * @generated from field: optional string cursor = 1;
+   */
+  cursor?: string | undefined;
+
+  /**
+   * Only events of these types.
+   *
+   * @generated from field: repeated string types = 2 [json_name = "type"];
+   */
+  types: string[];
+
+  /**
+   * Only events of the order with this order_id.
+   *
+   * @generated from field: optional string order_id = 3 [json_name = "order_id"];
+   */
+  orderId?: string | undefined;
+};
+
+/**
+ * Describes the message gateway.v1.WatchEventsRequest.
+ * Use `create(WatchEventsRequestSchema)` to create a new message.
+ */
+export const WatchEventsRequestSchema: GenMessage<WatchEventsRequest> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_event_service, 0);
+
+/**
+ * An event, or a heartbeat.
+ *
+ * @generated from message gateway.v1.WatchEventsResponse
+ */
+export type WatchEventsResponse = Message<"gateway.v1.WatchEventsResponse"> & {
+  /**
+   * Absent in a heartbeat.
+   *
+   * @generated from field: gateway.v1.Event event = 1;
+   */
+  event?: Event | undefined;
+
+  /**
+   * Continues after this message, in WatchEvents and in ListEvents.
+   *
+   * @generated from field: string cursor = 2;
+   */
+  cursor: string;
+};
+
+/**
+ * Describes the message gateway.v1.WatchEventsResponse.
+ * Use `create(WatchEventsResponseSchema)` to create a new message.
+ */
+export const WatchEventsResponseSchema: GenMessage<WatchEventsResponse> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_event_service, 1);
 
 /**
  * Which events to list.
@@ -30,11 +94,27 @@ export type ListEventsRequest = Message<"gateway.v1.ListEventsRequest"> & {
   limit?: number | undefined;
 
   /**
-   * The next_cursor of the previous page. Without it the list starts at the oldest event.
+   * The next_cursor of the previous page, with the same filters. Without it the list starts at the oldest event. After
+   * `cursor_expired` start without it: events may be missing between the two.
    *
    * @generated from field: optional string cursor = 2;
    */
   cursor?: string | undefined;
+
+  /**
+   * Only events of these types. A page can then have fewer events than its limit although more follow. In a URL: repeated, or
+   * separated by commas.
+   *
+   * @generated from field: repeated string types = 3 [json_name = "type"];
+   */
+  types: string[];
+
+  /**
+   * Only events of the order with this order_id.
+   *
+   * @generated from field: optional string order_id = 4 [json_name = "order_id"];
+   */
+  orderId?: string | undefined;
 };
 
 /**
@@ -42,7 +122,7 @@ export type ListEventsRequest = Message<"gateway.v1.ListEventsRequest"> & {
  * Use `create(ListEventsRequestSchema)` to create a new message.
  */
 export const ListEventsRequestSchema: GenMessage<ListEventsRequest> = /*@__PURE__*/
-  messageDesc(file_gateway_v1_event_service, 0);
+  messageDesc(file_gateway_v1_event_service, 2);
 
 /**
  * A page of events. It may be empty: poll again with its next_cursor.
@@ -70,7 +150,7 @@ export type ListEventsResponse = Message<"gateway.v1.ListEventsResponse"> & {
  * Use `create(ListEventsResponseSchema)` to create a new message.
  */
 export const ListEventsResponseSchema: GenMessage<ListEventsResponse> = /*@__PURE__*/
-  messageDesc(file_gateway_v1_event_service, 1);
+  messageDesc(file_gateway_v1_event_service, 3);
 
 /**
  * A change of an order's state, or a refused payment.
@@ -112,7 +192,7 @@ export type Event = Message<"gateway.v1.Event"> & {
  * Use `create(EventSchema)` to create a new message.
  */
 export const EventSchema: GenMessage<Event> = /*@__PURE__*/
-  messageDesc(file_gateway_v1_event_service, 2);
+  messageDesc(file_gateway_v1_event_service, 4);
 
 /**
  * What happened to a merchant's orders. Credentials and errors are as in OrderService.
@@ -132,6 +212,20 @@ export const EventService: GenService<{
     methodKind: "unary";
     input: typeof ListEventsRequestSchema;
     output: typeof ListEventsResponseSchema;
+  },
+  /**
+   * Streams events.
+   *
+   * Sends the events of the last 30 days, oldest first, then each new event, and a heartbeat after every 10 seconds without one. The
+   * stream ends with UNAVAILABLE after an hour and when the gateway stops: call again with the latest cursor. A merchant can have 10
+   * streams per process; another one is `rate_limited`. Only the gRPC port has this method.
+   *
+   * @generated from rpc gateway.v1.EventService.WatchEvents
+   */
+  watchEvents: {
+    methodKind: "server_streaming";
+    input: typeof WatchEventsRequestSchema;
+    output: typeof WatchEventsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_gateway_v1_event_service, 0);

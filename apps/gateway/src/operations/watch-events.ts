@@ -1,0 +1,86 @@
+import { EventService } from '@gateway/contract/gateway/v1/event_service_pb';
+import type { Failure } from '@gateway/domain/failure';
+import { parseEventList } from '@gateway/domain/list-parameters';
+import type { Merchant, MerchantId } from '@gateway/domain/merchant';
+import type { EventPosition } from '@gateway/domain/order-store';
+import { failed, type Result, success } from '@gateway/domain/result';
+import { callTimeoutMs, eventWatchLimits } from '../limits.ts';
+import type { Members, OperationDeps } from '../orders/operation.ts';
+import { retryAfter, storageFailure } from '../orders/storage-failure.ts';
+import { eventResponse } from './list-events.ts';
+
+/** Events that are read at a time. A reader that is slower than that keeps no more of them in memory. */
+const pageMax = 100;
+
+/** Another stream may end in the meantime. */
+const tooManyRetryAfterMs = 1_000;
+
+/** Who watches, and until when. */
+export interface Watcher {
+  readonly account: Merchant;
+  /** Whether the credentials still work. */
+  readonly authenticate: () => Promise<Result<unknown, Failure>>;
+  readonly signal: AbortSignal;
+}
+
+/** The operation that answers with a stream: what is sent as the JSON form of its response messages, and a failure at the end. */
+export type WatchEvents = ReturnType<typeof createWatchEvents>;
+
+export function createWatchEvents({
+  store,
+  eventWatch,
+  baseUrl,
+}: Pick<OperationDeps, 'store' | 'eventWatch' | 'baseUrl'>) {
+  const streams = new Map<MerchantId, number>();
+
+  async function* watch(
+    { account, authenticate, signal }: Watcher,
+    input: Members,
+  ): AsyncGenerator<Result<object, Failure>, void> {
+    const { id, mode } = account;
+    const parsed = parseEventList(id, input);
+    if (!parsed.ok) return yield failed({ kind: 'invalid_request', errors: parsed.failure });
+    const { filter, cursorAfter } = parsed.value;
+    const endsAt = performance.now() + eventWatchLimits.streamMs;
+    const isEnding = () => signal.aborted || eventWatch.isClosed() || performance.now() >= endsAt;
+    let after: EventPosition = filter.after;
+    while (!isEnding()) {
+      // A secret can be revoked, and a merchant disabled, while the stream is open.
+      const authenticated = await authenticate();
+      if (!authenticated.ok) return yield authenticated;
+      const listed = await store.listEvents(id, { ...filter, after, limit: pageMax }, callTimeoutMs);
+      if (listed.kind === 'cursor_expired') return yield failed({ kind: listed.kind });
+      if (listed.kind !== 'found') return yield failed(storageFailure(listed.kind));
+      for (const event of listed.events) {
+        if (isEnding()) break;
+        yield success({ event: eventResponse(event, mode, baseUrl()), cursor: cursorAfter(event) });
+      }
+      after = listed.scannedTo ?? after;
+      if (listed.events.length > 0 || listed.isCut) continue;
+      const timeoutMs = eventWatchLimits.heartbeatMs;
+      const hasEvents = await eventWatch.hasEventsAfter(id, after, { timeoutMs, signal });
+      if (!hasEvents && !isEnding()) yield success({ cursor: cursorAfter(after) });
+    }
+    yield failed({ kind: 'unavailable' });
+  }
+
+  return {
+    method: EventService.method.watchEvents,
+    /** Sends the merchant's events until a failure, which ends every stream. */
+    async *handle(watcher: Watcher, input: Members): AsyncGenerator<Result<object, Failure>, void> {
+      const { id } = watcher.account;
+      const open = streams.get(id) ?? 0;
+      if (open >= eventWatchLimits.streamsPerMerchant) {
+        return yield failed({ kind: 'rate_limited', retryAfterMs: retryAfter(tooManyRetryAfterMs) });
+      }
+      streams.set(id, open + 1);
+      try {
+        yield* watch(watcher, input);
+      } finally {
+        const left = (streams.get(id) ?? 1) - 1;
+        if (left > 0) streams.set(id, left);
+        else streams.delete(id);
+      }
+    },
+  };
+}

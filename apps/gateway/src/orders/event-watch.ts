@@ -1,0 +1,102 @@
+import { setMaxListeners } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { MerchantId } from '@gateway/domain/merchant';
+import type { EventPosition } from '@gateway/domain/order-store';
+import { eventWatchLimits } from '../limits.ts';
+import type { Logger } from '../process/logger.ts';
+
+/** Tells calls that wait for events when there are some. */
+export type EventWatch = ReturnType<typeof createEventWatch>;
+
+export interface EventWatchDeps {
+  /** Returns the latest position in the feed of each merchant that has events. */
+  readonly latestEvents: (merchantIds: readonly MerchantId[]) => Promise<ReadonlyMap<MerchantId, EventPosition>>;
+  readonly logger: Logger;
+}
+
+interface Waiter {
+  readonly merchantId: MerchantId;
+  readonly after: EventPosition;
+  readonly settle: (hasEvents: boolean) => void;
+}
+
+/**
+ * Creates the one look-out of a process for new events: a single statement for all merchants whose calls wait, every half second and
+ * whenever this process has stored an event. Without waiting calls there is no statement.
+ */
+export function createEventWatch({ latestEvents, logger }: EventWatchDeps) {
+  const waiters = new Set<Waiter>();
+  const closing = new AbortController();
+  // One listener per waiting call is no leak.
+  setMaxListeners(0, closing.signal);
+  let pause = new AbortController();
+  let isRunning = false;
+
+  const look = async () => {
+    const latest = await latestEvents([...new Set(Array.from(waiters, ({ merchantId }) => merchantId))]);
+    for (const { merchantId, after, settle } of waiters) {
+      const position = latest.get(merchantId);
+      if (position !== undefined && isAfter(position, after)) settle(true);
+    }
+  };
+
+  const run = async () => {
+    while (waiters.size > 0) {
+      pause = new AbortController();
+      await look().catch((error: unknown) => logger.error({ err: error }, 'new events could not be looked for'));
+      // So that each look finds several events under load.
+      await sleep(eventWatchLimits.pollPauseMs);
+      await sleep(eventWatchLimits.pollEveryMs, undefined, { signal: pause.signal }).catch(() => {});
+    }
+    isRunning = false;
+  };
+
+  return {
+    /** Whether a call of the merchant may wait: there are not too many yet, and the process does not stop. */
+    hasCapacity(merchantId: MerchantId): boolean {
+      if (closing.signal.aborted || waiters.size >= eventWatchLimits.waitersMax) return false;
+      const own = waiters.values().filter((waiter) => waiter.merchantId === merchantId);
+      return own.take(eventWatchLimits.waitersPerMerchant).toArray().length < eventWatchLimits.waitersPerMerchant;
+    },
+    /** Resolves with true once the merchant's feed has an event after the position; with false after the time, at the signal, or when closed. */
+    hasEventsAfter(
+      merchantId: MerchantId,
+      after: EventPosition,
+      { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
+    ): Promise<boolean> {
+      if (signal.aborted || closing.signal.aborted) return Promise.resolve(false);
+      return new Promise((resolve) => {
+        const stop = () => waiter.settle(false);
+        // A timer and two listeners: signals of `AbortSignal.any` and `timeout` can be collected before they abort.
+        const timer = setTimeout(stop, timeoutMs);
+        signal.addEventListener('abort', stop);
+        closing.signal.addEventListener('abort', stop);
+        const waiter: Waiter = {
+          ...{ merchantId, after },
+          settle(hasEvents) {
+            waiters.delete(waiter);
+            clearTimeout(timer);
+            signal.removeEventListener('abort', stop);
+            closing.signal.removeEventListener('abort', stop);
+            resolve(hasEvents);
+          },
+        };
+        waiters.add(waiter);
+        if (isRunning) return;
+        isRunning = true;
+        void run();
+      });
+    },
+    /** Looks at once, as when this process has stored an event. */
+    wake: () => pause.abort(),
+    /** Ends all waits, which takes effect on later ones too. */
+    close: () => closing.abort(),
+    /** Whether the process stops. */
+    isClosed: () => closing.signal.aborted,
+  };
+}
+
+function isAfter(position: EventPosition, other: EventPosition): boolean {
+  const [one, two] = [BigInt(position.transactionId), BigInt(other.transactionId)];
+  return one === two ? position.eventId > other.eventId : one > two;
+}

@@ -1,0 +1,53 @@
+#!/usr/bin/env node
+import { parseArgs } from 'node:util';
+import { createClient } from './client.ts';
+import { listen, replay } from './listen.ts';
+import type { EventType } from './types.ts';
+
+// The only file that needs Node.js.
+
+const usage = `Usage: client listen --forward-to URL [--types order.paid,order.expired] [--replay EVENT_ID]
+
+Reads the merchant's events and posts each one to URL, signed like a webhook.
+Environment: CLIENT_ID, CLIENT_SECRET, BASE_URL, and optionally SIGNING_SECRET (whsec_...).`;
+
+function randomSecret(): string {
+  return `whsec_${btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))}`;
+}
+
+function readArguments() {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { 'forward-to': { type: 'string' }, types: { type: 'string' }, replay: { type: 'string' } },
+  });
+  const { 'forward-to': forwardTo = '', types, replay } = values;
+  if (positionals.join() !== 'listen') throw new TypeError('The command is listen');
+  if (!/^https?:\/\//i.test(forwardTo)) throw new TypeError('--forward-to must be an http or https URL');
+  const { BASE_URL = '', CLIENT_ID = '', CLIENT_SECRET = '', SIGNING_SECRET = randomSecret() } = process.env;
+  const client = createClient({ baseUrl: BASE_URL, clientId: CLIENT_ID, clientSecret: CLIENT_SECRET });
+  // The gateway rejects unknown types, and lists those that it has.
+  const list = types?.split(',') as EventType[] | undefined;
+  return { client, forwardTo, types: list, eventId: replay, secret: SIGNING_SECRET };
+}
+
+async function main(): Promise<void> {
+  let options: ReturnType<typeof readArguments>;
+  try {
+    options = readArguments();
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n\n${usage}\n`);
+    process.exitCode = 2;
+    return;
+  }
+  const { eventId, ...others } = options;
+  const print = (line: string) => void process.stdout.write(`${line}\n`);
+  print(`Signing secret: ${others.secret}`);
+  try {
+    await (eventId === undefined ? listen({ ...others, print }) : replay(eventId, { ...others, print }));
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n`);
+    process.exitCode = 1;
+  }
+}
+
+void main();

@@ -1,0 +1,99 @@
+import type { GatewayClient } from './client.ts';
+import { GatewayError } from './errors.ts';
+import { signatureOf } from './signatures.ts';
+import type { EventType, OrderEvent } from './types.ts';
+
+/** What {@link listen} works with. */
+export interface ListenOptions {
+  readonly client: Pick<GatewayClient, 'listEvents'>;
+  /** Where each event is posted. */
+  readonly forwardTo: string;
+  /** Signs each event: `whsec_…`. */
+  readonly secret: string;
+  /** Absent: all types. */
+  readonly types?: readonly EventType[] | undefined;
+  /** Prints a line about each event. */
+  readonly print: (line: string) => void;
+  /** Stops at its abort, after the request in flight. */
+  readonly signal?: AbortSignal;
+}
+
+/** The most events in a page, and how long the gateway waits for a first one. */
+const page = { limit: 100, waitSeconds: 20 } as const;
+
+/** How long a program on this machine may take to respond: as long as the gateway gives an endpoint. */
+const forwardTimeoutMs = 15_000;
+
+/** The pause after a page without events, for a gateway that does not wait. */
+const pauseMs = 1_000;
+
+/** Posts each new event of the feed, signed like a webhook, until the signal. Events that exist already are left out. */
+export async function listen(options: ListenOptions): Promise<void> {
+  const { client, types, print, signal } = options;
+  let cursor = await endOfFeed(options);
+  print('Ready. Waiting for events.');
+  while (!signal?.aborted) {
+    try {
+      const startedAt = Date.now();
+      const { events, next_cursor } = await client.listEvents({ ...page, types, cursor });
+      for (const event of events) print(await forward(event, options));
+      cursor = next_cursor;
+      if (events.length > 0 || Date.now() - startedAt > pauseMs) continue;
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    } catch (error) {
+      if (!(error instanceof GatewayError && error.code === 'cursor_expired')) throw error;
+      print('The cursor has expired: events may be missing. Continuing with new events.');
+      cursor = await endOfFeed(options);
+    }
+  }
+}
+
+/** Posts one event of the feed again. Rejects if the feed does not have it. */
+export async function replay(eventId: string, options: ListenOptions): Promise<void> {
+  for await (const event of eventsOf(options)) {
+    if (event.id !== eventId) continue;
+    options.print(await forward(event, options));
+    return;
+  }
+  throw new Error(`The event feed has no event ${eventId}. Events are stored for 30 days.`);
+}
+
+async function endOfFeed({ client, types }: ListenOptions): Promise<string> {
+  let cursor: string | undefined;
+  for (;;) {
+    const { events, next_cursor } = await client.listEvents({ limit: page.limit, types, cursor });
+    if (events.length === 0) return next_cursor;
+    cursor = next_cursor;
+  }
+}
+
+async function* eventsOf({ client }: ListenOptions): AsyncGenerator<OrderEvent, void> {
+  let cursor: string | undefined;
+  for (;;) {
+    const { events, next_cursor } = await client.listEvents({ limit: page.limit, cursor });
+    if (events.length === 0) return;
+    yield* events;
+    cursor = next_cursor;
+  }
+}
+
+/** Posts an event by Standard Webhooks. Returns the line about it. */
+async function forward(event: OrderEvent, { forwardTo, secret }: ListenOptions): Promise<string> {
+  const body = JSON.stringify(event);
+  const timestamp = String(Math.floor(Date.now() / 1_000));
+  const headers = {
+    'content-type': 'application/json',
+    'webhook-id': event.id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': `v1,${await signatureOf(`${event.id}.${timestamp}.${body}`, secret)}`,
+  };
+  const signal = AbortSignal.timeout(forwardTimeoutMs);
+  const result = await fetch(forwardTo, { method: 'POST', headers, body, redirect: 'manual', signal }).then(
+    async (response) => {
+      await response.body?.cancel();
+      return String(response.status);
+    },
+    (error: Error) => `no response (${Object(error.cause).code ?? error.message})`,
+  );
+  return `${event.id} ${event.type} ${result}`;
+}
