@@ -63,7 +63,7 @@ test('a client that polls misses no event, although transactions end in another 
 
 describe('Prefer: wait', () => {
   const waitFor = (seconds: number, query: Record<string, string>) =>
-    callJson(gateway, 'GET', `/events?${new URLSearchParams(query)}`, { prefer: `wait=${seconds}` });
+    callJson(gateway, 'GET', `/events?${new URLSearchParams(query)}`, undefined, { prefer: `wait=${seconds}` });
   const endOfFeed = async () => {
     let cursor = '';
     for (;;) {
