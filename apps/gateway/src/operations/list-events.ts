@@ -1,15 +1,12 @@
 import { EventService } from '@gateway/contract/gateway/v1/event_service_pb';
 import type { Failure } from '@gateway/domain/failure';
 import { parseEventList } from '@gateway/domain/list-parameters';
-import type { Merchant, MerchantMode } from '@gateway/domain/merchant';
-import { formatTime } from '@gateway/domain/order';
-import { orderAfter } from '@gateway/domain/order-states';
+import type { Merchant } from '@gateway/domain/merchant';
 import type { OrderEvent } from '@gateway/domain/order-store';
-import type { BaseUrl } from '@gateway/domain/payment-link';
 import { failed, type Result, success } from '@gateway/domain/result';
 import { callTimeoutMs } from '../limits.ts';
 import type { Caller, Members, Operation, OperationDeps } from '../orders/operation.ts';
-import { orderRecord } from '../orders/order-response.ts';
+import { eventResponse } from '../orders/order-response.ts';
 import { storageFailure } from '../orders/storage-failure.ts';
 
 type ListEventsDeps = Pick<OperationDeps, 'store' | 'eventWatch'>;
@@ -68,14 +65,4 @@ async function listEvents(
     const hasEvents = await caller.pause((signal) => eventWatch.hasEventsAfter(id, position, { timeoutMs, signal }));
     if (!hasEvents) return success(page);
   }
-}
-
-/** An event as a feed and a webhook carry it, with the order as it was after the change. */
-export function eventResponse(event: OrderEvent, mode: MerchantMode, baseUrl: BaseUrl) {
-  return {
-    id: event.eventId,
-    type: event.type,
-    timestamp: formatTime(event.createdAtMs),
-    data: orderRecord(orderAfter(event), mode, baseUrl),
-  };
 }

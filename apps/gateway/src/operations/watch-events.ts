@@ -6,8 +6,8 @@ import type { EventPosition } from '@gateway/domain/order-store';
 import { failed, type Result, success } from '@gateway/domain/result';
 import { callTimeoutMs, eventWatchLimits } from '../limits.ts';
 import type { Members, OperationDeps } from '../orders/operation.ts';
+import { eventResponse } from '../orders/order-response.ts';
 import { retryAfter, storageFailure } from '../orders/storage-failure.ts';
-import { eventResponse } from './list-events.ts';
 
 /** Events that are read at a time. A reader that is slower than that keeps no more of them in memory. */
 const pageMax = 100;

@@ -1,7 +1,7 @@
 import type { DescMethodUnary } from '@bufbuild/protobuf';
 import type { RandomBytes } from '@gateway/domain/base62';
 import type { Failure } from '@gateway/domain/failure';
-import type { Account } from '@gateway/domain/merchant';
+import type { Account, MerchantId } from '@gateway/domain/merchant';
 import type { NewOrder, Order } from '@gateway/domain/order';
 import type { OrderStore } from '@gateway/domain/order-store';
 import type { BaseUrl } from '@gateway/domain/payment-link';
@@ -10,7 +10,6 @@ import type { MerchantManagement } from '@gateway/postgres/merchant-management';
 import type { AllowedAddresses } from '../network/ip-address.ts';
 import type { SecretsKeys, SigningSecrets } from '../secrets/signing-secrets.ts';
 import type { CountRefusal } from '../telemetry/metrics.ts';
-import type { Ping } from '../webhooks/ping.ts';
 import type { EventWatch } from './event-watch.ts';
 
 /** What operations work with; each takes only what it uses. */
@@ -33,6 +32,13 @@ export interface OperationDeps {
   readonly webhookAddresses: AllowedAddresses;
   readonly ping: Ping;
 }
+
+/** Sends a signed test message, so that a merchant can see whether its endpoint works. `status` is absent without a response. */
+export type Ping = (
+  merchantId: MerchantId,
+  url: string,
+  signingSecrets: readonly Uint8Array[],
+) => Promise<Result<{ readonly status?: number; readonly text: string }, Failure>>;
 
 /** An order, which has no service_order_id before it is stored. */
 export type NotedOrder = Order | NewOrder;

@@ -1,7 +1,8 @@
 import type { MerchantMode } from '@gateway/domain/merchant';
 import { formatAmount } from '@gateway/domain/money';
 import { formatTime, type Order, type RefusedPayment } from '@gateway/domain/order';
-import type { LinkedOrder } from '@gateway/domain/order-store';
+import { orderAfter } from '@gateway/domain/order-states';
+import type { LinkedOrder, OrderEvent } from '@gateway/domain/order-store';
 import { type BaseUrl, paymentLink } from '@gateway/domain/payment-link';
 import { returnUrlFor } from '@gateway/domain/return-url';
 import type { OperationDeps } from './operation.ts';
@@ -75,4 +76,14 @@ export function returnLink(
   const { signingSecret } = merchant;
   const secret = signingSecret === null ? undefined : signingSecrets?.decrypt(order.merchantId, signingSecret);
   return returnUrlFor(order, secret && { secret, signedAtSeconds: Math.floor(now() / 1_000) });
+}
+
+/** An event as a feed and a webhook carry it, with the order as it was after the change. */
+export function eventResponse(event: OrderEvent, mode: MerchantMode, baseUrl: BaseUrl) {
+  return {
+    id: event.eventId,
+    type: event.type,
+    timestamp: formatTime(event.createdAtMs),
+    data: orderRecord(orderAfter(event), mode, baseUrl),
+  };
 }

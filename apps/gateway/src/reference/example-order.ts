@@ -4,8 +4,7 @@ import type { EventType } from '@gateway/domain/order-states';
 import type { OrderToken } from '@gateway/domain/order-token';
 import { parseOrder } from '@gateway/domain/parse-order';
 import type { BaseUrl } from '@gateway/domain/payment-link';
-import { eventResponse } from '../operations/list-events.ts';
-import { orderResponse } from '../orders/order-response.ts';
+import { eventResponse, orderResponse } from '../orders/order-response.ts';
 
 /** The order that the reference shows. A test compares it with the fixture of the API's own example. */
 export const exampleOrder = {

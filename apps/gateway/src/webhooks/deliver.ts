@@ -10,7 +10,7 @@ import {
 } from '@gateway/postgres/webhook-deliveries';
 import type { Meter } from '@opentelemetry/api';
 import { drainTimeoutMs, webhookLimits } from '../limits.ts';
-import { eventResponse } from '../operations/list-events.ts';
+import { eventResponse } from '../orders/order-response.ts';
 import type { Logger } from '../process/logger.ts';
 import type { SigningSecrets } from '../secrets/signing-secrets.ts';
 import { type Sender, webhookRequest } from './send.ts';

@@ -1,17 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { Failure } from '@gateway/domain/failure';
 import type { MerchantId } from '@gateway/domain/merchant';
 import { formatTime } from '@gateway/domain/order';
-import { failed, type Result, success } from '@gateway/domain/result';
+import { failed, success } from '@gateway/domain/result';
 import { webhookLimits } from '../limits.ts';
-import { type Sender, type SendResult, webhookRequest } from './send.ts';
-
-/** Sends a signed test message, so that a merchant can see whether its endpoint works. */
-export type Ping = (
-  merchantId: MerchantId,
-  url: string,
-  signingSecrets: readonly Uint8Array[],
-) => Promise<Result<SendResult, Failure>>;
+import type { Ping } from '../orders/operation.ts';
+import { type Sender, webhookRequest } from './send.ts';
 
 /** The headers and the body of a test message. */
 export function testMessage(signingSecrets: readonly Uint8Array[], nowMs: number) {
