@@ -57,11 +57,12 @@ describe.each(pages)('%s', (_, state, mode, template) => {
     paymentPage(deps, { order: { ...orderWith(fields), ...state }, merchant: named(name, mode) }, language);
 
   test('no stored text changes the structure of the page', async () => {
-    const plain = skeletonOf(await pageOf({}, 'x'));
+    const long = 'x'.repeat(1_000);
+    const plain = [skeletonOf(await pageOf({}, 'x')), skeletonOf(await pageOf({ order_note: long }, 'x'))];
     for (const text of texts) {
       const page = await pageOf({ order_id: text, order_note: text }, text);
-      expect(skeletonOf(page), JSON.stringify(text)).toEqual(plain);
-      const inner = [...page.matchAll(/<bdi>([^<]*)<\/bdi>/g)].map(([, content]) => unescaped(content ?? ''));
+      expect(plain, JSON.stringify(text)).toContainEqual(skeletonOf(page));
+      const inner = [...page.matchAll(/<bdi[^>]*>([^<]*)<\/bdi>/g)].map(([, content]) => unescaped(content ?? ''));
       expect(inner.filter((content) => content === text).length, JSON.stringify(text)).toBeGreaterThanOrEqual(3);
     }
   });

@@ -4,7 +4,7 @@ import texts from './payment-page-texts.json' with { type: 'json' };
 
 export type PageLanguage = keyof typeof texts;
 
-/** The texts of a page: labels and complete sentences. One placeholder, `{merchant}` or `{amount}`, is replaced by the value. */
+/** The texts of a page: labels and complete sentences. One placeholder, such as `{merchant}`, is replaced by the value. */
 export type PageTexts = (typeof texts)['en'];
 
 export const pageTexts: Readonly<Record<PageLanguage, PageTexts>> = texts;

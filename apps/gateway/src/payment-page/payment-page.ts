@@ -15,6 +15,11 @@ import { paymentPageStyle } from './styles.ts';
 /** From this length on an amount is written smaller, so that it fits one line of a small screen. */
 const longAmountMin = 14;
 
+/** The UTF-16 code units of a note that are shown at first. A grapheme of one note may have all 1,000 characters. */
+const noteBeginningMax = 80;
+
+const graphemes = new Intl.Segmenter();
+
 /**
  * Lets browsers send the real Origin with the form, to the gateway only. With the header's policy, no-referrer, they send `null`,
  * and over http to a local network nothing else shows that the form is the page's own.
@@ -27,16 +32,10 @@ const cancelledAt = ({ cancelledAtMs }: Order) => cancelledAtMs;
 
 /** What the page shows for a state: names of texts, of which `sentence` is for an order with no way to pay here, and a time. */
 const stateTexts = {
-  UN_PAID: { status: 'unpaid', amount: 'amountToPay', sentence: 'notPayableHere', timeLabel: 'payBy', timeOf: endOf },
-  PAID: { status: 'paid', amount: 'amount', sentence: 'paidText', timeLabel: 'paidOn', timeOf: paidAt },
-  EXPIRED: { status: 'expired', amount: 'amount', sentence: 'expiredText', timeLabel: 'expiredOn', timeOf: endOf },
-  CANCELLED: {
-    status: 'cancelled',
-    amount: 'amount',
-    sentence: 'cancelledText',
-    timeLabel: 'cancelledOn',
-    timeOf: cancelledAt,
-  },
+  UN_PAID: { status: null, sentence: 'notPayableHere', timeLabel: 'payBy', timeOf: endOf },
+  PAID: { status: 'paid', sentence: 'paidText', timeLabel: 'paidOn', timeOf: paidAt },
+  EXPIRED: { status: 'expired', sentence: 'expiredText', timeLabel: 'expiredOn', timeOf: endOf },
+  CANCELLED: { status: 'cancelled', sentence: 'cancelledText', timeLabel: 'cancelledOn', timeOf: cancelledAt },
 } as const satisfies Record<OrderStatus, unknown>;
 
 export function hasPaymentForm(link: LinkedOrder): boolean {
@@ -64,33 +63,71 @@ export function paymentPage(
   // Many currencies share a symbol such as $, so the code is shown beside it.
   const code = amount.includes(order_currency) ? '' : html`<span class="code">${order_currency}</span>`;
   const timeMs = state.timeOf(order);
-  const payAction = payActionOf(deps, link, withValue(texts.pay, amount), texts);
+  const payAction = payActionOf(deps, link, texts.pay, texts);
   const back = returnLink(deps, link);
+  // What the customer needs in order to pay comes first: with it the button is on the first screen of a small phone.
   const body = html`${merchant.mode === 'test' ? html`<p class="test">${texts.testMode}</p>` : ''}
 ${notice === undefined ? '' : html`<p class="notice" role="status">${texts[notice]}</p>`}
-<header><p class="label">${texts.payTo}</p><h1><bdi>${merchant.name}</bdi></h1></header>
-<div>
-<p class="label">${texts[state.amount]}</p>
+<header>
+<span class="monogram" aria-hidden="true">${monogramOf(merchant.name)}</span>
+<div><p class="label">${texts.payTo}</p><h1><bdi>${merchant.name}</bdi></h1></div>
+</header>
+<div class="order">
+${state.status === null ? '' : html`<p class="status ${state.status}">${texts[state.status]}</p>`}
 <p class="amount${amount.length >= longAmountMin ? ' long' : ''}"><bdi>${amount}</bdi> ${code}</p>
+${noteOf(order_note, texts)}
+${timeMs === null ? '' : timeLine(texts[state.timeLabel], timeMs, language)}
+</div>
+<div class="actions">
+${payAction ?? html`<p>${withValue(texts[state.sentence], merchant.name)}</p>`}
+<a class="back" href="${back}">${withValue(texts.back, hostOf(back))}</a>
 </div>
 <dl class="block">
-<div><dt>${texts.status}</dt><dd><span class="status ${state.status}">${texts[state.status]}</span></dd></div>
-${timeMs === null ? '' : timeRow(texts[state.timeLabel], timeMs, language)}
-<div><dt>${texts.note}</dt><dd class="note"><bdi>${order_note}</bdi></dd></div>
 <div><dt>${texts.orderNumber}</dt><dd><bdi>${order_id}</bdi></dd></div>
-${timeRow(texts.created, order.createdAtMs, language)}
-</dl>
-<div class="actions block">
-${payAction ?? html`<p>${withValue(texts[state.sentence], merchant.name)}</p>`}
-<a class="button${payAction === undefined ? ' main' : ''}" href="${back}">${texts.back}</a>
-<p class="host">${texts.backTo} <bdi>${hostOf(back)}</bdi></p>
-</div>`;
-  const title = `${texts[state.amount]}: ${amount}`;
-  return htmlPage({ language, title, style: paymentPageStyle, head: hasPaymentForm(link) ? formHead : '', body });
+</dl>`;
+  const payTitle = texts.title.replace('{merchant}', () => merchant.name);
+  const title = state.status === null ? payTitle : `${merchant.name}: ${texts[state.status]}`;
+  const head = html`${previewOf(payTitle, merchant.name)}
+${hasPaymentForm(link) ? formHead : ''}`;
+  return htmlPage({ language, title, style: paymentPageStyle, head, body });
+}
+
+/** What a messenger shows of the link. Its servers keep that, so it holds nothing of the order. */
+function previewOf(title: string, merchantName: string): Html {
+  return html`<meta property="og:title" content="${title}">
+<meta property="og:site_name" content="${merchantName}">`;
+}
+
+/** The first letter or digit of a name, in place of a logo. */
+function monogramOf(name: string): string {
+  const [letter = [...name][0]] = /[\p{L}\p{N}]/u.exec(name) ?? [];
+  return letter?.toUpperCase() ?? '';
+}
+
+/** The note. Only the beginning of a long one is shown at first, so that it doesn't push the button off the screen. */
+function noteOf(note: string, texts: PageTexts): Html {
+  const label = html`<span class="label">${texts.note}</span>`;
+  const beginning = beginningOf(note);
+  if (beginning === note) return html`<p>${label} <bdi class="note">${note}</bdi></p>`;
+  return html`<details>
+<summary>${label} <bdi class="beginning">${beginning}…</bdi> <span class="more">${texts.fullNote}</span></summary>
+<p class="note"><bdi>${note}</bdi></p>
+</details>`;
+}
+
+/** The note itself if it is short, otherwise the first of its visible characters, in one line. */
+function beginningOf(note: string): string {
+  if (note.length <= noteBeginningMax && note.split('\n').length <= 2) return note;
+  let beginning = '';
+  for (const { segment } of graphemes.segment(note)) {
+    if (beginning.length + segment.length > noteBeginningMax) break;
+    beginning += segment;
+  }
+  return beginning.replaceAll(/\s+/g, ' ').trim();
 }
 
 /** The link to the checkout, or the form of a simulated payment. */
-function payActionOf(deps: GatewayDeps, link: LinkedOrder, payText: Html, texts: PageTexts): Html | undefined {
+function payActionOf(deps: GatewayDeps, link: LinkedOrder, payText: string, texts: PageTexts): Html | undefined {
   if (hasPaymentForm(link)) {
     const action = `${pathPrefixOf(deps.baseUrl())}/payment/${link.order.orderToken}/simulate`;
     return html`<form class="actions" method="post" action="${action}">
@@ -102,8 +139,8 @@ function payActionOf(deps: GatewayDeps, link: LinkedOrder, payText: Html, texts:
   return url === null ? undefined : html`<a class="button main" href="${url}">${payText}</a>`;
 }
 
-function timeRow(label: string, ms: number, language: PageLanguage): Html {
-  return html`<div><dt>${label}</dt><dd><time datetime="${formatTime(ms)}"><bdi>${localTime(ms, language)}</bdi></time></dd></div>`;
+function timeLine(label: string, ms: number, language: PageLanguage): Html {
+  return html`<p><span class="label">${label}</span> <time datetime="${formatTime(ms)}"><bdi>${localTime(ms, language)}</bdi></time></p>`;
 }
 
 /** A text with a value for its one placeholder. */

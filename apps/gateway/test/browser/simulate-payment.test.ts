@@ -6,9 +6,9 @@ import { pageTexts } from '../../src/payment-page/localization.ts';
 import { describePages } from './pages.ts';
 
 await describePages('the buttons of a test order', (pages) => {
-  const { gateway, shop, signingSecret, newTestLink, closings, findOrder, payText, visit, expectFits } = pages;
+  const { gateway, shop, signingSecret, newTestLink, closings, findOrder, visit, expectFits } = pages;
   const view = { hasScript: false };
-  const pay = (page: Page) => page.getByRole('button', { name: payText('en') });
+  const pay = (page: Page) => page.getByRole('button', { name: pageTexts.en.pay });
 
   test('Pay leads to the shop, and the order is paid once', async () => {
     const { payment_link, order_id, service_order_id } = await newTestLink();
@@ -99,10 +99,7 @@ await describePages('the buttons of a test order', (pages) => {
   test('the form is sent with its own origin, as over http no browser sends Sec-Fetch-Site to a local network', async () => {
     const { payment_link } = await newTestLink();
     await visit(payment_link, {}, async (page) => {
-      const [request] = await Promise.all([
-        page.waitForRequest((sent) => sent.method() === 'POST'),
-        page.getByText(payText('en'), { exact: true }).click(),
-      ]);
+      const [request] = await Promise.all([page.waitForRequest((sent) => sent.method() === 'POST'), pay(page).click()]);
       expect(await request.headerValue('origin')).toBe(new URL(gateway.baseUrl).origin);
       await page.waitForURL(/order_status=PAID/);
     });
