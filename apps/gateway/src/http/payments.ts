@@ -7,6 +7,7 @@ import type { GatewayDeps } from '../gateway-deps.ts';
 import { takeBody } from '../intake/receive.ts';
 import { findPaymentLink } from '../orders/find-order.ts';
 import { returnLink } from '../orders/order-response.ts';
+import { languageOf, type PageLocale } from '../payment-page/localization.ts';
 import { negotiate } from '../payment-page/negotiate.ts';
 import { failurePage, hasPaymentForm, paymentJson, paymentPage } from '../payment-page/payment-page.ts';
 import { simulatePayment } from '../payment-page/simulate-payment.ts';
@@ -97,11 +98,11 @@ async function sendPayment(
   deps: GatewayDeps,
   notice?: 'declined',
 ): Promise<FastifyReply> {
-  const { format, language } = negotiate(reply.request.headers);
+  const { format, locale } = negotiate(reply.request.headers);
   reply.headers(pageHeaders);
   if (format === 'json') return reply.type('application/json').send(paymentJson(deps, link));
   if (hasPaymentForm(link)) reply.header('content-security-policy', formSecurityPolicy);
-  return reply.headers(htmlHeaders(language)).send(await paymentPage(deps, link, language, notice));
+  return reply.headers(htmlHeaders(locale)).send(await paymentPage(deps, link, locale, notice));
 }
 
 /**
@@ -109,15 +110,15 @@ async function sendPayment(
  * sees `invalid_request`, as the pages' own forms are valid.
  */
 export async function sendLinkFailure(reply: FastifyReply, failure: Failure, deps: GatewayDeps): Promise<FastifyReply> {
-  const { format, language } = negotiate(reply.request.headers);
+  const { format, locale } = negotiate(reply.request.headers);
   reply.headers(pageHeaders);
   if (format === 'json' || failure.kind === 'invalid_request') return sendFailure(reply, failure, deps);
   reply.request.call.fail(failure);
   const { httpStatus } = failures[failure.kind];
   return reply
     .code(httpStatus)
-    .headers({ ...headersOfFailure(failure), ...htmlHeaders(language) })
-    .send(await failurePage(httpStatus, language));
+    .headers({ ...headersOfFailure(failure), ...htmlHeaders(locale) })
+    .send(await failurePage(httpStatus, locale));
 }
 
 /**
@@ -130,6 +131,6 @@ function isFromAnotherSite(headers: IncomingHttpHeaders, baseUrl: BaseUrl): bool
   return headers.origin !== undefined && headers.origin !== new URL(baseUrl).origin;
 }
 
-function htmlHeaders(language: string): Record<string, string> {
-  return { 'content-type': 'text/html; charset=utf-8', 'content-language': language };
+function htmlHeaders(locale: PageLocale): Record<string, string> {
+  return { 'content-type': 'text/html; charset=utf-8', 'content-language': languageOf(locale) };
 }

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import Negotiator from 'negotiator';
-import { pageLanguages } from './localization.ts';
+import { type PageLocale, pageLanguages, pageLocales } from './localization.ts';
 
 /** Characters of a header that are parsed. Browsers send up to 200; parsing 16 KiB takes 4 ms, and anyone may send it. */
 const headerLengthMax = 1_024;
@@ -9,11 +9,18 @@ const headerLengthMax = 1_024;
 export function negotiate({ accept, 'accept-language': acceptLanguage }: IncomingHttpHeaders) {
   const negotiator = new Negotiator({ headers: { accept: cut(accept), 'accept-language': cut(acceptLanguage) } });
   const mediaType = negotiator.mediaType(['text/html', 'application/json']);
-  const language = negotiator.language([...pageLanguages]);
   return {
     format: mediaType === 'application/json' ? ('json' as const) : ('html' as const),
-    language: pageLanguages.find((known) => known === language) ?? pageLanguages[0],
+    locale: localeOf(negotiator),
   };
+}
+
+/** The preferred language, with the region of its first tag that has one. */
+function localeOf(negotiator: Negotiator): PageLocale {
+  const accepted = negotiator.language([...pageLanguages]);
+  const language = pageLanguages.find((known) => known === accepted) ?? pageLanguages[0];
+  const regional = negotiator.languages().find((tag) => tag.toLowerCase().startsWith(`${language}-`));
+  return pageLocales.find((known) => known.toLowerCase() === regional?.toLowerCase()) ?? language;
 }
 
 /** Cuts a long header after its last complete entry, as half an entry may mean something else. */

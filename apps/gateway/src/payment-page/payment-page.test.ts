@@ -9,7 +9,15 @@ import { newOrder } from '@gateway/domain/testing/sample-orders';
 import { describe, expect, test } from 'vitest';
 import { fixedDeps } from '../../test/fixed-deps.ts';
 import { createMemoryLogger } from '../../test/memory-logger.ts';
-import { localAmount, localTime, type PageTexts, pageLanguages, pageTexts } from './localization.ts';
+import {
+  localAmount,
+  localDeadline,
+  localTime,
+  type PageLocale,
+  type PageTexts,
+  pageLanguages,
+  pageTexts,
+} from './localization.ts';
 import { negotiate } from './negotiate.ts';
 import { hasPaymentForm, paymentJson, paymentPage } from './payment-page.ts';
 
@@ -25,6 +33,10 @@ describe('localAmount', () => {
     ['fr', 'EUR', '10,50 €'],
     ['hi', 'INR', '₹10.50'],
     ['ja', 'USD', '$10.50'],
+    ['en-GB', 'USD', 'US$10.50'],
+    ['de-CH', 'CHF', 'CHF 10.50'],
+    ['de', 'CHF', '10,50 CHF'],
+    ['ar-EG', 'USD', '\u200f١٠٫٥٠ \u2068US$\u2069'],
   ] as const)('in %s formats 10.50 %s as %s', (language, currency, written) => {
     expect(localAmount(tenAndAHalf, currency, language).replaceAll(/[\u00a0\u202f]/g, ' ')).toBe(written);
   });
@@ -58,6 +70,53 @@ test('localTime formats a time in the language and in UTC', () => {
   for (const language of pageLanguages) expect(localTime(at, language)).toMatch(/ UTC$/);
 });
 
+const minute = 60_000;
+const hour = 60 * minute;
+
+describe('localDeadline', () => {
+  const nowMs = Date.UTC(2026, 10, 20, 20, 25);
+  const deadlineIn = (ms: number, locale: PageLocale) => {
+    const { duration, time } = localDeadline(nowMs + ms, nowMs, locale);
+    return `${duration} | ${time}`.replaceAll(/[\u00a0\u202f]/g, ' ');
+  };
+
+  test.each([
+    [9.9 * minute, '9 minutes | 8:34 PM'],
+    [-1, '1 second | 8:24 PM'],
+    [59_999, '59 seconds | 8:25 PM'],
+    [minute, '1 minute | 8:26 PM'],
+    [2 * hour, '2 hours | 10:25 PM'],
+    [12 * hour - 1, '11 hours, 59 minutes | 8:24 AM'],
+    [12 * hour, '12 hours | Nov 21, 2026, 8:25 AM'],
+    [47.9 * hour, '47 hours | Nov 22, 2026, 8:19 PM'],
+    [50.5 * hour, '2 days | Nov 22, 2026, 10:55 PM'],
+    [366 * 24 * hour, '366 days | Nov 21, 2027, 8:25 PM'],
+  ])('%d ms ahead is written as %s', (ms, written) => {
+    expect(deadlineIn(ms, 'en')).toBe(written);
+  });
+
+  test.each([
+    ['en-GB', '1 hour, 20 minutes | 21:45'],
+    ['en-IN', '1 hour, 20 minutes | 9:45 pm'],
+    ['de-CH', '1 Stunde, 20 Minuten | 21:45'],
+    ['fr', '1 heure et 20 minutes | 21:45'],
+    ['ar-EG', 'ساعة و٢٠ دقيقة | ٩:٤٥ م'],
+    ['ja', '1 時間 20 分 | 21:45'],
+  ] as const)('follows the region: %s', (locale, written) => {
+    expect(deadlineIn(80 * minute, locale)).toBe(written);
+  });
+});
+
+test.each([
+  ['en', 'Pay within <bdi>9 minutes</bdi> (until <bdi><time>2:22 PM</time></bdi>, UTC)'],
+  ['en-GB', 'Pay within <bdi>9 minutes</bdi> (until <bdi><time>14:22</time></bdi>, UTC)'],
+  ['de', 'Noch <bdi>9 Minuten</bdi> zahlbar (bis <bdi><time>14:22</time></bdi>, UTC)'],
+] as const)('the page in %s says how long an order can be paid', async (locale, sentence) => {
+  const { order, merchant } = linkTo('UN_PAID', 'live');
+  const page = await paymentPage(deps, { order: { ...order, expiresAtMs: deps.now() + 560_000 }, merchant }, locale);
+  expect(page.replaceAll(/ datetime="[^"]*"/g, '').replaceAll('\u202f', ' ')).toContain(`<p>${sentence}</p>`);
+});
+
 describe('negotiate', () => {
   test.each([
     [undefined, 'html'],
@@ -78,26 +137,32 @@ describe('negotiate', () => {
     [undefined, 'en'],
     ['*', 'en'],
     ['de', 'de'],
-    ['de-CH', 'de'],
+    ['de-CH', 'de-CH'],
+    ['DE-ch', 'de-CH'],
+    ['de-LI, de-CH;q=0.9', 'de'],
+    ['de, en-GB;q=0.9', 'de'],
+    ['de, de-CH;q=0.9', 'de-CH'],
+    ['en-US,en-GB;q=0.9,en;q=0.8', 'en'],
+    ['en-ZZ', 'en'],
     ['pt-BR,pt;q=0.9,en;q=0.8', 'pt'],
-    ['es-419', 'es'],
+    ['es-419', 'es-419'],
     ['zh-CN,zh;q=0.9,ja;q=0.5,en;q=0.4', 'ja'],
-    ['en;q=0.2, ar-EG;q=0.9', 'ar'],
+    ['en;q=0.2, ar-EG;q=0.9', 'ar-EG'],
     ['nl, sv', 'en'],
     ['fr;q=0, *', 'en'],
     ['__proto__', 'en'],
     ['a'.repeat(10_000), 'en'],
-  ])('Accept-Language: %s gives %s', (acceptLanguage, language) => {
-    expect(negotiate({ 'accept-language': acceptLanguage }).language).toBe(language);
+  ])('Accept-Language: %s gives %s', (acceptLanguage, locale) => {
+    expect(negotiate({ 'accept-language': acceptLanguage }).locale).toBe(locale);
   });
 
   test('reads only the start of a long header, and no entry in part', () => {
     const filler = 'xx,'.repeat(1_000);
-    expect(negotiate({ 'accept-language': `de,${filler}` }).language).toBe('de');
-    expect(negotiate({ 'accept-language': `${filler}de` }).language).toBe('en');
+    expect(negotiate({ 'accept-language': `de,${filler}` }).locale).toBe('de');
+    expect(negotiate({ 'accept-language': `${filler}de` }).locale).toBe('en');
     expect(negotiate({ accept: `${filler}application/json` }).format).toBe('html');
     // A cut in the middle would leave `de` and `application/json`.
-    expect(negotiate({ 'accept-language': `de${'-x'.repeat(1_000)}` }).language).toBe('en');
+    expect(negotiate({ 'accept-language': `de${'-x'.repeat(1_000)}` }).locale).toBe('en');
     expect(negotiate({ accept: `application/json${'x'.repeat(1_100)}` }).format).toBe('html');
   });
 });
@@ -114,7 +179,7 @@ const cancelledAtMs = Date.UTC(2026, 10, 29, 9);
 
 /** What the page of each state shows: the names of its texts, and its time. */
 const shownFor: Record<OrderStatus, { state: Partial<Order>; texts: (keyof PageTexts)[]; time: string }> = {
-  UN_PAID: { state: {}, texts: ['payBy'], time: '2026-12-01T12:00:00.000+00:00' },
+  UN_PAID: { state: {}, texts: [], time: '2026-12-01T12:00:00.000+00:00' },
   PAID: {
     state: { payment: { checkoutId: null, paymentId: 'pay-1', paidAtMs } },
     ...{ texts: ['paid', 'paidOn', 'paidText'], time: '2026-11-30T08:30:00.000+00:00' },
@@ -216,17 +281,17 @@ describe('a note', () => {
     return paymentPage(deps, { order: { ...order, fields: { ...order.fields, order_note } }, merchant }, 'en');
   };
 
-  test.each(['x', 'x'.repeat(80), 'two\nlines'])('that is short is shown as it is: %j', async (note) => {
+  test.each(['x', 'x'.repeat(60), 'two\nlines'])('that is short is shown as it is: %j', async (note) => {
     const page = await pageWith(note);
     expect(page).toContain(`<bdi class="note">${note}</bdi>`);
     expect(page).not.toContain('<details');
   });
 
   test.each([
-    ['x'.repeat(81), 'x'.repeat(80)],
+    ['x'.repeat(61), 'x'.repeat(60)],
     ['a\n\tb \n c', 'a b c'],
     // A family of 8 code units, which is shown whole or not at all.
-    ['x'.repeat(75) + '👨‍👩‍👧'.repeat(2), 'x'.repeat(75)],
+    ['x'.repeat(55) + '👨‍👩‍👧'.repeat(2), 'x'.repeat(55)],
     [`x\u0301${'\u0301'.repeat(90)}`, ''],
   ])('that is long folds behind its beginning: %j', async (note, beginning) => {
     const page = await pageWith(note);

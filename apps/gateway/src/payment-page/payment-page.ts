@@ -7,7 +7,15 @@ import { html } from 'hono/html';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { orderRecord, returnLink } from '../orders/order-response.ts';
 import { type Html, htmlPage } from './html-page.ts';
-import { localAmount, localTime, type PageLanguage, type PageTexts, pageTexts } from './localization.ts';
+import {
+  languageOf,
+  localAmount,
+  localDeadline,
+  localTime,
+  type PageLocale,
+  type PageTexts,
+  pageTexts,
+} from './localization.ts';
 import { paymentPageStyle } from './styles.ts';
 
 // The template escapes every value. A merchant's text is in a <bdi> of its own, which isolates its writing direction.
@@ -16,7 +24,7 @@ import { paymentPageStyle } from './styles.ts';
 const longAmountMin = 14;
 
 /** The UTF-16 code units of a note that are shown at first. A grapheme of one note may have all 1,000 characters. */
-const noteBeginningMax = 80;
+const noteBeginningMax = 60;
 
 const graphemes = new Intl.Segmenter();
 
@@ -32,7 +40,7 @@ const cancelledAt = ({ cancelledAtMs }: Order) => cancelledAtMs;
 
 /** What the page shows for a state: names of texts, of which `sentence` is for an order with no way to pay here, and a time. */
 const stateTexts = {
-  UN_PAID: { status: null, sentence: 'notPayableHere', timeLabel: 'payBy', timeOf: endOf },
+  UN_PAID: { status: null, sentence: 'notPayableHere', timeLabel: 'payWithin', timeOf: endOf },
   PAID: { status: 'paid', sentence: 'paidText', timeLabel: 'paidOn', timeOf: paidAt },
   EXPIRED: { status: 'expired', sentence: 'expiredText', timeLabel: 'expiredOn', timeOf: endOf },
   CANCELLED: { status: 'cancelled', sentence: 'cancelledText', timeLabel: 'cancelledOn', timeOf: cancelledAt },
@@ -52,14 +60,15 @@ function checkoutUrl({ checkoutTemplate }: GatewayDeps, link: LinkedOrder): stri
 export function paymentPage(
   deps: GatewayDeps,
   link: LinkedOrder,
-  language: PageLanguage,
+  locale: PageLocale,
   notice?: 'declined',
 ): Promise<string> {
   const { order, merchant } = link;
+  const language = languageOf(locale);
   const texts = pageTexts[language];
   const state = stateTexts[order.orderStatus];
   const { order_amount, order_currency, order_id, order_note } = order.fields;
-  const amount = localAmount(order_amount, order_currency, language);
+  const amount = localAmount(order_amount, order_currency, locale);
   // Many currencies share a symbol such as $, so the code is shown beside it.
   const code = amount.includes(order_currency) ? '' : html`<span class="code">${order_currency}</span>`;
   const timeMs = state.timeOf(order);
@@ -76,7 +85,7 @@ ${notice === undefined ? '' : html`<p class="notice" role="status">${texts[notic
 ${state.status === null ? '' : html`<p class="status ${state.status}">${texts[state.status]}</p>`}
 <p class="amount${amount.length >= longAmountMin ? ' long' : ''}"><bdi>${amount}</bdi> ${code}</p>
 ${noteOf(order_note, texts)}
-${timeMs === null ? '' : timeLine(texts[state.timeLabel], timeMs, language)}
+${timeMs === null ? '' : timeLine(texts[state.timeLabel], timeMs, deps.now(), locale)}
 </div>
 <div class="actions">
 ${payAction ?? html`<p>${withValue(texts[state.sentence], merchant.name)}</p>`}
@@ -139,19 +148,26 @@ function payActionOf(deps: GatewayDeps, link: LinkedOrder, payText: string, text
   return url === null ? undefined : html`<a class="button main" href="${url}">${payText}</a>`;
 }
 
-function timeLine(label: string, ms: number, language: PageLanguage): Html {
-  return html`<p><span class="label">${label}</span> <time datetime="${formatTime(ms)}"><bdi>${localTime(ms, language)}</bdi></time></p>`;
+/** A time behind its label, or how long it is until then where the text has a place for that. */
+function timeLine(text: string, ms: number, nowMs: number, locale: PageLocale): Html {
+  const at = (time: string) => html`<time datetime="${formatTime(ms)}">${time}</time>`;
+  if (!text.includes('{time}')) {
+    return html`<p><span class="label">${text}</span> <bdi>${at(localTime(ms, locale))}</bdi></p>`;
+  }
+  const { duration, time } = localDeadline(ms, nowMs, locale);
+  return html`<p>${withValue(text, duration, at(time))}</p>`;
 }
 
-/** A text with a value for its one placeholder. */
-function withValue(text: string, value: string): Html {
-  const [before, after] = text.split(/\{[a-z]+\}/);
-  return html`${before}<bdi>${value}</bdi>${after}`;
+/** A text with values for its placeholders, which are in the same order in all languages. */
+function withValue(text: string, ...values: readonly (string | Html)[]): Html {
+  const [start, ...others] = text.split(/\{[a-z]+\}/);
+  return html`${start}${others.map((part, index) => html`<bdi>${values[index]}</bdi>${part}`)}`;
 }
 
 /** Renders the page for a failure, by its HTTP status: the same for a mistyped link and for one that never existed. */
-export function failurePage(httpStatus: number, language: PageLanguage): Promise<string> {
+export function failurePage(httpStatus: number, locale: PageLocale): Promise<string> {
   const kind = httpStatus === 404 ? 'unknown' : httpStatus < 500 ? 'rejected' : 'trouble';
+  const language = languageOf(locale);
   const texts = pageTexts[language];
   const title = texts[`${kind}Title` as const];
   const text = texts[`${kind}Text` as const];

