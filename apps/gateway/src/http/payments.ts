@@ -9,7 +9,7 @@ import { findPaymentLink } from '../orders/find-order.ts';
 import { returnLink } from '../orders/order-response.ts';
 import { languageOf, type PageLocale } from '../payment-page/localization.ts';
 import { negotiate } from '../payment-page/negotiate.ts';
-import { failurePage, hasPaymentForm, paymentJson, paymentPage } from '../payment-page/payment-page.ts';
+import { failurePage, hasPaymentForm, pagePath, paymentJson, paymentPage } from '../payment-page/payment-page.ts';
 import { simulatePayment } from '../payment-page/simulate-payment.ts';
 import { contentSecurityPolicy, paymentPageStyle } from '../payment-page/styles.ts';
 import { headersOfFailure } from './problem.ts';
@@ -98,11 +98,13 @@ async function sendPayment(
   deps: GatewayDeps,
   notice?: 'declined',
 ): Promise<FastifyReply> {
-  const { format, locale } = negotiate(reply.request.headers);
+  const { format, locale, chosen } = negotiate(reply.request.headers, reply.request.query);
   reply.headers(pageHeaders);
   if (format === 'json') return reply.type('application/json').send(paymentJson(deps, link));
   if (hasPaymentForm(link)) reply.header('content-security-policy', formSecurityPolicy);
-  return reply.headers(htmlHeaders(locale)).send(await paymentPage(deps, link, locale, notice));
+  // The links of the page itself are relative: only a page that needs its token holds it.
+  const path = reply.request.method === 'POST' ? pagePath(deps, link) : '';
+  return reply.headers(htmlHeaders(locale)).send(await paymentPage(deps, link, locale, notice, { path, chosen }));
 }
 
 /**
@@ -110,7 +112,7 @@ async function sendPayment(
  * sees `invalid_request`, as the pages' own forms are valid.
  */
 export async function sendLinkFailure(reply: FastifyReply, failure: Failure, deps: GatewayDeps): Promise<FastifyReply> {
-  const { format, locale } = negotiate(reply.request.headers);
+  const { format, locale } = negotiate(reply.request.headers, reply.request.query);
   reply.headers(pageHeaders);
   if (format === 'json' || failure.kind === 'invalid_request') return sendFailure(reply, failure, deps);
   reply.request.call.fail(failure);

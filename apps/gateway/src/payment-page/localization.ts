@@ -20,6 +20,8 @@ const regions: Readonly<Partial<Record<PageLanguage, readonly string[]>>> = {
   de: ['AT', 'CH'],
   pt: ['PT'],
   ar: ['AE', 'EG', 'MA', 'SA'],
+  it: ['CH'],
+  nl: ['BE'],
 };
 
 /** A language, or a language and a region such as `en-GB`: the texts are those of the language, the formats those of the region. */

@@ -19,7 +19,7 @@ import {
   pageTexts,
 } from './localization.ts';
 import { negotiate } from './negotiate.ts';
-import { hasPaymentForm, paymentJson, paymentPage } from './payment-page.ts';
+import { hasPaymentForm, pagePath, paymentJson, paymentPage } from './payment-page.ts';
 
 const tenAndAHalf = 1_050n as AmountHundredths;
 
@@ -146,14 +146,26 @@ describe('negotiate', () => {
     ['en-ZZ', 'en'],
     ['pt-BR,pt;q=0.9,en;q=0.8', 'pt'],
     ['es-419', 'es-419'],
-    ['zh-CN,zh;q=0.9,ja;q=0.5,en;q=0.4', 'ja'],
+    ['zh-CN,zh;q=0.9,ja;q=0.5,en;q=0.4', 'zh'],
     ['en;q=0.2, ar-EG;q=0.9', 'ar-EG'],
-    ['nl, sv', 'en'],
+    ['sv, fi', 'en'],
+    ['nl-BE', 'nl-BE'],
     ['fr;q=0, *', 'en'],
     ['__proto__', 'en'],
     ['a'.repeat(10_000), 'en'],
   ])('Accept-Language: %s gives %s', (acceptLanguage, locale) => {
     expect(negotiate({ 'accept-language': acceptLanguage }).locale).toBe(locale);
+  });
+
+  test.each([
+    [{ lang: 'de' }, 'fr', 'de', 'de'],
+    [{ lang: 'de' }, 'fr, de-CH;q=0.5', 'de-CH', 'de'],
+    [{ lang: 'tlh' }, 'fr', 'fr', undefined],
+    [{ lang: ['de', 'es'] }, 'fr', 'fr', undefined],
+    [{ lang: '__proto__' }, undefined, 'en', undefined],
+    [null, 'fr', 'fr', undefined],
+  ])('the query %j with Accept-Language: %s gives %s', (query, acceptLanguage, locale, chosen) => {
+    expect(negotiate({ 'accept-language': acceptLanguage }, query)).toMatchObject({ locale, chosen });
   });
 
   test('reads only the start of a long header, and no entry in part', () => {
@@ -262,6 +274,20 @@ describe.each(cases)('the page of an order that is %s, %s, in %s', (status, mode
   });
 });
 
+test('the page leads to itself in every language, and its form keeps the chosen one', async () => {
+  const linksOf = (page: string) => [...page.matchAll(/<a href="([^"]*)" lang="([^"]*)"( aria-current="true")?>/g)];
+  const link = linkTo('UN_PAID', 'test');
+  const page = await paymentPage(deps, link, 'de-CH');
+  expect(linksOf(page).map(([, href, lang, current]) => [href, lang, current !== undefined])).toEqual(
+    pageLanguages.map((language) => [`?lang=${language}`, language, language === 'de']),
+  );
+  expect(page).toContain('/simulate">');
+  const path = pagePath(deps, link);
+  const declined = await paymentPage(deps, link, 'de', 'declined', { path, chosen: 'de' });
+  expect(linksOf(declined)[0]?.[1]).toBe(`/eu/payment/${link.order.orderToken}?lang=en`);
+  expect(declined).toContain(`action="${path}/simulate?lang=de"`);
+});
+
 test.each([
   ['Blue Bottle Roasters', 'B'],
   ['éclair', 'É'],
@@ -284,7 +310,7 @@ describe('a note', () => {
   test.each(['x', 'x'.repeat(60), 'two\nlines'])('that is short is shown as it is: %j', async (note) => {
     const page = await pageWith(note);
     expect(page).toContain(`<bdi class="note">${note}</bdi>`);
-    expect(page).not.toContain('<details');
+    expect(page).not.toContain('class="beginning"');
   });
 
   test.each([

@@ -12,8 +12,10 @@ import {
   localAmount,
   localDeadline,
   localTime,
+  type PageLanguage,
   type PageLocale,
   type PageTexts,
+  pageLanguages,
   pageTexts,
 } from './localization.ts';
 import { paymentPageStyle } from './styles.ts';
@@ -56,12 +58,25 @@ function checkoutUrl({ checkoutTemplate }: GatewayDeps, link: LinkedOrder): stri
   return isPayable ? checkoutLink(checkoutTemplate, link.order.orderToken) : null;
 }
 
+interface LanguageSwitch {
+  /** The page's own path, where the page is shown at another one. */
+  readonly path?: string;
+  /** What the customer chose. The form takes it along. */
+  readonly chosen?: PageLanguage | undefined;
+}
+
+/** The path of an order's page. */
+export function pagePath({ baseUrl }: Pick<GatewayDeps, 'baseUrl'>, { order }: LinkedOrder): string {
+  return `${pathPrefixOf(baseUrl())}/payment/${order.orderToken}`;
+}
+
 /** Renders the page of an order: merchant, amount, note, status, and how to pay and to return. */
 export function paymentPage(
   deps: GatewayDeps,
   link: LinkedOrder,
   locale: PageLocale,
   notice?: 'declined',
+  { path = '', chosen }: LanguageSwitch = {},
 ): Promise<string> {
   const { order, merchant } = link;
   const language = languageOf(locale);
@@ -72,7 +87,7 @@ export function paymentPage(
   // Many currencies share a symbol such as $, so the code is shown beside it.
   const code = amount.includes(order_currency) ? '' : html`<span class="code">${order_currency}</span>`;
   const timeMs = state.timeOf(order);
-  const payAction = payActionOf(deps, link, texts.pay, texts);
+  const payAction = payActionOf(deps, link, texts.pay, texts, chosen);
   const back = returnLink(deps, link);
   // What the customer needs in order to pay comes first: with it the button is on the first screen of a small phone.
   const body = html`${merchant.mode === 'test' ? html`<p class="test">${texts.testMode}</p>` : ''}
@@ -93,7 +108,8 @@ ${payAction ?? html`<p>${withValue(texts[state.sentence], merchant.name)}</p>`}
 </div>
 <dl class="block">
 <div><dt>${texts.orderNumber}</dt><dd><bdi>${order_id}</bdi></dd></div>
-</dl>`;
+</dl>
+${languageSwitch(language, path)}`;
   const payTitle = texts.title.replace('{merchant}', () => merchant.name);
   const title = state.status === null ? payTitle : `${merchant.name}: ${texts[state.status]}`;
   const head = html`${previewOf(payTitle, merchant.name)}
@@ -136,9 +152,15 @@ function beginningOf(note: string): string {
 }
 
 /** The link to the checkout, or the form of a simulated payment. */
-function payActionOf(deps: GatewayDeps, link: LinkedOrder, payText: string, texts: PageTexts): Html | undefined {
+function payActionOf(
+  deps: GatewayDeps,
+  link: LinkedOrder,
+  payText: string,
+  texts: PageTexts,
+  chosen: PageLanguage | undefined,
+): Html | undefined {
   if (hasPaymentForm(link)) {
-    const action = `${pathPrefixOf(deps.baseUrl())}/payment/${link.order.orderToken}/simulate`;
+    const action = `${pagePath(deps, link)}/simulate${chosen === undefined ? '' : `?lang=${chosen}`}`;
     return html`<form class="actions" method="post" action="${action}">
 <button class="button main" name="outcome" value="pay">${payText}</button>
 <button class="button" name="outcome" value="decline">${texts.decline}</button>
@@ -146,6 +168,19 @@ function payActionOf(deps: GatewayDeps, link: LinkedOrder, payText: string, text
   }
   const url = checkoutUrl(deps, link);
   return url === null ? undefined : html`<a class="button main" href="${url}">${payText}</a>`;
+}
+
+/** Links to the page in each language, under the name by which its speakers know it. */
+function languageSwitch(current: PageLanguage, path: string): Html {
+  const links = pageLanguages.map((language) => {
+    const isCurrent = language === current ? html` aria-current="true"` : '';
+    return html`<li><a href="${path}?lang=${language}" lang="${language}"${isCurrent}>${pageTexts[language].languageName}</a></li>`;
+  });
+  const { language, languageName } = pageTexts[current];
+  return html`<details class="languages block">
+<summary>${language}: ${languageName}</summary>
+<ul>${links}</ul>
+</details>`;
 }
 
 /** A time behind its label, or how long it is until then where the text has a place for that. */

@@ -57,6 +57,10 @@ summary { cursor: pointer; }
 .button { display: block; inline-size: 100%; font: inherit; background: none; cursor: pointer; text-align: center; text-decoration: none; font-weight: 650; border-radius: 0.625rem; padding: 0.8125rem 1rem; border: 2px solid var(--accent); color: var(--accent); }
 .button.main { background: var(--accent); color: var(--on-accent); }
 .button:hover { text-decoration: underline; }
+.languages { font-size: 0.875rem; }
+.languages ul { list-style: none; padding: 0.5rem 0 0; display: grid; grid-template-columns: repeat(auto-fill, minmax(7.5rem, 1fr)); }
+.languages a { display: block; padding: 0.5rem 0; color: var(--accent); }
+[aria-current] { font-weight: 700; }
 .back { justify-self: center; padding: 0.25rem; }
 a:focus-visible, button:focus-visible, summary:focus-visible { outline: 3px solid var(--accent); outline-offset: 3px; border-radius: 0.625rem; }
 `;

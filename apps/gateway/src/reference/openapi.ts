@@ -216,7 +216,7 @@ const pagePaths = (): Readonly<Record<string, Readonly<Record<string, Operation>
       operationId: 'getPaymentPage',
       summary: 'Shows the payment page',
       description:
-        "Returns a page in the language of `Accept-Language`, or its content as JSON with `Accept: application/json`. Neither contains the customer's data.",
+        "Returns a page in the language of `lang` or of `Accept-Language`, or its content as JSON with `Accept: application/json`. Neither contains the customer's data.",
       responses: {
         200: { description: 'The order of the link.', content: pageOrJson },
         ...errorResponses(pageErrors, false, page),

@@ -107,13 +107,33 @@ await describePages('GET /payment/{order_token}', (pages) => {
     }
   });
 
+  test('the customer can choose a language, which a simulated payment keeps', async () => {
+    const { payment_link } = await newTestLink();
+    await visit(payment_link, { hasScript: false, language: 'fr' }, async (page) => {
+      const languageOfPage = () => page.getAttribute('html', 'lang');
+      const choose = async (name: string) => {
+        await page.locator('.languages summary').click();
+        await expectFits(page);
+        await page.getByRole('link', { name, exact: true }).click();
+      };
+      await choose('Русский');
+      await page.waitForURL(`${payment_link}?lang=ru`);
+      expect(await languageOfPage()).toBe('ru');
+      await page.getByText(pageTexts.ru.decline).click();
+      expect([await languageOfPage(), await page.textContent('[role=status]')]).toEqual(['ru', pageTexts.ru.declined]);
+      await choose('English');
+      await page.waitForURL(`${payment_link}?lang=en`);
+      expect(await languageOfPage()).toBe('en');
+    });
+  });
+
   test('a long note opens and closes with the keyboard', async () => {
     const { payment_link } = await newLink({ order_note: hostileNote });
     await visit(payment_link, { hasScript: false }, async (page) => {
       const note = page.locator('.note');
       expect(await note.isVisible()).toBe(false);
       for (const isOpen of [true, false]) {
-        await page.locator('summary').press('Enter');
+        await page.locator('summary').first().press('Enter');
         expect([await note.isVisible(), await page.locator('.beginning').isVisible()]).toEqual([isOpen, !isOpen]);
       }
     });
