@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Failure, failures } from '@gateway/domain/failure';
 import type { LinkedOrder } from '@gateway/domain/order-store';
-import type { BaseUrl } from '@gateway/domain/payment-link';
+import { type BaseUrl, paymentLink } from '@gateway/domain/payment-link';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { takeBody } from '../intake/receive.ts';
@@ -10,6 +10,7 @@ import { returnLink } from '../orders/order-response.ts';
 import { languageOf, type PageLocale } from '../payment-page/localization.ts';
 import { negotiate } from '../payment-page/negotiate.ts';
 import { failurePage, hasPaymentForm, pagePath, paymentJson, paymentPage } from '../payment-page/payment-page.ts';
+import { qrCodeSvg } from '../payment-page/qr-code.ts';
 import { simulatePayment } from '../payment-page/simulate-payment.ts';
 import { contentSecurityPolicy, paymentPageStyle } from '../payment-page/styles.ts';
 import { headersOfFailure } from './problem.ts';
@@ -38,8 +39,9 @@ const pageHeaders = {
 const formSecurityPolicy = contentSecurityPolicy(paymentPageStyle, "'self' http: https:");
 
 /**
- * `GET /payment/{order_token}`: the page for the customer, or its facts as JSON, which changes nothing. And
- * `POST /payment/{order_token}/simulate`: what the buttons of a test order's page send.
+ * `GET /payment/{order_token}`: the page for the customer, or its facts as JSON, which changes nothing. `GET
+ * /payment/{order_token}/qr.svg`: its link as a QR code. `POST /payment/{order_token}/simulate`: what the buttons of a test order's
+ * page send.
  */
 export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   app.get('/payment/*', { config: { operation: 'PaymentPage' } }, async (request, reply) => {
@@ -48,6 +50,18 @@ export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
     if (!link.ok) return sendLinkFailure(reply, link.failure, deps);
     call.succeed('ok');
     return sendPayment(reply, link.value, deps);
+  });
+  app.get<{ Params: { order_token: string } }>('/payment/:order_token/qr.svg', {
+    config: { operation: 'PaymentQrCode' },
+    async handler({ call, params }, reply) {
+      const link = await call.run(() => findPaymentLink(deps.store.findForPage, call, params.order_token));
+      if (!link.ok) return sendLinkFailure(reply, link.failure, deps);
+      call.succeed('ok');
+      const svg = qrCodeSvg(paymentLink(deps.baseUrl(), link.value.order.orderToken));
+      // Merchants show it on their own pages.
+      reply.headers({ ...pageHeaders, 'cross-origin-resource-policy': 'cross-origin' });
+      return reply.type('image/svg+xml').send(svg);
+    },
   });
   // All methods: GET would match `/payment/*` and show an unknown link. After Decline the browser's address is this path.
   app.all<{ Params: { order_token: string } }>('/payment/:order_token/simulate', {

@@ -20,6 +20,7 @@ import {
 } from './localization.ts';
 import { negotiate } from './negotiate.ts';
 import { hasPaymentForm, pagePath, paymentJson, paymentPage } from './payment-page.ts';
+import { qrCodeSvg } from './qr-code.ts';
 
 const tenAndAHalf = 1_050n as AmountHundredths;
 
@@ -252,6 +253,10 @@ describe.each(cases)('the page of an order that is %s, %s, in %s', (status, mode
       );
       expect(page.includes(texts.notPayableHere.replace('{merchant}', '<bdi>Shop</bdi>'))).toBe(
         isOpen && !hasCheckout && !hasForm,
+      );
+      const qrCode = qrCodeSvg(`https://pay.test/eu/payment/${orderToken}`);
+      expect([page.includes(qrCode), page.includes(texts.scan)]).toEqual(
+        hasCheckout || hasForm ? [true, true] : [false, false],
       );
       expect([...page.matchAll(/class="button main"/g)]).toHaveLength(isOpen && (hasCheckout || hasForm) ? 1 : 0);
     }

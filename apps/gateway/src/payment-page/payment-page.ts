@@ -1,9 +1,9 @@
 import { checkoutLink } from '@gateway/domain/checkout-link';
 import { formatTime, type Order, type OrderStatus } from '@gateway/domain/order';
 import { type LinkedOrder, mayBePaid } from '@gateway/domain/order-store';
-import { pathPrefixOf } from '@gateway/domain/payment-link';
+import { pathPrefixOf, paymentLink } from '@gateway/domain/payment-link';
 import { hostOf } from '@gateway/domain/return-url';
-import { html } from 'hono/html';
+import { html, raw } from 'hono/html';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { orderRecord, returnLink } from '../orders/order-response.ts';
 import { type Html, htmlPage } from './html-page.ts';
@@ -18,6 +18,7 @@ import {
   pageLanguages,
   pageTexts,
 } from './localization.ts';
+import { qrCodeSvg } from './qr-code.ts';
 import { paymentPageStyle } from './styles.ts';
 
 // The template escapes every value. A merchant's text is in a <bdi> of its own, which isolates its writing direction.
@@ -106,6 +107,7 @@ ${timeMs === null ? '' : timeLine(texts[state.timeLabel], timeMs, deps.now(), lo
 ${payAction ?? html`<p>${withValue(texts[state.sentence], merchant.name)}</p>`}
 <a class="back" href="${back}">${withValue(texts.back, hostOf(back))}</a>
 </div>
+${payAction === undefined ? '' : html`<div class="scan block">${qrCode(deps, link)}<p>${texts.scan}</p></div>`}
 <dl class="block">
 <div><dt>${texts.orderNumber}</dt><dd><bdi>${order_id}</bdi></dd></div>
 </dl>
@@ -168,6 +170,11 @@ function payActionOf(
   }
   const url = checkoutUrl(deps, link);
   return url === null ? undefined : html`<a class="button main" href="${url}">${payText}</a>`;
+}
+
+/** The link, for customers who would rather pay on their phone. The style sheet hides it on small screens. */
+function qrCode({ baseUrl }: GatewayDeps, { order }: LinkedOrder): Html {
+  return html`${raw(qrCodeSvg(paymentLink(baseUrl(), order.orderToken)))}`;
 }
 
 /** Links to the page in each language, under the name by which its speakers know it. */

@@ -57,6 +57,11 @@ summary { cursor: pointer; }
 .button { display: block; inline-size: 100%; font: inherit; background: none; cursor: pointer; text-align: center; text-decoration: none; font-weight: 650; border-radius: 0.625rem; padding: 0.8125rem 1rem; border: 2px solid var(--accent); color: var(--accent); }
 .button.main { background: var(--accent); color: var(--on-accent); }
 .button:hover { text-decoration: underline; }
+.scan { display: none; }
+@media (min-width: 48rem) {
+  .scan { display: flex; gap: 1.25rem; align-items: center; }
+  .scan svg { flex: none; inline-size: 9rem; border-radius: 0.5rem; }
+}
 .languages { font-size: 0.875rem; }
 .languages ul { list-style: none; padding: 0.5rem 0 0; display: grid; grid-template-columns: repeat(auto-fill, minmax(7.5rem, 1fr)); }
 .languages a { display: block; padding: 0.5rem 0; color: var(--accent); }

@@ -1,4 +1,5 @@
 import { orderStatuses } from '@gateway/domain/order';
+import decodeQR from 'qr/decode.js';
 import { expect, test } from 'vitest';
 import { pageLanguages, pageTexts } from '../../src/payment-page/localization.ts';
 import { describePages, desktop, hostileNote, isLookedAtByAxe, phone, views } from './pages.ts';
@@ -127,6 +128,19 @@ await describePages('GET /payment/{order_token}', (pages) => {
     });
   });
 
+  test('a QR code of the link is shown on wide screens only', async () => {
+    const { payment_link } = await newLink();
+    await visit(payment_link, {}, async (page) => {
+      const qrCode = page.locator('.scan svg');
+      expect(await qrCode.isVisible()).toBe(false);
+      await showIn(page, { viewport: desktop, colorScheme: 'dark' });
+      expect(await qrCode.isVisible()).toBe(true);
+      const photo = await qrCode.screenshot({ scale: 'css' });
+      const pixels = (await page.evaluate(`(${pixelsOf})('${photo.toString('base64')}')`)) as Pixels;
+      expect(decodeQR({ ...pixels, data: Uint8Array.from(pixels.data) })).toBe(payment_link);
+    });
+  });
+
   test('a long note opens and closes with the keyboard', async () => {
     const { payment_link } = await newLink({ order_note: hostileNote });
     await visit(payment_link, { hasScript: false }, async (page) => {
@@ -209,6 +223,21 @@ const visualText = `(selector) => {
     return { character, box: range.getBoundingClientRect() };
   }).filter(({ box }) => box.width > 0).sort((a, b) => a.box.left - b.box.left)
     .map(({ character }) => character.replace('\\u00a0', ' ')).join('');
+}`;
+
+interface Pixels {
+  readonly width: number;
+  readonly height: number;
+  readonly data: readonly number[];
+}
+
+/** Runs in the browser: the pixels of a PNG. The page may load nothing, and a blob that is decoded is not loaded. */
+const pixelsOf = `async (base64) => {
+  const bitmap = await createImageBitmap(new Blob([Uint8Array.fromBase64(base64)], { type: 'image/png' }));
+  const { width, height } = bitmap;
+  const context = new OffscreenCanvas(width, height).getContext('2d');
+  context.drawImage(bitmap, 0, 0);
+  return { width, height, data: [...context.getImageData(0, 0, width, height).data] };
 }`;
 
 function tomorrow(): string {
