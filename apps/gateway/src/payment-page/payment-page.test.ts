@@ -195,7 +195,7 @@ const shownFor: Record<OrderStatus, { state: Partial<Order>; texts: (keyof PageT
   UN_PAID: { state: {}, texts: [], time: '2026-12-01T12:00:00.000+00:00' },
   PAID: {
     state: { payment: { checkoutId: null, paymentId: 'pay-1', paidAtMs } },
-    ...{ texts: ['paid', 'paidOn', 'paidText'], time: '2026-11-30T08:30:00.000+00:00' },
+    ...{ texts: ['paid', 'paidOn', 'paidText', 'paymentId'], time: '2026-11-30T08:30:00.000+00:00' },
   },
   EXPIRED: {
     state: {},
@@ -227,6 +227,7 @@ describe.each(cases)('the page of an order that is %s, %s, in %s', (status, mode
     for (const name of shown) expect(page).toContain(texts[name].replace('{merchant}', '<bdi>Shop</bdi>'));
     const times = [...page.matchAll(/ datetime="([^"]+)"/g)].map(([, at]) => at);
     expect(times).toEqual([time]);
+    expect(page.includes('<bdi>pay-1</bdi>')).toBe(status === 'PAID');
     expect(page.includes(texts.testMode)).toBe(mode === 'test');
     expect(page).not.toContain(texts.declined);
     expect(await paymentPage(deps, link, language, 'declined')).toContain(texts.declined);
@@ -338,6 +339,7 @@ test.each(orderStatuses)(
     const times = {
       order_expires_at: '2026-12-01T12:00:00.000+00:00',
       paid_at: status === 'PAID' ? '2026-11-30T08:30:00.000+00:00' : undefined,
+      payment_id: status === 'PAID' ? 'pay-1' : undefined,
       cancelled_at: status === 'CANCELLED' ? '2026-11-29T09:00:00.000+00:00' : undefined,
     };
     const checkoutUrl = status === 'UN_PAID' ? expect.stringMatching(/^https:\/\/checkout\.test\/\w{32}$/) : null;

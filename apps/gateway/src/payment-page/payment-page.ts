@@ -110,6 +110,7 @@ ${payAction ?? html`<p>${withValue(texts[state.sentence], merchant.name)}</p>`}
 ${payAction === undefined ? '' : html`<div class="scan block">${qrCode(deps, link)}<p>${texts.scan}</p></div>`}
 <dl class="block">
 <div><dt>${texts.orderNumber}</dt><dd><bdi>${order_id}</bdi></dd></div>
+${order.payment === null ? '' : html`<div><dt>${texts.paymentId}</dt><dd><bdi>${order.payment.paymentId}</bdi></dd></div>`}
 </dl>
 ${languageSwitch(language, path)}`;
   const payTitle = texts.title.replace('{merchant}', () => merchant.name);
@@ -231,6 +232,7 @@ export function paymentJson(deps: GatewayDeps, link: LinkedOrder): string {
     created_at: record.created_at,
     order_expires_at: record.order_expires_at,
     paid_at: record.paid_at,
+    payment_id: record.payment_id,
     cancelled_at: record.cancelled_at,
     return_url: returnLink(deps, link),
     checkout_url: checkoutUrl(deps, link),

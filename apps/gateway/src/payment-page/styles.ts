@@ -66,8 +66,22 @@ summary { cursor: pointer; }
 .languages ul { list-style: none; padding: 0.5rem 0 0; display: grid; grid-template-columns: repeat(auto-fill, minmax(7.5rem, 1fr)); }
 .languages a { display: block; padding: 0.5rem 0; color: var(--accent); }
 [aria-current] { font-weight: 700; }
-.back { justify-self: center; padding: 0.25rem; }
+.back { justify-self: center; text-align: center; padding: 0.25rem; }
 a:focus-visible, button:focus-visible, summary:focus-visible { outline: 3px solid var(--accent); outline-offset: 3px; border-radius: 0.625rem; }
+@media print {
+  :root {
+    color-scheme: light;
+    --ground: #fff; --card: #fff; --ink: #000; --soft: #000; --line: #000; --accent: #fff; --on-accent: #000; --badge: #fff; --on-badge: #000;
+    --warn: #fff; --on-warn: #000; --good: #fff; --on-good: #000;
+  }
+  body { display: block; min-height: 0; }
+  main { border: none; padding: 0; }
+  .monogram, .status, .test { border: 1px solid; }
+  .notice, .actions, .scan, .languages, .beginning, .more { display: none; }
+  details::details-content { content-visibility: visible; block-size: auto; }
+  summary { list-style: none; }
+  .note { white-space: normal; }
+}
 `;
 
 /** The style sheet of the landing page and the guides. */

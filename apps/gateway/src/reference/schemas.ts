@@ -204,7 +204,7 @@ export const schemas = {
         format: 'uri',
       },
     },
-    orderProperties('order_expires_at', 'paid_at', 'cancelled_at'),
+    orderProperties('order_expires_at', 'paid_at', 'payment_id', 'cancelled_at'),
   ),
   Problem: objectOf(
     {

@@ -141,6 +141,22 @@ await describePages('GET /payment/{order_token}', (pages) => {
     });
   });
 
+  test.each(orderStatuses)('prints on one page, in black on white and without buttons: %s', async (status) => {
+    const notes = [hostileNote, `x${'\n'.repeat(998)}x`];
+    for (const order_note of notes) {
+      const order = await newTestLink({ order_note });
+      await closings[status](order);
+      await visit(order.payment_link, { colorScheme: 'dark', viewport: desktop }, async (page) => {
+        await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+        expect(await page.evaluate(coloursOfPrint)).toEqual(['rgb(0, 0, 0)', 'rgb(255, 255, 255)']);
+        expect(await page.locator('a:visible, button:visible, summary :visible:not(.label)').count()).toBe(0);
+        expect(await page.locator('.note').isVisible()).toBe(true);
+        const pdf = await page.pdf({ format: 'A4' });
+        expect(pdf.toString('latin1').match(/\/Type\s*\/Page\b/g)).toHaveLength(1);
+      });
+    }
+  });
+
   test('a long note opens and closes with the keyboard', async () => {
     const { payment_link } = await newLink({ order_note: hostileNote });
     await visit(payment_link, { hasScript: false }, async (page) => {
@@ -224,6 +240,15 @@ const visualText = `(selector) => {
   }).filter(({ box }) => box.width > 0).sort((a, b) => a.box.left - b.box.left)
     .map(({ character }) => character.replace('\\u00a0', ' ')).join('');
 }`;
+
+/** Runs in the browser: the colours of all texts, and of all backgrounds that are not transparent. */
+const coloursOfPrint = `(() => {
+  const styles = [...document.querySelectorAll('body, body *')]
+    .filter((element) => element.checkVisibility())
+    .map((element) => getComputedStyle(element));
+  const backgrounds = styles.map(({ backgroundColor }) => backgroundColor).filter((colour) => colour !== 'rgba(0, 0, 0, 0)');
+  return [...new Set(styles.map(({ color }) => color)), ...new Set(backgrounds)];
+})()`;
 
 interface Pixels {
   readonly width: number;
