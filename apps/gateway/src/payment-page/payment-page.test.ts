@@ -89,6 +89,7 @@ describe('localDeadline', () => {
     [2 * hour, '2 hours | 10:25 PM'],
     [12 * hour - 1, '11 hours, 59 minutes | 8:24 AM'],
     [12 * hour, '12 hours | Nov 21, 2026, 8:25 AM'],
+    [12.5 * hour, '12 hours | Nov 21, 2026, 8:55 AM'],
     [47.9 * hour, '47 hours | Nov 22, 2026, 8:19 PM'],
     [50.5 * hour, '2 days | Nov 22, 2026, 10:55 PM'],
     [366 * 24 * hour, '366 days | Nov 21, 2027, 8:25 PM'],
