@@ -2,6 +2,7 @@ import { startTestServer } from '@gateway/dev-postgres/testing';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { describe, expect, test } from 'vitest';
 import { pageLanguages, pageTexts } from '../src/payment-page/localization.ts';
+import { qrCodeSvg } from '../src/payment-page/qr-code.ts';
 import { type RunningGateway, runGateway, useGateway } from './running-gateway.ts';
 import { answerOf, callJson, createOrder, postOrder } from './send-order.ts';
 
@@ -33,13 +34,13 @@ function withoutDate(headers: Headers | undefined): Record<string, string> {
 }
 
 describe('GET /payment/{order_token}', () => {
-  test('200: the payment link of a new order shows merchant, amount, note, status and return link', async () => {
+  test('200: the payment link of a new order shows merchant, amount, note and return link', async () => {
     const order = validOrderInput({ order_id: 'shown', return_url: 'https://shop.example.com/back?cart=5&x=%20#top' });
     const created = await answerOf(await postOrder(gateway, order));
     const response = await fetch(created.payment_link);
     const page = await response.text();
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
-    for (const shown of ['Test Shop', '€1,249.50', order.order_note, 'shown', 'Not paid yet', 'shop.example.com']) {
+    for (const shown of ['Test Shop', '€1,249.50', order.order_note, 'shown', 'Pay Test Shop', 'shop.example.com']) {
       expect(page).toContain(shown);
     }
     const back = `https://shop.example.com/back?cart=5&x=%20&order_id=shown&service_order_id=${created.service_order_id}&order_status=UN_PAID#top`;
@@ -110,6 +111,30 @@ describe('GET /payment/{order_token}', () => {
     await getPage(gateway, token, { 'x-request-id': 'page-1' });
     await expect.poll(() => gateway.calls.at(-1)).toMatchObject({ request_id: 'page-1', code: 'ok' });
     expect(JSON.stringify(gateway.calls)).not.toContain(token);
+  });
+});
+
+describe('GET /payment/{order_token}/qr.svg', () => {
+  test('200: the payment link as an SVG that other sites may show, and no cache keeps', async () => {
+    const created = await createOrder(withCheckout, 'qr');
+    const { status, headers, text } = await getPage(withCheckout, `${created.order_token}/qr.svg`);
+    expect([status, headers.get('content-type'), text]).toEqual([
+      200,
+      'image/svg+xml',
+      qrCodeSvg(created.payment_link),
+    ]);
+    expect(headers.get('cross-origin-resource-policy')).toBe('cross-origin');
+    expect([headers.get('cache-control'), headers.get('x-robots-tag')]).toEqual(['no-store', 'noindex, nofollow']);
+  });
+
+  test('404: the page of an unknown link; 405 for other methods', async () => {
+    for (const token of [unknownToken, 'x', '%ff', '%2F']) {
+      const { status, text } = await getPage(gateway, `${token}/qr.svg`);
+      expect([status, text]).toEqual([404, (await getPage(gateway, unknownToken)).text]);
+    }
+    const address = `${gateway.url}/payment/${await newToken(gateway)}/qr.svg`;
+    const posted = await fetch(address, { method: 'POST' });
+    expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   });
 });
 

@@ -174,7 +174,7 @@ test('the OpenAPI document lists pages and problem documents as errors of the pa
   const pages = Object.values(paths)
     .flatMap((methods) => Object.values(methods))
     .filter(({ security }) => security.length === 0);
-  expect(pages).toHaveLength(2);
+  expect(pages).toHaveLength(3);
   for (const { responses } of pages) {
     for (const status of ['404', '500', '503', '504']) {
       expect(Object.keys(responses[status]?.content ?? {})).toEqual(['text/html', 'application/problem+json']);

@@ -1,14 +1,16 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Failure, failures } from '@gateway/domain/failure';
 import type { LinkedOrder } from '@gateway/domain/order-store';
-import type { BaseUrl } from '@gateway/domain/payment-link';
+import { type BaseUrl, paymentLink } from '@gateway/domain/payment-link';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { takeBody } from '../intake/receive.ts';
 import { findPaymentLink } from '../orders/find-order.ts';
 import { returnLink } from '../orders/order-response.ts';
+import { languageOf, type PageLocale } from '../payment-page/localization.ts';
 import { negotiate } from '../payment-page/negotiate.ts';
-import { failurePage, hasPaymentForm, paymentJson, paymentPage } from '../payment-page/payment-page.ts';
+import { failurePage, hasPaymentForm, pagePath, paymentJson, paymentPage } from '../payment-page/payment-page.ts';
+import { qrCodeSvg } from '../payment-page/qr-code.ts';
 import { simulatePayment } from '../payment-page/simulate-payment.ts';
 import { contentSecurityPolicy, paymentPageStyle } from '../payment-page/styles.ts';
 import { headersOfFailure } from './problem.ts';
@@ -37,8 +39,9 @@ const pageHeaders = {
 const formSecurityPolicy = contentSecurityPolicy(paymentPageStyle, "'self' http: https:");
 
 /**
- * `GET /payment/{order_token}`: the page for the customer, or its facts as JSON, which changes nothing. And
- * `POST /payment/{order_token}/simulate`: what the buttons of a test order's page send.
+ * `GET /payment/{order_token}`: the page for the customer, or its facts as JSON, which changes nothing. `GET
+ * /payment/{order_token}/qr.svg`: its link as a QR code. `POST /payment/{order_token}/simulate`: what the buttons of a test order's
+ * page send.
  */
 export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   app.get('/payment/*', { config: { operation: 'PaymentPage' } }, async (request, reply) => {
@@ -47,6 +50,18 @@ export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
     if (!link.ok) return sendLinkFailure(reply, link.failure, deps);
     call.succeed('ok');
     return sendPayment(reply, link.value, deps);
+  });
+  app.get<{ Params: { order_token: string } }>('/payment/:order_token/qr.svg', {
+    config: { operation: 'PaymentQrCode' },
+    async handler({ call, params }, reply) {
+      const link = await call.run(() => findPaymentLink(deps.store.findForPage, call, params.order_token));
+      if (!link.ok) return sendLinkFailure(reply, link.failure, deps);
+      call.succeed('ok');
+      const svg = qrCodeSvg(paymentLink(deps.baseUrl(), link.value.order.orderToken));
+      // Merchants show it on their own pages.
+      reply.headers({ ...pageHeaders, 'cross-origin-resource-policy': 'cross-origin' });
+      return reply.type('image/svg+xml').send(svg);
+    },
   });
   // All methods: GET would match `/payment/*` and show an unknown link. After Decline the browser's address is this path.
   app.all<{ Params: { order_token: string } }>('/payment/:order_token/simulate', {
@@ -98,11 +113,13 @@ async function sendPayment(
   deps: GatewayDeps,
   notice?: 'declined',
 ): Promise<FastifyReply> {
-  const { format, language } = negotiate(reply.request.headers);
+  const { format, locale, chosen } = negotiate(reply.request.headers, reply.request.query);
   reply.headers(pageHeaders);
   if (format === 'json') return reply.type('application/json').send(paymentJson(deps, link));
   if (hasPaymentForm(link)) reply.header('content-security-policy', formSecurityPolicy);
-  return reply.headers(htmlHeaders(language)).send(await paymentPage(deps, link, language, notice));
+  // The links of the page itself are relative: only a page that needs its token holds it.
+  const path = reply.request.method === 'POST' ? pagePath(deps, link) : '';
+  return reply.headers(htmlHeaders(locale)).send(await paymentPage(deps, link, locale, notice, { path, chosen }));
 }
 
 /**
@@ -110,15 +127,15 @@ async function sendPayment(
  * sees `invalid_request`, as the pages' own forms are valid.
  */
 export async function sendLinkFailure(reply: FastifyReply, failure: Failure, deps: GatewayDeps): Promise<FastifyReply> {
-  const { format, language } = negotiate(reply.request.headers);
+  const { format, locale } = negotiate(reply.request.headers, reply.request.query);
   reply.headers(pageHeaders);
   if (format === 'json' || failure.kind === 'invalid_request') return sendFailure(reply, failure, deps);
   reply.request.call.fail(failure);
   const { httpStatus } = failures[failure.kind];
   return reply
     .code(httpStatus)
-    .headers({ ...headersOfFailure(failure), ...htmlHeaders(language) })
-    .send(await failurePage(httpStatus, language));
+    .headers({ ...headersOfFailure(failure), ...htmlHeaders(locale) })
+    .send(await failurePage(httpStatus, locale));
 }
 
 /**
@@ -131,6 +148,6 @@ function isFromAnotherSite(headers: IncomingHttpHeaders, baseUrl: BaseUrl): bool
   return headers.origin !== undefined && headers.origin !== new URL(baseUrl).origin;
 }
 
-function htmlHeaders(language: string): Record<string, string> {
-  return { 'content-type': 'text/html; charset=utf-8', 'content-language': language };
+function htmlHeaders(locale: PageLocale): Record<string, string> {
+  return { 'content-type': 'text/html; charset=utf-8', 'content-language': languageOf(locale) };
 }

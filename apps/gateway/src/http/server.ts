@@ -159,6 +159,6 @@ function collectAllowedMethods(app: FastifyInstance): (url: string) => string | 
     const [path = ''] = url.split('?', 1);
     const matching = routes.filter(({ pattern }) => pattern.test(path));
     if (matching.some(({ isForAll }) => isForAll)) return 'POST';
-    return matching.length === 0 ? undefined : matching.map(({ method }) => method).join(', ');
+    return matching.length === 0 ? undefined : [...new Set(matching.map(({ method }) => method))].join(', ');
   };
 }

@@ -4,7 +4,7 @@ import texts from './payment-page-texts.json' with { type: 'json' };
 
 export type PageLanguage = keyof typeof texts;
 
-/** The texts of a page: labels and complete sentences. One placeholder, `{merchant}` or `{amount}`, is replaced by the value. */
+/** The texts of a page: labels and complete sentences. Placeholders such as `{merchant}` are replaced by values. */
 export type PageTexts = (typeof texts)['en'];
 
 export const pageTexts: Readonly<Record<PageLanguage, PageTexts>> = texts;
@@ -12,20 +12,45 @@ export const pageTexts: Readonly<Record<PageLanguage, PageTexts>> = texts;
 /** All languages. The first is the default. */
 export const pageLanguages = Object.keys(texts) as [PageLanguage, ...PageLanguage[]];
 
-// Creating a formatter takes longer than rendering the page. There are at most 8 languages times 165 currencies.
+/** The regions that write amounts or times in their own way. The list is closed, so that no header fills the caches of formats. */
+const regions: Readonly<Partial<Record<PageLanguage, readonly string[]>>> = {
+  en: ['AU', 'CA', 'GB', 'IE', 'IN', 'NZ', 'SG', 'ZA'],
+  es: ['419', 'AR', 'CL', 'CO', 'MX', 'PE', 'US'],
+  fr: ['BE', 'CA', 'CH'],
+  de: ['AT', 'CH'],
+  pt: ['PT'],
+  ar: ['AE', 'EG', 'MA', 'SA'],
+  it: ['CH'],
+  nl: ['BE'],
+};
+
+/** A language, or a language and a region such as `en-GB`: the texts are those of the language, the formats those of the region. */
+export type PageLocale = PageLanguage | `${PageLanguage}-${string}`;
+
+export const pageLocales: readonly PageLocale[] = pageLanguages.flatMap((language) => [
+  language,
+  ...(regions[language] ?? []).map((region) => `${language}-${region}` as const),
+]);
+
+export function languageOf(locale: PageLocale): PageLanguage {
+  return locale.split('-')[0] as PageLanguage;
+}
+
+// Creating a formatter takes longer than rendering the page. There are at most 50 locales times 165 currencies.
 const amountFormats = new Map<string, Intl.NumberFormat>();
-const timeFormats = new Map<PageLanguage, Intl.DateTimeFormat>();
+const timeFormats = new Map<string, Intl.DateTimeFormat>();
+const durationFormats = new Map<PageLocale, Intl.DurationFormat>();
 
 /**
- * Formats an amount in a language, with the decimals of ISO 4217: `Intl` differs from it for 17 currencies. The digits are
+ * Formats an amount for a locale, with the decimals of ISO 4217: `Intl` differs from it for 17 currencies. The digits are
  * passed as text, so no float is involved.
  */
-export function localAmount(amount: AmountHundredths, currency: string, language: PageLanguage): string {
+export function localAmount(amount: AmountHundredths, currency: string, locale: PageLocale): string {
   const digits = minorUnitOf(currency) ?? amountDecimals;
   const format = amountFormats.getOrInsertComputed(
-    `${language} ${currency}`,
+    `${locale} ${currency}`,
     () =>
-      new Intl.NumberFormat(language, {
+      new Intl.NumberFormat(locale, {
         style: 'currency',
         currency,
         minimumFractionDigits: digits,
@@ -33,7 +58,7 @@ export function localAmount(amount: AmountHundredths, currency: string, language
       }),
   );
   const parts = format.formatToParts(formatAmount(amount) as Intl.StringNumericLiteral);
-  const isRightToLeft = directionOf(language) === 'rtl';
+  const isRightToLeft = directionOf(locale) === 'rtl';
   // Without its own direction, Arabic shows `US$` as `$US`. U+2068 and U+2069 isolate it, also in the title of the page.
   return parts
     .map(({ type, value }) => (isRightToLeft && type === 'currency' ? `\u2068${value}\u2069` : value))
@@ -45,11 +70,41 @@ export function directionOf(language: string): 'ltr' | 'rtl' {
   return new Intl.Locale(language).getTextInfo().direction ?? 'ltr';
 }
 
-/** Formats a time in a language, in UTC and labelled so: the server does not know the customer's time zone. */
-export function localTime(atMs: number, language: PageLanguage): string {
-  const format = timeFormats.getOrInsertComputed(
-    language,
-    () => new Intl.DateTimeFormat(language, { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' }),
+/** Formats a time for a locale, in UTC and labelled so: the server does not know the customer's time zone. */
+export function localTime(atMs: number, locale: PageLocale): string {
+  return `${timeFormat(locale, 'long').format(atMs)} UTC`;
+}
+
+/** From this time left on, the date of a deadline is shown too. Below it, the time of day can only mean one day. */
+const datedFromMs = 12 * 3_600_000;
+
+/**
+ * Formats how long it is until a deadline, rounded down, and when that is, in UTC. Both are written without a preposition, as
+ * languages decline what follows one.
+ */
+export function localDeadline(atMs: number, nowMs: number, locale: PageLocale): { duration: string; time: string } {
+  const seconds = Math.max(1, Math.floor((atMs - nowMs) / 1_000));
+  const minutes = Math.floor(seconds / 60);
+  const hours = Math.floor(minutes / 60);
+  const days = Math.floor(hours / 24);
+  const duration =
+    days >= 2
+      ? { days }
+      : hours >= 12
+        ? { hours }
+        : hours > 0
+          ? { hours, minutes: minutes % 60 }
+          : minutes > 0
+            ? { minutes }
+            : { seconds };
+  const format = durationFormats.getOrInsertComputed(locale, () => new Intl.DurationFormat(locale, { style: 'long' }));
+  const dateStyle = atMs - nowMs >= datedFromMs ? 'medium' : undefined;
+  return { duration: format.format(duration), time: timeFormat(locale, dateStyle).format(atMs) };
+}
+
+function timeFormat(locale: PageLocale, dateStyle: 'medium' | 'long' | undefined): Intl.DateTimeFormat {
+  return timeFormats.getOrInsertComputed(
+    `${locale} ${dateStyle}`,
+    () => new Intl.DateTimeFormat(locale, { dateStyle, timeStyle: 'short', timeZone: 'UTC' }),
   );
-  return `${format.format(atMs)} UTC`;
 }

@@ -9,9 +9,18 @@ import { newOrder } from '@gateway/domain/testing/sample-orders';
 import { describe, expect, test } from 'vitest';
 import { fixedDeps } from '../../test/fixed-deps.ts';
 import { createMemoryLogger } from '../../test/memory-logger.ts';
-import { localAmount, localTime, type PageTexts, pageLanguages, pageTexts } from './localization.ts';
+import {
+  localAmount,
+  localDeadline,
+  localTime,
+  type PageLocale,
+  type PageTexts,
+  pageLanguages,
+  pageTexts,
+} from './localization.ts';
 import { negotiate } from './negotiate.ts';
-import { hasPaymentForm, paymentJson, paymentPage } from './payment-page.ts';
+import { hasPaymentForm, pagePath, paymentJson, paymentPage } from './payment-page.ts';
+import { qrCodeSvg } from './qr-code.ts';
 
 const tenAndAHalf = 1_050n as AmountHundredths;
 
@@ -25,6 +34,10 @@ describe('localAmount', () => {
     ['fr', 'EUR', '10,50 €'],
     ['hi', 'INR', '₹10.50'],
     ['ja', 'USD', '$10.50'],
+    ['en-GB', 'USD', 'US$10.50'],
+    ['de-CH', 'CHF', 'CHF 10.50'],
+    ['de', 'CHF', '10,50 CHF'],
+    ['ar-EG', 'USD', '\u200f١٠٫٥٠ \u2068US$\u2069'],
   ] as const)('in %s formats 10.50 %s as %s', (language, currency, written) => {
     expect(localAmount(tenAndAHalf, currency, language).replaceAll(/[\u00a0\u202f]/g, ' ')).toBe(written);
   });
@@ -58,6 +71,54 @@ test('localTime formats a time in the language and in UTC', () => {
   for (const language of pageLanguages) expect(localTime(at, language)).toMatch(/ UTC$/);
 });
 
+const minute = 60_000;
+const hour = 60 * minute;
+
+describe('localDeadline', () => {
+  const nowMs = Date.UTC(2026, 10, 20, 20, 25);
+  const deadlineIn = (ms: number, locale: PageLocale) => {
+    const { duration, time } = localDeadline(nowMs + ms, nowMs, locale);
+    return `${duration} | ${time}`.replaceAll(/[\u00a0\u202f]/g, ' ');
+  };
+
+  test.each([
+    [9.9 * minute, '9 minutes | 8:34 PM'],
+    [-1, '1 second | 8:24 PM'],
+    [59_999, '59 seconds | 8:25 PM'],
+    [minute, '1 minute | 8:26 PM'],
+    [2 * hour, '2 hours | 10:25 PM'],
+    [12 * hour - 1, '11 hours, 59 minutes | 8:24 AM'],
+    [12 * hour, '12 hours | Nov 21, 2026, 8:25 AM'],
+    [12.5 * hour, '12 hours | Nov 21, 2026, 8:55 AM'],
+    [47.9 * hour, '47 hours | Nov 22, 2026, 8:19 PM'],
+    [50.5 * hour, '2 days | Nov 22, 2026, 10:55 PM'],
+    [366 * 24 * hour, '366 days | Nov 21, 2027, 8:25 PM'],
+  ])('%d ms ahead is written as %s', (ms, written) => {
+    expect(deadlineIn(ms, 'en')).toBe(written);
+  });
+
+  test.each([
+    ['en-GB', '1 hour, 20 minutes | 21:45'],
+    ['en-IN', '1 hour, 20 minutes | 9:45 pm'],
+    ['de-CH', '1 Stunde, 20 Minuten | 21:45'],
+    ['fr', '1 heure et 20 minutes | 21:45'],
+    ['ar-EG', 'ساعة و٢٠ دقيقة | ٩:٤٥ م'],
+    ['ja', '1 時間 20 分 | 21:45'],
+  ] as const)('follows the region: %s', (locale, written) => {
+    expect(deadlineIn(80 * minute, locale)).toBe(written);
+  });
+});
+
+test.each([
+  ['en', 'Pay within <bdi>9 minutes</bdi> (until <bdi><time>2:22 PM</time></bdi>, UTC)'],
+  ['en-GB', 'Pay within <bdi>9 minutes</bdi> (until <bdi><time>14:22</time></bdi>, UTC)'],
+  ['de', 'Noch <bdi>9 Minuten</bdi> zahlbar (bis <bdi><time>14:22</time></bdi>, UTC)'],
+] as const)('the page in %s says how long an order can be paid', async (locale, sentence) => {
+  const { order, merchant } = linkTo('UN_PAID', 'live');
+  const page = await paymentPage(deps, { order: { ...order, expiresAtMs: deps.now() + 560_000 }, merchant }, locale);
+  expect(page.replaceAll(/ datetime="[^"]*"/g, '').replaceAll('\u202f', ' ')).toContain(`<p>${sentence}</p>`);
+});
+
 describe('negotiate', () => {
   test.each([
     [undefined, 'html'],
@@ -78,26 +139,44 @@ describe('negotiate', () => {
     [undefined, 'en'],
     ['*', 'en'],
     ['de', 'de'],
-    ['de-CH', 'de'],
+    ['de-CH', 'de-CH'],
+    ['DE-ch', 'de-CH'],
+    ['de-LI, de-CH;q=0.9', 'de'],
+    ['de, en-GB;q=0.9', 'de'],
+    ['de, de-CH;q=0.9', 'de-CH'],
+    ['en-US,en-GB;q=0.9,en;q=0.8', 'en'],
+    ['en-ZZ', 'en'],
     ['pt-BR,pt;q=0.9,en;q=0.8', 'pt'],
-    ['es-419', 'es'],
-    ['zh-CN,zh;q=0.9,ja;q=0.5,en;q=0.4', 'ja'],
-    ['en;q=0.2, ar-EG;q=0.9', 'ar'],
-    ['nl, sv', 'en'],
+    ['es-419', 'es-419'],
+    ['zh-CN,zh;q=0.9,ja;q=0.5,en;q=0.4', 'zh'],
+    ['en;q=0.2, ar-EG;q=0.9', 'ar-EG'],
+    ['sv, fi', 'en'],
+    ['nl-BE', 'nl-BE'],
     ['fr;q=0, *', 'en'],
     ['__proto__', 'en'],
     ['a'.repeat(10_000), 'en'],
-  ])('Accept-Language: %s gives %s', (acceptLanguage, language) => {
-    expect(negotiate({ 'accept-language': acceptLanguage }).language).toBe(language);
+  ])('Accept-Language: %s gives %s', (acceptLanguage, locale) => {
+    expect(negotiate({ 'accept-language': acceptLanguage }).locale).toBe(locale);
+  });
+
+  test.each([
+    [{ lang: 'de' }, 'fr', 'de', 'de'],
+    [{ lang: 'de' }, 'fr, de-CH;q=0.5', 'de-CH', 'de'],
+    [{ lang: 'tlh' }, 'fr', 'fr', undefined],
+    [{ lang: ['de', 'es'] }, 'fr', 'fr', undefined],
+    [{ lang: '__proto__' }, undefined, 'en', undefined],
+    [null, 'fr', 'fr', undefined],
+  ])('the query %j with Accept-Language: %s gives %s', (query, acceptLanguage, locale, chosen) => {
+    expect(negotiate({ 'accept-language': acceptLanguage }, query)).toMatchObject({ locale, chosen });
   });
 
   test('reads only the start of a long header, and no entry in part', () => {
     const filler = 'xx,'.repeat(1_000);
-    expect(negotiate({ 'accept-language': `de,${filler}` }).language).toBe('de');
-    expect(negotiate({ 'accept-language': `${filler}de` }).language).toBe('en');
+    expect(negotiate({ 'accept-language': `de,${filler}` }).locale).toBe('de');
+    expect(negotiate({ 'accept-language': `${filler}de` }).locale).toBe('en');
     expect(negotiate({ accept: `${filler}application/json` }).format).toBe('html');
     // A cut in the middle would leave `de` and `application/json`.
-    expect(negotiate({ 'accept-language': `de${'-x'.repeat(1_000)}` }).language).toBe('en');
+    expect(negotiate({ 'accept-language': `de${'-x'.repeat(1_000)}` }).locale).toBe('en');
     expect(negotiate({ accept: `application/json${'x'.repeat(1_100)}` }).format).toBe('html');
   });
 });
@@ -114,18 +193,18 @@ const cancelledAtMs = Date.UTC(2026, 10, 29, 9);
 
 /** What the page of each state shows: the names of its texts, and its time. */
 const shownFor: Record<OrderStatus, { state: Partial<Order>; texts: (keyof PageTexts)[]; time: string }> = {
-  UN_PAID: { state: {}, texts: ['amountToPay', 'unpaid', 'payBy'], time: '2026-12-01T12:00:00.000+00:00' },
+  UN_PAID: { state: {}, texts: [], time: '2026-12-01T12:00:00.000+00:00' },
   PAID: {
     state: { payment: { checkoutId: null, paymentId: 'pay-1', paidAtMs } },
-    ...{ texts: ['amount', 'paid', 'paidOn', 'paidText'], time: '2026-11-30T08:30:00.000+00:00' },
+    ...{ texts: ['paid', 'paidOn', 'paidText', 'paymentId'], time: '2026-11-30T08:30:00.000+00:00' },
   },
   EXPIRED: {
     state: {},
-    ...{ texts: ['amount', 'expired', 'expiredOn', 'expiredText'], time: '2026-12-01T12:00:00.000+00:00' },
+    ...{ texts: ['expired', 'expiredOn', 'expiredText'], time: '2026-12-01T12:00:00.000+00:00' },
   },
   CANCELLED: {
     state: { cancelledAtMs },
-    ...{ texts: ['amount', 'cancelled', 'cancelledOn', 'cancelledText'], time: '2026-11-29T09:00:00.000+00:00' },
+    ...{ texts: ['cancelled', 'cancelledOn', 'cancelledText'], time: '2026-11-29T09:00:00.000+00:00' },
   },
 };
 
@@ -148,24 +227,20 @@ describe.each(cases)('the page of an order that is %s, %s, in %s', (status, mode
     const { texts: shown, time } = shownFor[status];
     for (const name of shown) expect(page).toContain(texts[name].replace('{merchant}', '<bdi>Shop</bdi>'));
     const times = [...page.matchAll(/ datetime="([^"]+)"/g)].map(([, at]) => at);
-    expect(times).toHaveLength(2);
-    expect(times).toContain(time);
+    expect(times).toEqual([time]);
+    expect(page.includes('<bdi>pay-1</bdi>')).toBe(status === 'PAID');
     expect(page.includes(texts.testMode)).toBe(mode === 'test');
     expect(page).not.toContain(texts.declined);
     expect(await paymentPage(deps, link, language, 'declined')).toContain(texts.declined);
   });
 
   test('has a Pay button with the amount only while the order can be paid', async () => {
-    const payText = texts.pay.replace(
-      '{amount}',
-      `<bdi>${localAmount(link.order.fields.order_amount, 'EUR', language)}</bdi>`,
-    );
     for (const at of [deps, withCheckout]) {
       const page = await paymentPage(at, link, language);
       const isOpen = status === 'UN_PAID';
       const hasCheckout = isOpen && at === withCheckout;
       const hasForm = isOpen && mode === 'test';
-      expect(page.includes(payText)).toBe(hasCheckout || hasForm);
+      expect(page.includes(`>${texts.pay}</`)).toBe(hasCheckout || hasForm);
       expect(page.includes(texts.simulate)).toBe(hasCheckout && hasForm);
       expect(page.includes('https://checkout.test/')).toBe(hasCheckout);
       expect(hasPaymentForm(link)).toBe(hasForm);
@@ -182,8 +257,80 @@ describe.each(cases)('the page of an order that is %s, %s, in %s', (status, mode
       expect(page.includes(texts.notPayableHere.replace('{merchant}', '<bdi>Shop</bdi>'))).toBe(
         isOpen && !hasCheckout && !hasForm,
       );
-      expect(page.match(/class="button main"/g)).toHaveLength(1);
+      const qrCode = qrCodeSvg(`https://pay.test/eu/payment/${orderToken}`);
+      expect([page.includes(qrCode), page.includes(texts.scan)]).toEqual(
+        hasCheckout || hasForm ? [true, true] : [false, false],
+      );
+      expect([...page.matchAll(/class="button main"/g)]).toHaveLength(isOpen && (hasCheckout || hasForm) ? 1 : 0);
     }
+  });
+
+  test('names the merchant first, the amount once, and what leads back last', async () => {
+    const page = await paymentPage(withCheckout, link, language);
+    const title = texts.title.replace('{merchant}', 'Shop');
+    expect(page).toContain(
+      `<meta property="og:title" content="${title}">\n<meta property="og:site_name" content="Shop">`,
+    );
+    expect(page).toContain(`<title>${status === 'UN_PAID' ? title : ''}`);
+    const amount = localAmount(link.order.fields.order_amount, 'EUR', language);
+    const shown = ['<h1><bdi>Shop</bdi></h1>', amount, link.order.fields.order_note, 'class="actions"', 'class="back"'];
+    expect(shown.map((part) => page.split(part).length)).toEqual([2, 2, 2, expect.toBeOneOf([2, 3]), 2]);
+    expect(shown.map((part) => page.indexOf(part))).toEqual(
+      shown.map((part) => page.indexOf(part)).toSorted((a, b) => a - b),
+    );
+    expect(page).toContain(texts.back.replace('{host}', '<bdi>shop.example.com</bdi>'));
+  });
+});
+
+test('the page leads to itself in every language, and its form keeps the chosen one', async () => {
+  const linksOf = (page: string) => [...page.matchAll(/<a href="([^"]*)" lang="([^"]*)"( aria-current="true")?>/g)];
+  const link = linkTo('UN_PAID', 'test');
+  const page = await paymentPage(deps, link, 'de-CH');
+  expect(linksOf(page).map(([, href, lang, current]) => [href, lang, current !== undefined])).toEqual(
+    pageLanguages.map((language) => [`?lang=${language}`, language, language === 'de']),
+  );
+  expect(page).toContain('/simulate">');
+  const path = pagePath(deps, link);
+  const declined = await paymentPage(deps, link, 'de', 'declined', { path, chosen: 'de' });
+  expect(linksOf(declined)[0]?.[1]).toBe(`/eu/payment/${link.order.orderToken}?lang=en`);
+  expect(declined).toContain(`action="${path}/simulate?lang=de"`);
+});
+
+test.each([
+  ['Blue Bottle Roasters', 'B'],
+  ['éclair', 'É'],
+  ['"7 Days"', '7'],
+  ['喫茶店', '喫'],
+  ['مقهى', 'م'],
+  ['🥐🥐', '🥐'],
+])('the monogram of %s is %s', async (name, monogram) => {
+  const { order, merchant } = linkTo('UN_PAID', 'live');
+  const page = await paymentPage(deps, { order, merchant: { ...merchant, name } }, 'en');
+  expect(page).toContain(`<span class="monogram" aria-hidden="true">${monogram}</span>`);
+});
+
+describe('a note', () => {
+  const pageWith = (order_note: string) => {
+    const { order, merchant } = linkTo('UN_PAID', 'live');
+    return paymentPage(deps, { order: { ...order, fields: { ...order.fields, order_note } }, merchant }, 'en');
+  };
+
+  test.each(['x', 'x'.repeat(60), 'two\nlines'])('that is short is shown as it is: %j', async (note) => {
+    const page = await pageWith(note);
+    expect(page).toContain(`<bdi class="note">${note}</bdi>`);
+    expect(page).not.toContain('class="beginning"');
+  });
+
+  test.each([
+    ['x'.repeat(61), 'x'.repeat(60)],
+    ['a\n\tb \n c', 'a b c'],
+    // A family of 8 code units, which is shown whole or not at all.
+    ['x'.repeat(55) + '👨‍👩‍👧'.repeat(2), 'x'.repeat(55)],
+    [`x\u0301${'\u0301'.repeat(90)}`, ''],
+  ])('that is long folds behind its beginning: %j', async (note, beginning) => {
+    const page = await pageWith(note);
+    expect(page).toContain(`<bdi class="beginning">${beginning}…</bdi>`);
+    expect(page).toContain(`<p class="note"><bdi>${note}</bdi></p>`);
   });
 });
 
@@ -212,6 +359,7 @@ test.each(orderStatuses)(
     const times = {
       order_expires_at: '2026-12-01T12:00:00.000+00:00',
       paid_at: status === 'PAID' ? '2026-11-30T08:30:00.000+00:00' : undefined,
+      payment_id: status === 'PAID' ? 'pay-1' : undefined,
       cancelled_at: status === 'CANCELLED' ? '2026-11-29T09:00:00.000+00:00' : undefined,
     };
     const checkoutUrl = status === 'UN_PAID' ? expect.stringMatching(/^https:\/\/checkout\.test\/\w{32}$/) : null;
@@ -228,8 +376,7 @@ test('every language translates every text, with the same placeholders', () => {
     for (const [name, text] of Object.entries(pageTexts[language])) {
       expect(text.trim(), `${language} ${name}`).not.toBe('');
       expect(placeholdersOf(text)).toEqual(placeholdersOf(new Map(Object.entries(pageTexts.en)).get(name)));
-      // "Status" is German and English.
-      if (language === 'en' || text === 'Status') continue;
+      if (language === 'en') continue;
       expect(Object.values(pageTexts.en), `${language} ${name}`).not.toContain(text);
     }
   }

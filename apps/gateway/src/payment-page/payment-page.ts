@@ -1,19 +1,35 @@
 import { checkoutLink } from '@gateway/domain/checkout-link';
 import { formatTime, type Order, type OrderStatus } from '@gateway/domain/order';
 import { type LinkedOrder, mayBePaid } from '@gateway/domain/order-store';
-import { pathPrefixOf } from '@gateway/domain/payment-link';
+import { pathPrefixOf, paymentLink } from '@gateway/domain/payment-link';
 import { hostOf } from '@gateway/domain/return-url';
-import { html } from 'hono/html';
+import { html, raw } from 'hono/html';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { orderRecord, returnLink } from '../orders/order-response.ts';
 import { type Html, htmlPage } from './html-page.ts';
-import { localAmount, localTime, type PageLanguage, type PageTexts, pageTexts } from './localization.ts';
+import {
+  languageOf,
+  localAmount,
+  localDeadline,
+  localTime,
+  type PageLanguage,
+  type PageLocale,
+  type PageTexts,
+  pageLanguages,
+  pageTexts,
+} from './localization.ts';
+import { qrCodeSvg } from './qr-code.ts';
 import { paymentPageStyle } from './styles.ts';
 
 // The template escapes every value. A merchant's text is in a <bdi> of its own, which isolates its writing direction.
 
 /** From this length on an amount is written smaller, so that it fits one line of a small screen. */
 const longAmountMin = 14;
+
+/** The UTF-16 code units of a note that are shown at first. A grapheme of one note may have all 1,000 characters. */
+const noteBeginningMax = 60;
+
+const graphemes = new Intl.Segmenter();
 
 /**
  * Lets browsers send the real Origin with the form, to the gateway only. With the header's policy, no-referrer, they send `null`,
@@ -27,16 +43,10 @@ const cancelledAt = ({ cancelledAtMs }: Order) => cancelledAtMs;
 
 /** What the page shows for a state: names of texts, of which `sentence` is for an order with no way to pay here, and a time. */
 const stateTexts = {
-  UN_PAID: { status: 'unpaid', amount: 'amountToPay', sentence: 'notPayableHere', timeLabel: 'payBy', timeOf: endOf },
-  PAID: { status: 'paid', amount: 'amount', sentence: 'paidText', timeLabel: 'paidOn', timeOf: paidAt },
-  EXPIRED: { status: 'expired', amount: 'amount', sentence: 'expiredText', timeLabel: 'expiredOn', timeOf: endOf },
-  CANCELLED: {
-    status: 'cancelled',
-    amount: 'amount',
-    sentence: 'cancelledText',
-    timeLabel: 'cancelledOn',
-    timeOf: cancelledAt,
-  },
+  UN_PAID: { status: null, sentence: 'notPayableHere', timeLabel: 'payWithin', timeOf: endOf },
+  PAID: { status: 'paid', sentence: 'paidText', timeLabel: 'paidOn', timeOf: paidAt },
+  EXPIRED: { status: 'expired', sentence: 'expiredText', timeLabel: 'expiredOn', timeOf: endOf },
+  CANCELLED: { status: 'cancelled', sentence: 'cancelledText', timeLabel: 'cancelledOn', timeOf: cancelledAt },
 } as const satisfies Record<OrderStatus, unknown>;
 
 export function hasPaymentForm(link: LinkedOrder): boolean {
@@ -49,76 +59,160 @@ function checkoutUrl({ checkoutTemplate }: GatewayDeps, link: LinkedOrder): stri
   return isPayable ? checkoutLink(checkoutTemplate, link.order.orderToken) : null;
 }
 
+interface LanguageSwitch {
+  /** The page's own path, where the page is shown at another one. */
+  readonly path?: string;
+  /** What the customer chose. The form takes it along. */
+  readonly chosen?: PageLanguage | undefined;
+}
+
+/** The path of an order's page. */
+export function pagePath({ baseUrl }: Pick<GatewayDeps, 'baseUrl'>, { order }: LinkedOrder): string {
+  return `${pathPrefixOf(baseUrl())}/payment/${order.orderToken}`;
+}
+
 /** Renders the page of an order: merchant, amount, note, status, and how to pay and to return. */
 export function paymentPage(
   deps: GatewayDeps,
   link: LinkedOrder,
-  language: PageLanguage,
+  locale: PageLocale,
   notice?: 'declined',
+  { path = '', chosen }: LanguageSwitch = {},
 ): Promise<string> {
   const { order, merchant } = link;
+  const language = languageOf(locale);
   const texts = pageTexts[language];
   const state = stateTexts[order.orderStatus];
   const { order_amount, order_currency, order_id, order_note } = order.fields;
-  const amount = localAmount(order_amount, order_currency, language);
+  const amount = localAmount(order_amount, order_currency, locale);
   // Many currencies share a symbol such as $, so the code is shown beside it.
   const code = amount.includes(order_currency) ? '' : html`<span class="code">${order_currency}</span>`;
   const timeMs = state.timeOf(order);
   const inProgress = order.lease?.isLive ? html`<p>${texts.inProgressText}</p>` : undefined;
-  const payAction = payActionOf(deps, link, withValue(texts.pay, amount), texts);
+  const payAction = payActionOf(deps, link, texts, chosen);
   const back = returnLink(deps, link);
+  // What the customer needs in order to pay comes first: with it the button is on the first screen of a small phone.
   const body = html`${merchant.mode === 'test' ? html`<p class="test">${texts.testMode}</p>` : ''}
 ${notice === undefined ? '' : html`<p class="notice" role="status">${texts[notice]}</p>`}
-<header><p class="label">${texts.payTo}</p><h1><bdi>${merchant.name}</bdi></h1></header>
-<div>
-<p class="label">${texts[state.amount]}</p>
+<header>
+<span class="monogram" aria-hidden="true">${monogramOf(merchant.name)}</span>
+<div><p class="label">${texts.payTo}</p><h1><bdi>${merchant.name}</bdi></h1></div>
+</header>
+<div class="order">
+${state.status === null ? '' : html`<p class="status ${state.status}">${texts[state.status]}</p>`}
 <p class="amount${amount.length >= longAmountMin ? ' long' : ''}"><bdi>${amount}</bdi> ${code}</p>
+${noteOf(order_note, texts)}
+${timeMs === null ? '' : timeLine(texts[state.timeLabel], timeMs, deps.now(), locale)}
 </div>
-<dl class="block">
-<div><dt>${texts.status}</dt><dd><span class="status ${state.status}">${texts[state.status]}</span></dd></div>
-${timeMs === null ? '' : timeRow(texts[state.timeLabel], timeMs, language)}
-<div><dt>${texts.note}</dt><dd class="note"><bdi>${order_note}</bdi></dd></div>
-<div><dt>${texts.orderNumber}</dt><dd><bdi>${order_id}</bdi></dd></div>
-${timeRow(texts.created, order.createdAtMs, language)}
-</dl>
-<div class="actions block">
+<div class="actions">
 ${payAction ?? inProgress ?? html`<p>${withValue(texts[state.sentence], merchant.name)}</p>`}
-<a class="button${payAction === undefined ? ' main' : ''}" href="${back}">${texts.back}</a>
-<p class="host">${texts.backTo} <bdi>${hostOf(back)}</bdi></p>
-</div>`;
-  const title = `${texts[state.amount]}: ${amount}`;
-  return htmlPage({ language, title, style: paymentPageStyle, head: hasPaymentForm(link) ? formHead : '', body });
+<a class="back" href="${back}">${withValue(texts.back, hostOf(back))}</a>
+</div>
+${payAction === undefined ? '' : html`<div class="scan block">${qrCode(deps, link)}<p>${texts.scan}</p></div>`}
+<dl class="block">
+<div><dt>${texts.orderNumber}</dt><dd><bdi>${order_id}</bdi></dd></div>
+${order.payment === null ? '' : html`<div><dt>${texts.paymentId}</dt><dd><bdi>${order.payment.paymentId}</bdi></dd></div>`}
+</dl>
+${languageSwitch(language, path)}`;
+  const payTitle = texts.title.replace('{merchant}', () => merchant.name);
+  const title = state.status === null ? payTitle : `${merchant.name}: ${texts[state.status]}`;
+  const head = html`${previewOf(payTitle, merchant.name)}
+${hasPaymentForm(link) ? formHead : ''}`;
+  return htmlPage({ language, title, style: paymentPageStyle, head, body });
+}
+
+/** What a messenger shows of the link. Its servers keep that, so it holds nothing of the order. */
+function previewOf(title: string, merchantName: string): Html {
+  return html`<meta property="og:title" content="${title}">
+<meta property="og:site_name" content="${merchantName}">`;
+}
+
+/** The first letter or digit of a name, in place of a logo. */
+function monogramOf(name: string): string {
+  const [letter = [...name][0]] = /[\p{L}\p{N}]/u.exec(name) ?? [];
+  return letter?.toUpperCase() ?? '';
+}
+
+/** The note. Only the beginning of a long one is shown at first, so that it doesn't push the button off the screen. */
+function noteOf(note: string, texts: PageTexts): Html {
+  const label = html`<span class="label">${texts.note}</span>`;
+  const beginning = beginningOf(note);
+  if (beginning === note) return html`<p>${label} <bdi class="note">${note}</bdi></p>`;
+  return html`<details>
+<summary>${label} <bdi class="beginning">${beginning}…</bdi> <span class="more">${texts.fullNote}</span></summary>
+<p class="note"><bdi>${note}</bdi></p>
+</details>`;
+}
+
+/** The note itself if it is short, otherwise the first of its visible characters, in one line. */
+function beginningOf(note: string): string {
+  if (note.length <= noteBeginningMax && note.split('\n').length <= 2) return note;
+  let beginning = '';
+  for (const { segment } of graphemes.segment(note)) {
+    if (beginning.length + segment.length > noteBeginningMax) break;
+    beginning += segment;
+  }
+  return beginning.replaceAll(/\s+/g, ' ').trim();
 }
 
 /** The link to the checkout, and for a test order the form of a simulated payment. */
-function payActionOf(deps: GatewayDeps, link: LinkedOrder, payText: Html, texts: PageTexts): Html | undefined {
+function payActionOf(
+  deps: GatewayDeps,
+  link: LinkedOrder,
+  texts: PageTexts,
+  chosen: PageLanguage | undefined,
+): Html | undefined {
   const url = checkoutUrl(deps, link);
-  const checkout = url === null ? '' : html`<a class="button main" href="${url}">${payText}</a>`;
+  const checkout = url === null ? undefined : html`<a class="button main" href="${url}">${texts.pay}</a>`;
   if (hasPaymentForm(link)) {
-    const action = `${pathPrefixOf(deps.baseUrl())}/payment/${link.order.orderToken}/simulate`;
-    const simulateText = url === null ? payText : texts.simulate;
-    return html`${checkout}
+    const action = `${pagePath(deps, link)}/simulate${chosen === undefined ? '' : `?lang=${chosen}`}`;
+    return html`${checkout ?? ''}
 <form class="actions" method="post" action="${action}">
-<button class="button${url === null ? ' main' : ''}" name="outcome" value="pay">${simulateText}</button>
+<button class="button${checkout === undefined ? ' main' : ''}" name="outcome" value="pay">${checkout === undefined ? texts.pay : texts.simulate}</button>
 <button class="button" name="outcome" value="decline">${texts.decline}</button>
 </form>`;
   }
-  return checkout === '' ? undefined : checkout;
+  return checkout;
 }
 
-function timeRow(label: string, ms: number, language: PageLanguage): Html {
-  return html`<div><dt>${label}</dt><dd><time datetime="${formatTime(ms)}"><bdi>${localTime(ms, language)}</bdi></time></dd></div>`;
+/** The link, for customers who would rather pay on their phone. The style sheet hides it on small screens. */
+function qrCode({ baseUrl }: GatewayDeps, { order }: LinkedOrder): Html {
+  return html`${raw(qrCodeSvg(paymentLink(baseUrl(), order.orderToken)))}`;
 }
 
-/** A text with a value for its one placeholder. */
-function withValue(text: string, value: string): Html {
-  const [before, after] = text.split(/\{[a-z]+\}/);
-  return html`${before}<bdi>${value}</bdi>${after}`;
+/** Links to the page in each language, under the name by which its speakers know it. */
+function languageSwitch(current: PageLanguage, path: string): Html {
+  const links = pageLanguages.map((language) => {
+    const isCurrent = language === current ? html` aria-current="true"` : '';
+    return html`<li><a href="${path}?lang=${language}" lang="${language}"${isCurrent}>${pageTexts[language].languageName}</a></li>`;
+  });
+  const { language, languageName } = pageTexts[current];
+  return html`<details class="languages block">
+<summary>${language}: ${languageName}</summary>
+<ul>${links}</ul>
+</details>`;
+}
+
+/** A time behind its label, or how long it is until then where the text has a place for that. */
+function timeLine(text: string, ms: number, nowMs: number, locale: PageLocale): Html {
+  const at = (time: string) => html`<time datetime="${formatTime(ms)}">${time}</time>`;
+  if (!text.includes('{time}')) {
+    return html`<p><span class="label">${text}</span> <bdi>${at(localTime(ms, locale))}</bdi></p>`;
+  }
+  const { duration, time } = localDeadline(ms, nowMs, locale);
+  return html`<p>${withValue(text, duration, at(time))}</p>`;
+}
+
+/** A text with values for its placeholders, which are in the same order in all languages. */
+function withValue(text: string, ...values: readonly (string | Html)[]): Html {
+  const [start, ...others] = text.split(/\{[a-z]+\}/);
+  return html`${start}${others.map((part, index) => html`<bdi>${values[index]}</bdi>${part}`)}`;
 }
 
 /** Renders the page for a failure, by its HTTP status: the same for a mistyped link and for one that never existed. */
-export function failurePage(httpStatus: number, language: PageLanguage): Promise<string> {
+export function failurePage(httpStatus: number, locale: PageLocale): Promise<string> {
   const kind = httpStatus === 404 ? 'unknown' : httpStatus < 500 ? 'rejected' : 'trouble';
+  const language = languageOf(locale);
   const texts = pageTexts[language];
   const title = texts[`${kind}Title` as const];
   const text = texts[`${kind}Text` as const];
@@ -140,6 +234,7 @@ export function paymentJson(deps: GatewayDeps, link: LinkedOrder): string {
     created_at: record.created_at,
     order_expires_at: record.order_expires_at,
     paid_at: record.paid_at,
+    payment_id: record.payment_id,
     cancelled_at: record.cancelled_at,
     payment_in_progress_until: record.payment_in_progress_until,
     return_url: returnLink(deps, link),

@@ -28,30 +28,60 @@ html { font: 100%/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans",
 body { background: var(--ground); color: var(--ink); min-height: 100vh; min-height: 100svh; display: grid; align-items: center; padding: 1rem; }
 main {
   background: var(--card); border: 1px solid var(--line); border-radius: 1rem; inline-size: 100%; max-inline-size: 30rem;
-  margin: auto; padding: clamp(1.25rem, 6vw, 2.25rem); display: grid; grid-template-columns: minmax(0, 1fr); gap: 1.5rem;
+  margin: auto; padding: clamp(1.25rem, 6vw, 2.25rem); display: grid; grid-template-columns: minmax(0, 1fr); gap: 1.25rem;
 }
 main, bdi { overflow-wrap: anywhere; }
 h1 { font-size: 1.375rem; line-height: 1.3; font-weight: 650; overflow: clip; }
+header { display: flex; gap: 0.75rem; align-items: center; }
+.monogram { flex: none; inline-size: 2.75rem; block-size: 2.75rem; display: grid; place-items: center; overflow: clip; border-radius: 0.75rem; background: var(--accent); color: var(--on-accent); font-size: 1.375rem; font-weight: 700; }
+.order { display: grid; gap: 0.5rem; justify-items: start; }
+.order > * { max-inline-size: 100%; }
 .label, dt { color: var(--soft); font-size: 0.875rem; font-weight: 400; }
 .amount { font-size: clamp(2rem, 10vw, 2.75rem); line-height: 1.15; font-weight: 700; font-variant-numeric: tabular-nums; }
 .amount.long { font-size: clamp(1.375rem, 7vw, 2rem); }
 .code { color: var(--soft); font-size: 1rem; font-weight: 400; white-space: nowrap; }
-.status { display: inline-block; background: var(--badge); color: var(--on-badge); border-radius: 1rem; padding: 0.125rem 0.75rem; font-size: 0.875rem; font-weight: 600; }
-.status.unpaid, .test { background: var(--warn); color: var(--on-warn); }
+.status { background: var(--badge); color: var(--on-badge); border-radius: 1rem; padding: 0.125rem 0.75rem; font-size: 0.875rem; font-weight: 600; }
+.test { background: var(--warn); color: var(--on-warn); }
 .status.paid { background: var(--good); color: var(--on-good); }
 .test, .notice { text-align: center; font-weight: 600; border-radius: 0.625rem; padding: 0.5rem 1rem; }
 .notice { background: var(--badge); color: var(--on-badge); }
 .block { border-block-start: 1px solid var(--line); padding-block-start: 1.25rem; }
 dl { display: grid; gap: 1rem; }
 dd { overflow: clip; }
-.note { white-space: pre-wrap; }
+.note { white-space: pre-wrap; overflow: clip; }
+summary { cursor: pointer; }
+.beginning { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; }
+.more, .back { color: var(--accent); text-decoration: underline; }
+[open] .beginning { display: none; }
 .actions { display: grid; gap: 0.75rem; }
 .button { display: block; inline-size: 100%; font: inherit; background: none; cursor: pointer; text-align: center; text-decoration: none; font-weight: 650; border-radius: 0.625rem; padding: 0.8125rem 1rem; border: 2px solid var(--accent); color: var(--accent); }
 .button.main { background: var(--accent); color: var(--on-accent); }
 .button:hover { text-decoration: underline; }
-a:focus-visible, button:focus-visible { outline: 3px solid var(--accent); outline-offset: 3px; border-radius: 0.625rem; }
-.host { text-align: center; font-size: 0.875rem; color: var(--soft); }
-.host bdi { color: var(--ink); }
+.scan { display: none; }
+@media (min-width: 48rem) {
+  .scan { display: flex; gap: 1.25rem; align-items: center; }
+  .scan svg { flex: none; inline-size: 9rem; border-radius: 0.5rem; }
+}
+.languages { font-size: 0.875rem; }
+.languages ul { list-style: none; padding: 0.5rem 0 0; display: grid; grid-template-columns: repeat(auto-fill, minmax(7.5rem, 1fr)); }
+.languages a { display: block; padding: 0.5rem 0; color: var(--accent); }
+[aria-current] { font-weight: 700; }
+.back { justify-self: center; text-align: center; padding: 0.25rem; }
+a:focus-visible, button:focus-visible, summary:focus-visible { outline: 3px solid var(--accent); outline-offset: 3px; border-radius: 0.625rem; }
+@media print {
+  :root {
+    color-scheme: light;
+    --ground: #fff; --card: #fff; --ink: #000; --soft: #000; --line: #000; --accent: #fff; --on-accent: #000; --badge: #fff; --on-badge: #000;
+    --warn: #fff; --on-warn: #000; --good: #fff; --on-good: #000;
+  }
+  body { display: block; min-height: 0; }
+  main { border: none; padding: 0; }
+  .monogram, .status, .test { border: 1px solid; }
+  .notice, .actions, .scan, .languages, .beginning, .more { display: none; }
+  details::details-content { content-visibility: visible; block-size: auto; }
+  summary { list-style: none; }
+  .note { white-space: normal; }
+}
 `;
 
 /** The style sheet of the landing page and the guides. */

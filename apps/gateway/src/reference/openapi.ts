@@ -5,6 +5,7 @@ import { errorsOf, jsonRouteOf, methods, services } from '@gateway/contract/oper
 import { type FailureCode, failureAdvice, failures } from '@gateway/domain/failure';
 import { type EventType, eventTypes } from '@gateway/domain/order-states';
 import { orderTokenForm } from '@gateway/domain/order-token';
+import { pageLanguages } from '../payment-page/localization.ts';
 import { simulatedOutcomes } from '../payment-page/simulate-payment.ts';
 import { exampleCursor, exampleEndpoint, exampleEvent, exampleOrder, exampleResponse } from './example-order.ts';
 import { fieldSchema, type JsonSchema, refTo, schemas } from './schemas.ts';
@@ -73,6 +74,11 @@ const requestId: Parameter = {
 const orderToken: Parameter = {
   ...{ name: 'order_token', in: 'path', required: true, schema: { ...text, pattern: orderTokenForm.source } },
   description: 'The token of the payment link.',
+};
+
+const language: Parameter = {
+  ...{ name: 'lang', in: 'query', required: false, schema: { ...text, enum: pageLanguages } },
+  description: 'The language of the page. Other values are ignored.',
 };
 
 /** The JSON API as OpenAPI 3.1, made from the contract and from the rules that the gateway works by. */
@@ -217,12 +223,25 @@ const pagePaths = (): Readonly<Record<string, Readonly<Record<string, Operation>
   '/payment/{order_token}': {
     get: {
       ...forCustomers,
+      parameters: [orderToken, language],
       operationId: 'getPaymentPage',
       summary: 'Shows the payment page',
       description:
-        "Returns a page in the language of `Accept-Language`, or its content as JSON with `Accept: application/json`. Neither contains the customer's data.",
+        "Returns a page in the language of `lang` or of `Accept-Language`, or its content as JSON with `Accept: application/json`. Neither contains the customer's data.",
       responses: {
         200: { description: 'The order of the link.', content: pageOrJson },
+        ...errorResponses(pageErrors, false, page),
+      },
+    },
+  },
+  '/payment/{order_token}/qr.svg': {
+    get: {
+      ...forCustomers,
+      operationId: 'getPaymentQrCode',
+      summary: 'Returns the payment link as a QR code',
+      description: 'Use it on your invoices. Like the link, it is only for the customer.',
+      responses: {
+        200: { description: 'The QR code, black on white.', content: { 'image/svg+xml': { schema: text } } },
         ...errorResponses(pageErrors, false, page),
       },
     },

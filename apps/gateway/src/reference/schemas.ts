@@ -228,7 +228,7 @@ export const schemas = {
         format: 'uri',
       },
     },
-    orderProperties('order_expires_at', 'paid_at', 'cancelled_at', 'payment_in_progress_until'),
+    orderProperties('order_expires_at', 'paid_at', 'payment_id', 'cancelled_at', 'payment_in_progress_until'),
   ),
   Problem: objectOf(
     {

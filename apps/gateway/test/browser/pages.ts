@@ -9,7 +9,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { leftOut } from '../../../../tools/left-out.ts';
 import type { OrderResponse } from '../../src/orders/order-response.ts';
-import { localAmount, type PageLanguage, pageTexts } from '../../src/payment-page/localization.ts';
+import { localAmount, type PageLanguage } from '../../src/payment-page/localization.ts';
 import { giveSigningSecret, type RunningGateway, useGateway } from '../running-gateway.ts';
 import { callJson, createOrder, pressPay } from '../send-order.ts';
 import { openBrowser } from './open-browser.ts';
@@ -22,7 +22,7 @@ export const hostileNote = hostileStart + 'x'.repeat(1_000 - [...hostileStart].l
 /** The amount of `validOrderInput`. */
 const sampleAmount = 124_950n as AmountHundredths;
 
-const phone = { width: 320, height: 640 };
+export const phone = { width: 320, height: 568 };
 export const desktop = { width: 1280, height: 800 };
 
 /** Each size and each colour scheme once. They do not depend on each other. */
@@ -87,8 +87,7 @@ function usePages(browser: Browser) {
 
   const findOrder = async (orderId: string) => (await callJson(testShop, 'GET', `/order/${orderId}`)).body;
 
-  const payText = (language: PageLanguage) =>
-    pageTexts[language].pay.replace('{amount}', localAmount(sampleAmount, 'EUR', language));
+  const amountText = (language: PageLanguage) => localAmount(sampleAmount, 'EUR', language);
 
   /** Opens an address and looks at the page. Returns the requests of the page; fails if it reports anything. */
   const visit = async (address: string, view: View, look: (page: Page) => Promise<void>) => {
@@ -145,7 +144,7 @@ function usePages(browser: Browser) {
   };
 
   return {
-    ...{ gateway, shop, newLink, newTestLink, closings, findOrder, payText },
+    ...{ gateway, shop, newLink, newTestLink, closings, findOrder, amountText },
     ...{ visit, showIn, expectAccessible, expectFits },
     signingSecret: () => signingSecret,
   };

@@ -99,10 +99,7 @@ await describePages('the buttons of a test order', (pages) => {
   test('the form is sent with its own origin, as over http no browser sends Sec-Fetch-Site to a local network', async () => {
     const { payment_link } = await newTestLink();
     await visit(payment_link, {}, async (page) => {
-      const [request] = await Promise.all([
-        page.waitForRequest((sent) => sent.method() === 'POST'),
-        page.getByText(pageTexts.en.simulate, { exact: true }).click(),
-      ]);
+      const [request] = await Promise.all([page.waitForRequest((sent) => sent.method() === 'POST'), pay(page).click()]);
       expect(await request.headerValue('origin')).toBe(new URL(gateway.baseUrl).origin);
       await page.waitForURL(/order_status=PAID/);
     });

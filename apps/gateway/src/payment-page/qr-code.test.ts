@@ -1,0 +1,27 @@
+import decodeQR from 'qr/decode.js';
+import { expect, test } from 'vitest';
+import { qrCodeSvg } from './qr-code.ts';
+
+/** Draws the dark modules of an SVG, each of 4 by 4 pixels. */
+function pixelsOf(svg: string) {
+  const width = 4 * Number(/viewBox="0 0 (\d+) /.exec(svg)?.[1]);
+  const data = new Uint8Array(4 * width * width).fill(255);
+  for (const [, x, y, length] of svg.matchAll(/M(\d+) (\d+)h(\d+)v1h-\3z/g)) {
+    for (let row = 4 * Number(y); row < 4 * Number(y) + 4; row++) {
+      const start = row * width + 4 * Number(x);
+      for (let at = start; at < start + 4 * Number(length); at++) data.fill(0, 4 * at, 4 * at + 3);
+    }
+  }
+  return { width, height: width, data };
+}
+
+test.each([
+  `https://pay.example.com/payment/${'aB3x'.repeat(8)}`,
+  `http://localhost:8080/payment/${'0'.repeat(32)}`,
+  `https://${'sub.'.repeat(50)}example.com/a/long/path/payment/${'Zz9'.repeat(11)}`,
+])('another library reads %s', (link) => {
+  const svg = qrCodeSvg(link);
+  expect(decodeQR(pixelsOf(svg))).toBe(link);
+  // The first run is the top of a finder pattern, behind the margin.
+  expect(svg).toContain('<path d="M4 4h7v1');
+});
