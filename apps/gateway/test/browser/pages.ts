@@ -121,7 +121,7 @@ function usePages(browser: Browser) {
 
   const showIn = async (page: Page, { viewport, colorScheme }: Required<Pick<View, 'viewport' | 'colorScheme'>>) => {
     await page.setViewportSize(viewport);
-    await page.emulateMedia({ colorScheme });
+    await page.emulateMedia({ media: 'screen', colorScheme });
   };
 
   const expectAccessible = async (page: Page) => {
