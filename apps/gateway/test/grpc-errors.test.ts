@@ -10,7 +10,7 @@ import { runGrpcServer, useSession } from './grpc-servers.ts';
 import { rpcErrorOf } from './rpc-clients.ts';
 import { credentialHeaders, orderMessage } from './send-order.ts';
 
-test('answers a message that is too large with its machine code, plain and compressed', async () => {
+test('answers a message that is too large with its error code, plain and compressed', async () => {
   const server = await runGrpcServer();
   const baseUrl = `http://127.0.0.1:${server.port}`;
   const large = { orderNote: randomBytes(70_000).toString('base64') };

@@ -6,7 +6,7 @@ import { postJson } from './send-order.ts';
 
 const gateway = useGateway();
 
-/** The status and the machine code that a body gets at a protocol. */
+/** The status and the error code that a body gets at a protocol. */
 async function judge(path: string, body: Uint8Array | string): Promise<[status: number, code: string | undefined]> {
   const response = await postJson(gateway, path, body);
   const answer = (await response.json()) as { code?: string; details?: { debug?: { reason?: string } }[] };

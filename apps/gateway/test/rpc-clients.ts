@@ -36,7 +36,7 @@ export function rpcClients<Service extends DescService>(
   return rpcNames.map((name) => ({ name, client: createClient(service, transports[name]) }));
 }
 
-/** The status of a failed call, its machine code, and the time to wait, if it has one. */
+/** The status of a failed call, its error code, and the time to wait, if it has one. */
 export async function rpcErrorOf(call: Promise<unknown>) {
   const reason = call.then(
     () => new Error('it was answered'),

@@ -65,7 +65,7 @@ const storedOrder: Required<Order> = {
   metadata: {},
 };
 
-const newOrder: Required<NewOrder> = {
+const sampleOrder: Required<NewOrder> = {
   order_id: '',
   order_amount: 10,
   order_currency: '',
@@ -100,7 +100,7 @@ test('the fields are those of the protobuf contract', () => {
   expect(Object.keys(storedOrder).sort()).toEqual(namesOf(OrderSchema));
   expect(Object.keys(refusedPayment).sort()).toEqual(namesOf(RefusedPaymentSchema));
   expectTypeOf<RefusalCode>().toEqualTypeOf<order.RefusalCode>();
-  expect([...Object.keys(newOrder), 'order_checksum'].sort()).toEqual(namesOf(CreateOrderRequestSchema));
+  expect([...Object.keys(sampleOrder), 'order_checksum'].sort()).toEqual(namesOf(CreateOrderRequestSchema));
   const parameters = Object.keys(filter).map((name) => name.replace(/[A-Z]/, (letter) => `_${letter.toLowerCase()}`));
   expect([...parameters, 'cursor'].sort()).toEqual(namesOf(ListOrdersRequestSchema));
 });

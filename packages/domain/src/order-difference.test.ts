@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { anotherOrderInput, newOrder, validOrderFields } from '../testing/sample-orders.ts';
+import { anotherOrderInput, sampleOrder, validOrderFields } from '../testing/sample-orders.ts';
 import { erasedValues, erasureDigest, personalFieldNames } from './erasure.ts';
 import type { MerchantId } from './merchant.ts';
 import { NumberText } from './money.ts';
@@ -9,7 +9,7 @@ import { orderFieldNames } from './order-fields.ts';
 
 const merchantId = 7 as MerchantId;
 const orderDifference = (fields: OrderFields, second: OrderFields) =>
-  differenceOf({ ...newOrder(merchantId), fields }, second);
+  differenceOf({ ...sampleOrder(merchantId), fields }, second);
 
 describe('orderDifference of an erased order', () => {
   const key = new Uint8Array(32).fill(1);

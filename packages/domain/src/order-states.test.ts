@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { newOrder } from '../testing/sample-orders.ts';
+import { sampleOrder } from '../testing/sample-orders.ts';
 import type { MerchantId } from './merchant.ts';
 import type { AmountHundredths } from './money.ts';
 import type { Order, OrderStatus, PaymentLease, RefusedPayment } from './order.ts';
@@ -22,7 +22,7 @@ const endMs = 1_795_300_000_000;
 const [checkoutId, otherCheckoutId] = [2 as MerchantId, 3 as MerchantId];
 
 function orderEnding(expiresAtMs: number | null): Order {
-  return { ...newOrder(1 as MerchantId), expiresAtMs };
+  return { ...sampleOrder(1 as MerchantId), expiresAtMs };
 }
 
 const attempt = { checkoutId, attemptId: 'a-1' };

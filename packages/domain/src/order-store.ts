@@ -85,7 +85,7 @@ export type StoreOutcome<Changed> =
    * The order has since left the state on which the change was decided, another attempt has claimed it, or the checkout system's
    * payment_id has since paid an order: read and decide again. Nothing was written.
    */
-  | { readonly kind: 'raced' }
+  | { readonly kind: 'conflict' }
   /** Too many changes are waiting. Nothing was written. */
   | { readonly kind: 'overloaded' }
   /** The database was not reachable, or its response was lost: the change may be stored. */

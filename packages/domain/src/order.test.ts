@@ -3,12 +3,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { validOrderFields } from '../testing/sample-orders.ts';
 import type { MerchantId } from './merchant.ts';
-import { formatTime, openOrder } from './order.ts';
+import { formatTime, newOrder } from './order.ts';
 import { createOrderToken } from './order-token.ts';
 
 const lastTimeMs = Date.parse('9999-12-31T23:59:59.999Z');
 
-describe('openOrder', () => {
+describe('newOrder', () => {
   it.each([null, 1_795_294_902_172])(
     'returns an unpaid order with the fields and the assigned values, end %s',
     (expiresAtMs) => {
@@ -22,7 +22,7 @@ describe('openOrder', () => {
         metadata: { cart: '17' },
       };
 
-      expect(openOrder(fields, assigned)).toStrictEqual({
+      expect(newOrder(fields, assigned)).toStrictEqual({
         ...{ ...assigned, fields },
         ...{
           orderStatus: 'UN_PAID',

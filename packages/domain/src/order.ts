@@ -90,7 +90,7 @@ export type NewOrder = Omit<Order, 'serviceOrderId'>;
 const noRefusedPayments: readonly RefusedPayment[] = [];
 
 /** Returns a new order from the validated fields and the values that the gateway assigns. */
-export function openOrder(
+export function newOrder(
   fields: OrderFields,
   assigned: Pick<Order, 'merchantId' | 'orderToken' | 'createdAtMs' | 'expiresAtMs' | 'metadata'>,
 ): NewOrder {

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { validOrderFields } from '../testing/sample-orders.ts';
 import type { MerchantId } from './merchant.ts';
-import { openOrder } from './order.ts';
+import { newOrder } from './order.ts';
 import { createOrderToken } from './order-token.ts';
 import { hostOf, returnUrlFor } from './return-url.ts';
 
@@ -17,7 +17,7 @@ function orderWith(fields: Parameters<typeof validOrderFields>[0], serviceOrderI
     expiresAtMs: null,
     metadata: null,
   };
-  return { ...openOrder(validOrderFields(fields), assigned), serviceOrderId };
+  return { ...newOrder(validOrderFields(fields), assigned), serviceOrderId };
 }
 
 const addedNames = ['order_id', 'service_order_id', 'order_status'];

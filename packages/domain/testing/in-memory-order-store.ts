@@ -86,15 +86,15 @@ export function createInMemoryOrderStore(
     async change({ transition, order }) {
       const { merchantId, fields } = order;
       const current = find(merchantId, fields.order_id);
-      if (current?.orderStatus !== transition.from) return { kind: 'raced' };
-      if (current.lease?.isLive && transition.action === 'cancel') return { kind: 'raced' };
-      if (order.payment !== null && isKnown(order.payment)) return { kind: 'raced' };
+      if (current?.orderStatus !== transition.from) return { kind: 'conflict' };
+      if (current.lease?.isLive && transition.action === 'cancel') return { kind: 'conflict' };
+      if (order.payment !== null && isKnown(order.payment)) return { kind: 'conflict' };
       store(order, transition.event);
       return { kind: 'changed' };
     },
     async refusePayment({ order, payment }) {
       const current = find(order.merchantId, order.fields.order_id);
-      if (current?.orderStatus !== order.orderStatus || isKnown(payment)) return { kind: 'raced' };
+      if (current?.orderStatus !== order.orderStatus || isKnown(payment)) return { kind: 'conflict' };
       const refusedPayments = [...current.refusedPayments, { ...payment, refusedAtMs: now() }];
       store({ ...current, refusedPayments }, 'order.payment_refused');
       return { kind: 'changed' };
@@ -102,20 +102,20 @@ export function createInMemoryOrderStore(
     async startPayment({ merchantId, fields }, attempt, leaseSeconds) {
       const current = find(merchantId, fields.order_id);
       const isClaimed = current?.lease?.isLive && !isHeldBy(current.lease, attempt);
-      if (current?.orderStatus !== 'UN_PAID' || isClaimed) return { kind: 'raced' };
+      if (current?.orderStatus !== 'UN_PAID' || isClaimed) return { kind: 'conflict' };
       const endsAtMs = Math.max(current.lease?.endsAtMs ?? 0, now() + leaseSeconds * 1_000);
       replace({ ...current, lease: { ...attempt, endsAtMs, isLive: true } });
       return { kind: 'changed', endsAtMs };
     },
     async expireNow({ merchantId, fields }) {
       const current = find(merchantId, fields.order_id);
-      if (current?.orderStatus !== 'UN_PAID' || current.lease?.isLive) return { kind: 'raced' };
+      if (current?.orderStatus !== 'UN_PAID' || current.lease?.isLive) return { kind: 'conflict' };
       store({ ...current, orderStatus: 'EXPIRED', expiresAtMs: now() }, transitions.expire.event);
       return { kind: 'changed' };
     },
     async endPayment({ merchantId, fields }, attempt) {
       const current = find(merchantId, fields.order_id);
-      if (current === undefined || !isHeldBy(current.lease, attempt)) return { kind: 'raced' };
+      if (current === undefined || !isHeldBy(current.lease, attempt)) return { kind: 'conflict' };
       replace({ ...current, lease: { ...attempt, endsAtMs: now(), isLive: false } });
       return { kind: 'changed' };
     },

@@ -8,7 +8,7 @@ import type { CreateOutcome, EventPosition, OrderFilter, OrderStore } from '../s
 import { createOrderToken } from '../src/order-token.ts';
 import type { OrderInput } from '../src/parse-order.ts';
 import { serviceOrderIdMax } from '../src/service-order-id.ts';
-import { newOrder } from './sample-orders.ts';
+import { sampleOrder } from './sample-orders.ts';
 
 /** A store under test and what the suite needs to test it. */
 export interface OpenedOrderStore {
@@ -48,8 +48,8 @@ export function describeOrderStore(name: string, open: () => Promise<OpenedOrder
 
     it('create stores an order once and then returns the first one, complete', async () => {
       const [merchantId] = await opened.merchantIds();
-      const first = newOrder(merchantId);
-      const second = newOrder(merchantId, {
+      const first = sampleOrder(merchantId);
+      const second = sampleOrder(merchantId, {
         order_amount: 7,
         order_currency: 'USD',
         service_type: 'DIGITAL',
@@ -80,22 +80,22 @@ export function describeOrderStore(name: string, open: () => Promise<OpenedOrder
       ),
     ])('create stores %s unchanged', async (_, { fields, ...assigned }) => {
       const [merchantId] = await opened.merchantIds();
-      const order = { ...newOrder(merchantId, fields), ...assigned };
+      const order = { ...sampleOrder(merchantId, fields), ...assigned };
 
       expect(await create(order)).toStrictEqual({ kind: 'created' });
-      const again = newOrder(merchantId, { order_id: order.fields.order_id, order_note: 'Another order' });
+      const again = sampleOrder(merchantId, { order_id: order.fields.order_id, order_note: 'Another order' });
       expect(await create(again)).toStrictEqual({ kind: 'exists', order });
     });
 
     it('create accepts the same order_id from two merchants', async () => {
       const [one, other] = await opened.merchantIds();
-      const first = newOrder(one, { order_note: 'Of one merchant' });
-      const second = newOrder(other, { order_note: 'Of the other merchant' });
+      const first = sampleOrder(one, { order_note: 'Of one merchant' });
+      const second = sampleOrder(other, { order_note: 'Of the other merchant' });
 
       expect(await create(first)).toStrictEqual({ kind: 'created' });
       expect(await create(second)).toStrictEqual({ kind: 'created' });
-      expect(await create(newOrder(one))).toStrictEqual({ kind: 'exists', order: first });
-      expect(await create(newOrder(other))).toStrictEqual({ kind: 'exists', order: second });
+      expect(await create(sampleOrder(one))).toStrictEqual({ kind: 'exists', order: first });
+      expect(await create(sampleOrder(other))).toStrictEqual({ kind: 'exists', order: second });
       expect(await opened.countOrders(one)).toBe(1);
       expect(await opened.countOrders(other)).toBe(1);
     });
@@ -110,11 +110,11 @@ export function describeOrderStore(name: string, open: () => Promise<OpenedOrder
       ['look like other values', ['NULL', 'null', 'undefined', '0', '00', '0.0', '1', '01', '1e0', 'true', '{}', '""']],
     ])('create treats order_ids that %s as different', async (_, orderIds) => {
       const [merchantId] = await opened.merchantIds();
-      const orders = orderIds.map((order_id) => newOrder(merchantId, { order_id, order_note: `Order ${order_id}` }));
+      const orders = orderIds.map((order_id) => sampleOrder(merchantId, { order_id, order_note: `Order ${order_id}` }));
 
       const created = await Promise.all(orders.map(create));
       expect(created.map(({ kind }) => kind)).toStrictEqual(orders.map(() => 'created'));
-      const again = await Promise.all(orderIds.map((order_id) => create(newOrder(merchantId, { order_id }))));
+      const again = await Promise.all(orderIds.map((order_id) => create(sampleOrder(merchantId, { order_id }))));
       expect(again).toStrictEqual(orders.map((order) => ({ kind: 'exists', order })));
       expect(await opened.countOrders(merchantId)).toBe(orders.length);
     });
@@ -122,7 +122,7 @@ export function describeOrderStore(name: string, open: () => Promise<OpenedOrder
     it('create stores one of 50 racing orders with the same order_id and returns that one to all calls', async () => {
       const [merchantId] = await opened.merchantIds();
       const orders = Array.from({ length: 50 }, (_, call) =>
-        newOrder(merchantId, { order_id: 'raced', order_note: `Sent by call ${call}` }),
+        sampleOrder(merchantId, { order_id: 'raced', order_note: `Sent by call ${call}` }),
       );
 
       const outcomes = await Promise.all(orders.map(create));
@@ -144,7 +144,7 @@ export function describeOrderStore(name: string, open: () => Promise<OpenedOrder
         const shuffled = (call * 77) % 180;
         const wanted = shuffled < 90 ? shuffled : shuffled < 150 ? shuffled - 90 : shuffled - 150;
         const [even, odd] = merchantIds;
-        return newOrder(wanted % 2 === 0 ? even : odd, {
+        return sampleOrder(wanted % 2 === 0 ? even : odd, {
           order_id: `mixed-${Math.floor(wanted / 2)}`,
           order_note: `Sent by call ${call}`,
         });
@@ -175,7 +175,7 @@ export function describeOrderStore(name: string, open: () => Promise<OpenedOrder
     it('create assigns different service order ids to the orders of all merchants', async () => {
       const merchantIds = await opened.merchantIds();
       const orders = Array.from({ length: 300 }, (_, index) =>
-        newOrder(merchantIds[index % 2 === 0 ? 0 : 1], { order_id: `numbered-${index}` }),
+        sampleOrder(merchantIds[index % 2 === 0 ? 0 : 1], { order_id: `numbered-${index}` }),
       );
       await Promise.all(orders.map(create));
       expect(new Set(orders.map(({ serviceOrderId }) => serviceOrderId)).size).toBe(300);
@@ -183,7 +183,7 @@ export function describeOrderStore(name: string, open: () => Promise<OpenedOrder
 
     it.each([5_000, 4_999.5])('create accepts a timeout of %d ms', async (enoughMs) => {
       const [merchantId] = await opened.merchantIds();
-      const orders = Array.from({ length: 20 }, (_, call) => newOrder(merchantId, { order_id: `timed-${call}` }));
+      const orders = Array.from({ length: 20 }, (_, call) => sampleOrder(merchantId, { order_id: `timed-${call}` }));
 
       const outcomes = await Promise.all(orders.map((order) => opened.store.create(order, enoughMs)));
 
@@ -230,10 +230,10 @@ function describeLookups(opened: () => OpenedOrderStore, create: Create): void {
   it('look-ups find an order by order_id, by service order id and by token, complete', async () => {
     const { store, merchantIds, nameOf } = opened();
     const [merchantId] = await merchantIds();
-    const order = newOrder(merchantId, { customer_address_line2: undefined, order_note: 'First line\n\tsecond' });
-    await create(newOrder(merchantId, { order_id: 'one before' }));
+    const order = sampleOrder(merchantId, { customer_address_line2: undefined, order_note: 'First line\n\tsecond' });
+    await create(sampleOrder(merchantId, { order_id: 'one before' }));
     await create(order);
-    await create(newOrder(merchantId, { order_id: 'one after' }));
+    await create(sampleOrder(merchantId, { order_id: 'one after' }));
 
     const found = { kind: 'found', order };
     expect(await store.findByOrderId(merchantId, order.fields.order_id, timeoutMs)).toStrictEqual(found);
@@ -249,7 +249,7 @@ function describeLookups(opened: () => OpenedOrderStore, create: Create): void {
   it('look-ups find an order as soon as create has returned', async () => {
     const { store, merchantIds } = opened();
     const [merchantId] = await merchantIds();
-    const orders = Array.from({ length: 40 }, (_, index) => newOrder(merchantId, { order_id: `at once ${index}` }));
+    const orders = Array.from({ length: 40 }, (_, index) => sampleOrder(merchantId, { order_id: `at once ${index}` }));
 
     const found = await Promise.all(
       orders.map(async (order) => {
@@ -263,8 +263,8 @@ function describeLookups(opened: () => OpenedOrderStore, create: Create): void {
   it("look-ups by id never find another merchant's order; the token finds it with its merchant's name", async () => {
     const { store, merchantIds, nameOf } = opened();
     const [one, other] = await merchantIds();
-    const first = newOrder(one);
-    const second = newOrder(other);
+    const first = sampleOrder(one);
+    const second = sampleOrder(other);
     await create(first);
 
     expect(await store.findByOrderId(other, first.fields.order_id, timeoutMs)).toStrictEqual({ kind: 'unknown' });
@@ -290,7 +290,7 @@ function describeLookups(opened: () => OpenedOrderStore, create: Create): void {
   it.each(Object.entries(naughtyTexts))('look-ups find an order whose order_id is %s', async (_, text) => {
     const { store, merchantIds } = opened();
     const [merchantId] = await merchantIds();
-    const order = newOrder(merchantId, { order_id: text });
+    const order = sampleOrder(merchantId, { order_id: text });
     await create(order);
 
     expect(await store.findByOrderId(merchantId, text, timeoutMs)).toStrictEqual({ kind: 'found', order });
@@ -300,7 +300,7 @@ function describeLookups(opened: () => OpenedOrderStore, create: Create): void {
 
 /** An order whose end is so many milliseconds ahead, or past. */
 function endingIn(merchantId: MerchantId, ms: number, overrides?: OrderInput): Order {
-  return { ...newOrder(merchantId, overrides), expiresAtMs: Date.now() + ms };
+  return { ...sampleOrder(merchantId, overrides), expiresAtMs: Date.now() + ms };
 }
 
 const hourMs = 3_600_000;
@@ -348,10 +348,10 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
     if (decided.value.kind === 'refuse') {
       const { refusal } = decided.value;
       const { kind } = await opened().store.refusePayment(refusal, timeoutMs);
-      return kind === 'raced' ? act(order, action) : kind === 'changed' ? refusal.payment.code : kind;
+      return kind === 'conflict' ? act(order, action) : kind === 'changed' ? refusal.payment.code : kind;
     }
     const { kind } = await opened().store.change(decided.value.change, timeoutMs);
-    return kind === 'raced' ? act(order, action) : kind;
+    return kind === 'conflict' ? act(order, action) : kind;
   };
   const eventsOf = async ({ merchantId }: Order): Promise<string[]> => {
     const page = await opened().store.listEvents(merchantId, { limit: 100 }, timeoutMs);
@@ -369,8 +369,8 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
 
   it('change stores a payment, a cancellation and their events, each once', async () => {
     const merchantId = await newMerchant();
-    const paid = await created(newOrder(merchantId, { order_id: 'paid' }));
-    const cancelled = await created(newOrder(merchantId, { order_id: 'cancelled' }));
+    const paid = await created(sampleOrder(merchantId, { order_id: 'paid' }));
+    const cancelled = await created(sampleOrder(merchantId, { order_id: 'cancelled' }));
 
     expect(await act(paid, paymentOf(paid, 'p-1', 1_795_208_502_172))).toBe('changed');
     expect(await act(paid, paymentOf(paid, 'p-1', 1_795_208_502_172))).toBe('replayed');
@@ -399,10 +399,10 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
 
     const cancelled: Order = { ...late, orderStatus: 'CANCELLED', cancelledAtMs: late.createdAtMs };
     const cancellation = { transition: transitions.cancel, order: cancelled };
-    expect(await opened().store.change(cancellation, timeoutMs)).toStrictEqual({ kind: 'raced' });
+    expect(await opened().store.change(cancellation, timeoutMs)).toStrictEqual({ kind: 'conflict' });
     expect((await find(open)).orderStatus).toBe('UN_PAID');
     expect((await find(late)).orderStatus).toBe('EXPIRED');
-    expect(await create(newOrder(merchantId, { order_id: 'late' }))).toMatchObject({
+    expect(await create(sampleOrder(merchantId, { order_id: 'late' }))).toMatchObject({
       order: { orderStatus: 'EXPIRED' },
     });
     expect(await act(late, { kind: 'cancel' })).toBe('order_expired');
@@ -431,7 +431,7 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
     ['cancellations', () => ({ kind: 'cancel' as const })],
   ])('change lets one of 50 racing %s win, and all of them learn the result', async (_, actionOf) => {
     const merchantId = await newMerchant();
-    const order = await created(newOrder(merchantId));
+    const order = await created(sampleOrder(merchantId));
 
     const outcomes = await Promise.all(Array.from({ length: 50 }, (_, call) => act(order, actionOf(order, call))));
 
@@ -455,7 +455,7 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
 
   it('findForPayment finds the order of a link, whether the payment is known, and the time of the store', async () => {
     const [one, other] = await opened().merchantIds();
-    const [first, second] = [await created(newOrder(one)), await created(newOrder(other))];
+    const [first, second] = [await created(sampleOrder(one)), await created(sampleOrder(other))];
     const payment = paymentOf(first, 'p-1');
     const [startedAtMs, found] = [Date.now(), await findForPayment(second, payment)];
     expect(found).toMatchObject({ order: second, isKnown: false, merchant: { name: opened().nameOf(other) } });
@@ -480,10 +480,10 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
     const [one, other] = await opened().merchantIds();
     const orders = await Promise.all(
       Array.from({ length: 50 }, (_, index) =>
-        created(newOrder(index % 2 ? one : other, { order_id: `one-payment-${index}` })),
+        created(sampleOrder(index % 2 ? one : other, { order_id: `one-payment-${index}` })),
       ),
     );
-    const { payment } = paymentOf(newOrder(one), 'p-1');
+    const { payment } = paymentOf(sampleOrder(one), 'p-1');
     const outcomes = await Promise.all(orders.map((order) => act(order, { kind: 'pay', payment })));
 
     expect(outcomes.filter((outcome) => outcome === 'changed')).toHaveLength(1);
@@ -495,8 +495,8 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
   it('refusePayment stores a refused payment once, with its event, and the record lists it', async () => {
     const merchantId = await newMerchant();
     const [order, other] = [
-      await created(newOrder(merchantId, { order_id: 'refusing' })),
-      await created(newOrder(merchantId, { order_id: 'other' })),
+      await created(sampleOrder(merchantId, { order_id: 'refusing' })),
+      await created(sampleOrder(merchantId, { order_id: 'other' })),
     ];
     const mismatch = (paymentId: string): PayAction => {
       const { payment } = paymentOf(order, paymentId, order.createdAtMs + 1);
@@ -537,12 +537,12 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
   });
 
   it('refusePayment for a state that the order has left writes nothing', async () => {
-    const order = await created(newOrder(await newMerchant()));
+    const order = await created(sampleOrder(await newMerchant()));
     const { payment } = paymentOf(order, 'p-1');
     const stale = decide(order, { kind: 'pay', payment: { ...payment, currency: 'JPY' } }, sampleNowMs);
     await act(order, { kind: 'cancel' });
     if (!stale.ok || stale.value.kind !== 'refuse') throw new Error('the payment is refused');
-    expect(await opened().store.refusePayment(stale.value.refusal, timeoutMs)).toStrictEqual({ kind: 'raced' });
+    expect(await opened().store.refusePayment(stale.value.refusal, timeoutMs)).toStrictEqual({ kind: 'conflict' });
     expect((await find(order)).refusedPayments).toStrictEqual([]);
     await expect.poll(() => eventsOf(order), { timeout: timeoutMs }).toHaveLength(1);
   });
@@ -554,13 +554,13 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
     const failure = startFailure(await find(order), attempt, Date.now());
     if (failure !== undefined) return failure.kind;
     const { kind } = await opened().store.startPayment(order, attempt, leaseSeconds, timeoutMs);
-    return kind === 'raced' ? start(order, attemptId, leaseSeconds) : kind;
+    return kind === 'conflict' ? start(order, attemptId, leaseSeconds) : kind;
   };
   const end = (order: Order, attemptId: string) =>
     opened().store.endPayment(order, attemptOf(order, attemptId), timeoutMs);
 
   it('startPayment claims an unpaid order for one attempt at a time, and endPayment ends that', async () => {
-    const order = await created(newOrder(await newMerchant()));
+    const order = await created(sampleOrder(await newMerchant()));
     const attempt = attemptOf(order, 'a-1');
     const { store } = opened();
     const started = await store.startPayment(order, attempt, 900, timeoutMs);
@@ -574,22 +574,22 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
     expect(extended.kind === 'changed' && extended.endsAtMs - endsAtMs).toBeGreaterThanOrEqual(900_000);
     const others = [attemptOf(order, 'a-2'), { ...attempt, checkoutId: (await opened().merchantIds())[1] }];
     for (const other of others) {
-      expect(await store.startPayment(order, other, 900, timeoutMs)).toStrictEqual({ kind: 'raced' });
-      expect(await store.endPayment(order, other, timeoutMs)).toStrictEqual({ kind: 'raced' });
+      expect(await store.startPayment(order, other, 900, timeoutMs)).toStrictEqual({ kind: 'conflict' });
+      expect(await store.endPayment(order, other, timeoutMs)).toStrictEqual({ kind: 'conflict' });
     }
     const cancelled: Order = { ...order, orderStatus: 'CANCELLED', cancelledAtMs: order.createdAtMs };
     const cancellation = { transition: transitions.cancel, order: cancelled };
-    expect(await store.change(cancellation, timeoutMs)).toStrictEqual({ kind: 'raced' });
+    expect(await store.change(cancellation, timeoutMs)).toStrictEqual({ kind: 'conflict' });
 
     expect(await end(order, 'a-1')).toStrictEqual({ kind: 'changed' });
-    expect(await end(order, 'a-1')).toStrictEqual({ kind: 'raced' });
+    expect(await end(order, 'a-1')).toStrictEqual({ kind: 'conflict' });
     expect((await find(order)).lease).toMatchObject({ ...attempt, isLive: false });
     expect(await start(order, 'a-2')).toBe('changed');
     expect(await end(order, 'a-2')).toStrictEqual({ kind: 'changed' });
     expect(await act(order, { kind: 'cancel' })).toBe('changed');
     expect((await find(order)).lease).toBeNull();
     expect(await start(order, 'a-2')).toBe('order_cancelled');
-    expect(await store.startPayment(order, attempt, 900, timeoutMs)).toStrictEqual({ kind: 'raced' });
+    expect(await store.startPayment(order, attempt, 900, timeoutMs)).toStrictEqual({ kind: 'conflict' });
   });
 
   it('an order past its expiry expires when its lease ends, and not before', async () => {
@@ -632,29 +632,29 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
       ['with an end', hourMs],
     ] as const) {
       const expiresAtMs = left === null ? null : Date.now() + left;
-      const order = await created({ ...newOrder(merchantId, { order_id }), expiresAtMs });
+      const order = await created({ ...sampleOrder(merchantId, { order_id }), expiresAtMs });
       expect(await start(order, 'a-1')).toBe('changed');
-      expect(await store.expireNow(order, timeoutMs)).toStrictEqual({ kind: 'raced' });
+      expect(await store.expireNow(order, timeoutMs)).toStrictEqual({ kind: 'conflict' });
       expect(await end(order, 'a-1')).toStrictEqual({ kind: 'changed' });
       expect(await store.expireNow(order, timeoutMs)).toStrictEqual({ kind: 'changed' });
-      expect(await store.expireNow(order, timeoutMs)).toStrictEqual({ kind: 'raced' });
+      expect(await store.expireNow(order, timeoutMs)).toStrictEqual({ kind: 'conflict' });
       const expired = await find(order);
       expect(expired.orderStatus).toBe('EXPIRED');
       expect(Math.abs((expired.expiresAtMs ?? 0) - Date.now())).toBeLessThan(hourMs / 2);
     }
-    await expectEvents(newOrder(merchantId), ['order.expired without an end', 'order.expired with an end']);
+    await expectEvents(sampleOrder(merchantId), ['order.expired without an end', 'order.expired with an end']);
   });
 
   it('a payment ends the lease of any attempt', async () => {
-    const order = await created(newOrder(await newMerchant()));
+    const order = await created(sampleOrder(await newMerchant()));
     expect(await start(order, 'a-1')).toBe('changed');
     expect(await act(order, paymentOf(order, 'p-1'))).toBe('changed');
     expect(await find(order)).toMatchObject({ orderStatus: 'PAID', lease: null });
-    expect(await end(order, 'a-1')).toStrictEqual({ kind: 'raced' });
+    expect(await end(order, 'a-1')).toStrictEqual({ kind: 'conflict' });
   });
 
   it('startPayment lets one of 50 racing attempts claim an order', async () => {
-    const order = await created(newOrder(await newMerchant()));
+    const order = await created(sampleOrder(await newMerchant()));
     const outcomes = await Promise.all(Array.from({ length: 50 }, (_, call) => start(order, `a-${call}`)));
 
     expect(outcomes.filter((outcome) => outcome === 'changed')).toHaveLength(1);
@@ -665,7 +665,7 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
   it('of racing attempts, cancellations and payments, no cancellation wins over a lease and no order is paid twice', async () => {
     const merchantId = await newMerchant();
     const orders = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => created(newOrder(merchantId, { order_id: `raced-${index}` }))),
+      Array.from({ length: 20 }, (_, index) => created(sampleOrder(merchantId, { order_id: `raced-${index}` }))),
     );
     await Promise.all(
       orders.map(async (order, index) => {
@@ -692,12 +692,12 @@ function describeChanges(opened: () => OpenedOrderStore, create: Create): void {
 
   it('change of a state that the order has left writes nothing', async () => {
     const merchantId = await newMerchant();
-    const order = await created(newOrder(merchantId));
+    const order = await created(sampleOrder(merchantId));
     const stale = decide(order, paymentOf(order, 'p-1'), Date.now());
     await act(order, { kind: 'cancel' });
 
     if (!stale.ok || stale.value.kind !== 'change') throw new Error('the order can be paid');
-    expect(await opened().store.change(stale.value.change, timeoutMs)).toStrictEqual({ kind: 'raced' });
+    expect(await opened().store.change(stale.value.change, timeoutMs)).toStrictEqual({ kind: 'conflict' });
     expect((await find(order)).orderStatus).toBe('CANCELLED');
     await expect.poll(() => eventsOf(order), { timeout: timeoutMs }).toHaveLength(1);
   });
@@ -714,10 +714,10 @@ function describeLists(opened: () => OpenedOrderStore, create: Create): void {
   it('list returns the orders of the merchant, newest first, of one millisecond the highest id first', async () => {
     const [merchantId, other] = await opened().merchantIds();
     const orders = [3, 1, 2, 2, 1].map((createdAtMs, index) => ({
-      ...newOrder(merchantId, { order_id: `listed-${index}` }),
+      ...sampleOrder(merchantId, { order_id: `listed-${index}` }),
       createdAtMs,
     }));
-    await Promise.all([...orders, newOrder(other)].map(create));
+    await Promise.all([...orders, sampleOrder(other)].map(create));
 
     const newestFirst = [0, 3, 2, 4, 1].map((index) => orders[index]);
     expect(await list(merchantId)).toStrictEqual(newestFirst);
@@ -735,9 +735,9 @@ function describeLists(opened: () => OpenedOrderStore, create: Create): void {
     const [open, ended, paid] = [
       endingIn(merchantId, hourMs, { order_id: 'open' }),
       endingIn(merchantId, -hourMs, { order_id: 'ended' }),
-      newOrder(merchantId, { order_id: 'paid' }),
+      sampleOrder(merchantId, { order_id: 'paid' }),
     ];
-    const endless = newOrder(merchantId, { order_id: 'endless' });
+    const endless = sampleOrder(merchantId, { order_id: 'endless' });
     await Promise.all([open, ended, paid, endless].map(create));
     const order: Order = { ...paid, orderStatus: 'PAID', payment: { checkoutId: null, paymentId: 'p', paidAtMs: 1 } };
     await store.change({ transition: transitions.pay, order }, timeoutMs);
@@ -761,12 +761,12 @@ function describeLists(opened: () => OpenedOrderStore, create: Create): void {
     const [merchantId, other] = await merchantIds();
     const both = { cart: '17', kind: 'gift' };
     const orders = [both, { cart: '17' }, { kind: 'gift' }, null, both].map((metadata, index) => ({
-      ...newOrder(merchantId, { order_id: `with-metadata-${index}` }, metadata),
+      ...sampleOrder(merchantId, { order_id: `with-metadata-${index}` }, metadata),
       createdAtMs: index,
     }));
-    await Promise.all([...orders, newOrder(other, {}, both)].map(create));
+    await Promise.all([...orders, sampleOrder(other, {}, both)].map(create));
     const paid: Order = {
-      ...newOrder(merchantId),
+      ...sampleOrder(merchantId),
       ...orders[1],
       orderStatus: 'PAID',
       payment: { checkoutId: null, paymentId: 'p', paidAtMs: 1 },
@@ -792,7 +792,7 @@ function describeLists(opened: () => OpenedOrderStore, create: Create): void {
     const { store, merchantIds } = opened();
     const [merchantId, other] = await merchantIds();
     const orders = [merchantId, merchantId, other, merchantId].map((id, index) =>
-      newOrder(id, { order_id: `event-${index}` }),
+      sampleOrder(id, { order_id: `event-${index}` }),
     );
     await Promise.all(orders.map(create));
     for (const order of orders) {

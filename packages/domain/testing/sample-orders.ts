@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { MerchantId } from '../src/merchant.ts';
 import type { Metadata } from '../src/metadata.ts';
-import { type Order, type OrderFields, openOrder } from '../src/order.ts';
+import { newOrder, type Order, type OrderFields } from '../src/order.ts';
 import { createOrderToken } from '../src/order-token.ts';
 import { type OrderInput, parseOrder } from '../src/parse-order.ts';
 
@@ -62,9 +62,9 @@ export function validOrderFields(overrides?: OrderInput): OrderFields {
 let ordersMade = 0;
 
 /** Returns a new order with a unique token and creation time. A store replaces its service order id. */
-export function newOrder(merchantId: MerchantId, overrides?: OrderInput, metadata: Metadata | null = null): Order {
+export function sampleOrder(merchantId: MerchantId, overrides?: OrderInput, metadata: Metadata | null = null): Order {
   ordersMade += 1;
-  const order = openOrder(validOrderFields(overrides), {
+  const order = newOrder(validOrderFields(overrides), {
     merchantId,
     orderToken: createOrderToken(randomBytes),
     createdAtMs: 1_795_208_000_000 + ordersMade,

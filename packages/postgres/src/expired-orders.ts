@@ -38,7 +38,7 @@ export function withExpiryStored<Item, Outcome extends { readonly kind: string }
       const read = await add(item, endsAt - performance.now());
       if (!isUnstored(read)) return read;
       const stored = await Promise.all(read.expired.map((order) => expireOrder(order, endsAt - performance.now())));
-      const failure = stored.find((outcome) => outcome.kind !== 'changed' && outcome.kind !== 'raced');
+      const failure = stored.find((outcome) => outcome.kind !== 'changed' && outcome.kind !== 'conflict');
       if (failure !== undefined) return failure;
       if (stored.every(({ kind }) => kind === 'changed')) return read.outcome;
     }

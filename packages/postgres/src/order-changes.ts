@@ -87,11 +87,11 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
         if (change === undefined) return [];
         try {
           const [row] = await client.run(change);
-          if (row === undefined) return [{ kind: 'raced' }];
+          if (row === undefined) return [{ kind: 'conflict' }];
           return [{ kind: 'changed', ...(row.leaseEndsAt && { endsAtMs: row.leaseEndsAt.getTime() }) }];
         } catch (error) {
           // The payment has paid another order meanwhile.
-          if (isDuplicate(error)) return [{ kind: 'raced' }];
+          if (isDuplicate(error)) return [{ kind: 'conflict' }];
           throw error;
         }
       },

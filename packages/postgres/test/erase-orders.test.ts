@@ -5,7 +5,7 @@ import type { Metadata } from '@gateway/domain/metadata';
 import type { Order } from '@gateway/domain/order';
 import { transitions } from '@gateway/domain/order-states';
 import type { OrderInput } from '@gateway/domain/parse-order';
-import { newOrder } from '@gateway/domain/testing/sample-orders';
+import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ErasureTarget, eraseOrders } from '../src/erase-orders.ts';
 import { openMerchantAccounts } from '../src/merchant-admin.ts';
@@ -37,7 +37,7 @@ const create = (
   overrides: OrderInput = {},
   createdAtMs = Date.now(),
   metadata: Metadata | null = null,
-) => createOrder(store, { ...newOrder(merchantId, overrides, metadata), createdAtMs });
+) => createOrder(store, { ...sampleOrder(merchantId, overrides, metadata), createdAtMs });
 
 async function stored({ merchantId, fields }: Order): Promise<Order> {
   const found = await store.findByOrderId(merchantId, fields.order_id, enoughMs);
@@ -87,7 +87,7 @@ test('an order is erased once: nothing of the personal fields is left, and all e
   const listed = await store.list(merchantId, { metadata: { cart: '17' }, limit: 5 }, enoughMs);
   expect(listed).toMatchObject({ kind: 'found', orders: [others] });
   expect(await database.sql`select from order_metadata where merchant_id = ${merchantId}`).toHaveLength(1);
-  expect(await store.create(newOrder(merchantId, { order_id: 'one' }), enoughMs)).toMatchObject({ kind: 'exists' });
+  expect(await store.create(sampleOrder(merchantId, { order_id: 'one' }), enoughMs)).toMatchObject({ kind: 'exists' });
 });
 
 test('all orders of an e-mail address are erased, in any case of its letters, of every merchant', async () => {

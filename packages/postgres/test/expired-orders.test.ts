@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Order, OrderStatus } from '@gateway/domain/order';
 import { transitions } from '@gateway/domain/order-states';
 import type { CreateOutcome, LinkLookup, OrderStore } from '@gateway/domain/order-store';
-import { newOrder } from '@gateway/domain/testing/sample-orders';
+import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
 import { createMerchantId, createOrder } from '../testing/contract-store.ts';
@@ -52,7 +52,7 @@ const reads: readonly [string, (order: Order) => Promise<readonly OrderStatus[]>
 
 async function orderEndingIn(ms: number): Promise<Order> {
   const merchantId = await createMerchantId(database.sql);
-  return createOrder(store, { ...newOrder(merchantId), expiresAtMs: Date.now() + ms });
+  return createOrder(store, { ...sampleOrder(merchantId), expiresAtMs: Date.now() + ms });
 }
 
 /** What is stored of the order, with its events. */
@@ -120,7 +120,7 @@ test('a list stores the expiry of each order on the page, and no other', async (
   const merchantId = await createMerchantId(database.sql);
   const past = Date.now() - 1_000;
   const orders = [past, null, past, past + 3_600_000, past].map((expiresAtMs, index) => ({
-    ...newOrder(merchantId, { order_id: `listed-${index}` }),
+    ...sampleOrder(merchantId, { order_id: `listed-${index}` }),
     ...{ createdAtMs: index, expiresAtMs },
   }));
   await Promise.all(orders.map((order) => createOrder(store, order)));

@@ -1,6 +1,6 @@
 import { liveSecretsMax } from '@gateway/domain/credentials';
 import type { MerchantId } from '@gateway/domain/merchant';
-import { newOrder } from '@gateway/domain/testing/sample-orders';
+import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type MerchantAccounts, openMerchantAccounts } from '../src/merchant-admin.ts';
 import { openOrderStore } from '../src/order-store.ts';
@@ -79,7 +79,7 @@ test('orders are created while a secret is being added to their merchant', async
   const store = openOrderStore({ url: database.url });
   onTestFinished(() => store.close());
   const [merchant] = await database.sql`select id::int from merchants where client_id = ${clientId}`;
-  const order = newOrder(merchant?.id as MerchantId, { order_id: 'meanwhile' });
+  const order = sampleOrder(merchant?.id as MerchantId, { order_id: 'meanwhile' });
   const adding = Promise.withResolvers<unknown>();
   await database.sql.begin(async (session) => {
     await session`lock table client_secrets in exclusive mode`;

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { createTestDatabase } from '@gateway/dev-postgres/testing';
 import type { MerchantId } from '@gateway/domain/merchant';
 import type { Order } from '@gateway/domain/order';
-import { newOrder } from '@gateway/domain/testing/sample-orders';
+import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { migrate } from 'drizzle-orm/postgres-js/migrator';
 import postgres from 'postgres';
@@ -134,7 +134,7 @@ async function migrateFirst(sql: postgres.Sql, count: number): Promise<void> {
 /** Stores an order as the first version did. */
 async function insertFirstOrder(sql: postgres.Sql): Promise<Order> {
   const [merchant] = await sql`insert into merchants (name, client_id) values ('Shop', 'app_x') returning id`;
-  const order = newOrder(Number(merchant?.id) as MerchantId);
+  const order = sampleOrder(Number(merchant?.id) as MerchantId);
   const { expiresAt: _, ...row } = rowOf(order);
   const columns = { ...row, createdAt: row.createdAt.toISOString() };
   const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

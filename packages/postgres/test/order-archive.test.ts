@@ -1,5 +1,5 @@
 import { transitions } from '@gateway/domain/order-states';
-import { newOrder } from '@gateway/domain/testing/sample-orders';
+import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exportOrders, importOrders } from '../src/order-archive.ts';
 import { openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
@@ -40,7 +40,7 @@ describe.each([
   test('exported orders are restored exactly, once, and are found and replayed again', async () => {
     const merchants = [await createMerchantId(database.sql), await createMerchantId(database.sql)] as const;
     const orderOf = (index: number) => ({
-      ...newOrder(
+      ...sampleOrder(
         merchants[index % 2 === 0 ? 0 : 1],
         {
           order_id: `order-${index} \u2028 "\\ {NULL}, 店`,
@@ -77,7 +77,7 @@ describe.each([
   test('the refused payments of a restored order are known and listed', async () => {
     const merchantId = await createMerchantId(database.sql);
     const createdAtMs = Date.parse('2024-01-01T00:00:00Z');
-    const order = await createOrder(store, { ...newOrder(merchantId), createdAtMs });
+    const order = await createOrder(store, { ...sampleOrder(merchantId), createdAtMs });
     const payment = {
       checkoutId: merchantId,
       paymentId: 'p-1',
@@ -104,7 +104,7 @@ describe.each([
   test('an order that changed after its export stays as it is', async () => {
     const merchantId = await createMerchantId(database.sql);
     const createdAtMs = Date.parse('2025-01-01T00:00:00Z');
-    const order = await createOrder(store, { ...newOrder(merchantId), createdAtMs });
+    const order = await createOrder(store, { ...sampleOrder(merchantId), createdAtMs });
     const lines = await exported(createdAtMs, createdAtMs + 1);
     const cancelled = { ...order, orderStatus: 'CANCELLED' as const, cancelledAtMs: createdAtMs };
     await store.change({ transition: transitions.cancel, order: cancelled }, enoughMs);
@@ -115,7 +115,7 @@ describe.each([
 
   test('a line that is no order rejects the import with its number and without its text', async () => {
     const createdAtMs = Date.parse('2024-01-01T00:00:00Z');
-    await createOrder(store, { ...newOrder(await createMerchantId(database.sql)), createdAtMs });
+    await createOrder(store, { ...sampleOrder(await createMerchantId(database.sql)), createdAtMs });
     const [line = ''] = await exported(createdAtMs, createdAtMs + 1);
     for (const [wrong, code] of [
       ['{"customer_name": "Ada"}', '23502'],

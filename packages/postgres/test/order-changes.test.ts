@@ -1,6 +1,6 @@
 import type { Order } from '@gateway/domain/order';
 import { transitions } from '@gateway/domain/order-states';
-import { newOrder } from '@gateway/domain/testing/sample-orders';
+import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
 import { createMerchantId } from '../testing/contract-store.ts';
@@ -28,7 +28,7 @@ test('processes that sweep at the same time store each expiry once, and leave op
   const now = Date.now();
   const orders = Array.from({ length: 1_400 }, (_, index): Order => {
     const expiresAtMs = index < 1_200 ? now - 1_000 : index < 1_300 ? now + 3_600_000 : null;
-    return { ...newOrder(merchantId, { order_id: `swept-${index}` }), expiresAtMs };
+    return { ...sampleOrder(merchantId, { order_id: `swept-${index}` }), expiresAtMs };
   });
   await Promise.all(orders.map((order) => store.create(order, enoughMs)));
 
@@ -56,7 +56,7 @@ test('a sweep that a lock holds up too long fails, so that it is logged', async 
   onTestFinished(async () => void (await database.sql.unsafe(`${alterDatabase} reset lock_timeout`)));
   await database.sql.unsafe(`${alterDatabase} set lock_timeout = '50ms'`);
   const store = openStore();
-  const order = { ...newOrder(await newMerchantId()), expiresAtMs: Date.now() - 1 };
+  const order = { ...sampleOrder(await newMerchantId()), expiresAtMs: Date.now() - 1 };
   await store.create(order, enoughMs);
   await database.sql.begin(async (session) => {
     await session`select from orders where merchant_id = ${order.merchantId} for update`;
@@ -69,7 +69,7 @@ test('a sweep that another session deadlocks with is not done', async () => {
   const store = openStore();
   const merchantId = await newMerchantId();
   for (const index of [1, 2]) {
-    const order = newOrder(merchantId, { order_id: `order-${index}` });
+    const order = sampleOrder(merchantId, { order_id: `order-${index}` });
     await store.create({ ...order, expiresAtMs: Date.now() - 1_000 + index }, enoughMs);
   }
   const deadlocked = { merchantId, applicationName: 'order-gateway changes' };
@@ -88,7 +88,7 @@ test('a change queues a delivery of its event to each enabled endpoint that take
     (${active}, 'disabled', 'https://shop.example.com', '', now(), null),
     (${disabled}, 'disabled', 'https://shop.example.com', '', now(), null)`;
   for (const merchantId of [active, disabled, without]) {
-    const order = newOrder(merchantId);
+    const order = sampleOrder(merchantId);
     await store.create(order, enoughMs);
     const cancelled: Order = { ...order, orderStatus: 'CANCELLED', cancelledAtMs: 1 };
     const change = { transition: transitions.cancel, order: cancelled };
@@ -107,7 +107,7 @@ test('a change queues a delivery of its event to each enabled endpoint that take
 test('events are deleted after 30 days, with their deliveries', async () => {
   const store = openStore();
   const merchantId = await newMerchantId();
-  await store.create(newOrder(merchantId, { order_id: 'of an event' }), enoughMs);
+  await store.create(sampleOrder(merchantId, { order_id: 'of an event' }), enoughMs);
   await database.sql`
     insert into events select ${merchantId}, pg_current_xact_id(), 'evt_' || n, 'order.paid',
       now() - case when n <= 700 then interval '30 days 1 minute' else interval '29 days' end, 'of an event'
@@ -127,7 +127,7 @@ test('events are deleted after 30 days, with their deliveries', async () => {
 test.each(['FOO', 'PAID', 'CANCELLED'])(
   'the database rejects the status %s without what belongs to it',
   async (status) => {
-    const order = newOrder(await newMerchantId());
+    const order = sampleOrder(await newMerchantId());
     await openStore().create(order, enoughMs);
     const setting = database.sql`update orders set order_status = ${status} where merchant_id = ${order.merchantId}`;
     await expect(setting).rejects.toMatchObject({ code: '23514' });
@@ -137,7 +137,7 @@ test.each(['FOO', 'PAID', 'CANCELLED'])(
 test('a sweep and a read never store an expiry below a lease that was taken since they saw the order', async () => {
   const merchantId = await newMerchantId();
   const store = openStore();
-  const order = { ...newOrder(merchantId), expiresAtMs: Date.now() - 1_000 };
+  const order = { ...sampleOrder(merchantId), expiresAtMs: Date.now() - 1_000 };
   await store.create(order, enoughMs);
   const attempt = { checkoutId: merchantId, attemptId: 'a-1' };
   // Claimed by a call whose clock, the start of its statement, lay before the expiry: it holds the row, and commits last.
@@ -163,7 +163,7 @@ test('a sweep and a read never store an expiry below a lease that was taken sinc
 test('an order shows its latest 20 refused payments, and all of them are stored', async () => {
   const store = openStore();
   const merchantId = await newMerchantId();
-  const order = newOrder(merchantId);
+  const order = sampleOrder(merchantId);
   await store.create(order, enoughMs);
   const { order_amount: amount } = order.fields;
   const refuse = (index: number) => {
@@ -171,7 +171,7 @@ test('an order shows its latest 20 refused payments, and all of them are stored'
     return store.refusePayment({ order, payment: { ...payment, currency: 'JPY', code: 'payment_mismatch' } }, enoughMs);
   };
   for (let index = 0; index < 25; index += 1) expect(await refuse(index)).toStrictEqual({ kind: 'changed' });
-  expect(await refuse(0)).toStrictEqual({ kind: 'raced' });
+  expect(await refuse(0)).toStrictEqual({ kind: 'conflict' });
   const found = await store.findByToken(order.orderToken, enoughMs);
   const shown = found.kind === 'found' ? found.order.refusedPayments.map(({ paymentId }) => paymentId) : [];
   expect(shown).toEqual(Array.from({ length: 20 }, (_, index) => `p-${index + 5}`));

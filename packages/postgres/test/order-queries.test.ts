@@ -1,5 +1,5 @@
 import type { MerchantId } from '@gateway/domain/merchant';
-import { newOrder } from '@gateway/domain/testing/sample-orders';
+import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
 import { useTestDatabase } from '../testing/test-database.ts';
@@ -12,7 +12,7 @@ const database = useTestDatabase();
 let store: PostgresOrderStore;
 const merchantId = 1 as MerchantId;
 
-const stored = newOrder(merchantId, { order_id: 'stored' });
+const stored = sampleOrder(merchantId, { order_id: 'stored' });
 const found = {
   kind: 'found',
   order: { ...stored, serviceOrderId: expect.any(Number) },
@@ -38,7 +38,7 @@ async function whileLocked(mode: 'exclusive' | 'access exclusive', work: () => P
 test('lookups work while the inserting connection is busy', async () => {
   const created = Promise.withResolvers<unknown>();
   await whileLocked('exclusive', async () => {
-    created.resolve(store.create(newOrder(merchantId, { order_id: 'waits' }), enoughMs));
+    created.resolve(store.create(sampleOrder(merchantId, { order_id: 'waits' }), enoughMs));
     expect(await store.findByToken(stored.orderToken, enoughMs)).toStrictEqual(found);
   });
   expect(await created.promise).toMatchObject({ kind: 'created' });
@@ -69,7 +69,7 @@ test('times are read as they were stored, in whatever style the database shows d
     createdAtMs: Date.parse('2026-11-03T20:01:42.172Z'),
     expiresAtMs: Date.parse('2999-04-05T00:00:00Z'),
   };
-  const order = { ...newOrder(merchantId, { order_id: 'times' }), ...times };
+  const order = { ...sampleOrder(merchantId, { order_id: 'times' }), ...times };
   await database.sql.unsafe(`alter database ${new URL(database.url).pathname.slice(1)} set datestyle = 'SQL, DMY'`);
   const other = openOrderStore({ url: database.url });
   onTestFinished(() => other.close());

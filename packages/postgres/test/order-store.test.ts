@@ -2,7 +2,7 @@ import type { MerchantId } from '@gateway/domain/merchant';
 import type { CreateOutcome } from '@gateway/domain/order-store';
 import { idBlockSize } from '@gateway/domain/service-order-id';
 import { describeOrderStore } from '@gateway/domain/testing/order-store-contract';
-import { newOrder } from '@gateway/domain/testing/sample-orders';
+import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
@@ -47,7 +47,7 @@ test('a lone order, and the lookup of one, is one statement for one key, which a
   onTestFinished(() => proxy.close());
   const store = openStore({ url: proxy.url });
   const { orderToken, serviceOrderId } = await created(store, merchantId, 'lone');
-  await store.create(newOrder(merchantId, { order_id: 'lone' }), enoughMs);
+  await store.create(sampleOrder(merchantId, { order_id: 'lone' }), enoughMs);
   await store.findByOrderId(merchantId, 'lone', enoughMs);
   await store.findByServiceOrderId(merchantId, serviceOrderId, enoughMs);
   await store.findByToken(orderToken, enoughMs);
@@ -67,7 +67,7 @@ test('two stores that race for the same order_ids store one order each and retur
   const orderIds = Array.from({ length: 200 }, (_, index) => `race-${(index * 7919) % 200}`);
   const calls = racers.flatMap((store) =>
     orderIds.map(async (orderId) => {
-      const order = newOrder(merchantId, { order_id: orderId });
+      const order = sampleOrder(merchantId, { order_id: orderId });
       return { orderId, order, outcome: await store.create(order, enoughMs) };
     }),
   );
@@ -86,7 +86,7 @@ test('amounts are exact decimals in the database too, so that sums are exact', a
   const merchantId = await newMerchantId();
   const store = openStore();
   for (const amount of [0.1, 0.2, 9_999_999_999_999.99]) {
-    await store.create(newOrder(merchantId, { order_id: `${amount}`, order_amount: amount }), enoughMs);
+    await store.create(sampleOrder(merchantId, { order_id: `${amount}`, order_amount: amount }), enoughMs);
   }
   const [row] = await database.sql`select sum(order_amount)::text as sum from orders where merchant_id = ${merchantId}`;
   expect(row?.sum).toBe('10000000000000.29');
@@ -97,9 +97,9 @@ test('a row that the database rejects fails alone', async () => {
   const store = openStore();
   const unknownMerchant = 9_000_000_000 as MerchantId;
   const outcomes = await outcomesOf([
-    store.create(newOrder(merchantId, { order_id: 'good-1' }), enoughMs),
-    store.create(newOrder(unknownMerchant, { order_id: 'bad' }), enoughMs),
-    store.create(newOrder(merchantId, { order_id: 'good-2' }), enoughMs),
+    store.create(sampleOrder(merchantId, { order_id: 'good-1' }), enoughMs),
+    store.create(sampleOrder(unknownMerchant, { order_id: 'bad' }), enoughMs),
+    store.create(sampleOrder(merchantId, { order_id: 'good-2' }), enoughMs),
   ]);
   expect(outcomes).toEqual([
     'created',
@@ -109,7 +109,7 @@ test('a row that the database rejects fails alone', async () => {
 });
 
 const created = (store: PostgresOrderStore, merchantId: MerchantId, orderId: string) =>
-  createOrder(store, newOrder(merchantId, { order_id: orderId }));
+  createOrder(store, sampleOrder(merchantId, { order_id: orderId }));
 
 test('ids that turn out to be in use are replaced by a new block, and no call fails', async () => {
   const merchantId = await newMerchantId();
@@ -173,7 +173,7 @@ test('the ids of a connection that is lost are used no more: the next one may le
   await database.sql`
     select pg_terminate_backend(pid) from pg_stat_activity
     where application_name = 'order-gateway orders' and datname = current_database()`;
-  const again = async () => (await store.create(newOrder(merchantId, { order_id: 'third' }), enoughMs)).kind;
+  const again = async () => (await store.create(sampleOrder(merchantId, { order_id: 'third' }), enoughMs)).kind;
   await expect.poll(again).toBe('exists');
   const third = await store.findByOrderId(merchantId, 'third', enoughMs);
   if (third.kind !== 'found') throw new Error(third.kind);
@@ -187,10 +187,10 @@ test('an order is created although an existing one in its batch could not be rea
   await database.sql`grant usage on sequence service_order_id_blocks to writer`;
   const url = Object.assign(new URL(database.url), { username: 'writer', password: 'writer' }).href;
   const store = openStore({ url });
-  expect((await store.create(newOrder(merchantId, { order_id: 'there' }), enoughMs)).kind).toBe('created');
+  expect((await store.create(sampleOrder(merchantId, { order_id: 'there' }), enoughMs)).kind).toBe('created');
   const outcomes = await outcomesOf([
-    store.create(newOrder(merchantId, { order_id: 'there' }), enoughMs),
-    store.create(newOrder(merchantId, { order_id: 'new' }), enoughMs),
+    store.create(sampleOrder(merchantId, { order_id: 'there' }), enoughMs),
+    store.create(sampleOrder(merchantId, { order_id: 'new' }), enoughMs),
   ]);
   expect(outcomes).toEqual([expect.stringContaining('permission denied for table orders'), 'created']);
 });
@@ -205,12 +205,12 @@ test('an order is created only by its own row, even if the database sends a resp
   });
   onTestFinished(() => proxy.close());
   const store = openStore({ url: proxy.url, batchMax: 1 });
-  await store.create(newOrder(merchantId, { order_id: 'before' }), enoughMs);
+  await store.create(sampleOrder(merchantId, { order_id: 'before' }), enoughMs);
   isDoubled = true;
   const unknownMerchant = 9_000_000_000 as MerchantId;
   const [, rejected] = await Promise.all([
-    store.create(newOrder(merchantId, { order_id: 'good' }), enoughMs),
-    store.create(newOrder(unknownMerchant, { order_id: 'bad' }), enoughMs),
+    store.create(sampleOrder(merchantId, { order_id: 'good' }), enoughMs),
+    store.create(sampleOrder(unknownMerchant, { order_id: 'bad' }), enoughMs),
   ]);
   expect(rejected.kind).toBe('unavailable');
 });
@@ -221,7 +221,7 @@ test('a database that was read-only for a while creates orders again', async () 
   const store = openStore({
     url: Object.assign(new URL(database.url), { username: 'failing_over', password: 'writer' }).href,
   });
-  const kindOf = async () => (await store.create(newOrder(merchantId, { order_id: 'one' }), enoughMs)).kind;
+  const kindOf = async () => (await store.create(sampleOrder(merchantId, { order_id: 'one' }), enoughMs)).kind;
   await database.sql`alter role failing_over set default_transaction_read_only = on`;
   expect([await kindOf(), await kindOf()]).toEqual(['unavailable', 'unavailable']);
   await database.sql`alter role failing_over reset default_transaction_read_only`;
@@ -233,7 +233,7 @@ test('an order over the queue limit is overloaded at once', async () => {
   const store = openStore({ waitingMax: 3 });
   const kinds = await Promise.all(
     Array.from({ length: 5 }, (_, index) =>
-      store.create(newOrder(merchantId, { order_id: `line-${index}` }), enoughMs),
+      store.create(sampleOrder(merchantId, { order_id: `line-${index}` }), enoughMs),
     ),
   );
   expect(kinds.map(({ kind }) => kind)).toEqual(['created', 'created', 'created', 'overloaded', 'overloaded']);
@@ -243,7 +243,7 @@ test('an order over the queue limit is overloaded at once', async () => {
 test('a call ends at its deadline while the database is busy, and the same order can be sent again', async () => {
   const merchantId = await newMerchantId();
   const store = openStore();
-  const order = newOrder(merchantId, { order_id: 'slow' });
+  const order = sampleOrder(merchantId, { order_id: 'slow' });
   const lockTaken = Promise.withResolvers<void>();
   const lockFreed = Promise.withResolvers<void>();
   const locking = database.sql.begin(async (session) => {
@@ -255,7 +255,7 @@ test('a call ends at its deadline while the database is busy, and the same order
   expect(await store.create(order, 50)).toEqual({ kind: 'deadline_exceeded' });
   lockFreed.resolve();
   await locking;
-  const again = await store.create(newOrder(merchantId, { order_id: 'slow' }), enoughMs);
+  const again = await store.create(sampleOrder(merchantId, { order_id: 'slow' }), enoughMs);
   expect(again).toEqual({ kind: 'exists', order: { ...order, serviceOrderId: expect.any(Number) } });
 });
 
@@ -268,7 +268,7 @@ test.each([
     const merchantId = await newMerchantId();
     const racers = Array.from({ length: processes }, () => openStore({ batchMax: 4 }));
     const create = (orderId: string, index: number) =>
-      (racers[index % processes] ?? openStore()).create(newOrder(merchantId, { order_id: orderId }), enoughMs);
+      (racers[index % processes] ?? openStore()).create(sampleOrder(merchantId, { order_id: orderId }), enoughMs);
     const acknowledged: string[] = [];
     const unknown: string[] = [];
     let killed = 0;

@@ -1,5 +1,5 @@
 import { describeOrderStore } from '@gateway/domain/testing/order-store-contract';
-import { newOrder } from '@gateway/domain/testing/sample-orders';
+import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { expect, onTestFinished, test } from 'vitest';
 import { openOrderStore } from '../src/order-store.ts';
 import { createMerchantId, openContractStore } from '../testing/contract-store.ts';
@@ -16,12 +16,14 @@ test('ids that turn out to be in use are replaced: a partition has another name 
   const merchantId = await createMerchantId(database.sql);
   const store = openOrderStore({ url: database.url });
   onTestFinished(() => store.close());
-  await store.create(newOrder(merchantId, { order_id: 'first' }), enoughMs);
+  await store.create(sampleOrder(merchantId, { order_id: 'first' }), enoughMs);
   await database.sql`
     insert into orders
     select (json_populate_record(o, json_build_object('service_order_id', service_order_id + 1, 'order_id', 'taken'))).*
     from orders o where merchant_id = ${merchantId}`;
-  expect(await store.create(newOrder(merchantId, { order_id: 'next' }), enoughMs)).toMatchObject({ kind: 'created' });
+  expect(await store.create(sampleOrder(merchantId, { order_id: 'next' }), enoughMs)).toMatchObject({
+    kind: 'created',
+  });
 });
 
 test('orders are spread over partitions, and a second run of the script changes nothing', async () => {

@@ -1,7 +1,7 @@
 import { personalFieldNames } from '@gateway/domain/erasure';
 import type { MerchantId } from '@gateway/domain/merchant';
 import { transitions } from '@gateway/domain/order-states';
-import { newOrder } from '@gateway/domain/testing/sample-orders';
+import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { eraseOrders } from '../src/erase-orders.ts';
 import { openMerchantAccounts } from '../src/merchant-admin.ts';
@@ -39,7 +39,10 @@ test('the role of the gateway can do what the gateway does', async () => {
   const directory = openMerchantDirectory({ url });
   const deliveries = openWebhookDeliveries({ url });
   onTestFinished(async () => void (await Promise.all([store.close(), directory.close(), deliveries.close()])));
-  const [cancelled, expired] = [newOrder(merchantId, {}, { a: 'b' }), newOrder(merchantId, { order_id: 'expired' })];
+  const [cancelled, expired] = [
+    sampleOrder(merchantId, {}, { a: 'b' }),
+    sampleOrder(merchantId, { order_id: 'expired' }),
+  ];
   expect(await store.create(cancelled, enoughMs)).toMatchObject({ kind: 'created' });
   expect(await store.create(cancelled, enoughMs)).toMatchObject({ kind: 'exists' });
   await store.create({ ...expired, expiresAtMs: Date.now() - 1_000 }, enoughMs);
@@ -95,7 +98,7 @@ test('the role of the gateway moves the sequence past the ids of restored orders
   const store = openOrderStore({ url: database.urlAs('order_gateway') });
   onTestFinished(store.close);
   await as('order_gateway_owner', 'update orders set service_order_id = service_order_id + 1e14');
-  expect(await store.create(newOrder(merchantId, { order_id: 'restored' }), enoughMs)).toMatchObject({
+  expect(await store.create(sampleOrder(merchantId, { order_id: 'restored' }), enoughMs)).toMatchObject({
     kind: 'created',
   });
 });

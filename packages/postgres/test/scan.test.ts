@@ -1,6 +1,6 @@
 import type { MerchantId } from '@gateway/domain/merchant';
 import type { Order } from '@gateway/domain/order';
-import { newOrder } from '@gateway/domain/testing/sample-orders';
+import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
 import { scanEvents, scanOrders } from '../src/scan.ts';
@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => store?.close());
 
 const create = (merchantId: MerchantId, orderId: string) =>
-  createOrder(store, newOrder(merchantId, { order_id: orderId }));
+  createOrder(store, sampleOrder(merchantId, { order_id: orderId }));
 
 test('scanOrders returns all orders with the prefix over several pages, and no others', async () => {
   const orderIds = Array.from({ length: 4_050 }, (_, index) => `run_%-${index}`);

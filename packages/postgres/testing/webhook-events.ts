@@ -1,5 +1,5 @@
 import type { MerchantId } from '@gateway/domain/merchant';
-import { newOrder } from '@gateway/domain/testing/sample-orders';
+import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import type postgres from 'postgres';
 import { openOrderStore } from '../src/order-store.ts';
 
@@ -10,7 +10,7 @@ export async function createMerchantsWithOrder(url: string, sql: postgres.Sql, c
   const merchantIds = rows.map(({ id }) => id as MerchantId);
   const store = openOrderStore({ url });
   try {
-    await Promise.all(merchantIds.map((merchantId) => store.create(newOrder(merchantId), 20_000)));
+    await Promise.all(merchantIds.map((merchantId) => store.create(sampleOrder(merchantId), 20_000)));
   } finally {
     await store.close();
   }

@@ -2,7 +2,7 @@ import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import type { Failure } from '@gateway/domain/failure';
 import type { Merchant } from '@gateway/domain/merchant';
 import { isSameMetadata, type Metadata, parseMetadata } from '@gateway/domain/metadata';
-import { type Order, type OrderFields, openOrder } from '@gateway/domain/order';
+import { newOrder, type Order, type OrderFields } from '@gateway/domain/order';
 import { canonicalText, checkChecksum, checksumPrefix } from '@gateway/domain/order-checksum';
 import { orderDifference } from '@gateway/domain/order-difference';
 import { expiryRangeError, parseExpiry } from '@gateway/domain/order-expiry';
@@ -77,7 +77,7 @@ export async function createOrder(
       found.kind === 'unknown' ? { kind: 'invalid_order', errors: [rangeError] } : storageFailure(found.kind),
     );
   }
-  const order = openOrder(fields, {
+  const order = newOrder(fields, {
     merchantId: merchant.id,
     orderToken: createOrderToken(deps.randomBytes),
     createdAtMs: nowMs,

@@ -43,6 +43,6 @@ export async function endPayment(
     if (!isHeldBy(found.value.order.lease, attempt)) return success({ found: found.value, replayed });
     const outcome = await deps.store.endPayment(found.value.order, attempt, caller.timeLeftMs());
     if (outcome.kind === 'changed') replayed = false;
-    else if (outcome.kind !== 'raced') return failed(storageFailure(outcome.kind));
+    else if (outcome.kind !== 'conflict') return failed(storageFailure(outcome.kind));
   }
 }

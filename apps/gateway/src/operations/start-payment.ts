@@ -49,6 +49,6 @@ async function startPayment(
     if (outcome.kind === 'changed') {
       return success({ link: found.value, lease: { ...attempt, endsAtMs: outcome.endsAtMs, isLive: true } });
     }
-    if (outcome.kind !== 'raced') return failed(storageFailure(outcome.kind));
+    if (outcome.kind !== 'conflict') return failed(storageFailure(outcome.kind));
   }
 }

@@ -44,6 +44,6 @@ export async function changeOrder<Found extends FoundOrder>(
       deadline.concerns(order);
       return success({ found: { ...found.value, order }, replayed: false });
     }
-    if (outcome.kind !== 'raced') return failed(storageFailure(outcome.kind));
+    if (outcome.kind !== 'conflict') return failed(storageFailure(outcome.kind));
   }
 }

@@ -2,7 +2,7 @@ import { type CheckoutTemplate, parseCheckoutTemplate } from '@gateway/domain/ch
 import type { MerchantId, MerchantMode } from '@gateway/domain/merchant';
 import { type Order, type OrderFields, orderStatuses } from '@gateway/domain/order';
 import type { LinkedOrder } from '@gateway/domain/order-store';
-import { newOrder } from '@gateway/domain/testing/sample-orders';
+import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import naughtyStrings from 'big-list-of-naughty-strings/blns.json' with { type: 'json' };
 import { describe, expect, test } from 'vitest';
 import { fixedDeps } from '../../test/fixed-deps.ts';
@@ -19,7 +19,7 @@ const texts: readonly string[] = [
   ...['\u202e\u2066\u2067\u2068', '\u2028\u2029', '\ufeff', '\r\nset-cookie: a=b\r\n\r\n<html>', 'javascript:alert(1)'],
 ];
 
-const sample = newOrder(1 as MerchantId, { order_id: 'x' });
+const sample = sampleOrder(1 as MerchantId, { order_id: 'x' });
 
 function orderWith(fields: Partial<OrderFields>): Order {
   return { ...sample, fields: { ...sample.fields, ...fields } };

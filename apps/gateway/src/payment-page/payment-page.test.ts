@@ -5,7 +5,7 @@ import { type AmountHundredths, amountHundredthsMax } from '@gateway/domain/mone
 import { type Order, type OrderStatus, orderStatuses } from '@gateway/domain/order';
 import type { LinkedOrder } from '@gateway/domain/order-store';
 import { type BaseUrl, parseBaseUrl } from '@gateway/domain/payment-link';
-import { newOrder } from '@gateway/domain/testing/sample-orders';
+import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { describe, expect, test } from 'vitest';
 import { fixedDeps } from '../../test/fixed-deps.ts';
 import { createMemoryLogger } from '../../test/memory-logger.ts';
@@ -209,7 +209,7 @@ const shownFor: Record<OrderStatus, { state: Partial<Order>; texts: (keyof PageT
 };
 
 function linkTo(orderStatus: OrderStatus, mode: MerchantMode): LinkedOrder {
-  const order = { ...newOrder(1 as MerchantId), expiresAtMs, ...shownFor[orderStatus].state, orderStatus };
+  const order = { ...sampleOrder(1 as MerchantId), expiresAtMs, ...shownFor[orderStatus].state, orderStatus };
   return { order, merchant: { name: 'Shop', mode, isDisabled: false, signingSecret: null } };
 }
 

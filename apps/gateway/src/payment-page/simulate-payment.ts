@@ -91,6 +91,6 @@ async function expireNow(
     const failure = startFailure(found.value.order, null, now());
     if (failure !== undefined) return failed(failure);
     const { kind } = await store.expireNow(found.value.order, deadline.timeLeftMs());
-    if (kind !== 'changed' && kind !== 'raced') return failed(storageFailure(kind));
+    if (kind !== 'changed' && kind !== 'conflict') return failed(storageFailure(kind));
   }
 }

@@ -1,5 +1,5 @@
 import type { MerchantId } from '@gateway/domain/merchant';
-import { type Order, openOrder, type RefusedPayment } from '@gateway/domain/order';
+import { newOrder, type Order, type RefusedPayment } from '@gateway/domain/order';
 import type { EventType } from '@gateway/domain/order-states';
 import type { OrderToken } from '@gateway/domain/order-token';
 import { parseOrder } from '@gateway/domain/parse-order';
@@ -31,7 +31,7 @@ if (!parsed.ok) throw new Error('the example order is not valid');
 
 const stored: Order = {
   serviceOrderId: 1,
-  ...openOrder(parsed.value, {
+  ...newOrder(parsed.value, {
     merchantId: 1 as MerchantId,
     orderToken: 'OvMZ4LjPbCDhqAt2DLUkHWsLMFiPISc7' as OrderToken,
     createdAtMs: Date.parse('2026-11-20T21:01:42.172Z'),

@@ -44,7 +44,7 @@ export interface WebhookDeliveryOptions {
 
 export type WebhookDelivery = ReturnType<typeof startWebhookDelivery>;
 
-interface Flight {
+interface AttemptInFlight {
   readonly delivery: ClaimedDelivery;
   /** Whether the endpoint's last attempt failed. */
   readonly isFailing: boolean;
@@ -57,8 +57,8 @@ interface Flight {
  */
 export function startWebhookDelivery(options: WebhookDeliveryOptions) {
   const { deliveries, sender, logger } = options;
-  const flights = new Map<Flight, Promise<void>>();
-  const { attempts, delays } = webhookMetrics(options.meter, () => flights.size);
+  const attemptsInFlight = new Map<AttemptInFlight, Promise<void>>();
+  const { attempts, delays } = webhookMetrics(options.meter, () => attemptsInFlight.size);
   /** Where the next claim begins, so that every endpoint has its turn. */
   const after: Record<'healthy' | 'failing', EndpointKey | undefined> = { healthy: undefined, failing: undefined };
   let isClosing = false;
@@ -69,22 +69,22 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
   /** Looks for due deliveries at once, as when this process has stored an event. */
   const wake = () => pause.abort();
 
-  const isSlow = ({ isFailing, startedAtMs }: Flight) =>
+  const isSlow = ({ isFailing, startedAtMs }: AttemptInFlight) =>
     isFailing || performance.now() - startedAtMs > webhookLimits.slowAfterMs;
 
   /** Claims and starts deliveries. Returns whether there may be more that are due. */
   const claim = async (kind: 'healthy' | 'failing'): Promise<boolean> => {
     const { attemptsMax, failingAttemptsMax, perEndpoint, perFailingEndpoint } = webhookLimits;
-    const slow = [...flights.keys()].filter(isSlow);
+    const slow = [...attemptsInFlight.keys()].filter(isSlow);
     const inFlight = new Map<string, number>();
-    for (const { delivery } of flights.keys()) {
+    for (const { delivery } of attemptsInFlight.keys()) {
       const key = endpointKeyOf(delivery);
       inFlight.set(key, (inFlight.get(key) ?? 0) + 1);
     }
     for (const { delivery } of slow) inFlight.set(endpointKeyOf(delivery), perEndpoint);
     const isFailing = kind === 'failing';
     const room = isFailing ? failingAttemptsMax - slow.length : attemptsMax;
-    const limit = Math.min(room, attemptsMax - flights.size);
+    const limit = Math.min(room, attemptsMax - attemptsInFlight.size);
     if (limit <= 0) return false;
     const previous = after[kind];
     const claimed = await deliveries.claim({
@@ -99,7 +99,7 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
   };
 
   const start = (delivery: ClaimedDelivery, isFailing: boolean) => {
-    const flight = { delivery, isFailing, startedAtMs: performance.now() };
+    const attemptInFlight = { delivery, isFailing, startedAtMs: performance.now() };
     const run = async () => {
       try {
         if (delivery.attempt === 1) delays.record(Math.max(0, options.now() - delivery.event.createdAtMs) / 1_000);
@@ -117,7 +117,7 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
             order_status: orderAfter(delivery.event).orderStatus,
             attempt: delivery.attempt,
             result: result.text,
-            duration_ms: Math.round(performance.now() - flight.startedAtMs),
+            duration_ms: Math.round(performance.now() - attemptInFlight.startedAtMs),
           },
           'webhook',
         );
@@ -125,12 +125,12 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
       } catch (error) {
         logger.error({ err: error }, 'webhook delivery failed');
       } finally {
-        flights.delete(flight);
-        // The flight may have been what limited a claim.
+        attemptsInFlight.delete(attemptInFlight);
+        // This attempt may have been what limited a claim.
         wake();
       }
     };
-    flights.set(flight, run());
+    attemptsInFlight.set(attemptInFlight, run());
   };
 
   const runUntilClosed = async () => {
@@ -157,10 +157,10 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
       isClosing = true;
       wake();
       await running;
-      await Promise.race([Promise.all(flights.values()), sleep(drainTimeoutMs, undefined, { ref: false })]);
+      await Promise.race([Promise.all(attemptsInFlight.values()), sleep(drainTimeoutMs, undefined, { ref: false })]);
       isAborted = true;
       sender.close();
-      await Promise.all(flights.values());
+      await Promise.all(attemptsInFlight.values());
     },
   };
 }
@@ -177,7 +177,7 @@ function webhookMetrics(meter: Meter, inFlight: () => number) {
     description: 'From an event to the first attempt to deliver it',
   });
   meter
-    .createObservableGauge('gateway.webhook.in_flight', { description: 'Attempts in flight' })
+    .createObservableGauge('gateway.webhook.in_flight', { description: 'Attempts in attemptInFlight' })
     .addCallback((result) => result.observe(inFlight()));
   return { attempts, delays };
 }
