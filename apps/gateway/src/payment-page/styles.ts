@@ -50,7 +50,6 @@ dl { display: grid; gap: 1rem; }
 dd { overflow: clip; }
 .note { white-space: pre-wrap; overflow: clip; }
 summary { cursor: pointer; }
-.beginning { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; }
 .more, .back { color: var(--accent); text-decoration: underline; }
 [open] .beginning { display: none; }
 .actions { display: grid; gap: 0.75rem; }
