@@ -22,17 +22,18 @@ export const projectLimits = { maxWorkers, testTimeout: limitMs, hookTimeout: li
 
 /** Files that take longest, so that none of them is alone at the end. A fresh clone has no measured durations. */
 const longest = [
-  'gateway/test/start-and-stop',
-  'gateway/test/http-connections',
+  'operation/start-and-stop',
+  'http/http-connections',
   'gateway/test/browser',
-  'gateway/test/w',
-  'gateway/test/restore-drill',
-  'gateway/test/shipped',
-  'gateway/test/examples',
-  'gateway/test/create-order.failures',
-  'gateway/test/tls',
-  'gateway/test/log-output',
-  'gateway/test/http2-attacks',
+  'gateway/test/webhooks',
+  'operation/workers',
+  'cli/restore-drill',
+  'operation/shipped',
+  'documentation/examples',
+  'orders/create-order.failures',
+  'http/tls',
+  'operation/log-output',
+  'grpc/http2-attacks',
 ];
 
 class LongestFirst extends BaseSequencer {

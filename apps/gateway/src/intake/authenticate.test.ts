@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { createClientId, createClientSecret, hashSecret } from '@gateway/domain/credentials';
 import type { ClientLookup, MerchantDirectory, StoredSecret } from '@gateway/domain/merchant';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { merchant } from '../../test/fixed-deps.ts';
+import { merchant } from '../../test/helpers/fixed-deps.ts';
 import { createAuthenticate } from './authenticate.ts';
 
 const clientId = createClientId(randomBytes);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { fixedDeps } from '../../test/fixed-deps.ts';
-import { createMemoryLogger } from '../../test/memory-logger.ts';
+import { fixedDeps } from '../../test/helpers/fixed-deps.ts';
+import { createMemoryLogger } from '../../test/helpers/memory-logger.ts';
 import { fairTimeoutMs } from '../limits.ts';
 import { Call } from './call.ts';
 import { noPeer } from './connection-limit.ts';

@@ -1,6 +1,6 @@
 import type { MerchantId } from '@gateway/domain/merchant';
 import { expect, test } from 'vitest';
-import { merchant as shop } from '../../test/fixed-deps.ts';
+import { merchant as shop } from '../../test/helpers/fixed-deps.ts';
 import { createRateLimit } from './rate-limit.ts';
 
 const otherShop = { ...shop, id: 2 as MerchantId };

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { credentials, fixedDeps } from '../../test/fixed-deps.ts';
-import { createMemoryLogger } from '../../test/memory-logger.ts';
-import { credentialHeaders } from '../../test/send-order.ts';
+import { credentials, fixedDeps } from '../../test/helpers/fixed-deps.ts';
+import { createMemoryLogger } from '../../test/helpers/memory-logger.ts';
+import { credentialHeaders } from '../../test/helpers/send-order.ts';
 import { Call } from './call.ts';
 import { noPeer } from './connection-limit.ts';
 import { createReceive } from './receive.ts';

@@ -5,8 +5,8 @@ import type { LinkedOrder } from '@gateway/domain/order-store';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import naughtyStrings from 'big-list-of-naughty-strings/blns.json' with { type: 'json' };
 import { describe, expect, test } from 'vitest';
-import { fixedDeps } from '../../test/fixed-deps.ts';
-import { createMemoryLogger } from '../../test/memory-logger.ts';
+import { fixedDeps } from '../../test/helpers/fixed-deps.ts';
+import { createMemoryLogger } from '../../test/helpers/memory-logger.ts';
 import { pageLanguages } from './localization.ts';
 import { paymentJson, paymentPage } from './payment-page.ts';
 

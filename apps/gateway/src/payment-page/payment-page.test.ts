@@ -7,8 +7,8 @@ import type { LinkedOrder } from '@gateway/domain/order-store';
 import { type BaseUrl, parseBaseUrl } from '@gateway/domain/payment-link';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { describe, expect, test } from 'vitest';
-import { fixedDeps } from '../../test/fixed-deps.ts';
-import { createMemoryLogger } from '../../test/memory-logger.ts';
+import { fixedDeps } from '../../test/helpers/fixed-deps.ts';
+import { createMemoryLogger } from '../../test/helpers/memory-logger.ts';
 import {
   localAmount,
   localDeadline,

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { createMemoryLogger } from '../../test/memory-logger.ts';
+import { createMemoryLogger } from '../../test/helpers/memory-logger.ts';
 import { readinessCheckEveryMs, readinessCheckTimeoutMs } from '../limits.ts';
 import { createReadiness } from './readiness.ts';
 

@@ -13,7 +13,7 @@ const contentType = { 'content-type': 'application/grpc+proto' };
 /**
  * Performs and answers an ordinary unary call: without Connect's pipeline of iterators and signals, which costs six times as much
  * CPU time as the rest of a call. Connect's adapter answers everything else, and would answer this in the same way
- * (test/grpc-fast-path.test.ts), so that this function can be deleted on any day.
+ * (test/grpc/grpc-fast-path.test.ts), so that this function can be deleted on any day.
  */
 export async function answerUnary(
   response: Http2ServerResponse,

@@ -10,8 +10,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { leftOut } from '../../../../tools/left-out.ts';
 import type { OrderResponse } from '../../src/orders/order-response.ts';
 import { localAmount, type PageLanguage } from '../../src/payment-page/localization.ts';
-import { giveSigningSecret, type RunningGateway, useGateway } from '../running-gateway.ts';
-import { callJson, createOrder, pressPay } from '../send-order.ts';
+import { giveSigningSecret, type RunningGateway, useGateway } from '../helpers/running-gateway.ts';
+import { callJson, createOrder, pressPay } from '../helpers/send-order.ts';
 import { openBrowser } from './open-browser.ts';
 
 /** Markup, script, entities, direction overrides, emoji and combining marks: 1,000 code points in total. */

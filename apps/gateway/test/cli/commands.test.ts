@@ -1,0 +1,60 @@
+import { readdir } from 'node:fs/promises';
+import { createTestDatabase } from '@gateway/dev-postgres/testing';
+import { runQuery } from '@gateway/postgres/testing/run-query';
+import { afterEach, expect, onTestFinished, test } from 'vitest';
+import { endProcesses, newDataDir, runProgram, startOnNewDatabase, startProcess } from '../helpers/gateway-process.ts';
+
+afterEach(endProcesses);
+
+test('with MIGRATE=off a start needs the schema that pnpm migrate makes', async () => {
+  const database = await createTestDatabase();
+  onTestFinished(database.drop);
+  const { host, pathname } = new URL(database.url);
+  const variables = { DATABASE_URL: database.url, MIGRATE: 'off' };
+  expect(await runProgram('src/main.ts', [], variables)).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `The database ${host}${pathname} can't be used: it has no schema: run \`pnpm migrate\` first\n`,
+  });
+  expect(await runProgram('src/cli/migrate.ts', [], variables)).toEqual({
+    code: 0,
+    stdout: 'The database has the schema of this version.\n',
+    stderr: `Database: ${host}${pathname}\n`,
+  });
+  await startProcess(variables);
+});
+
+test.each([
+  ['merchant', ['list']],
+  ['merchant', ['webhook', 'show', 'app_000000000000000000000000']],
+  ['orders', ['export', 'orders.ndjson', '--before', '2027-01-01T00:00:00Z']],
+])('%s %j creates neither a database nor a schema', async (program, args) => {
+  const dataDir = await newDataDir();
+  const embedded = await runProgram(`src/cli/${program}.ts`, args, { DATA_DIR: dataDir });
+  expect(embedded).toEqual({ code: 1, stdout: '', stderr: expect.stringContaining(`no database in ${dataDir}`) });
+  expect(await readdir(dataDir)).toEqual([]);
+  const { url, drop } = await createTestDatabase();
+  onTestFinished(drop);
+  const external = await runProgram(`src/cli/${program}.ts`, args, { DATABASE_URL: url });
+  expect(external).toEqual({ code: 1, stdout: '', stderr: expect.stringContaining('run `pnpm migrate` first') });
+  expect(await runQuery(url, "select to_regclass('public.merchants') as name")).toEqual([{ name: null }]);
+});
+
+test.each([
+  ['main', ['--port', '80']],
+  ['cli/merchant', ['destroy']],
+  ['cli/merchant', ['webhook', 'set']],
+  ['cli/merchant', ['secret', 'list', 'x']],
+  ['cli/checkout', ['create']],
+  ['cli/orders', ['export']],
+  ['cli/migrate', ['now']],
+])('%s %j: exit code 2 before a database is opened', async (program, args) => {
+  const unreachable = { DATABASE_URL: 'postgres://127.0.0.1:1/none' };
+  expect(await runProgram(`src/${program}.ts`, args, unreachable)).toMatchObject({ code: 2, stdout: '' });
+});
+
+test('a start warns about a variable that looks like one of ours', async () => {
+  const { lines } = await startOnNewDatabase({ METRICS_PORT: '9465' });
+  const warnings = lines.map((line) => JSON.parse(line)).filter(({ variable }) => variable !== undefined);
+  expect(warnings).toMatchObject([{ variable: 'METRICS_PORT', meant: 'ADMIN_PORT' }]);
+});

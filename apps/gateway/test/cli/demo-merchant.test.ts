@@ -1,0 +1,108 @@
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { verifyReturn } from '@gateway/client';
+import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { temporaryFolder } from '../../../../tools/test-resources.ts';
+import { createDemoOrder, demoBanner, findOrCreateDemoMerchant } from '../../src/cli/demo-merchant.ts';
+import { createSigningSecrets, newSigningSecret } from '../../src/secrets/signing-secrets.ts';
+import { testSecretsKey, useGateway } from '../helpers/running-gateway.ts';
+import { pressPay } from '../helpers/send-order.ts';
+
+const gateway = useGateway();
+let dataDir: string;
+beforeEach(async () => {
+  dataDir = await temporaryFolder();
+});
+
+const findOrCreate = () =>
+  findOrCreateDemoMerchant({ url: gateway.databaseUrl, dataDir, secretsKeys: [testSecretsKey] });
+
+test('first starts at once agree on one demo merchant, which later starts find', async () => {
+  const [first, second] = await Promise.all([findOrCreate(), findOrCreate()]);
+  expect(second).toEqual(first);
+  expect(await findOrCreate()).toEqual(first);
+  expect(await readdir(dataDir)).toEqual(['demo-merchant.json']);
+});
+
+test.each([
+  ['no JSON', 'x'],
+  ['the merchant of another database', '{"clientId":"app_test_000000000000000000000000","clientSecret":"sk_x"}'],
+])('a file with %s is replaced', async (_, content) => {
+  await writeFile(join(dataDir, 'demo-merchant.json'), content);
+  const created = await findOrCreate();
+  expect(await findOrCreate()).toEqual(created);
+  expect(await createDemoOrder(gateway.url, created, gateway.baseUrl)).toContain('/payment/');
+});
+
+test('a later start shows the signing secret of that time', async () => {
+  const { clientId, signingSecret } = await findOrCreate();
+  const endpoints = openWebhookEndpoints({ url: gateway.databaseUrl });
+  onTestFinished(() => endpoints.close());
+  const { merchantId } = (await endpoints.find(clientId)) ?? {};
+  if (merchantId === undefined) throw new Error('no demo merchant');
+  const secrets = createSigningSecrets([testSecretsKey]);
+  await endpoints.set(merchantId, {
+    url: 'http://localhost:3000',
+    signingSecret: newSigningSecret(secrets, merchantId).stored,
+  });
+  expect((await findOrCreate()).signingSecret).toBe(signingSecret);
+  const rotated = newSigningSecret(secrets, merchantId);
+  const [{ endpointId = '' } = {}] = await endpoints.list(merchantId);
+  await endpoints.rotate(merchantId, endpointId, rotated.stored);
+  expect((await findOrCreate()).signingSecret).toBe(rotated.secret);
+  await endpoints.remove(merchantId, endpointId);
+  const withoutEndpoint = await findOrCreate();
+  expect(withoutEndpoint).toMatchObject({ clientId, signingSecret: undefined });
+  expect(demoBanner(withoutEndpoint, gateway.baseUrl, undefined)).not.toContain('undefined');
+});
+
+test('a folder instead of the file is reported in one sentence', async () => {
+  await mkdir(join(dataDir, 'demo-merchant.json'));
+  await expect(findOrCreate()).rejects.toThrow(`The demo merchant in ${dataDir} could not be found or created: `);
+});
+
+test('the banner shows the docs, the credentials and the link of an order that a click on Pay pays', async () => {
+  const credentials = await findOrCreate();
+  const paymentLink = await createDemoOrder(gateway.url, credentials, gateway.baseUrl);
+  expect(paymentLink).toContain(`${gateway.baseUrl}/payment/`);
+  const paid = await pressPay(paymentLink ?? '');
+  const back = paid.headers.get('location') ?? '';
+  expect([paid.status, back]).toEqual([303, expect.stringContaining(`${gateway.baseUrl}/?`)]);
+  expect(await verifyReturn(back, credentials.signingSecret ?? '')).toMatchObject({ order_status: 'PAID' });
+  expect((await fetch(back)).status).toBe(200);
+  const banner = demoBanner(credentials, gateway.baseUrl, paymentLink);
+  for (const shown of [
+    `${gateway.baseUrl}/docs`,
+    paymentLink,
+    credentials.clientSecret,
+    credentials.signingSecret ?? 'no secret',
+    'press Pay',
+  ]) {
+    expect(banner).toContain(shown);
+  }
+  const [, address = '', ...headers] = /curl (\S+\/events) -H '(.+): (.+)' -H '(.+): (.+)'/.exec(banner) ?? [];
+  const [idName = '', id = '', secretName = '', secret = ''] = headers;
+  const listEvents = async () =>
+    Object(await (await fetch(address, { headers: { [idName]: id, [secretName]: secret } })).json()).events;
+  // The feed waits for transactions of other tests on the same server.
+  await expect.poll(listEvents).toMatchObject([{ type: 'order.paid', data: { mode: 'test' } }]);
+});
+
+test('every start shows the same link, until its order is paid', async () => {
+  const credentials = await findOrCreate();
+  const nextStart = () => createDemoOrder(gateway.url, credentials, gateway.baseUrl);
+  const first = await nextStart();
+  expect(await nextStart()).toBe(first);
+  await pressPay(first ?? '');
+  const next = await nextStart();
+  expect([next === first, next?.startsWith(`${gateway.baseUrl}/payment/`)]).toEqual([false, true]);
+});
+
+test('without a demo order the start goes on and the banner has no link', async () => {
+  const credentials = await findOrCreate();
+  const wrong = { ...credentials, clientSecret: 'sk_x' };
+  expect(await createDemoOrder('http://127.0.0.1:1', credentials, gateway.baseUrl)).toBeUndefined();
+  expect(await createDemoOrder(gateway.url, wrong, gateway.baseUrl)).toBeUndefined();
+  expect(demoBanner(credentials, gateway.baseUrl, undefined)).not.toContain('undefined');
+});

@@ -1,0 +1,254 @@
+import { createHash } from 'node:crypto';
+import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
+import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
+import type { Credentials } from '@gateway/domain/credentials';
+import { checksumOf } from '@gateway/domain/order-checksum';
+import { validOrderFields, validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { runQuery } from '@gateway/postgres/testing/run-query';
+import type postgres from 'postgres';
+import { expect, test } from 'vitest';
+import { merchantCommands } from '../../src/cli/merchant-commands.ts';
+import type { OrderRecord } from '../../src/orders/order-response.ts';
+import { describe } from '../../src/process/process.ts';
+import { runProgram } from '../helpers/gateway-process.ts';
+import { grpcClient, rpcClients, rpcErrorOf } from '../helpers/rpc-clients.ts';
+import { useGateway } from '../helpers/running-gateway.ts';
+import { answerOf, callJson, credentialHeaders, orderMessage, postOrder } from '../helpers/send-order.ts';
+
+const gateway = useGateway();
+
+/** Runs `pnpm merchant` in this process, on the running gateway's database. `error` is what it reports. */
+async function merchant(...args: string[]): Promise<{ output: string; error: string }> {
+  let output = '';
+  const program = merchantCommands(
+    (work) => work(gateway.accounts),
+    (line) => {
+      output += `${line}\n`;
+    },
+  );
+  const error = await program.parseAsync(args, { from: 'user' }).then(
+    () => '',
+    (reason: unknown) => describe(reason),
+  );
+  return { output, error };
+}
+
+/** Runs a command as a program of its own. */
+function runCommand(name: 'merchant' | 'checkout', args: string[]) {
+  return runProgram(`src/cli/${name}.ts`, args, { DATABASE_URL: gateway.databaseUrl });
+}
+
+async function addSecret(clientId: string, endsAt: Date | null = null): Promise<{ id: number; clientSecret: string }> {
+  const added = await gateway.accounts.addSecret(clientId, endsAt);
+  if (added.kind !== 'added') throw new Error(added.kind);
+  return added;
+}
+
+/** The lines of a command with `--json`. */
+async function printed(...args: string[]): Promise<Record<string, unknown>[]> {
+  const { output } = await merchant(...args, '--json');
+  return output
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+}
+
+async function statusWith(clientId: string, clientSecret: string, order = validOrderInput()): Promise<number> {
+  return (await postOrder({ url: gateway.url, credentials: { clientId, clientSecret } }, order)).status;
+}
+
+const recordOf = async (credentials: Credentials, orderId: string): Promise<OrderRecord> =>
+  (await callJson({ url: gateway.url, credentials }, 'GET', `/order/${orderId}`)).body;
+
+test('merchant create and secret add, list and revoke: up to five secrets work, a revoked one gets 401', async () => {
+  const created = JSON.parse((await runCommand('merchant', ['create', '--name', 'Shop', '--json'])).stdout);
+  const [clientId, first] = [String(created.client_id), String(created.client_secret)];
+  expect(await statusWith(clientId, first)).toBe(201);
+  const [second] = await printed('secret', 'add', clientId);
+  const others = [await addSecret(clientId), await addSecret(clientId), await addSecret(clientId)];
+  for (const secret of [second?.client_secret, ...others.map(({ clientSecret }) => clientSecret)]) {
+    expect(await statusWith(clientId, String(secret))).toBe(200);
+  }
+  const sixth = await merchant('secret', 'add', clientId);
+  expect(sixth).toEqual({ output: '', error: expect.stringContaining('has 5 secrets') });
+
+  expect((await merchant('secret', 'revoke', clientId, String(second?.number))).error).toBe('');
+  await expect.poll(() => statusWith(clientId, String(second?.client_secret))).toBe(401);
+  expect(await statusWith(clientId, first)).toBe(200);
+  const secrets = await printed('secret', 'list', clientId);
+  expect(secrets.map(({ ends_at }) => ends_at !== null)).toEqual([false, true, false, false, false]);
+  expect(JSON.stringify(secrets)).not.toContain('sk_');
+});
+
+test('merchant create --test: a test merchant, whose orders say so', async () => {
+  const [created] = await printed('create', '--name', 'Lab', '--test');
+  const [clientId, clientSecret] = [String(created?.client_id), String(created?.client_secret)];
+  expect(created).toMatchObject({ mode: 'test' });
+  expect(clientId).toMatch(/^app_test_[0-9A-Za-z]{24}$/);
+  const order = validOrderInput();
+  expect(await statusWith(clientId, clientSecret, order)).toBe(201);
+  expect(await recordOf({ clientId, clientSecret }, order.order_id)).toMatchObject({ mode: 'test' });
+  expect(await printed('list')).toContainEqual(expect.objectContaining({ client_id: clientId, kind: 'test' }));
+});
+
+test('merchant lifetime: orders without an end get one, those with an end keep it, and none ends it', async () => {
+  const credentials = await gateway.accounts.create('Patient', 'live');
+  const { clientId, clientSecret } = credentials;
+  const lifetimeOf = async (overrides: object) => {
+    const order = validOrderInput({ order_id: `lifetime-${Math.random()}`, ...overrides });
+    await postOrder({ url: gateway.url, credentials }, order);
+    const { created_at, order_expires_at } = await recordOf({ clientId, clientSecret }, order.order_id);
+    return order_expires_at === undefined ? undefined : Date.parse(order_expires_at) - Date.parse(created_at);
+  };
+  expect(await lifetimeOf({})).toBeUndefined();
+  expect((await merchant('lifetime', clientId, '36h')).error).toBe('');
+  await expect.poll(() => lifetimeOf({})).toBe(36 * 3_600_000);
+  const own = await lifetimeOf({ order_expires_at: new Date(Date.now() + 600_000).toISOString() });
+  expect(own).toBeLessThanOrEqual(600_000);
+  expect((await merchant('lifetime', clientId, 'none')).error).toBe('');
+  await expect.poll(() => lifetimeOf({})).toBeUndefined();
+});
+
+test('merchant limit: calls over it are rejected in every protocol, and none ends it', async () => {
+  const credentials = await gateway.accounts.create('Busy', 'live');
+  const headers = credentialHeaders(credentials);
+  const protocols = [
+    async () => Object(await (await postOrder({ url: gateway.url, credentials })).json()).code,
+    ...rpcClients(OrderService, gateway).map(({ client }) => {
+      return async () =>
+        (await rpcErrorOf(client.getOrder({ order: { case: 'orderId', value: 'x' } }, { headers }))).reason;
+    }),
+  ];
+  const isLimited = async (call: () => Promise<unknown>) =>
+    (await Promise.all([call(), call(), call()])).includes('rate_limited');
+  const whichAreLimited = () => Promise.all(protocols.map(isLimited));
+  expect(await whichAreLimited()).toEqual(protocols.map(() => false));
+  expect((await merchant('limit', credentials.clientId, '1')).error).toBe('');
+  await expect.poll(whichAreLimited).toEqual(protocols.map(() => true));
+  expect(await printed('list')).toContainEqual(expect.objectContaining({ name: 'Busy', rate_limit: 1 }));
+  expect((await merchant('limit', credentials.clientId, 'none')).error).toBe('');
+  await expect.poll(whichAreLimited).toEqual(protocols.map(() => false));
+});
+
+test('checkout create: the client may use CheckoutService, and may not create orders', async () => {
+  const { code, stdout } = await runCommand('checkout', ['create', '--name', 'Pay desk', '--json']);
+  expect(code).toBe(0);
+  const { client_id: clientId, client_secret: clientSecret } = JSON.parse(stdout);
+  expect(clientId).toMatch(/^chk_[0-9A-Za-z]{24}$/);
+  const { order_token: orderToken } = await answerOf(await postOrder(gateway));
+  const checkout = grpcClient(CheckoutService, gateway);
+  const headers = credentialHeaders({ clientId, clientSecret });
+  expect((await checkout.resolvePaymentLink({ orderToken }, { headers })).merchantName).toBe('Test Shop');
+  expect(await statusWith(clientId, clientSecret)).toBe(403);
+  const [added] = await printed('secret', 'add', clientId);
+  const withAdded = credentialHeaders({ clientId, clientSecret: String(added?.client_secret) });
+  await checkout.resolvePaymentLink({ orderToken }, { headers: withAdded });
+});
+
+test('a secret with an end gets 401 from then on', async () => {
+  const { clientId } = await gateway.accounts.create('Ending');
+  const ends = new Date(Date.now() + 2_000);
+  const { clientSecret } = await addSecret(clientId, ends);
+  await expect.poll(() => statusWith(clientId, clientSecret), { interval: 100 }).toBe(401);
+  expect(Date.now()).toBeGreaterThanOrEqual(ends.getTime());
+});
+
+test('merchant secret revoke does not revive an ended secret', async () => {
+  const { clientId } = await gateway.accounts.create('Ended');
+  const { id: number, clientSecret } = await addSecret(clientId);
+  await gateway.accounts.endSecret(clientId, number, null);
+  const again = await merchant('secret', 'revoke', clientId, `${number}`, '--ends', '2099-01-31T12:00:00Z');
+  expect(again).toEqual({ output: '', error: `Secret ${number} of ${clientId} has already ended.` });
+  await expect.poll(() => statusWith(clientId, clientSecret)).toBe(401);
+});
+
+test('merchant checksum required: POST /order without v1= gets 400', async () => {
+  const credentials = await gateway.accounts.create('Strict');
+  const { clientId, clientSecret } = credentials;
+  expect((await merchant('checksum', 'required', clientId)).error).toBe('');
+  const rejected = await postOrder({ url: gateway.url, credentials });
+  expect(await rejected.json()).toMatchObject({
+    code: 'invalid_order',
+    errors: [{ field: 'order_checksum', code: 'not_allowed' }],
+  });
+  expect((await merchant('checksum', 'versioned', clientId)).error).toBe('');
+  await expect.poll(() => statusWith(clientId, clientSecret)).toBe(201);
+});
+
+test('a checksum is verified with the secret of the request, not with another secret of the client', async () => {
+  const { clientId, clientSecret: first } = await gateway.accounts.create('Two Secrets');
+  const { clientSecret: second } = await addSecret(clientId);
+  const order = (checksumSecret: string) =>
+    validOrderInput({ order_checksum: checksumOf(validOrderFields(), checksumSecret) });
+  const service = grpcClient(OrderService, gateway);
+  const createOverGrpc = (clientSecret: string, { order_id, order_checksum }: ReturnType<typeof order>) =>
+    service.createOrder(orderMessage(order_id, { order_checksum }), {
+      headers: credentialHeaders({ clientId, clientSecret }),
+    });
+  for (const [own, other] of [[second, first] as const, [first, second] as const]) {
+    expect(await statusWith(clientId, own, order(other))).toBe(400);
+    expect(await rpcErrorOf(createOverGrpc(own, order(other)))).toMatchObject({ reason: 'checksum_mismatch' });
+    expect(await statusWith(clientId, own, order(own))).toBe(own === second ? 201 : 200);
+    await createOverGrpc(own, order(own));
+  }
+});
+
+test('the database stores nothing of a secret but its SHA-256', async () => {
+  const { clientId, clientSecret: first } = await gateway.accounts.create('Stored');
+  const { clientSecret: second } = await addSecret(clientId);
+  expect(await statusWith(clientId, second)).toBe(201);
+  const ofTables = "from information_schema.tables where table_schema = 'public'";
+  const tables = await runQuery(gateway.databaseUrl, `select table_name as name ${ofTables}`);
+  const dump = ({ name }: postgres.Row) => runQuery(gateway.databaseUrl, `select entry::text from "${name}" entry`);
+  const stored = JSON.stringify(await Promise.all(tables.map(dump)));
+  for (const secret of [first, second]) {
+    expect(stored).not.toContain(secret);
+    expect(stored).not.toContain(Buffer.from(secret).toString('hex'));
+    expect(stored).toContain(createHash('sha256').update(secret).digest('hex'));
+  }
+});
+
+test('merchant list shows every merchant and no secret', async () => {
+  await gateway.accounts.create('Listed "Shop"');
+  const all = await printed('list');
+  expect(all.map(({ name }) => name)).toEqual(expect.arrayContaining(['Listed "Shop"', 'Test Shop']));
+  expect(JSON.stringify(all)).not.toContain('sk_');
+});
+
+test('commands for a client that does not exist, or is of another kind, say so', async () => {
+  const unknown = 'app_000000000000000000000000';
+  for (const args of [
+    ['log', unknown],
+    ['secret', 'revoke', unknown, '1'],
+    ['checksum', 'required', gateway.checkout.credentials.clientId],
+  ]) {
+    const error = `There is no client ${args.find((arg) => /^(app|chk)_/.test(arg))}.`;
+    expect(await merchant(...args)).toEqual({ output: '', error });
+  }
+  const { clientId } = await gateway.accounts.create('Without such a secret');
+  expect((await merchant('secret', 'revoke', clientId, '999999')).error).toBe(`${clientId} has no secret 999999.`);
+});
+
+// Which messages there are is tested in src/cli/merchant-commands.test.ts.
+test.each([
+  [['secret', 'list', 'app_000000000000000000000000'], 1, /\nThere is no client app_000000000000000000000000\.\n$/],
+  [['destroy'], 2, /^error: unknown command 'destroy'\n\nUsage: pnpm merchant /],
+])('merchant %j: exit code %i with a message', async (args, expected, message) => {
+  const { code, stdout, stderr } = await runCommand('merchant', args);
+  expect([code, stdout]).toEqual([expected, '']);
+  expect(stderr).toMatch(message);
+});
+
+test('merchant with a database that is unavailable: exit code 1 with a message, without a stack', async () => {
+  const env = { DATABASE_URL: 'postgres://user:hidden@127.0.0.1:1/orders' };
+  const { code, stdout, stderr } = await runProgram('src/cli/merchant.ts', ['list'], env);
+  expect([code, stdout]).toEqual([1, '']);
+  expect(stderr).toMatch(/^The database 127\.0\.0\.1:1\/orders /);
+  expect(stderr).not.toMatch(/hidden|\n\s+at /);
+});
+
+test.each(['merchant', 'checkout'] as const)('%s --help: exit code 0 with the usage', async (name) => {
+  const { code, stdout, stderr } = await runCommand(name, ['--help']);
+  expect([code, stderr]).toEqual([0, '']);
+  expect(stdout).toContain(`Usage: pnpm ${name} `);
+});

@@ -1,0 +1,115 @@
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { runQuery } from '@gateway/postgres/testing/run-query';
+import { expect, test } from 'vitest';
+import { temporaryFolder } from '../../../../tools/test-resources.ts';
+import { runProgram } from '../helpers/gateway-process.ts';
+import { useGateway } from '../helpers/running-gateway.ts';
+import { answerOf, callJson, createOrder, postJson, postOrder, postPayment } from '../helpers/send-order.ts';
+
+const gateway = useGateway();
+
+/** Runs `pnpm orders` on the running gateway's database. */
+function orders(...args: string[]) {
+  return runProgram('src/cli/orders.ts', args, { DATABASE_URL: gateway.databaseUrl });
+}
+
+test('an order that was exported, deleted and imported is replayed with its link', async () => {
+  const first = await answerOf(await postOrder(gateway));
+  const file = join(await temporaryFolder(), 'orders.ndjson.gz');
+  expect(await orders('export', file, '--before', '2100-01-01T00:00:00Z')).toMatchObject({
+    code: 0,
+    stdout: `Wrote 1 orders to ${file}\n`,
+  });
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  expect(JSON.parse(gunzipSync(await readFile(file)).toString())).toMatchObject({ order_token: first.order_token });
+  await runQuery(gateway.databaseUrl, 'delete from orders');
+  expect((await orders('import', file)).stdout).toBe('Restored 1 orders; 0 were there already\n');
+  expect((await orders('import', file)).stdout).toBe('Restored 0 orders; 1 were there already\n');
+  const again = await postOrder(gateway, validOrderInput());
+  expect([again.status, await answerOf(again)]).toEqual([200, first]);
+});
+
+test('an order is shown by each of its names, with its history and without the customer', async () => {
+  const { order_id, service_order_id, order_token, payment_link } = await createOrder(gateway, 'shown');
+  await callJson(gateway, 'POST', '/order/shown/cancel');
+  const shown = await orders('show', order_id);
+  expect(shown.stdout).toMatch(/^order_id +shown\n.*order_status +CANCELLED\n.*created\n.*order\.cancelled/s);
+  expect(shown.stdout).not.toContain(validOrderInput().customer_email);
+  for (const name of [String(service_order_id), order_token, payment_link]) {
+    expect((await orders('show', name)).stdout, name).toBe(shown.stdout);
+  }
+  const { order, events } = JSON.parse((await orders('show', order_id, '--json')).stdout);
+  expect([order.orderStatus, events.map(({ type }: { type: string }) => type)]).toEqual([
+    'CANCELLED',
+    ['order.cancelled'],
+  ]);
+  expect(await orders('show', 'unknown')).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^There is no such order\.$/m),
+  });
+});
+
+test('refused payments are listed, newest first, and shown with their order', async () => {
+  expect((await orders('refused')).stdout).toBe('There are no refused payments.\n');
+  const { order_token } = await createOrder(gateway, 'refusing');
+  for (const [payment_id, order_amount] of [
+    ['less', 1],
+    ['more', 2_000],
+  ] as const) {
+    expect((await postPayment(gateway.checkout, order_token, { payment_id, order_amount })).status).toBe(400);
+  }
+  const listed = await orders('refused');
+  expect(listed.stdout).toMatch(
+    /^REFUSED .*\n.*payment_mismatch .* 2000\.00 .* more .*\n.* 1\.00 .* less .* refusing\n$/,
+  );
+  const [row, ...others] = (await orders('refused', '--json', '--limit', '1')).stdout.trim().split('\n');
+  expect(others).toEqual([]);
+  expect(JSON.parse(row ?? '')).toMatchObject({
+    ...{ code: 'payment_mismatch', amount: '2000.00', payment_id: 'more', order_id: 'refusing', mode: 'live' },
+    ...{ client_id: gateway.credentials.clientId, checkout_client_id: gateway.checkout.credentials.clientId },
+  });
+  expect((await orders('show', 'refusing')).stdout).toMatch(
+    /refused payment +less .* payment_mismatch .*\nrefused payment +more /,
+  );
+  const { refusedPayments } = JSON.parse((await orders('show', 'refusing', '--json')).stdout);
+  expect(refusedPayments).toMatchObject([{ paymentId: 'less' }, { paymentId: 'more' }]);
+  expect(await orders('refused', '--limit', '0')).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^NUMBER must/),
+  });
+});
+
+test('an order is shown with the payment that is in progress', async () => {
+  const { order_token } = await createOrder(gateway, 'claimed');
+  await postJson(gateway.checkout, '/gateway.v1.CheckoutService/StartPayment', { order_token, attempt_id: 'a-1' });
+  expect((await orders('show', 'claimed')).stdout).toMatch(/^in progress until \d{4}-.* UTC$/m);
+});
+
+test('an export of a range without orders is an empty file', async () => {
+  const file = join(await temporaryFolder(), 'none.ndjson');
+  const range = ['--from', '2019-01-01T00:00:00Z', '--before', '2020-01-01T00:00:00Z'];
+  expect((await orders('export', file, ...range)).stdout).toBe(`Wrote 0 orders to ${file}\n`);
+  expect(await readFile(file, 'utf8')).toBe('');
+});
+
+test('what a user can correct is one line', async () => {
+  const folder = await temporaryFolder();
+  const incomplete = join(folder, 'incomplete.ndjson');
+  await writeFile(incomplete, '{}');
+  expect(await orders('import', incomplete)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`${incomplete} is not complete: its last line has no end.\n`),
+  });
+  const missing = join(folder, 'missing.ndjson');
+  expect(await orders('import', missing)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`The command failed: ENOENT`),
+  });
+  expect(await orders('export', missing, '--before', '2026-02-30T00:00:00Z')).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^--before must be an ISO 8601 time .*\.\n$/),
+  });
+});

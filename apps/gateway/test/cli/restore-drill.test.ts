@@ -1,0 +1,184 @@
+import { execFile } from 'node:child_process';
+import { chmod, copyFile, mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type DevPostgres, startDevPostgres } from '@gateway/dev-postgres';
+import { startTestServer, type TestServer } from '@gateway/dev-postgres/testing';
+import type { Credentials } from '@gateway/domain/credentials';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import postgres from 'postgres';
+import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
+import { leftOut, missing } from '../../../../tools/left-out.ts';
+import { temporaryFolder } from '../../../../tools/test-resources.ts';
+import type { OrderResponse } from '../../src/orders/order-response.ts';
+import { endProcesses, newDataDir, startProcess } from '../helpers/gateway-process.ts';
+import { type RunningGateway, runGateway } from '../helpers/running-gateway.ts';
+import { answerOf, callJson, postOrder } from '../helpers/send-order.ts';
+
+const run = promisify(execFile);
+
+/** The commands of the guide, with another folder for the backups. */
+async function guide(backups: string): Promise<[settings: string, backup: string, restore: string]> {
+  const page = await readFile(new URL('../../../../docs/production.md', import.meta.url), 'utf8');
+  const section = page.split(/^## /m).find((text) => text.startsWith('Backup and restore\n')) ?? '';
+  const blocks = [...section.matchAll(/^```(?:sql|sh)\n(.+?)^```$/gms)].map(([, code = '']) =>
+    code.replaceAll('/backups', backups),
+  );
+  expect(blocks).toHaveLength(3);
+  return blocks as [string, string, string];
+}
+
+afterAll(endProcesses);
+
+/** Every order that a gateway acknowledged, in calls that go on until `stop`. */
+function sendOrders(gateway: RunningGateway) {
+  const acknowledged = new Map<string, OrderResponse>();
+  let isStopping = false;
+  let sent = 0;
+  const loop = async () => {
+    while (!isStopping) {
+      sent += 1;
+      const orderId = `drill-${sent}`;
+      const response = await postOrder(gateway, validOrderInput({ order_id: orderId }));
+      expect(response.status).toBe(201);
+      acknowledged.set(orderId, await answerOf(response));
+    }
+  };
+  const loops = Promise.all(Array.from({ length: 16 }, loop));
+  return {
+    acknowledged,
+    sent: () => sent,
+    /** Resolves when so many more orders are acknowledged. */
+    more: async (count: number) => {
+      const goal = acknowledged.size + count;
+      await vi.waitUntil(() => acknowledged.size >= goal, 60_000);
+    },
+    stop: async () => {
+      isStopping = true;
+      await loops;
+    },
+  };
+}
+
+const title =
+  'a restore to a point in time has all orders acknowledged before it, no later ones, and a feed that goes on';
+
+test.skipIf(leftOut('the restore of a backup', missing('tar')))(title, async () => {
+  const backups = await temporaryFolder();
+  await mkdir(join(backups, 'wal'));
+  // The server's user may be another.
+  for (const folder of [backups, join(backups, 'wal')]) await chmod(folder, 0o777);
+  const [settings, backup, restore] = await guide(backups);
+
+  // The one setting that needs a restart.
+  const server = await startTestServer({ archive_mode: 'on' });
+  onTestFinished(server.stop);
+  const gateway = await runGateway({ server });
+  const superuser = postgres(server.url, { max: 1, fetch_types: false, onnotice: () => {} });
+  onTestFinished(() => superuser.end({ timeout: 1 }));
+  for (const statement of settings.split('\n')) await superuser.unsafe(statement);
+  await superuser`select pg_reload_conf()`;
+
+  const orders = sendOrders(gateway);
+  onTestFinished(orders.stop);
+  await orders.more(20);
+  await baseBackup(server, backup, backups);
+  await orders.more(100);
+  await callJson(gateway, 'POST', '/order/drill-1/cancel');
+  const { next_cursor: cursorBefore } = await pollEvents(gateway);
+  const before = new Map(orders.acknowledged);
+  const [{ target = '' } = {}] = await superuser<{ target: string }[]>`select clock_timestamp()::text as target`;
+  // The calls of this moment may be on either side of it.
+  const sentBefore = orders.sent();
+  await orders.more(100);
+  await orders.stop();
+  const after = [...orders.acknowledged.keys()].filter((orderId) => Number(orderId.slice(6)) > sentBefore);
+  expect(after.length).toBeGreaterThan(50);
+  const [kept, lost] = [[...before.keys()][1], after[0]];
+  await callJson(gateway, 'POST', `/order/${lost}/cancel`);
+  const { next_cursor: lostCursor } = await pollEvents(gateway, `?cursor=${cursorBefore}`);
+  const [{ wal = '' } = {}] = await superuser<{ wal: string }[]>`select pg_walfile_name(pg_switch_wal()) as wal`;
+  const archived = async () => {
+    const [row] = await superuser`select last_archived_wal >= ${wal} as is_archived from pg_stat_archiver`;
+    return row?.is_archived === true;
+  };
+  await vi.waitUntil(archived, 60_000);
+
+  const restored = await startRestored(server, restore, target);
+  const databaseUrl = new URL(gateway.databaseUrl);
+  databaseUrl.port = new URL(restored.url).port;
+  const { url } = await startProcess({ DATABASE_URL: databaseUrl.href });
+  const listed = await listOrders(url, gateway.credentials);
+  for (const [orderId, { service_order_id, created_at, order_token }] of before)
+    expect(listed.get(orderId)).toMatchObject({ service_order_id, created_at, order_token });
+  for (const orderId of after) expect(listed.has(orderId)).toBe(false);
+  const again = await postOrder({ url, credentials: gateway.credentials }, validOrderInput({ order_id: lost }));
+  expect(again.status).toBe(201);
+  await callJson({ url, credentials: gateway.credentials }, 'POST', `/order/${kept}/cancel`);
+  const restoredFeed = { url, credentials: gateway.credentials };
+  expect(await pollEvents(restoredFeed, `?cursor=${cursorBefore}`)).toMatchObject({
+    events: [{ data: { order_id: kept } }],
+  });
+  const { status, body } = await callJson(restoredFeed, 'GET', `/events?cursor=${lostCursor}`);
+  expect([status, body.code]).toEqual([410, 'cursor_expired']);
+});
+
+/** The first page of the feed that has an event, which may appear a moment late. */
+function pollEvents(merchant: { url: string; credentials: Credentials }, query = '') {
+  return vi.waitFor(async () => {
+    const { body } = await callJson(merchant, 'GET', `/events${query}`);
+    expect(body.events).not.toEqual([]);
+    return body;
+  }, 10_000);
+}
+
+async function listOrders(url: string, credentials: Credentials): Promise<Map<string, OrderResponse>> {
+  const listed = new Map<string, OrderResponse>();
+  let cursor = '';
+  do {
+    const query = new URLSearchParams({ limit: '100', ...(cursor === '' ? {} : { cursor }) });
+    const { orders, next_cursor = '' } = (await callJson({ url, credentials }, 'GET', `/orders?${query}`)).body;
+    for (const order of orders) listed.set(order.order_id, order);
+    cursor = next_cursor;
+  } while (cursor !== '');
+  return listed;
+}
+
+/** Without the program of this version: the command that it sends, whose server writes the same file. */
+async function baseBackup(server: TestServer, command: string, backups: string): Promise<void> {
+  const { stdout } = await run('pg_basebackup', ['--version']).catch(() => ({ stdout: '' }));
+  const isInstalled = Number(/\d+/.exec(stdout)?.[0]) >= 18;
+  if (!leftOut('pg_basebackup itself', isInstalled ? undefined : 'pg_basebackup 18 is not installed')) {
+    await run('sh', ['-c', command], { env: { PATH: process.env.PATH, SUPERUSER_URL: server.url } });
+    return;
+  }
+  const connection = { replication: 'true' } as Record<string, string>;
+  const session = postgres(server.url, { max: 1, fetch_types: false, onnotice: () => {}, connection });
+  try {
+    const options = `TARGET 'server', TARGET_DETAIL '${backups}/base', WAL false, CHECKPOINT 'fast'`;
+    const progress = await session.unsafe(`BASE_BACKUP (${options})`).readable();
+    for await (const _piece of progress);
+  } finally {
+    await session.end({ timeout: 1 });
+  }
+}
+
+/** A server on a data folder that the guide's commands fill, once it accepts writes. */
+async function startRestored(server: TestServer, command: string, target: string): Promise<DevPostgres> {
+  const dataDir = await newDataDir();
+  const folder = join(dataDir, 'postgres');
+  const data = join(folder, 'cluster');
+  await mkdir(data, { recursive: true, mode: 0o700 });
+  await copyFile(join(server.dataDir, 'postgres', 'password'), join(folder, 'password'));
+  // Root would give the files the owners that the archive names.
+  const variables = { PGDATA: data, TARGET_TIME: target, TAR_OPTIONS: '--no-same-owner' };
+  await run('sh', ['-c', command], { env: { PATH: process.env.PATH, ...variables } });
+  await run('chown', ['-R', `--reference=${join(server.dataDir, 'postgres')}`, folder]);
+  const restored = await startDevPostgres({ dataDir });
+  onTestFinished(restored.stop);
+  const session = postgres(restored.url, { max: 1, fetch_types: false });
+  const isRestored = async () => (await session`select not pg_is_in_recovery() as done`)[0]?.done === true;
+  onTestFinished(() => session.end({ timeout: 1 }));
+  await vi.waitUntil(isRestored, 60_000);
+  return restored;
+}

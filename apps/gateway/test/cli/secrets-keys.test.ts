@@ -1,0 +1,47 @@
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { temporaryFolder } from '../../../../tools/test-resources.ts';
+import { findSecretsKeys } from '../../src/secrets/secrets-keys.ts';
+
+const embedded = { secretsKeys: undefined, databaseUrl: undefined };
+
+test('the first call creates a key file that only the owner can read, later calls use it', async () => {
+  const dataDir = await temporaryFolder();
+  const key = await findSecretsKeys({ ...embedded, dataDir });
+  const path = join(dataDir, 'secrets-key');
+  expect([(await stat(path)).mode & 0o777, await readFile(path, 'utf8')]).toEqual([
+    0o600,
+    `${Buffer.from(key?.[0] ?? []).toString('base64')}\n`,
+  ]);
+  expect(await findSecretsKeys({ ...embedded, dataDir })).toEqual(key);
+});
+
+test('processes that start together use one key, and leave no other file', async () => {
+  const dataDir = await temporaryFolder();
+  const keys = await Promise.all(Array.from({ length: 20 }, () => findSecretsKeys({ ...embedded, dataDir })));
+  expect(new Set(keys.map((key) => Buffer.from(key?.[0] ?? []).toString('hex'))).size).toBe(1);
+  expect(await readdir(dataDir)).toEqual(['secrets-key']);
+});
+
+test('SECRETS_KEY comes before the file', async () => {
+  const dataDir = await temporaryFolder();
+  const secretsKeys = [new Uint8Array(32)] as const;
+  expect(await findSecretsKeys({ ...embedded, secretsKeys, dataDir })).toBe(secretsKeys);
+  expect(await readdir(dataDir)).toEqual([]);
+});
+
+test('with DATABASE_URL alone there is no key and no file', async () => {
+  const dataDir = await temporaryFolder();
+  expect(await findSecretsKeys({ ...embedded, databaseUrl: 'postgres://db/x', dataDir })).toBeUndefined();
+  expect(await readdir(dataDir)).toEqual([]);
+});
+
+test('a damaged key file is reported without its content, and stays as it is', async () => {
+  const dataDir = await temporaryFolder();
+  const path = join(dataDir, 'secrets-key');
+  await writeFile(path, 'c2hvcnQ=');
+  const reason = /^The key file \S+secrets-key can't be used: it must hold 32 bytes in base64\.$/;
+  await expect(findSecretsKeys({ ...embedded, dataDir })).rejects.toThrow(reason);
+  expect(await readFile(path, 'utf8')).toBe('c2hvcnQ=');
+});

@@ -1,0 +1,253 @@
+import type { MerchantId } from '@gateway/domain/merchant';
+import { endpointsMax } from '@gateway/domain/webhook-endpoint';
+import { formatSigningSecret } from '@gateway/domain/webhook-signature';
+import { openMerchantAccounts } from '@gateway/postgres/merchant-admin';
+import { useTestDatabase } from '@gateway/postgres/testing/test-database';
+import { createMerchantsWithOrder, storeEvents } from '@gateway/postgres/testing/webhook-events';
+import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
+import { CommanderError } from 'commander';
+import { Webhook } from 'standardwebhooks';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { merchantCommands } from '../../src/cli/merchant-commands.ts';
+import { addWebhookCommands, type WebhookTools } from '../../src/cli/webhook-commands.ts';
+import { StartError } from '../../src/process/process.ts';
+import { createSigningSecrets } from '../../src/secrets/signing-secrets.ts';
+import { createSender } from '../../src/webhooks/send.ts';
+import { runProgram } from '../helpers/gateway-process.ts';
+import { type ReceivedWebhook, runWebhookReceiver } from '../helpers/webhook-receiver.ts';
+
+const database = useTestDatabase();
+let merchantId: MerchantId;
+let clientId: string;
+beforeAll(async () => {
+  [merchantId] = (await createMerchantsWithOrder(database.url, database.sql, 1)) as [MerchantId];
+  const [row] = await database.sql`select client_id from merchants where id = ${merchantId}`;
+  clientId = row?.client_id;
+});
+
+const key = { secrets: createSigningSecrets([new Uint8Array(32).fill(1)]), allowedAddresses: 'public' } as const;
+const toPrivate = { ...key, allowedAddresses: 'any' } as const;
+const secretForm = /whsec_[0-9A-Za-z+/]{43}=/;
+
+/** Runs `pnpm merchant webhook` in this process. `error` is what it reports. */
+async function webhook(args: readonly string[], options: Pick<WebhookTools, 'secrets' | 'allowedAddresses'> = key) {
+  const lines: string[] = [];
+  let error = '';
+  const print = (line: string) => lines.push(line);
+  const program = merchantCommands(async () => {}, print)
+    .exitOverride()
+    .configureOutput({
+      writeErr(text) {
+        error += text;
+      },
+    });
+  const sender = createSender(options);
+  const endpoints = openWebhookEndpoints({ url: database.url });
+  addWebhookCommands(program, (work) => work({ ...options, sender, endpoints }), print);
+  try {
+    await program.parseAsync(['webhook', ...args], { from: 'user' });
+  } catch (thrown) {
+    if (thrown instanceof StartError) error = thrown.message;
+    else if (!(thrown instanceof CommanderError)) throw thrown;
+  } finally {
+    sender.close();
+    await endpoints.close();
+  }
+  return { output: lines.join('\n'), error };
+}
+
+/** Sets the first endpoint of the merchant, or rotates its secret, and returns the new secret. */
+async function secretOf(...args: readonly string[]): Promise<string> {
+  if (args[0] === 'set') await webhook(['remove', clientId]);
+  const { output } = await webhook([...args, '--json'], toPrivate);
+  return JSON.parse(output).signing_secret;
+}
+
+test('set, test, rotate, show and remove: the secret is shown by set and rotate, and never again', async () => {
+  const receiver = await runWebhookReceiver();
+  const set = await webhook(['set', clientId, receiver.url], toPrivate);
+  expect(set.error).toBe('');
+  expect(set.output).toContain(`Webhooks of ${clientId} go to ${receiver.url}\n  signing secret: whsec_`);
+  expect(set.output).not.toContain('previous');
+  const [first = ''] = secretForm.exec(set.output) ?? [];
+
+  const sent = await webhook(['test', clientId], toPrivate);
+  expect(sent).toEqual({ output: `The message was delivered to ${receiver.url}: HTTP 204.`, error: '' });
+  const verified = (secret: string, { headers, body }: ReceivedWebhook) =>
+    new Webhook(secret).verify(body, headers as Record<string, string>);
+  expect(verified(first, receiver.received[0] as ReceivedWebhook)).toMatchObject({ type: 'webhook.test', data: {} });
+
+  const second = await secretOf('rotate', clientId);
+  await webhook(['test', clientId], toPrivate);
+  for (const secret of [second, first]) verified(secret, receiver.received[1] as ReceivedWebhook);
+  await database.sql`update webhook_endpoints set previous_ends_at = now() where merchant_id = ${merchantId}`;
+  await webhook(['test', clientId], toPrivate);
+  expect(receiver.received[2]?.headers['webhook-signature']).toMatch(/^v1,\S+$/);
+  const moved = await webhook(['set', clientId, `${receiver.url}/moved`], toPrivate);
+  expect(moved.output).not.toContain('whsec_');
+  expect(JSON.parse((await webhook(['set', clientId, receiver.url, '--json'], toPrivate)).output)).toEqual({
+    ...{ client_id: clientId, url: receiver.url },
+  });
+  await webhook(['test', clientId], toPrivate);
+  verified(second, receiver.received[3] as ReceivedWebhook);
+
+  const shown = await webhook(['show', clientId]);
+  expect(shown.output).toMatch(
+    /^ID: {7}we_[0-9a-f]{32}\nURL: {6}http:\S+\nEVENTS: {3}\*\nCREATED: {2}\d{4}-.+ UTC\nSTATE: {4}works$/,
+  );
+  const { output } = await webhook(['show', clientId, '--json']);
+  expect(JSON.parse(output)).toMatchObject({ url: receiver.url, disabled_at: null, failing_since: null });
+  expect(shown.output + output).not.toContain('whsec_');
+
+  const removed = await webhook(['remove', clientId]);
+  expect(removed.output).toBe(`Webhooks of ${clientId} no longer go to ${receiver.url}`);
+  for (const args of [['show'], ['rotate'], ['remove'], ['test'], ['redeliver', 'evt_1']]) {
+    const [command = '', ...rest] = args;
+    const { error } = await webhook([command, clientId, ...rest]);
+    expect([command, error]).toEqual([command, `${clientId} has no webhook endpoint.`]);
+  }
+});
+
+test('with several endpoints a command names the one that it is about', async () => {
+  await secretOf('set', clientId, 'https://shop.example/first');
+  const added = await webhook(['set', clientId, 'https://shop.example/second', '--new']);
+  expect(added.output).toContain('  signing secret: whsec_');
+  const { error } = await webhook(['rotate', clientId]);
+  expect(error).toBe(`${clientId} has 2 webhook endpoints. Choose one with --endpoint.`);
+  const shown = (await webhook(['show', clientId, '--json'])).output.split('\n').map((line) => JSON.parse(line));
+  expect(shown.map(({ url }) => url)).toEqual(['https://shop.example/first', 'https://shop.example/second']);
+  const [, second] = shown;
+  const moved = await webhook(['set', clientId, 'https://shop.example/moved', '--endpoint', second.id]);
+  expect(moved.output).not.toContain('whsec_');
+  expect((await webhook(['remove', clientId, '--endpoint', second.id])).output).toContain('/moved');
+  const unknown = await webhook(['remove', clientId, '--endpoint', second.id]);
+  expect(unknown.error).toBe(`${clientId} has no webhook endpoint with this ID.`);
+  for (let count = 1; count < endpointsMax; count += 1)
+    await webhook(['set', clientId, 'https://shop.example/more', '--new']);
+  const { error: tooMany } = await webhook(['set', clientId, 'https://shop.example/more', '--new']);
+  expect(tooMany).toBe(`${clientId} has 5 webhook endpoints, which is the limit. Remove one first.`);
+  await database.sql`delete from webhook_endpoints where merchant_id = ${merchantId}`;
+});
+
+test('the database stores nothing of a signing secret in the clear', async () => {
+  const secret = await secretOf('set', clientId, 'https://shop.example/hook');
+  const bytes = Buffer.from(secret.replace('whsec_', ''), 'base64');
+  const [row] = await database.sql`select signing_secret from webhook_endpoints where merchant_id = ${merchantId}`;
+  expect(row?.signing_secret.includes(bytes.subarray(0, 4))).toBe(false);
+  const dump = JSON.stringify(await database.sql`select entry::text from webhook_endpoints entry`);
+  expect(dump).not.toContain(bytes.toString('hex'));
+  expect(dump).not.toContain(bytes.toString('base64'));
+});
+
+test('deliveries lists what became of each event, and redeliver queues one again', async () => {
+  await secretOf('set', clientId, 'https://shop.example/hook');
+  const [done, givenUp] = (await storeEvents(database.sql, [merchantId], 2)) as [string, string];
+  await database.sql`update webhook_deliveries set next_attempt_at = null, attempts = 10, last_result = 'HTTP 500'`;
+  await database.sql`update webhook_deliveries set delivered_at = now(), attempts = 1, last_result = 'HTTP 204'
+    where event_id = ${done}`;
+  const listed = (await webhook(['deliveries', clientId])).output.split('\n').map((line) => line.split(/ {2,}/));
+  expect(listed).toEqual([
+    ['EVENT ID', 'TYPE', 'CREATED', 'STATE', 'ATTEMPTS', 'LAST RESULT'],
+    [givenUp, 'order.cancelled', expect.stringMatching(/ UTC$/), 'given up', '10', 'HTTP 500'],
+    [done, 'order.cancelled', expect.stringMatching(/ UTC$/), 'delivered', '1', 'HTTP 204'],
+  ]);
+  expect((await webhook(['redeliver', clientId, givenUp])).output).toBe(`Event ${givenUp} is delivered again.`);
+  const [line = ''] = (await webhook(['deliveries', clientId, '--json'])).output.split('\n');
+  expect(JSON.parse(line)).toMatchObject({ event_id: givenUp, state: 'pending', attempts: 0 });
+  const unknown = await webhook(['redeliver', clientId, 'evt_0']);
+  expect(unknown).toEqual({ output: '', error: 'EVENT_ID must be an event of the last 30 days.' });
+});
+
+test('reencrypt takes every secret to the first key, and says which none can decrypt', async () => {
+  const [older, newer] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(3)];
+  const first = await secretOf('set', clientId, 'https://shop.example/hook');
+  const second = await secretOf('rotate', clientId);
+  const both = { ...key, secrets: createSigningSecrets([newer, older]) };
+  expect(await webhook(['reencrypt'], both)).toEqual({
+    output: 'Encrypted again with the first key: 1 of 1 endpoints.',
+    error: '',
+  });
+  const [row] = await database.sql`select * from webhook_endpoints where merchant_id = ${merchantId}`;
+  const secrets = createSigningSecrets([newer]);
+  const stored = [row?.signing_secret, row?.previous_secret].map((one) => secrets.decrypt(merchantId, one));
+  expect(stored.map((secret) => secret && formatSigningSecret(secret))).toEqual([second, first]);
+  expect(await webhook(['reencrypt'])).toEqual({
+    output: 'Encrypted again with the first key: 0 of 1 endpoints.',
+    error: 'The others were stored with a key that is not in SECRETS_KEY, or changed meanwhile.',
+  });
+  const [logged] = await database.sql`select details from audit_log where action = 'webhook.reencrypt'`;
+  expect(logged?.details).toEqual({ endpoints: 1 });
+});
+
+test('test reports what went wrong', async () => {
+  const receiver = await runWebhookReceiver({ respond: (_, response) => void response.writeHead(500).end() });
+  await secretOf('set', clientId, receiver.url);
+  const failed = await webhook(['test', clientId], toPrivate);
+  expect(failed).toEqual({ output: '', error: `The message was not delivered to ${receiver.url}: HTTP 500.` });
+  expect((await webhook(['test', clientId])).error).toContain(': address not allowed.');
+  expect(receiver.connections()).toBe(1);
+  const otherKey = { ...key, secrets: createSigningSecrets([new Uint8Array(32).fill(2)]) };
+  const { error } = await webhook(['test', clientId], otherKey);
+  expect(error).toBe('The signing secret was stored with another SECRETS_KEY.');
+});
+
+test.each([
+  ['http://shop.example/hook', 'URL must begin with https://, unless WEBHOOK_ALLOW_PRIVATE=1.'],
+  ['https://127.0.0.1/', 'URL must be a public address, unless WEBHOOK_ALLOW_PRIVATE=1.'],
+  ['https://169.254.169.254/latest/meta-data', 'URL must be a public address, unless WEBHOOK_ALLOW_PRIVATE=1.'],
+  ['https://[::1]/', 'URL must be a public address, unless WEBHOOK_ALLOW_PRIVATE=1.'],
+  ['https://[::ffff:10.0.0.1]/', 'URL must be a public address, unless WEBHOOK_ALLOW_PRIVATE=1.'],
+  ['https://2130706433/', 'URL must be a public address, unless WEBHOOK_ALLOW_PRIVATE=1.'],
+  ['https://user:password@shop.example/', 'URL must be an absolute http or https URL without user, password'],
+  ['ftp://shop.example/', 'URL must be an absolute http or https URL'],
+  ['shop.example', 'URL must be an absolute http or https URL'],
+])('set rejects the URL %s', async (url, message) => {
+  const { output, error } = await webhook(['set', clientId, url]);
+  expect(output).toBe('');
+  expect(error).toMatch(/^[^\n]+$/);
+  expect(error).toContain(message);
+});
+
+test.each(['http://localhost:3000/hook', 'http://127.0.0.1:3000/', 'https://[::1]/', 'http://[::1]:3000'])(
+  'set accepts the URL %s where webhooks may be sent to this machine, as with the embedded database',
+  async (url) => {
+    const toLoopback = { ...key, allowedAddresses: 'loopback' } as const;
+    expect(await webhook(['set', clientId, url], toLoopback)).toMatchObject({ error: '' });
+    expect((await webhook(['set', clientId, url])).error).toContain('WEBHOOK_ALLOW_PRIVATE=1');
+    for (const other of ['http://10.0.0.1/', 'https://192.168.1.1/', 'http://shop.example/']) {
+      expect((await webhook(['set', clientId, other], toLoopback)).error).toContain('WEBHOOK_ALLOW_PRIVATE=1');
+    }
+  },
+);
+
+test('without SECRETS_KEY the commands that need it say so in one line, and the others work', async () => {
+  await secretOf('set', clientId, 'https://shop.example/hook');
+  const noKey = { secrets: undefined, allowedAddresses: 'public' } as const;
+  const error = 'Set SECRETS_KEY to 32 random bytes in base64 first: signing secrets are stored encrypted.';
+  for (const args of [
+    ['set', clientId, 'https://shop.example/'],
+    ['rotate', clientId],
+    ['test', clientId],
+  ]) {
+    expect(await webhook(args, noKey)).toEqual({ output: '', error });
+  }
+  expect((await webhook(['show', clientId], noKey)).error).toBe('');
+  const env = { DATABASE_URL: database.url };
+  const program = await runProgram('src/cli/merchant.ts', ['webhook', 'rotate', clientId], env);
+  expect(program).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(`^Database: .+\n${error}\n$`) });
+});
+
+test('wrong arguments are reported without a secret that was typed by mistake', async () => {
+  const secret = `whsec_${'A'.repeat(43)}=`;
+  const noClient = await webhook(['show', 'app_000000000000000000000000']);
+  expect(noClient.error).toBe('There is no client app_000000000000000000000000.');
+  for (const args of [['show', secret], ['set', clientId, secret], [secret], ['rotate', clientId, secret]]) {
+    const { output, error } = await webhook(args);
+    expect([args, output, error === '']).toEqual([args, '', false]);
+    expect(error).not.toContain(secret);
+  }
+  const accounts = openMerchantAccounts({ url: database.url });
+  onTestFinished(() => accounts.close());
+  const checkout = await accounts.create('Checkout', 'checkout');
+  expect((await webhook(['show', checkout.clientId])).error).toBe(`There is no client ${checkout.clientId}.`);
+});

@@ -1,0 +1,90 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { Webhook } from 'standardwebhooks';
+import { expect, onTestFinished, test } from 'vitest';
+import { listen } from '../../../../tools/test-resources.ts';
+import { useGateway } from '../helpers/running-gateway.ts';
+import { callJson, createOrder } from '../helpers/send-order.ts';
+
+const gateway = useGateway();
+
+const program = join(import.meta.dirname, '../../../../packages/client/src/cli.ts');
+
+/** Starts `client listen`, which the test ends, and returns its lines. */
+function startListen(args: readonly string[], secret = gateway.credentials.clientSecret) {
+  const { clientId: CLIENT_ID } = gateway.credentials;
+  const env = { PATH: process.env.PATH, BASE_URL: gateway.url, CLIENT_ID, CLIENT_SECRET: secret };
+  const child: ChildProcess = spawn(process.execPath, [program, 'listen', ...args], { env, stdio: 'pipe' });
+  onTestFinished(() => void child.kill());
+  const lines: string[] = [];
+  for (const stream of [child.stdout, child.stderr]) {
+    if (stream !== null) createInterface(stream).on('line', (line) => lines.push(line));
+  }
+  return { lines, exited: once(child, 'close').then(([code]) => code as number) };
+}
+
+interface Received {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** An endpoint that responds with a status, and what it received. */
+async function startEndpoint(status: number): Promise<{ url: string; received: Received[] }> {
+  const received: Received[] = [];
+  const server = createServer(async (request, response) => {
+    received.push({ headers: request.headers, body: await text(request) });
+    response.writeHead(status).end('body');
+  });
+  return { url: `http://127.0.0.1:${await listen(server)}/hook`, received };
+}
+
+async function cancelNew(orderId: string) {
+  await createOrder(gateway, orderId);
+  await callJson(gateway, 'POST', `/order/${orderId}/cancel`);
+}
+
+test('forwards new events as signed webhooks, and one of the past again', async () => {
+  await cancelNew('past');
+  const past = async () => (await callJson(gateway, 'GET', '/events?order_id=past')).body.events[0];
+  await expect.poll(past).toMatchObject({ type: 'order.cancelled' });
+  const { id } = await past();
+  const { url, received } = await startEndpoint(202);
+
+  const { lines } = startListen(['--forward-to', url, '--types', 'order.paid,order.cancelled']);
+  await expect.poll(() => lines, { timeout: 20_000 }).toContain('Ready. Waiting for events.');
+  await cancelNew('new');
+  await expect.poll(() => lines.at(-1), { timeout: 20_000 }).toMatch(/^evt_[0-9a-f]{32} order\.cancelled 202$/);
+  const [webhook, ...others] = received;
+  expect(others).toEqual([]);
+  const secret = lines[0]?.replace('Signing secret: ', '') ?? '';
+  const verified = new Webhook(secret).verify(webhook?.body ?? '', webhook?.headers as Record<string, string>);
+  expect(verified).toMatchObject({ type: 'order.cancelled', data: { order_id: 'new' } });
+
+  const again = startListen(['--forward-to', url, '--replay', id]);
+  expect(await again.exited).toBe(0);
+  expect(again.lines.at(-1)).toBe(`${id} order.cancelled 202`);
+  expect(JSON.parse(received[1]?.body ?? '')).toMatchObject({ id, data: { order_id: 'past' } });
+});
+
+test('prints why an event could not be posted', async () => {
+  const { lines } = startListen(['--forward-to', 'http://127.0.0.1:1/hook']);
+  await expect.poll(() => lines, { timeout: 20_000 }).toContain('Ready. Waiting for events.');
+  await cancelNew('refused');
+  await expect.poll(() => lines.at(-1), { timeout: 20_000 }).toMatch(/order\.cancelled no response \(.+\)$/);
+});
+
+test.each([
+  [[], 2, /--forward-to must be/],
+  [['--forward-to', 'http://127.0.0.1:1', '--unknown'], 2, /--unknown/],
+  [['--forward-to', 'http://127.0.0.1:1', '--types', 'order.created'], 1, /invalid_request: type must be/],
+  [['--forward-to', 'http://127.0.0.1:1', '--replay', 'evt_1'], 1, /has no event evt_1/],
+])('%j exits with %i and the reason', async (args, code, reason) => {
+  const { lines, exited } = startListen(args);
+  expect(await exited).toBe(code);
+  expect(lines.join('\n')).toMatch(reason);
+  expect(lines.join('\n')).not.toContain(gateway.credentials.clientSecret);
+});

@@ -1,0 +1,184 @@
+import { execFile } from 'node:child_process';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { liveSecretsMax } from '@gateway/domain/credentials';
+import { orderCurrencyCodes } from '@gateway/domain/currency';
+import { personalFieldNames } from '@gateway/domain/erasure';
+import { failures } from '@gateway/domain/failure';
+import { fieldRules } from '@gateway/domain/field-rules';
+import { pageLimit } from '@gateway/domain/list-parameters';
+import { amountHundredthsMax, formatAmount } from '@gateway/domain/money';
+import { orderStatuses } from '@gateway/domain/order';
+import { lifetimeMs } from '@gateway/domain/order-expiry';
+import { orderFieldNames } from '@gateway/domain/order-fields';
+import { latePaymentMaxMs, transitions } from '@gateway/domain/order-states';
+import { parseBaseUrl } from '@gateway/domain/payment-link';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { expect, test } from 'vitest';
+import manifest from '../../../../package.json' with { type: 'json' };
+import { leftOut, missing } from '../../../../tools/left-out.ts';
+import { errorsPage } from '../../docs/errors-page.ts';
+import { demoBanner } from '../../src/cli/demo-merchant.ts';
+import { callTimeoutMs, drainTimeoutMs, messageBytesMax } from '../../src/limits.ts';
+import { pageLanguages } from '../../src/payment-page/localization.ts';
+import { useGateway } from '../helpers/running-gateway.ts';
+import { postOrder } from '../helpers/send-order.ts';
+
+const docs = new URL('../../../../docs/', import.meta.url);
+
+const gateway = useGateway();
+
+// If one of these fails: `pnpm --filter gateway run docs`.
+test('docs/errors.md is up to date with the list of failures', async () => {
+  expect(await readFile(new URL('errors.md', docs), 'utf8')).toBe(errorsPage());
+});
+
+test('docs/creating-orders.md lists every field once, with the length of its rule', async () => {
+  const page = await readFile(new URL('creating-orders.md', docs), 'utf8');
+  const section = page.split(/^## /m).find((text) => text.startsWith('Fields\n')) ?? '';
+  const listed = new Map<string, string>();
+  for (const [, names = '', rule = ''] of section.matchAll(/^\| (`\w+`(?:, `\w+`)*) +\| (.+?) +\|$/gm)) {
+    const [first = '', ...others] = names.replaceAll('`', '').split(', ');
+    // The first name is complete, the others may be only its last word: `_state`.
+    for (const name of [first, ...others.map((end) => first.replace(/_[a-z]+$/, end))]) listed.set(name, rule);
+  }
+  expectFields(listed);
+});
+
+test('the contract lists every field once, with the length of its rule', async () => {
+  const text = await readFile(new URL('../proto/gateway/v1/order_service.proto', docs), 'utf8');
+  const [, message = ''] = /^message CreateOrderRequest \{\n([^}]+)\}/m.exec(text) ?? [];
+  const fields = message.matchAll(/((?: +\/\/ .+\n)+) +(?:optional \w+|map<string, string>) (\w+) =/g);
+  expectFields(new Map([...fields].map(([, comment = '', name = '']) => [name, comment])));
+});
+
+test('docs/data-protection.md lists the fields that an erasure empties', async () => {
+  const page = await readFile(new URL('data-protection.md', docs), 'utf8');
+  const [, table = ''] = page.split('| Field ');
+  const cells = [...table.matchAll(/^\| (`\w+`(?:, `\w+`)*) +\|/gm)].map(([, cell = '']) => cell);
+  const names = cells.flatMap((cell) => cell.replaceAll('`', '').split(', '));
+  expect(names.slice(0, personalFieldNames.length).sort()).toEqual(personalFieldNames.toSorted());
+});
+
+/** The API's fields with their lengths, then the optional end with its range. */
+function expectFields(listed: ReadonlyMap<string, string>): void {
+  expect([...listed.keys()]).toEqual([...orderFieldNames, 'order_expires_at', 'metadata']);
+  const { min, max } = lifetimeMs;
+  expect(listed.get('order_expires_at')?.replace(/\s+(\/\/ )?/g, ' ')).toContain(
+    `${min / 60_000} minute to ${max / 86_400_000} days ahead`,
+  );
+  for (const [name, rule] of Object.entries(fieldRules)) {
+    if (rule.kind !== 'text') continue;
+    const lengths = listed.get(name)?.match(/(?:up to|\d to) (\d[\d,]*)\b/)?.[1];
+    expect([name, Number(lengths?.replace(',', ''))]).toEqual([name, rule.lengthMax]);
+  }
+}
+
+test('the README shows the request that a first start prints', async () => {
+  const readme = await readFile(new URL('../README.md', docs), 'utf8');
+  const baseUrl = parseBaseUrl('http://localhost:8080');
+  if (baseUrl === undefined) throw new Error('no base URL');
+  const banner = demoBanner(
+    { clientId: '<APP_ID>', clientSecret: '<SECRET_KEY>', signingSecret: '' },
+    baseUrl,
+    undefined,
+  );
+  const request = /^curl .+/ms.exec(banner)?.[0] ?? 'no request';
+  expect(readme).toContain(request.trimEnd());
+});
+
+test.skipIf(leftOut('the commands of the README', missing('curl')))(
+  'the commands of the README show the order that it creates, and its events',
+  async () => {
+    const readme = await readFile(new URL('../README.md', docs), 'utf8');
+    const run = async (start: string) => {
+      const block = [...readme.matchAll(/^```sh\n(.+?)^```$/gms)].find(([, code = '']) => code.startsWith(start))?.[1];
+      const script = (block ?? 'no such block')
+        .replaceAll('http://localhost:8080', gateway.url)
+        .replaceAll('<APP_ID>', gateway.credentials.clientId)
+        .replaceAll('<SECRET_KEY>', gateway.credentials.clientSecret);
+      const { stdout } = await promisify(execFile)('sh', ['-c', script], { timeout: 20_000 });
+      return stdout;
+    };
+    await postOrder(gateway, validOrderInput({ order_id: 'demo-1000' }));
+    expect(await run('curl -i')).toMatch(/^HTTP\/1.1 201 Created/);
+    const callAll = async () =>
+      (await run('call()'))
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+    const [order, list, cancelled] = await callAll();
+    expect(order).toMatchObject({ order_id: 'demo-1001', order_status: 'UN_PAID', order_amount: 10 });
+    expect(list.orders[0]).toEqual(order);
+    expect(cancelled).toMatchObject({ order_id: 'demo-1000', order_status: 'CANCELLED' });
+    // Whatever else runs on the test server may hold the feed back for a moment.
+    await expect
+      .poll(async () => (await callAll())[3])
+      .toMatchObject({
+        ...{ events: [{ type: 'order.cancelled', data: cancelled }], next_cursor: expect.any(String) },
+      });
+  },
+);
+
+test('docs/order-states.md draws every transition of the domain, and no other', async () => {
+  const page = await readFile(new URL('order-states.md', docs), 'utf8');
+  const drawn = [...page.matchAll(/^ +(\w+) --> (\w+):/gm)].map(([, from, to]) => `${from} --> ${to}`);
+  expect(drawn.toSorted()).toEqual(
+    Object.values(transitions)
+      .map(({ from, to }) => `${from} --> ${to}`)
+      .toSorted(),
+  );
+  const rows = [...page.matchAll(/^\| `(\w+)` +\|.*\| (?:`([\w.]+)`)? +\|$/gm)].map(([, status, event]) => [
+    status,
+    event,
+  ]);
+  const eventOf = new Map(Object.values(transitions).map(({ to, event }) => [to as string, event]));
+  expect(rows.slice(0, orderStatuses.length)).toEqual(orderStatuses.map((status) => [status, eventOf.get(status)]));
+});
+
+test('every link of the docs leads to a file and a heading that exist', async () => {
+  const root = new URL('../', docs);
+  const files = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md'];
+  for (const name of await readdir(docs, { recursive: true })) if (name.endsWith('.md')) files.push(`docs/${name}`);
+  const headings = async (file: URL) =>
+    [...(await readFile(file, 'utf8')).matchAll(/^#+ (.+)$/gm)].map(([, text = '']) =>
+      text
+        .toLowerCase()
+        .replaceAll(/[^\w\- ]/g, '')
+        .replaceAll(' ', '-'),
+    );
+  const broken: string[] = [];
+  for (const name of files) {
+    const file = new URL(name, root);
+    for (const [, link = ''] of (await readFile(file, 'utf8')).matchAll(/\]\((?!https?:)([^)\s]+)\)/g)) {
+      const target = new URL(link, file);
+      const isThere = await stat(target).then(
+        () => true,
+        () => false,
+      );
+      const hasHeading = target.hash === '' || (isThere && (await headings(target)).includes(target.hash.slice(1)));
+      if (!isThere || !hasHeading) broken.push(`${name}: ${link}`);
+    }
+  }
+  expect(broken).toEqual([]);
+});
+
+test('the numbers and lists in the sentences of the docs are correct', async () => {
+  const files = ['creating-orders.md', 'operations.md', 'payment-page.md', 'order-states.md'];
+  const [orders = '', operations = '', paymentPage = '', states = ''] = await Promise.all(
+    files.map(async (file) => (await readFile(new URL(file, docs), 'utf8')).replace(/\s+/g, ' ')),
+  );
+  const amountMax = Number(formatAmount(amountHundredthsMax)).toLocaleString('en');
+  expect(orders).toContain(`at most ${amountMax}, `);
+  expect(orders).toContain(`: ${orderCurrencyCodes.length} codes`);
+  expect(states).toContain(`at most ${latePaymentMaxMs / 3_600_000} hours after it`);
+  expect(orders).toContain(`at most \`limit\` items: 1 to ${pageLimit.max}, ${pageLimit.byDefault} by default`);
+  expect(operations).toContain(`An account has up to ${liveSecretsMax} secrets that work`);
+  expect(operations).toContain(`A call has ${callTimeoutMs / 1_000} seconds in all`);
+  expect(operations).toContain(`calls in flight get ${drainTimeoutMs / 1_000} seconds to finish`);
+  expect(operations).toContain(`run the gateway itself: \`${manifest.scripts.start}\``);
+  const languages = new Intl.DisplayNames('en', { type: 'language' });
+  const names = pageLanguages.map((language) => languages.of(language) ?? language);
+  expect(paymentPage).toContain(`speaks ${new Intl.ListFormat('en-GB').format(names)}, `);
+  expect(failures.body_too_large.when).toContain(`larger than ${messageBytesMax / 1_024} KiB`);
+});

@@ -1,0 +1,187 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { createHmac } from 'node:crypto';
+import { copyFile, mkdir, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Webhook } from 'standardwebhooks';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { leftOut, missing } from '../../../../tools/left-out.ts';
+import { useGateway } from '../helpers/running-gateway.ts';
+import { callJson } from '../helpers/send-order.ts';
+
+const examplesFolder = join(import.meta.dirname, '../../../../docs/examples');
+
+/** In this folder the examples find the packages that they import. */
+const projectFolder = join(import.meta.dirname, '../../node_modules/.cache/examples');
+
+/** Takes the client package from its source. */
+const node = [process.execPath, '--conditions=@gateway/source'] as const;
+
+interface Language {
+  readonly runs: readonly [string, ...string[]];
+  /** Why the examples can't run on this machine. */
+  readonly reason?: string | undefined;
+  /** The example that creates an order. */
+  readonly creates: string;
+  /** The example that verifies a webhook or a return. */
+  readonly verifies?: string;
+}
+
+function failing(command: string, ...args: string[]): string | undefined {
+  const { status } = spawnSync(command, args, { stdio: 'ignore', timeout: 20_000 });
+  return status === 0 ? undefined : `\`${[command, ...args].join(' ')}\` fails`;
+}
+
+const languages: Readonly<Record<string, Language>> = {
+  curl: {
+    ...{ runs: ['sh'], reason: missing('curl') ?? missing('openssl') ?? missing('sed') },
+    ...{ creates: 'create-order.sh', verifies: 'verify-signatures.sh' },
+  },
+  'Node.js': { runs: node, creates: 'create-order.mjs', verifies: 'verify-signatures.mjs' },
+  Connect: { runs: node, creates: 'connect-client.mjs' },
+  'grpc-js': { runs: node, creates: 'grpc-client.mjs' },
+  Python: {
+    ...{ runs: ['python3'], reason: failing('python3', '-V') },
+    ...{ creates: 'create_order.py', verifies: 'verify_signatures.py' },
+  },
+  PHP: {
+    ...{ runs: ['php'], reason: failing('php', '-r', 'curl_version();') },
+    ...{ creates: 'create-order.php', verifies: 'verify-signatures.php' },
+  },
+};
+
+const present = Object.entries(languages).filter(([name, { reason }]) => !leftOut(`the examples in ${name}`, reason));
+
+const gateway = useGateway();
+beforeAll(async () => {
+  await mkdir(projectFolder, { recursive: true });
+});
+
+/** Runs an example to its end; rejects if it fails. */
+async function run(
+  { runs: [command, ...options] }: Language,
+  file: string,
+  variables: Readonly<Record<string, string>>,
+  input = '',
+): Promise<string> {
+  const copy = join(projectFolder, file);
+  await copyFile(join(examplesFolder, file), copy);
+  const running = promisify(execFile)(command, [...options, copy], {
+    env: { PATH: process.env.PATH, ...variables },
+    timeout: 20_000,
+  });
+  // A program that does not read its input may have ended before.
+  running.child.stdin?.on('error', () => {}).end(input);
+  return (await running).stdout;
+}
+
+/** Runs an example that creates an order. */
+function create(language: Language, variables: Readonly<Record<string, string>>): Promise<string> {
+  return run(language, language.creates, {
+    BASE_URL: gateway.url,
+    GRPC_ADDRESS: `127.0.0.1:${gateway.grpcPort}`,
+    PROTO_FOLDER: join(import.meta.dirname, '../../../../proto'),
+    CLIENT_ID: gateway.credentials.clientId,
+    CLIENT_SECRET: gateway.credentials.clientSecret,
+    ...variables,
+  });
+}
+
+/** What a program that failed wrote. */
+function outputOfFailure(running: Promise<unknown>): Promise<string> {
+  return running.then(
+    () => 'it succeeded',
+    ({ stdout, stderr }: { stdout: string; stderr: string }) => stdout + stderr,
+  );
+}
+
+describe.each(present)('the example in %s', (name, language) => {
+  test('creates an order and looks it up again', async () => {
+    const orderId = `example-${name}`;
+    const printed = JSON.parse((await create(language, { ORDER_ID: orderId })).trim().split('\n').at(-1) ?? '');
+    const found = (await callJson(gateway, 'GET', `/order/${orderId}`)).body;
+    // Protobuf's JSON writes 64-bit integers as text.
+    expect({ ...printed, service_order_id: Number(printed.service_order_id) }).toEqual(found);
+  });
+
+  test('fails with the error code if the credentials are wrong', async () => {
+    const failure = create(language, { ORDER_ID: 'rejected', CLIENT_SECRET: `sk_${'0'.repeat(43)}` });
+    expect(await outputOfFailure(failure)).toMatch(/unauthenticated/i);
+  });
+});
+
+const signingKey = Buffer.alloc(32, 7);
+const signingSecret = `whsec_${signingKey.toString('base64')}`;
+const otherSecret = `whsec_${Buffer.alloc(32, 8).toString('base64')}`;
+
+/** A webhook as the reference library of Standard Webhooks signs it, as environment variables. */
+function signedWebhook(body: string, ageSeconds = 0, secrets = [signingSecret]): Record<string, string> {
+  const at = new Date(Date.now() - ageSeconds * 1_000);
+  return {
+    SIGNING_SECRET: signingSecret,
+    WEBHOOK_ID: 'evt_1',
+    WEBHOOK_TIMESTAMP: String(Math.floor(at.getTime() / 1_000)),
+    WEBHOOK_SIGNATURE: secrets.map((secret) => new Webhook(secret).sign('evt_1', at, body)).join(' '),
+  };
+}
+
+/** A signed return as environment variables: the URL, and its values for the shell. */
+function signedReturn(change: { status?: string; ageSeconds?: number; secret?: string } = {}): Record<string, string> {
+  const signedAt = String(Math.floor(Date.now() / 1_000) - (change.ageSeconds ?? 0));
+  const text = `a\\|b\\\\é|42|UN_PAID|${signedAt}`;
+  const values = {
+    order_id: 'a|b\\é',
+    service_order_id: '42',
+    order_status: change.status ?? 'UN_PAID',
+    signed_at: signedAt,
+    signature: `v1=${createHmac('sha256', signingKey).update(text).digest('hex')}`,
+  };
+  return {
+    ...Object.fromEntries(Object.entries(values).map(([name, value]) => [name.toUpperCase(), value])),
+    SIGNING_SECRET: change.secret ?? signingSecret,
+    RETURN_URL: `https://shop.example.com/thanks?cart=7&${new URLSearchParams(values)}#top`,
+  };
+}
+
+describe.each(present.filter(([, { verifies }]) => verifies !== undefined))(
+  'the example in %s that verifies signatures',
+  (_name, language) => {
+    const file = language.verifies ?? '';
+    const body = JSON.stringify({ id: 'evt_1', type: 'order.paid', data: { order_note: 'café 💶' } });
+
+    test.each([
+      ['one signature', [signingSecret]],
+      ['two signatures', [otherSecret, signingSecret]],
+    ])('accepts a webhook with %s', async (_, secrets) => {
+      expect(await run(language, file, signedWebhook(body, 0, secrets), body)).toMatch(/evt_1.*order\.paid/);
+    });
+
+    test.each([
+      ['another secret', body, () => signedWebhook(body, 0, [otherSecret])],
+      ['another body', `${body} `, () => signedWebhook(body)],
+      ['another id', body, () => ({ ...signedWebhook(body), WEBHOOK_ID: 'evt_2' })],
+      ['an old time', body, () => signedWebhook(body, 310)],
+      ['a time that is no number', body, () => ({ ...signedWebhook(body), WEBHOOK_TIMESTAMP: '1x' })],
+    ])('rejects a webhook with %s', async (_, content, variables) => {
+      expect(await outputOfFailure(run(language, file, variables(), content))).toContain('not verified');
+    });
+
+    test('accepts a signed return', async () => {
+      expect(await run(language, file, signedReturn())).toBe('a|b\\é UN_PAID\n');
+    });
+
+    test.each([
+      ['another secret', { secret: otherSecret }],
+      ['another status', { status: 'PAID' }],
+      ['an old time', { ageSeconds: 3_610 }],
+    ])('rejects a return with %s', async (_, change) => {
+      expect(await outputOfFailure(run(language, file, signedReturn(change)))).toContain('not verified');
+    });
+  },
+);
+
+test('every example is run by these tests', async () => {
+  const files = (await readdir(examplesFolder)).filter((file) => !file.endsWith('.md'));
+  const run = Object.values(languages).flatMap(({ creates, verifies }) => [creates, verifies ?? []].flat());
+  expect(files.sort()).toEqual(run.sort());
+});

@@ -1,0 +1,329 @@
+import { glob, readFile } from 'node:fs/promises';
+import { jsonRouteOf, methods } from '@gateway/contract/operations';
+import { failures } from '@gateway/domain/failure';
+import { fieldErrorCodes, fieldRules } from '@gateway/domain/field-rules';
+import { orderFieldNames } from '@gateway/domain/order-fields';
+import { eventTypes } from '@gateway/domain/order-states';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { createConfig, lintFromString } from '@redocly/openapi-core';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { unpackTar } from 'modern-tar';
+import { describe, expect, test } from 'vitest';
+import { exampleOrder, exampleResponse } from '../../src/reference/example-order.ts';
+import { guides } from '../../src/reference/guides.ts';
+import { jsonErrorsOf, type Operation, openApi } from '../../src/reference/openapi.ts';
+import { runGateway, useGateway } from '../helpers/running-gateway.ts';
+import { answerOf, callJson, postJson, postOrder, postPayment } from '../helpers/send-order.ts';
+
+const gateway = useGateway({
+  baseUrl: 'https://pay.gateway.test/gateway',
+  securityContact: 'mailto:security@example.com',
+});
+
+async function get(path: string): Promise<{ response: Response; text: string }> {
+  const response = await fetch(`${gateway.url}${path}`, { signal: AbortSignal.timeout(30_000) });
+  expect(response.status).toBe(200);
+  return { response, text: await response.text() };
+}
+
+const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
+ajv.addSchema(openApi('https://pay.example.com'), 'openapi');
+
+/** Checks that a value conforms to a schema of the document, which names every member of it. */
+function expectConforms(schema: string, value: unknown): void {
+  const conforms = ajv.compile({ $ref: `openapi#/components/schemas/${schema}` });
+  expect(conforms(value), `${schema}: ${ajv.errorsText(conforms.errors)}`).toBe(true);
+  const { properties } = new Map(Object.entries(openApi('').components.schemas)).get(schema) ?? {};
+  expect(Object.keys(properties ?? {})).toEqual(expect.arrayContaining(Object.keys(Object(value))));
+}
+
+/** Where the links of a page lead. */
+function linksIn(text: string): string[] {
+  return [...text.matchAll(/href="([^"]+)"/g)].map(([, link = '']) => link);
+}
+
+describe('GET /', () => {
+  test('200: says what this is and links to the documentation, without script', async () => {
+    const { text, response } = await get('/');
+    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(response.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-/);
+    const links = linksIn(text);
+    expect(links).toContain(`${gateway.baseUrl}/docs`);
+    for (const link of links) await get(link.replace(gateway.baseUrl, ''));
+    expect(text).toContain('creates payment orders');
+  });
+});
+
+describe('GET /openapi.json', () => {
+  test('200: OpenAPI 3.1 without an error or a warning of the linter', async () => {
+    const { text, response } = await get('/openapi.json');
+    expect(response.headers.get('content-type')).toContain('application/json');
+    const config = await createConfig({ extends: ['recommended'] });
+    const problems = await lintFromString({ source: text, absoluteRef: 'openapi.json', config });
+    expect(problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual([]);
+  });
+
+  test('has every field with the limits of its rule', async () => {
+    const { CreateOrderRequest: Order } = openApi('https://pay.example.com').components.schemas;
+    expect(Object.keys(Order.properties ?? {})).toEqual([...orderFieldNames, 'order_expires_at', 'metadata']);
+    expect(Order.required).not.toContain('order_expires_at');
+    for (const [name, rule] of Object.entries(fieldRules)) {
+      const schema = Order.properties?.[name];
+      if (rule.kind === 'text') expect(schema?.maxLength, name).toBe(rule.lengthMax);
+      if (rule.kind === 'choice') expect(schema?.enum, name).toEqual(rule.values);
+    }
+    expect(Order.properties?.order_amount).toMatchObject({ exclusiveMinimum: 0, maximum: 9_999_999_999_999.99 });
+  });
+
+  test('has every error code of the JSON API', () => {
+    const listed = new Set<string>(Object.values(methods).filter(jsonRouteOf).flatMap(jsonErrorsOf));
+    // The rest are for payments that a checkout system records.
+    const rest = ['payment_id_conflict', 'order_cancelled', 'payment_mismatch'];
+    expect(Object.keys(failures).filter((code) => !listed.has(code))).toEqual(rest);
+  });
+
+  test('has a webhook for each type of event, with the schema of the events', () => {
+    const { webhooks } = openApi('https://pay.example.com');
+    expect(Object.keys(webhooks)).toEqual(eventTypes);
+    for (const type of eventTypes) {
+      const example = Object(webhooks[type]?.post?.requestBody?.content['application/json']?.example);
+      const status = type === 'order.payment_refused' ? 'PAID' : type.slice('order.'.length).toUpperCase();
+      expect(example).toMatchObject({ type, data: { order_status: status } });
+    }
+  });
+
+  test('has examples that conform to their schemas', () => {
+    const { paths, webhooks } = openApi('https://pay.example.com');
+    const operations: Pick<Operation, 'requestBody' | 'responses'>[] = [
+      ...Object.values(paths).flatMap((methods) => Object.values(methods)),
+      ...Object.values(webhooks).map(({ post }) => post),
+    ];
+    const contents = operations.flatMap(({ requestBody, responses }) =>
+      [requestBody, ...Object.values(responses)].flatMap((part) => Object.values(part?.content ?? {})),
+    );
+    const examples = contents.filter(({ example }) => example !== undefined);
+    expect(examples.length).toBeGreaterThan(8);
+    for (const { schema, example } of examples) expectConforms(schema.$ref?.split('/').at(-1) ?? '', example);
+  });
+
+  test('has patterns that validators without the flag u for regular expressions understand', () => {
+    const validators = [true, false].map((unicodeRegExp) => {
+      const validator = new Ajv2020({ strict: false, validateFormats: false, unicodeRegExp });
+      return validator
+        .addSchema(openApi(''), 'openapi')
+        .compile({ $ref: 'openapi#/components/schemas/CreateOrderRequest' });
+    });
+    const isValid = (overrides: object) => validators.map((validate) => validate({ ...exampleOrder, ...overrides }));
+    expect(isValid({ order_note: 'Blå\tT-shirt\r\n👕' })).toEqual([true, true]);
+    for (const control of ['\0', '\v', '\x1f', '\x7f', '\x85']) {
+      expect(isValid({ order_note: `a${control}` }), encodeURI(control)).toEqual([false, false]);
+      expect(isValid({ customer_name: `a${control}` }), encodeURI(control)).toEqual([false, false]);
+    }
+    expect(isValid({ customer_name: 'a\nb' })).toEqual([false, false]);
+  });
+
+  test('shows an order that POST /order creates, and a response with the same fields', async () => {
+    const response = await postOrder(gateway, exampleOrder);
+    expect(response.status).toBe(201);
+    const created = Object(await response.json());
+    const shown = exampleResponse(gateway.baseUrl);
+    expect(Object.keys(created)).toEqual(Object.keys(shown));
+    expect(created).toMatchObject({ order_id: shown.order_id, order_status: shown.order_status });
+  });
+});
+
+test('the schemas of the OpenAPI document name every member of the responses', async () => {
+  const created = await answerOf(await postOrder(gateway, { ...exampleOrder, order_id: 'conforms-paid' }));
+  expectConforms('CreateOrderResponse', created);
+  const { order_amount, order_currency } = exampleOrder;
+  await postPayment(gateway.checkout, created.order_token, { order_amount, order_currency });
+  const order_expires_at = new Date(Date.now() + 3_600_000).toISOString();
+  await postOrder(gateway, { ...exampleOrder, order_id: 'conforms-open', order_expires_at, metadata: { cart: '17' } });
+  await postOrder(gateway, { ...exampleOrder, order_id: 'conforms-cancelled', order_expires_at });
+  const json = async (path: string, method: 'GET' | 'POST' = 'GET') => {
+    const { status, body } = await callJson(gateway, method, path);
+    expect(status, path).toBe(200);
+    return body;
+  };
+  const cancelled = await json('/order/conforms-cancelled/cancel', 'POST');
+  const claimed = await answerOf(await postOrder(gateway, { ...exampleOrder, order_id: 'conforms-claimed' }));
+  await postJson(
+    gateway.checkout,
+    '/gateway.v1.CheckoutService/StartPayment',
+    JSON.stringify({ order_token: claimed.order_token, attempt_id: 'a-1' }),
+  );
+  await postPayment(gateway.checkout, claimed.order_token, { order_amount: 1, order_currency });
+  const others = ['conforms-open', 'conforms-paid', 'conforms-claimed'];
+  const records = [cancelled, ...(await Promise.all(others.map((id) => json(`/order/${id}`))))];
+  for (const record of records) expectConforms('Order', record);
+  const named = Object.keys(Object(openApi('').components.schemas).Order.properties);
+  expect(new Set(records.flatMap((record) => Object.keys(record)))).toEqual(new Set(named));
+  const page = await json('/orders?limit=2');
+  expectConforms('ListOrdersResponse', page);
+  expect(page.next_cursor).toBeTypeOf('string');
+  const seen = () => json('/events');
+  await expect.poll(async () => (await seen()).events.length).toBe(3);
+  const events = await seen();
+  expectConforms('ListEventsResponse', events);
+  for (const event of events.events) expectConforms('Event', event);
+  expectConforms('Payment', await json(`/payment/${created.order_token}`));
+});
+
+test('the OpenAPI document lists pages and problem documents as errors of the payment page, and Retry-After', () => {
+  const { paths } = openApi('https://pay.example.com');
+  const pages = Object.values(paths)
+    .flatMap((methods) => Object.values(methods))
+    .filter(({ security }) => security.length === 0);
+  expect(pages).toHaveLength(3);
+  for (const { responses } of pages) {
+    for (const status of ['404', '500', '503', '504']) {
+      expect(Object.keys(responses[status]?.content ?? {})).toEqual(['text/html', 'application/problem+json']);
+    }
+  }
+  for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {
+    const { responses, security, operationId } = operation;
+    expect(Object.keys(responses['503']?.headers ?? {}), operationId).toEqual(['Retry-After']);
+    if (security.length === 0) continue;
+    expect(Object.keys(responses['429']?.headers ?? {}), operationId).toEqual(['Retry-After']);
+    expect(Object.keys(responses['401']?.headers ?? {}), operationId).toEqual(['WWW-Authenticate']);
+  }
+});
+
+test('the OpenAPI document advises to send an order again only for POST /order', () => {
+  const { paths } = openApi('https://pay.example.com');
+  const advice = /same order_id/;
+  for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {
+    const isAdvised = advice.test(JSON.stringify(operation.responses));
+    expect([operation.operationId, isAdvised]).toEqual([
+      operation.operationId,
+      operation.operationId === 'createOrder',
+    ]);
+  }
+});
+
+describe('GET /docs', () => {
+  test('200: the reference, with a policy that allows only its own script, and links for those without JavaScript', async () => {
+    const { text, response } = await get('/docs');
+    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(response.headers.get('content-security-policy')).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; " +
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    );
+    const [, withoutScript = ''] = /<noscript>(.+?)<\/noscript>/s.exec(text) ?? [];
+    expect(linksIn(withoutScript)).toContain(`${gateway.baseUrl}/docs/errors`);
+    for (const link of linksIn(text)) await get(link.replace(gateway.baseUrl, ''));
+  });
+
+  test('loads one script, from this server', async () => {
+    const { text } = await get('/docs');
+    expect([...text.matchAll(/src="([^"]+)"/g)].map(([, src]) => src)).toEqual(['/gateway/docs/reference.js']);
+    const { response } = await get('/docs/reference.js');
+    expect(response.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
+  });
+});
+
+describe.each(Object.keys(guides))('GET /docs/%s', (name) => {
+  test('200: the guide, whose links lead to pages and headings of this server', async () => {
+    const { text, response } = await get(`/docs/${name}`);
+    expect(response.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-/);
+    expect(text).toMatch(/<h1 id="[a-z-]+">/);
+    expect(text).not.toMatch(/<script|<link|<img|\ssrc=|undefined|\[object|\.md"/);
+    for (const link of linksIn(text)) {
+      if (link.startsWith('https://www.')) continue;
+      const [path = '', hash] = link.replace(gateway.baseUrl, '').split('#');
+      const target = path === '' ? text : (await get(path)).text;
+      if (hash !== undefined) expect(target, link).toContain(`id="${hash}"`);
+    }
+  });
+});
+
+test('GET /docs/errors: has an anchor for every code, to which the type of a problem document links', async () => {
+  const { text } = await get('/docs/errors');
+  for (const code of Object.keys(failures)) expect(text).toContain(`id="${code}"`);
+  for (const code of fieldErrorCodes) expect(text).toContain(`<code>${code}</code>`);
+  const problem = Object(await (await postOrder(gateway, validOrderInput({ order_amount: 0 }))).json());
+  expect(problem.type).toBe(`${gateway.baseUrl}/docs/errors#invalid_order`);
+});
+
+test('GET /docs/operations: 404, as the pages for operators are not served', async () => {
+  expect((await fetch(`${gateway.url}/docs/operations`)).status).toBe(404);
+});
+
+describe('compression', () => {
+  const size = async (path: string, encoding: string) => {
+    const response = await fetch(`${gateway.url}${path}`, {
+      headers: { ...gateway.headers, 'accept-encoding': encoding },
+    });
+    const { headers } = response;
+    const bytes = (await response.arrayBuffer()).byteLength;
+    return { encoding: headers.get('content-encoding'), vary: headers.get('vary'), bytes };
+  };
+
+  test.each(['/openapi.json', '/docs/creating-orders', '/docs/reference.js', '/docs/proto.tar'])(
+    'GET %s is compressed where the client accepts it',
+    async (path) => {
+      for (const accepted of ['gzip', 'gzip, deflate, br', '*'])
+        expect(await size(path, accepted)).toMatchObject({ encoding: 'gzip', vary: 'Accept-Encoding' });
+      for (const refused of ['identity', 'gzip;q=0', 'br'])
+        expect(await size(path, refused)).toMatchObject({ encoding: null, vary: 'Accept-Encoding' });
+    },
+  );
+
+  test('no response with a token in it is compressed', async () => {
+    const order = await answerOf(
+      await postOrder(gateway, { ...exampleOrder, order_id: 'compressed', order_note: 'x'.repeat(1_000) }),
+    );
+    for (const path of [`/payment/${order.order_token}`, '/order/compressed', '/orders', '/events'])
+      expect([path, (await size(path, 'gzip')).encoding]).toEqual([path, null]);
+  });
+});
+
+describe('the files at the root of the host', () => {
+  const root = () => `http://127.0.0.1:${gateway.httpPort}`;
+
+  test('GET /favicon.ico: 200 with an icon', async () => {
+    const response = await fetch(`${root()}/favicon.ico`);
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'image/x-icon']);
+    // The header of an icon with one image.
+    expect(Buffer.from(await response.arrayBuffer()).subarray(0, 6)).toEqual(Buffer.of(0, 0, 1, 0, 1, 0));
+  });
+
+  test('GET /robots.txt: 200, and every page may be read, as it says noindex itself', async () => {
+    const response = await fetch(`${root()}/robots.txt`);
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
+    expect(await response.text()).toBe('User-agent: *\nDisallow:\n');
+  });
+
+  test('GET /.well-known/security.txt: 200 with the contact and an end within a year (RFC 9116)', async () => {
+    const response = await fetch(`${root()}/.well-known/security.txt`);
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
+    const text = await response.text();
+    expect(text).toMatch(/^Contact: mailto:security@example\.com$/m);
+    const expires = Date.parse(/^Expires: (\S+)$/m.exec(text)?.[1] ?? '');
+    expect(expires).toBeGreaterThan(Date.now());
+    expect(expires).toBeLessThan(Date.now() + 365 * 86_400_000);
+  });
+
+  test('GET /.well-known/security.txt without SECURITY_CONTACT: 404', async () => {
+    const other = await runGateway();
+    expect((await fetch(`${other.url}/.well-known/security.txt`)).status).toBe(404);
+  });
+});
+
+test('GET /docs/proto.tar: 200 with the contract in its folders', async () => {
+  const response = await fetch(`${gateway.url}/docs/proto.tar`);
+  expect(response.headers.get('content-type')).toBe('application/x-tar');
+  const entries = await unpackTar(await response.bytes());
+  const files = new Map(
+    entries.flatMap(({ header, data }) => (data ? [[header.name, Buffer.from(data).toString()]] : [])),
+  );
+  const root = new URL('../../../../', import.meta.url);
+  const names = await Array.fromAsync(glob('proto/**/*.*', { cwd: root }));
+  expect([...files.keys()].sort()).toEqual(names.sort());
+  for (const [name, text] of files) expect(text).toBe(await readFile(new URL(name, root), 'utf8'));
+});
+
+test.each(['', '/openapi.json', '/docs', '/docs/errors'])('POST {base_url}%s: 405', async (path) => {
+  const response = await fetch(`${gateway.url}${path}`, { method: 'POST' });
+  expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+});

@@ -1,0 +1,86 @@
+import { constants } from 'node:http2';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { http2Limits } from '../../src/limits.ts';
+import { callHeaders, createOrderPath, frame, orderData, ordinaryCall, sendCall } from '../helpers/grpc-call.ts';
+import { blockedStore, runGrpcServer, useRawClient, useSession, whileCallsGoOn } from '../helpers/grpc-servers.ts';
+import {
+  callFields,
+  callFrames,
+  clientPreface,
+  frameTypes,
+  headersFrame,
+  isFrame,
+  resetFrame,
+} from '../helpers/http2-frames.ts';
+
+test('a client that cancels all of its calls at once keeps its connection, and the call that it waits for', async () => {
+  const server = await runGrpcServer();
+  const session = useSession(server.port);
+  const cancelled = { ...ordinaryCall('waited-for'), ends: false, cancels: true };
+  const calls = Array.from({ length: http2Limits.maxConcurrentStreams }, () => sendCall(session, cancelled));
+  const pending = sendCall(session, ordinaryCall('waited-for'));
+  await Promise.all(calls);
+  expect((await pending).trailers['grpc-status']).toBe('0');
+  const next = await sendCall(session, ordinaryCall('waited-for'));
+  expect([next.trailers['grpc-status'], next.headers['idempotent-replayed']]).toEqual(['0', 'true']);
+});
+
+test('a client that cancels 30 of 130 calls a second for 10 s keeps its connection', async () => {
+  await whileCallsGoOn({}, async ({ port }) => {
+    const session = useSession(port);
+    const answers: Promise<unknown>[] = [];
+    const pace = { cancelled: 3, completed: 10 };
+    // A tenth of a second each. A slow machine makes it fewer a second, never more.
+    for (let step = 0; step < 100; step += 1) {
+      for (let call = 0; call < pace.cancelled; call += 1) {
+        void sendCall(session, { ...ordinaryCall(`cancelled-${step}-${call}`), cancels: true });
+      }
+      for (let call = 0; call < pace.completed; call += 1) {
+        answers.push(
+          sendCall(session, ordinaryCall(`order-${step}-${call}`)).then(({ trailers }) => trailers['grpc-status']),
+        );
+      }
+      await sleep(100);
+    }
+    expect(new Set(await Promise.all(answers))).toEqual(new Set(['0']));
+    expect(session.closed).toBe(false);
+  });
+});
+
+test('logs a cancelled call as that, does none of its work, and answers the next one', async () => {
+  const server = await runGrpcServer();
+  const client = await useRawClient(server.port);
+  // The reset comes with the complete call.
+  const cancelled = [callFrames(1, 'cancelled'), resetFrame(1), headersFrame(3, callFields, 0), resetFrame(3)];
+  client.socket.write(Buffer.concat([clientPreface, ...cancelled, callFrames(5, 'next')]));
+  await client.frame(isFrame(frameTypes.data, 5));
+  client.socket.write(callFrames(7, 'cancelled'));
+  await client.frame(isFrame(frameTypes.data, 7));
+  const codes = () => server.calls.map(({ code }) => code).sort();
+  await expect.poll(codes).toEqual(['cancelled', 'cancelled', 'created', 'created']);
+});
+
+test.each([true, false])(
+  'a call that is cancelled while the store works ends without an error (fast path: %s)',
+  async (hasFastPath) => {
+    const consoleError = vi.spyOn(console, 'error');
+    onTestFinished(() => consoleError.mockRestore());
+    const { store, entered, release } = blockedStore();
+    const server = await runGrpcServer({ hasFastPath, store });
+    const session = useSession(server.port);
+    const stream = session.request({ ':method': 'POST', ':path': createOrderPath, ...callHeaders });
+    stream.on('error', () => {});
+    stream.end(frame(orderData('cancelled')));
+    await entered;
+    stream.close(constants.NGHTTP2_CANCEL);
+    // The call's log line is written when its stream has closed.
+    await expect.poll(() => server.calls.length).toBe(1);
+    release();
+    const next = await sendCall(session, ordinaryCall('cancelled'));
+    expect([next.trailers['grpc-status'], next.headers['idempotent-replayed']]).toEqual(['0', 'true']);
+    expect(server.calls.map(({ code }) => code)).toEqual(['cancelled', 'replayed']);
+    expect(server.errors).toEqual([]);
+    expect(consoleError).not.toHaveBeenCalled();
+  },
+);

@@ -1,0 +1,73 @@
+import { randomBytes } from 'node:crypto';
+import { create, toBinary } from '@bufbuild/protobuf';
+import { Code, createClient } from '@connectrpc/connect';
+import { compressionGzip, createGrpcTransport } from '@connectrpc/connect-node';
+import { CreateOrderRequestSchema, OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
+import { expect, test } from 'vitest';
+import { credentials } from '../helpers/fixed-deps.ts';
+import { callHeaders, frame, sendCall } from '../helpers/grpc-call.ts';
+import { runGrpcServer, useSession } from '../helpers/grpc-servers.ts';
+import { rpcErrorOf } from '../helpers/rpc-clients.ts';
+import { credentialHeaders, orderMessage } from '../helpers/send-order.ts';
+
+test('answers a message that is too large with its error code, plain and compressed', async () => {
+  const server = await runGrpcServer();
+  const baseUrl = `http://127.0.0.1:${server.port}`;
+  const large = { orderNote: randomBytes(70_000).toString('base64') };
+  for (const compression of [{}, { sendCompression: compressionGzip, compressMinBytes: 1 }]) {
+    const client = createClient(OrderService, createGrpcTransport({ baseUrl, ...compression }));
+    const error = await rpcErrorOf(client.createOrder(large, { headers: credentialHeaders(credentials) }));
+    expect(error).toEqual({ code: Code.ResourceExhausted, reason: 'body_too_large' });
+  }
+  await expect.poll(() => server.calls.map(({ code }) => code)).toEqual(['body_too_large', 'body_too_large']);
+});
+
+test('an error fits into the 8 KB of trailers that clients accept, whatever the order contains', async () => {
+  const server = await runGrpcServer();
+  const session = useSession(server.port);
+  const order = {
+    ...orderMessage('long'),
+    orderNote: '\u{1F4DA}'.repeat(1_000),
+    customerName: '\u{1F4DA}'.repeat(255),
+    orderChecksum: 'v1=bad',
+  };
+  const data = toBinary(CreateOrderRequestSchema, create(CreateOrderRequestSchema, order));
+  const { trailers } = await sendCall(session, { headers: callHeaders, chunks: [frame(data)], ends: true });
+  expect(trailers['grpc-status']).toBe('3');
+  const bytes = Object.entries(trailers).reduce((sum, [name, value]) => sum + name.length + String(value).length, 0);
+  expect(bytes).toBeLessThan(8_192);
+  const message = decodeURIComponent(String(trailers['grpc-message']));
+  expect(message).toMatch(/\u{1F4DA} \.\.\. \(cut, of \d+ bytes; POST \/order answers all of it\)$/u);
+});
+
+test('every response has an x-request-id, and is logged with it', async () => {
+  const server = await runGrpcServer();
+  const session = useSession(server.port);
+  const rejected: [Record<string, string>, number, string?][] = [
+    [{ ':path': '/gateway.v1.OrderService/Nothing', 'content-type': 'application/grpc' }, 200, '12'],
+    [{ ':path': '/grpc.health.v1.Health/Nothing', 'content-type': 'application/grpc+proto' }, 200, '12'],
+    [{ ':path': '/gateway.v1.OrderService/Nothing', 'content-type': 'application/grpc-web' }, 404],
+    [{ 'content-type': 'text/plain' }, 415],
+    [{ 'content-type': 'application/grpc+json' }, 415],
+    [{ 'content-type': 'application/json' }, 415],
+    [{ 'content-type': 'application/grpc-web' }, 415],
+    [{ ':method': 'PUT', 'content-type': 'application/grpc' }, 405],
+    [{ ':path': '/', 'content-type': 'application/grpc', expect: 'anything' }, 200, '12'],
+    // With a query it would bypass the limits of its method.
+    [{ ':path': '/grpc.health.v1.Health/Watch?x', 'content-type': 'application/grpc' }, 200, '12'],
+  ];
+  const expected: string[] = [];
+  for (const [sent, status, code] of rejected) {
+    const answer = await sendCall(session, { headers: sent, chunks: [], ends: true });
+    const { ':status': httpStatus, 'x-request-id': requestId, allow } = answer.headers;
+    expect([httpStatus, requestId, answer.trailers['grpc-status']]).toEqual([status, '7'.repeat(16), code]);
+    expect(allow).toBe(status === 405 ? 'POST' : undefined);
+    const named = { ...sent, 'x-request-id': 'shop-1' };
+    const echoed = await sendCall(session, { headers: named, chunks: [], ends: true });
+    expect(echoed.headers['x-request-id']).toBe('shop-1');
+    expected.push('7'.repeat(16), 'shop-1');
+    await expect.poll(() => server.calls.map(({ request_id }) => request_id)).toEqual(expected);
+  }
+  const logged = new Set(server.calls.map(({ code }) => code));
+  expect(logged).toEqual(new Set(['not_found', 'unsupported_media_type', 'method_not_allowed']));
+});

@@ -1,0 +1,221 @@
+import { type ClientHttp2Session, constants } from 'node:http2';
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import type { ServiceType } from '@gateway/contract/gateway/v1/order_pb';
+import { CreateOrderRequestSchema, CreateOrderResponseSchema } from '@gateway/contract/gateway/v1/order_service_pb';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { credentials } from '../helpers/fixed-deps.ts';
+import {
+  callHeaders,
+  frame,
+  openSession,
+  orderData,
+  type RawAnswer,
+  type RawCall,
+  sendCall,
+} from '../helpers/grpc-call.ts';
+import { type RunningServer, startGrpcServer } from '../helpers/grpc-servers.ts';
+import { orderMessage } from '../helpers/send-order.ts';
+
+const callsMin = Number(process.env.FAST_PATH_CALLS ?? 1_000);
+const seed = 20_261_120;
+
+let fast: RunningServer;
+let connect: RunningServer;
+let sessions: ClientHttp2Session[] = [];
+
+/** Resets count against a connection: no connection here may send as many as would end it. */
+const callsOnSession = 100;
+
+function renewSessions(): void {
+  for (const session of sessions) session.close();
+  sessions = [openSession(fast.port), openSession(connect.port)];
+}
+
+beforeAll(async () => {
+  fast = await startGrpcServer();
+  connect = await startGrpcServer({ hasFastPath: false });
+});
+afterAll(async () => {
+  for (const session of sessions) session.close();
+  await Promise.all([fast.close(), connect.close()]);
+});
+
+const text = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 300 }),
+  fc.constantFrom('', ' ', 'a|b\\c', 'v1=00', 'x'.repeat(2_100)),
+);
+
+/** What its error response repeats, percent-encoded. */
+const inError = { orderNote: '100%25 of\nall \u{1f4da}', orderChecksum: 'v1=00' };
+
+/** Few order ids, so that replays and conflicts occur; most fields are valid, some of them anything. */
+const message = fc
+  .record({
+    orderId: fc.nat({ max: 240 }).map((number) => `order-${number}`),
+    broken: fc.oneof(
+      { weight: 6, arbitrary: fc.constantFrom({}, {}, {}, {}, { orderNote: 'another' }, inError) },
+      fc.record(
+        {
+          orderId: text,
+          orderAmount: fc.double(),
+          orderCurrency: fc.constantFrom('EUR', 'JPY', 'eur', 'XXX'),
+          orderNote: text,
+          serviceType: fc.constantFrom(...([0, 1, 2, 3] as readonly ServiceType[])),
+          customerPhone: text,
+          orderChecksum: text,
+          returnUrl: text,
+        },
+        { requiredKeys: [] },
+      ),
+    ),
+  })
+  .map(({ orderId, broken }) =>
+    toBinary(CreateOrderRequestSchema, create(CreateOrderRequestSchema, { ...orderMessage(orderId), ...broken })),
+  );
+
+const complete = message.map((data) => ({ bytes: frame(data), ends: true, isComplete: true }));
+
+/** Times that are over when the call arrives. Nothing else may be invalid then: which error comes first is chance. */
+const noTimes = ['0m', '1n', '0S'];
+
+/** Bodies that no well-behaved client sends. */
+const body = fc.oneof(
+  { weight: 4, arbitrary: complete },
+  fc
+    .tuple(message, fc.integer({ min: 1, max: 255 }))
+    .map(([data, flags]) => ({ bytes: frame(data, { flags }), ends: true })),
+  fc.tuple(message, fc.nat()).map(([data, cut]) => {
+    const bytes = frame(data);
+    return { bytes: bytes.subarray(0, cut % bytes.length), ends: true };
+  }),
+  fc
+    .tuple(message, fc.constantFrom(0, 1, 65_537, 1_000_000, 0xffff_ffff))
+    .map(([data, length]) => ({ bytes: frame(data, { length }), ends: true })),
+  fc.tuple(message, message).map(([one, two]) => ({ bytes: Buffer.concat([frame(one), frame(two)]), ends: true })),
+  fc
+    .tuple(message, fc.uint8Array({ maxLength: 9 }))
+    .map(([data, more]) => ({ bytes: Buffer.concat([frame(data), more]), ends: true })),
+  fc.uint8Array({ maxLength: 200 }).map((data) => ({ bytes: frame(data), ends: true })),
+  fc.constantFrom(65_535, 65_536, 65_537).map((length) => ({ bytes: frame(Buffer.alloc(length, 0xff)), ends: true })),
+  fc.constant({ bytes: Buffer.alloc(0), ends: true }),
+  fc.constant({ bytes: frame(Buffer.alloc(0), { length: 0x1_0001 }), ends: false }),
+  fc.constant({ bytes: frame(Buffer.from([0xff]), {}), ends: true }),
+);
+
+const mostly = (valid: string, ...invalid: readonly string[]) =>
+  fc.oneof({ weight: 8, arbitrary: fc.constant(valid) }, fc.constantFrom(...invalid));
+
+type Metadata = Readonly<Record<string, string | undefined>>;
+
+const metadata: fc.Arbitrary<Metadata> = fc.record(
+  {
+    'x-client-id': mostly(credentials.clientId, '', 'app_0', credentials.clientId.toLowerCase()),
+    'x-client-secret': mostly(credentials.clientSecret, '', 'sk_0', `${credentials.clientSecret}0`),
+    'content-type': mostly(
+      'application/grpc+proto',
+      'APPLICATION/GRPC',
+      'application/grpc+json',
+      'application/grpc;x=y',
+      'text/plain',
+    ),
+    'grpc-encoding': mostly('identity', 'gzip', 'br', 'snappy', '', 'identity,gzip'),
+    'grpc-accept-encoding': fc.constantFrom('identity', 'gzip', 'identity,deflate,gzip', ''),
+    'grpc-timeout': fc.constantFrom(
+      '5S',
+      '4000m',
+      '1H',
+      '500H',
+      '2M',
+      '5000000u',
+      ...noTimes,
+      '',
+      '1',
+      '-1S',
+      '1.5S',
+      '123456789S',
+      '5s',
+      'abc',
+    ),
+    'x-request-id': fc.constantFrom('mine-1', 'not mine', 'x'.repeat(129), ''),
+    'trace-bin': fc.constantFrom('AAEC', 'AAEC,/w', 'not base64!'),
+    'x-anything': fc.stringMatching(/^[ -~]{0,40}$/),
+    te: fc.constant('trailers'),
+    ':method': mostly('POST', 'GET', 'PUT'),
+  },
+  { requiredKeys: [] },
+);
+
+const late: fc.Arbitrary<Metadata> = fc.record({ 'grpc-timeout': fc.constantFrom(...noTimes) });
+
+const call: fc.Arbitrary<RawCall> = fc
+  .record({
+    sent: body,
+    metadata: fc.oneof({ weight: 8, arbitrary: fc.constant<Metadata>({}) }, { weight: 4, arbitrary: metadata }, late),
+    chunks: fc.nat({ max: 4 }),
+  })
+  .map(({ sent, metadata, chunks }) => ({
+    headers: {
+      ...callHeaders,
+      ...metadata,
+      ...(noTimes.includes(metadata['grpc-timeout'] ?? '') && !('isComplete' in sent) ? { 'grpc-timeout': '5S' } : {}),
+    },
+    chunks: cutInto(sent.bytes, chunks),
+    ends: sent.ends,
+  }));
+
+function cutInto(bytes: Uint8Array, cuts: number): Uint8Array[] {
+  const length = Math.ceil(bytes.length / (cuts + 1)) || 1;
+  return Array.from({ length: Math.ceil(bytes.length / length) }, (_, index) =>
+    bytes.subarray(index * length, (index + 1) * length),
+  );
+}
+
+/**
+ * What must be equal. Omitted are the date, and `grpc-encoding`: Connect announces a compression that the client accepts though
+ * it compresses nothing that small, the fast path announces none. Messages are compared decoded: Connect encodes more characters
+ * than it must.
+ */
+function comparable({ headers, trailers, body, closed }: RawAnswer) {
+  const { date: _date, 'grpc-encoding': _encoding, ...metadata } = headers;
+  const message = trailers['grpc-message']?.toString() ?? '';
+  const read = { ...trailers, 'grpc-message': decodeURIComponent(message) };
+  return { metadata: { ...metadata }, trailers: read, body: readable(body), closed };
+}
+
+/** Ids differ: one of the two servers may have given one to an order whose client had cancelled. */
+function readable(body: string): unknown {
+  const bytes = Buffer.from(body, 'hex');
+  if (bytes.length === 0) return '';
+  const { serviceOrderId, ...rest } = fromBinary(CreateOrderResponseSchema, bytes.subarray(5));
+  return { prefix: bytes.subarray(0, 5).toString('hex'), isId: serviceOrderId > 0n, rest };
+}
+
+/** Whether a cancelled call created an order is chance, so these have order ids of their own. */
+async function cancelOne(number: number): Promise<void> {
+  const bytes = frame(orderData(`cancelled-${number}`));
+  const cancelled = { headers: callHeaders, chunks: [bytes.subarray(0, number)], ends: false, cancels: true };
+  const answers = await Promise.all(sessions.map((session) => sendCall(session, cancelled)));
+  expect(answers.map(({ closed }) => closed)).toEqual([constants.NGHTTP2_CANCEL, constants.NGHTTP2_CANCEL]);
+}
+
+test(`answers ${callsMin} calls of all kinds as Connect's own handler does, cancelled ones in between`, async () => {
+  const outcomes = new Map<string, number>();
+  let count = 0;
+  for (const sample of fc.sample(call, { seed, numRuns: callsMin })) {
+    if (count % callsOnSession === 0) renewSessions();
+    if (count % 20 === 0) await cancelOne(count);
+    const answers = await Promise.all(sessions.map((session) => sendCall(session, sample)));
+    count += 1;
+    const [fromFastPath, fromConnect] = answers.map(comparable);
+    expect(fromFastPath, JSON.stringify(sample)).toEqual(fromConnect);
+    const status = String(answers[0]?.trailers['grpc-status'] ?? `HTTP ${answers[0]?.headers[':status']}`);
+    outcomes.set(status, (outcomes.get(status) ?? 0) + 1);
+  }
+  expect(count).toBe(callsMin);
+  // Every kind of answer occurred several times.
+  for (const status of ['0', '3', '4', '6', '8', '12', '16', 'HTTP 405', 'HTTP 415']) {
+    expect(outcomes.get(status) ?? 0, `answers with ${status}`).toBeGreaterThanOrEqual(5);
+  }
+  expect([fast.errors, connect.errors]).toEqual([[], []]);
+});

@@ -1,0 +1,218 @@
+import { once } from 'node:events';
+import { constants } from 'node:http2';
+import { create, toBinary } from '@bufbuild/protobuf';
+import {
+  Health,
+  HealthCheckRequestSchema,
+  HealthCheckResponse_ServingStatus,
+} from '@gateway/contract/health/v1/health_pb';
+import {
+  type ClientReadableStream,
+  credentials,
+  makeClientConstructor,
+  type ServiceError,
+  type StatusObject,
+} from '@grpc/grpc-js';
+import { service as healthDefinition } from 'grpc-health-check';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { createReadiness } from '../../src/process/readiness.ts';
+import { frame, ordinaryCall, sendCall } from '../helpers/grpc-call.ts';
+import { runGrpcServer, type ServerOptions, useRawClient, useSession } from '../helpers/grpc-servers.ts';
+import { grpcTls } from '../helpers/grpc-tls.ts';
+import {
+  callFrames,
+  clientPreface,
+  frameTypes,
+  headersFrame,
+  isFrame,
+  requestFields,
+} from '../helpers/http2-frames.ts';
+import { createMemoryLogger } from '../helpers/memory-logger.ts';
+import { grpcClient } from '../helpers/rpc-clients.ts';
+
+type Answer = { readonly status: string };
+
+/** The health client that grpc-js users have. */
+const StockClient = makeClientConstructor(healthDefinition, 'grpc.health.v1.Health');
+
+let isReachable = true;
+beforeEach(() => {
+  isReachable = true;
+});
+
+async function serve(options: ServerOptions = {}) {
+  const check = async () => {
+    if (!isReachable) throw new Error('the database is away');
+  };
+  const readiness = createReadiness({ check, logger: createMemoryLogger().logger }, 10);
+  const running = await runGrpcServer({ readiness, ...options });
+  // grpc-js can't use TLS with an IP address as its target on Node.js 26.
+  const stock = new StockClient(
+    `localhost:${running.port}`,
+    grpcTls ? credentials.createSsl(Buffer.from(grpcTls.ca)) : credentials.createInsecure(),
+  );
+  onTestFinished(() => stock.close());
+  return {
+    ...running,
+    readiness,
+    check: (service: string) =>
+      new Promise<string>((resolve) => {
+        stock.check?.({ service }, (error: ServiceError | null, answer: Answer) =>
+          resolve(error === null ? answer.status : String(error.code)),
+        );
+      }),
+    list: () =>
+      new Promise<Record<string, Answer>>((resolve, reject) => {
+        stock.list?.({}, (error: ServiceError | null, answer: { statuses: Record<string, Answer> }) =>
+          error === null ? resolve(answer.statuses) : reject(error),
+        );
+      }),
+    watch(service: string) {
+      const stream: ClientReadableStream<Answer> = stock.watch?.({ service });
+      const seen: string[] = [];
+      stream.on('data', ({ status }: Answer) => seen.push(status));
+      stream.on('status', ({ code }: StatusObject) => seen.push(`status ${code}`));
+      stream.on('error', () => {});
+      return { seen, cancel: () => stream.cancel() };
+    },
+  };
+}
+
+const names = [
+  '',
+  'gateway.v1.OrderService',
+  'gateway.v1.EventService',
+  'gateway.v1.WebhookService',
+  'gateway.v1.CredentialsService',
+  'gateway.v1.CheckoutService',
+];
+
+test('a stock client checks the process and each service, without credentials and without a log line', async () => {
+  const { check, list, calls } = await serve();
+  for (const name of names) expect(await check(name)).toBe('SERVING');
+  expect(await check('gateway.v1.Other')).toBe('5');
+  expect(Object.entries(await list()).map(([name, { status }]) => [name, status])).toEqual(
+    names.map((name) => [name, 'SERVING']),
+  );
+  isReachable = false;
+  for (const name of names) await expect.poll(() => check(name)).toBe('NOT_SERVING');
+  expect(calls).toEqual([]);
+});
+
+test('a watch gets each change, the drain too, and ends when the port closes', async () => {
+  const { watch, check, readiness, close, calls, errors } = await serve();
+  const watches = names.map(watch);
+  const unknown = watch('gateway.v1.Other');
+  for (const { seen } of watches) await expect.poll(() => seen).toEqual(['SERVING']);
+  await expect.poll(() => unknown.seen).toEqual(['SERVICE_UNKNOWN']);
+  isReachable = false;
+  for (const { seen } of watches) await expect.poll(() => seen).toEqual(['SERVING', 'NOT_SERVING']);
+  isReachable = true;
+  for (const { seen } of watches) await expect.poll(() => seen.at(-1)).toEqual('SERVING');
+  readiness.drain();
+  for (const { seen } of watches)
+    await expect.poll(() => seen).toEqual(['SERVING', 'NOT_SERVING', 'SERVING', 'NOT_SERVING']);
+  expect(await check('')).toBe('NOT_SERVING');
+  await close();
+  for (const { seen } of [...watches, unknown]) await expect.poll(() => seen.at(-1)).toBe('status 0');
+  expect([calls, errors]).toEqual([[], []]);
+});
+
+test('a watch outlives the time limit of calls, but keeps no connection open on which nothing else happens', async () => {
+  const { watch } = await serve({
+    limits: { streamTimeoutMs: 100, idleTimeoutMs: 600, checkEveryMs: 20 },
+  });
+  const start = performance.now();
+  const { seen } = watch('');
+  await expect.poll(() => seen.length).toBe(2);
+  expect(seen[0]).toBe('SERVING');
+  expect(performance.now() - start).toBeGreaterThanOrEqual(600);
+});
+
+test('a watch whose request never ends is reset as any other call', async () => {
+  const { port } = await serve({ limits: { streamTimeoutMs: 100, checkEveryMs: 20 } });
+  const client = await useRawClient(port);
+  const fields = { ...requestFields, ':path': '/grpc.health.v1.Health/Watch' };
+  client.socket.write(
+    Buffer.concat([
+      clientPreface,
+      headersFrame(1, fields, 0),
+      headersFrame(3, { ...fields, 'content-type': 'text/plain' }, 0),
+    ]),
+  );
+  for (const streamId of [1, 3]) expect(await client.frame(isFrame(frameTypes.reset, streamId))).toBeDefined();
+});
+
+const watchCall = {
+  headers: { ':path': '/grpc.health.v1.Health/Watch', 'content-type': 'application/grpc' },
+  chunks: [frame(toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema, {})))],
+  ends: true,
+};
+
+/** A watch on a connection of its own. Returns what has its code once it is closed. */
+async function watchAlone(port: number, isClient = false) {
+  const session = useSession(port);
+  if (isClient) expect((await sendCall(session, ordinaryCall('known'))).trailers['grpc-status']).toBe('0');
+  const stream = session.request({ ':method': 'POST', ...watchCall.headers });
+  stream.on('error', () => {});
+  for (const chunk of watchCall.chunks) stream.write(chunk);
+  stream.end();
+  await new Promise((resolve) => stream.once('data', resolve).once('close', resolve));
+  return stream;
+}
+
+test('above the limit of all watches the oldest of a stranger ends for a new one, and those of clients stay', async () => {
+  const { port } = await serve({ limits: { streamingCallsMax: 3 } });
+  const watches = [await watchAlone(port, true), await watchAlone(port), await watchAlone(port)];
+  const isOpen = () => watches.map(({ closed }) => !closed);
+  expect(isOpen()).toEqual([true, true, true]);
+  watches.push(await watchAlone(port));
+  await expect.poll(isOpen).toEqual([true, false, true, true]);
+  expect(watches[1]?.rstCode).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  watches.push(await watchAlone(port, true), await watchAlone(port, true));
+  await expect.poll(isOpen).toEqual([true, false, false, false, true, true]);
+  watches.push(await watchAlone(port));
+  await expect.poll(isOpen).toEqual([true, false, false, false, true, true, false]);
+});
+
+test('watches above the limit of one connection are rejected, and end nothing else', async () => {
+  const { port, watch } = await serve({ limits: { streamingCallsPerConnection: 3 } });
+  const watches = ['', '', ''].map(watch);
+  for (const { seen } of watches) await expect.poll(() => seen).toEqual(['SERVING']);
+  const tooMany = watch('');
+  // RESOURCE_EXHAUSTED
+  await expect.poll(() => tooMany.seen).toEqual(['status 8']);
+  const session = useSession(port);
+  expect((await sendCall(session, ordinaryCall('beside'))).trailers['grpc-status']).toBe('0');
+  watches[0]?.cancel();
+  await expect.poll(() => watches[0]?.seen.at(-1)).toBe('status 1');
+  const again = watch('');
+  await expect.poll(() => again.seen).toEqual(['SERVING']);
+  expect(watches[1]?.seen).toEqual(['SERVING']);
+});
+
+test('cancelled watches leave nothing behind', async () => {
+  const { port } = await serve();
+  const session = useSession(port);
+  await once(session, 'connect');
+  for (let round = 0; round < 100; round += 1) await sendCall(session, { ...watchCall, cancels: true });
+  const grpcUrl = `${grpcTls ? 'https' : 'http'}://127.0.0.1:${port}`;
+  const client = grpcClient(Health, { grpcUrl }, { ca: grpcTls?.ca });
+  const ending = new AbortController();
+  const open = Array.from({ length: 8 }, async () => {
+    for await (const { status } of client.watch({}, { signal: ending.signal })) return status;
+  });
+  expect(new Set(await Promise.all(open))).toEqual(new Set([HealthCheckResponse_ServingStatus.SERVING]));
+  ending.abort();
+});
+
+test('other calls go on beside a watch on their connection', async () => {
+  const { port } = await serve();
+  const client = await useRawClient(port);
+  client.socket.write(clientPreface);
+  client.socket.write(
+    Buffer.concat([headersFrame(1, { ...requestFields, ':path': '/grpc.health.v1.Health/Watch' }, 0)]),
+  );
+  client.socket.write(callFrames(3, 'beside'));
+  expect(await client.frame(isFrame(frameTypes.data, 3))).toBeDefined();
+});

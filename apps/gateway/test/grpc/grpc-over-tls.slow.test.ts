@@ -1,0 +1,20 @@
+import { afterAll, expect, test } from 'vitest';
+import { leftOut } from '../../../../tools/left-out.ts';
+import { noCertificates } from '../helpers/certificates.ts';
+import { grpcTls, useGrpcTls } from '../helpers/grpc-tls.ts';
+
+// The tests of the gRPC port's bounds and the attacks on it, over TLS.
+
+if (!leftOut('the gRPC port over TLS', noCertificates)) {
+  const authority = useGrpcTls();
+  afterAll(authority.remove);
+  await import('./grpc-connections.test.ts');
+  await import('./grpc-transport.test.ts');
+  await import('./grpc-health.test.ts');
+  await import('./http2-attacks.test.ts');
+  await import('./http2-bounds.test.ts');
+}
+
+test('the tests of this file use TLS', () => {
+  expect(grpcTls === undefined).toBe(noCertificates !== undefined);
+});

@@ -1,0 +1,116 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
+import { Code } from '@connectrpc/connect';
+import { ServerReflection } from '@gateway/contract/grpc/reflection/v1/reflection_pb';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { expect, test } from 'vitest';
+import { createOrderPath, frame, sendCall } from '../helpers/grpc-call.ts';
+import { runGrpcServer, useSession } from '../helpers/grpc-servers.ts';
+import { bufCurl, grpcClient } from '../helpers/rpc-clients.ts';
+import { useGateway } from '../helpers/running-gateway.ts';
+
+const gateway = useGateway();
+
+const services = [
+  'gateway.v1.CheckoutService',
+  'gateway.v1.CredentialsService',
+  'gateway.v1.EventService',
+  'gateway.v1.OrderService',
+  'gateway.v1.WebhookService',
+  'grpc.health.v1.Health',
+  'grpc.reflection.v1.ServerReflection',
+  'grpc.reflection.v1alpha.ServerReflection',
+];
+
+test.each(['grpc-v1', 'grpc-v1alpha'])(
+  'buf curl lists and calls the services without a proto file, by %s',
+  async (version) => {
+    const reflect = ['--protocol', 'grpc', '--http2-prior-knowledge', '--reflect-protocol', version];
+    const listed = await bufCurl(...reflect, '--list-services', gateway.grpcUrl);
+    expect(listed.trim().split('\n').toSorted()).toEqual(services);
+    const headers = Object.entries(gateway.headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]);
+    const order = validOrderInput({ order_id: `reflected-by-${version}` });
+    const created = await bufCurl(
+      ...reflect,
+      ...headers,
+      '-d',
+      JSON.stringify(order),
+      `${gateway.grpcUrl}${createOrderPath}`,
+    );
+    expect(JSON.parse(created)).toMatchObject({ order_id: order.order_id, order_status: 'UN_PAID' });
+    const health = await bufCurl(...reflect, `${gateway.grpcUrl}/grpc.health.v1.Health/Check`);
+    expect(JSON.parse(health)).toEqual({ status: 'SERVING' });
+  },
+);
+
+test('reflection gives files with their imports, and an error in the stream for what is not known', async () => {
+  const client = grpcClient(ServerReflection, gateway);
+  const asked = [
+    { case: 'fileByFilename', value: 'gateway/v1/order_service.proto' },
+    { case: 'fileContainingSymbol', value: 'gateway.v1.OrderService.CreateOrder' },
+    { case: 'fileContainingSymbol', value: 'google.rpc.ErrorInfo' },
+    { case: 'allExtensionNumbersOfType', value: 'google.protobuf.MethodOptions' },
+    {
+      case: 'fileContainingExtension',
+      value: { containingType: 'google.protobuf.MethodOptions', extensionNumber: 50_001 },
+    },
+    { case: 'allExtensionNumbersOfType', value: 'gateway.v1.Nothing' },
+    { case: 'fileByFilename', value: 'nothing.proto' },
+    { case: 'fileContainingSymbol', value: 'gateway.v1.Nothing' },
+    { case: 'fileContainingExtension', value: { containingType: 'gateway.v1.CreateOrderRequest', extensionNumber: 1 } },
+  ] as const;
+  const answers: unknown[] = [];
+  const requests = async function* () {
+    for (const messageRequest of asked) yield { host: 'example.com', messageRequest };
+  };
+  for await (const {
+    validHost,
+    originalRequest,
+    messageResponse: { case: kind, value },
+  } of client.serverReflectionInfo(requests())) {
+    expect([validHost, originalRequest?.messageRequest.case]).toEqual(['example.com', asked[answers.length]?.case]);
+    if (kind === 'fileDescriptorResponse')
+      answers.push(value.fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes).name));
+    else if (kind === 'allExtensionNumbersResponse') answers.push(value.extensionNumber.toSorted());
+    else answers.push(kind === 'errorResponse' ? value.errorCode : kind);
+  }
+  const operationFiles = ['google/protobuf/descriptor.proto', 'gateway/v1/operation.proto'];
+  const httpFiles = ['google/api/http.proto', 'google/api/annotations.proto'];
+  const orderFiles = [...operationFiles, 'gateway/v1/order.proto', ...httpFiles, 'gateway/v1/order_service.proto'];
+  const detailFiles = ['google/protobuf/duration.proto', 'google/rpc/error_details.proto'];
+  expect(answers).toEqual([
+    orderFiles,
+    orderFiles,
+    detailFiles,
+    [50_001, 72_295_728],
+    operationFiles,
+    ...Array(4).fill(Code.NotFound),
+  ]);
+});
+
+const reflectionCall = {
+  ':path': '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo',
+  'content-type': 'application/grpc',
+};
+
+test('a call of reflection may take neither many bytes nor much time, and is not logged', async () => {
+  const server = await runGrpcServer({ limits: { streamTimeoutMs: 1_000, checkEveryMs: 20 } });
+  const session = useSession(server.port);
+  // `host` of 3,000 bytes, and `list_services`.
+  const message = frame(
+    Buffer.concat([Buffer.from([0x0a, 0xb8, 0x17]), Buffer.alloc(3_000, 'x'), Buffer.from([0x3a, 0])]),
+  );
+  const flood = await sendCall(session, { headers: reflectionCall, chunks: Array(6).fill(message), ends: true });
+  expect(flood.trailers['grpc-status']).toBe(String(Code.ResourceExhausted));
+  const idle = await sendCall(session, { headers: reflectionCall, chunks: [message], ends: false });
+  expect([idle.headers[':status'], idle.closed]).toEqual([200, 8]);
+  await server.close();
+  expect([server.calls, server.errors]).toEqual([[], []]);
+});
+
+test('the HTTP port has neither service', async () => {
+  const client = (path: string) =>
+    fetch(`${gateway.url}${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' });
+  for (const path of ['/grpc.health.v1.Health/Check', reflectionCall[':path']])
+    expect((await client(path)).status).toBe(404);
+});

@@ -1,0 +1,65 @@
+import { once } from 'node:events';
+import type { ClientHttp2Session } from 'node:http2';
+import { expect, test } from 'vitest';
+import { ordinaryCall, sendCall } from '../helpers/grpc-call.ts';
+import { runGrpcServer, useSession } from '../helpers/grpc-servers.ts';
+
+const limitsOf = (sessions: readonly ClientHttp2Session[]) =>
+  new Set(sessions.map(({ remoteSettings }) => remoteSettings.maxConcurrentStreams));
+
+test('connections of clients share the calls in flight, and get their share again when others end', async () => {
+  const limits = { maxConcurrentStreams: 100, streamsOfAllSessions: 128, concurrentStreamsMin: 16 };
+  const server = await runGrpcServer({ limits });
+  // With valid credentials, which is what makes a connection that of a client.
+  const openClients = async (count: number) => {
+    const opened = Array.from({ length: count }, () => useSession(server.port));
+    await Promise.all(opened.map((session, index) => sendCall(session, ordinaryCall(`client-${count}-${index}`))));
+    return opened;
+  };
+
+  const sessions = await openClients(1);
+  await expect.poll(() => limitsOf(sessions)).toEqual(new Set([100]));
+  sessions.push(...(await openClients(1)));
+  await expect.poll(() => limitsOf(sessions)).toEqual(new Set([64]));
+  sessions.push(...(await openClients(1)));
+  await expect.poll(() => limitsOf(sessions)).toEqual(new Set([32]));
+  sessions.push(...(await openClients(30)));
+  await expect.poll(() => limitsOf(sessions)).toEqual(new Set([16]));
+  // A client that sends more at once queues it, and all succeed.
+  const [first] = sessions;
+  const calls = Array.from({ length: 200 }, (_, index) => first && sendCall(first, ordinaryCall(`order-${index}`)));
+  const statuses = (await Promise.all(calls)).map((answer) => answer?.trailers['grpc-status']);
+  expect(new Set(statuses)).toEqual(new Set(['0']));
+  for (const session of sessions.splice(1)) session.close();
+  await expect.poll(() => limitsOf(sessions)).toEqual(new Set([100]));
+});
+
+test('connections without valid credentials share calls of their own, from their first settings on', async () => {
+  const server = await runGrpcServer({ limits: { streamsOfAllSessions: 128, concurrentStreamsMin: 16 } });
+  const client = useSession(server.port);
+  await sendCall(client, ordinaryCall('client'));
+  const unauthenticated: ClientHttp2Session[] = [];
+  const share = (connections: number) => Math.max(1, 2 ** Math.floor(Math.log2(128 / connections)));
+  for (let count = 1; count <= 130; count += 1) {
+    const session = useSession(server.port);
+    unauthenticated.push(session);
+    const [settings] = await once(session, 'remoteSettings');
+    expect(settings.maxConcurrentStreams).toBe(Math.min(250, share(count)));
+  }
+  await expect.poll(() => limitsOf(unauthenticated)).toEqual(new Set([1]));
+  expect(client.remoteSettings.maxConcurrentStreams).toBe(128);
+  for (const session of unauthenticated.splice(1)) session.close();
+  await expect.poll(() => limitsOf(unauthenticated)).toEqual(new Set([16]));
+});
+
+test('all calls succeed that a new connection sends before it knows how many it may send', async () => {
+  const server = await runGrpcServer();
+  // A client that has no settings yet takes 100 (nghttp2).
+  const bursts = Array.from({ length: 10 }, (_, index) => {
+    const session = useSession(server.port);
+    const calls = Array.from({ length: 100 }, (_, call) => sendCall(session, ordinaryCall(`burst-${index}-${call}`)));
+    return Promise.all(calls);
+  });
+  const statuses = (await Promise.all(bursts)).flat().map(({ trailers }) => trailers['grpc-status']);
+  expect(new Set(statuses)).toEqual(new Set(['0']));
+});

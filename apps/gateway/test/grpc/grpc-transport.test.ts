@@ -1,0 +1,158 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { Code } from '@connectrpc/connect';
+import type { OrderStore } from '@gateway/domain/order-store';
+import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
+import { expect, test, vi } from 'vitest';
+import type { GatewayDeps } from '../../src/gateway-deps.ts';
+import { messageBytesMax } from '../../src/limits.ts';
+import { merchant } from '../helpers/fixed-deps.ts';
+import { callHeaders, frame, orderData, ordinaryCall, type RawCall, sendCall } from '../helpers/grpc-call.ts';
+import { runGrpcServer, useRawClient, useSession, whileCallsGoOn } from '../helpers/grpc-servers.ts';
+import {
+  callFrames,
+  clientPreface,
+  dataFrame,
+  flags,
+  frameTypes,
+  headersFrame,
+  isFrame,
+  pingFrame,
+} from '../helpers/http2-frames.ts';
+
+/** The prefix of the largest message, and nothing of it. */
+const announcement = [frame(Buffer.alloc(0), { length: messageBytesMax })];
+
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+}
+
+test('answers a call as any other where its authority is not a host, as that of Node.js clients on an IPv6 address', async () => {
+  await whileCallsGoOn({}, async ({ port }) => {
+    const session = useSession(port);
+    for (const authority of ['::1:9090', '[']) {
+      for (const encoding of ['identity', 'gzip']) {
+        const headers = { ...callHeaders, ':authority': authority, 'grpc-encoding': encoding };
+        const { trailers } = await sendCall(session, { headers, chunks: [frame(Buffer.alloc(0))], ends: true });
+        expect([authority, encoding, trailers['grpc-status']]).toEqual([authority, encoding, '3']);
+      }
+    }
+  });
+});
+
+test('answers or closes every call that is cut short, announces too much or makes no sense', async () => {
+  await whileCallsGoOn({}, async ({ port }) => {
+    const data = orderData('nonsense');
+    const message = [frame(data)];
+    const headers = callHeaders;
+    const timed = { ...headers, 'grpc-timeout': '100m' };
+    const calls: RawCall[] = [
+      { headers, chunks: [], ends: true },
+      { headers, chunks: [Buffer.alloc(3)], ends: true },
+      { headers, chunks: [frame(data).subarray(0, 40)], ends: true },
+      { headers, chunks: [frame(data, { length: 0xffff_ffff })], ends: false },
+      { headers, chunks: [frame(data, { length: 0xffff_ffff })], ends: true },
+      { headers, chunks: [frame(data, { flags: 1 })], ends: true },
+      { headers: timed, chunks: [frame(data, { flags: 0xff })], ends: false },
+      { headers: timed, chunks: [frame(data), frame(data)], ends: false },
+      { headers: { ...headers, 'grpc-encoding': 'snappy' }, chunks: message, ends: true },
+      { headers: { ...headers, 'grpc-timeout': 'soon' }, chunks: message, ends: true },
+      { headers: { ...headers, 'grpc-timeout': '99999999H' }, chunks: message, ends: true },
+      { headers: { ...headers, ':path': '/gateway.v1.OrderService/None' }, chunks: message, ends: true },
+      { headers: { ...headers, ':path': '*' }, chunks: message, ends: true },
+      { headers: { ...headers, ':method': 'GET' }, chunks: message, ends: true },
+      { headers: { ...headers, expect: 'a miracle' }, chunks: message, ends: true },
+      { headers: { ...headers, ':authority': 'not a host' }, chunks: message, ends: true },
+      { headers: { ...headers, ':authority': '[', 'grpc-encoding': 'gzip' }, chunks: message, ends: true },
+      { headers: { ...timed, 'x-client-secret': '' }, chunks: message, ends: false },
+      { headers: { 'content-type': 'application/grpc+json' }, chunks: message, ends: false },
+      { headers: { 'content-type': 'application/grpc-web+proto' }, chunks: message, ends: false },
+      { headers: { 'content-type': 'application/proto' }, chunks: message, ends: false },
+    ];
+    const session = useSession(port);
+    for (const call of calls) expect(await sendCall(session, call)).not.toMatchObject({ closed: 'open' });
+    expect((await sendCall(session, ordinaryCall('after all'))).trailers['grpc-status']).toBe('0');
+  });
+});
+
+test('answers when the deadline passes, whether the message or the store is late', async () => {
+  const store: OrderStore = {
+    ...createInMemoryOrderStore(),
+    async create(_order, timeoutMs) {
+      await sleep(timeoutMs);
+      return { kind: 'deadline_exceeded' };
+    },
+  };
+  const server = await runGrpcServer({ store });
+  const session = useSession(server.port);
+  const timed = { ...callHeaders, 'grpc-timeout': '50m' };
+  const late = await sendCall(session, { ...ordinaryCall('late'), headers: timed });
+  expect(late.trailers['grpc-status']).toBe(String(Code.DeadlineExceeded));
+  const incomplete = await sendCall(session, { headers: timed, chunks: [Buffer.alloc(2)], ends: false });
+  expect(incomplete.trailers['grpc-status']).toBe(String(Code.DeadlineExceeded));
+  await expect.poll(() => server.calls.map(({ code }) => code)).toEqual(['client_timeout', 'client_timeout']);
+});
+
+test('buffers of a message no more than its bytes where each comes in a frame of its own', async () => {
+  const never = new Promise<never>(() => {});
+  const authenticate = vi
+    .fn<GatewayDeps['authenticate']>(() => never)
+    .mockResolvedValueOnce({ ok: true, value: merchant });
+  const server = await runGrpcServer({ authenticate });
+  const client = await useRawClient(server.port);
+  // An unauthenticated connection may not send such frames.
+  client.socket.write(Buffer.concat([clientPreface, callFrames(1, 'first')]));
+  await client.frame(isFrame(frameTypes.data, 1));
+  // Padding takes part of the window for a moment only, but stays in memory where a byte is stored in its frame.
+  const padded = dataFrame(3, Buffer.from([10, ...Buffer.alloc(11)]), flags.padded);
+  collectGarbage();
+  const before = process.memoryUsage();
+  const [frames, framesOfWindow] = [60_000, 3_000];
+  client.socket.write(headersFrame(3, undefined, 0));
+  for (let windows = 1; windows <= frames / framesOfWindow; windows += 1) {
+    client.socket.write(Buffer.concat([...Array(framesOfWindow).fill(padded), pingFrame()]));
+    await expect.poll(() => client.frames.filter(isFrame(frameTypes.ping, 0)).length).toBe(windows);
+  }
+  const bytesOfFrame = () => {
+    collectGarbage();
+    const after = process.memoryUsage();
+    return (after.heapUsed + after.arrayBuffers - before.heapUsed - before.arrayBuffers) / frames;
+  };
+  await expect.poll(bytesOfFrame).toBeLessThan(20);
+});
+
+test('authenticates a call once, also where Connect answers it', async () => {
+  let authenticated = 0;
+  const server = await runGrpcServer({
+    async authenticate() {
+      authenticated += 1;
+      return { ok: true, value: merchant };
+    },
+  });
+  const session = useSession(server.port);
+  await sendCall(session, { headers: callHeaders, chunks: [Buffer.alloc(3)], ends: true });
+  expect(authenticated).toBe(1);
+});
+
+test.each([
+  ['on the fast path', {}],
+  ['in compressed gRPC', { 'grpc-encoding': 'gzip' }],
+])('a message %s that is only announced allocates nothing', async (_, more) => {
+  const server = await runGrpcServer();
+  const session = useSession(server.port);
+  await sendCall(session, ordinaryCall('first'));
+  const before = process.memoryUsage().arrayBuffers;
+  const count = 200;
+  const announced = { headers: { ...callHeaders, ...more }, chunks: announcement, ends: false };
+  const calls = Array.from({ length: count }, () => sendCall(session, announced));
+  // The answer to a PING comes after the server has read all that was sent before it.
+  await promisify(session.ping.bind(session))();
+  // A quarter of what was announced is far more than 200 calls need.
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan((count * messageBytesMax) / 4);
+  session.destroy();
+  await Promise.all(calls);
+  await expect.poll(() => server.calls.filter(({ code }) => code === 'cancelled').length).toBe(count);
+});

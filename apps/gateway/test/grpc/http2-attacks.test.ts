@@ -1,0 +1,275 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { setImmediate } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { frame, orderData } from '../helpers/grpc-call.ts';
+import type { ServerReport } from '../helpers/grpc-server-process.ts';
+import { makeCalls } from '../helpers/grpc-servers.ts';
+import { grpcTls } from '../helpers/grpc-tls.ts';
+import {
+  beginFrame,
+  callFields,
+  callFrames,
+  clientPreface,
+  dataFrame,
+  flags,
+  frameTypes,
+  headerBlock,
+  headersFrame,
+  hpackField,
+  hpackInteger,
+  http2Frame,
+  isFrame,
+  maxWindow,
+  openRawClient,
+  pingFrame,
+  requestFields,
+  resetFrame,
+  settingsFrame,
+  streamsOf,
+  uint32,
+  windowUpdateFrame,
+  withFields,
+  within,
+} from '../helpers/http2-frames.ts';
+
+// Most of these attacks end at Node.js's own bounds, with those of `http2Limits` or without: the floods show that neither Node.js nor
+// what we do with its streams fails under them. Our tighter bounds have tests of their own in http2-bounds.test.ts.
+
+/** How long each attack goes on, from this many connections at a time, each for a while or until the server ends it. */
+const attackMs = grpcTls ? 500 : 100;
+const attackers = grpcTls ? 8 : 3;
+const connectionMs = attackMs / 2;
+
+/** Generous: at most 540 MiB were measured, of a process that had seen all attacks four times as long. */
+const rssMax = 768 * 2 ** 20;
+
+/** Requests or frames of one connection. */
+const floodLength = 2_000;
+
+let server: ChildProcess;
+let stderr: Promise<string>;
+let port: number;
+
+beforeAll(async () => {
+  const path = fileURLToPath(new URL('../helpers/grpc-server-process.ts', import.meta.url));
+  const certificate = grpcTls ? [JSON.stringify({ cert: grpcTls.cert, key: grpcTls.key })] : [];
+  server = fork(path, [JSON.stringify({ drainTimeoutMs: 500 }), ...certificate], { silent: true });
+  stderr = text(server.stderr as NodeJS.ReadableStream);
+  [{ port }] = await once(server, 'message');
+});
+
+afterAll(async () => {
+  const closed = once(server, 'exit');
+  server.send('stop');
+  expect(await closed).toEqual([0, null]);
+  // Connect reports there what it could not send.
+  expect(await stderr).toBe('');
+});
+
+const eachStream = (make: (streamId: number) => readonly Uint8Array[]) => streamsOf(floodLength, make);
+const repeated = (first: readonly Uint8Array[], again: Uint8Array) =>
+  Buffer.concat([...first, ...Array(floodLength).fill(again)]);
+
+const empty = Buffer.alloc(0);
+const withLength = (streamId: number, length: number) =>
+  headersFrame(streamId, { ...requestFields, 'content-length': String(length) }, 0);
+const blockOf = (streamId: number, block: Uint8Array) =>
+  http2Frame(frameTypes.headers, flags.endHeaders | flags.endStream, streamId, block);
+const unfinishedBlock = http2Frame(frameTypes.headers, flags.endStream, 1);
+const closeWindow = http2Frame(frameTypes.settings, 0, 0, settingsFrame([[4, 0]]).subarray(9));
+const noWindow = settingsFrame([[4, 0]]);
+/** An entry of 4,000 bytes in the dynamic table, then one-byte references to it (index 62). */
+const hpackBomb = Buffer.concat([headerBlock(), hpackField('x', 'v'.repeat(4_000), true), Buffer.alloc(12_000, 0xbe)]);
+/** Entries that push each other out of the dynamic table, in a block that resizes the table first. */
+const churn = (streamId: number) =>
+  Buffer.concat([
+    hpackInteger(0, 5, 0x20),
+    hpackInteger(4_096, 5, 0x20),
+    headerBlock(),
+    ...Array.from({ length: 60 }, (_, index) => hpackField(`x-${streamId}-${index}`, 'v'.repeat(100), true)),
+  ]);
+
+/** Each with what one connection sends after its preface. */
+const attacks: readonly (readonly [name: string, sent: Uint8Array])[] = [
+  ['rapid resets of complete requests', eachStream((id) => [headersFrame(id), resetFrame(id)])],
+  ['rapid resets of begun requests', eachStream((id) => [beginFrame(id), resetFrame(id)])],
+  ['resets provoked by window updates of 0', eachStream((id) => [beginFrame(id), windowUpdateFrame(id, 0)])],
+  [
+    'resets provoked by windows above the maximum',
+    eachStream((id) => [beginFrame(id), windowUpdateFrame(id, maxWindow)]),
+  ],
+  ['resets provoked by DATA after the end', eachStream((id) => [headersFrame(id), dataFrame(id, Buffer.alloc(1))])],
+  ['resets provoked by HEADERS after the end', eachStream((id) => [headersFrame(id), headersFrame(id)])],
+  [
+    'resets provoked by bodies that are too long',
+    eachStream((id) => [withLength(id, 1), dataFrame(id, Buffer.alloc(2))]),
+  ],
+  [
+    'resets provoked by bodies that are too short',
+    eachStream((id) => [withLength(id, 2), dataFrame(id, Buffer.alloc(1))]),
+  ],
+  [
+    'resets provoked by priorities of a stream on itself',
+    eachStream((id) => [
+      beginFrame(id),
+      http2Frame(frameTypes.priority, 0, id, Buffer.concat([uint32(id), Buffer.alloc(1)])),
+    ]),
+  ],
+  ['requests without their fields', eachStream((id) => [headersFrame(id, { x: 'y' })])],
+  ['too many header fields', eachStream((id) => [headersFrame(id, withFields(200))])],
+  ['more streams than are allowed', eachStream((id) => [beginFrame(id)])],
+  ['complete requests without their credentials', eachStream((id) => [headersFrame(id)])],
+  ['SETTINGS', repeated([], settingsFrame([[4, 1_000]]))],
+  ['acknowledged SETTINGS', repeated([], http2Frame(frameTypes.settings, flags.ack, 0))],
+  [
+    'windows opened and closed by SETTINGS',
+    repeated([beginFrame(1)], Buffer.concat([closeWindow, settingsFrame([[4, 65_535]])])),
+  ],
+  ['PING', repeated([], pingFrame())],
+  ['acknowledged PING', repeated([], pingFrame(flags.ack))],
+  ['PRIORITY', repeated([], http2Frame(frameTypes.priority, 0, 1, Buffer.alloc(5)))],
+  ['GOAWAY', repeated([], http2Frame(frameTypes.goAway, 0, 0, Buffer.alloc(8)))],
+  ['frames of an unknown type', repeated([], http2Frame(0xee, 0, 0))],
+  ['WINDOW_UPDATE of the connection', repeated([], windowUpdateFrame(0, 1))],
+  ['WINDOW_UPDATE of a stream', repeated([beginFrame(1)], windowUpdateFrame(1, 1))],
+  ['DATA without a byte', repeated([beginFrame(1)], dataFrame(1, empty, 0))],
+  ['DATA of padding alone', repeated([beginFrame(1)], dataFrame(1, Buffer.from([1, 0]), flags.padded))],
+  ['DATA of a closed stream', repeated([headersFrame(1), resetFrame(1)], dataFrame(1, Buffer.alloc(1), 0))],
+  ['CONTINUATION without a byte', repeated([unfinishedBlock], http2Frame(frameTypes.continuation, 0, 1))],
+  [
+    'CONTINUATION without an end',
+    Buffer.concat([
+      unfinishedBlock,
+      ...Array(20).fill(http2Frame(frameTypes.continuation, 0, 1, Buffer.alloc(16_384))),
+    ]),
+  ],
+  ['an HPACK bomb', eachStream((id) => (id > 400 ? [] : [blockOf(id, hpackBomb)]))],
+  ['churn of the HPACK table', eachStream((id) => (id > 400 ? [] : [blockOf(id, churn(id))]))],
+  ['responses that no window lets out', Buffer.concat([noWindow, eachStream((id) => [headersFrame(id)])])],
+];
+
+/** Repeats an attack on new connections until the time is over. */
+async function attack(sent: Uint8Array, { isReading }: { readonly isReading: boolean }): Promise<void> {
+  const bytes = Buffer.concat([clientPreface, sent]);
+  const endsAt = performance.now() + attackMs;
+  const attackOnce = async () => {
+    const client = await openRawClient(port);
+    if (!isReading) client.socket.pause();
+    client.socket.write(bytes);
+    await within(connectionMs, client.closed);
+    client.socket.destroy();
+  };
+  await inParallel(attackers, async () => {
+    while (performance.now() < endsAt) await attackOnce();
+  });
+}
+
+function inParallel<Value>(count: number, run: (index: number) => Promise<Value>): Promise<Value[]> {
+  return Promise.all(Array.from({ length: count }, (_, index) => run(index)));
+}
+
+async function report(): Promise<ServerReport> {
+  server.send('report');
+  const [answer] = await once(server, 'message');
+  return answer;
+}
+
+/** Runs an attack beside a client that makes calls. All of them, and one of a new client after it, must succeed. */
+async function whileCallsGoOn(run: () => Promise<unknown>): Promise<void> {
+  await report();
+  const endCalls = makeCalls(port);
+  await run();
+  const endNewCalls = makeCalls(port);
+  const failed = [await endCalls(), await endNewCalls()];
+  const { errors, rssMax: used } = await report();
+  expect(failed).toEqual([[], []]);
+  expect(errors).toBe(0);
+  expect(used).toBeLessThan(rssMax);
+}
+
+test.each(attacks)('serves others during a flood of %s', async (_name, sent) => {
+  await whileCallsGoOn(() => attack(sent, { isReading: true }));
+});
+
+const unread: readonly string[] = ['PING', 'SETTINGS', 'complete requests without their credentials'];
+
+test.each(attacks.filter(([name]) => unread.includes(name)))(
+  'serves others during a flood of %s by clients that read nothing',
+  async (_name, sent) => {
+    await whileCallsGoOn(() => attack(sent, { isReading: false }));
+  },
+);
+
+/** Two calls: one in ordinary frames, one whose header block ends in frames of one byte. */
+function twoCalls(): Buffer {
+  const message = frame(orderData('cut'));
+  const block = headerBlock(callFields);
+  const lastBytes = Array.from(block.subarray(-7), (byte, index) =>
+    http2Frame(frameTypes.continuation, index === 6 ? flags.endHeaders : 0, 3, Buffer.from([byte])),
+  );
+  return Buffer.concat([
+    clientPreface,
+    callFrames(1, 'cut'),
+    pingFrame(),
+    // nghttp2 takes at most eight CONTINUATION frames.
+    http2Frame(frameTypes.headers, 0, 3, block.subarray(0, -7)),
+    ...lastBytes,
+    dataFrame(3, message),
+  ]);
+}
+
+/** Every offset over TLS, in the long tests. A frame's header has nine bytes. */
+const cutEvery = grpcTls ? 1 : 5;
+
+test('answers calls whose frames are cut in two anywhere, and outlives connections that end there', async () => {
+  const bytes = twoCalls();
+  let cuts = 0;
+  const nextCut = () => ++cuts * cutEvery;
+  await whileCallsGoOn(() =>
+    inParallel(20, async () => {
+      for (let cut = nextCut(); cut < bytes.length; cut = nextCut()) {
+        const [first, second] = [bytes.subarray(0, cut), bytes.subarray(cut)];
+        const [client, ended] = await inParallel(2, () => openRawClient(port));
+        if (client === undefined || ended === undefined) throw new Error('no connection');
+        client.socket.write(first);
+        ended.socket.end(first);
+        await setImmediate();
+        client.socket.write(second);
+        // Only a successful response has DATA.
+        for (const streamId of [1, 3]) expect(await client.frame(isFrame(frameTypes.data, streamId))).toBeDefined();
+        for (const { socket } of [client, ended]) socket.destroy();
+      }
+    }),
+  );
+});
+
+test('outlives frames and bytes that make no sense', async () => {
+  const anyFrame = fc
+    .tuple(
+      fc.nat({ max: 10 }),
+      fc.nat({ max: 255 }),
+      fc.constantFrom(0, 1, 1, 3, 5, 2),
+      fc.uint8Array({ maxLength: 40 }),
+    )
+    .map(([type, set, streamId, payload]) => http2Frame(type, set, streamId, payload));
+  const senseless = fc.oneof(
+    fc.array(anyFrame, { maxLength: 30 }).map((frames) => Buffer.concat([clientPreface, headersFrame(1), ...frames])),
+    fc.uint8Array({ maxLength: 300 }).map((garbage) => Buffer.concat([clientPreface, garbage])),
+    fc.uint8Array({ maxLength: 300 }).map((garbage) => Buffer.from(garbage)),
+  );
+  const samples = fc.sample(senseless, { seed: 20_261_122, numRuns: 1_000 });
+  await whileCallsGoOn(() =>
+    inParallel(20, async () => {
+      for (let sample = samples.pop(); sample !== undefined; sample = samples.pop()) {
+        const client = await openRawClient(port);
+        client.socket.end(sample);
+        await within(connectionMs, client.closed);
+        client.socket.destroy();
+      }
+    }),
+  );
+});

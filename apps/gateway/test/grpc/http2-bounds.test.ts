@@ -1,0 +1,182 @@
+import { constants } from 'node:http2';
+import { expect, test } from 'vitest';
+import { http2Limits, penaltyLimits } from '../../src/limits.ts';
+import { callHeaders, ordinaryCall, sendCall } from '../helpers/grpc-call.ts';
+import { blockedStore, runGrpcServer, type ServerOptions, useRawClient, useSession } from '../helpers/grpc-servers.ts';
+import {
+  beginFrame,
+  callFrames,
+  clientPreface,
+  dataFrame,
+  type Fields,
+  flags,
+  frameTypes,
+  headersFrame,
+  http2Frame,
+  isFrame,
+  pingFrame,
+  type RawClient,
+  type ReceivedFrame,
+  requestFields,
+  resetFrame,
+  streamsOf,
+  withFields,
+} from '../helpers/http2-frames.ts';
+
+// Those bounds of the gRPC port that are tighter than Node.js's own.
+
+const limits = { drainTimeoutMs: 500 };
+const { streamResetBurst, maxSessionInvalidFrames, maxHeaderListPairs, maxHeaderListSize } = http2Limits;
+const { metadataBytesMax, metadataEntriesMax } = http2Limits;
+
+const isPong = (byte: number) => (received: ReceivedFrame) =>
+  received.type === frameTypes.ping && received.flags === flags.ack && received.payload[0] === byte;
+
+interface Sent {
+  /** The frames of one stream. */
+  readonly frames: (streamId: number) => readonly Uint8Array[];
+  readonly count: number;
+  readonly isAuthenticated?: boolean;
+}
+
+const reset = (id: number) => [beginFrame(id), resetFrame(id)];
+
+/** Whether the connection is still open after the frames of so many streams, and of one authenticated call before, if any. */
+async function staysOpen(client: RawClient, { frames, count, isAuthenticated = false }: Sent): Promise<boolean> {
+  client.socket.write(clientPreface);
+  if (isAuthenticated) {
+    client.socket.write(callFrames(1, 'first'));
+    await client.frame(isFrame(frameTypes.data, 1));
+  }
+  client.socket.write(Buffer.concat([streamsOf(count, frames, 3), pingFrame()]));
+  await client.frame(isPong(0));
+  // The first one may still be answered by a connection that is about to end.
+  client.socket.write(http2Frame(frameTypes.ping, 0, 0, Buffer.alloc(8, 1)));
+  return (await client.frame(isPong(1))) !== undefined;
+}
+
+test.each<[string, allowed: number, tooMany: number, Omit<Sent, 'count'>]>([
+  [
+    'resets by an authenticated client',
+    streamResetBurst,
+    2 * streamResetBurst - 100,
+    { frames: reset, isAuthenticated: true },
+  ],
+  [
+    'frames that break the protocol',
+    maxSessionInvalidFrames,
+    maxSessionInvalidFrames + 2,
+    { frames: (id) => [headersFrame(id, { x: 'y' })] },
+  ],
+])('%s: %d in a row leave a connection open, %d end it', async (_name, allowed, tooMany, sent) => {
+  const { port, errors } = await runGrpcServer({ limits });
+  const open = async (count: number) => staysOpen(await useRawClient(port), { ...sent, count });
+  expect(await Promise.all([open(allowed), open(tooMany)])).toEqual([true, false]);
+  expect(errors).toEqual([]);
+});
+
+/** More than a network may take in the seconds that a slow machine needs to read them. */
+const tooManyPenalties = 10 * penaltyLimits.perSecond;
+
+const tinyFrames = (count: number) => (id: number) => [
+  headersFrame(id, requestFields, 0),
+  ...Array(count).fill(dataFrame(id, Buffer.alloc(1), 0)),
+];
+const { tinyFramesMax } = penaltyLimits;
+
+test.each<[string, Sent, Sent]>([
+  ['resets', { frames: reset, count: penaltyLimits.perSecond }, { frames: reset, count: tooManyPenalties }],
+  [
+    'tiny frames',
+    { frames: tinyFrames(tinyFramesMax), count: 1 },
+    { frames: tinyFrames(tinyFramesMax + tooManyPenalties), count: 1 },
+  ],
+  [
+    'calls that are rejected before their messages are complete',
+    { frames: (id) => [beginFrame(id)], count: penaltyLimits.perSecond / 2 },
+    { frames: (id) => [beginFrame(id)], count: tooManyPenalties },
+  ],
+])('an unauthenticated connection that sends many %s is closed', async (name, few, many) => {
+  const never = new Promise<never>(() => {});
+  const options: ServerOptions = name === 'tiny frames' ? { limits, authenticate: () => never } : { limits };
+  const { port } = await runGrpcServer(options);
+  expect(await staysOpen(await useRawClient(port), few)).toBe(true);
+  expect(await staysOpen(await useRawClient(port), many)).toBe(false);
+});
+
+const halfOfPenalties = { frames: reset, count: penaltyLimits.perSecond / 2 };
+
+test('resets of unauthenticated connections count for their network, which is still served', async () => {
+  const { port } = await runGrpcServer({ limits });
+  const authenticated = useSession(port);
+  await sendCall(authenticated, ordinaryCall('before'));
+  const attackers = Array.from({ length: 20 }, async () => staysOpen(await useRawClient(port), halfOfPenalties));
+  expect(await Promise.all(attackers)).toContain(false);
+  const answers = [authenticated, useSession(port)].map((session) => sendCall(session, ordinaryCall('after')));
+  for (const { trailers } of await Promise.all(answers)) expect(trailers['grpc-status']).toBe('0');
+});
+
+test('resets of connections that a trusted proxy opens do not count', async () => {
+  const { port } = await runGrpcServer({ limits, trustProxy: () => true });
+  const opened = Array.from({ length: 20 }, async () => staysOpen(await useRawClient(port), halfOfPenalties));
+  expect(await Promise.all(opened)).not.toContain(false);
+});
+
+/** The first frame that answers each of two calls, which are on the streams 1 and 3. */
+async function answersTo(...sent: readonly Uint8Array[]): Promise<(ReceivedFrame | undefined)[]> {
+  const { port } = await runGrpcServer({ limits });
+  const client = await useRawClient(port);
+  client.socket.write(Buffer.concat([clientPreface, ...sent]));
+  return Promise.all([1, 3].map((id) => client.frame(({ streamId }) => streamId === id)));
+}
+
+test('a call with more header fields than the bound is reset, one with fewer is answered', async () => {
+  const [allowed, tooMany] = [withFields(0.8 * maxHeaderListPairs), withFields(1.1 * maxHeaderListPairs)];
+  const answers = await answersTo(headersFrame(1, allowed), headersFrame(3, tooMany));
+  expect(answers.map((answer) => answer?.type)).toEqual([frameTypes.headers, frameTypes.reset]);
+});
+
+/** As clients and servers count it (RFC 9113, 6.5.2). */
+const headerListSize = (list: Fields) =>
+  Object.entries(list).reduce((sum, [name, value]) => sum + name.length + value.length + 32, 0);
+
+test('metadata above a bound is an error with details, and far above it a reset; no other call ends', async () => {
+  const { entered, release, store } = blockedStore();
+  const server = await runGrpcServer({ store });
+  const session = useSession(server.port);
+  const other = sendCall(session, ordinaryCall('other'));
+  await entered;
+  const answerTo = (metadata: Fields) =>
+    sendCall(session, { ...ordinaryCall('large'), headers: { ...callHeaders, ...metadata } });
+  const entries = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`x-${index}`, '']));
+  for (const metadata of [
+    { x: '0'.repeat(metadataBytesMax) },
+    { x: '0'.repeat(50_000) },
+    entries(metadataEntriesMax),
+  ]) {
+    const { trailers, closed } = await answerTo(metadata);
+    expect([trailers['grpc-status'], closed]).toEqual(['8', 0]);
+    expect(trailers).toHaveProperty('grpc-status-details-bin');
+  }
+  for (const metadata of [{ x: '0'.repeat(maxHeaderListSize) }, entries(maxHeaderListPairs + 1)]) {
+    const resets = [constants.NGHTTP2_ENHANCE_YOUR_CALM, constants.NGHTTP2_REFUSED_STREAM];
+    expect(resets).toContain((await answerTo(metadata)).closed);
+  }
+  release();
+  expect((await other).trailers['grpc-status']).toBe('0');
+});
+
+test('metadata of exactly the bound is accepted, whether the client acknowledges the settings or not', async () => {
+  const length = metadataBytesMax - headerListSize({ ...requestFields, x: '' });
+  for (const ack of [[http2Frame(frameTypes.settings, flags.ack, 0)], []]) {
+    const callOf = (streamId: number, x: string) => headersFrame(streamId, { ...requestFields, x });
+    const answers = await answersTo(...ack, callOf(1, 'y'.repeat(length)), callOf(3, 'y'.repeat(length + 1)));
+    // Both have no credentials and no body, which is found first in the second call only.
+    expect(answers.map((answer) => [answer?.type, answer?.payload.length])).toEqual([
+      [frameTypes.headers, expect.any(Number)],
+      [frameTypes.headers, expect.any(Number)],
+    ]);
+    expect(answers[0]?.payload).not.toEqual(answers[1]?.payload);
+  }
+});

@@ -1,0 +1,24 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { createRandomBytes } from '../../src/process/random-bytes.ts';
+
+test('no byte is returned twice, however many are requested at a time', () => {
+  for (const count of [16, 32, 48, 8_192, 10_000]) {
+    const randomBytes = createRandomBytes();
+    // Chunks of 16 random bytes are never equal by chance.
+    const chunks = Array.from({ length: 100 }, () => Buffer.from(randomBytes(count)).toString('hex').match(/.{32}/g));
+    expect(new Set(chunks.flat()).size).toBe(chunks.flat().length);
+  }
+});
+
+test('bytes come from the system and not from the generator of Math.random', () => {
+  const source = join(import.meta.dirname, '../../src/process/random-bytes.ts');
+  const script = `import { createRandomBytes } from ${JSON.stringify(source)};
+    console.log(Math.random(), Buffer.from(createRandomBytes()(32)).toString('hex'));`;
+  const run = () =>
+    execFileSync(process.execPath, ['--random-seed=1', '--input-type=module', '--eval', script], { encoding: 'utf8' });
+  const [first, second] = [run().split(' '), run().split(' ')];
+  expect(second[0]).toBe(first[0]);
+  expect(second[1]).not.toBe(first[1]);
+});

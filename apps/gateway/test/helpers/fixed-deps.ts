@@ -1,0 +1,64 @@
+import { createClientId, createClientSecret } from '@gateway/domain/credentials';
+import type { Merchant, MerchantId } from '@gateway/domain/merchant';
+import type { BaseUrl } from '@gateway/domain/payment-link';
+import { success } from '@gateway/domain/result';
+import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
+import type { GatewayDeps } from '../../src/gateway-deps.ts';
+import { createAdmission } from '../../src/intake/admission.ts';
+import { createBodyReader } from '../../src/intake/call-body.ts';
+import { createCallLog } from '../../src/intake/call-log.ts';
+import { createUnauthenticatedCalls } from '../../src/intake/unauthenticated-calls.ts';
+import { admissionLimits, bodyBytesOfAllMax, unauthenticatedLimits } from '../../src/limits.ts';
+import { createEventWatch } from '../../src/orders/event-watch.ts';
+import type { Logger } from '../../src/process/logger.ts';
+import { createReadiness } from '../../src/process/readiness.ts';
+
+const sevens = (count: number) => new Uint8Array(count).fill(7);
+
+/** The one client that is known. */
+export const credentials = { clientId: createClientId(sevens), clientSecret: createClientSecret(sevens) };
+
+/** The merchant of {@link credentials}. */
+export const merchant: Merchant = {
+  id: 7 as MerchantId,
+  name: 'Shop',
+  checksumMode: 'versioned',
+  kind: 'merchant',
+  mode: 'live',
+  defaultLifetimeSeconds: null,
+  rateLimit: null,
+};
+
+/** What an API needs, with orders in memory, and without chance and time: equal calls get equal bytes. */
+export function fixedDeps(logger: Logger): GatewayDeps {
+  return {
+    store: createInMemoryOrderStore(),
+    randomBytes: sevens,
+    now: () => 1_790_000_000_000,
+    async authenticate({ clientId, clientSecret }) {
+      const known = clientId === credentials.clientId && clientSecret === credentials.clientSecret;
+      return known ? success(merchant) : { ok: false, failure: { kind: 'unauthenticated' } };
+    },
+    rateLimit: () => undefined,
+    admission: createAdmission({ oldestOrderMs: () => 0, limits: admissionLimits }),
+    unauthenticatedCalls: createUnauthenticatedCalls({
+      limits: unauthenticatedLimits,
+      monotonicNow: () => performance.now(),
+    }),
+    readBody: createBodyReader(bodyBytesOfAllMax),
+    baseUrl: () => 'http://localhost' as BaseUrl,
+    countRefusal: () => {},
+    checkoutTemplate: undefined,
+    signingSecrets: undefined,
+    trustProxy: undefined,
+    erasureKeys: undefined,
+    management: undefined,
+    webhookAddresses: 'public',
+    ping: async () => ({ ok: false, failure: { kind: 'internal' } }),
+    eventWatch: createEventWatch({ latestEvents: async () => new Map(), logger }),
+    readiness: createReadiness({ check: async () => {}, logger }),
+    logger,
+    recordCall: () => {},
+    callLog: createCallLog(logger),
+  };
+}

@@ -1,0 +1,189 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { copyTestCluster, endWithThisProcess, type TestDatabase } from '@gateway/dev-postgres/testing';
+import type { Credentials } from '@gateway/domain/credentials';
+import { createMerchant } from '@gateway/postgres/merchant-admin';
+import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
+import { vi } from 'vitest';
+import { readText } from '../../../../tools/test-resources.ts';
+
+const folder = join(import.meta.dirname, '../..');
+
+/** How long a program may take, and whatever else is waited for. */
+const processLimitMs = 60_000;
+
+/** The gateway as a process of its own. */
+export interface GatewayProcess {
+  readonly child: ChildProcess;
+  readonly url: string;
+  readonly httpPort: number;
+  readonly grpcUrl: string;
+  readonly grpcPort: number;
+  readonly baseUrl: string;
+  /** What it wrote to standard output so far, line by line. */
+  readonly lines: readonly string[];
+  readonly exited: Promise<number | null>;
+  /** The demo merchant's credentials, as a start on the embedded PostgreSQL prints them. */
+  demoCredentials(): Promise<Credentials>;
+}
+
+/** A gateway on a database of its own, and the one merchant in it. */
+export interface GatewayWithMerchant extends GatewayProcess {
+  readonly databaseUrl: string;
+  readonly credentials: Credentials;
+}
+
+const children: ChildProcess[] = [];
+const databases: TestDatabase[] = [];
+const dataDirs: string[] = [];
+
+/** Ends every process that this file started, and removes their databases and folders. */
+export async function endProcesses(): Promise<void> {
+  for (const child of children.splice(0)) {
+    if (child.exitCode !== null || child.signalCode !== null) continue;
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+  }
+  for (const database of databases.splice(0)) await database.drop();
+  for (const dataDir of dataDirs.splice(0)) {
+    await endPostgres(dataDir);
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** Has {@link endProcesses} end a process. */
+export function endLater(child: ChildProcess): void {
+  children.push(child);
+}
+
+/** A database with one merchant on the server that the test run shares: a start on it takes half as long as on a cluster of its own. */
+export async function newDatabase(): Promise<{ readonly databaseUrl: string; readonly credentials: Credentials }> {
+  const database = await createMigratedDatabase();
+  databases.push(database);
+  return { databaseUrl: database.url, credentials: await createMerchant(database.url, 'Shop') };
+}
+
+export async function newDataDir(): Promise<string> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'gateway-process-'));
+  dataDirs.push(dataDir);
+  return dataDir;
+}
+
+/** A data folder with the cluster that a first start makes. */
+export async function newClusterDir(): Promise<string> {
+  const dataDir = await newDataDir();
+  await copyTestCluster(dataDir);
+  return dataDir;
+}
+
+/** The environment variables of a program, with the database that it is to use: else it would be the checkout's own. */
+type Variables = Readonly<Record<string, string>> & ({ readonly DATA_DIR: string } | { readonly DATABASE_URL: string });
+
+export function environment(variables: Variables): NodeJS.ProcessEnv {
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
+  const ports = { HTTP_PORT: '0', GRPC_PORT: '0', ADMIN_PORT: '0' };
+  return { PATH, NODE_COMPILE_CACHE, ...ports, DRAIN_DELAY_MS: '0', ...variables };
+}
+
+/** Starts `main.ts` and waits for its ready line. */
+export async function startProcess(variables: Variables): Promise<GatewayProcess> {
+  const child = spawn(process.execPath, ['src/main.ts'], { cwd: folder, env: environment(variables) });
+  children.push(child);
+  endWithThisProcess(child);
+  const lines: string[] = [];
+  const stderr = readText(child.stderr);
+  const exited = once(child, 'exit').then(([code]) => code as number | null);
+  const ready = new Promise<{ http_url: string; grpc_address: string; base_url: string }>((resolve, reject) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      lines.push(line);
+      const facts = JSON.parse(line);
+      if (facts.msg === 'ready') resolve(facts);
+    });
+    exited.then((code) => reject(new Error(`the gateway ended with ${code}: ${stderr()}`)));
+  });
+  const { http_url: url, grpc_address, base_url: baseUrl } = await ready;
+  const grpcUrl = `http://${grpc_address}`;
+  const [httpPort, grpcPort] = [url, grpcUrl].map((one) => Number(new URL(one).port)) as [number, number];
+  return {
+    ...{ child, url, httpPort, grpcUrl, grpcPort, baseUrl, lines, exited },
+    async demoCredentials() {
+      await vi.waitUntil(() => /x-client-secret: +\S+\n/.test(stderr()), processLimitMs);
+      const [clientId, clientSecret] = ['x-client-id', 'x-client-secret'].map(
+        (name) => new RegExp(`${name}: +(\\S+)`).exec(stderr())?.[1] ?? '',
+      );
+      return { clientId: clientId ?? '', clientSecret: clientSecret ?? '' };
+    },
+  };
+}
+
+/** As {@link startProcess}, on a {@link newDatabase}. */
+export async function startOnNewDatabase(
+  variables: Readonly<Record<string, string>> = {},
+): Promise<GatewayWithMerchant> {
+  const { databaseUrl, credentials } = await newDatabase();
+  return { ...(await startProcess({ DATABASE_URL: databaseUrl, ...variables })), databaseUrl, credentials };
+}
+
+/** What a program of this app prints and how it ends. */
+export function runProgram(
+  script: string,
+  args: readonly string[],
+  variables: Variables,
+): Promise<{ code: number; stdout: string; stderr: string }> {
+  const options = { cwd: folder, env: environment(variables), timeout: processLimitMs };
+  return promisify(execFile)(process.execPath, [script, ...args], options).then(
+    (output) => ({ code: 0, ...output }),
+    ({ code, stdout, stderr }) => ({ code: Number(code), stdout, stderr }),
+  );
+}
+
+/** The process id of the embedded PostgreSQL that runs in the folder. Throws where none does. */
+export async function postgresPid(dataDir: string): Promise<number> {
+  const lockFile = await readFile(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8');
+  const pid = Number(lockFile.split('\n')[0]);
+  if (!Number.isSafeInteger(pid) || pid <= 1 || !isAlive(pid)) throw new Error(`no PostgreSQL runs in ${dataDir}`);
+  return pid;
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The memory of a process that is resident, in MiB. Linux only. */
+export function residentMiB(pid: number | undefined, field: 'VmRSS' | 'VmHWM' = 'VmRSS'): number {
+  const kib = new RegExp(`${field}:\\s+(\\d+) kB`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  return Math.round(Number(kib) / 1_024);
+}
+
+/** The most memory of a process that was resident since the last call, in MiB. Linux only. */
+export function peakResidentMiB(pid: number | undefined): number {
+  const peak = residentMiB(pid, 'VmHWM');
+  // proc(5), /proc/pid/clear_refs: 5 resets the peak.
+  writeFileSync(`/proc/${pid}/clear_refs`, '5');
+  return peak;
+}
+
+/** The processor time that a process has used, in seconds. Linux only. */
+export function processSeconds(pid: number): number {
+  // proc(5), /proc/pid/stat: utime and stime are fields 14 and 15, in hundredths of a second; the name before may contain blanks.
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
+async function endPostgres(dataDir: string): Promise<void> {
+  const pid = await postgresPid(dataDir).catch(() => undefined);
+  if (pid === undefined) return;
+  process.kill(pid, 'SIGQUIT');
+  await vi.waitUntil(() => !isAlive(pid), processLimitMs);
+}

@@ -1,0 +1,43 @@
+import type { FailureCode } from '@gateway/domain/failure';
+import type { MerchantId } from '@gateway/domain/merchant';
+import type { Outcome, Protocol } from '../../src/intake/call.ts';
+import { createLogger, type Logger } from '../../src/process/logger.ts';
+
+/** A call's log line. */
+interface CallLine {
+  readonly request_id: string;
+  readonly protocol: Protocol;
+  readonly remote_address?: string;
+  readonly merchant_id?: MerchantId;
+  readonly order_id?: string;
+  readonly service_order_id?: number;
+  readonly order_status?: string;
+  readonly operation: string;
+  readonly code: Outcome & (FailureCode | string);
+  readonly http_status?: number;
+  readonly grpc_status?: string;
+  readonly fields?: readonly string[];
+  readonly duration_ms: number;
+  readonly level: string;
+}
+
+export interface MemoryLogger {
+  readonly logger: Logger;
+  readonly calls: CallLine[];
+  /** The errors that were logged, but not as the outcome of a call. */
+  readonly errors: Readonly<Record<string, unknown>>[];
+}
+
+/** The gateway's own logger, with its lines in memory. */
+export function createMemoryLogger(): MemoryLogger {
+  const calls: CallLine[] = [];
+  const errors: Record<string, unknown>[] = [];
+  const logger = createLogger({
+    write(line) {
+      const facts = JSON.parse(line);
+      if (facts.msg === 'call') calls.push(facts);
+      else if (facts.level === 'error' && facts.msg !== 'calls not logged') errors.push(facts);
+    },
+  });
+  return { logger, calls, errors };
+}

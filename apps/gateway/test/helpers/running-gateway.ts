@@ -1,0 +1,147 @@
+import { randomBytes } from 'node:crypto';
+import type { TestServer } from '@gateway/dev-postgres/testing';
+import { parseCheckoutTemplate } from '@gateway/domain/checkout-link';
+import type { Credentials } from '@gateway/domain/credentials';
+import type { MerchantMode } from '@gateway/domain/merchant';
+import { parseBaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
+import { createSigningSecret, formatSigningSecret } from '@gateway/domain/webhook-signature';
+import { type MerchantAccounts, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
+import { migrateDatabase } from '@gateway/postgres/migrate';
+import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
+import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
+import { type Gateway, openGateway } from '../../src/gateway.ts';
+import { unauthenticatedLimits } from '../../src/limits.ts';
+import type { AllowedAddresses } from '../../src/network/ip-address.ts';
+import type { TlsFiles } from '../../src/network/tls.ts';
+import { createSigningSecrets } from '../../src/secrets/signing-secrets.ts';
+import { createAdminServer } from '../../src/telemetry/admin-server.ts';
+import { createMetrics } from '../../src/telemetry/metrics.ts';
+import { createMemoryLogger, type MemoryLogger } from './memory-logger.ts';
+import { credentialHeaders } from './send-order.ts';
+
+/** A gateway on free ports and a database of its own, with one merchant. */
+export interface RunningGateway extends Gateway, Omit<MemoryLogger, 'logger'> {
+  readonly databaseUrl: string;
+  readonly credentials: Credentials;
+  /** With the merchant's credentials. */
+  readonly headers: Record<string, string>;
+  /** What a checkout system sends with, which takes the payments of all merchants. */
+  readonly checkout: Pick<RunningGateway, 'url' | 'credentials' | 'headers'>;
+  /** Of the gateway's database. */
+  readonly accounts: MerchantAccounts;
+  /** `http://` and the real port, with the path that the routes are mounted under. */
+  readonly url: string;
+  readonly grpcUrl: string;
+  /** Of the metrics. */
+  readonly adminPort: number;
+}
+
+/** The SECRETS_KEY of gateways in tests. */
+export const testSecretsKey = new Uint8Array(32).fill(7);
+
+/** A test may fail as many calls as it likes. */
+const noUnauthenticatedLimits = { ...unauthenticatedLimits, inFlightMax: 1_000_000, rejectedPerSecond: 1_000_000 };
+
+interface RunOptions {
+  readonly baseUrl?: string;
+  readonly rateLimit?: number;
+  readonly ordersWaitingMax?: number;
+  readonly unauthenticatedLimits?: typeof unauthenticatedLimits;
+  readonly checkoutUrl?: string;
+  readonly securityContact?: string;
+  readonly mode?: MerchantMode;
+  readonly hasSecretsKey?: boolean;
+  readonly selfService?: boolean;
+  readonly webhookAddresses?: AllowedAddresses;
+  readonly tls?: TlsFiles;
+  readonly trustProxy?: string | undefined;
+  /** Instead of a database on the server that the test run shares. */
+  readonly server?: TestServer;
+}
+
+/** A gateway for the tests of one file or `describe`: it runs from before the first test to after the last. */
+export function useGateway(options?: RunOptions): RunningGateway {
+  const gateway = {} as RunningGateway;
+  beforeAll(async () => void Object.assign(gateway, await startGateway(options)));
+  afterAll(() => gateway.close?.());
+  return gateway;
+}
+
+/** A gateway for the test that runs, until its end. */
+export async function runGateway(options?: RunOptions): Promise<RunningGateway> {
+  const gateway = await startGateway(options);
+  onTestFinished(() => gateway.close());
+  return gateway;
+}
+
+/** A gateway that runs until it is closed. It may be closed twice. */
+export async function startGateway(options: RunOptions = {}): Promise<RunningGateway> {
+  const postgres = await (options.server?.createDatabase(migrateDatabase) ?? createMigratedDatabase());
+  const accounts = openMerchantAccounts({ url: postgres.url });
+  const credentials = await accounts.create('Test Shop', options.mode);
+  const checkoutCredentials = await accounts.create('Checkout Service', 'checkout');
+  const { logger, calls, errors } = createMemoryLogger();
+  const baseUrl = options.baseUrl === undefined ? undefined : parseBaseUrl(options.baseUrl);
+  const metrics = createMetrics();
+  const admin = createAdminServer(metrics);
+  const gateway = await openGateway(
+    {
+      ...{ host: '127.0.0.1', httpPort: 0, grpcPort: 0, baseUrl, databaseUrl: postgres.url },
+      ...{ rateLimit: options.rateLimit, ordersWaitingMax: options.ordersWaitingMax },
+      unauthenticatedLimits: options.unauthenticatedLimits ?? noUnauthenticatedLimits,
+      checkoutTemplate: parseCheckoutTemplate(options.checkoutUrl ?? ''),
+      securityContact: options.securityContact,
+      drainDelayMs: 0,
+      ...{
+        secretsKeys: options.hasSecretsKey === false ? undefined : [testSecretsKey],
+        selfService: options.selfService ?? true,
+      },
+      ...{ webhookAddresses: options.webhookAddresses ?? 'any', tracesSampler: undefined, retentionDays: undefined },
+      ...{ tls: options.tls, trustProxy: options.trustProxy },
+    },
+    logger,
+    metrics,
+  );
+  const close = async () => {
+    await gateway.close();
+    await admin.close();
+    await accounts.close();
+    if (options.server === undefined) await postgres.drop();
+  };
+  let closed: Promise<void> | undefined;
+  const url = `${gateway.scheme}://127.0.0.1:${gateway.httpPort}${pathPrefixOf(gateway.baseUrl)}`;
+  return {
+    ...gateway,
+    databaseUrl: postgres.url,
+    ...{ credentials, headers: credentialHeaders(credentials) },
+    calls,
+    errors,
+    checkout: { url, credentials: checkoutCredentials, headers: credentialHeaders(checkoutCredentials) },
+    ...{ url, accounts },
+    grpcUrl: `${gateway.scheme}://127.0.0.1:${gateway.grpcPort}`,
+    adminPort: await admin.listen(0, '127.0.0.1'),
+    close: () => (closed ??= close()),
+  };
+}
+
+/** The metrics of a gateway, as Prometheus gets them. */
+export async function scrape({ adminPort }: RunningGateway): Promise<string> {
+  return (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text();
+}
+
+/** Gives a merchant an endpoint, without a URL a disabled one, and returns the signing secret as the merchant gets it. */
+export async function giveSigningSecret(databaseUrl: string, clientId: string, url?: string): Promise<string> {
+  const endpoints = openWebhookEndpoints({ url: databaseUrl });
+  try {
+    const merchant = await endpoints.find(clientId);
+    if (merchant === undefined) throw new Error(`there is no merchant ${clientId}`);
+    const secret = createSigningSecret(randomBytes);
+    const signingSecret = createSigningSecrets([testSecretsKey]).encrypt(merchant.merchantId, secret);
+    const endpoint = url === undefined ? { url: 'https://shop.example.com', disabledAt: new Date() } : { url };
+    await endpoints.set(merchant.merchantId, { ...endpoint, signingSecret });
+    return formatSigningSecret(secret);
+  } finally {
+    await endpoints.close();
+  }
+}

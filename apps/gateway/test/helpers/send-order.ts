@@ -1,0 +1,107 @@
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import { request as httpsRequest, type RequestOptions } from 'node:https';
+import { text } from 'node:stream/consumers';
+import { fromJson } from '@bufbuild/protobuf';
+import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
+import type { Credentials } from '@gateway/domain/credentials';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import type { OrderResponse } from '../../src/orders/order-response.ts';
+
+// What a merchant's backend sends. Programs that tests start use this too, so that nothing here imports vitest.
+
+/** A gateway's URL, and who calls it. */
+interface Caller {
+  readonly url: string;
+  readonly credentials: Credentials;
+}
+
+/** The valid order as a protobuf message; `overrides` are under the API's names, which are the message's in JSON. */
+export function orderMessage(orderId: string, overrides: Readonly<Record<string, string>> = {}) {
+  return fromJson(CreateOrderRequestSchema, { ...validOrderInput({ order_id: orderId }), ...overrides });
+}
+
+/** Sends a request with options that `fetch` does not have, and a body as JSON. Rejects if no response comes. */
+export async function sendRequest(
+  url: string,
+  { headers, ...options }: RequestOptions & { headers: Readonly<Record<string, string>> },
+  body?: unknown,
+): Promise<{ status: number; headers: IncomingHttpHeaders; body: string }> {
+  const request = url.startsWith('https:') ? httpsRequest : httpRequest;
+  const sent = request(url, { ...options, headers: { 'content-type': 'application/json', ...headers } });
+  sent.end(body === undefined ? undefined : JSON.stringify(body));
+  const [response] = await once(sent, 'response');
+  return { status: response.statusCode, headers: response.headers, body: await text(response) };
+}
+
+/** Sends a value as JSON; text and bytes are sent as they are. */
+export function postJson(
+  { url, credentials }: Caller,
+  path: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  return fetch(url + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...credentialHeaders(credentials), ...headers },
+    body: body instanceof Uint8Array ? Uint8Array.from(body) : typeof body === 'string' ? body : JSON.stringify(body),
+    signal: AbortSignal.timeout(30_000),
+  });
+}
+
+/** `POST /order` as a merchant's backend sends it. */
+export function postOrder(merchant: Caller, body: unknown = validOrderInput(), headers?: Record<string, string>) {
+  return postJson(merchant, '/order', body, headers);
+}
+
+/** Reports the payment of a sample order, with other values where they are given, as a checkout system does. */
+export function postPayment(checkout: Caller, orderToken: string, overrides: object = {}): Promise<Response> {
+  const { order_amount, order_currency } = validOrderInput();
+  return postJson(checkout, '/gateway.v1.CheckoutService/RecordPayment', {
+    ...{ order_token: orderToken, payment_id: `pay-${orderToken}`, paid_at: new Date().toISOString() },
+    ...{ order_amount, order_currency, ...overrides },
+  });
+}
+
+/** Presses Pay on the page of a test order. */
+export function pressPay(paymentLink: string): Promise<Response> {
+  const body = new URLSearchParams({ outcome: 'pay' });
+  return fetch(`${paymentLink}/simulate`, { method: 'POST', body, redirect: 'manual' });
+}
+
+/** Creates the valid order under an id, with other values where they are given, and returns the response's body. */
+export async function createOrder(
+  merchant: Caller,
+  orderId: string,
+  overrides: Readonly<Record<string, unknown>> = {},
+): Promise<OrderResponse> {
+  const response = await postOrder(merchant, validOrderInput({ order_id: orderId, ...overrides }));
+  if (response.status !== 201) throw new Error(`${orderId} was not created: HTTP ${response.status}`);
+  return answerOf(response);
+}
+
+/** A call of a merchant, with a body or without: the status and the JSON of the response. */
+export async function callJson(
+  { url, credentials }: Caller,
+  method: string,
+  path: string,
+  body?: unknown,
+  more: Readonly<Record<string, string>> = {},
+): Promise<{ status: number; headers: Headers; body: ReturnType<typeof Object> }> {
+  const headers = { ...credentialHeaders(credentials), accept: 'application/json', ...more };
+  const sent = body !== undefined && { body: JSON.stringify(body) };
+  const response = await fetch(url + path, {
+    ...{ method, ...sent, signal: AbortSignal.timeout(30_000) },
+    headers: sent ? { ...headers, 'content-type': 'application/json' } : headers,
+  });
+  return { status: response.status, headers: response.headers, body: Object(await response.json()) };
+}
+
+/** The body of a created or replayed order. */
+export async function answerOf(response: Response): Promise<OrderResponse> {
+  return (await response.json()) as OrderResponse;
+}
+
+export function credentialHeaders({ clientId, clientSecret }: Credentials): Record<string, string> {
+  return { 'x-client-id': clientId, 'x-client-secret': clientSecret };
+}

@@ -1,0 +1,80 @@
+import { toBinary } from '@bufbuild/protobuf';
+import { Code } from '@connectrpc/connect';
+import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { expect, test } from 'vitest';
+import { fairTimeoutMs } from '../../src/limits.ts';
+import { createOrderPath, frame, orderData, sendCall } from '../helpers/grpc-call.ts';
+import { useSession } from '../helpers/grpc-servers.ts';
+import { scrape, useGateway } from '../helpers/running-gateway.ts';
+import { orderMessage } from '../helpers/send-order.ts';
+
+const gateway = useGateway();
+
+const [UNAUTHENTICATED, DEADLINE_EXCEEDED] = [String(Code.Unauthenticated), String(Code.DeadlineExceeded)];
+
+type Headers = Readonly<Record<string, string>>;
+
+/** The status of a call on the HTTP port: that of gRPC-Web, which stands in the body, or else that of HTTP. */
+async function httpStatus(type: string, body: string | Uint8Array<ArrayBuffer>, headers: Headers): Promise<unknown> {
+  const all = { 'content-type': type, ...headers };
+  const response = await fetch(gateway.url + createOrderPath, { method: 'POST', headers: all, body });
+  return /grpc-status: (\d+)/.exec(await response.text())?.[1] ?? response.status;
+}
+
+async function grpcStatus(headers: Headers, ends = true): Promise<unknown> {
+  const session = useSession(gateway.grpcPort);
+  const call = { chunks: ends ? [frame(orderData('late'))] : [], ends };
+  const all = { 'content-type': 'application/grpc', 'grpc-timeout': '0n', ...headers };
+  return (await sendCall(session, { ...call, headers: all })).trailers['grpc-status'];
+}
+
+/** The statuses of calls that ask for no time at all, in each protocol. */
+async function statusesWithoutTime(headers: Headers): Promise<unknown[]> {
+  const connectTimeout = { ...headers, 'connect-timeout-ms': '0' };
+  const message = toBinary(CreateOrderRequestSchema, orderMessage('late'));
+  return [
+    await httpStatus('application/json', JSON.stringify(validOrderInput()), connectTimeout),
+    await httpStatus('application/proto', message, connectTimeout),
+    await httpStatus('application/grpc-web+proto', Buffer.from(frame(message)), { ...headers, 'grpc-timeout': '0n' }),
+    await grpcStatus(headers),
+    // Answered by Connect.
+    await grpcStatus({ ...headers, 'grpc-encoding': 'gzip' }),
+  ];
+}
+
+const outcomes = () =>
+  new Set(
+    gateway.calls.map(({ level, code, protocol, grpc_status }) => [level, code, protocol, grpc_status].join(' ')),
+  );
+
+/** The outcomes of {@link statusesWithoutTime}. */
+const everywhere = (code: string, grpcStatus: string) =>
+  new Set([`info ${code} connect `, `info ${code} grpc-web ${grpcStatus}`, `info ${code} grpc ${grpcStatus}`]);
+
+test.each([
+  ['no credentials', {}],
+  ['malformed credentials', { 'x-client-id': 'app_x', 'x-client-secret': 'sk_x' }],
+])('who has %s is unauthenticated, however little time was asked for', async (_, headers) => {
+  gateway.calls.length = 0;
+  expect(await statusesWithoutTime(headers)).toEqual([401, 401, UNAUTHENTICATED, UNAUTHENTICATED, UNAUTHENTICATED]);
+  await expect.poll(() => gateway.calls.length).toBe(5);
+  expect(outcomes()).toEqual(everywhere('unauthenticated', 'UNAUTHENTICATED'));
+});
+
+test('a deadline that is too short for anything is logged and counted as the fault of the client', async () => {
+  gateway.calls.length = 0;
+  expect(await statusesWithoutTime(gateway.headers)).toEqual([504, 504, ...Array(3).fill(DEADLINE_EXCEEDED)]);
+  await expect.poll(() => gateway.calls.length).toBe(5);
+  expect(outcomes()).toEqual(everywhere('client_timeout', 'DEADLINE_EXCEEDED'));
+  const metrics = await scrape(gateway);
+  expect(metrics).toContain('operation="CreateOrder",code="client_timeout"');
+  expect(metrics).not.toContain('code="deadline_exceeded"');
+});
+
+test.each(['identity', 'gzip'])('so is a deadline that passes while the message comes: %s', async (encoding) => {
+  gateway.calls.length = 0;
+  const timed = { ...gateway.headers, 'grpc-encoding': encoding, 'grpc-timeout': `${fairTimeoutMs}m` };
+  expect(await grpcStatus(timed, false)).toBe(DEADLINE_EXCEEDED);
+  await expect.poll(outcomes).toEqual(new Set(['info client_timeout grpc DEADLINE_EXCEEDED']));
+});

@@ -1,0 +1,198 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { leftOut } from '../../../../tools/left-out.ts';
+import { listen } from '../../../../tools/test-resources.ts';
+import { watchConnections } from '../../src/http/connections.ts';
+import { connectionsCheckEveryMs, headersTimeoutMs } from '../../src/limits.ts';
+import { createAuthority, noCertificates } from '../helpers/certificates.ts';
+import { fixedDeps } from '../helpers/fixed-deps.ts';
+import { createOrderPath } from '../helpers/grpc-call.ts';
+import { createMemoryLogger } from '../helpers/memory-logger.ts';
+import { exchange, postHead, statusesOf, textOf } from '../helpers/raw-http.ts';
+import { runGateway, startGateway, useGateway } from '../helpers/running-gateway.ts';
+import { postOrder } from '../helpers/send-order.ts';
+
+const gateway = useGateway();
+
+test('responses while the gateway closes have connection: close', async () => {
+  const closing = await runGateway();
+  const body = JSON.stringify(validOrderInput({ order_id: 'closing' }));
+  const length = `content-length: ${body.length}`;
+  const exchanges = [
+    { begin: postHead(closing, '/order', length), end: body, expected: '201' },
+    { begin: postHead(closing, createOrderPath, length), end: body, expected: '200' },
+    { begin: 'GET /health/live HTTP/1.1\r\nhost: x\r\n', end: '\r\n', expected: '200' },
+    { begin: 'GET /%zz HTTP/1.1\r\nhost: x\r\n', end: '\r\n', expected: '404' },
+  ].map((exchange) => {
+    const socket = connect(closing.httpPort, '127.0.0.1');
+    socket.write(exchange.begin);
+    return { ...exchange, socket, answer: textOf(socket) };
+  });
+  // Its response shows that the requests before it were read as far as they came.
+  await postOrder(closing, '{}');
+  const closed = closing.close();
+  for (const { socket, end, expected, answer } of exchanges) {
+    socket.write(end);
+    const received = await answer;
+    expect(received).toMatch(/\r\nconnection: close\r\n/i);
+    expect(statusesOf(received)).toEqual([expected]);
+  }
+  await closed;
+});
+
+test.concurrent('pipelined requests get responses, and a client that pipelines thousands is disconnected', async () => {
+  const ask = 'GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n';
+  const last = ask.replace('\r\n\r\n', '\r\nconnection: close\r\n\r\n');
+  expect(statusesOf(await exchange(gateway, ask.repeat(99) + last))).toEqual(Array(100).fill('200'));
+  const received = await exchange(gateway, ask.repeat(4_000) + last).catch(
+    (error: Error & { code?: string }) => error.code ?? '',
+  );
+  expect(statusesOf(received).length).toBeLessThan(4_000);
+});
+
+test.concurrent('a client that sends requests and reads no response is disconnected', async () => {
+  const socket = connect(gateway.httpPort, '127.0.0.1');
+  socket.on('error', () => {});
+  const cutOff = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  // Nothing is read, so that the end is seen by a write alone.
+  const asking = setInterval(() => socket.write('GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(100)), 100);
+  await cutOff;
+  clearInterval(asking);
+});
+
+test.concurrent('1,000 slow sockets are closed, with 408 where a request began, while ordinary requests go on', async () => {
+  const openings = [
+    () => 'POST /order HT',
+    () => 'POST /order HTTP/1.1\r\nhost: x\r\n',
+    () => `${postHead(gateway, '/order', 'content-length: 1000')}{"order_id":`,
+    () => `${postHead(gateway, '/order', 'transfer-encoding: chunked')}5\r\n{"ord`,
+  ];
+  const sockets = Array.from({ length: 1_000 }, (_, index) => {
+    const socket = connect(gateway.httpPort, '127.0.0.1');
+    socket.write(openings[index % openings.length]?.() ?? '');
+    return socket;
+  });
+  let running = true;
+  const allClosed = Promise.all(sockets.map(textOf)).finally(() => {
+    running = false;
+  });
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+  // Some go on with a byte of their body now and then, which must not keep them alive.
+  const trickling = sockets.filter((_, index) => index % 20 === 2);
+  let answered = 0;
+  while (running) {
+    expect((await postOrder(gateway)).status).toBeLessThan(202);
+    answered += 1;
+    for (const socket of trickling) if (socket.writable) socket.write(' ');
+    await sleep(100);
+  }
+  expect(answered).toBeGreaterThan(10);
+  const received = await allClosed;
+  expect(new Set(received.map((text) => text.slice(0, 12)))).toEqual(new Set(['HTTP/1.1 408']));
+});
+
+test.concurrent('a connection that is opened ahead of use stays open, and gets no response but that to its request', async () => {
+  const unused = await startGateway();
+  const socket = connect(unused.httpPort, '127.0.0.1');
+  const answer = textOf(socket);
+  // Longer than the time for headers, which Node.js counts from the connection's start.
+  await sleep(headersTimeoutMs + 3 * connectionsCheckEveryMs);
+  socket.write('GET /health/live HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
+  expect(await answer).toMatch(/^HTTP\/1\.1 200 /);
+  expect(unused.calls).toEqual([]);
+  await unused.close();
+});
+
+describe('a full port', () => {
+  let server: Server;
+  let port: number;
+
+  beforeEach(async () => {
+    const { logger } = createMemoryLogger();
+    server = createServer((request, response) => {
+      if (request.url === '/authenticated') connections.peerOf(request).markAuthenticated();
+      if (request.url === '/idle') connections.peerOf(request).markIdle();
+      else if (request.url !== '/slow') response.end('ok');
+    });
+    const connections = watchConnections(server, fixedDeps(logger), { connectionsMax: 3 });
+    port = await listen(server);
+  });
+
+  /** Opens a connection and sends a request, where there is one. */
+  const open = async (request?: string) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.on('error', () => {});
+    await Promise.all([once(server, 'connection'), once(socket, 'connect')]);
+    if (request !== undefined) await send(socket, request);
+    return socket;
+  };
+  const send = async (socket: Socket, request: string) => {
+    const [head] = request.split(' ');
+    socket.write(`${request.includes('\r\n') ? request : `GET ${head} HTTP/1.1\r\nhost: x\r\n\r\n`}`);
+    await (/slow|idle|POST/.test(request) ? once(server, 'request') : once(socket, 'data'));
+  };
+  /** Opens a connection, for which one closes. Returns that one's index; the last is the new one. */
+  const closedFor = async (sockets: readonly Socket[]) => {
+    const all = [...sockets, await open()];
+    return Promise.race(
+      all.map((socket, index) => (socket.destroyed ? index : once(socket, 'close').then(() => index))),
+    );
+  };
+
+  test('closes the least recently used connection, even if it was never used', async () => {
+    const sockets = [await open(), await open('/'), await open()];
+    await send(sockets[0] as Socket, '/');
+    expect(await closedFor(sockets)).toBe(1);
+    expect(await closedFor([sockets[0], sockets[2]] as Socket[])).toBe(1);
+  });
+
+  test('closes no connection with a request in flight, but one whose call is idle', async () => {
+    const [slow, idle, second] = [await open('/slow'), await open('/idle'), await open('/slow')];
+    expect(await closedFor([slow, idle, second])).toBe(1);
+  });
+
+  test('closes a connection that only trickles', async () => {
+    const body = 'POST /slow HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n123';
+    const sockets = [await open('/slow'), await open(body), await open('/slow')];
+    expect(await closedFor(sockets)).toBe(1);
+  });
+
+  test('closes authenticated connections last', async () => {
+    const sockets = [await open('/authenticated'), await open('/'), await open('/')];
+    expect(await closedFor(sockets)).toBe(1);
+    expect(await closedFor([sockets[0], sockets[2]] as Socket[])).toBe(1);
+  });
+
+  test('closes the new connection if all others have requests in flight', async () => {
+    const sockets = [await open('/slow'), await open('/slow'), await open('/slow')];
+    expect(await closedFor(sockets)).toBe(3);
+  });
+});
+
+test.skipIf(leftOut('a full port over TLS', noCertificates))(
+  'a full port closes an idle connection over TLS, too',
+  async () => {
+    const authority = createAuthority();
+    onTestFinished(() => authority.remove());
+    const server = createTlsServer(authority.issue('server'), (_, response) => void response.end('ok'));
+    watchConnections(server, fixedDeps(createMemoryLogger().logger), { connectionsMax: 2 });
+    const port = await listen(server);
+    const open = async () => {
+      const socket = connectTls({ port, host: '127.0.0.1', ca: authority.ca });
+      onTestFinished(() => void socket.destroy());
+      await Promise.all([once(server, 'secureConnection'), once(socket, 'secureConnect')]);
+      return socket;
+    };
+    const [oldest, second] = [await open(), await open()];
+    const closed = once(oldest, 'close');
+    const third = await open();
+    await closed;
+    expect([second, third].map(({ destroyed }) => destroyed)).toEqual([false, false]);
+  },
+);

@@ -1,0 +1,216 @@
+import { once } from 'node:events';
+import { copyFile, writeFile } from 'node:fs/promises';
+import { Agent } from 'node:https';
+import { connect as connectTcp } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { type ConnectionOptions, connect as connectTls } from 'node:tls';
+import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { afterAll, afterEach, test as anyTest, beforeAll, expect, onTestFinished } from 'vitest';
+import { leftOut } from '../../../../tools/left-out.ts';
+import type { TlsFiles } from '../../src/network/tls.ts';
+import { openTls } from '../../src/network/tls.ts';
+import { type Authority, createAuthority, noCertificates } from '../helpers/certificates.ts';
+import { endProcesses, startOnNewDatabase } from '../helpers/gateway-process.ts';
+import { createMemoryLogger } from '../helpers/memory-logger.ts';
+import { grpcClient } from '../helpers/rpc-clients.ts';
+import { type RunningGateway, runGateway, scrape } from '../helpers/running-gateway.ts';
+import { orderMessage, sendRequest } from '../helpers/send-order.ts';
+
+const isLeftOut = leftOut('TLS', noCertificates);
+const test = anyTest.skipIf(isLeftOut);
+
+let authority: Authority;
+
+beforeAll(() => {
+  if (!isLeftOut) authority = createAuthority();
+});
+afterAll(() => authority?.remove());
+afterEach(endProcesses);
+
+function runTlsGateway(more: Partial<TlsFiles> = {}): Promise<RunningGateway> {
+  const { certFile, keyFile } = authority.issue('server');
+  return runGateway({ tls: { certFile, keyFile, clientCaFile: undefined, ...more } });
+}
+
+/** Creates an order over JSON and returns the status and the response's body. */
+function postOrderOverTls({ url, headers }: RunningGateway, orderId: string, agent?: Agent) {
+  const options = { method: 'POST', ca: authority.ca, headers, ...(agent && { agent }) };
+  return sendRequest(`${url}/order`, options, validOrderInput({ order_id: orderId }));
+}
+
+/** Returns what creates an order over gRPC. */
+function openGrpc(running: RunningGateway, own: ConnectionOptions = {}) {
+  const client = grpcClient(OrderService, running, { ca: authority.ca, ...own });
+  return (orderId: string) => client.createOrder(orderMessage(orderId), { headers: running.headers });
+}
+
+/** What a TLS connection agrees on, or the code of the error that ends it. */
+function handshake(
+  port: number,
+  options: ConnectionOptions,
+): Promise<{ version?: string | null; alpn?: unknown; serial?: string; error?: string }> {
+  return new Promise((resolve) => {
+    const socket = connectTls({ port, host: '127.0.0.1', ca: authority.ca, ...options });
+    socket.once('secureConnect', () => {
+      resolve({
+        version: socket.getProtocol(),
+        alpn: socket.alpnProtocol,
+        serial: socket.getPeerCertificate().serialNumber,
+      });
+      socket.destroy();
+    });
+    socket.once('error', (error) => resolve({ error: Reflect.get(error, 'code') }));
+  });
+}
+
+test('both ports serve over TLS, links are https, and the metrics say when the certificate expires', async () => {
+  const running = await runTlsGateway();
+  expect(running.baseUrl).toBe(`https://localhost:${running.httpPort}`);
+  const created = await postOrderOverTls(running, 'secure');
+  expect(created.status).toBe(201);
+  const { paymentLink } = await openGrpc(running)('secure');
+  expect(JSON.parse(created.body).payment_link).toBe(paymentLink);
+  expect(paymentLink.startsWith(`${running.baseUrl}/payment/`)).toBe(true);
+  const [, expiry] = (await scrape(running)).match(/^x509_cert_not_after (\d+)$/m) ?? [];
+  // Certificates of tests are valid for two days.
+  expect(Number(expiry) - Date.now() / 1_000).toBeGreaterThan(86_400);
+});
+
+test.each(['/order', '/payment/unknown', '/%zz'])('over TLS, GET %s has Strict-Transport-Security', async (path) => {
+  const { url, headers } = await runTlsGateway();
+  const response = await sendRequest(`${url}${path}`, { ca: authority.ca, headers });
+  expect(response.headers).toHaveProperty('strict-transport-security');
+});
+
+test('TLS 1.2 and 1.3 are taken, 1.1 is rejected, and each port agrees on its own protocol', async () => {
+  const { httpPort, grpcPort } = await runTlsGateway();
+  for (const [port, alpn] of [
+    [httpPort, 'http/1.1'],
+    [grpcPort, 'h2'],
+  ] as const) {
+    for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+      const agreed = await handshake(port, {
+        minVersion: version,
+        maxVersion: version,
+        ALPNProtocols: ['h2', 'http/1.1'],
+      });
+      expect(agreed).toMatchObject({ version, alpn });
+    }
+    const old = {
+      minVersion: 'TLSv1',
+      maxVersion: 'TLSv1.1',
+      ciphers: 'DEFAULT@SECLEVEL=0',
+      ALPNProtocols: [alpn],
+    } as const;
+    expect((await handshake(port, old)).error).toBe('ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION');
+  }
+});
+
+test('a client of the gRPC port needs a certificate of TLS_CLIENT_CA_FILE, one of the HTTP port none', async () => {
+  const running = await runTlsGateway({ clientCaFile: authority.caFile });
+  const stranger = createAuthority();
+  onTestFinished(() => stranger.remove());
+  await expect(openGrpc(running)('none')).rejects.toThrow();
+  const { cert, key } = stranger.issue('stranger');
+  await expect(openGrpc(running, { cert, key })('stranger')).rejects.toThrow();
+  const known = authority.issue('client');
+  expect((await openGrpc(running, known)('known')).orderId).toBe('known');
+  expect((await postOrderOverTls(running, 'known')).status).toBe(200);
+  expect(running.calls.map(({ code }) => code)).toEqual(['created', 'replayed']);
+});
+
+test('certificates exchanged under load fail no request, and new connections get the new one', async () => {
+  const running = await runTlsGateway();
+  const keepAlive = new Agent({ keepAlive: true, ca: authority.ca });
+  const grpc = openGrpc(running);
+  const serials = new Set<string | undefined>();
+  let isOver = false;
+  let calls = 0;
+  const callOn = async (call: (orderId: string) => Promise<unknown>) => {
+    while (!isOver) await call(`load-${calls++}`);
+  };
+  const loads = [
+    callOn(async (id) => expect((await postOrderOverTls(running, id)).status).toBe(201)),
+    callOn(async (id) => expect((await postOrderOverTls(running, id, keepAlive)).status).toBe(201)),
+    callOn(grpc),
+    callOn((id) => openGrpc(running)(id)),
+  ];
+  for (let exchange = 0; exchange < 10; exchange += 1) {
+    const before = calls;
+    authority.issue('server');
+    await running.reloadTls();
+    await expect.poll(() => calls).toBeGreaterThan(before + loads.length);
+    for (const port of [running.httpPort, running.grpcPort])
+      serials.add((await handshake(port, { ALPNProtocols: ['h2', 'http/1.1'] })).serial);
+  }
+  isOver = true;
+  await Promise.all(loads);
+  keepAlive.destroy();
+  expect(serials.size).toBe(10);
+  expect(running.calls.filter(({ code }) => code !== 'created')).toEqual([]);
+});
+
+test('a changed pair that is invalid is logged once, and the one before stays in use', async () => {
+  const running = await runTlsGateway();
+  const { serial } = await handshake(running.httpPort, {});
+  const other = authority.issue('other');
+  await copyFile(other.certFile, `${authority.folder}/server.pem`);
+  await running.reloadTls();
+  await running.reloadTls();
+  expect(running.errors.map(({ msg, reason }) => [msg, reason])).toEqual([
+    [
+      'TLS certificate not reloaded, the one before stays in use',
+      expect.stringContaining('is not the key of TLS_CERT_FILE'),
+    ],
+  ]);
+  expect(await handshake(running.httpPort, {})).toMatchObject({ serial });
+  await copyFile(other.keyFile, `${authority.folder}/server.key`);
+  await running.reloadTls();
+  expect((await handshake(running.httpPort, {})).serial).not.toBe(serial);
+});
+
+test('SIGHUP reloads the certificate, and stops nothing', async () => {
+  const { certFile, keyFile } = authority.issue('process');
+  const running = await startOnNewDatabase({ TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile });
+  expect(new URL(running.url).protocol).toBe('https:');
+  authority.issue('process');
+  running.child.kill('SIGHUP');
+  await expect.poll(() => running.lines.join('\n')).toContain('TLS certificate reloaded');
+  running.child.kill('SIGTERM');
+  expect(await running.exited).toBe(0);
+});
+
+test('files that can not be used end the start with one line', async () => {
+  const { certFile, keyFile } = authority.issue('start');
+  const other = authority.issue('other-start');
+  const nonsense = `${authority.folder}/nonsense.pem`;
+  await writeFile(nonsense, 'nonsense');
+  const cases: [Partial<TlsFiles>, string][] = [
+    [{ certFile: '/nowhere.pem' }, "TLS_CERT_FILE /nowhere.pem can't be read: ENOENT: no such file or directory."],
+    [{ certFile: nonsense }, `TLS_CERT_FILE ${nonsense} must be a certificate in PEM.`],
+    [{ keyFile: nonsense }, `TLS_KEY_FILE ${nonsense} must be a private key without a passphrase in PEM.`],
+    [{ keyFile: other.keyFile }, `TLS_KEY_FILE ${other.keyFile} is not the key of TLS_CERT_FILE ${certFile}.`],
+    [{ clientCaFile: nonsense }, `TLS_CLIENT_CA_FILE ${nonsense} must be a certificate in PEM.`],
+  ];
+  for (const [wrong, line] of cases) {
+    const files = { certFile, keyFile, clientCaFile: undefined, ...wrong };
+    await expect(openTls(files, createMemoryLogger().logger)).rejects.toThrow(line);
+  }
+});
+
+test('a client that begins no handshake does not keep the gateway from stopping', async () => {
+  const { httpPort, grpcPort, close } = await runTlsGateway();
+  const silent = [httpPort, grpcPort].map((port) => connectTcp(port, '127.0.0.1').on('error', () => {}));
+  await Promise.all(silent.map((socket) => once(socket, 'connect')));
+  const ends = silent.map((socket) => once(socket, 'close'));
+  await close();
+  await Promise.all(ends);
+});
+
+test('a client of the gRPC port that does not speak HTTP/2 gets a hint', async () => {
+  const { grpcPort } = await runTlsGateway();
+  const socket = connectTls({ port: grpcPort, host: '127.0.0.1', ca: authority.ca });
+  socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+  expect(await text(socket)).toContain('Missing ALPN Protocol, expected `h2`');
+});

@@ -1,0 +1,235 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { Agent } from 'node:http';
+import type { ClientHttp2Session } from 'node:http2';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { Credentials } from '@gateway/domain/credentials';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { openMerchantAccounts } from '@gateway/postgres/merchant-admin';
+import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { FloodOptions, FloodReport } from '../helpers/flood-process.ts';
+import {
+  endLater,
+  endProcesses,
+  type GatewayProcess,
+  peakResidentMiB,
+  processSeconds,
+  startProcess,
+} from '../helpers/gateway-process.ts';
+import { frame, openSession, orderData, sendCall } from '../helpers/grpc-call.ts';
+import { createOrder, credentialHeaders, sendRequest } from '../helpers/send-order.ts';
+
+// Merchants beside floods of clients without credentials. The figures are printed: they depend on the machine.
+
+const merchants = 20;
+const callsPerSecond = 20;
+const floodMs = 12_000;
+/** Merchants whose first call comes in the middle of a flood, on a new connection. */
+const newMerchantEveryMs = 250;
+
+interface Sample {
+  readonly isNew: boolean;
+  /** `undefined` for a success. */
+  readonly failure: string | undefined;
+  readonly durationMs: number;
+}
+
+type Flood = Pick<FloodOptions, 'kind' | 'connections'> & { readonly isKnown?: boolean };
+
+let database: Awaited<ReturnType<typeof createMigratedDatabase>>;
+let gateway: GatewayProcess;
+let ordinary: Credentials[];
+let fresh: Credentials[];
+let flooder: Credentials;
+let orderToken: string;
+
+beforeAll(async () => {
+  database = await createMigratedDatabase();
+  gateway = await startProcess({ DATABASE_URL: database.url });
+  const accounts = openMerchantAccounts({ url: database.url });
+  const create = (count: number) =>
+    Promise.all(Array.from({ length: count }, (_, index) => accounts.create(`Shop ${index}`)));
+  ordinary = await create(merchants);
+  [flooder] = (await create(1)) as [Credentials];
+  fresh = await create((floods.length * floodMs) / newMerchantEveryMs);
+  await accounts.close();
+  ({ order_token: orderToken } = await createOrder({ url: gateway.url, credentials: flooder }, 'page'));
+});
+
+afterAll(async () => {
+  for (const agent of agents) agent?.destroy();
+  for (const session of sessions) session?.destroy();
+  await endProcesses();
+  await database?.drop();
+});
+
+/** Creates an order, or looks for one that does not exist. Returns the failure. */
+async function callJson(agent: Agent, credentials: Credentials, isLookUp: boolean): Promise<string | undefined> {
+  const options = { agent, headers: credentialHeaders(credentials), signal: AbortSignal.timeout(10_000) };
+  const calling = isLookUp
+    ? sendRequest(`${gateway.url}/order/unknown`, options)
+    : sendRequest(
+        `${gateway.url}/order`,
+        { ...options, method: 'POST' },
+        validOrderInput({ order_id: `${performance.now()}` }),
+      );
+  const { status, body } = await calling.catch(({ message }: Error) => ({ status: 0, body: message }));
+  return status === (isLookUp ? 404 : 201) ? undefined : `${status} ${body}`;
+}
+
+async function callGrpc(
+  session: ClientHttp2Session,
+  credentials: Credentials,
+  orderId: string,
+): Promise<string | undefined> {
+  const headers = { 'content-type': 'application/grpc', ...credentialHeaders(credentials) };
+  const { trailers, closed } = await sendCall(session, { headers, chunks: [frame(orderData(orderId))], ends: true });
+  return trailers['grpc-status'] === '0' ? undefined : `grpc-status ${trailers['grpc-status']}, stream ${closed}`;
+}
+
+/** Those of the ordinary merchants stay open from test to test. */
+const agents: (Agent | undefined)[] = [];
+const sessions: (ClientHttp2Session | undefined)[] = [];
+
+function newAgent(index: number): Agent {
+  const agent = new Agent({ keepAlive: true });
+  agents[index] = agent;
+  return agent;
+}
+
+function openedSession(index: number): ClientHttp2Session {
+  const last = sessions[index];
+  if (last !== undefined && !last.closed && !last.destroyed) return last;
+  const session = openSession(gateway.grpcPort);
+  sessions[index] = session;
+  return session;
+}
+
+/** Ordinary merchants, half of them over gRPC, and new ones, until the time is over. Latencies count from the planned start. */
+async function runMerchants(): Promise<Sample[]> {
+  const samples: Promise<Sample>[] = [];
+  const measure = (isNew: boolean, call: () => Promise<string | undefined>) => {
+    const startedAt = performance.now();
+    samples.push(call().then((failure) => ({ isNew, failure, durationMs: performance.now() - startedAt })));
+  };
+  const endsAt = performance.now() + floodMs;
+  const every = async (pauseMs: number, call: (count: number) => void) => {
+    for (let count = 0; performance.now() < endsAt; count += 1) {
+      call(count);
+      await sleep(pauseMs);
+    }
+  };
+  const ordinaryRuns = ordinary.map((credentials, index) =>
+    every(1_000 / callsPerSecond, (count) => {
+      if (index % 2 === 0)
+        measure(false, () => callJson(agents[index] ?? newAgent(index), credentials, count % 4 === 3));
+      else measure(false, () => callGrpc(openedSession(index), credentials, `${performance.now()}`));
+    }),
+  );
+  const newRun = every(newMerchantEveryMs, (count) => {
+    const credentials = fresh.pop();
+    if (credentials === undefined) return;
+    const index = merchants + count;
+    if (count % 2 === 0) measure(true, () => callJson(newAgent(index), credentials, false));
+    else measure(true, () => callGrpc(openedSession(index), credentials, 'first'));
+  });
+  await Promise.all([...ordinaryRuns, newRun]);
+  const all = await Promise.all(samples);
+  for (const agent of agents.splice(merchants)) agent?.destroy();
+  for (const session of sessions.splice(merchants)) session?.destroy();
+  return all;
+}
+
+async function startFlood(options: Flood) {
+  const all: FloodOptions = {
+    ...options,
+    credentials: options.isKnown ? flooder : undefined,
+    ...{ httpPort: gateway.httpPort, grpcPort: gateway.grpcPort, orderToken },
+  };
+  const path = fileURLToPath(new URL('../helpers/flood-process.ts', import.meta.url));
+  const child: ChildProcess = fork(path, [JSON.stringify(all)]);
+  endLater(child);
+  const report = async (): Promise<FloodReport> => {
+    child.send('report');
+    const [answer] = await once(child, 'message');
+    return answer;
+  };
+  await expect.poll(async () => (await report()).opened, { interval: 500 }).toBeGreaterThanOrEqual(options.connections);
+  await sleep(1_000);
+  return {
+    async end(): Promise<FloodReport> {
+      const last = await report();
+      child.disconnect();
+      await once(child, 'exit');
+      return last;
+    },
+  };
+}
+
+function percentiles(durationsMs: readonly number[]): string {
+  const sorted = [...durationsMs].sort((a, b) => a - b);
+  const at = (share: number) => Math.round(sorted[Math.ceil(sorted.length * share) - 1] ?? 0);
+  return `p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, max ${at(1)} ms`;
+}
+
+function describeSamples(samples: readonly Sample[]): string {
+  const failed = samples.filter(({ failure }) => failure !== undefined).length;
+  const share = ((100 * failed) / samples.length).toFixed(2);
+  return `${samples.length} calls, ${share} % failed, ${percentiles(samples.map(({ durationMs }) => durationMs))}`;
+}
+
+const floods: readonly (readonly [name: string, flood: Flood | undefined])[] = [
+  ['nothing else', undefined],
+  ['a flood of payment pages', { kind: 'pages', connections: 256 }],
+  ['a flood of invalid credentials', { kind: 'unauthenticated', connections: 256 }],
+  ['10,000 idle sockets', { kind: 'idle', connections: 10_000 }],
+  ['500 connections that send bodies of 64 KB', { kind: 'bodies', connections: 500 }],
+  ["a merchant's 500 connections that send bodies of 64 KB", { kind: 'bodies', connections: 500, isKnown: true }],
+  [
+    "a merchant's 500 connections that send chunked bodies of 64 KB",
+    { kind: 'chunked bodies', connections: 500, isKnown: true },
+  ],
+  ['500 connections that do not end bodies of 64 KB', { kind: 'held bodies', connections: 500 }],
+  [
+    "a merchant's 500 connections that do not end bodies of 64 KB",
+    { kind: 'held bodies', connections: 500, isKnown: true },
+  ],
+  [
+    "a merchant's 500 connections that do not end chunked bodies",
+    { kind: 'held chunked bodies', connections: 500, isKnown: true },
+  ],
+  ['500 gRPC connections that end no message', { kind: 'held messages', connections: 500 }],
+  ["a merchant's 500 gRPC connections that end no message", { kind: 'held messages', connections: 500, isKnown: true }],
+  ['500 gRPC connections with 15 KB of metadata in each call', { kind: 'metadata', connections: 500 }],
+  [
+    "a merchant's 500 gRPC connections with 15 KB of metadata in each call",
+    { kind: 'metadata', connections: 500, isKnown: true },
+  ],
+  ['16 loops of 480 resets', { kind: 'resets', connections: 16 }],
+  ['4 loops of messages in frames of one byte', { kind: 'tiny frames', connections: 4 }],
+  ['more idle sockets than both ports hold', { kind: 'idle', connections: 19_000 }],
+];
+
+test.each(floods)('20 merchants at 20 calls a second beside %s', async (name, flood) => {
+  const started = flood === undefined ? undefined : await startFlood(flood);
+  const linesBefore = gateway.lines.length;
+  const cpuBefore = processSeconds(gateway.child.pid ?? 0);
+  const samples = await runMerchants();
+  const cpu = processSeconds(gateway.child.pid ?? 0) - cpuBefore;
+  const memoryMiB = peakResidentMiB(gateway.child.pid);
+  const report = await started?.end();
+  const ordinarySamples = samples.filter(({ isNew }) => !isNew);
+  const lines = gateway.lines.slice(linesBefore).map((line) => JSON.parse(line));
+  const logged = lines.filter(({ merchant_id }) => merchant_id !== undefined).map(({ duration_ms }) => duration_ms);
+  process.stdout.write(
+    `beside ${name}: ${describeSamples(ordinarySamples)}; first calls: ${describeSamples(samples.filter(({ isNew }) => isNew))}; ` +
+      `in the gateway: ${percentiles(logged)}; ${Math.round((100 * cpu * 1_000) / floodMs)} % of a core, ${memoryMiB} MiB, ` +
+      `${lines.length} log lines; flood: ${JSON.stringify(report ?? {})}\n`,
+  );
+  // What docs/scaling.md gives a process, after all floods before. A call fails where the machine is slow for seconds.
+  expect(memoryMiB).toBeLessThan(1_024);
+  const failures = samples.flatMap(({ failure }) => failure ?? []);
+  expect(failures.length / samples.length, failures.slice(0, 10).join('; ')).toBeLessThan(0.005);
+});

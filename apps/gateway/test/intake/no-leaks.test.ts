@@ -1,0 +1,118 @@
+import { ConnectError } from '@connectrpc/connect';
+import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
+import { orderFieldNames } from '@gateway/domain/order-fields';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { endProcesses, type GatewayWithMerchant, startOnNewDatabase } from '../helpers/gateway-process.ts';
+import { rpcClients, rpcNames } from '../helpers/rpc-clients.ts';
+import { credentialHeaders, orderMessage, postOrder } from '../helpers/send-order.ts';
+
+// What no response may contain: a card number, a secret, an e-mail address.
+const delicate = ['4111111111111111', `sk_${'Q7'.repeat(21)}z`, 'private.person@example.com'];
+
+const textFields = orderFieldNames.filter((name) => name !== 'order_amount' && name !== 'service_type');
+
+let gateway: GatewayWithMerchant;
+beforeAll(async () => {
+  gateway = await startOnNewDatabase();
+});
+afterAll(endProcesses);
+
+type Send = (orderId: string, fields: Record<string, string>) => Promise<string>;
+
+/** All that a client sees: status, headers, body. */
+const overJson: Send = async (orderId, fields) => {
+  const response = await postOrder(gateway, validOrderInput({ order_id: orderId, ...fields }));
+  return `${response.status} ${JSON.stringify([...response.headers])} ${await response.text()}`;
+};
+
+function overRpc(protocol: string): Send {
+  return async (orderId, fields) => {
+    const found = rpcClients(OrderService, gateway).find(({ name }) => name === protocol);
+    if (found === undefined) throw new Error(`there is no client for ${protocol}`);
+    let seen = '';
+    const answer = await found.client
+      .createOrder(orderMessage(orderId, fields), {
+        headers: credentialHeaders(gateway.credentials),
+        onHeader: (headers) => {
+          seen += JSON.stringify([...headers]);
+        },
+      })
+      .catch((error: unknown) => {
+        const { rawMessage, details, metadata } = ConnectError.from(error);
+        const texts = details.map((detail) =>
+          'value' in detail && detail.value instanceof Uint8Array ? Buffer.from(detail.value).toString('latin1') : '',
+        );
+        return { rawMessage, texts, metadata: [...metadata] };
+      });
+    return seen + JSON.stringify(answer, (_, value) => (typeof value === 'bigint' ? String(value) : value));
+  };
+}
+
+const protocols: readonly (readonly [string, Send])[] = [
+  ['json', overJson],
+  ...rpcNames.map((name) => [name, overRpc(name)] as const),
+];
+
+test.each(protocols)('over %s no field of an order is in a response', async (protocol, send) => {
+  for (const field of textFields) {
+    // The response to a stored order echoes its order_id; what errors do with one is tested below.
+    if (field === 'order_id') continue;
+    for (const [index, value] of delicate.entries()) {
+      const orderId = `leak-${protocol}-${field}-${index}`;
+      // As it is, made invalid, and in conflict with a stored order.
+      for (const text of [value, `${value}\u0000`, `${value}${'x'.repeat(3_000)}`]) {
+        expect(await send(orderId, { [field]: text }), field).not.toContain(value);
+      }
+      await send(`${orderId}-stored`, {});
+      expect(await send(`${orderId}-stored`, { [field]: value }), field).not.toContain(value);
+    }
+  }
+});
+
+test.each(protocols)('over %s a rejected order_id is not in the response', async (_, send) => {
+  for (const value of delicate) {
+    for (const text of [`${value}\u0000`, `${value}${'x'.repeat(128)}`])
+      expect(await send(text, {})).not.toContain(value);
+    await send(value, {});
+    // In conflict with the order that is stored under it.
+    expect(await send(value, { order_note: 'another' })).not.toContain(value);
+  }
+});
+
+test('a checksum that does not verify echoes the canonical text and nothing else', async () => {
+  const answer = await overJson('leak-checksum', {
+    order_note: delicate[0] ?? '',
+    order_checksum: `v1=${'0'.repeat(64)}`,
+  });
+  expect(answer).toContain('"canonical_text"');
+  expect(answer).toContain(delicate[0]);
+  expect(answer).not.toContain(gateway.credentials.clientSecret);
+});
+
+test('requests that break in other ways tell nothing either', async () => {
+  for (const value of delicate) {
+    const headers = { 'x-client-id': value, 'x-client-secret': value, 'x-request-id': `${value}@` };
+    for (const body of [
+      `{"order_note": ${value}}`,
+      `{"${value}":1,"${value}":2}`,
+      `["${value}"]`,
+      `{"order_id":"${value}`,
+    ]) {
+      const malformed = await postOrder(gateway, body);
+      expect(await malformed.text()).not.toContain(value);
+      const rejected = await postOrder(gateway, body, headers);
+      expect(`${JSON.stringify([...rejected.headers])}${await rejected.text()}`).not.toContain(value);
+    }
+    const nowhere = await fetch(`${gateway.url}/${value}?card=${value}`);
+    expect(await nowhere.text()).not.toContain(value);
+  }
+});
+
+test('no log line holds anything that was sent, except the order_id of a stored order', async () => {
+  const callsSent = protocols.length * (textFields.length - 1) * delicate.length * 5;
+  await expect.poll(() => gateway.lines.length).toBeGreaterThan(callsSent);
+  const log = gateway.lines.map((line) => JSON.stringify({ ...JSON.parse(line), order_id: undefined })).join('\n');
+  for (const value of [...delicate, gateway.credentials.clientSecret, 'leak-', 'Noor', 'Lindengracht'])
+    expect(log).not.toContain(value);
+});

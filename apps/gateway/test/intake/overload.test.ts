@@ -1,0 +1,145 @@
+import { constants } from 'node:http2';
+import { createClientId } from '@gateway/domain/credentials';
+import type { Merchant, MerchantId } from '@gateway/domain/merchant';
+import type { OrderStore } from '@gateway/domain/order-store';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { expect, onTestFinished, test } from 'vitest';
+import type { GatewayDeps } from '../../src/gateway-deps.ts';
+import { createHttpServer } from '../../src/http/server.ts';
+import { createAdmission } from '../../src/intake/admission.ts';
+import { createOperations } from '../../src/operations/operations.ts';
+import { createGrpcServer } from '../../src/rpc/server.ts';
+import { credentials, fixedDeps, merchant } from '../helpers/fixed-deps.ts';
+import { callHeaders, createOrderPath, frame, orderData, sendCall } from '../helpers/grpc-call.ts';
+import { useSession } from '../helpers/grpc-servers.ts';
+import { createMemoryLogger } from '../helpers/memory-logger.ts';
+import { exchange, postHead } from '../helpers/raw-http.ts';
+import { runGateway } from '../helpers/running-gateway.ts';
+import { credentialHeaders, postOrder } from '../helpers/send-order.ts';
+
+test('a call over the rate limit is rejected in every protocol before its body comes', async () => {
+  const gateway = await runGateway({ rateLimit: 1 });
+  const announced = ['content-length: 500', 'connection: close'];
+  const overHttp = [
+    postHead(gateway, '/order', ...announced),
+    postHead(gateway, createOrderPath, ...announced),
+    postHead(gateway, createOrderPath, ...announced).replace('application/json', 'application/proto'),
+    postHead(gateway, createOrderPath, ...announced).replace('application/json', 'application/grpc-web+proto'),
+  ];
+  const session = useSession(gateway.grpcPort);
+  // One of them takes the only call of this second, and a second later another one may.
+  const answers: string[] = [];
+  const rejections = async () => {
+    await (await postOrder(gateway)).text();
+    answers.push(...(await Promise.all(overHttp.map((text) => exchange(gateway, text)))));
+    const headers = { ...callHeaders, ...gateway.headers };
+    const { trailers } = await sendCall(session, { headers, chunks: [], ends: false });
+    answers.push(`gRPC ${trailers['grpc-status']}`);
+    return answers;
+  };
+  await expect.poll(rejections).toContain('gRPC 8');
+  await expect.poll(rejections).toContainEqual(expect.stringMatching(/^HTTP\/1.1 200 .*grpc-status: 8/s));
+  const rejected = answers.filter((answer) => answer.startsWith('HTTP/1.1 429'));
+  expect(rejected).toContainEqual(expect.stringContaining('application/problem+json'));
+  expect(rejected).toContainEqual(expect.stringContaining('resource_exhausted'));
+});
+
+/** Both ports with two merchants, on a store that finishes orders when the test lets it. */
+async function runFullGateway(callsMax: number, activeMax = 2 * callsMax) {
+  const { logger } = createMemoryLogger();
+  const other = { ...credentials, clientId: createClientId((count) => new Uint8Array(count).fill(8)) };
+  const merchants = new Map<string | undefined, Merchant>([
+    [credentials.clientId, merchant],
+    [other.clientId, { ...merchant, id: 8 as MerchantId }],
+  ]);
+  const pending: (() => void)[] = [];
+  const fixed = fixedDeps(logger);
+  const create: OrderStore['create'] = async (order, timeoutMs) => {
+    await new Promise<void>((resolve) => pending.push(resolve));
+    return fixed.store.create(order, timeoutMs);
+  };
+  const limits = { callsMax, callsMaxWhenSlow: callsMax, orderAgeMaxMs: 0, activeMax, activeMin: 1 };
+  const deps: GatewayDeps = {
+    ...fixed,
+    store: { ...fixed.store, create },
+    authenticate: async ({ clientId }) => ({ ok: true, value: merchants.get(clientId) ?? merchant }),
+    admission: createAdmission({ oldestOrderMs: () => 0, limits }),
+  };
+  const operations = createOperations(deps);
+  const [http, grpc] = [createHttpServer(deps, operations, ''), createGrpcServer(deps, operations)];
+  const [httpPort, grpcPort] = await Promise.all([http.listen(0, '127.0.0.1'), grpc.listen(0, '127.0.0.1')]);
+  onTestFinished(async () => void (await Promise.all([http.close(), grpc.close()])));
+  const session = useSession(grpcPort);
+  let orders = 0;
+  const newId = () => `order-${++orders}`;
+  return {
+    other,
+    pending,
+    finishAll: () => pending.splice(0).forEach((finish) => void finish()),
+    /** Starts a call over gRPC, and cancels it when it waits for the store. */
+    cancel: async () => {
+      const stream = session.request({ ':method': 'POST', ':path': createOrderPath, ...callHeaders });
+      stream.on('error', () => {});
+      stream.end(frame(orderData(newId())));
+      await expect.poll(() => pending.length).toBe(1);
+      stream.close(constants.NGHTTP2_CANCEL);
+    },
+    json: async (client: typeof credentials) => {
+      const order = validOrderInput({ order_id: newId() });
+      const response = await postOrder({ url: `http://127.0.0.1:${httpPort}`, credentials: client }, order);
+      return response.status;
+    },
+    grpc: async (client: typeof credentials, extraHeaders: Readonly<Record<string, string>> = {}) => {
+      const headers = { ...callHeaders, ...credentialHeaders(client), ...extraHeaders };
+      const { trailers } = await sendCall(session, { headers, chunks: [frame(orderData(newId()))], ends: true });
+      return Number(trailers['grpc-status']);
+    },
+  };
+}
+
+test('where one merchant takes all, another still gets its share, and room is made by what ends', async () => {
+  const gateway = await runFullGateway(8);
+  const { pending, json, grpc, other, finishAll } = gateway;
+  const heavy = [...Array.from({ length: 4 }, () => json(credentials)), ...[1, 2, 3, 4].map(() => grpc(credentials))];
+  await expect.poll(() => pending.length).toBe(8);
+  expect([await json(credentials), await grpc(credentials)]).toEqual([503, 14]);
+  const ordinary = [json(other), grpc(other), json(other), grpc(other)];
+  await expect.poll(() => pending.length).toBe(12);
+  expect([await json(other), await grpc(credentials)]).toEqual([503, 14]);
+  finishAll();
+  expect(await Promise.all([...heavy, ...ordinary])).toEqual([201, 201, 201, 201, 0, 0, 0, 0, 201, 0, 201, 0]);
+  const later = json(credentials);
+  await expect.poll(() => pending.length).toBe(1);
+  finishAll();
+  expect(await later).toBe(201);
+});
+
+test('a call that its client cancels makes room', async () => {
+  const { pending, json, cancel, finishAll } = await runFullGateway(1);
+  await cancel();
+  const statuses: number[] = [];
+  const sendAnother = async () => {
+    void json(credentials).then((status) => statuses.push(status));
+    await expect.poll(() => pending.length + statuses.length).toBeGreaterThan(1);
+    return pending.length;
+  };
+  await expect.poll(sendAnother).toBe(2);
+  finishAll();
+  await expect.poll(() => statuses).toContain(201);
+});
+
+test('calls above those at work wait for their turn, until their deadline', async () => {
+  const { pending, json, grpc, other, finishAll } = await runFullGateway(8, 2);
+  const begun = [json(credentials), grpc(credentials)];
+  await expect.poll(() => pending.length).toBe(2);
+  expect(await grpc(credentials, { 'grpc-timeout': '50m' })).toBe(4);
+  const waiting = [json(credentials), grpc(credentials)];
+  const ordinary = json(other);
+  await expect.poll(() => pending.length).toBe(3);
+  const statuses = Promise.all([...begun, ...waiting, ordinary]);
+  // Both begin only when others have ended.
+  finishAll();
+  await expect.poll(() => pending.length).toBe(2);
+  finishAll();
+  expect(await statuses).toEqual([201, 0, 201, 0, 201]);
+});

@@ -1,0 +1,115 @@
+import { randomBytes } from 'node:crypto';
+import { Agent } from 'node:http';
+import { type Credentials, createClientId, createClientSecret } from '@gateway/domain/credentials';
+import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createAuthenticate } from '../../src/intake/authenticate.ts';
+import { openSession, ordinaryCall, sendCall } from '../helpers/grpc-call.ts';
+import { useGateway } from '../helpers/running-gateway.ts';
+import { credentialHeaders, sendRequest } from '../helpers/send-order.ts';
+
+// Whether the time of a rejection says what is wrong with the credentials.
+
+/** Calls of each kind, in random order, so many at a time. */
+const callsOfKind = 20_000;
+const callers = 64;
+
+/** From here on two times differ for certain (Reparaz, Balasch, Verbauwhede: "Dude, is my code constant time?", 2017). */
+const tMax = 4.5;
+
+const gateway = useGateway();
+let directory: ReturnType<typeof openMerchantDirectory>;
+let known: Credentials;
+let disabled: Credentials;
+let revoked: Credentials;
+beforeAll(async () => {
+  directory = openMerchantDirectory({ url: gateway.databaseUrl });
+  known = gateway.credentials;
+  disabled = await gateway.accounts.create('Disabled');
+  revoked = await gateway.accounts.create('Revoked');
+  await gateway.accounts.disable(disabled.clientId);
+  const [secret] = (await gateway.accounts.listSecrets(revoked.clientId)) ?? [];
+  await gateway.accounts.endSecret(revoked.clientId, secret?.id ?? 0, null);
+});
+afterAll(() => directory?.close());
+
+const wrongSecret = () => createClientSecret(randomBytes);
+const repeated = { clientId: createClientId(randomBytes), clientSecret: wrongSecret() };
+
+/** The first kind is what the others are compared with. */
+const kinds: Readonly<Record<string, () => Credentials>> = {
+  'an unknown id': () => ({ clientId: createClientId(randomBytes), clientSecret: wrongSecret() }),
+  'the same unknown id again': () => repeated,
+  'a wrong secret': () => ({ ...known, clientSecret: wrongSecret() }),
+  'the same wrong secret again': () => ({ ...known, clientSecret: repeated.clientSecret }),
+  'a disabled merchant': () => disabled,
+  'a revoked secret': () => revoked,
+};
+
+/** Calls with credentials of each kind, in random order. Returns the times in milliseconds. */
+async function measure(reject: (credentials: Credentials, caller: number) => Promise<void>): Promise<number[][]> {
+  const times = Object.keys(kinds).map((): number[] => []);
+  const caller = async (index: number) => {
+    for (let call = 0; call < (callsOfKind * times.length) / callers; call += 1) {
+      const kind = Math.floor(Math.random() * times.length);
+      const credentials = Object.values(kinds)[kind]?.() ?? repeated;
+      const startedAt = performance.now();
+      await reject(credentials, index);
+      times[kind]?.push(performance.now() - startedAt);
+    }
+  };
+  await Promise.all(Array.from({ length: callers }, (_, index) => caller(index)));
+  return times;
+}
+
+/** Welch's t of the two, below the 90th percentile of both together: what is above is the machine's noise (as dudect does). */
+function welchT(one: readonly number[], other: readonly number[]): number {
+  const all = [...one, ...other].sort((a, b) => a - b);
+  const limit = all[Math.floor(all.length * 0.9)] ?? 0;
+  const [a, b] = [one, other].map((times) => {
+    const below = times.filter((time) => time < limit);
+    const mean = below.reduce((sum, time) => sum + time, 0) / below.length;
+    const variance = below.reduce((sum, time) => sum + (time - mean) ** 2, 0) / (below.length - 1);
+    return { mean, error: variance / below.length };
+  });
+  if (a === undefined || b === undefined) throw new Error('nothing was measured');
+  return (a.mean - b.mean) / Math.sqrt(a.error + b.error);
+}
+
+function expectOneTime(of: string, [first = [], ...others]: readonly number[][]): void {
+  const ts = others.map((times) => welchT(first, times));
+  const report = ts.map((t, index) => `${Object.keys(kinds)[index + 1]} ${t.toFixed(1)}`).join(', ');
+  process.stdout.write(`${of}: t of an unknown id and ${report}\n`);
+  for (const t of ts) expect(Math.abs(t), report).toBeLessThan(tMax);
+}
+
+test('in the process', async () => {
+  const authenticate = createAuthenticate({ directory, now: Date.now, monotonicNow: () => performance.now() });
+  const times = await measure(async (credentials) => {
+    expect((await authenticate(credentials, 60_000)).ok).toBe(false);
+  });
+  expectOneTime('in the process', times);
+});
+
+test('over HTTP', async () => {
+  const agent = new Agent({ keepAlive: true });
+  const times = await measure(async (credentials) => {
+    const { status } = await sendRequest(`${gateway.url}/orders`, { agent, headers: credentialHeaders(credentials) });
+    expect(status).toBe(401);
+  });
+  agent.destroy();
+  expectOneTime('over HTTP', times);
+});
+
+test('over gRPC', async () => {
+  const sessions = Array.from({ length: callers }, () => openSession(gateway.grpcPort));
+  const call = ordinaryCall('any');
+  const times = await measure(async (credentials, caller) => {
+    const session = sessions[caller];
+    if (session === undefined) throw new Error('no session');
+    const headers = { ...call.headers, ...credentialHeaders(credentials) };
+    expect((await sendCall(session, { ...call, headers })).trailers['grpc-status']).toBe('16');
+  });
+  for (const session of sessions) session.close();
+  expectOneTime('over gRPC', times);
+});

@@ -1,0 +1,98 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { open, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { afterEach, expect, test } from 'vitest';
+import { leftOut } from '../../../../tools/left-out.ts';
+import { readText } from '../../../../tools/test-resources.ts';
+import { endLater, endProcesses, environment, newClusterDir } from '../helpers/gateway-process.ts';
+import { exchange, statusesOf } from '../helpers/raw-http.ts';
+
+afterEach(endProcesses);
+
+/** Starts a gateway whose log goes to `stdout`. */
+async function startWith(stdout: 'pipe' | number) {
+  const child = spawn(process.execPath, ['src/main.ts'], {
+    cwd: join(import.meta.dirname, '../..'),
+    env: environment({ DATA_DIR: await newClusterDir() }),
+    stdio: ['ignore', stdout, 'pipe'],
+  });
+  endLater(child);
+  const stderr = readText(child.stderr as Readable);
+  // The banner on standard error comes once the gateway is ready; the line that says so may be lost.
+  const address = () => /The gateway is running at (\S+)\. Press/.exec(stderr())?.[1] ?? '';
+  await expect.poll(address).not.toBe('');
+  const url = address();
+  return {
+    url,
+    stderr,
+    isLive: async () => (await fetch(`${url}/health/live`)).ok,
+    stopReading() {
+      child.stdout?.destroy();
+      child.stderr?.destroy();
+    },
+    async end() {
+      const exit = once(child, 'exit');
+      child.kill('SIGTERM');
+      return (await exit)[0];
+    },
+  };
+}
+
+/** Hundreds of calls without any work, each of which makes a line of 200 characters at least. */
+async function sendCalls(url: string, hundreds = 1): Promise<void> {
+  const httpPort = Number(new URL(url).port);
+  const calls = Array.from({ length: 100 }, (_, number) => {
+    const connection = number === 99 ? 'close' : 'keep-alive';
+    const id = `${number}`.padStart(128, '0');
+    return `HEAD /docs/proto.tar HTTP/1.1\r\nhost: x\r\nx-request-id: ${id}\r\nconnection: ${connection}\r\n\r\n`;
+  });
+  for (let sent = 0; sent < hundreds; sent += 1)
+    expect(statusesOf(await exchange({ httpPort }, calls.join('')))).toEqual(calls.map(() => '200'));
+}
+
+test('a file gets every log line, the last ones too', async () => {
+  const path = join(await newClusterDir(), 'log');
+  const file = await open(path, 'a');
+  const gateway = await startWith(file.fd);
+  await sendCalls(gateway.url);
+  expect(await gateway.end()).toBe(0);
+  await file.close();
+  const lines = (await readFile(path, 'utf8')).trimEnd().split('\n');
+  const facts = lines.map((line) => JSON.parse(line));
+  expect(facts.filter(({ code }) => code === 'ok')).toHaveLength(100);
+  const messages = facts.map(({ msg }) => msg);
+  expect(messages).toContain('ready');
+  expect(messages).toContain('stopping');
+});
+
+const alwaysFull = '/dev/full';
+const noFullDisk = existsSync(alwaysFull) ? undefined : `this machine has no ${alwaysFull}`;
+
+test.skipIf(leftOut('a log on a full disk', noFullDisk))('a full disk loses log lines and nothing else', async () => {
+  const full = await open(alwaysFull, 'w');
+  const gateway = await startWith(full.fd);
+  await sendCalls(gateway.url);
+  expect(await gateway.isLive()).toBe(true);
+  await expect.poll(gateway.stderr).toMatch(/^log lines are lost: .*ENOSPC/m);
+  expect(await gateway.end()).toBe(0);
+  await full.close();
+});
+
+test('a reader of the log that has stopped blocks neither responses nor the stop', async () => {
+  const gateway = await startWith('pipe');
+  // Nobody reads the pipe: on Linux a pair of sockets, which hold 208 KiB (socket(7), wmem_default).
+  await sendCalls(gateway.url, 15);
+  expect(await gateway.isLive()).toBe(true);
+  expect(await gateway.end()).toBe(0);
+});
+
+test('closed standard output and standard error lose log lines and nothing else', async () => {
+  const gateway = await startWith('pipe');
+  gateway.stopReading();
+  await sendCalls(gateway.url);
+  expect(await gateway.isLive()).toBe(true);
+  expect(await gateway.end()).toBe(0);
+});

@@ -1,0 +1,68 @@
+import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { expect, test } from 'vitest';
+import { grpcClient } from '../helpers/rpc-clients.ts';
+import { scrape, useGateway } from '../helpers/running-gateway.ts';
+import { orderMessage, postOrder } from '../helpers/send-order.ts';
+
+const gateway = useGateway();
+
+test('the path of the metrics may have a query, as some scrapers send one', async () => {
+  const response = await fetch(`http://127.0.0.1:${gateway.adminPort}/metrics?x=1`);
+  expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('# TYPE')]);
+  expect((await fetch(`http://127.0.0.1:${gateway.adminPort}/metrics/x`)).status).toBe(404);
+});
+
+test('counts calls by protocol, operation and code', async () => {
+  await postOrder(gateway, validOrderInput({ order_id: 'counted' }));
+  await postOrder(gateway, validOrderInput({ order_id: 'counted' }));
+  await postOrder(gateway, '{}');
+  await fetch(`${gateway.url}/payment/unknown`);
+  await fetch(`${gateway.url}/nowhere/private-text`);
+  await grpcClient(OrderService, gateway).createOrder(orderMessage('counted-grpc'), { headers: gateway.headers });
+  for (const labels of [
+    'protocol="json",operation="CreateOrder",code="created"',
+    'protocol="json",operation="CreateOrder",code="replayed"',
+    'protocol="json",operation="CreateOrder",code="invalid_order"',
+    'protocol="json",operation="PaymentPage",code="not_found"',
+    'protocol="json",operation="unknown",code="not_found"',
+    'protocol="grpc",operation="CreateOrder",code="created"',
+  ]) {
+    await expect.poll(() => scrape(gateway)).toContain(`gateway_call_duration_seconds_count{${labels}} 1\n`);
+  }
+  // The bounds of durations, down to what a lone insert takes.
+  expect(await scrape(gateway)).toMatch(/gateway_call_duration_seconds_bucket\{.*le="0.0025"\} \d/);
+});
+
+test('shows whether orders can be stored, overdue webhooks, connections and the process by their usual names', async () => {
+  const scraped = await scrape(gateway);
+  const value = (series: string) => Number(scraped.match(new RegExp(`^${series} (\\S+)$`, 'm'))?.[1]);
+  expect(value('gateway_ready')).toBe(1);
+  expect(value('gateway_webhook_overdue_seconds')).toBe(0);
+  expect(value('db_client_connections_usage{pool_name="orders",state="idle"}')).toBeGreaterThan(0);
+  expect(value('gateway_background_job_failures_total{name="expire"}')).toBe(0);
+  expect(Math.abs(value('process_start_time_seconds') - performance.timeOrigin / 1_000)).toBeLessThan(1);
+  expect(value('process_max_fds')).toBeGreaterThan(0);
+  if (process.platform === 'linux') expect(value('process_open_fds')).toBeGreaterThan(10);
+});
+
+test('no scrape changes what another one sees', async () => {
+  const count = async () => Number((await scrape(gateway)).match(/gateway_event_loop_delay_seconds_count (\d+)/)?.[1]);
+  const first = await count();
+  await expect.poll(count).toBeGreaterThan(first);
+});
+
+test('no label holds a text of a client', async () => {
+  const text = 'private-text';
+  await fetch(`${gateway.url}/${text}/order`, { headers: { 'x-client-id': text, 'x-request-id': text } });
+  await fetch(`${gateway.grpcUrl}/${text}`).catch(() => {});
+  await postOrder(gateway, validOrderInput({ order_id: text, customer_name: text }));
+  expect(await scrape(gateway)).not.toContain(text);
+});
+
+test('the admin port serves nothing but /metrics, and the public ports have no metrics', async () => {
+  const url = `http://127.0.0.1:${gateway.adminPort}`;
+  expect((await fetch(`${url}/metrics`)).headers.get('content-type')).toMatch(/^text\/plain/);
+  expect((await fetch(url)).status).toBe(404);
+  expect((await fetch(`${gateway.url}/metrics`)).status).toBe(404);
+});

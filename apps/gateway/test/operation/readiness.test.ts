@@ -1,0 +1,19 @@
+import postgres from 'postgres';
+import { expect, onTestFinished, test } from 'vitest';
+import { runGateway } from '../helpers/running-gateway.ts';
+
+test('a locked table is not ready, which the log says once with the reason, and ready again after it', async () => {
+  const gateway = await runGateway();
+  const ready = () => fetch(`${gateway.url}/health/ready`).then(({ status }) => status);
+  expect(await ready()).toBe(200);
+  const locking = postgres(gateway.databaseUrl, { max: 1 });
+  onTestFinished(() => locking.end());
+  await locking.unsafe('begin; lock table orders');
+  await expect.poll(ready).toBe(503);
+  await expect.poll(ready, { interval: 1_100 }).toBe(503);
+  await locking.unsafe('rollback');
+  await expect.poll(ready).toBe(200);
+  const reason = 'timed out waiting for a lock that another database session holds';
+  // That it is ready again is no error.
+  expect(gateway.errors).toMatchObject([{ level: 'error', msg: 'not ready for orders', reason }]);
+});

@@ -1,0 +1,287 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readdir } from 'node:fs/promises';
+import { connect, createServer } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
+import { Health, HealthCheckResponse_ServingStatus } from '@gateway/contract/health/v1/health_pb';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { afterEach, expect, test } from 'vitest';
+import { leftOut } from '../../../../tools/left-out.ts';
+import { listen } from '../../../../tools/test-resources.ts';
+import { startUsage } from '../../src/config.ts';
+import { stopTimeoutMs } from '../../src/process/process.ts';
+import {
+  endLater,
+  endProcesses,
+  environment,
+  type GatewayProcess,
+  isAlive,
+  newClusterDir,
+  newDatabase,
+  newDataDir,
+  postgresPid,
+  runProgram,
+  startOnNewDatabase,
+  startProcess,
+} from '../helpers/gateway-process.ts';
+import { postHead, statusesOf, textOf } from '../helpers/raw-http.ts';
+import { grpcClient } from '../helpers/rpc-clients.ts';
+import { answerOf, credentialHeaders, postOrder } from '../helpers/send-order.ts';
+
+afterEach(endProcesses);
+
+test('an order survives kill -9 of the gateway and of PostgreSQL right after its 201', async () => {
+  const dataDir = await newClusterDir();
+  const first = await startProcess({ DATA_DIR: dataDir });
+  const credentials = await first.demoCredentials();
+  const created = await postOrder({ url: first.url, credentials });
+  expect(created.status).toBe(201);
+  const pid = await postgresPid(dataDir);
+  first.child.kill('SIGKILL');
+  process.kill(pid, 'SIGKILL');
+  await first.exited;
+
+  const second = await startProcess({ DATA_DIR: dataDir });
+  expect(await second.demoCredentials()).toEqual(credentials);
+  const replayed = await postOrder({ url: second.url, credentials });
+  expect(replayed.status).toBe(200);
+  // The link has the port in it, which is another one now.
+  const { payment_link: _, ...stored } = await answerOf(replayed);
+  expect(await created.json()).toMatchObject(stored);
+});
+
+test('gateways whose PostgreSQL exits get it back with all orders, and the last one that stops leaves no process', async () => {
+  const dataDir = await newClusterDir();
+  const starter = await startProcess({ DATA_DIR: dataDir });
+  const joined = await startProcess({ DATA_DIR: dataDir });
+  const credentials = await starter.demoCredentials();
+  let orders = 0;
+  const created: { order: object; answer: object }[] = [];
+  const createOne = async ({ url }: GatewayProcess) => {
+    const order = validOrderInput({ order_id: `order-${orders++}` });
+    const response = await postOrder({ url, credentials }, order);
+    const answer = (await response.json()) as object;
+    if (response.status === 201) created.push({ order, answer });
+    else expect(answer).toMatchObject({ status: 503, code: 'unavailable' });
+  };
+  const restarts = () =>
+    [starter, joined].flatMap(({ lines }) => lines.filter((line) => line.includes('PostgreSQL restarted'))).length;
+  await createOne(starter);
+  await createOne(joined);
+  let pid = await postgresPid(dataDir);
+  // A crash, and an orderly stop.
+  for (const [index, signal] of (['SIGKILL', 'SIGINT'] as const).entries()) {
+    const killed = pid;
+    process.kill(killed, signal);
+    // One of them restarts it, the other one shares it.
+    while (restarts() === index) await Promise.all([createOne(starter), createOne(joined), sleep(20)]);
+    await expect.poll(() => isAlive(killed)).toBe(false);
+
+    pid = await postgresPid(dataDir);
+    expect(pid).not.toBe(killed);
+    for (const gateway of [starter, joined]) {
+      const before = created.length;
+      await expect.poll(() => createOne(gateway).then(() => created.length)).toBeGreaterThan(before);
+    }
+  }
+  for (const { order, answer } of created) {
+    const again = await postOrder({ url: starter.url, credentials }, order);
+    const { payment_link: _, ...facts } = await answerOf(again);
+    expect(again.status).toBe(200);
+    expect(answer).toMatchObject(facts);
+  }
+  starter.child.kill('SIGTERM');
+  expect(await starter.exited).toBe(0);
+  expect((await postOrder({ url: joined.url, credentials })).status).toBe(201);
+  // As of a terminal that was closed.
+  joined.child.kill('SIGHUP');
+  expect(await joined.exited).toBe(0);
+  await expect.poll(() => isAlive(pid)).toBe(false);
+});
+
+test('SIGTERM lets a request in flight finish, stops PostgreSQL and exits with 0', async () => {
+  const dataDir = await newClusterDir();
+  const gateway = await startProcess({ DATA_DIR: dataDir });
+  const credentials = await gateway.demoCredentials();
+  const pid = await postgresPid(dataDir);
+  const body = JSON.stringify(validOrderInput());
+  const socket = connect(gateway.httpPort, '127.0.0.1');
+  const answer = textOf(socket);
+  socket.write(postHead({ credentials }, '/order', `content-length: ${body.length}`) + body.slice(0, 100));
+  // An answered request on another connection shows that the first one's headers have been read by now.
+  await postOrder({ url: gateway.url, credentials }, '{}');
+  gateway.child.kill('SIGTERM');
+  await expect.poll(() => gateway.lines.join('\n')).toContain('"stopping"');
+  socket.write(body.slice(100));
+  expect(statusesOf(await answer)).toEqual(['201']);
+  expect(await gateway.exited).toBe(0);
+  // Polled, because the process stays listed until the system takes note of its end.
+  await expect.poll(() => isAlive(pid)).toBe(false);
+});
+
+test('SIGTERM fails health checks first, while requests go on for the drain delay', async () => {
+  const drainDelayMs = 2_000;
+  const gateway = await startOnNewDatabase({ DRAIN_DELAY_MS: String(drainDelayMs) });
+  const health = grpcClient(Health, gateway);
+  expect((await health.check({})).status).toBe(HealthCheckResponse_ServingStatus.SERVING);
+  const stoppedAt = performance.now();
+  gateway.child.kill('SIGTERM');
+  await expect.poll(async () => (await fetch(`${gateway.url}/health/ready`)).status, { interval: 10 }).toBe(503);
+  expect((await health.check({})).status).toBe(HealthCheckResponse_ServingStatus.NOT_SERVING);
+  const order = await postOrder(gateway);
+  expect([order.status, order.headers.get('connection')]).toEqual([201, 'keep-alive']);
+  expect(await gateway.exited).toBe(0);
+  expect(performance.now() - stoppedAt).toBeGreaterThan(drainDelayMs);
+});
+
+test('a second signal ends the drain at once', async () => {
+  const gateway = await startOnNewDatabase({ DRAIN_DELAY_MS: '600000' });
+  gateway.child.kill('SIGTERM');
+  await expect.poll(() => gateway.lines.join('\n')).toContain('"stopping"');
+  gateway.child.kill('SIGTERM');
+  expect(await gateway.exited).toBe(1);
+});
+
+test.for([
+  // The one makes its cluster first, the other has one.
+  ['the gateway', 'src/main.ts', [], newDataDir],
+  ['a merchant command', 'src/cli/merchant.ts', ['create', '--name', 'Shop'], newClusterDir],
+] as const)('%s that gets SIGTERM while PostgreSQL starts leaves no process', async (program, { skip }) => {
+  const [, script, args, newFolder] = program;
+  const dataDir = await newFolder();
+  const child = spawn(process.execPath, [script, ...args], {
+    cwd: join(import.meta.dirname, '../..'),
+    env: environment({ DATA_DIR: dataDir }),
+    stdio: 'ignore',
+  });
+  endLater(child);
+  const exit = once(child, 'exit');
+  // On a busy machine a command may have ended by then.
+  const started = () => child.exitCode ?? postgresPid(dataDir).catch(() => 'none');
+  await expect.poll(started, { interval: 5 }).not.toBe('none');
+  const signalledAt = performance.now();
+  child.kill('SIGTERM');
+  const [code] = await exit;
+  const isForced = code === 1 && performance.now() - signalledAt > stopTimeoutMs;
+  skip(leftOut('a stop while PostgreSQL starts', isForced ? 'this machine is too busy for its limit' : undefined));
+  expect(code).toBe(0);
+  await expect(postgresPid(dataDir)).rejects.toThrow();
+});
+
+test('a merchant can be created while the gateway runs and while it does not, and works at once', async () => {
+  const dataDir = await newClusterDir();
+  const createMerchantNamed = (name: string) =>
+    runProgram('src/cli/merchant.ts', ['create', '--name', name, '--json'], { DATA_DIR: dataDir });
+  const before = await createMerchantNamed('Early Shop');
+  expect(before.code).toBe(0);
+  const gateway = await startProcess({ DATA_DIR: dataDir });
+  const during = await createMerchantNamed('Late Shop');
+  for (const { stdout } of [before, during]) {
+    const { client_id: clientId, client_secret: clientSecret } = JSON.parse(stdout);
+    const created = await postOrder({ url: gateway.url, credentials: { clientId, clientSecret } });
+    expect(created.status).toBe(201);
+  }
+});
+
+const hasIpv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1'));
+leftOut('listening on ::1', hasIpv6 ? undefined : 'this machine has no IPv6');
+
+test.each([
+  ['localhost', '127.0.0.1', 'localhost'],
+  ['0.0.0.0', '0.0.0.0', 'localhost'],
+  ...(hasIpv6
+    ? [
+        ['::1', '[::1]', '[::1]'],
+        ['::', '[::]', 'localhost'],
+      ]
+    : []),
+])(
+  'with HOST=%s both ports listen where the ready line says, and so does the base URL; what is unsafe is a warning',
+  async (HOST, host, baseHost) => {
+    const gateway = await startOnNewDatabase({ HOST });
+    const { credentials } = gateway;
+    const urls = [host, baseHost].map((name) => `http://${name}:${gateway.httpPort}`);
+    expect([gateway.url, gateway.baseUrl]).toEqual(urls);
+    const isLoopback = host === '127.0.0.1' || host === '[::1]';
+    expect(gateway.lines.some((line) => line.includes('credentials travel without TLS'))).toBe(!isLoopback);
+    // The server of the tests runs without fsync.
+    const losing = gateway.lines.filter((line) => line.includes('can lose acknowledged orders'));
+    expect(losing).toEqual([expect.stringContaining('"off":["fsync"')]);
+    for (const url of [gateway.url, gateway.baseUrl]) {
+      expect((await postOrder({ url, credentials })).status).toBeLessThan(300);
+    }
+    const order = { case: 'orderId', value: validOrderInput().order_id } as const;
+    const headers = credentialHeaders(credentials);
+    const found = await grpcClient(OrderService, gateway).getOrder({ order }, { headers });
+    expect(found.order?.paymentLink.startsWith(`${gateway.baseUrl}/payment/`)).toBe(true);
+  },
+);
+
+test('a used port, an unreachable database and a wrong configuration are reported in plain lines', async () => {
+  const { databaseUrl } = await newDatabase();
+  const runMain = (variables: Record<string, string>) =>
+    runProgram('src/main.ts', [], { DATABASE_URL: databaseUrl, ...variables });
+  const taken = String(await listen(createServer()));
+  expect(await runMain({ GRPC_PORT: taken })).toMatchObject({
+    code: 1,
+    stderr: `GRPC_PORT ${taken} is already in use. Set GRPC_PORT to another port.\n`,
+  });
+  expect(await runMain({ HOST: '192.0.2.1' })).toMatchObject({
+    code: 1,
+    stderr: `HOST 192.0.2.1 can't be used (EADDRNOTAVAIL). Set HOST to an address of this machine.\n`,
+  });
+  expect(await runMain({ DATABASE_URL: 'postgres://u:geheim@127.0.0.1:1/x' })).toMatchObject({
+    code: 1,
+    stderr: `The database 127.0.0.1:1/x can't be used: no connection to the database: ECONNREFUSED\n`,
+  });
+  const variables = { HTTP_PORT: 'x', BASE_URL: 'ftp://x', DATABASE_URL: 'y' };
+  const wrong = await runMain(variables);
+  expect(wrong.code).toBe(1);
+  const reported = wrong.stderr
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.split(' ')[0]);
+  expect(reported).toEqual(Object.keys(variables));
+});
+
+test('a start whose database goes away after its schema was checked prints one line', async () => {
+  const { databaseUrl } = await newDatabase();
+  const { hostname, port } = new URL(databaseUrl);
+  let connections = 0;
+  const proxy = createServer((client) => {
+    connections += 1;
+    if (connections > 1) return void client.destroy();
+    const server = connect(Number(port), hostname);
+    for (const [from, to] of [[client, server] as const, [server, client] as const]) {
+      from.pipe(to);
+      from.on('error', () => to.destroy());
+    }
+  });
+  const url = Object.assign(new URL(databaseUrl), { port: await listen(proxy), hostname: '127.0.0.1' });
+  const { code, stderr } = await runProgram('src/main.ts', [], { DATABASE_URL: url.href, MIGRATE: 'off' });
+  expect({ code, lines: stderr.trimEnd().split('\n').length }).toEqual({ code: 1, lines: 1 });
+  expect(connections).toBeGreaterThan(1);
+});
+
+test('help and an unknown argument print their message before anything is started', async () => {
+  const dataDir = await newDataDir();
+  const helped = await runProgram('src/main.ts', ['--help'], { DATA_DIR: dataDir });
+  expect(helped).toEqual({ code: 0, stdout: startUsage, stderr: '' });
+  expect(await runProgram('src/main.ts', ['--port', '80'], { DATA_DIR: dataDir })).toEqual({
+    ...{ code: 2, stdout: '', stderr: 'There is no argument --port. See pnpm start --help.\n' },
+  });
+  expect(await readdir(dataDir)).toEqual([]);
+});
+
+test('a start that cannot store its demo merchant exits before the ports open, and stops PostgreSQL', async () => {
+  const dataDir = await newClusterDir();
+  // A folder where the file should be.
+  await mkdir(join(dataDir, 'demo-merchant.json'));
+  const { code, stdout, stderr } = await runProgram('src/main.ts', [], { DATA_DIR: dataDir });
+  expect([code, stdout]).toEqual([1, '']);
+  expect(stderr).toMatch(/^The demo merchant in [^\n]+ could not be found or created: EISDIR[^\n]+\n$/);
+  await expect(postgresPid(dataDir)).rejects.toThrow();
+});

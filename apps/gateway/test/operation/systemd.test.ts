@@ -1,0 +1,45 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterEach, expect, test } from 'vitest';
+import { leftOut, missing } from '../../../../tools/left-out.ts';
+import { temporaryFolder } from '../../../../tools/test-resources.ts';
+import { endLater, endProcesses, startOnNewDatabase } from '../helpers/gateway-process.ts';
+
+// What systemd is told, without a systemd that runs as process 1.
+
+afterEach(endProcesses);
+
+/** The socket of systemd, which Node.js can't open. Prints each notification; systemd-notify asks by a barrier whether it arrived. */
+const receiver = `
+import socket, sys
+server = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+server.bind(sys.argv[1])
+print('bound', flush=True)
+while True:
+  notification = server.recv(4096).decode()
+  if notification != 'BARRIER=1': print(notification, flush=True)
+`;
+
+test.skipIf(leftOut('notifications to systemd', missing('systemd-notify') ?? missing('python3'))).each(['1', '2'])(
+  'with WORKERS=%s systemd is told once that the gateway is ready, and that it stops',
+  async (WORKERS) => {
+    const socket = join(await temporaryFolder(), 'notify');
+    const systemd = spawn('python3', ['-c', receiver, socket], { stdio: ['ignore', 'pipe', 'inherit'] });
+    endLater(systemd);
+    const notifications: string[] = [];
+    const received = createInterface({ input: systemd.stdout }).on('line', (line) => notifications.push(line));
+    await once(received, 'line');
+
+    const gateway = await startOnNewDatabase({ NOTIFY_SOCKET: socket, WORKERS });
+    await expect.poll(() => notifications).toEqual(['bound', 'READY=1']);
+    // A reload: without TLS it changes nothing.
+    gateway.child.kill('SIGHUP');
+    expect((await fetch(`${gateway.url}/health/ready`)).status).toBe(200);
+    gateway.child.kill('SIGTERM');
+    expect(await gateway.exited).toBe(0);
+    await expect.poll(() => notifications).toEqual(['bound', 'READY=1', 'STOPPING=1']);
+    expect(gateway.lines.filter((line) => line.includes('stopping'))).toHaveLength(1);
+  },
+);

@@ -1,0 +1,130 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
+import type { Credentials } from '@gateway/domain/credentials';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  endProcesses,
+  type GatewayProcess,
+  newDatabase,
+  runProgram,
+  startProcess,
+} from '../helpers/gateway-process.ts';
+import { grpcClient } from '../helpers/rpc-clients.ts';
+import {
+  answerOf,
+  createOrder,
+  credentialHeaders,
+  orderMessage,
+  postOrder,
+  postPayment,
+} from '../helpers/send-order.ts';
+
+// What holds over any number of processes, shown with two on one database.
+
+let databaseUrl: string;
+let gateways: readonly [GatewayProcess, GatewayProcess];
+let credentials: Credentials;
+beforeAll(async () => {
+  ({ databaseUrl, credentials } = await newDatabase());
+  const starts = [0, 1].map(() => startProcess({ DATABASE_URL: databaseUrl, BASE_URL: 'https://pay.example.com' }));
+  gateways = (await Promise.all(starts)) as [GatewayProcess, GatewayProcess];
+});
+afterAll(endProcesses);
+
+/** What a merchant's order comes to at each process. */
+function statusesWith(clientSecret: string): Promise<number[]> {
+  const calls = gateways.map(({ url }) => postOrder({ url, credentials: { ...credentials, clientSecret } }));
+  return Promise.all(calls.map(async (call) => (await call).status));
+}
+
+async function merchant(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await runProgram('src/cli/merchant.ts', args, { DATABASE_URL: databaseUrl });
+  expect([code, stderr]).toEqual([0, expect.stringMatching(/^Database: .+\n$/)]);
+  return stdout;
+}
+
+test('a secret works at once in every process when it is added, and nowhere a second after it was revoked', async () => {
+  expect((await statusesWith(credentials.clientSecret)).sort()).toEqual([200, 201]);
+  const { number, client_secret: added } = JSON.parse(await merchant('secret', 'add', credentials.clientId, '--json'));
+  expect(await statusesWith(added)).toEqual([200, 200]);
+
+  // Kept in use, as an idle merchant would have left the processes' memory by then.
+  let revoking = true;
+  const inUse = (async () => {
+    while (revoking) await Promise.all([statusesWith(added), sleep(50)]);
+  })();
+  await merchant('secret', 'revoke', credentials.clientId, `${number}`);
+  await sleep(1_000);
+  expect(await statusesWith(added)).toEqual([401, 401]);
+  revoking = false;
+  await inUse;
+  expect(await statusesWith(credentials.clientSecret)).toEqual([200, 200]);
+});
+
+test('one payment that is reported for 20 orders of two merchants through two processes at once pays one of them', async () => {
+  const created = await runProgram('src/cli/checkout.ts', ['create', '--name', 'Checkout', '--json'], {
+    DATABASE_URL: databaseUrl,
+  });
+  const { client_id: clientId, client_secret: clientSecret } = JSON.parse(created.stdout);
+  const other = JSON.parse(await merchant('create', '--name', 'Other Shop', '--json'));
+  const shops = [credentials, { clientId: other.client_id, clientSecret: other.client_secret }] as const;
+  const paid_at = new Date().toISOString();
+  for (let round = 0; round < 5; round += 1) {
+    const orders = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        createOrder(
+          { url: gateways[0].url, credentials: shops[index % 2] ?? credentials },
+          `one-payment-${round}-${index}`,
+        ),
+      ),
+    );
+    const pay = async (order_token: string, index: number): Promise<string> => {
+      const checkout = { url: gateways[index % 4 < 2 ? 0 : 1].url, credentials: { clientId, clientSecret } };
+      const response = await postPayment(checkout, order_token, { payment_id: `one-payment-${round}`, paid_at });
+      const { order_status, details } = Object(await response.json());
+      const outcome: string = order_status ?? details[0].debug.reason;
+      // As a checkout system repeats the call, on a machine that is too busy.
+      return /^(UNAVAILABLE|OVERLOADED|DEADLINE_EXCEEDED)$/.test(outcome) ? pay(order_token, index) : outcome;
+    };
+    const statuses = await Promise.all(orders.map(({ order_token }, index) => pay(order_token, index)));
+    expect(statuses.toSorted()).toEqual(
+      ['PAID', ...Array.from({ length: 19 }, () => 'PAYMENT_ID_CONFLICT')].toSorted(),
+    );
+  }
+});
+
+test('the same order sent to two processes at once, in JSON and over gRPC, is created by one and replayed by the other', async () => {
+  const headers = credentialHeaders(credentials);
+  const services = gateways.map((gateway) => grpcClient(OrderService, gateway));
+  const viaJson = async ({ url }: GatewayProcess, orderId: string) => {
+    const response = await postOrder({ url, credentials }, validOrderInput({ order_id: orderId }));
+    const { service_order_id, created_at, order_token, payment_link } = await answerOf(response);
+    const replayed = response.headers.get('idempotent-replayed');
+    expect(response.status).toBe(replayed === null ? 201 : 200);
+    return { replayed, facts: [`${service_order_id}`, created_at, order_token, payment_link] };
+  };
+  const viaGrpc = async (service: (typeof services)[number] | undefined, orderId: string) => {
+    let replayed: string | null = null;
+    const onHeader = (received: Headers) => {
+      replayed = received.get('idempotent-replayed');
+    };
+    const answer = await service?.createOrder(orderMessage(orderId), { headers, onHeader });
+    return {
+      replayed,
+      facts: [`${answer?.serviceOrderId}`, answer?.createdAt, answer?.orderToken, answer?.paymentLink],
+    };
+  };
+  for (let round = 0; round < 40; round += 1) {
+    const orderId = `raced-${round}`;
+    // Each process and each protocol is the first to be sent to as often as the other.
+    const calls = [
+      () => viaJson(gateways[round % 2 === 0 ? 0 : 1], orderId),
+      () => viaGrpc(services[round % 2 === 0 ? 1 : 0], orderId),
+    ];
+    if (round % 4 > 1) calls.reverse();
+    const [one, other] = await Promise.all(calls.map((call) => call()));
+    expect(new Set([one?.replayed, other?.replayed])).toEqual(new Set([null, 'true']));
+    expect(one?.facts).toEqual(other?.facts);
+  }
+});

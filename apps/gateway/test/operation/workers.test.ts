@@ -1,0 +1,188 @@
+import { once } from 'node:events';
+import { Agent, request } from 'node:http';
+import { createServer } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
+import {
+  Health,
+  type HealthCheckResponse,
+  HealthCheckResponse_ServingStatus,
+} from '@gateway/contract/health/v1/health_pb';
+import { childrenOf } from '@gateway/dev-postgres/testing/processes';
+import type { Credentials } from '@gateway/domain/credentials';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { listen } from '../../../../tools/test-resources.ts';
+import {
+  endProcesses,
+  type GatewayProcess,
+  isAlive,
+  newClusterDir,
+  newDatabase,
+  postgresPid,
+  runProgram,
+  startOnNewDatabase,
+  startProcess,
+} from '../helpers/gateway-process.ts';
+import { grpcClient } from '../helpers/rpc-clients.ts';
+import { credentialHeaders, orderMessage } from '../helpers/send-order.ts';
+
+// Two processes behind both ports. The first three tests share a gateway, which the last of them stops.
+
+let dataDir: string;
+let gateway: GatewayProcess;
+let credentials: Credentials;
+beforeAll(async () => {
+  dataDir = await newClusterDir();
+  gateway = await startProcess({ DATA_DIR: dataDir, WORKERS: '2', DRAIN_DELAY_MS: '500' });
+  credentials = await gateway.demoCredentials();
+});
+afterAll(endProcesses);
+
+const four = [0, 1, 2, 3];
+
+/** Returns the process ids of a gateway's workers. */
+function workersOf({ child }: GatewayProcess): number[] {
+  return childrenOf(child.pid ?? 0);
+}
+
+/** A connection on which one order after the other is created. */
+function openConnection() {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  onTestFinished(() => agent.destroy());
+  return async (orderId: string, sendBody: Promise<void> = Promise.resolve()) => {
+    const outgoing = request(`${gateway.url}/order`, {
+      ...{ agent, method: 'POST' },
+      headers: { 'content-type': 'application/json', 'x-request-id': orderId, ...credentialHeaders(credentials) },
+    });
+    outgoing.flushHeaders();
+    const responded = once(outgoing, 'response');
+    await sendBody;
+    outgoing.end(JSON.stringify(validOrderInput({ order_id: orderId })));
+    const [response] = await responded;
+    return { status: response.statusCode, order: JSON.parse(await text(response)) };
+  };
+}
+
+const openConnections = () => four.map(openConnection);
+
+/** Creates an order on each connection, and returns the responses. */
+function createOn(connections: ReturnType<typeof openConnections>, name: string, sendBody?: Promise<void>) {
+  return Promise.all(connections.map((create, index) => create(`${name}-${index}`, sendBody)));
+}
+
+/** The workers that served these calls. */
+function workersThatServed(name: string): Promise<number[]> {
+  const lineOf = (index: number) => gateway.lines.find((line) => line.includes(`"request_id":"${name}-${index}"`));
+  return Promise.all(
+    four.map(async (index) => {
+      await expect.poll(() => lineOf(index)).toBeDefined();
+      return JSON.parse(lineOf(index) ?? '').worker;
+    }),
+  );
+}
+
+const { SERVING, NOT_SERVING } = HealthCheckResponse_ServingStatus;
+
+/** Watches the health of both workers, each on a connection of its own. Returns what gives their next statuses. */
+function watchHealth(started: GatewayProcess): () => Promise<HealthCheckResponse_ServingStatus[]> {
+  const watches = [0, 1].map(() => {
+    return grpcClient(Health, started).watch({})[Symbol.asyncIterator]();
+  });
+  return async () => {
+    const results = await Promise.all(watches.map((watch) => watch.next()));
+    return results.map(({ value }) => (value as HealthCheckResponse).status);
+  };
+}
+
+async function scrape(): Promise<string> {
+  const { metrics_url } = JSON.parse(gateway.lines.find((line) => line.includes('"ready"')) ?? '');
+  return (await fetch(metrics_url)).text();
+}
+
+const bothAreUp = 'gateway_worker_up{worker="1"} 1\ngateway_worker_up{worker="2"} 1\n';
+
+test('connections to both ports are divided among the workers, and one page has the metrics of all', async () => {
+  const connections = openConnections();
+  const viaHttp = await createOn(connections, 'http');
+  const viaGrpc = await Promise.all(
+    four.map((index) => {
+      const headers = { ...credentialHeaders(credentials), 'x-request-id': `grpc-${index}` };
+      return grpcClient(OrderService, gateway).createOrder(orderMessage(`grpc-${index}`), { headers });
+    }),
+  );
+  expect(new Set(await workersThatServed('http'))).toEqual(new Set([1, 2]));
+  expect(new Set(await workersThatServed('grpc'))).toEqual(new Set([1, 2]));
+  const ids = [...viaHttp.map(({ order }) => order.service_order_id), ...viaGrpc.map((order) => order.serviceOrderId)];
+  expect(new Set(ids.map(String)).size).toBe(8);
+  const replayed = await createOn(connections.toReversed(), 'http');
+  expect(replayed).toEqual(viaHttp.map(({ order }) => ({ status: 200, order })));
+
+  const page = await scrape();
+  const counts = [...page.matchAll(/^gateway_call_duration_seconds_count\{.*"CreateOrder".*,worker="[12]"\} (\d+)$/gm)];
+  // And the order of the banner.
+  expect(counts.reduce((sum, [, count]) => sum + Number(count), 0)).toBe(4 + 4 + 4 + 1);
+  expect(page).toContain(bothAreUp);
+  expect(page.match(/^# TYPE gateway_memory_bytes /gm)).toHaveLength(1);
+});
+
+test('a worker that is killed is replaced, and only its own connections are lost', async () => {
+  const connections = openConnections();
+  await createOn(connections, 'before');
+  // Before the worker is killed, and its lines with it that are not written yet.
+  const before = await workersThatServed('before');
+  const [pid = 0] = workersOf(gateway);
+  process.kill(pid, 'SIGKILL');
+  const lineWith = (message: string) => gateway.lines.find((line) => line.includes(`"msg":"${message}"`));
+  await expect.poll(() => lineWith('worker ended')).toContain('"signal":"SIGKILL"');
+  const killed: number = JSON.parse(lineWith('worker ended') ?? '').worker;
+  // Clients open a lost connection again, and the other worker serves it.
+  expect((await createOn(connections, 'after')).map(({ status }) => status)).toEqual([201, 201, 201, 201]);
+  const after = await workersThatServed('after');
+  expect(after.filter((_, index) => before[index] !== killed)).toEqual(before.filter((worker) => worker !== killed));
+
+  await expect.poll(() => lineWith('worker replaced')).toContain(`"worker":${killed}`);
+  await createOn(openConnections(), 'replaced');
+  expect(new Set(await workersThatServed('replaced'))).toEqual(new Set([1, 2]));
+  expect(await scrape()).toContain(bothAreUp);
+});
+
+test('SIGTERM, even to all processes, drains every worker, stops PostgreSQL and exits with 0', async () => {
+  const processes = [await postgresPid(dataDir), ...workersOf(gateway)];
+  const sendBodies = Promise.withResolvers<void>();
+  const inFlight = createOn(openConnections(), 'in-flight', sendBodies.promise);
+  const nextStatuses = watchHealth(gateway);
+  expect(await nextStatuses()).toEqual([SERVING, SERVING]);
+  for (const pid of [gateway.child.pid ?? 0, ...processes.slice(1)]) process.kill(pid, 'SIGTERM');
+  expect(await nextStatuses()).toEqual([NOT_SERVING, NOT_SERVING]);
+  sendBodies.resolve();
+  expect((await inFlight).map(({ status }) => status)).toEqual([201, 201, 201, 201]);
+  expect(await gateway.exited).toBe(0);
+  // Polled, because a process stays listed until the system takes note of its end.
+  await expect.poll(() => processes.filter(isAlive)).toEqual([]);
+});
+
+test.each([
+  ['is killed', 'SIGKILL', null, '500'],
+  ['gets a second signal', 'SIGTERM', 1, '600000'],
+] as const)('the workers drain and end when the primary process %s', async (_, signal, code, DRAIN_DELAY_MS) => {
+  const started = await startOnNewDatabase({ WORKERS: '2', DRAIN_DELAY_MS });
+  const workers = workersOf(started);
+  const nextStatuses = watchHealth(started);
+  expect(await nextStatuses()).toEqual([SERVING, SERVING]);
+  started.child.kill(signal);
+  expect(await nextStatuses()).toEqual([NOT_SERVING, NOT_SERVING]);
+  started.child.kill(signal);
+  expect(await started.exited).toBe(code);
+  await expect.poll(() => workers.filter(isAlive)).toEqual([]);
+});
+
+test('a port that is in use is reported in one line', async () => {
+  const { databaseUrl } = await newDatabase();
+  const GRPC_PORT = String(await listen(createServer()));
+  const settings = { WORKERS: '2', DATABASE_URL: databaseUrl, GRPC_PORT };
+  expect(await runProgram('src/main.ts', [], settings)).toMatchObject({
+    code: 1,
+    stderr: `GRPC_PORT ${GRPC_PORT} is already in use. Set GRPC_PORT to another port.\n`,
+  });
+});

@@ -1,0 +1,140 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
+import { Health, HealthCheckResponse_ServingStatus } from '@gateway/contract/health/v1/health_pb';
+import { startTestServer } from '@gateway/dev-postgres/testing';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { runQuery } from '@gateway/postgres/testing/run-query';
+import postgres from 'postgres';
+import { expect, onTestFinished, test } from 'vitest';
+import { grpcClient, rpcClients, rpcErrorOf, rpcNames } from '../helpers/rpc-clients.ts';
+import { type RunningGateway, runGateway, scrape } from '../helpers/running-gateway.ts';
+import { orderMessage, postOrder } from '../helpers/send-order.ts';
+
+// The errors that a healthy gateway does not show: each is provoked on real parts and asked for at every protocol. The others
+// are shown by the fixtures.
+
+let orders = 0;
+
+function newOrderId(): string {
+  orders += 1;
+  return `failure-${orders}`;
+}
+
+interface ErrorFacts {
+  readonly protocol: string;
+  readonly code: string | undefined;
+  /** Whether a time to wait was sent, within what chance allows. */
+  readonly hasRetryAfter: boolean;
+}
+
+/** The longest time to wait in these tests: half a second or one, and two of random jitter. */
+const retryAfterMaxMs = 3_000;
+
+const isRetryAfter = (ms: number) => ms > 0 && ms <= retryAfterMaxMs;
+
+async function errorInJson(running: RunningGateway): Promise<ErrorFacts> {
+  const response = await postOrder(running, validOrderInput({ order_id: newOrderId() }));
+  const { code, status } = (await response.json()) as { code?: string; status?: number };
+  expect(status).toBe(response.status);
+  const retryAfter = response.headers.get('retry-after');
+  return {
+    protocol: `json ${response.status}`,
+    code,
+    hasRetryAfter: isRetryAfter(Number(retryAfter) * 1_000),
+  };
+}
+
+/** One order at every protocol, at the same time: what each of them answers. */
+async function errorsInEveryProtocol(running: RunningGateway): Promise<ErrorFacts[]> {
+  const { headers } = running;
+  const overRpc = rpcClients(OrderService, running).map(async ({ name: protocol, client }) => {
+    const { code, reason, retryDelayMs } = await rpcErrorOf(
+      client.createOrder(orderMessage(newOrderId()), { headers }),
+    );
+    return { protocol: `${protocol} ${code}`, code: reason, hasRetryAfter: isRetryAfter(retryDelayMs ?? 0) };
+  });
+  return Promise.all([errorInJson(running), ...overRpc]);
+}
+
+function everywhere(code: string, httpStatus: number, grpcStatus: number, hasRetryAfter = false): ErrorFacts[] {
+  const rpc = rpcNames.map((name) => `${name} ${grpcStatus}`);
+  return [`json ${httpStatus}`, ...rpc].map((protocol) => ({ protocol, code, hasRetryAfter }));
+}
+
+test('a merchant over its share is rate limited at every protocol, with the time to wait, and the log says who it was', async () => {
+  // Less than one call fits, so that none is allowed, however much time passes between them.
+  const gateway = await runGateway({ rateLimit: 0.5 });
+  const { calls } = gateway;
+  expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('rate_limited', 429, 8, true));
+  const limited = () => calls.filter(({ code }) => code === 'rate_limited');
+  const protocols = () => limited().map(({ protocol }) => protocol);
+  await expect.poll(() => protocols().toSorted()).toEqual(['connect', 'connect', 'grpc', 'grpc-web', 'json']);
+  const clientId = `client_id = '${gateway.credentials.clientId}'`;
+  const [merchant] = await runQuery(gateway.databaseUrl, `select id::int from merchants where ${clientId}`);
+  expect(new Set(limited().map(({ merchant_id }) => merchant_id))).toEqual(new Set([merchant?.id]));
+});
+
+test('a full queue: overloaded in every protocol, with Retry-After', async () => {
+  const gateway = await runGateway({ ordersWaitingMax: 0 });
+  expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('overloaded', 503, 14, true));
+});
+
+test('a missing table: internal in every protocol without a cause, and an error in the log', async () => {
+  const gateway = await runGateway();
+  await runQuery(gateway.databaseUrl, 'alter table orders rename to orders_gone');
+  expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('internal', 500, 13));
+  const body = await (await postOrder(gateway)).text();
+  expect(body).not.toMatch(/relation|orders_gone|insert|42P01|at .*\.ts/i);
+  // Background jobs log errors, too, without a request_id.
+  const ofCalls = gateway.errors.filter(({ request_id }) => request_id !== undefined);
+  expect(ofCalls.map(({ err }) => Object(err).message)).toEqual(Array(6).fill(expect.stringMatching(/: 42P01$/)));
+});
+
+test('order ids that cannot be reserved: internal in every protocol, and an error in the log', async () => {
+  const gateway = await runGateway();
+  await runQuery(gateway.databaseUrl, 'alter sequence service_order_id_blocks rename to blocks_gone');
+  expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('internal', 500, 13));
+  expect(gateway.errors.map(({ err }) => Object(err).message)).toEqual(
+    Array(5).fill(expect.stringMatching(/: 42P01$/)),
+  );
+});
+
+test('a stopped database: unavailable in every protocol, before and after the cached credentials expire', async () => {
+  const server = await startTestServer();
+  const gateway = await runGateway({ server });
+  await (await postOrder(gateway)).text();
+  await server.stop();
+  expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('unavailable', 503, 14));
+  await sleep(1_000);
+  expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('unavailable', 503, 14));
+  expect((await fetch(`${gateway.url}/health/ready`)).status).toBe(503);
+  expect((await grpcClient(Health, gateway).check({})).status).toBe(HealthCheckResponse_ServingStatus.NOT_SERVING);
+  expect((await fetch(`${gateway.url}/health/live`)).status).toBe(200);
+  // The cause stands in the log once, and each call that was answered 5xx at error level.
+  expect(gateway.errors.map(({ msg, reason }) => [msg, typeof reason])).toEqual([
+    ['database lost', 'string'],
+    ['not ready for orders', 'string'],
+  ]);
+  const unavailable = gateway.calls.filter(({ code }) => code === 'unavailable');
+  expect(new Set(unavailable.map(({ level }) => level))).toEqual(new Set(['error']));
+});
+
+test('an order that waits too long for a busy database: deadline_exceeded, and its statement is cancelled', async () => {
+  const gateway = await runGateway();
+  await (await postOrder(gateway)).text();
+  const sql = postgres(gateway.databaseUrl, { max: 1 });
+  onTestFinished(() => sql.end());
+  await sql.unsafe('begin; lock table orders in exclusive mode');
+  // Finds out that orders can't be stored, which takes a second. The scrapes below get the same answer.
+  await scrape(gateway);
+  // Two batches can be in flight. Orders are sent until one has to wait.
+  const first: Promise<ErrorFacts>[] = [];
+  const sendOne = () => {
+    first.push(errorInJson(gateway));
+    return scrape(gateway);
+  };
+  await expect.poll(sendOne).toMatch(/gateway_queue_waiting\{queue="orders"\} [1-9]/);
+  expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('deadline_exceeded', 504, 4));
+  const codes = (await Promise.all(first)).map(({ code }) => code);
+  expect(codes.toSorted().slice(-2)).toEqual(['unavailable', 'unavailable']);
+});

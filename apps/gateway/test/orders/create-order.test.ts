@@ -1,0 +1,129 @@
+import { join } from 'node:path';
+import { createClient } from '@connectrpc/connect';
+import { createConnectTransport } from '@connectrpc/connect-node';
+import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
+import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { runQuery } from '@gateway/postgres/testing/run-query';
+import { describe, expect, test } from 'vitest';
+import { createOrderPath } from '../helpers/grpc-call.ts';
+import { bufCurl, grpcClient, rpcClients } from '../helpers/rpc-clients.ts';
+import { runGateway, useGateway } from '../helpers/running-gateway.ts';
+import { answerOf, callJson, createOrder, orderMessage, postOrder } from '../helpers/send-order.ts';
+
+const protoFolder = join(import.meta.dirname, '../../../../proto');
+
+const gateway = useGateway();
+
+describe('POST /order', () => {
+  test('50 concurrent identical requests create one row and get the same response', async () => {
+    const order = validOrderInput({ order_id: 'fifty' });
+    const responses = await Promise.all(Array.from({ length: 50 }, () => postOrder(gateway, order)));
+    expect(responses.filter(({ status }) => status === 201).length).toBe(1);
+    expect(responses.filter(({ status }) => status === 200).length).toBe(49);
+    expect(new Set(await Promise.all(responses.map((response) => response.text()))).size).toBe(1);
+    expect(await runQuery(gateway.databaseUrl, "select 1 from orders where order_id = 'fifty'")).toHaveLength(1);
+  });
+
+  test('logs one line a call, with nothing in it but the allowed facts', async () => {
+    const before = gateway.calls.length;
+    const response = await postOrder(gateway, validOrderInput({ order_id: 'logged' }), { 'x-request-id': 'logged-1' });
+    const { service_order_id } = await answerOf(response);
+    await expect.poll(() => gateway.calls.length).toBe(before + 1);
+    expect(gateway.calls.at(-1)).toEqual({
+      level: 'info',
+      time: expect.any(String),
+      msg: 'call',
+      request_id: 'logged-1',
+      protocol: 'json',
+      operation: 'CreateOrder',
+      remote_address: '127.0.0.1',
+      merchant_id: 1,
+      order_id: 'logged',
+      service_order_id,
+      order_status: 'UN_PAID',
+      code: 'created',
+      http_status: 201,
+      duration_ms: expect.any(Number),
+    });
+  });
+});
+
+test('the log lines of the page, a cancellation and a refused payment name the order and its status', async () => {
+  const { service_order_id, order_token } = await createOrder(gateway, 'followed');
+  await callJson(gateway, 'POST', '/order/followed/cancel');
+  await fetch(`${gateway.url}/payment/${order_token}`);
+  const payment = { orderToken: order_token, paymentId: '1', paidAt: new Date().toISOString() };
+  const amount = { orderAmount: 10, orderCurrency: 'USD' };
+  const { headers } = gateway.checkout;
+  const paying = grpcClient(CheckoutService, gateway).recordPayment({ ...payment, ...amount }, { headers });
+  await expect(paying).rejects.toThrow();
+  const lines = () =>
+    gateway.calls
+      .filter(({ order_id }) => order_id === 'followed')
+      .map(({ operation, code, merchant_id, service_order_id, order_status }) => [
+        ...[operation, code, merchant_id, service_order_id, order_status],
+      ]);
+  await expect.poll(lines).toEqual([
+    ['CreateOrder', 'created', 1, service_order_id, 'UN_PAID'],
+    ['CancelOrder', 'ok', 1, service_order_id, 'CANCELLED'],
+    ['PaymentPage', 'ok', 1, service_order_id, 'CANCELLED'],
+    ['RecordPayment', expect.any(String), 1, service_order_id, 'CANCELLED'],
+  ]);
+});
+
+describe('every protocol', () => {
+  test('gives the same order to whoever sends it, whatever the protocol and the client', async () => {
+    const created = await createOrder(gateway, 'every-protocol');
+    for (const { name, client } of rpcClients(OrderService, gateway)) {
+      let replayed: string | null = null;
+      const answer = await client.createOrder(orderMessage('every-protocol'), {
+        headers: gateway.headers,
+        onHeader: (received) => {
+          replayed = received.get('idempotent-replayed');
+        },
+      });
+      expect(answer, name).toMatchObject({
+        serviceOrderId: BigInt(created.service_order_id),
+        createdAt: created.created_at,
+        orderId: 'every-protocol',
+        orderToken: created.order_token,
+        paymentLink: created.payment_link,
+      });
+      expect(replayed, name).toBe('true');
+    }
+  });
+
+  test.each(['connect', 'grpc', 'grpcweb'])('takes a call from buf curl over %s', async (protocol) => {
+    const created = await createOrder(gateway, `buf-curl-${protocol}`);
+    const port = protocol === 'grpc' ? gateway.grpcPort : gateway.httpPort;
+    const printed = await bufCurl(
+      ...['--protocol', protocol, '--schema', protoFolder],
+      ...(protocol === 'grpc' ? ['--http2-prior-knowledge'] : []),
+      ...Object.entries(gateway.headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]),
+      ...['-d', JSON.stringify(validOrderInput({ order_id: `buf-curl-${protocol}` }))],
+      `http://127.0.0.1:${port}${createOrderPath}`,
+    );
+    expect(JSON.parse(printed)).toEqual({ ...created, service_order_id: String(created.service_order_id) });
+  });
+});
+
+test('a base URL with a path: links contain it, and routes are mounted under it', async () => {
+  const mounted = await runGateway({ baseUrl: 'https://pay.example.com/gateway/' });
+  const created = await postOrder(mounted);
+  expect(created.status).toBe(201);
+  const { order_token, payment_link } = await answerOf(created);
+  expect(payment_link).toBe(`https://pay.example.com/gateway/payment/${order_token}`);
+  const outside = await postOrder({ ...mounted, url: `http://127.0.0.1:${mounted.httpPort}` });
+  expect(outside.status).toBe(404);
+  for (const path of ['/foo/order', '/another/order', '/GATEWAY/order', '/gatewayorder']) {
+    const elsewhere = await fetch(`http://127.0.0.1:${mounted.httpPort}${path}`);
+    expect([path, elsewhere.status]).toEqual([path, 404]);
+  }
+  expect((await fetch(`${mounted.url}/order?x=1`)).status).toBe(405);
+  const transport = createConnectTransport({ baseUrl: mounted.url, httpVersion: '1.1' });
+  const answer = await createClient(OrderService, transport).createOrder(orderMessage('mounted'), {
+    headers: mounted.headers,
+  });
+  expect(answer.paymentLink).toBe(`https://pay.example.com/gateway/payment/${answer.orderToken}`);
+});

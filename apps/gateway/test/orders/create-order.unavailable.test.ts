@@ -1,0 +1,54 @@
+import type { OrderStore } from '@gateway/domain/order-store';
+import { expect, onTestFinished, test } from 'vitest';
+import type { GatewayDeps } from '../../src/gateway-deps.ts';
+import { createHttpServer } from '../../src/http/server.ts';
+import { createOperations } from '../../src/operations/operations.ts';
+import { credentials, fixedDeps } from '../helpers/fixed-deps.ts';
+import { createMemoryLogger } from '../helpers/memory-logger.ts';
+import { callJson, postOrder } from '../helpers/send-order.ts';
+
+/** The `detail` of the error that a gateway responds with, with some of its dependencies replaced. */
+async function detailOf(method: 'GET' | 'POST', path: string, replaced: Partial<GatewayDeps>): Promise<string> {
+  const deps = { ...fixedDeps(createMemoryLogger().logger), ...replaced };
+  const server = createHttpServer(deps, createOperations(deps), '');
+  onTestFinished(server.close);
+  const merchant = { url: `http://127.0.0.1:${await server.listen(0, '127.0.0.1')}`, credentials };
+  if (method === 'GET') return (await callJson(merchant, method, path)).body.detail;
+  return Object(await (await postOrder(merchant)).json()).detail;
+}
+
+function storeThatIs(kind: 'unavailable' | 'deadline_exceeded' | 'overloaded'): OrderStore {
+  const fail = async () => ({ kind }) as const;
+  return {
+    ...{
+      create: fail,
+      change: fail,
+      refusePayment: fail,
+      startPayment: fail,
+      endPayment: fail,
+      expireNow: fail,
+      list: fail,
+      listEvents: fail,
+    },
+    ...{ findByOrderId: fail, findByServiceOrderId: fail, findByToken: fail, findForPage: fail, findForPayment: fail },
+  };
+}
+
+test.each(['unavailable', 'deadline_exceeded'] as const)(
+  'POST /order: %s of the store says that the order may exist',
+  async (kind) => {
+    expect(await detailOf('POST', '/order', { store: storeThatIs(kind) })).toContain('may have been created');
+  },
+);
+
+test('POST /order: overloaded says that nothing was stored', async () => {
+  expect(await detailOf('POST', '/order', { store: storeThatIs('overloaded') })).toContain('Nothing was stored');
+});
+
+test.each(['unavailable', 'deadline_exceeded'] as const)('GET /order: %s does not mention creating', async (kind) => {
+  expect(await detailOf('GET', '/order/A-1', { store: storeThatIs(kind) })).not.toMatch(/creat|order_id/);
+});
+
+test('GET /order: not_found names the id that was looked up', async () => {
+  expect(await detailOf('GET', '/order/A-1', {})).toBe('You have no order with this order_id.');
+});

@@ -1,0 +1,58 @@
+import { Code } from '@connectrpc/connect';
+import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
+import type { MerchantMode } from '@gateway/domain/merchant';
+import { expect, test } from 'vitest';
+import { grpcClient, rpcErrorOf } from '../helpers/rpc-clients.ts';
+import { useGateway } from '../helpers/running-gateway.ts';
+import { answerOf, postOrder, postPayment, pressPay } from '../helpers/send-order.ts';
+
+const gateway = useGateway({ checkoutUrl: 'https://checkout.example.com/{order_token}' });
+
+/** A merchant with an order, who was disabled and is known to be. */
+async function disabledMerchant(mode: MerchantMode) {
+  const credentials = await gateway.accounts.create('Closed Shop', mode);
+  const merchant = { url: gateway.url, credentials };
+  const created = await postOrder(merchant);
+  expect(created.status).toBe(201);
+  await gateway.accounts.disable(credentials.clientId);
+  await expect.poll(async () => (await postOrder(merchant)).status).toBe(401);
+  return { merchant, order: await answerOf(created) };
+}
+
+test('a disabled merchant is unauthenticated until enabled, and the order survives', async () => {
+  const { merchant, order } = await disabledMerchant('live');
+  const wrong = { ...merchant.credentials, clientSecret: `sk_${'0'.repeat(43)}` };
+  const [answer, other] = await Promise.all([postOrder(merchant), postOrder({ ...merchant, credentials: wrong })]);
+  const { request_id: _, ...problem } = (await answer.json()) as Record<string, unknown>;
+  expect(await other.json()).toMatchObject(problem);
+  await gateway.accounts.enable(merchant.credentials.clientId);
+  const replayed = await postOrder(merchant);
+  expect([replayed.status, await answerOf(replayed)]).toEqual([200, order]);
+});
+
+test('no payment of an order starts while its merchant is disabled, and one that was made is recorded', async () => {
+  const { merchant, order } = await disabledMerchant('live');
+  const page = await fetch(order.payment_link);
+  const text = await page.text();
+  expect([page.status, text.includes('Closed Shop'), text.includes('checkout.example.com')]).toEqual([
+    200,
+    true,
+    false,
+  ]);
+  const json = await fetch(order.payment_link, { headers: { accept: 'application/json' } });
+  expect(await json.json()).toMatchObject({ order_status: 'UN_PAID', checkout_url: null });
+  const checkout = grpcClient(CheckoutService, gateway);
+  const headers = gateway.checkout.headers;
+  const { order_token: orderToken } = order;
+  const unresolved = await rpcErrorOf(checkout.resolvePaymentLink({ orderToken }, { headers }));
+  expect(unresolved).toEqual({ code: Code.NotFound, reason: 'not_found' });
+  expect((await postPayment(gateway.checkout, orderToken)).status).toBe(200);
+  expect(await checkout.resolvePaymentLink({ orderToken }, { headers })).toMatchObject({ orderId: order.order_id });
+  await gateway.accounts.enable(merchant.credentials.clientId);
+});
+
+test('a disabled test merchant has no buttons that simulate a payment', async () => {
+  const { order } = await disabledMerchant('test');
+  expect(await (await fetch(order.payment_link)).text()).not.toContain('<form');
+  expect((await pressPay(order.payment_link)).status).toBe(404);
+});

@@ -1,0 +1,137 @@
+import { type Credentials, liveSecretsMax } from '@gateway/domain/credentials';
+import { endpointsMax } from '@gateway/domain/webhook-endpoint';
+import { openClients } from '@gateway/fixtures/client';
+import type { Merchants } from '@gateway/fixtures/fill-call';
+import type { FixtureCall } from '@gateway/fixtures/fixture';
+import { loadFixtures } from '@gateway/fixtures/load-fixtures';
+import { carrierOf, operations } from '@gateway/fixtures/operations';
+import { isCarried, sendFixture, waits } from '@gateway/fixtures/send-fixture';
+import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { exampleOrder } from '../../src/reference/example-order.ts';
+import { openApi } from '../../src/reference/openapi.ts';
+import { useGateway } from '../helpers/running-gateway.ts';
+
+// The fixtures say what the gateway takes and answers, the OpenAPI document says it to tools: here each is held to the other.
+
+const { fixtures, validOrder } = await loadFixtures();
+
+const document = openApi('https://pay.example.com');
+const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
+ajv.addSchema(document, 'openapi');
+
+const gateway = useGateway({ webhookAddresses: 'public' });
+let merchants: Merchants;
+let clients: ReturnType<typeof openClients>;
+beforeAll(async () => {
+  const strict = await gateway.accounts.create('Strict Shop');
+  await gateway.accounts.setChecksumMode(strict.clientId, 'required');
+  const second = await gateway.accounts.create('Second Shop');
+  const test = await gateway.accounts.create('Test Shop', 'test');
+  const expiring = await gateway.accounts.create('Expiring Shop');
+  await gateway.accounts.setDefaultLifetime(expiring.clientId, 60);
+  const second_checkout = await gateway.accounts.create('Second Checkout', 'checkout');
+  const managed = await gateway.accounts.create('Managed Shop');
+  const notified = await gateway.accounts.create('Notified Shop');
+  const full = await gateway.accounts.create('Full Shop');
+  await fill(full);
+  const checkouts = { checkout: gateway.checkout.credentials, second_checkout };
+  merchants = { first: gateway.credentials, second, strict, test, expiring, managed, notified, full, ...checkouts };
+  clients = openClients({ httpUrl: gateway.url, grpcAddress: new URL(gateway.grpcUrl).host });
+  return () => {
+    for (const client of Object.values(clients)) client.close();
+  };
+});
+
+/** Adds as many endpoints and secrets as a merchant may have. */
+async function fill({ clientId }: Credentials): Promise<void> {
+  const endpoint = { url: 'https://shop.invalid', signingSecret: new Uint8Array(61), disabledAt: new Date() };
+  const endpoints = openWebhookEndpoints({ url: gateway.databaseUrl });
+  const merchant = await endpoints.find(clientId);
+  for (let count = 0; merchant !== undefined && count < endpointsMax; count += 1)
+    await endpoints.create(merchant.merchantId, endpoint);
+  await endpoints.close();
+  for (let count = 1; count < liveSecretsMax; count += 1) await gateway.accounts.addSecret(clientId, null);
+}
+
+const compiled = new Map<string, ValidateFunction>();
+
+function validator(...pointer: string[]): ValidateFunction {
+  const places = pointer.map((part) => part.replaceAll('~', '~0').replaceAll('/', '~1')).map(encodeURIComponent);
+  const $ref = `openapi#/${places.join('/')}`;
+  const validate = compiled.get($ref) ?? ajv.compile({ $ref });
+  compiled.set($ref, validate);
+  return validate;
+}
+
+/** What the document says about an answer of an operation; of another path or method, that it is a problem. */
+function answerValidator({ operation, ...call }: FixtureCall, status: number, mediaType: string): ValidateFunction {
+  const isOther = call.method !== undefined || (call.path !== undefined && !call.path.includes('?'));
+  const { path, verb } = operations[operation].json ?? {};
+  if (isOther || path === undefined || verb === undefined) return validator('components', 'schemas', 'Problem');
+  return validator('paths', path, verb.toLowerCase(), 'responses', String(status), 'content', mediaType, 'schema');
+}
+
+const isOrder = validator('components', 'schemas', 'CreateOrderRequest');
+
+/**
+ * What a schema can't say: decimals, what only a URL parser finds, how far ahead a time is, the size of metadata, unknown members, lone surrogates, and
+ * a merchant's own checksum mode.
+ */
+function isBeyondSchema(call: FixtureCall, sent: unknown): boolean {
+  const { errors } = call.expect;
+  const isBeyond = ([field, code]: (typeof errors)[number]) =>
+    code === 'too_precise' ||
+    code === 'bad_format' ||
+    code === 'unknown_field' ||
+    (field === 'order_expires_at' && code === 'out_of_range') ||
+    (field === 'metadata' && code === 'too_long' && Object.keys(Object(Object(sent).metadata)).length <= 20);
+  if (errors.every(isBeyond)) return true;
+  return call.merchant === 'strict' || !JSON.stringify(sent).isWellFormed() || /\\ud[89a-f]/.test(JSON.stringify(sent));
+}
+
+/** The body as a tool that holds it to the document reads it. */
+function jsonOf(bytes: Uint8Array | undefined): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    return undefined;
+  }
+}
+
+describe('every fixture over JSON', () => {
+  // Those that wait for the end of an order answer nothing new.
+  const said = fixtures.filter((fixture) => isCarried(fixture, 'json') && !waits(fixture));
+
+  test('there are some', () => {
+    expect(said.length).toBeGreaterThan(100);
+  });
+
+  test.each(said.map((fixture) => [fixture.file, fixture] as const))('%s conforms', async (file, fixture) => {
+    const target = { clients, merchants, orderId: `conforms-${file}.`, validOrder };
+    for await (const { call, outgoing, response: answer } of sendFixture(fixture, 'json', target)) {
+      if (carrierOf(call.operation, call.via ?? 'json') !== 'json') continue;
+      if (answer.kind !== 'http') throw new Error('there was no answer');
+      const mediaType = answer.headers['content-type']?.split(';')[0] ?? '';
+      const conforms = answerValidator(call, answer.status, mediaType);
+      expect(conforms(answer.body), ajv.errorsText(conforms.errors)).toBe(true);
+      if (call.operation !== 'CreateOrder') continue;
+      const sent = jsonOf(outgoing.bytes);
+      if (answer.status < 300) expect(isOrder(sent), ajv.errorsText(isOrder.errors)).toBe(true);
+      if (call.expect.outcome === 'invalid_order' && sent !== undefined && !isBeyondSchema(call, sent)) {
+        expect(isOrder(sent), `the schema takes what is rejected: ${JSON.stringify(sent)}`).toBe(false);
+      }
+    }
+  });
+});
+
+test('the order that the reference shows is the fixture of the API’s example', () => {
+  const fixture = fixtures.find(({ file }) => file === 'interface-example-in-full');
+  const order = fixture?.calls[0]?.request;
+  if (order === undefined) throw new Error('the fixture has no order');
+  const { order_id, order_amount, ...fields } = exampleOrder;
+  expect(order).toMatchObject(fields);
+  expect(Number(Object(order.order_amount).text ?? order.order_amount)).toBe(order_amount);
+  expect(order_id).not.toBe('');
+});

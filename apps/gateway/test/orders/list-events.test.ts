@@ -1,0 +1,115 @@
+import postgres from 'postgres';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { eventWatchLimits } from '../../src/limits.ts';
+import { runGateway, useGateway } from '../helpers/running-gateway.ts';
+import { callJson, createOrder } from '../helpers/send-order.ts';
+
+// What the fixtures of ListEvents do not show.
+
+const gateway = useGateway();
+
+async function cancelNew(orderId: string) {
+  await createOrder(gateway, orderId);
+  await callJson(gateway, 'POST', `/order/${orderId}/cancel`);
+}
+
+/** The feed waits for every transaction that runs on the server, those of other tests included. */
+const getEvents = (query: Record<string, string> = {}) =>
+  callJson(gateway, 'GET', `/events?${new URLSearchParams(query)}`);
+
+const idsOf = (body: { events: { data: { order_id: string } }[] }) => body.events.map(({ data }) => data.order_id);
+
+test('has a cursor from which to go on, also where it has nothing yet', async () => {
+  const { body: none } = await getEvents();
+  expect(none).toStrictEqual({ events: [], next_cursor: expect.any(String) });
+  for (const orderId of ['first', 'second']) await cancelNew(orderId);
+  const seen = async () => (await getEvents({ cursor: none.next_cursor })).body;
+  await expect.poll(async () => idsOf(await seen())).toEqual(['first', 'second']);
+  const { next_cursor } = await seen();
+  expect((await getEvents({ cursor: next_cursor })).body).toStrictEqual({ events: [], next_cursor });
+  await cancelNew('third');
+  const later = async () => idsOf((await getEvents({ cursor: next_cursor })).body);
+  await expect.poll(later).toEqual(['third']);
+});
+
+test('rejects a cursor with a number beyond those of transactions', async () => {
+  const { status, body } = await getEvents({ cursor: Buffer.from('18446744073709551616.').toString('base64url') });
+  expect([status, body.code, body.errors[0].field]).toEqual([400, 'invalid_request', 'cursor']);
+});
+
+test('a client that polls misses no event, although transactions end in another order than they began', async () => {
+  await createOrder(gateway, 'slow');
+  await expect.poll(async () => (await getEvents({ limit: '100' })).body.events.length).toBe(3);
+  const { body: before } = await getEvents({ limit: '100' });
+  const slow = postgres(gateway.databaseUrl, { max: 1 });
+  onTestFinished(() => slow.end());
+  await slow.unsafe(`begin; insert into events
+    select min(id), pg_current_xact_id(), 'evt_' || repeat('a', 32), 'order.paid', now(), 'slow' from merchants`);
+  await cancelNew('fast');
+  const seen: string[] = [];
+  let { next_cursor: cursor } = before;
+  const poll = async () => {
+    const { body } = await getEvents({ cursor });
+    seen.push(...idsOf(body));
+    cursor = body.next_cursor;
+    return seen;
+  };
+  await poll();
+  // The later event waits for the transaction that began before it.
+  expect(seen).toEqual([]);
+  await slow.unsafe('commit');
+  await expect.poll(poll).toEqual(['slow', 'fast']);
+});
+
+describe('Prefer: wait', () => {
+  const waitFor = (seconds: number, query: Record<string, string>) =>
+    callJson(gateway, 'GET', `/events?${new URLSearchParams(query)}`, undefined, { prefer: `wait=${seconds}` });
+  const endOfFeed = async () => {
+    let cursor = '';
+    for (;;) {
+      const { body } = await getEvents({ limit: '100', ...(cursor && { cursor }) });
+      if (body.events.length === 0) return body.next_cursor;
+      cursor = body.next_cursor;
+    }
+  };
+
+  test('waits for an event that this process stores, and reads past those that a filter leaves out', async () => {
+    await createOrder(gateway, 'waited-for');
+    const all = waitFor(20, { cursor: await endOfFeed() });
+    const filtered = waitFor(20, { order_id: 'waited-for' });
+    await cancelNew('not-waited-for');
+    expect(idsOf((await all).body)).toEqual(['not-waited-for']);
+    await callJson(gateway, 'POST', '/order/waited-for/cancel');
+    const { body, headers } = await filtered;
+    expect(idsOf(body)).toEqual(['waited-for']);
+    expect(headers.get('preference-applied')).toBe('wait=20');
+  });
+
+  test('waits for an event of another process', async () => {
+    const waiting = waitFor(60, { cursor: await endOfFeed() });
+    const other = postgres(gateway.databaseUrl, { max: 1 });
+    onTestFinished(() => other.end());
+    await other`insert into events select merchant_id, pg_current_xact_id(), 'evt_' || repeat('b', 32), 'order.paid',
+      now(), order_id from orders where order_id = 'first'`;
+    const { body, headers } = await waiting;
+    expect(idsOf(body)).toEqual(['first']);
+    expect(headers.get('preference-applied')).toBe('wait=20');
+  });
+
+  test('returns an empty page after the time, and at once beyond the waiting calls of a merchant', async () => {
+    const cursor = await endOfFeed();
+    const pages = await Promise.all(Array.from({ length: 40 }, () => waitFor(2, { cursor })));
+    for (const { status, body } of pages) expect([status, body]).toEqual([200, { events: [], next_cursor: cursor }]);
+    const applied = pages.filter(({ headers }) => headers.get('preference-applied') === 'wait=2');
+    expect(applied.length).toBeGreaterThanOrEqual(eventWatchLimits.waitersPerMerchant);
+    expect(applied.length).toBeLessThan(40);
+  });
+
+  test('ends when the gateway stops, with a page', async () => {
+    const { credentials, url, close } = await runGateway();
+    const waiting = callJson({ url, credentials }, 'GET', '/events', undefined, { prefer: 'wait=20' });
+    await callJson({ url, credentials }, 'GET', '/events');
+    await close();
+    expect((await waiting).body.events).toEqual([]);
+  });
+});

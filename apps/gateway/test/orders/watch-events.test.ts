@@ -1,0 +1,116 @@
+import { Code, ConnectError } from '@connectrpc/connect';
+import { EventService, type WatchEventsResponse } from '@gateway/contract/gateway/v1/event_service_pb';
+import { expect, onTestFinished, test } from 'vitest';
+import { eventWatchLimits } from '../../src/limits.ts';
+import { grpcClient, rpcErrorOf } from '../helpers/rpc-clients.ts';
+import { runGateway, useGateway } from '../helpers/running-gateway.ts';
+import { callJson, createOrder } from '../helpers/send-order.ts';
+
+const gateway = useGateway();
+
+async function cancelNew(orderId: string, of = gateway) {
+  await createOrder(of, orderId);
+  await callJson(of, 'POST', `/order/${orderId}/cancel`);
+}
+
+/** Opens a stream that the test ends. */
+function watch(
+  request: { cursor?: string; types?: string[]; orderId?: string } = {},
+  of = gateway,
+  headers = of.headers,
+) {
+  const ending = new AbortController();
+  const messages = grpcClient(EventService, of).watchEvents(request, { headers, signal: ending.signal });
+  const iterator = messages[Symbol.asyncIterator]();
+  onTestFinished(() => ending.abort());
+  const next = async (): Promise<WatchEventsResponse> => {
+    const { value, done } = await iterator.next();
+    if (done) throw new Error('the stream ended without an error');
+    return value;
+  };
+  return { next, end: () => ending.abort() };
+}
+
+const orderIdOf = ({ event }: WatchEventsResponse) => event?.order?.orderId;
+
+/** The next message that has an event. */
+async function nextEvent({ next }: ReturnType<typeof watch>): Promise<WatchEventsResponse> {
+  for (;;) {
+    const message = await next();
+    if (message.event !== undefined) return message;
+  }
+}
+
+test('streams past and new events in order, each with the cursor to continue from here and in a list', async () => {
+  for (const orderId of ['one', 'two']) await cancelNew(orderId);
+  const all = watch();
+  const first = await nextEvent(all);
+  expect([orderIdOf(first), orderIdOf(await nextEvent(all))]).toEqual(['one', 'two']);
+  const later = nextEvent(all);
+  await cancelNew('three');
+  expect(orderIdOf(await later)).toBe('three');
+
+  expect(orderIdOf(await nextEvent(watch({ cursor: first.cursor })))).toBe('two');
+  const { body } = await callJson(gateway, 'GET', `/events?cursor=${first.cursor}`);
+  expect(body.events.map(({ data }: { data: { order_id: string } }) => data.order_id)).toEqual(['two', 'three']);
+});
+
+test('streams the events of some types and one order only', async () => {
+  const filtered = watch({ types: ['order.cancelled'], orderId: 'filtered' });
+  const none = watch({ types: ['order.paid'] });
+  for (const orderId of ['left-out', 'filtered']) await cancelNew(orderId);
+  expect(orderIdOf(await nextEvent(filtered))).toBe('filtered');
+  const { event, cursor } = await none.next();
+  expect(event).toBeUndefined();
+  expect(cursor).not.toBe('');
+});
+
+test('rejects more streams of a merchant than its limit, until one ends', async () => {
+  const of = await runGateway();
+  await cancelNew('limit', of);
+  const streams = Array.from({ length: eventWatchLimits.streamsPerMerchant }, () => watch({}, of));
+  for (const stream of streams) await nextEvent(stream);
+  expect(await rpcErrorOf(watch({}, of).next())).toMatchObject({
+    code: Code.ResourceExhausted,
+    reason: 'rate_limited',
+  });
+  streams[0]?.end();
+  await expect.poll(() => nextEvent(watch({}, of)).then(orderIdOf, () => undefined)).toBe('limit');
+});
+
+test.each([
+  [{ cursor: 'x' }, {}, Code.InvalidArgument, 'invalid_request'],
+  [{ types: ['order.created'] }, {}, Code.InvalidArgument, 'invalid_request'],
+  [{}, { 'x-client-secret': 'wrong' }, Code.Unauthenticated, 'unauthenticated'],
+])('rejects %j with %j', async (request, headers, code, reason) => {
+  const { next } = watch(request, gateway, { ...gateway.headers, ...headers });
+  expect(await rpcErrorOf(next())).toMatchObject({ code, reason });
+});
+
+test('rejects a checkout system', async () => {
+  const { next } = watch({}, gateway, gateway.checkout.headers);
+  expect(await rpcErrorOf(next())).toMatchObject({ code: Code.PermissionDenied, reason: 'permission_denied' });
+});
+
+test('ends with UNAVAILABLE when the gateway stops', async () => {
+  const of = await runGateway();
+  await cancelNew('stopping', of);
+  const stream = watch({}, of);
+  await nextEvent(stream);
+  const ended = rpcErrorOf(stream.next());
+  await of.close();
+  expect(await ended).toMatchObject({ code: Code.Unavailable });
+});
+
+test('ends at the next event or heartbeat when the merchant is disabled', async () => {
+  const of = await runGateway();
+  await cancelNew('revoked', of);
+  const stream = watch({}, of);
+  await nextEvent(stream);
+  await of.accounts.disable(of.credentials.clientId);
+  const error = await stream
+    .next()
+    .then(() => stream.next())
+    .catch((reason) => ConnectError.from(reason));
+  expect(error).toMatchObject({ code: Code.Unauthenticated });
+});

@@ -1,0 +1,210 @@
+import { startTestServer } from '@gateway/dev-postgres/testing';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { describe, expect, test } from 'vitest';
+import { pageLanguages, pageTexts } from '../../src/payment-page/localization.ts';
+import { qrCodeSvg } from '../../src/payment-page/qr-code.ts';
+import { type RunningGateway, runGateway, useGateway } from '../helpers/running-gateway.ts';
+import { answerOf, callJson, createOrder, postOrder } from '../helpers/send-order.ts';
+
+const checkoutUrl = 'https://checkout.example.com/pay/{order_token}?from=link&kind=page';
+
+const gateway = useGateway();
+const withCheckout = useGateway({ checkoutUrl, baseUrl: 'https://pay.gateway.test/eu' });
+
+interface Page {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+async function getPage(at: RunningGateway, token: string, headers: Record<string, string> = {}): Promise<Page> {
+  const response = await fetch(`${at.url}/payment/${token}`, { headers, signal: AbortSignal.timeout(30_000) });
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+async function newToken(at: RunningGateway, overrides: Record<string, unknown> = {}): Promise<string> {
+  return (await createOrder(at, `page-${Math.random()}`, overrides)).order_token;
+}
+
+const unknownToken = 'A'.repeat(32);
+
+function withoutDate(headers: Headers | undefined): Record<string, string> {
+  const { date, ...others } = Object.fromEntries(headers ?? []);
+  return others;
+}
+
+describe('GET /payment/{order_token}', () => {
+  test('200: the payment link of a new order shows merchant, amount, note and return link', async () => {
+    const order = validOrderInput({ order_id: 'shown', return_url: 'https://shop.example.com/back?cart=5&x=%20#top' });
+    const created = await answerOf(await postOrder(gateway, order));
+    const response = await fetch(created.payment_link);
+    const page = await response.text();
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    for (const shown of ['Test Shop', '€1,249.50', order.order_note, 'shown', 'Pay Test Shop', 'shop.example.com']) {
+      expect(page).toContain(shown);
+    }
+    const back = `https://shop.example.com/back?cart=5&x=%20&order_id=shown&service_order_id=${created.service_order_id}&order_status=UN_PAID#top`;
+    expect(page).toContain(`href="${back.replaceAll('&', '&amp;')}"`);
+  });
+
+  test('200: shows neither the customer’s data nor the token, in any language or format', async () => {
+    const token = await newToken(gateway);
+    const order = validOrderInput();
+    const personal = Object.entries(order).filter(([name]) => name.startsWith('customer_'));
+    const never = [...personal.map(([, value]) => value), order.order_checksum, token];
+    const languages = pageLanguages.map((tag) => ({ 'accept-language': tag }));
+    for (const headers of [{}, { accept: 'application/json' }, ...languages]) {
+      const { text, status } = await getPage(gateway, token, headers);
+      expect(status).toBe(200);
+      for (const hidden of never) expect(text).not.toContain(hidden);
+    }
+  });
+
+  test('200: links to the checkout, or without one sends the customer back to the merchant', async () => {
+    const without = await getPage(gateway, await newToken(gateway));
+    expect(without.text).toContain(
+      'Online payment is not available on this page. Go back to <bdi>Test Shop</bdi> to pay.',
+    );
+    const token = await newToken(withCheckout);
+    const { text } = await getPage(withCheckout, token);
+    expect(text).toContain(`href="https://checkout.example.com/pay/${token}?from=link&amp;kind=page"`);
+    expect(text).not.toContain('not available');
+  });
+
+  test('200: Accept: application/json returns the same facts as JSON', async () => {
+    const orderId = 'as "json"';
+    const created = await createOrder(withCheckout, orderId);
+    const { text, headers } = await getPage(withCheckout, created.order_token, { accept: 'application/json' });
+    expect(headers.get('content-type')).toContain('application/json');
+    expect(JSON.parse(text)).toEqual({
+      merchant_name: 'Test Shop',
+      mode: 'live',
+      order_id: orderId,
+      order_amount: 1249.5,
+      order_currency: 'EUR',
+      order_note: validOrderInput().order_note,
+      order_status: 'UN_PAID',
+      created_at: created.created_at,
+      return_url: `https://shop.example.com/checkout/return?cart=5521&order_id=as%20%22json%22&service_order_id=${created.service_order_id}&order_status=UN_PAID`,
+      checkout_url: `https://checkout.example.com/pay/${created.order_token}?from=link&kind=page`,
+    });
+    const other = await getPage(gateway, await newToken(gateway), { accept: 'application/json' });
+    expect(JSON.parse(other.text).checkout_url).toBeNull();
+  });
+
+  test('200: needs no credentials and changes nothing', async () => {
+    const created = await createOrder(gateway, 'unchanged');
+    await getPage(gateway, created.order_token);
+    expect((await callJson(gateway, 'GET', '/order/unchanged')).body).toMatchObject(created);
+  });
+
+  test('405 for methods other than GET and HEAD; HEAD has no body', async () => {
+    const address = `${gateway.url}/payment/${await newToken(gateway)}`;
+    const head = await fetch(address, { method: 'HEAD' });
+    expect([head.status, await head.text()]).toEqual([200, '']);
+    const posted = await fetch(address, { method: 'POST' });
+    expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+  });
+
+  test('200: logs one line, without the token', async () => {
+    const token = await newToken(gateway);
+    await getPage(gateway, token, { 'x-request-id': 'page-1' });
+    await expect.poll(() => gateway.calls.at(-1)).toMatchObject({ request_id: 'page-1', code: 'ok' });
+    expect(JSON.stringify(gateway.calls)).not.toContain(token);
+  });
+});
+
+describe('GET /payment/{order_token}/qr.svg', () => {
+  test('200: the payment link as an SVG that other sites may show, and no cache keeps', async () => {
+    const created = await createOrder(withCheckout, 'qr');
+    const { status, headers, text } = await getPage(withCheckout, `${created.order_token}/qr.svg`);
+    expect([status, headers.get('content-type'), text]).toEqual([
+      200,
+      'image/svg+xml',
+      qrCodeSvg(created.payment_link),
+    ]);
+    expect(headers.get('cross-origin-resource-policy')).toBe('cross-origin');
+    expect([headers.get('cache-control'), headers.get('x-robots-tag')]).toEqual(['no-store', 'noindex, nofollow']);
+  });
+
+  test('404: the page of an unknown link; 405 for other methods', async () => {
+    for (const token of [unknownToken, 'x', '%ff', '%2F']) {
+      const { status, text } = await getPage(gateway, `${token}/qr.svg`);
+      expect([status, text]).toEqual([404, (await getPage(gateway, unknownToken)).text]);
+    }
+    const address = `${gateway.url}/payment/${await newToken(gateway)}/qr.svg`;
+    const posted = await fetch(address, { method: 'POST' });
+    expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+  });
+});
+
+describe('GET /payment/{order_token} of an unknown link', () => {
+  test.each([unknownToken, 'x', '', `${unknownToken}A`, `${unknownToken}/`, '%00', '<script>', '%F0%9F%98%80', '%zz'])(
+    '404: %j',
+    async (token) => {
+      const { status, text } = await getPage(gateway, token);
+      expect(status).toBe(404);
+      expect(text).toContain(pageTexts.en.unknownTitle);
+      expect(text).not.toContain('<script>');
+      expect(gateway.errors).toEqual([]);
+    },
+  );
+
+  test('404: the page is the same whether or not the token is well-formed or can be decoded', async () => {
+    const browser = { accept: 'text/html', 'accept-language': 'de', 'x-request-id': 'same' };
+    for (const at of [gateway, withCheckout]) {
+      const tokens = [unknownToken, 'x', '%ff', '%zz', `${unknownToken}%`, 'x'.repeat(2_000)];
+      const [first, ...others] = await Promise.all(tokens.map((token) => getPage(at, token, browser)));
+      expect(first?.text).toContain(pageTexts.de.unknownTitle);
+      for (const { status, text, headers } of others) {
+        expect([status, text]).toEqual([404, first?.text]);
+        expect(withoutDate(headers)).toEqual(withoutDate(first?.headers));
+      }
+    }
+    expect(gateway.errors).toEqual([]);
+  });
+
+  test.each([unknownToken, '%zz'])('404: %j is a problem document with Accept: application/json', async (token) => {
+    const { status, headers, text } = await getPage(gateway, token, { accept: 'application/json' });
+    expect([status, headers.get('content-type')]).toEqual([404, expect.stringContaining('application/problem+json')]);
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(JSON.parse(text)).toMatchObject({ code: 'not_found', request_id: headers.get('x-request-id') });
+  });
+});
+
+describe('GET /payment/{order_token}: every response', () => {
+  test('has headers against caches, referrers, search engines, frames and scripts', async () => {
+    const token = await newToken(gateway);
+    const responses = await Promise.all([
+      getPage(gateway, token),
+      getPage(gateway, token, { accept: 'application/json' }),
+      getPage(gateway, unknownToken),
+      getPage(gateway, unknownToken, { accept: 'application/json' }),
+    ]);
+    for (const { headers } of responses) {
+      expect(headers.get('cache-control')).toBe('no-store');
+      expect(headers.get('referrer-policy')).toBe('no-referrer');
+      expect(headers.get('x-robots-tag')).toBe('noindex, nofollow');
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.get('x-frame-options')).toBe('DENY');
+      expect(headers.get('vary')).toBe('Accept, Accept-Language');
+      expect(headers.get('x-request-id')).toMatch(/^[0-9A-Za-z]{16}$/);
+      expect(headers.get('content-security-policy')).toMatch(
+        /^default-src 'none'; style-src 'sha256-[\w+/]{43}='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
+      );
+      expect(headers.get('set-cookie')).toBeNull();
+    }
+  });
+
+  test('503 while the database is unavailable: a page that says to try again', async () => {
+    const server = await startTestServer();
+    const withoutDatabase = await runGateway({ server });
+    const token = await newToken(withoutDatabase);
+    await server.stop();
+    const { status, text, headers } = await getPage(withoutDatabase, token, { 'accept-language': 'de' });
+    expect([status, headers.get('cache-control')]).toEqual([503, 'no-store']);
+    expect(text).toContain(pageTexts.de.troubleTitle);
+    const json = await getPage(withoutDatabase, token, { accept: 'application/json' });
+    expect([json.status, JSON.parse(json.text)]).toMatchObject([503, { code: 'unavailable' }]);
+  });
+});

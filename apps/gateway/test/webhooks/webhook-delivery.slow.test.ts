@@ -1,0 +1,93 @@
+import type { ServerResponse } from 'node:http';
+import type { MerchantId } from '@gateway/domain/merchant';
+import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
+import { runQuery } from '@gateway/postgres/testing/run-query';
+import { createMerchantsWithOrder, storeEvents } from '@gateway/postgres/testing/webhook-events';
+import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
+import postgres from 'postgres';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { createSigningSecrets } from '../../src/secrets/signing-secrets.ts';
+import { endProcesses, residentMiB, startProcess } from '../helpers/gateway-process.ts';
+import { testSecretsKey } from '../helpers/running-gateway.ts';
+import { runWebhookReceiver } from '../helpers/webhook-receiver.ts';
+
+afterAll(endProcesses);
+
+const events = 10_000;
+const kinds = { hanging: 30, failing: 20, healthy: 50 };
+/** Events of every merchant are stored together, this often. */
+const storeEveryMs = 250;
+
+test('10,000 events to 100 endpoints of which 30 hang and 20 answer 500: the healthy ones get theirs within 2 s', async () => {
+  const database = await createMigratedDatabase();
+  const sql = postgres(database.url, { max: 2, onnotice: () => {} });
+  onTestFinished(async () => {
+    await sql.end({ timeout: 1 });
+    await database.drop();
+  });
+  const merchantIds = await createMerchantsWithOrder(database.url, sql, 100);
+  const kindOf = new Map(
+    merchantIds.map((merchantId, index): [MerchantId, keyof typeof kinds] => [
+      merchantId,
+      index % 10 < 3 ? 'hanging' : index % 10 < 5 ? 'failing' : 'healthy',
+    ]),
+  );
+  const answers: Record<keyof typeof kinds, (response: ServerResponse) => void> = {
+    hanging: () => {},
+    failing: (response) => void response.writeHead(500).end(),
+    healthy: (response) => void response.writeHead(204).end(),
+  };
+  const receiver = await runWebhookReceiver({
+    respond: ({ path }, response) => answers[path.slice(1).split('-')[0] as keyof typeof kinds](response),
+  });
+  const endpoints = openWebhookEndpoints({ url: database.url });
+  const secrets = createSigningSecrets([testSecretsKey]);
+  for (const [merchantId, kind] of kindOf) {
+    const url = new URL(`/${kind}-${merchantId}`, receiver.url).href;
+    await endpoints.set(merchantId, { url, signingSecret: secrets.encrypt(merchantId, new Uint8Array(32)) });
+  }
+  await endpoints.close();
+  const gateway = await startProcess({
+    DATABASE_URL: database.url,
+    SECRETS_KEY: Buffer.from(testSecretsKey).toString('base64'),
+    WEBHOOK_ALLOW_PRIVATE: '1',
+  });
+
+  const memory: number[] = [];
+  const watching = setInterval(() => memory.push(residentMiB(gateway.child.pid)), 500);
+  onTestFinished(() => clearInterval(watching));
+  const storedAtMs = new Map<string, number>();
+  for (let stored = 0; stored < events; stored += merchantIds.length) {
+    const startedAtMs = performance.now();
+    for (const eventId of await storeEvents(sql, merchantIds, 1)) storedAtMs.set(eventId, startedAtMs);
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, storeEveryMs - (performance.now() - startedAtMs))));
+  }
+  const healthyEvents = (events * kinds.healthy) / 100;
+  const pending = async () => {
+    const [row] = await runQuery(
+      database.url,
+      `select count(*)::int as count from webhook_deliveries d join webhook_endpoints e using (merchant_id)
+        where e.url like '%/healthy-%' and d.delivered_at is null`,
+    );
+    return row?.count;
+  };
+  await expect.poll(pending, { interval: 500 }).toBe(0);
+
+  const healthy = receiver.received.filter(({ path }) => path.startsWith('/healthy-'));
+  const waits = healthy
+    .map(({ headers, atMs }) => atMs - (storedAtMs.get(String(headers['webhook-id'])) ?? 0))
+    .sort((a, b) => a - b);
+  const at = (share: number) => Math.round(waits[Math.ceil(waits.length * share) - 1] ?? 0);
+  const others = (kind: string) => receiver.received.filter(({ path }) => path.startsWith(`/${kind}-`)).length;
+  const [early, late] = [memory.slice(0, memory.length / 2), memory.slice(memory.length / 2)].map((half) =>
+    Math.max(...half),
+  );
+  process.stdout.write(
+    `${healthy.length} healthy deliveries: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, max ${at(1)} ms; ` +
+      `attempts at hanging endpoints ${others('hanging')}, at failing ones ${others('failing')}; ` +
+      `memory at most ${early} MiB in the first half, ${late} MiB in the second\n`,
+  );
+  expect(new Set(healthy.map(({ headers }) => headers['webhook-id'])).size).toBe(healthyEvents);
+  expect(at(0.99)).toBeLessThan(2_000);
+  expect(late).toBeLessThan((early ?? 0) * 1.3);
+});

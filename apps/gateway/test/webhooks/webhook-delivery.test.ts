@@ -1,0 +1,267 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { MerchantId } from '@gateway/domain/merchant';
+import type { BaseUrl } from '@gateway/domain/payment-link';
+import { formatSigningSecret } from '@gateway/domain/webhook-signature';
+import { useTestDatabase } from '@gateway/postgres/testing/test-database';
+import { createMerchantsWithOrder, storeEvents } from '@gateway/postgres/testing/webhook-events';
+import { openWebhookDeliveries } from '@gateway/postgres/webhook-deliveries';
+import { openWebhookEndpoints, type WebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
+import { createNoopMeter } from '@opentelemetry/api';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { webhookLimits } from '../../src/limits.ts';
+import { createSigningSecrets } from '../../src/secrets/signing-secrets.ts';
+import { retryPauseSeconds, startWebhookDelivery } from '../../src/webhooks/deliver.ts';
+import { createSender } from '../../src/webhooks/send.ts';
+import { createMemoryLogger } from '../helpers/memory-logger.ts';
+import { type ReceivedWebhook, runWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.ts';
+
+const database = useTestDatabase();
+let endpoints: WebhookEndpoints;
+beforeAll(() => {
+  endpoints = openWebhookEndpoints({ url: database.url });
+});
+afterAll(() => endpoints?.close());
+
+const [first, second] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)] as const;
+const secrets = createSigningSecrets([new Uint8Array(32).fill(9)]);
+
+/** Delivers until the test has finished. */
+function startDelivery(retryPause: typeof retryPauseSeconds = () => 0) {
+  const { logger, errors } = createMemoryLogger();
+  const delivery = startWebhookDelivery({
+    deliveries: openWebhookDeliveries({ url: database.url }),
+    sender: createSender({ allowedAddresses: 'any' }),
+    ...{ meter: createNoopMeter(), secrets, logger, retryPause, now: Date.now },
+    baseUrl: () => 'https://pay.example.com' as BaseUrl,
+  });
+  const close = async () => {
+    await delivery.close();
+    // What a test leaves pending must not be delivered in the next.
+    await database.sql`update webhook_deliveries set next_attempt_at = null`;
+    expect(errors).toEqual([]);
+  };
+  onTestFinished(close);
+  return { ...delivery, close };
+}
+
+type Respond = (request: ReceivedWebhook, response: ServerResponse) => void;
+
+const respondWith =
+  (...statuses: readonly number[]): Respond =>
+  (_, response) => {
+    const [status = 204] = statuses.length > 1 ? (statuses as number[]).splice(0, 1) : statuses;
+    response.writeHead(status).end();
+  };
+
+/** A merchant with an endpoint at a receiver of its own. */
+async function newMerchant(
+  respond?: Respond,
+): Promise<{ merchantId: MerchantId; endpointId: string; receiver: WebhookReceiver }> {
+  const receiver = await runWebhookReceiver(respond && { respond });
+  const [merchantId] = (await createMerchantsWithOrder(database.url, database.sql, 1)) as [MerchantId];
+  await endpoints.set(merchantId, { url: receiver.url, signingSecret: secrets.encrypt(merchantId, first) });
+  const [{ endpointId = '' } = {}] = await endpoints.list(merchantId);
+  return { merchantId, endpointId, receiver };
+}
+
+async function storeEvent(merchantId: MerchantId): Promise<string> {
+  const [eventId] = (await storeEvents(database.sql, [merchantId], 1)) as [string];
+  return eventId;
+}
+
+/** Where a merchant's only delivery stands. */
+async function stateOf(merchantId: MerchantId) {
+  const [delivery] = await endpoints.listDeliveries(merchantId, 1);
+  const { attempts, lastResult, deliveredAt, nextAttemptAt } = delivery ?? {};
+  return { attempts, lastResult, isDelivered: deliveredAt !== null, isPending: nextAttemptAt !== null };
+}
+
+/** The message, verified as merchants do. */
+function verified({ headers, body }: ReceivedWebhook, secret = first): unknown {
+  return new Webhook(formatSigningSecret(secret)).verify(body, headers as Record<string, string>);
+}
+
+test('the pauses after failed attempts are 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 h', () => {
+  const seconds = Array.from({ length: 10 }, (_, index) => retryPauseSeconds(index + 1));
+  expect(seconds).toEqual([5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400, undefined]);
+});
+
+test('an event is delivered once, signed as Standard Webhooks says, with its order', async () => {
+  const { merchantId, receiver } = await newMerchant();
+  const eventId = await storeEvent(merchantId);
+  startDelivery();
+  const delivered = { attempts: 1, lastResult: 'HTTP 204', isDelivered: true, isPending: false };
+  await expect.poll(() => stateOf(merchantId)).toEqual(delivered);
+  const [request, ...others] = receiver.received as [ReceivedWebhook];
+  expect(others).toEqual([]);
+  expect(request).toMatchObject({
+    method: 'POST',
+    path: '/hook',
+    headers: { 'content-type': 'application/json', 'webhook-id': eventId, 'user-agent': 'order-gateway-webhooks' },
+  });
+  expect(verified(request)).toEqual({
+    id: eventId,
+    type: 'order.cancelled',
+    timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00$/),
+    data: expect.objectContaining({ order_id: 'WEB-2026-000417', order_status: 'CANCELLED', order_amount: 1_249.5 }),
+  });
+  expect(request.body).not.toContain('noor.vanderlinden');
+  expect(() => verified(request, second)).toThrow();
+});
+
+test('an attempt without a 2xx is repeated with the same id and a signature of its own time', async () => {
+  const { merchantId, receiver } = await newMerchant(respondWith(500, 302, 204));
+  await storeEvent(merchantId);
+  startDelivery();
+  await expect.poll(() => stateOf(merchantId)).toMatchObject({ attempts: 3, isDelivered: true });
+  expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
+  for (const request of receiver.received) verified(request);
+});
+
+test('after a failed attempt the pause of its number is waited for', async () => {
+  const { merchantId, receiver } = await newMerchant(respondWith(500));
+  await storeEvent(merchantId);
+  const asked: number[] = [];
+  startDelivery((attempt) => {
+    asked.push(attempt);
+    return attempt < 3 ? 0 : 3_600;
+  });
+  const dueIn = async () => {
+    const [row] = await database.sql`select extract(epoch from next_attempt_at - now())::float as seconds
+      from webhook_deliveries where merchant_id = ${merchantId}`;
+    return row?.seconds;
+  };
+  await expect.poll(dueIn).toBeGreaterThan(3_000);
+  expect([asked, receiver.received.length]).toEqual([[1, 2, 3], 3]);
+});
+
+test('after the last attempt a delivery is given up', async () => {
+  const { merchantId, receiver } = await newMerchant(respondWith(503));
+  await storeEvent(merchantId);
+  startDelivery((attempt) => (attempt < 2 ? 0 : undefined));
+  const givenUp = { attempts: 2, lastResult: 'HTTP 503', isDelivered: false, isPending: false };
+  await expect.poll(() => stateOf(merchantId)).toEqual(givenUp);
+  expect(receiver.received).toHaveLength(2);
+});
+
+test('HTTP 410 disables the endpoint, and the merchant gets nothing more', async () => {
+  const { merchantId, receiver } = await newMerchant(respondWith(410));
+  await storeEvent(merchantId);
+  startDelivery();
+  await expect.poll(() => stateOf(merchantId)).toMatchObject({ lastResult: 'HTTP 410', isPending: false });
+  const eventId = await storeEvent(merchantId);
+  const states = async () =>
+    (await endpoints.listDeliveries(merchantId, 9)).find((delivery) => delivery.eventId === eventId);
+  await expect.poll(states).toMatchObject({ lastResult: 'no endpoint', nextAttemptAt: null, deliveredAt: null });
+  expect(receiver.received).toHaveLength(1);
+});
+
+test('a redirect is a failed attempt, and its target is not connected to', async () => {
+  const target = await runWebhookReceiver();
+  const { merchantId } = await newMerchant(
+    (_, response) => void response.writeHead(301, { location: target.url }).end(),
+  );
+  await storeEvent(merchantId);
+  startDelivery(() => undefined);
+  await expect.poll(() => stateOf(merchantId)).toMatchObject({ lastResult: 'HTTP 301', isDelivered: false });
+  expect(target.connections()).toBe(0);
+});
+
+test('after a rotation a delivery verifies with the new secret and with the previous one', async () => {
+  const { merchantId, endpointId, receiver } = await newMerchant();
+  await endpoints.rotate(merchantId, endpointId, secrets.encrypt(merchantId, second));
+  await storeEvent(merchantId);
+  startDelivery();
+  await expect.poll(() => receiver.received.length).toBe(1);
+  const [request] = receiver.received as [ReceivedWebhook];
+  expect([verified(request, first), verified(request, second)]).toHaveLength(2);
+});
+
+test('a secret that was stored with another key is reported, and nothing is sent', async () => {
+  const { merchantId, endpointId, receiver } = await newMerchant();
+  const other = createSigningSecrets([new Uint8Array(32).fill(8)]);
+  await endpoints.remove(merchantId, endpointId);
+  await endpoints.set(merchantId, { url: receiver.url, signingSecret: other.encrypt(merchantId, first) });
+  await storeEvent(merchantId);
+  startDelivery(() => 3_600);
+  const lastResult = 'the signing secret was stored with another SECRETS_KEY';
+  await expect.poll(() => stateOf(merchantId)).toMatchObject({ lastResult, isPending: true });
+  expect(receiver.connections()).toBe(0);
+});
+
+test('an orderly stop lets attempts in flight finish', async () => {
+  const { promise: isReceived, resolve: receive } = Promise.withResolvers<ServerResponse>();
+  const { merchantId } = await newMerchant((_, response) => receive(response));
+  await storeEvent(merchantId);
+  const delivery = startDelivery();
+  const response = await isReceived;
+  const closed = delivery.close();
+  response.writeHead(200).end();
+  await closed;
+  expect(await stateOf(merchantId)).toMatchObject({ isDelivered: true });
+});
+
+test('a stop ends in time, and leaves what it cuts off to another process', async () => {
+  const { promise: isReceived, resolve: receive } = Promise.withResolvers<ServerResponse>();
+  const { merchantId, receiver } = await newMerchant((_, response) => receive(response));
+  await storeEvent(merchantId);
+  const delivery = startDelivery();
+  const isCut = once(await isReceived, 'close');
+  await delivery.close();
+  await isCut;
+  expect(await stateOf(merchantId)).toMatchObject({ attempts: 1, lastResult: null, isDelivered: false });
+  expect(receiver.received).toHaveLength(1);
+});
+
+test('endpoints that hang or fail do not delay the others, and get few attempts at once', async () => {
+  const hanging = await Promise.all(Array.from({ length: 8 }, () => newMerchant(() => {})));
+  const failing = await Promise.all(Array.from({ length: 4 }, () => newMerchant(respondWith(500))));
+  const healthy = await Promise.all(Array.from({ length: 8 }, () => newMerchant()));
+  const all = [...hanging, ...failing, ...healthy].map(({ merchantId }) => merchantId);
+  const each = 50;
+  await storeEvents(database.sql, all, each);
+  const startedAt = performance.now();
+  startDelivery(() => 3_600);
+  const delivered = () => healthy.reduce((count, { receiver }) => count + receiver.received.length, 0);
+  await expect.poll(delivered).toBe(healthy.length * each);
+  const lastAtMs = Math.max(...healthy.flatMap(({ receiver }) => receiver.received.map(({ atMs }) => atMs)));
+  // The first attempts that hang have not ended by then.
+  expect(lastAtMs - startedAt).toBeLessThan(webhookLimits.attemptTimeoutMs);
+  for (const { receiver } of hanging) {
+    expect(receiver.received.length).toBeLessThanOrEqual(webhookLimits.perEndpoint);
+  }
+});
+
+test('failing endpoints together get a part of the attempts, however many there are', async () => {
+  const hanging = await runWebhookReceiver({ respond: () => {} });
+  const failing = await createMerchantsWithOrder(database.url, database.sql, webhookLimits.failingAttemptsMax + 20);
+  await database.sql`insert into webhook_endpoints (merchant_id, url, signing_secret, failing_since)
+    select id, ${hanging.url}, '', now() from unnest(${[...failing]}::bigint[]) id`;
+  for (const merchantId of failing) {
+    const signingSecret = secrets.encrypt(merchantId, first);
+    await database.sql`update webhook_endpoints set signing_secret = ${signingSecret} where merchant_id = ${merchantId}`;
+  }
+  await storeEvents(database.sql, failing, 2);
+  const { merchantId, receiver } = await newMerchant();
+  startDelivery(() => 3_600);
+  await expect.poll(() => hanging.received.length).toBe(webhookLimits.failingAttemptsMax);
+  await storeEvents(database.sql, [merchantId], 20);
+  await expect.poll(() => receiver.received.length).toBe(20);
+  expect(hanging.received.length).toBe(webhookLimits.failingAttemptsMax);
+});
+
+test('an endpoint with a slow attempt gets no other until that has ended', async () => {
+  const { merchantId, receiver } = await newMerchant(() => {});
+  const other = await newMerchant();
+  await storeEvent(merchantId);
+  startDelivery(() => 3_600);
+  await expect.poll(() => receiver.received.length).toBe(1);
+  await sleep(webhookLimits.slowAfterMs * 1.2);
+  // Due at the same moment, so that a claim that takes one takes the other.
+  await storeEvents(database.sql, [merchantId, other.merchantId], 1);
+  await expect.poll(() => other.receiver.received.length).toBe(1);
+  expect(receiver.received.length).toBe(1);
+});

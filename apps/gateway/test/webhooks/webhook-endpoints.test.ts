@@ -1,0 +1,326 @@
+import { verifyReturn } from '@gateway/client';
+import type { Credentials } from '@gateway/domain/credentials';
+import { runQuery } from '@gateway/postgres/testing/run-query';
+import { Webhook } from 'standardwebhooks';
+import { expect, test } from 'vitest';
+import { giveSigningSecret, runGateway, useGateway } from '../helpers/running-gateway.ts';
+import { callJson, createOrder } from '../helpers/send-order.ts';
+import { type ReceivedWebhook, runWebhookReceiver } from '../helpers/webhook-receiver.ts';
+
+const gateway = useGateway();
+/** Sends webhooks to public addresses only. */
+const strict = useGateway({ webhookAddresses: 'public' });
+
+type Merchant = { url: string; credentials: Credentials };
+
+async function newMerchant(): Promise<Merchant> {
+  return { url: gateway.url, credentials: await gateway.accounts.create('Shop') };
+}
+
+/** Creates an endpoint and returns it with its signing secret. */
+async function create(merchant: Merchant, url: string, more: object = {}) {
+  const { status, body } = await callJson(merchant, 'POST', '/webhook_endpoints', { url, ...more });
+  expect([status, body]).toEqual([201, expect.objectContaining({ url })]);
+  return body;
+}
+
+/** Creates an order and cancels it. */
+async function cancelNewOrder(merchant: Merchant, orderId: string): Promise<void> {
+  await createOrder(merchant, orderId);
+  expect((await callJson(merchant, 'POST', `/order/${orderId}/cancel`)).status).toBe(200);
+}
+
+const verified = (secret: string, { headers, body }: ReceivedWebhook) =>
+  new Webhook(secret).verify(body, headers as Record<string, string>);
+
+async function deliveriesOf(merchant: Merchant, id: string, query = ''): Promise<Record<string, unknown>[]> {
+  const { status, body } = await callJson(merchant, 'GET', `/webhook_endpoints/${id}/deliveries${query}`);
+  expect(status).toBe(200);
+  return body.deliveries;
+}
+
+async function logOf({ credentials }: Merchant) {
+  const entries = await gateway.accounts.log({ clientId: credentials.clientId, after: 0, limit: 100 });
+  return entries.flatMap(({ actor, action }) => (action === 'create' ? [] : [[actor, action]]));
+}
+
+test('an endpoint has its secret once, and a ping arrives and verifies', async () => {
+  const merchant = await newMerchant();
+  const receiver = await runWebhookReceiver();
+  const { signing_secret, ...endpoint } = await create(merchant, receiver.url);
+  expect(endpoint).toEqual({
+    id: expect.stringMatching(/^we_[0-9a-f]{32}$/),
+    ...{
+      url: receiver.url,
+      event_types: ['*'],
+      status: 'enabled',
+      created_at: expect.any(String),
+      signs_returns: true,
+    },
+  });
+  const path = `/webhook_endpoints/${endpoint.id}`;
+  expect((await callJson(merchant, 'GET', path)).body).toEqual(endpoint);
+  expect((await callJson(merchant, 'GET', '/webhook_endpoints')).body).toEqual({ endpoints: [endpoint] });
+  const ping = await callJson(merchant, 'POST', `${path}/ping`);
+  expect([ping.status, ping.body]).toEqual([200, { delivered: true, result: 'HTTP 204' }]);
+  const [request] = receiver.received as [ReceivedWebhook];
+  expect(verified(signing_secret, request)).toMatchObject({ type: 'webhook.test', data: {} });
+});
+
+test('a ping reports what went wrong, and a merchant has few of them at a time', async () => {
+  const merchant = await newMerchant();
+  const { promise: isOpen, resolve: open } = Promise.withResolvers<void>();
+  const receiver = await runWebhookReceiver({
+    respond: (_, response) => void isOpen.then(() => response.writeHead(500).end()),
+  });
+  const { id } = await create(merchant, receiver.url);
+  const ping = () => callJson(merchant, 'POST', `/webhook_endpoints/${id}/ping`);
+  const waiting = [ping(), ping()];
+  await expect.poll(() => receiver.received.length).toBe(2);
+  expect((await ping()).body.code).toBe('rate_limited');
+  open();
+  expect((await Promise.all(waiting)).map(({ body }) => body)).toEqual(
+    waiting.map(() => ({ delivered: false, result: 'HTTP 500' })),
+  );
+});
+
+test('two endpoints get the events of their types', async () => {
+  const merchant = await newMerchant();
+  const [cancelled, paid] = [await runWebhookReceiver(), await runWebhookReceiver()];
+  const first = await create(merchant, cancelled.url, { event_types: ['order.cancelled'] });
+  const second = await create(merchant, paid.url, { event_types: ['order.paid'] });
+  expect(first.event_types).toEqual(['order.cancelled']);
+  await cancelNewOrder(merchant, 'A-1');
+  await expect.poll(() => cancelled.received.length).toBe(1);
+  expect(verified(first.signing_secret, cancelled.received[0] as ReceivedWebhook)).toMatchObject({
+    type: 'order.cancelled',
+  });
+  expect(await deliveriesOf(merchant, second.id)).toEqual([]);
+  await expect
+    .poll(() => deliveriesOf(merchant, first.id, '?status=delivered'))
+    .toMatchObject([{ type: 'order.cancelled', status: 'delivered', attempts: 1, last_result: 'HTTP 204' }]);
+  const path = `/webhook_endpoints/${second.id}`;
+  expect((await callJson(merchant, 'PATCH', path, { event_types: ['*'] })).body.event_types).toEqual(['*']);
+  await cancelNewOrder(merchant, 'A-2');
+  await expect.poll(() => paid.received.length).toBe(1);
+});
+
+test('another URL keeps the secret, and a rotation signs with both', async () => {
+  const merchant = await newMerchant();
+  const receiver = await runWebhookReceiver();
+  const { id, signing_secret: first } = await create(merchant, 'https://shop.invalid/hook');
+  const path = `/webhook_endpoints/${id}`;
+  const moved = await callJson(merchant, 'PATCH', path, { url: receiver.url });
+  expect(moved.body).toMatchObject({ id, url: receiver.url });
+  expect(moved.body).not.toHaveProperty('signing_secret');
+  const { body: rotated } = await callJson(merchant, 'POST', `${path}/rotate_secret`);
+  expect(rotated.signing_secret).not.toBe(first);
+  await cancelNewOrder(merchant, 'R-1');
+  await expect.poll(() => receiver.received.length).toBe(1);
+  for (const secret of [rotated.signing_secret, first]) verified(secret, receiver.received[0] as ReceivedWebhook);
+  const actor = merchant.credentials.clientId;
+  expect(await logOf(merchant)).toEqual([
+    [actor, 'webhook.create'],
+    [actor, 'webhook.update'],
+    [actor, 'webhook.rotate'],
+  ]);
+});
+
+test('deliveries are sent again: one, and all that failed', async () => {
+  const merchant = await newMerchant();
+  const statuses = [410, 204, 204, 204];
+  const receiver = await runWebhookReceiver({
+    respond: (_, response) => void response.writeHead(statuses.shift() ?? 204).end(),
+  });
+  const { id } = await create(merchant, receiver.url);
+  const path = `/webhook_endpoints/${id}`;
+  await cancelNewOrder(merchant, 'F-1');
+  await expect.poll(() => deliveriesOf(merchant, id, '?status=failed')).toMatchObject([{ last_result: 'HTTP 410' }]);
+  const [{ event_id: eventId } = {}] = await deliveriesOf(merchant, id);
+  const redeliver = () => callJson(merchant, 'POST', `${path}/deliveries/${eventId}/redeliver`);
+  const redeliverFailed = () => callJson(merchant, 'POST', `${path}/redeliver`, { failed_since: '2026-01-01T00:00Z' });
+  for (const call of [redeliver, redeliverFailed]) {
+    expect((await call()).body.code).toBe('webhook_endpoint_disabled');
+  }
+  expect((await callJson(merchant, 'PATCH', path, { status: 'enabled' })).body.status).toBe('enabled');
+  const again = await redeliverFailed();
+  expect([again.status, again.body]).toEqual([202, { queued: 1, has_more: false }]);
+  await expect.poll(() => receiver.received.length).toBe(2);
+  await expect.poll(() => deliveriesOf(merchant, id, '?status=delivered')).toHaveLength(1);
+  expect((await redeliverFailed()).body).toEqual({ queued: 0, has_more: false });
+  const one = await redeliver();
+  expect([one.status, one.body]).toEqual([202, {}]);
+  await expect.poll(() => receiver.received.length).toBe(3);
+});
+
+test('a disabled endpoint gets nothing, and a deletion gives up what waits', async () => {
+  const merchant = await newMerchant();
+  const receiver = await runWebhookReceiver({ respond: (_, response) => void response.writeHead(500).end() });
+  const [{ id: disabled }, { id: deleted }] = [
+    await create(merchant, receiver.url),
+    await create(merchant, receiver.url),
+  ];
+  const path = `/webhook_endpoints/${disabled}`;
+  const { body } = await callJson(merchant, 'PATCH', path, { status: 'disabled' });
+  expect(body).toMatchObject({ status: 'disabled', disabled_at: expect.any(String) });
+  await cancelNewOrder(merchant, 'D-1');
+  await expect
+    .poll(() => deliveriesOf(merchant, deleted))
+    .toMatchObject([{ status: 'pending', last_result: 'HTTP 500' }]);
+  expect(await deliveriesOf(merchant, disabled)).toEqual([]);
+  const remove = () => callJson(merchant, 'DELETE', `/webhook_endpoints/${deleted}`);
+  expect([(await remove()).status, (await remove()).body.code]).toEqual([200, 'not_found']);
+  await runQuery(
+    gateway.databaseUrl,
+    `update webhook_deliveries set next_attempt_at = now() where endpoint_id = '${deleted}'`,
+  );
+  const left = () =>
+    runQuery(
+      gateway.databaseUrl,
+      `select last_result from webhook_deliveries where endpoint_id = '${deleted}' and next_attempt_at is null`,
+    );
+  await expect.poll(left).toEqual([{ last_result: 'no endpoint' }]);
+  expect(receiver.received).toHaveLength(1);
+});
+
+test('the 6th endpoint is rejected, however many calls race for it', async () => {
+  const merchant = await newMerchant();
+  const url = 'https://shop.invalid/hook';
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, () => callJson(merchant, 'POST', '/webhook_endpoints', { url })),
+  );
+  const codes = answers.map(({ status, body }) => body.code ?? status);
+  expect(codes.filter((code) => code === 201)).toHaveLength(5);
+  expect(codes.filter((code) => code === 'too_many_endpoints')).toHaveLength(15);
+  expect((await callJson(merchant, 'GET', '/webhook_endpoints')).body.endpoints).toHaveLength(5);
+});
+
+test("another merchant's endpoint is the same as none", async () => {
+  const [merchant, other] = [await newMerchant(), await newMerchant()];
+  const { id } = await create(other, 'https://shop.invalid/hook');
+  const calls = (of: string) =>
+    [
+      ['GET', ''],
+      ['PATCH', '', { status: 'disabled' }],
+      ['DELETE', ''],
+      ['POST', '/ping'],
+      ['POST', '/rotate_secret'],
+      ['GET', '/deliveries'],
+      ['POST', `/deliveries/evt_${'0'.repeat(32)}/redeliver`],
+      ['POST', '/redeliver', { failed_since: '2026-01-01T00:00:00Z' }],
+    ].map(([method, path, body]) => callJson(merchant, `${method}`, `/webhook_endpoints/${of}${path}`, body));
+  for (const of of [id, `we_${'0'.repeat(32)}`, 'x%00']) {
+    for (const { status, body } of await Promise.all(calls(of))) {
+      expect([status, body.code, body.detail]).toEqual([
+        404,
+        'not_found',
+        'You have no webhook endpoint with this id.',
+      ]);
+    }
+  }
+  expect(await logOf(merchant)).toEqual([]);
+});
+
+test.each([
+  ['http://shop.example/', 'webhook_url_not_allowed'],
+  ['https://127.0.0.1/', 'webhook_url_not_allowed'],
+  ['https://localhost/', 'webhook_url_not_allowed'],
+  ['https://hook.localhost./', 'webhook_url_not_allowed'],
+  ['https://0x7f.1/', 'webhook_url_not_allowed'],
+  ['https://10.0.0.1/', 'webhook_url_not_allowed'],
+  ['https://169.254.169.254/latest/meta-data', 'webhook_url_not_allowed'],
+  ['https://[::1]/', 'webhook_url_not_allowed'],
+  ['https://[::ffff:10.0.0.1]/', 'webhook_url_not_allowed'],
+  ['https://[64:ff9b::a00:1]/', 'webhook_url_not_allowed'],
+  ['https://[2002:a00:1::]/', 'webhook_url_not_allowed'],
+  ['https://user:password@shop.example/', 'invalid_request'],
+  ['https://shop.example/\r\nx-client-id: 1', 'invalid_request'],
+  ['https://shop.example\\@10.0.0.1/', 'invalid_request'],
+  ['ftp://shop.example/', 'invalid_request'],
+])('the URL %s is refused', async (url, code) => {
+  const { id } = await create(strict, 'https://shop.invalid/hook');
+  for (const [method, path] of [
+    ['POST', ''],
+    ['PATCH', `/${id}`],
+  ]) {
+    const { status, body } = await callJson(strict, `${method}`, `/webhook_endpoints${path}`, { url });
+    expect([status, body.code]).toEqual([400, code]);
+  }
+  await callJson(strict, 'DELETE', `/webhook_endpoints/${id}`);
+});
+
+test('where webhooks may be sent to this machine, as with the embedded database, a loopback URL is allowed', async () => {
+  const embedded = await runGateway({ webhookAddresses: 'loopback' });
+  const receiver = await runWebhookReceiver();
+  const { id } = await create(embedded, receiver.url);
+  const { body: ping } = await callJson(embedded, 'POST', `/webhook_endpoints/${id}/ping`);
+  expect(ping).toEqual({ delivered: true, result: 'HTTP 204' });
+  const { body } = await callJson(embedded, 'POST', '/webhook_endpoints', { url: 'http://10.0.0.1/' });
+  expect([body.code, body.detail]).toEqual(['webhook_url_not_allowed', 'The URL must begin with https://.']);
+});
+
+test('the oldest endpoint signs returns, and the next one after its deletion', async () => {
+  const merchant = await newMerchant();
+  const [oldest, next] = [
+    await create(merchant, 'https://shop.invalid/1'),
+    await create(merchant, 'https://shop.invalid/2'),
+  ];
+  expect([oldest.signs_returns, next.signs_returns]).toEqual([true, false]);
+  const { payment_link } = await createOrder(merchant, 'signed');
+  const signerOf = async () => {
+    const response = await fetch(`${gateway.url}${new URL(payment_link).pathname}`, {
+      headers: { accept: 'application/json' },
+    });
+    const { return_url } = Object(await response.json());
+    const isBy = ({ signing_secret }: { signing_secret: string }) =>
+      verifyReturn(return_url, signing_secret).then(
+        () => true,
+        () => false,
+      );
+    return (await isBy(oldest)) ? oldest.id : (await isBy(next)) && next.id;
+  };
+  expect(await signerOf()).toBe(oldest.id);
+  await callJson(merchant, 'DELETE', `/webhook_endpoints/${oldest.id}`);
+  expect(await signerOf()).toBe(next.id);
+  const { body } = await callJson(merchant, 'GET', `/webhook_endpoints/${next.id}`);
+  expect(body.signs_returns).toBe(true);
+});
+
+test('with SELF_SERVICE=off every operation is denied, in words that say why', async () => {
+  const reserved = await runGateway({ selfService: false });
+  for (const path of ['/webhook_endpoints', '/client_secrets']) {
+    const { status, body } = await callJson(reserved, 'GET', path);
+    expect([status, body.code, body.detail]).toEqual([
+      ...[403, 'permission_denied'],
+      'The operator of this gateway manages webhook endpoints and client secrets. Ask the operator.',
+    ]);
+  }
+});
+
+test('without SECRETS_KEY what needs a signing secret says so, and the rest works', async () => {
+  const noKey = await runGateway({ hasSecretsKey: false });
+  await giveSigningSecret(noKey.databaseUrl, noKey.credentials.clientId);
+  const { body: listed } = await callJson(noKey, 'GET', '/webhook_endpoints');
+  const [{ id }] = listed.endpoints;
+  const answers = await Promise.all([
+    callJson(noKey, 'POST', '/webhook_endpoints', { url: 'https://shop.invalid/' }),
+    callJson(noKey, 'POST', `/webhook_endpoints/${id}/ping`),
+    callJson(noKey, 'POST', `/webhook_endpoints/${id}/rotate_secret`),
+  ]);
+  expect(answers.map(({ status, body }) => [status, body.code])).toEqual(
+    answers.map(() => [409, 'webhooks_not_configured']),
+  );
+  expect((await callJson(noKey, 'DELETE', `/webhook_endpoints/${id}`)).status).toBe(200);
+});
+
+test('no log line holds a secret', async () => {
+  const merchant = await newMerchant();
+  const { signing_secret, id } = await create(merchant, 'https://shop.invalid/path-of-the-receiver');
+  const { body: rotated } = await callJson(merchant, 'POST', `/webhook_endpoints/${id}/rotate_secret`);
+  const { body: secret } = await callJson(merchant, 'POST', '/client_secrets');
+  const lines = JSON.stringify([gateway.calls, gateway.errors]);
+  for (const text of [signing_secret, rotated.signing_secret, secret.client_secret, 'path-of-the-receiver']) {
+    expect(text).toBeTypeOf('string');
+    expect(lines).not.toContain(text);
+  }
+});

@@ -1,0 +1,210 @@
+import { createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { selfSigned } from '@gateway/postgres/testing/self-signed';
+import { expect, onTestFinished, test } from 'vitest';
+import { listen } from '../../../../tools/test-resources.ts';
+import { webhookLimits } from '../../src/limits.ts';
+import { createResolve, createSender, type SenderOptions } from '../../src/webhooks/send.ts';
+import { runWebhookReceiver } from '../helpers/webhook-receiver.ts';
+
+function newSender(options: SenderOptions) {
+  const sender = createSender(options);
+  onTestFinished(() => sender.close());
+  return sender;
+}
+
+const toPrivate = { allowedAddresses: 'any' } as const;
+
+test('a request is sent as it was given, and the status is its result', async () => {
+  const receiver = await runWebhookReceiver();
+  const result = await newSender(toPrivate).send(`${receiver.url}?a=b`, { 'webhook-id': 'evt_1' }, '{"name":"Zoë"}');
+  expect(result).toEqual({ status: 204, text: 'HTTP 204' });
+  expect(receiver.received).toMatchObject([
+    {
+      method: 'POST',
+      path: '/hook?a=b',
+      headers: { 'webhook-id': 'evt_1', 'content-length': '15' },
+      body: '{"name":"Zoë"}',
+    },
+  ]);
+});
+
+test('requests one after the other share a connection', async () => {
+  const receiver = await runWebhookReceiver();
+  const sender = newSender(toPrivate);
+  for (let count = 0; count < 5; count += 1) await sender.send(receiver.url, {}, '{}');
+  expect(receiver.connections()).toBe(1);
+});
+
+test.each([200, 410, 500])('HTTP %i is the result', async (status) => {
+  const receiver = await runWebhookReceiver({ respond: (_, response) => void response.writeHead(status).end('text') });
+  expect(await newSender(toPrivate).send(receiver.url, {}, '{}')).toEqual({ status, text: `HTTP ${status}` });
+});
+
+test('a redirect is the result and is not followed', async () => {
+  const target = await runWebhookReceiver();
+  const receiver = await runWebhookReceiver({
+    respond: (_, response) => void response.writeHead(307, { location: target.url }).end(),
+  });
+  expect(await newSender(toPrivate).send(receiver.url, {}, '{}')).toEqual({ status: 307, text: 'HTTP 307' });
+  expect(target.connections()).toBe(0);
+});
+
+test('an endpoint that does not respond, or responds byte by byte, is given up in time', async () => {
+  const silent = await runWebhookReceiver({ respond: () => {} });
+  const trickling = await runWebhookReceiver({
+    respond(_, response) {
+      const timer = setInterval(() => response.write('x'), 20);
+      response.on('close', () => clearInterval(timer));
+    },
+  });
+  // Time for the first byte on a busy machine.
+  const sender = newSender({ ...toPrivate, timeoutMs: 1_000 });
+  const results = await Promise.all([silent, trickling].map(({ url }) => sender.send(url, {}, '{}')));
+  expect(results).toEqual([{ text: 'no response within 1 s' }, { status: 200, text: 'HTTP 200' }]);
+});
+
+test('a host whose name is never resolved is given up in time', async () => {
+  const sender = newSender({ ...toPrivate, resolve: () => new Promise(() => {}), timeoutMs: 300 });
+  expect(await sender.send('http://shop.example/hook', {}, '{}')).toEqual({ text: 'no response within 0.3 s' });
+});
+
+test.each([
+  ['IPv4', async () => ['192.0.2.1'], () => new Promise<string[]>(() => {}), ['192.0.2.1']],
+  ['IPv6', () => Promise.reject(new Error('ENODATA')), () => sleep(20, ['2001:db8::1']), ['2001:db8::1']],
+  ['both', async () => ['192.0.2.1'], async () => ['2001:db8::1'], ['192.0.2.1', '2001:db8::1']],
+])('a host of which name servers answer for %s is resolved', async (_, resolve4, resolve6, addresses) => {
+  const resolve = createResolve({ resolve4, resolve6 });
+  expect((await resolve('shop.example')).map(({ address }) => address)).toEqual(addresses);
+});
+
+test('a host that no name server knows is not resolved', async () => {
+  const unknown = () => Promise.reject(new Error('ENOTFOUND'));
+  const resolve = createResolve({ resolve4: unknown, resolve6: unknown });
+  await expect(resolve('shop.example')).rejects.toThrow('ENOTFOUND');
+});
+
+test('a large response is cut off', async () => {
+  let sent = 0;
+  const receiver = await runWebhookReceiver({
+    respond(_, response) {
+      const send = () => {
+        while (!response.destroyed && response.write(Buffer.alloc(1_024))) sent += 1_024;
+      };
+      response.on('drain', send);
+      send();
+    },
+  });
+  expect(await newSender(toPrivate).send(receiver.url, {}, '{}')).toMatchObject({ status: 200 });
+  // What the two kernels buffer comes on top.
+  expect(sent).toBeLessThan(webhookLimits.responseBytesMax + 20_000_000);
+});
+
+test.each([
+  ['nothing listens', undefined, 'ECONNREFUSED'],
+  ['it closes the connection', '', 'ECONNRESET'],
+  ['it does not speak HTTP', 'SSH-2.0-OpenSSH\r\n', 'HPE_INVALID_CONSTANT'],
+  [
+    'it switches to another protocol',
+    'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
+    'connection closed',
+  ],
+])('%s', async (_, greeting, text) => {
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', () => socket.end(greeting ?? ''));
+  });
+  const port = await listen(server);
+  if (greeting === undefined) server.close();
+  expect(await newSender(toPrivate).send(`http://127.0.0.1:${port}/`, {}, '{}')).toEqual({ text });
+});
+
+test('over TLS the certificate must be valid', async () => {
+  const tls = selfSigned('localhost');
+  const receiver = await runWebhookReceiver({ tls });
+  expect(await newSender(toPrivate).send(receiver.url, {}, '{}')).toEqual({ text: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
+  const usual = getCACertificates();
+  setDefaultCACertificates([tls.cert]);
+  onTestFinished(() => setDefaultCACertificates(usual));
+  expect(await newSender(toPrivate).send(receiver.url, {}, '{}')).toEqual({ status: 204, text: 'HTTP 204' });
+  const elsewhere = receiver.url.replace('localhost', '127.0.0.1');
+  expect(await newSender(toPrivate).send(elsewhere, {}, '{}')).toEqual({ text: 'ERR_TLS_CERT_ALTNAME_INVALID' });
+});
+
+const rejected = { text: 'address not allowed' };
+
+test.each([
+  ...['127.0.0.1', '127.1', '2130706433', '0.0.0.0', '10.0.0.1', '169.254.169.254'],
+  ...['[::1]', '[::ffff:127.0.0.1]', '[::ffff:10.0.0.1]', '[64:ff9b::7f00:1]'],
+])('https://%s is not connected to', async (host) => {
+  const receiver = await runWebhookReceiver({ tls: selfSigned('localhost') });
+  const { port } = new URL(receiver.url);
+  expect(await newSender({ allowedAddresses: 'public' }).send(`https://${host}:${port}/`, {}, '{}')).toEqual(rejected);
+  expect(receiver.connections()).toBe(0);
+});
+
+test('this machine is connected to over http where that is allowed, and other private addresses are not', async () => {
+  const receiver = await runWebhookReceiver();
+  const sender = newSender({ allowedAddresses: 'loopback' });
+  const { port } = new URL(receiver.url);
+  expect(await sender.send(`http://localhost:${port}/`, {}, '{}')).toMatchObject({ status: 204 });
+  for (const url of ['http://10.0.0.1/', 'https://10.0.0.1/', 'http://8.8.8.8/'])
+    expect(await sender.send(url, {}, '{}')).toEqual(rejected);
+  const resolve = async () => [{ address: '10.0.0.1', family: 4 }];
+  expect(await newSender({ allowedAddresses: 'loopback', resolve }).send('https://shop.example/', {}, '{}')).toEqual(
+    rejected,
+  );
+});
+
+test('a public URL without TLS is not connected to', async () => {
+  expect(await newSender({ allowedAddresses: 'public' }).send('http://8.8.8.8/', {}, '{}')).toEqual(rejected);
+});
+
+test.each(['127.0.0.1', '169.254.169.254', '::1', '::ffff:127.0.0.1'])(
+  'a name that resolves to %s is not connected to',
+  async (address) => {
+    const receiver = await runWebhookReceiver({ tls: selfSigned('localhost') });
+    const resolve = async () => [{ address, family: address.includes(':') ? 6 : 4 }];
+    const sender = newSender({ allowedAddresses: 'public', resolve });
+    expect(await sender.send(receiver.url.replace('localhost', 'shop.example'), {}, '{}')).toEqual(rejected);
+    expect(receiver.connections()).toBe(0);
+  },
+);
+
+test('of the addresses of a name only the public ones are connected to', async () => {
+  const receiver = await runWebhookReceiver({ tls: selfSigned('localhost') });
+  const resolve = async () => [
+    { address: '127.0.0.1', family: 4 },
+    // Not allocated, so that no host has it.
+    { address: '3000::1', family: 6 },
+  ];
+  const sender = newSender({ allowedAddresses: 'public', resolve, timeoutMs: 300 });
+  const result = await sender.send(receiver.url.replace('localhost', 'shop.example'), {}, '{}');
+  expect(result.status).toBeUndefined();
+  expect(result).not.toEqual(rejected);
+  expect(receiver.connections()).toBe(0);
+});
+
+test('a name that changes its address from look-up to look-up is never connected to at a private one', async () => {
+  const receiver = await runWebhookReceiver({ tls: selfSigned('localhost') });
+  let lookups = 0;
+  const resolve = async () => {
+    lookups += 1;
+    return [{ address: lookups === 1 ? '4000::1' : '127.0.0.1', family: lookups === 1 ? 6 : 4 }];
+  };
+  const sender = newSender({ allowedAddresses: 'public', resolve, timeoutMs: 300 });
+  const url = receiver.url.replace('localhost', 'shop.example');
+  await sender.send(url, {}, '{}');
+  // One look-up a connection: what was checked is what was connected to.
+  expect(lookups).toBe(1);
+  expect(await sender.send(url, {}, '{}')).toEqual(rejected);
+  expect([lookups, receiver.connections()]).toEqual([2, 0]);
+});
+
+test('localhost is not connected to without the system resolving it', async () => {
+  const receiver = await runWebhookReceiver({ tls: selfSigned('localhost') });
+  const result = await newSender({ allowedAddresses: 'public', timeoutMs: 5_000 }).send(receiver.url, {}, '{}');
+  expect(result.status).toBeUndefined();
+  expect(receiver.connections()).toBe(0);
+});
