@@ -171,7 +171,7 @@ export class Call implements Deadline {
   }
 
   /**
-   * Begins to answer with a stream, which holds no permit. Its time is not part of the call's deadline and duration. The signal aborts
+   * Begins a response that is a stream, which holds no permit. Its time is not part of the call's deadline and duration. The signal aborts
    * when the call ends.
    */
   beginStream(): { readonly account: Account | undefined; readonly signal: AbortSignal } {
@@ -218,7 +218,7 @@ export class Call implements Deadline {
     return this.fail({ kind: 'internal' });
   }
 
-  /** Releases the permit, and logs and counts the call: at the end of the response, or when the client leaves before it. */
+  /** Releases the permit, and logs and counts the call: at the end of the response, or when the client disconnects before it. */
   end({ isAnswered, status }: { readonly isAnswered: boolean; readonly status: number }): void {
     this.#hasEnded = true;
     this.#pause?.abort();

@@ -23,7 +23,7 @@ export interface Watcher {
   readonly signal: AbortSignal;
 }
 
-/** The operation that answers with a stream: what is sent as the JSON form of its response messages, and a failure at the end. */
+/** The operation that responds with a stream. It yields the JSON form of the messages to send, and at the end a failure. */
 export type WatchEvents = ReturnType<typeof createWatchEvents>;
 
 export function createWatchEvents({

@@ -21,8 +21,8 @@ interface Waiter {
 }
 
 /**
- * Creates the one look-out of a process for new events: a single statement for all merchants whose calls wait, every half second and
- * whenever this process has stored an event. Without waiting calls there is no statement.
+ * Creates a watch for new events, one for each process. Every half second, and whenever this process has stored an event, a single
+ * statement looks for events of all merchants whose calls wait. While no call waits, no statement is sent.
  */
 export function createEventWatch({ latestEvents, logger }: EventWatchDeps) {
   const waiters = new Set<Waiter>();
@@ -43,7 +43,7 @@ export function createEventWatch({ latestEvents, logger }: EventWatchDeps) {
   const run = async () => {
     while (waiters.size > 0) {
       pause = new AbortController();
-      await look().catch((error: unknown) => logger.error({ err: error }, 'new events could not be looked for'));
+      await look().catch((error: unknown) => logger.error({ err: error }, 'could not look for new events'));
       // So that each look finds several events under load.
       await sleep(eventWatchLimits.pollPauseMs);
       await sleep(eventWatchLimits.pollEveryMs, undefined, { signal: pause.signal }).catch(() => {});
