@@ -5,7 +5,7 @@ import { startFailure } from '@gateway/domain/order-states';
 import type { LinkedOrder } from '@gateway/domain/order-store';
 import { type AttemptInput, parseAttempt } from '@gateway/domain/parse-payment';
 import { failed, type Result, success } from '@gateway/domain/result';
-import { findPaymentLink, linkNotFound } from '../orders/find-order.ts';
+import { findLinkToPay } from '../orders/find-order.ts';
 import type { Caller, Operation, OperationDeps } from '../orders/operation.ts';
 import { paymentLinkBody } from '../orders/order-response.ts';
 import { storageFailure } from '../orders/storage-failure.ts';
@@ -38,11 +38,9 @@ async function startPayment(
   const { orderToken, attemptId, leaseSeconds } = parsed.value;
   const attempt = { checkoutId: caller.account.id, attemptId };
   for (;;) {
-    const found = await findPaymentLink(deps.store.findByToken, caller, orderToken);
+    const found = await findLinkToPay(deps, caller, orderToken);
     if (!found.ok) return found;
-    const { order, merchant } = found.value;
-    // No payment starts for a disabled merchant. One that the customer has made is still recorded.
-    if (order.orderStatus === 'UN_PAID' && merchant.isDisabled) return failed(linkNotFound);
+    const { order } = found.value;
     const failure = startFailure(order, attempt, deps.now());
     if (failure !== undefined) return failed(failure);
     const outcome = await deps.store.startPayment(order, attempt, leaseSeconds, caller.timeLeftMs());

@@ -43,6 +43,19 @@ export async function findPaymentLink(
   return resultOf(deadline, await find(token, deadline.timeLeftMs()), linkNotFound);
 }
 
+/** Finds what a payment link leads to, for a payment that is to start. None does for a disabled merchant. */
+export async function findLinkToPay(
+  { store }: Pick<OperationDeps, 'store'>,
+  deadline: Deadline,
+  tokenText: string,
+): Promise<Result<LinkedOrder, Failure>> {
+  const found = await findPaymentLink(store.findByToken, deadline, tokenText);
+  if (!found.ok) return found;
+  const { order, merchant } = found.value;
+  // A payment that the customer has made is still recorded.
+  return order.orderStatus === 'UN_PAID' && merchant.isDisabled ? failed(linkNotFound) : found;
+}
+
 /** The result of a lookup that may find nothing. */
 export function resultOf<Found extends FoundOrder>(
   deadline: Deadline,

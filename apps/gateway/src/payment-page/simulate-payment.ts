@@ -5,7 +5,7 @@ import { type Decision, decide, expiryOf, startFailure } from '@gateway/domain/o
 import type { LinkedOrder } from '@gateway/domain/order-store';
 import { failed, type Result, success } from '@gateway/domain/result';
 import { changeOrder } from '../orders/change-order.ts';
-import { findPaymentLink } from '../orders/find-order.ts';
+import { findPaymentLink, linkNotFound } from '../orders/find-order.ts';
 import type { Deadline, OperationDeps } from '../orders/operation.ts';
 import { storageFailure } from '../orders/storage-failure.ts';
 
@@ -16,7 +16,7 @@ type Found = Result<LinkedOrder, Failure>;
 export const simulatedOutcomes = ['pay', 'decline', 'expire', 'pay_late'] as const;
 
 /**
- * Simulates what becomes of a test order, without moving money: `pay` pays it in full, `decline` declines the payment, which changes
+ * Simulates the outcome of a payment of a test order, without moving money: `pay` pays it in full, `decline` declines the payment, which changes
  * nothing, `expire` lets it expire now, and `pay_late` reports a payment that is refused, which it does once for an order. Paying
  * again returns the paid order. Live orders, and those of a disabled merchant, are not found.
  */
@@ -30,7 +30,7 @@ export async function simulatePayment(
   const found = await find();
   if (!found.ok) return found;
   const { order, merchant } = found.value;
-  if (merchant.mode !== 'test' || merchant.isDisabled) return failed({ kind: 'not_found', unknown: 'payment_link' });
+  if (merchant.mode !== 'test' || merchant.isDisabled) return failed(linkNotFound);
   switch (outcome) {
     case 'pay': {
       const paid = await changeOrder(deps, deadline, find, ({ order }) => payInTime(deps, order));
