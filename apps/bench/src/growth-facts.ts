@@ -53,8 +53,8 @@ async function* readFacts(sql: postgres.Sql, { url, merchantId, rows }: GrownTab
     const kinds = {
       'the first page of a list': () => store.list(merchant, { limit: 20 }, timeoutMs),
       'a page in the middle': () => store.list(merchant, { limit: 20, after }, timeoutMs),
-      'a look-up by order_id': () => store.findByOrderId(merchant, row?.order_id, timeoutMs),
-      'a look-up by service_order_id': () => store.findByServiceOrderId(merchant, middle, timeoutMs),
+      'a lookup by order_id': () => store.findByOrderId(merchant, row?.order_id, timeoutMs),
+      'a lookup by service_order_id': () => store.findByServiceOrderId(merchant, middle, timeoutMs),
       'a payment page': () => store.findByToken(row?.order_token as OrderToken, timeoutMs),
     };
     for (const [name, read] of Object.entries(kinds)) {

@@ -190,7 +190,7 @@ export const unauthenticatedLimits = {
 
 /** The bounds of webhook deliveries in one process. */
 export const webhookLimits = {
-  /** The time for one attempt, from the look-up of its host to the end of its response. */
+  /** The time for one attempt, from the lookup of its host to the end of its response. */
   attemptTimeoutMs: 15_000,
   /** Only the status of a response counts. Larger ones are cut off. */
   responseBytesMax: 8_192,
@@ -207,7 +207,7 @@ export const webhookLimits = {
   slowAfterMs: 1_000,
   /** How often due deliveries are looked for. Those of this process are looked for at once. */
   pollEveryMs: 500,
-  /** The pause between two look-ups under load, so that each finds several deliveries. */
+  /** The pause between two lookups under load, so that each finds several deliveries. */
   pollPauseMs: 20,
   /** A test message that a merchant sends: its call waits for the response. */
   pingTimeoutMs: 3_000,

@@ -173,13 +173,13 @@ test('a lock file that names the pid of another program is ignored', async () =>
   const lockFile = await readFile(path, 'utf8');
   await first.stop();
 
-  const stranger = spawn('sleep', ['600'], { stdio: 'ignore' });
-  onTestFinished(() => void stranger.kill());
-  await writeFile(path, lockFile.replace(/^\d+/, String(stranger.pid)), { mode: 0o600 });
+  const otherProcess = spawn('sleep', ['600'], { stdio: 'ignore' });
+  onTestFinished(() => void otherProcess.kill());
+  await writeFile(path, lockFile.replace(/^\d+/, String(otherProcess.pid)), { mode: 0o600 });
   const second = await start();
   expect(await query(second.url, 'select 1 as one')).toEqual([{ one: 1 }]);
   await second.stop();
-  expect(stranger.exitCode).toBe(null);
+  expect(otherProcess.exitCode).toBe(null);
 });
 
 test('a start reuses the last port, or takes another if that one is in use', async () => {

@@ -225,9 +225,9 @@ const longestFields: OrderInput = {
   return_url: 'https://example.com/'.padEnd(2_048 - 4, 'r').concat('😀😀😀😀'),
 };
 
-/** The tests of the look-ups. */
+/** The tests of the lookups. */
 function describeLookups(opened: () => OpenedOrderStore, create: Create): void {
-  it('look-ups find an order by order_id, by service order id and by token, complete', async () => {
+  it('lookups find an order by order_id, by service order id and by token, complete', async () => {
     const { store, merchantIds, nameOf } = opened();
     const [merchantId] = await merchantIds();
     const order = sampleOrder(merchantId, { customer_address_line2: undefined, order_note: 'First line\n\tsecond' });
@@ -246,7 +246,7 @@ function describeLookups(opened: () => OpenedOrderStore, create: Create): void {
     expect(await store.findForPage(order.orderToken, timeoutMs)).toStrictEqual(link);
   });
 
-  it('look-ups find an order as soon as create has returned', async () => {
+  it('lookups find an order as soon as create has returned', async () => {
     const { store, merchantIds } = opened();
     const [merchantId] = await merchantIds();
     const orders = Array.from({ length: 40 }, (_, index) => sampleOrder(merchantId, { order_id: `at once ${index}` }));
@@ -260,7 +260,7 @@ function describeLookups(opened: () => OpenedOrderStore, create: Create): void {
     expect(found).toStrictEqual(orders.map((order) => ({ kind: 'found', order })));
   });
 
-  it("look-ups by id never find another merchant's order; the token finds it with its merchant's name", async () => {
+  it("lookups by id never find another merchant's order; the token finds it with its merchant's name", async () => {
     const { store, merchantIds, nameOf } = opened();
     const [one, other] = await merchantIds();
     const first = sampleOrder(one);
@@ -275,7 +275,7 @@ function describeLookups(opened: () => OpenedOrderStore, create: Create): void {
     expect(await store.findByToken(second.orderToken, timeoutMs)).toMatchObject({ merchant: { name: nameOf(other) } });
   });
 
-  it('look-ups find nothing for unknown ids and store nothing', async () => {
+  it('lookups find nothing for unknown ids and store nothing', async () => {
     const { store, merchantIds, countOrders } = opened();
     const [merchantId] = await merchantIds();
 
@@ -287,7 +287,7 @@ function describeLookups(opened: () => OpenedOrderStore, create: Create): void {
     expect(await countOrders(merchantId)).toBe(0);
   });
 
-  it.each(Object.entries(naughtyTexts))('look-ups find an order whose order_id is %s', async (_, text) => {
+  it.each(Object.entries(naughtyTexts))('lookups find an order whose order_id is %s', async (_, text) => {
     const { store, merchantIds } = opened();
     const [merchantId] = await merchantIds();
     const order = sampleOrder(merchantId, { order_id: text });

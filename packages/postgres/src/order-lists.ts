@@ -39,7 +39,7 @@ export interface OrderLists extends Pick<OrderStore, 'list' | 'listEvents'> {
   close(): Promise<void>;
 }
 
-/** Lists orders and events in PostgreSQL, on a connection each, so that they delay neither look-ups nor new orders. */
+/** Lists orders and events in PostgreSQL, on a connection each, so that they delay neither lookups nor new orders. */
 export function openOrderLists(options: DatabaseOptions, expireOrder: OrderChanges['expireOrder']): OrderLists {
   const orderPages = openPages(
     { ...options, name: 'order lists' },

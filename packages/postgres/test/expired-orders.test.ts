@@ -101,7 +101,7 @@ test.each(reads)('%s shows an order as expired that is stored as expired, with i
   expect(await stored(order)).toEqual({ status: 'EXPIRED', events: ['order.expired'] });
 });
 
-test('a cancellation that waits past the end and a look-up after the end agree', async () => {
+test('a cancellation that waits past the end and a lookup after the end agree', async () => {
   const order = await orderEndingIn(500);
   const end = await begin('select from orders where merchant_id = $1 for update', order);
   const cancelled: Order = { ...order, orderStatus: 'CANCELLED', cancelledAtMs: Date.now() };
@@ -131,7 +131,7 @@ test('a list stores the expiry of each order on the page, and no other', async (
   expect(expired.map(({ order_id }) => order_id)).toEqual(['listed-2', 'listed-4']);
 });
 
-test('a look-up that waits for a change in flight ends with its connection or in time, and delays no other', async () => {
+test('a lookup that waits for a change in flight ends with its connection or in time, and delays no other', async () => {
   const [blocked, other] = [await orderEndingIn(-1_000), await orderEndingIn(3_600_000)];
   const end = await begin(cancel, blocked);
   const reading = store.findByToken(blocked.orderToken, enoughMs);

@@ -38,11 +38,11 @@ test('lookups made together each find their own client with exactly its live sec
   const none = await accounts.create('No Secret');
   await endFirstSecret(none.clientId);
 
-  const strangers = Array.from({ length: 3_000 }, () => createClientId(randomBytes));
-  const wanted = [...strangers, ...[two, one, none, one].map(({ clientId }) => clientId)];
+  const unknownIds = Array.from({ length: 3_000 }, () => createClientId(randomBytes));
+  const wanted = [...unknownIds, ...[two, one, none, one].map(({ clientId }) => clientId)];
   const found = await Promise.all(wanted.map((clientId) => directory.findClient(clientId)));
-  expect(new Set(found.slice(0, strangers.length).map(({ kind }) => kind))).toEqual(new Set(['unknown']));
-  const facts = found.slice(strangers.length).map((lookup) => {
+  expect(new Set(found.slice(0, unknownIds.length).map(({ kind }) => kind))).toEqual(new Set(['unknown']));
+  const facts = found.slice(unknownIds.length).map((lookup) => {
     if (lookup.kind !== 'found') return lookup.kind;
     const { account, secrets } = lookup.client;
     return [account.name, new Map(secrets.map(({ hash, endsAtMs }) => [Buffer.from(hash).toString('hex'), endsAtMs]))];

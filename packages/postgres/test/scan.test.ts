@@ -25,7 +25,7 @@ const create = (merchantId: MerchantId, orderId: string) =>
 test('scanOrders returns all orders with the prefix over several pages, and no others', async () => {
   const orderIds = Array.from({ length: 4_050 }, (_, index) => `run_%-${index}`);
   const stored = await Promise.all(orderIds.map((orderId) => create(shop, orderId)));
-  for (const stranger of ['run_%', 'run_x-1', 'RUN_%-1', 'a run_%-1']) await create(shop, stranger);
+  for (const other of ['run_%', 'run_x-1', 'RUN_%-1', 'a run_%-1']) await create(shop, other);
   await create(neighbour, 'run_%-1');
 
   const found = await Array.fromAsync(scanOrders(database.url, { merchantId: shop, orderIdPrefix: 'run_%-' }));

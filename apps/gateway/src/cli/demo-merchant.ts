@@ -91,7 +91,7 @@ async function createDemoMerchant(
 /**
  * Creates the demo order and returns its payment link; a later start finds it, or creates another if it can't be paid any more.
  * Returns `undefined` if that fails, because the gateway runs without it. `url` is where this process can reach the HTTP port.
- * Whoever pays returns to the base URL, as a shop's would not exist.
+ * The customer returns to the base URL, because the URL of a shop would not exist.
  */
 export async function createDemoOrder(
   url: string,

@@ -32,7 +32,7 @@ export function operationRoutes(
       config: { operation: method.name },
       async handler(request, reply) {
         const { call, headers } = request;
-        // An error must not be cached either: the order may exist at the next look-up.
+        // An error must not be cached either: the order may exist at the next lookup.
         reply.header('cache-control', 'no-store');
         const received = await receive(call, {
           headers,

@@ -8,7 +8,7 @@ import { createAuthenticate } from './authenticate.ts';
 const clientId = createClientId(randomBytes);
 const clientSecret = createClientSecret(randomBytes);
 
-/** A directory with one client whose secrets can be changed, a clock that is set by hand, and a count of the look-ups. */
+/** A directory with one client whose secrets can be changed, a clock that is set by hand, and a count of the lookups. */
 function setUp() {
   let nowMs = 1_000_000;
   let setBackMs = 0;
@@ -63,7 +63,7 @@ test('missing, malformed, unknown and wrong credentials get one answer', async (
   }
 });
 
-test('a wrong secret of a known client costs a look-up each time, as an unknown client does', async () => {
+test('a wrong secret of a known client costs a lookup each time, as an unknown client does', async () => {
   const { authenticate, state } = setUp();
   for (let call = 0; call < 3; call += 1) await authenticate({ clientId, clientSecret });
   for (let call = 0; call < 3; call += 1) {
@@ -74,7 +74,7 @@ test('a wrong secret of a known client costs a look-up each time, as an unknown 
   expect(state.lookups.length).toBe(1 + 6);
 });
 
-test('what does not match is rejected at the same time, whatever its look-up finds and however long it takes', async () => {
+test('what does not match is rejected at the same time, whatever its lookup finds and however long it takes', async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const { authenticate, state } = setUp();
@@ -127,14 +127,14 @@ test('a client in use is read again before it expires, and no call waits for it'
   expect(state.lookups.length).toBe(3);
 });
 
-test('concurrent calls of one client share one look-up', async () => {
+test('concurrent calls of one client share one lookup', async () => {
   const { authenticate, state } = setUp();
   const answers = await Promise.all(Array.from({ length: 20 }, () => authenticate({ clientId, clientSecret })));
   expect(answers.every((answer) => answer.ok)).toBe(true);
   expect(state.lookups.length).toBe(1);
 });
 
-test('a call passes by no look-up that began long before it, as the secret may have been revoked since', async () => {
+test('a call passes by no lookup that began long before it, as the secret may have been revoked since', async () => {
   const { authenticate, state, pass } = setUp();
   const { promise, resolve } = Promise.withResolvers<ClientLookup>();
   state.answer = promise;
@@ -191,7 +191,7 @@ test('a revoked secret stops within the second although the clock of the machine
   expect(await authenticate({ clientId, clientSecret })).toEqual(unauthenticated);
 });
 
-test('a look-up is waited for no longer than the time of the call', async () => {
+test('a lookup is waited for no longer than the time of the call', async () => {
   const { authenticate, state } = setUp();
   const { promise, resolve } = Promise.withResolvers<ClientLookup>();
   state.answer = promise;

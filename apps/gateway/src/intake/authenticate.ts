@@ -21,7 +21,7 @@ export type Authenticate = (credentials: PresentedCredentials, timeoutMs: number
 
 /**
  * How long a cached client is valid. A revoked secret must stop within 1 s in every process, and this bound needs no message
- * between processes; the rest of the second is for the look-up itself.
+ * between processes; the rest of the second is for the lookup itself.
  */
 const cacheLifeMs = 800;
 
@@ -32,14 +32,14 @@ const refreshAgeMs = 400;
 const cachedClientsMax = 10_000;
 
 /**
- * Pending look-ups of ids that are not cached: half a second of a flood of unknown ids, which hides a merchant's first call.
- * Above it the answer is `overloaded` at once. Look-ups are batched, so these take a handful of statements.
+ * Pending lookups of ids that are not cached: half a second of a flood of unknown ids, which hides a merchant's first call.
+ * Above it the answer is `overloaded` at once. Lookups are batched, so these take a handful of statements.
  */
 const uncachedLookupsMax = 4_096;
 
 /**
- * Credentials that do not match are rejected this long after their look-up began: to find a client takes longer than to find none,
- * which many calls would show. Far above the time of a look-up.
+ * Credentials that do not match are rejected this long after their lookup began: to find a client takes longer than to find none,
+ * which many calls would show. Far above the time of a lookup.
  */
 const rejectedAfterMs = 25;
 
@@ -51,7 +51,7 @@ const hashedSecretsMax = 10_000;
  * a wrong secret take the same time, and a new secret works at once.
  */
 export function createAuthenticate({ directory, now, monotonicNow }: AuthenticateDeps): Authenticate {
-  // What a look-up finds is at least as new as its start, `readAtMs` by the monotonic clock.
+  // What a lookup finds is at least as new as its start, `readAtMs` by the monotonic clock.
   const cache = new Map<string, { readonly client: Client; readonly readAtMs: number }>();
   const lookups = new Map<string, { readonly found: Promise<ClientLookup>; readonly readAtMs: number }>();
   const hashes = new Map<string, Uint8Array>();
@@ -59,7 +59,7 @@ export function createAuthenticate({ directory, now, monotonicNow }: Authenticat
   const lookUp = (clientId: string): Promise<ClientLookup> => {
     const readAtMs = monotonicNow();
     const pending = lookups.get(clientId);
-    // A slow look-up may have read a secret that was revoked since: it is shared no longer than a cached client is valid.
+    // A slow lookup may have read a secret that was revoked since: it is shared no longer than a cached client is valid.
     if (pending !== undefined && readAtMs - pending.readAtMs < cacheLifeMs) return pending.found;
     if (!cache.has(clientId) && lookups.size >= uncachedLookupsMax) return Promise.resolve({ kind: 'overloaded' });
     const lookup = { found: directory.findClient(clientId), readAtMs };

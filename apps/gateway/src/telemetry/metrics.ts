@@ -85,7 +85,7 @@ function observeProcess(meter: Meter): void {
     result.observe(heapUsed, { kind: 'heap' });
   });
   meter
-    .createObservableCounter('gateway.cpu.seconds', { description: 'Processor time of the process' })
+    .createObservableCounter('gateway.cpu.seconds', { description: 'CPU time of the process' })
     .addCallback((result) => {
       const { user, system } = process.cpuUsage();
       result.observe((user + system) / 1e6);

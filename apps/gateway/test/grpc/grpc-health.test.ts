@@ -161,7 +161,7 @@ async function watchAlone(port: number, isClient = false) {
   return stream;
 }
 
-test('above the limit of all watches the oldest of a stranger ends for a new one, and those of clients stay', async () => {
+test('above the limit of all watches the oldest unauthenticated one ends for a new one, and those of clients stay', async () => {
   const { port } = await serve({ limits: { streamingCallsMax: 3 } });
   const watches = [await watchAlone(port, true), await watchAlone(port), await watchAlone(port)];
   const isOpen = () => watches.map(({ closed }) => !closed);

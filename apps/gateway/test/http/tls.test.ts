@@ -109,11 +109,11 @@ test('TLS 1.2 and 1.3 are taken, 1.1 is rejected, and each port agrees on its ow
 
 test('a client of the gRPC port needs a certificate of TLS_CLIENT_CA_FILE, one of the HTTP port none', async () => {
   const running = await runTlsGateway({ clientCaFile: authority.caFile });
-  const stranger = createAuthority();
-  onTestFinished(() => stranger.remove());
+  const otherAuthority = createAuthority();
+  onTestFinished(() => otherAuthority.remove());
   await expect(openGrpc(running)('none')).rejects.toThrow();
-  const { cert, key } = stranger.issue('stranger');
-  await expect(openGrpc(running, { cert, key })('stranger')).rejects.toThrow();
+  const { cert, key } = otherAuthority.issue('unknown');
+  await expect(openGrpc(running, { cert, key })('unknown')).rejects.toThrow();
   const known = authority.issue('client');
   expect((await openGrpc(running, known)('known')).orderId).toBe('known');
   expect((await postOrderOverTls(running, 'known')).status).toBe(200);

@@ -13,7 +13,7 @@ import { answerOf, callJson, credentialHeaders, postOrder } from '../helpers/sen
 const limits = { ...unauthenticatedLimits, inFlightMax: 0, waitingTimeoutMs: 50, rejectedPerSecond: 0, pauseMs: 50 };
 const gateway = useGateway({ unauthenticatedLimits: limits });
 
-const stranger = () => ({
+const unknownClient = () => ({
   url: gateway.url,
   credentials: { clientId: createClientId(randomBytes), clientSecret: createClientSecret(randomBytes) },
 });
@@ -43,19 +43,19 @@ test('forms that come slowly take no turn from the pages', async () => {
 });
 
 test('failed authentications beyond their limit are rate_limited in every protocol', async () => {
-  const response = await postOrder(stranger());
+  const response = await postOrder(unknownClient());
   expect(response.status).toBe(429);
   expect(response.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
   const session = useSession(gateway.grpcPort);
-  const headers = { 'content-type': 'application/grpc', ...credentialHeaders(stranger().credentials) };
+  const headers = { 'content-type': 'application/grpc', ...credentialHeaders(unknownClient().credentials) };
   const { trailers } = await sendCall(session, { ...ordinaryCall('any'), headers });
   expect(trailers['grpc-status']).toBe('8');
 });
 
 test('merchants are served beside failed authentications beyond the limit, their first call too', async () => {
-  const flood = Array.from({ length: 200 }, () => postOrder(stranger()));
+  const flood = Array.from({ length: 200 }, () => postOrder(unknownClient()));
   const served = await runGateway({ unauthenticatedLimits: { ...unauthenticatedLimits, rejectedPerSecond: 0 } });
-  const alsoHere = Array.from({ length: 50 }, () => postOrder({ ...stranger(), url: served.url }));
+  const alsoHere = Array.from({ length: 50 }, () => postOrder({ ...unknownClient(), url: served.url }));
   expect((await postOrder(served)).status).toBe(201);
   expect((await postOrder(gateway, validOrderInput({ order_id: 'beside' }))).status).toBe(201);
   for (const { status } of await Promise.all([...flood, ...alsoHere])) expect(status).toBe(429);

@@ -73,7 +73,7 @@ test('the log lines of the page, a cancellation and a refused payment name the o
 });
 
 describe('every protocol', () => {
-  test('gives the same order to whoever sends it, whatever the protocol and the client', async () => {
+  test('gives every client the same order in every protocol', async () => {
     const created = await createOrder(gateway, 'every-protocol');
     for (const { name, client } of rpcClients(OrderService, gateway)) {
       let replayed: string | null = null;

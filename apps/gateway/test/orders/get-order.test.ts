@@ -78,8 +78,8 @@ describe('GET /order/{order_id}', () => {
 
   test('logs one line with the outcome', async () => {
     await createOrder(gateway, 'logged');
-    await (await getOrder('logged', { ...gateway.headers, 'x-request-id': 'look-up-1' })).text();
-    const call = { request_id: 'look-up-1', protocol: 'json', merchant_id: 1, code: 'ok' };
+    await (await getOrder('logged', { ...gateway.headers, 'x-request-id': 'lookup-1' })).text();
+    const call = { request_id: 'lookup-1', protocol: 'json', merchant_id: 1, code: 'ok' };
     await expect.poll(() => gateway.calls.at(-1)).toMatchObject(call);
   });
 });

@@ -186,7 +186,7 @@ test('of the addresses of a name only the public ones are connected to', async (
   expect(receiver.connections()).toBe(0);
 });
 
-test('a name that changes its address from look-up to look-up is never connected to at a private one', async () => {
+test('a name that changes its address from lookup to lookup is never connected to at a private one', async () => {
   const receiver = await runWebhookReceiver({ tls: selfSigned('localhost') });
   let lookups = 0;
   const resolve = async () => {
@@ -196,7 +196,7 @@ test('a name that changes its address from look-up to look-up is never connected
   const sender = newSender({ allowedAddresses: 'public', resolve, timeoutMs: 300 });
   const url = receiver.url.replace('localhost', 'shop.example');
   await sender.send(url, {}, '{}');
-  // One look-up a connection: what was checked is what was connected to.
+  // One lookup a connection: what was checked is what was connected to.
   expect(lookups).toBe(1);
   expect(await sender.send(url, {}, '{}')).toEqual(rejected);
   expect([lookups, receiver.connections()]).toEqual([2, 0]);

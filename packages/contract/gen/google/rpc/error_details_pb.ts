@@ -60,7 +60,7 @@ export const ErrorInfoSchema: GenMessage<ErrorInfo> = /*@__PURE__*/
  */
 export type BadRequest = Message<"google.rpc.BadRequest"> & {
   /**
-   * In the order of the interface.
+   * In the order of the API.
    *
    * @generated from field: repeated google.rpc.BadRequest.FieldViolation field_violations = 1;
    */
@@ -95,7 +95,7 @@ export type BadRequest_FieldViolation = Message<"google.rpc.BadRequest.FieldViol
   description: string;
 
   /**
-   * The rule that it breaks, as a machine code.
+   * The error code of the rule that it breaks.
    *
    * @generated from field: string reason = 3;
    */
