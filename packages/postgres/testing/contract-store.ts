@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { MerchantId } from '@gateway/domain/merchant';
 import type { NewOrder, Order } from '@gateway/domain/order';
 import type { OrderStore } from '@gateway/domain/order-store';
-import type { OpenedOrderStore } from '@gateway/domain/testing/order-store-contract';
+import type { OpenedOrderStore } from '@gateway/domain/testing/order-store-contract/order-store-steps';
 import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import type postgres from 'postgres';

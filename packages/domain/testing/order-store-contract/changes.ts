@@ -1,0 +1,158 @@
+import { randomBytes } from 'node:crypto';
+import { expect, it } from 'vitest';
+import type { Order } from '../../src/order.ts';
+import { decide, transitions } from '../../src/order-states.ts';
+import { createOrderToken } from '../../src/order-token.ts';
+import { sampleOrder } from '../sample-orders.ts';
+import { hourMs, type OrderStoreSteps, orderExpiringIn, paymentOf, timeoutMs } from './order-store-steps.ts';
+
+/** The tests of changes of state. Their order and their errors are those of `decide`. */
+export function describeChanges({
+  opened,
+  create,
+  created,
+  newMerchant,
+  find,
+  findForPayment,
+  decideNow,
+  act,
+  eventsOf,
+  expectEvents,
+}: OrderStoreSteps): void {
+  it('change stores a payment, a cancellation and their events, each once', async () => {
+    const merchantId = await newMerchant();
+    const paid = await created(sampleOrder(merchantId, { order_id: 'paid' }));
+    const cancelled = await created(sampleOrder(merchantId, { order_id: 'cancelled' }));
+
+    expect(await act(paid, paymentOf(paid, 'p-1', 1_795_208_502_172))).toBe('changed');
+    expect(await act(paid, paymentOf(paid, 'p-1', 1_795_208_502_172))).toBe('replayed');
+    expect(await act(paid, paymentOf(paid, 'p-1', 1_795_208_502_173))).toBe('payment_id_conflict');
+    expect(await act(paid, { kind: 'cancel' })).toBe('order_already_paid');
+    expect(await act(cancelled, { kind: 'cancel' })).toBe('changed');
+    expect(await act(cancelled, { kind: 'cancel' })).toBe('replayed');
+    expect(await find(paid)).toStrictEqual({
+      ...paid,
+      orderStatus: 'PAID',
+      payment: { checkoutId: merchantId, paymentId: 'p-1', paidAtMs: 1_795_208_502_172 },
+    });
+    expect(await find(cancelled)).toStrictEqual({
+      ...cancelled,
+      orderStatus: 'CANCELLED',
+      cancelledAtMs: expect.any(Number),
+    });
+    await expectEvents(paid, ['order.paid paid', 'order.cancelled cancelled']);
+  });
+
+  it('change takes an order past its end as expired, whether that is stored or not', async () => {
+    const merchantId = await newMerchant();
+    const open = await created(orderExpiringIn(merchantId, hourMs, { order_id: 'open' }));
+    const late = await created(orderExpiringIn(merchantId, -hourMs, { order_id: 'late' }));
+    const tooLate = await created(orderExpiringIn(merchantId, -25 * hourMs, { order_id: 'too late' }));
+
+    const cancelled: Order = { ...late, orderStatus: 'CANCELLED', cancelledAtMs: late.createdAtMs };
+    const cancellation = { transition: transitions.cancel, order: cancelled };
+    expect(await opened().store.change(cancellation, timeoutMs)).toStrictEqual({ kind: 'conflict' });
+    expect((await find(open)).orderStatus).toBe('UN_PAID');
+    expect((await find(late)).orderStatus).toBe('EXPIRED');
+    expect(await create(sampleOrder(merchantId, { order_id: 'late' }))).toMatchObject({
+      order: { orderStatus: 'EXPIRED' },
+    });
+    expect(await act(late, { kind: 'cancel' })).toBe('order_expired');
+    const end = late.expiresAtMs ?? 0;
+    expect(await act(late, paymentOf(late, 'p-0', end))).toBe('order_expired');
+    expect(await act(late, paymentOf(late, 'p-1', end - 1))).toBe('changed');
+    expect(await act(tooLate, paymentOf(tooLate, 'p-2', (tooLate.expiresAtMs ?? 0) - 1))).toBe('order_expired');
+    expect(await act(open, paymentOf(open, 'p-3', Date.now()))).toBe('changed');
+    // An order that is shown as expired is stored as expired.
+    await expectEvents(open, [
+      'order.expired late',
+      'order.payment_refused late',
+      'order.paid late',
+      'order.expired too late',
+      'order.payment_refused too late',
+      'order.paid open',
+    ]);
+  });
+
+  it('change of a state that the order has left writes nothing', async () => {
+    const merchantId = await newMerchant();
+    const order = await created(sampleOrder(merchantId));
+    const stale = decide(order, paymentOf(order, 'p-1'), Date.now());
+    await act(order, { kind: 'cancel' });
+
+    if (!stale.ok || stale.value.kind !== 'change') throw new Error('the order can be paid');
+    expect(await opened().store.change(stale.value.change, timeoutMs)).toStrictEqual({ kind: 'conflict' });
+    expect((await find(order)).orderStatus).toBe('CANCELLED');
+    await expect.poll(() => eventsOf(order), { timeout: timeoutMs }).toHaveLength(1);
+  });
+
+  it.each([
+    [
+      'payments and cancellations',
+      (order: Order, call: number) => (call % 2 ? paymentOf(order, 'p-1') : { kind: 'cancel' as const }),
+    ],
+    ['two payments', (order: Order, call: number) => paymentOf(order, `p-${call % 2}`)],
+    ['cancellations', () => ({ kind: 'cancel' as const })],
+  ])('change lets one of 50 racing %s win, and all of them learn the result', async (_, actionOf) => {
+    const merchantId = await newMerchant();
+    const order = await created(sampleOrder(merchantId));
+
+    const outcomes = await Promise.all(Array.from({ length: 50 }, (_, call) => act(order, actionOf(order, call))));
+
+    expect(outcomes.filter((outcome) => outcome === 'changed')).toHaveLength(1);
+    const winner = actionOf(order, outcomes.indexOf('changed'));
+    const now = await find(order);
+    expect(now.orderStatus).toBe(winner.kind === 'pay' ? 'PAID' : 'CANCELLED');
+    for (const [call, outcome] of outcomes.entries()) {
+      const decided = await decideNow(now, actionOf(order, call));
+      const expected = decided.ok ? decided.value.kind : decided.failure.kind;
+      if (outcome !== 'changed') expect(outcome).toBe(expected);
+    }
+    const refused = now.refusedPayments.map(() => `order.payment_refused ${order.fields.order_id}`);
+    await expect.poll(async () => (await eventsOf(order)).slice(1), { timeout: timeoutMs }).toStrictEqual(refused);
+    // The refused payment of each id is stored once, however often it was reported.
+    const actions = outcomes.map((_, call) => actionOf(order, call));
+    const ids = new Set(actions.flatMap((action) => (action.kind === 'pay' ? [action.payment.paymentId] : [])));
+    if (winner.kind === 'pay') ids.delete(winner.payment.paymentId);
+    expect(now.refusedPayments.map(({ paymentId }) => paymentId)).toStrictEqual([...ids]);
+  });
+
+  it('findForPayment finds the order of a link, whether the payment is known, and the time of the store', async () => {
+    const [one, other] = await opened().merchantIds();
+    const [first, second] = [await created(sampleOrder(one)), await created(sampleOrder(other))];
+    const payment = paymentOf(first, 'p-1');
+    const [startedAtMs, found] = [Date.now(), await findForPayment(second, payment)];
+    expect(found).toMatchObject({ order: second, isKnown: false, merchant: { name: opened().nameOf(other) } });
+    // The clock of the database may be another one.
+    expect(Math.abs(found.nowMs - startedAtMs)).toBeLessThan(hourMs);
+
+    expect(await act(first, payment)).toBe('changed');
+    expect(await findForPayment(second, payment)).toMatchObject({ order: second, isKnown: true });
+    expect(await findForPayment(first, payment)).toMatchObject({ order: { orderStatus: 'PAID' }, isKnown: true });
+    expect(await findForPayment(second, paymentOf(first, 'p-2'))).toMatchObject({ isKnown: false });
+    // Of another checkout system.
+    expect(await findForPayment(second, paymentOf(second, 'p-1'))).toMatchObject({ isKnown: false });
+    const unknown = opened().store.findForPayment(
+      createOrderToken(randomBytes),
+      { checkoutId: one, paymentId: 'p-1' },
+      timeoutMs,
+    );
+    expect(await unknown).toStrictEqual({ kind: 'unknown' });
+  });
+
+  it('change lets one payment pay one of 50 orders of two merchants that race for it', async () => {
+    const [one, other] = await opened().merchantIds();
+    const orders = await Promise.all(
+      Array.from({ length: 50 }, (_, index) =>
+        created(sampleOrder(index % 2 ? one : other, { order_id: `one-payment-${index}` })),
+      ),
+    );
+    const { payment } = paymentOf(sampleOrder(one), 'p-1');
+    const outcomes = await Promise.all(orders.map((order) => act(order, { kind: 'pay', payment })));
+
+    expect(outcomes.filter((outcome) => outcome === 'changed')).toHaveLength(1);
+    expect(outcomes.filter((outcome) => outcome === 'payment_id_conflict')).toHaveLength(49);
+    const statuses = await Promise.all(orders.map(async (order) => (await find(order)).orderStatus));
+    expect(statuses).toStrictEqual(outcomes.map((outcome) => (outcome === 'changed' ? 'PAID' : 'UN_PAID')));
+  });
+}

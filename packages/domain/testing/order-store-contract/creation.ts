@@ -1,0 +1,178 @@
+import { expect, it } from 'vitest';
+import { NumberText } from '../../src/money.ts';
+import type { Order } from '../../src/order.ts';
+import type { OrderInput } from '../../src/parse-order.ts';
+import { sampleOrder } from '../sample-orders.ts';
+import { naughtyTexts } from './naughty-texts.ts';
+import type { OrderStoreSteps } from './order-store-steps.ts';
+
+/** The tests of `create`. */
+export function describeCreation({ opened, create }: OrderStoreSteps): void {
+  it('create stores an order once and then returns the first one, complete', async () => {
+    const [merchantId] = await opened().merchantIds();
+    const first = sampleOrder(merchantId);
+    const second = sampleOrder(merchantId, {
+      order_amount: 7,
+      order_currency: 'USD',
+      service_type: 'DIGITAL',
+      customer_address_line2: null,
+      order_checksum: 'another',
+    });
+
+    expect(await create(first)).toStrictEqual({ kind: 'created' });
+    expect(await create(first)).toStrictEqual({ kind: 'exists', order: first });
+    expect(await create(second)).toStrictEqual({ kind: 'exists', order: first });
+    expect(await create(first)).toStrictEqual({ kind: 'exists', order: first });
+    expect(await opened().countOrders(merchantId)).toBe(1);
+  });
+
+  it.each<[string, Overrides]>([
+    ...Object.entries(naughtyTexts).map(([name, text]): [string, Overrides] => [name, { fields: inFreeTexts(text) }]),
+    ['line breaks, tabs and outer blanks of a note', { fields: { order_note: '\n\t first\r\nsecond\rthird\n\n \t' } }],
+    ['every field at its maximum length, in code points of four bytes', { fields: longestFields }],
+    ['an absent second address line as the empty text', { fields: { customer_address_line2: undefined } }],
+    ...['0.01', '0.10', '1.00', '100.50', '8191999999999.99', '9999999999999.98', '9999999999999.99'].map(
+      (amount): [string, Overrides] => [`the amount ${amount}`, { fields: { order_amount: new NumberText(amount) } }],
+    ),
+    ...[1_795_208_502_000, 1_795_208_502_001, 1_795_208_502_172, 1_795_208_502_999, 4_102_444_800_001].map(
+      (createdAtMs): [string, Overrides] => [`the milliseconds of the creation time ${createdAtMs}`, { createdAtMs }],
+    ),
+  ])('create stores %s unchanged', async (_, { fields, ...assigned }) => {
+    const [merchantId] = await opened().merchantIds();
+    const order = { ...sampleOrder(merchantId, fields), ...assigned };
+
+    expect(await create(order)).toStrictEqual({ kind: 'created' });
+    const again = sampleOrder(merchantId, { order_id: order.fields.order_id, order_note: 'Another order' });
+    expect(await create(again)).toStrictEqual({ kind: 'exists', order });
+  });
+
+  it('create accepts the same order_id from two merchants', async () => {
+    const [one, other] = await opened().merchantIds();
+    const first = sampleOrder(one, { order_note: 'Of one merchant' });
+    const second = sampleOrder(other, { order_note: 'Of the other merchant' });
+
+    expect(await create(first)).toStrictEqual({ kind: 'created' });
+    expect(await create(second)).toStrictEqual({ kind: 'created' });
+    expect(await create(sampleOrder(one))).toStrictEqual({ kind: 'exists', order: first });
+    expect(await create(sampleOrder(other))).toStrictEqual({ kind: 'exists', order: second });
+    expect(await opened().countOrders(one)).toBe(1);
+    expect(await opened().countOrders(other)).toBe(1);
+  });
+
+  it.each([
+    ['differ in case', ['A', 'a', 'Ä', 'ä', 'ß', 'SS', 'İ', 'i', 'ı', 'I']],
+    ['differ in outer blanks', ['A', 'A ', 'A  ', ' A', 'A\u00a0', '\u2003A']],
+    [
+      'differ in normalisation or in invisible characters',
+      ['é', 'e\u0301', 'A\u200b', 'A\u200d', 'A', '\u200fA', '\u00c5', '\u212b'],
+    ],
+    ['look like other values', ['NULL', 'null', 'undefined', '0', '00', '0.0', '1', '01', '1e0', 'true', '{}', '""']],
+  ])('create treats order_ids that %s as different', async (_, orderIds) => {
+    const [merchantId] = await opened().merchantIds();
+    const orders = orderIds.map((order_id) => sampleOrder(merchantId, { order_id, order_note: `Order ${order_id}` }));
+
+    const created = await Promise.all(orders.map(create));
+    expect(created.map(({ kind }) => kind)).toStrictEqual(orders.map(() => 'created'));
+    const again = await Promise.all(orderIds.map((order_id) => create(sampleOrder(merchantId, { order_id }))));
+    expect(again).toStrictEqual(orders.map((order) => ({ kind: 'exists', order })));
+    expect(await opened().countOrders(merchantId)).toBe(orders.length);
+  });
+
+  it('create stores one of 50 racing orders with the same order_id and returns that one to all calls', async () => {
+    const [merchantId] = await opened().merchantIds();
+    const orders = Array.from({ length: 50 }, (_, call) =>
+      sampleOrder(merchantId, { order_id: 'raced', order_note: `Sent by call ${call}` }),
+    );
+
+    const outcomes = await Promise.all(orders.map(create));
+
+    const stored = orders.filter((_, call) => outcomes[call]?.kind === 'created');
+    expect(stored).toHaveLength(1);
+    for (const [call, outcome] of outcomes.entries()) {
+      expect(outcome).toStrictEqual(
+        orders[call] === stored[0] ? { kind: 'created' } : { kind: 'exists', order: stored[0] },
+      );
+    }
+    expect(await opened().countOrders(merchantId)).toBe(1);
+  });
+
+  it('create returns to each call of a mixed concurrent batch the outcome of its own order', async () => {
+    const merchantIds = await opened().merchantIds();
+    // 180 calls for 90 orders, scattered: 30 are sent once, 30 twice, 30 three times; both merchants use the same order_ids.
+    const orders = Array.from({ length: 180 }, (_, call) => {
+      const shuffled = (call * 77) % 180;
+      const wanted = shuffled < 90 ? shuffled : shuffled < 150 ? shuffled - 90 : shuffled - 150;
+      const [even, odd] = merchantIds;
+      return sampleOrder(wanted % 2 === 0 ? even : odd, {
+        order_id: `mixed-${Math.floor(wanted / 2)}`,
+        order_note: `Sent by call ${call}`,
+      });
+    });
+
+    const outcomes = await Promise.all(orders.map(create));
+
+    const keyOf = (order: Order) => `${order.merchantId} ${order.fields.order_id}`;
+    const stored = new Map<string, Order>();
+    for (const [call, order] of orders.entries()) {
+      if (outcomes[call]?.kind !== 'created') continue;
+      expect(stored.has(keyOf(order)), `${keyOf(order)} is created once`).toBe(false);
+      stored.set(keyOf(order), order);
+    }
+    for (const [call, order] of orders.entries()) {
+      const first = stored.get(keyOf(order));
+      expect(outcomes[call]).toStrictEqual(first === order ? { kind: 'created' } : { kind: 'exists', order: first });
+    }
+    expect(await Promise.all(merchantIds.map((merchantId) => opened().countOrders(merchantId)))).toStrictEqual([
+      45, 45,
+    ]);
+  });
+
+  it('create assigns different service order ids to the orders of all merchants', async () => {
+    const merchantIds = await opened().merchantIds();
+    const orders = Array.from({ length: 300 }, (_, index) =>
+      sampleOrder(merchantIds[index % 2 === 0 ? 0 : 1], { order_id: `numbered-${index}` }),
+    );
+    await Promise.all(orders.map(create));
+    expect(new Set(orders.map(({ serviceOrderId }) => serviceOrderId)).size).toBe(300);
+  });
+
+  it.each([5_000, 4_999.5])('create accepts a timeout of %d ms', async (enoughMs) => {
+    const [merchantId] = await opened().merchantIds();
+    const orders = Array.from({ length: 20 }, (_, call) => sampleOrder(merchantId, { order_id: `timed-${call}` }));
+
+    const outcomes = await Promise.all(orders.map((order) => opened().store.create(order, enoughMs)));
+
+    expect(outcomes).toStrictEqual(orders.map(() => ({ kind: 'created', order: expect.anything() })));
+  });
+}
+
+/** What differs from a new order. */
+interface Overrides {
+  readonly fields?: OrderInput;
+  readonly createdAtMs?: number;
+}
+
+/** The text in every field without a format. */
+function inFreeTexts(text: string): OrderInput {
+  return {
+    ...{ order_id: text, order_note: text, customer_name: text },
+    ...{ customer_address_line1: text, customer_address_line2: text, customer_address_city: text },
+    ...{ customer_address_state: text, customer_address_country: text },
+  };
+}
+
+const longestFields: OrderInput = {
+  order_id: '𝒪'.repeat(128),
+  order_note: '𠜎'.repeat(1_000),
+  customer_name: '😀'.repeat(255),
+  customer_email: `${'😀'.repeat(242)}@example.com`,
+  customer_phone: '+31 (20) 555-0142 #7 x 12345678'.padEnd(32, '9'),
+  customer_address_line1: '🏠'.repeat(255),
+  customer_address_line2: '🏢'.repeat(255),
+  customer_address_city: '🌆'.repeat(100),
+  customer_address_state: '🗺'.repeat(100),
+  customer_address_country: '🌍'.repeat(100),
+  customer_address_postal_code: '📮'.repeat(20),
+  order_checksum: '~'.repeat(256),
+  return_url: 'https://example.com/'.padEnd(2_048 - 4, 'r').concat('😀😀😀😀'),
+};

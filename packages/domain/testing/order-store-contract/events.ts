@@ -1,0 +1,33 @@
+import { expect, it } from 'vitest';
+import type { Order } from '../../src/order.ts';
+import { transitions } from '../../src/order-states.ts';
+import type { EventPosition } from '../../src/order-store.ts';
+import { sampleOrder } from '../sample-orders.ts';
+import { type OrderStoreSteps, timeoutMs } from './order-store-steps.ts';
+
+/** The tests of the event feed. */
+export function describeEvents({ opened, create }: OrderStoreSteps): void {
+  it('listEvents continues after any position, and returns the events of the merchant only', async () => {
+    const { store, merchantIds } = opened();
+    const [merchantId, other] = await merchantIds();
+    const orders = [merchantId, merchantId, other, merchantId].map((id, index) =>
+      sampleOrder(id, { order_id: `event-${index}` }),
+    );
+    await Promise.all(orders.map(create));
+    for (const order of orders) {
+      const cancelled: Order = { ...order, orderStatus: 'CANCELLED', cancelledAtMs: 1 };
+      await store.change({ transition: transitions.cancel, order: cancelled }, timeoutMs);
+    }
+
+    const seen: string[] = [];
+    let after: EventPosition | undefined;
+    const poll = async () => {
+      const page = await store.listEvents(merchantId, { after, limit: 1 }, timeoutMs);
+      const [event] = page.kind === 'found' ? page.events : [];
+      if (event !== undefined) seen.push(event.order.fields.order_id);
+      after = event ?? after;
+      return seen;
+    };
+    await expect.poll(poll, { timeout: timeoutMs }).toStrictEqual(['event-0', 'event-1', 'event-3']);
+  });
+}

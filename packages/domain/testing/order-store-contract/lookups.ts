@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto';
+import { expect, it } from 'vitest';
+import { createOrderToken } from '../../src/order-token.ts';
+import { serviceOrderIdMax } from '../../src/service-order-id.ts';
+import { sampleOrder } from '../sample-orders.ts';
+import { naughtyTexts } from './naughty-texts.ts';
+import { type OrderStoreSteps, timeoutMs } from './order-store-steps.ts';
+
+/** The tests of the lookups. */
+export function describeLookups({ opened, create }: OrderStoreSteps): void {
+  it('lookups find an order by order_id, by service order id and by token, complete', async () => {
+    const { store, merchantIds, nameOf } = opened();
+    const [merchantId] = await merchantIds();
+    const order = sampleOrder(merchantId, { customer_address_line2: undefined, order_note: 'First line\n\tsecond' });
+    await create(sampleOrder(merchantId, { order_id: 'one before' }));
+    await create(order);
+    await create(sampleOrder(merchantId, { order_id: 'one after' }));
+
+    const found = { kind: 'found', order };
+    expect(await store.findByOrderId(merchantId, order.fields.order_id, timeoutMs)).toStrictEqual(found);
+    expect(await store.findByServiceOrderId(merchantId, order.serviceOrderId, timeoutMs)).toStrictEqual(found);
+    const link = {
+      ...found,
+      merchant: { name: nameOf(merchantId), mode: 'live', isDisabled: false, signingSecret: null },
+    };
+    expect(await store.findByToken(order.orderToken, timeoutMs)).toStrictEqual(link);
+    expect(await store.findForPage(order.orderToken, timeoutMs)).toStrictEqual(link);
+  });
+
+  it('lookups find an order as soon as create has returned', async () => {
+    const { store, merchantIds } = opened();
+    const [merchantId] = await merchantIds();
+    const orders = Array.from({ length: 40 }, (_, index) => sampleOrder(merchantId, { order_id: `at once ${index}` }));
+
+    const found = await Promise.all(
+      orders.map(async (order) => {
+        await create(order);
+        return store.findByOrderId(merchantId, order.fields.order_id, timeoutMs);
+      }),
+    );
+    expect(found).toStrictEqual(orders.map((order) => ({ kind: 'found', order })));
+  });
+
+  it("lookups by id never find another merchant's order; the token finds it with its merchant's name", async () => {
+    const { store, merchantIds, nameOf } = opened();
+    const [one, other] = await merchantIds();
+    const first = sampleOrder(one);
+    const second = sampleOrder(other);
+    await create(first);
+
+    expect(await store.findByOrderId(other, first.fields.order_id, timeoutMs)).toStrictEqual({ kind: 'unknown' });
+    expect(await store.findByServiceOrderId(other, first.serviceOrderId, timeoutMs)).toStrictEqual({ kind: 'unknown' });
+    await create(second);
+    expect(await store.findByOrderId(other, first.fields.order_id, timeoutMs)).toMatchObject({ order: second });
+    expect(await store.findByToken(first.orderToken, timeoutMs)).toMatchObject({ merchant: { name: nameOf(one) } });
+    expect(await store.findByToken(second.orderToken, timeoutMs)).toMatchObject({ merchant: { name: nameOf(other) } });
+  });
+
+  it('lookups find nothing for unknown ids and store nothing', async () => {
+    const { store, merchantIds, countOrders } = opened();
+    const [merchantId] = await merchantIds();
+
+    expect(await store.findByOrderId(merchantId, 'never sent', timeoutMs)).toStrictEqual({ kind: 'unknown' });
+    expect(await store.findByServiceOrderId(merchantId, serviceOrderIdMax - 1, timeoutMs)).toStrictEqual({
+      kind: 'unknown',
+    });
+    expect(await store.findByToken(createOrderToken(randomBytes), timeoutMs)).toStrictEqual({ kind: 'unknown' });
+    expect(await countOrders(merchantId)).toBe(0);
+  });
+
+  it.each(Object.entries(naughtyTexts))('lookups find an order whose order_id is %s', async (_, text) => {
+    const { store, merchantIds } = opened();
+    const [merchantId] = await merchantIds();
+    const order = sampleOrder(merchantId, { order_id: text });
+    await create(order);
+
+    expect(await store.findByOrderId(merchantId, text, timeoutMs)).toStrictEqual({ kind: 'found', order });
+    expect(await store.findByOrderId(merchantId, `${text} `, timeoutMs)).toStrictEqual({ kind: 'unknown' });
+  });
+}

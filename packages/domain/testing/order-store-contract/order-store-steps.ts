@@ -1,0 +1,143 @@
+import { expect } from 'vitest';
+import type { MerchantId } from '../../src/merchant.ts';
+import type { Order } from '../../src/order.ts';
+import { decide, type OrderAction, startFailure } from '../../src/order-states.ts';
+import type { CreateOutcome, OrderStore } from '../../src/order-store.ts';
+import type { OrderInput } from '../../src/parse-order.ts';
+import { sampleOrder } from '../sample-orders.ts';
+
+/** A store under test and what the suite needs to test it. */
+export interface OpenedOrderStore {
+  readonly store: OrderStore;
+  /** Returns two new merchants without orders. */
+  merchantIds(): Promise<[MerchantId, MerchantId]>;
+  countOrders(merchantId: MerchantId): Promise<number>;
+  /** Returns the merchant's name. The two merchants of one `merchantIds` call have different names. */
+  nameOf(merchantId: MerchantId): string;
+  close(): Promise<void>;
+}
+
+/** Enough time for one order on a busy machine. */
+export const timeoutMs = 10_000;
+
+export const hourMs = 3_600_000;
+
+/** Later than the creation of any sample order, regardless of the clock. */
+export const sampleNowMs = 1_795_300_000_000;
+
+/** A sample order that expires in `ms`, or has expired already where `ms` is negative. */
+export function orderExpiringIn(merchantId: MerchantId, ms: number, overrides?: OrderInput): Order {
+  return { ...sampleOrder(merchantId, overrides), expiresAtMs: Date.now() + ms };
+}
+
+export type PayAction = Extract<OrderAction, { kind: 'pay' }>;
+
+/** A payment of the whole order, reported by a checkout system whose id is the merchant's. */
+export function paymentOf(order: Order, paymentId: string, paidAtMs = order.createdAtMs): PayAction {
+  const { order_amount: amount, order_currency: currency } = order.fields;
+  const reported = { checkoutId: order.merchantId, paymentId, paidAtMs, amount, currency };
+  return { kind: 'pay', payment: { ...reported, isKnown: false, refused: null } };
+}
+
+/** An attempt to pay the order, by a checkout system whose id is the merchant's. */
+export function attemptOf({ merchantId }: Order, attemptId: string) {
+  return { checkoutId: merchantId, attemptId };
+}
+
+/** The steps that the tests share. `opened` returns the store after the suite has opened it. */
+export function orderStoreSteps(opened: () => OpenedOrderStore) {
+  /** Gives the order the id that the store assigned, so that it can be compared with what is found. */
+  const create = async (order: Order): Promise<CreateOutcome | { readonly kind: 'created' }> => {
+    const outcome = await opened().store.create(order, timeoutMs);
+    if (outcome.kind !== 'created') return outcome;
+    const { serviceOrderId } = outcome.order;
+    expect(outcome.order).toStrictEqual(Object.assign(order, { serviceOrderId }));
+    expect(Number.isSafeInteger(serviceOrderId) && serviceOrderId > 0).toBe(true);
+    return { kind: 'created' };
+  };
+
+  const findForPayment = async ({ orderToken }: Order, { payment }: PayAction) => {
+    const { checkoutId, paymentId } = payment;
+    if (checkoutId === null) throw new Error('the payment is simulated');
+    const found = await opened().store.findForPayment(orderToken, { checkoutId, paymentId }, timeoutMs);
+    if (found.kind !== 'found') throw new Error(found.kind);
+    return found;
+  };
+
+  const find = async ({ merchantId, fields }: Order): Promise<Order> => {
+    const found = await opened().store.findByOrderId(merchantId, fields.order_id, timeoutMs);
+    if (found.kind !== 'found') throw new Error(found.kind);
+    return found.order;
+  };
+
+  const decideNow = async (order: Order, action: OrderAction) => {
+    if (action.kind === 'cancel') return decide(await find(order), action, Date.now());
+    const { order: found, isKnown, refused } = await findForPayment(order, action);
+    // The creation times of sample orders are not those of a clock.
+    return decide(
+      found,
+      { ...action, payment: { ...action.payment, isKnown, refused } },
+      Math.max(Date.now(), sampleNowMs),
+    );
+  };
+
+  /** What a use case does: read, decide, change, and the same again where another change was faster. */
+  const act = async (order: Order, action: OrderAction): Promise<string> => {
+    const decided = await decideNow(order, action);
+    if (!decided.ok) return decided.failure.kind;
+    if (decided.value.kind === 'replayed') return 'replayed';
+    if (decided.value.kind === 'refuse') {
+      const { refusal } = decided.value;
+      const { kind } = await opened().store.refusePayment(refusal, timeoutMs);
+      return kind === 'conflict' ? act(order, action) : kind === 'changed' ? refusal.payment.code : kind;
+    }
+    const { kind } = await opened().store.change(decided.value.change, timeoutMs);
+    return kind === 'conflict' ? act(order, action) : kind;
+  };
+
+  const eventsOf = async ({ merchantId }: Order): Promise<string[]> => {
+    const page = await opened().store.listEvents(merchantId, { limit: 100 }, timeoutMs);
+    if (page.kind !== 'found') throw new Error(page.kind);
+    return page.events.map(({ type, order }) => `${type} ${order.fields.order_id}`);
+  };
+
+  /** Events appear when no earlier transaction of the database server runs any more. */
+  const expectEvents = (order: Order, events: string[]) =>
+    expect.poll(() => eventsOf(order), { timeout: timeoutMs }).toStrictEqual(events);
+
+  const created = async (order: Order): Promise<Order> => {
+    expect(await create(order)).toStrictEqual({ kind: 'created' });
+    return order;
+  };
+
+  const newMerchant = async () => (await opened().merchantIds())[0];
+
+  /** What StartPayment does. */
+  const start = async (order: Order, attemptId: string, leaseSeconds = 900): Promise<string> => {
+    const attempt = attemptOf(order, attemptId);
+    const failure = startFailure(await find(order), attempt, Date.now());
+    if (failure !== undefined) return failure.kind;
+    const { kind } = await opened().store.startPayment(order, attempt, leaseSeconds, timeoutMs);
+    return kind === 'conflict' ? start(order, attemptId, leaseSeconds) : kind;
+  };
+
+  const end = (order: Order, attemptId: string) =>
+    opened().store.endPayment(order, attemptOf(order, attemptId), timeoutMs);
+
+  return {
+    opened,
+    create,
+    created,
+    newMerchant,
+    find,
+    findForPayment,
+    decideNow,
+    act,
+    start,
+    end,
+    eventsOf,
+    expectEvents,
+  };
+}
+
+export type OrderStoreSteps = ReturnType<typeof orderStoreSteps>;

@@ -1,0 +1,149 @@
+import { expect, it } from 'vitest';
+import type { Order, OrderStatus } from '../../src/order.ts';
+import { transitions } from '../../src/order-states.ts';
+import { sampleOrder } from '../sample-orders.ts';
+import { attemptOf, hourMs, type OrderStoreSteps, orderExpiringIn, paymentOf, timeoutMs } from './order-store-steps.ts';
+
+/** The tests of attempts to pay, and of their leases. */
+export function describePaymentAttempts({
+  opened,
+  created,
+  newMerchant,
+  find,
+  act,
+  start,
+  end,
+  eventsOf,
+  expectEvents,
+}: OrderStoreSteps): void {
+  it('startPayment claims an unpaid order for one attempt at a time, and endPayment ends that', async () => {
+    const order = await created(sampleOrder(await newMerchant()));
+    const attempt = attemptOf(order, 'a-1');
+    const { store } = opened();
+    const started = await store.startPayment(order, attempt, 900, timeoutMs);
+    if (started.kind !== 'changed') throw new Error(started.kind);
+    const { endsAtMs } = started;
+    expect(Math.abs(endsAtMs - Date.now() - 900_000)).toBeLessThan(hourMs);
+
+    expect(await find(order)).toStrictEqual({ ...order, lease: { ...attempt, endsAtMs, isLive: true } });
+    expect(await store.startPayment(order, attempt, 60, timeoutMs)).toStrictEqual({ kind: 'changed', endsAtMs });
+    const extended = await store.startPayment(order, attempt, 1_800, timeoutMs);
+    expect(extended.kind === 'changed' && extended.endsAtMs - endsAtMs).toBeGreaterThanOrEqual(900_000);
+    const others = [attemptOf(order, 'a-2'), { ...attempt, checkoutId: (await opened().merchantIds())[1] }];
+    for (const other of others) {
+      expect(await store.startPayment(order, other, 900, timeoutMs)).toStrictEqual({ kind: 'conflict' });
+      expect(await store.endPayment(order, other, timeoutMs)).toStrictEqual({ kind: 'conflict' });
+    }
+    const cancelled: Order = { ...order, orderStatus: 'CANCELLED', cancelledAtMs: order.createdAtMs };
+    const cancellation = { transition: transitions.cancel, order: cancelled };
+    expect(await store.change(cancellation, timeoutMs)).toStrictEqual({ kind: 'conflict' });
+
+    expect(await end(order, 'a-1')).toStrictEqual({ kind: 'changed' });
+    expect(await end(order, 'a-1')).toStrictEqual({ kind: 'conflict' });
+    expect((await find(order)).lease).toMatchObject({ ...attempt, isLive: false });
+    expect(await start(order, 'a-2')).toBe('changed');
+    expect(await end(order, 'a-2')).toStrictEqual({ kind: 'changed' });
+    expect(await act(order, { kind: 'cancel' })).toBe('changed');
+    expect((await find(order)).lease).toBeNull();
+    expect(await start(order, 'a-2')).toBe('order_cancelled');
+    expect(await store.startPayment(order, attempt, 900, timeoutMs)).toStrictEqual({ kind: 'conflict' });
+  });
+
+  it('an order past its expiry expires when its lease ends, and not before', async () => {
+    const merchantId = await newMerchant();
+    let order: Order;
+    let leftMs = 500;
+    // On a slow machine an order may expire before it is claimed.
+    do {
+      leftMs *= 2;
+      order = await created(orderExpiringIn(merchantId, leftMs, { order_id: `leased-${leftMs}` }));
+    } while ((await start(order, 'a-1')) === 'order_expired');
+    const isListedAs = async (status: OrderStatus) => {
+      const page = await opened().store.list(merchantId, { status, limit: 100 }, timeoutMs);
+      return page.kind === 'found' && page.orders.some(({ orderToken }) => orderToken === order.orderToken);
+    };
+    await expect.poll(() => Date.now(), { timeout: timeoutMs }).toBeGreaterThan((order.expiresAtMs ?? 0) + 1_000);
+
+    expect((await find(order)).orderStatus).toBe('UN_PAID');
+    expect([await isListedAs('UN_PAID'), await isListedAs('EXPIRED')]).toEqual([true, false]);
+    expect(await start(order, 'a-1', 1_800)).toBe('changed');
+    expect(await end(order, 'a-1')).toStrictEqual({ kind: 'changed' });
+    expect([await isListedAs('UN_PAID'), await isListedAs('EXPIRED')]).toEqual([false, true]);
+    const expired = await find(order);
+    expect(expired.orderStatus).toBe('EXPIRED');
+    expect(await start(order, 'a-1')).toBe('order_expired');
+    const endsAtMs = expired.lease?.endsAtMs ?? 0;
+    expect(await act(order, paymentOf(order, 'p-1', endsAtMs))).toBe('order_expired');
+    expect(await act(order, paymentOf(order, 'p-2', endsAtMs - 1))).toBe('changed');
+    const id = order.fields.order_id;
+    await expect
+      .poll(async () => (await eventsOf(order)).filter((event) => event.endsWith(id)), { timeout: timeoutMs })
+      .toStrictEqual([`order.expired ${id}`, `order.payment_refused ${id}`, `order.paid ${id}`]);
+  });
+
+  it('expireNow lets an order expire that has no lease, and its end is that time', async () => {
+    const merchantId = await newMerchant();
+    const { store } = opened();
+    for (const [order_id, left] of [
+      ['without an end', null],
+      ['with an end', hourMs],
+    ] as const) {
+      const expiresAtMs = left === null ? null : Date.now() + left;
+      const order = await created({ ...sampleOrder(merchantId, { order_id }), expiresAtMs });
+      expect(await start(order, 'a-1')).toBe('changed');
+      expect(await store.expireNow(order, timeoutMs)).toStrictEqual({ kind: 'conflict' });
+      expect(await end(order, 'a-1')).toStrictEqual({ kind: 'changed' });
+      expect(await store.expireNow(order, timeoutMs)).toStrictEqual({ kind: 'changed' });
+      expect(await store.expireNow(order, timeoutMs)).toStrictEqual({ kind: 'conflict' });
+      const expired = await find(order);
+      expect(expired.orderStatus).toBe('EXPIRED');
+      expect(Math.abs((expired.expiresAtMs ?? 0) - Date.now())).toBeLessThan(hourMs / 2);
+    }
+    await expectEvents(sampleOrder(merchantId), ['order.expired without an end', 'order.expired with an end']);
+  });
+
+  it('a payment ends the lease of any attempt', async () => {
+    const order = await created(sampleOrder(await newMerchant()));
+    expect(await start(order, 'a-1')).toBe('changed');
+    expect(await act(order, paymentOf(order, 'p-1'))).toBe('changed');
+    expect(await find(order)).toMatchObject({ orderStatus: 'PAID', lease: null });
+    expect(await end(order, 'a-1')).toStrictEqual({ kind: 'conflict' });
+  });
+
+  it('startPayment lets one of 50 racing attempts claim an order', async () => {
+    const order = await created(sampleOrder(await newMerchant()));
+    const outcomes = await Promise.all(Array.from({ length: 50 }, (_, call) => start(order, `a-${call}`)));
+
+    expect(outcomes.filter((outcome) => outcome === 'changed')).toHaveLength(1);
+    expect(outcomes.filter((outcome) => outcome === 'payment_in_progress')).toHaveLength(49);
+    expect((await find(order)).lease?.attemptId).toBe(`a-${outcomes.indexOf('changed')}`);
+  });
+
+  it('of racing attempts, cancellations and payments, no cancellation wins over a lease and no order is paid twice', async () => {
+    const merchantId = await newMerchant();
+    const orders = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => created(sampleOrder(merchantId, { order_id: `raced-${index}` }))),
+    );
+    await Promise.all(
+      orders.map(async (order, index) => {
+        const outcomes = await Promise.all([
+          start(order, 'a-1'),
+          act(order, { kind: 'cancel' }),
+          start(order, 'a-2'),
+          ...(index % 2
+            ? [act(order, paymentOf(order, `p-1-${index}`)), act(order, paymentOf(order, `p-2-${index}`))]
+            : []),
+        ]);
+        const [first, cancelled, second, ...paid] = outcomes;
+        const now = await find(order);
+        expect([first, second].filter((outcome) => outcome === 'changed').length).toBeLessThanOrEqual(1);
+        expect(paid.filter((outcome) => outcome === 'changed').length).toBe(now.orderStatus === 'PAID' ? 1 : 0);
+        expect(cancelled === 'changed').toBe(now.orderStatus === 'CANCELLED');
+        // A payment is stored although another attempt holds the order; a cancellation is not.
+        if (now.orderStatus !== 'UN_PAID') expect(now.lease).toBeNull();
+        else expect(now.lease?.isLive).toBe(true);
+        if (now.orderStatus === 'CANCELLED') expect([first, second]).not.toContain('changed');
+      }),
+    );
+  });
+}
