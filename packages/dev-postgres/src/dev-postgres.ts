@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import postgres from 'postgres';
 import { type Cluster, lastPort, launchServer, openCluster, runningServer, stopServer, superuser } from './cluster.ts';
-import { gatewayPassword, gatewayRole, giveDatabaseToGateway } from './gateway-role.ts';
+import { createGatewayDatabase, gatewayPassword, gatewayRole } from './gateway-role.ts';
 
 export { hasDatabase } from './cluster.ts';
 
@@ -157,11 +157,7 @@ async function acquireLease(port: number, password: string, onLost: () => void):
     },
   });
   try {
-    await giveDatabaseToGateway(session, {
-      url: databaseUrl(superuser, password, port),
-      name: databaseName,
-      password: gatewayPassword(password),
-    });
+    await createGatewayDatabase(session, { name: databaseName, password: gatewayPassword(password) });
     await session`select pg_advisory_lock_shared(${usersLock})`;
     isHeld = true;
     return session;

@@ -72,29 +72,6 @@ test('the gateway owns its database and is not a superuser', async () => {
   expect(await query(url, 'create schema drizzle; create table words (word text)')).toEqual([]);
 });
 
-test('a database of an earlier version, which belonged to the superuser, is given to the gateway', async () => {
-  const first = await start();
-  for (const text of [
-    'alter database gateway owner to postgres',
-    'drop role gateway_owner',
-    'create schema drizzle',
-    'create table drizzle.migrations (id serial primary key, hash text)',
-    'create table words (id bigint generated always as identity, word text unique)',
-    "insert into words (word) values ('old')",
-    'create sequence numbers',
-  ])
-    await query(first.superuserUrl, text);
-  await first.stop();
-
-  const users = await Promise.all([start(), startElsewhere(), start()]);
-  const [{ url }] = users;
-  expect(await query(url, "insert into words (word) values ('new') returning id")).toEqual([{ id: '2' }]);
-  expect(await query(url, "insert into drizzle.migrations (hash) values ('x') returning id")).toEqual([{ id: 1 }]);
-  expect(await query(url, "select nextval('numbers')")).toEqual([{ nextval: '1' }]);
-  await query(url, 'alter table words add column more text');
-  await query(url, 'drop schema drizzle cascade');
-});
-
 test('a second process shares the server, and the last one stops it', async () => {
   const here = await start();
   const there = await startElsewhere();

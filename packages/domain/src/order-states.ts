@@ -181,7 +181,7 @@ function decidePayment(order: Order, payment: ReportedPayment, nowMs: number): R
 
 /** An order that was paid before gateways stored the checkout system counts as paid by the one that reports its payment. */
 function isSamePayment(paid: OrderPayment, { checkoutId, paymentId }: OrderPayment): boolean {
-  return paid.paymentId === paymentId && (paid.checkoutId ?? checkoutId) === checkoutId;
+  return paid.paymentId === paymentId && paid.checkoutId === checkoutId;
 }
 
 function decideCancellation(order: Order, nowMs: number): Result<Decision, Failure> {

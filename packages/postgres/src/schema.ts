@@ -286,9 +286,6 @@ export const events = pgTable(
   ],
 );
 
-/** The endpoint that a merchant had when there was one for each merchant. */
-export const firstEndpointId = `we_${'0'.repeat(32)}`;
-
 /** The endpoints to which a merchant's events are delivered. Secrets are encrypted with SECRETS_KEY. */
 export const webhookEndpoints = pgTable(
   'webhook_endpoints',
@@ -296,7 +293,7 @@ export const webhookEndpoints = pgTable(
     merchantId: bigint('merchant_id', { mode: 'number' })
       .notNull()
       .references(() => merchants.id),
-    endpointId: text('endpoint_id').notNull().default(firstEndpointId),
+    endpointId: text('endpoint_id').notNull(),
     url: text('url').notNull(),
     /** The types of events that are delivered; `null`: all. */
     eventTypes: text('event_types', { enum: eventTypes }).array(),
@@ -323,7 +320,7 @@ export const webhookDeliveries = pgTable(
     merchantId: bigint('merchant_id', { mode: 'number' })
       .notNull()
       .references(() => merchants.id),
-    endpointId: text('endpoint_id').notNull().default(firstEndpointId),
+    endpointId: text('endpoint_id').notNull(),
     eventId: text('event_id').notNull(),
     /** That of the event, whose key holds it. */
     transactionId: xid8('transaction_id').notNull(),

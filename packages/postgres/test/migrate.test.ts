@@ -1,19 +1,14 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createTestDatabase } from '@gateway/dev-postgres/testing';
-import type { MerchantId } from '@gateway/domain/merchant';
-import type { Order } from '@gateway/domain/order';
-import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { migrate } from 'drizzle-orm/postgres-js/migrator';
 import postgres from 'postgres';
 import { expect, onTestFinished, test } from 'vitest';
 import { DatabaseError } from '../src/errors.ts';
 import { migrateDatabase } from '../src/migrate.ts';
-import { rowOf } from '../src/order-rows.ts';
-import { openOrderStore } from '../src/order-store.ts';
 import { partition } from '../testing/partitioned-database.ts';
 import { startRecordingProxy } from '../testing/recording-proxy.ts';
 import { runQuery } from '../testing/run-query.ts';
@@ -113,89 +108,6 @@ test("a database that Drizzle's own migrator brought up to date is left as it is
   const another = await createDatabase();
   await migrateDatabase(another);
   expect(await runQuery(another, 'select * from drizzle.__drizzle_migrations')).toEqual([...done]);
-});
-
-/** Applies only the first migrations, as an older version of the gateway did. */
-async function migrateFirst(sql: postgres.Sql, count: number): Promise<void> {
-  const first = await mkdtemp(join(packageFolder, 'node_modules', 'first-migrations-'));
-  try {
-    const all = join(packageFolder, 'migrations');
-    const journal = JSON.parse(await readFile(join(all, 'meta/_journal.json'), 'utf8'));
-    const entries: { tag: string }[] = journal.entries.slice(0, count);
-    await mkdir(join(first, 'meta'));
-    await writeFile(join(first, 'meta/_journal.json'), JSON.stringify({ ...journal, entries }));
-    for (const { tag } of entries) await cp(join(all, `${tag}.sql`), join(first, `${tag}.sql`));
-    await migrate(drizzle({ client: sql }), { migrationsFolder: first });
-  } finally {
-    await rm(first, { recursive: true });
-  }
-}
-
-/** Stores an order as the first version did. */
-async function insertFirstOrder(sql: postgres.Sql): Promise<Order> {
-  const [merchant] = await sql`insert into merchants (name, client_id) values ('Shop', 'app_x') returning id`;
-  const order = sampleOrder(Number(merchant?.id) as MerchantId);
-  const { expiresAt: _, ...row } = rowOf(order);
-  const columns = { ...row, createdAt: row.createdAt.toISOString() };
-  const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  await sql`insert into orders ${sql(Object.fromEntries(Object.entries(columns).map(([name, value]) => [snakeCase(name), value])))}`;
-  return order;
-}
-
-test.each([
-  ['one table', 1, async () => {}],
-  ['partitions', 2, partition],
-] as const)('orders that were stored in %s before a migration are found after it', async (_, count, prepare) => {
-  const url = await createDatabase();
-  const sql = postgres(url, { max: 1, onnotice: () => {} });
-  onTestFinished(() => sql.end({ timeout: 1 }));
-  await migrateFirst(sql, count);
-  const order = await insertFirstOrder(sql);
-  await prepare(url);
-
-  await migrateDatabase(url);
-  const store = openOrderStore({ url });
-  onTestFinished(() => store.close());
-  expect(await store.findByToken(order.orderToken, 20_000)).toStrictEqual({
-    kind: 'found',
-    order,
-    merchant: { name: 'Shop', mode: 'live', isDisabled: false, signingSecret: null },
-  });
-});
-
-interface Snapshot {
-  readonly tables: Readonly<Record<string, { readonly columns: Readonly<Record<string, Column>> }>>;
-}
-
-interface Column {
-  readonly type: string;
-  readonly notNull: boolean;
-  readonly default?: unknown;
-  readonly identity?: unknown;
-}
-
-test('each migration leaves the version before it working: what that reads stays, what it does not write is optional', async () => {
-  const folder = join(packageFolder, 'migrations/meta');
-  const files = (await readdir(folder)).filter((name) => name.endsWith('_snapshot.json')).sort();
-  const snapshots = await Promise.all(
-    files.map(async (name): Promise<Snapshot> => JSON.parse(await readFile(join(folder, name), 'utf8'))),
-  );
-  expect(snapshots.length).toBeGreaterThan(1);
-  for (const [index, { tables }] of snapshots.slice(1).entries()) {
-    for (const [table, { columns: before }] of Object.entries(snapshots[index]?.tables ?? {})) {
-      const after = tables[table]?.columns ?? {};
-      for (const [name, { type, notNull }] of Object.entries(before)) {
-        expect(after[name], `${files[index + 1]}: ${table}.${name}`).toMatchObject({
-          type,
-          ...(!notNull && { notNull }),
-        });
-      }
-      const required = Object.entries(after).filter(
-        ([name, column]) => before[name] === undefined && column.notNull && column.default === undefined,
-      );
-      expect(required).toEqual([]);
-    }
-  }
 });
 
 test('partitions have the columns, keys and checks of the tables that they replace', async () => {

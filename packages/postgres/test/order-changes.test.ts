@@ -113,8 +113,8 @@ test('events are deleted after 30 days, with their deliveries', async () => {
       now() - case when n <= 700 then interval '30 days 1 minute' else interval '29 days' end, 'of an event'
     from generate_series(1, 710) n`;
   await database.sql`
-    insert into webhook_deliveries (merchant_id, transaction_id, event_id, attempts, delivered_at)
-    select merchant_id, transaction_id, event_id, 1, now() from events where merchant_id = ${merchantId}`;
+    insert into webhook_deliveries (merchant_id, endpoint_id, transaction_id, event_id, attempts, delivered_at)
+    select merchant_id, 'we_1', transaction_id, event_id, 1, now() from events where merchant_id = ${merchantId}`;
 
   expect(await store.deleteOldEvents()).toStrictEqual({ count: 500, isDone: false });
   expect(await store.deleteOldEvents()).toStrictEqual({ count: 200, isDone: true });

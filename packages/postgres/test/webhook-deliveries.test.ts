@@ -1,6 +1,5 @@
 import type { MerchantId } from '@gateway/domain/merchant';
 import { afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { firstEndpointId } from '../src/schema.ts';
 import {
   type ClaimedDelivery,
   type ClaimFilter,
@@ -106,16 +105,6 @@ test('a claimed delivery has its event, its order and its endpoint, and belongs 
   const { due_in } = (await rowOf(delivery)) ?? {};
   expect(due_in).toBeGreaterThan(16);
   expect(due_in).toBeLessThan(30);
-});
-
-test('a delivery that the version before the endpoints had ids stores is claimed for the endpoint of that version', async () => {
-  const [merchantId] = (await createMerchantsWithOrder(database.url, database.sql, 1)) as [MerchantId];
-  await database.sql`insert into webhook_endpoints (merchant_id, url, signing_secret) values (${merchantId}, ${url}, ${first})`;
-  await endpoints().create(merchantId, { url: `${url}/new`, signingSecret: second });
-  await storeEvents(database.sql, [merchantId], 1);
-  await database.sql`delete from webhook_deliveries where endpoint_id <> ${firstEndpointId}`;
-  await database.sql`update webhook_deliveries set endpoint_id = default where merchant_id = ${merchantId}`;
-  expect((await only(claim())).endpoint).toEqual({ url, signingSecrets: [Buffer.from(first)] });
 });
 
 test('the deliveries of one event to two endpoints are claimed and recorded separately', async () => {

@@ -238,8 +238,8 @@ test('endpoints that hang or fail do not delay the others, and get few attempts 
 test('failing endpoints together get a part of the attempts, however many there are', async () => {
   const hanging = await runWebhookReceiver({ respond: () => {} });
   const failing = await createMerchantsWithOrder(database.url, database.sql, webhookLimits.failingAttemptsMax + 20);
-  await database.sql`insert into webhook_endpoints (merchant_id, url, signing_secret, failing_since)
-    select id, ${hanging.url}, '', now() from unnest(${[...failing]}::bigint[]) id`;
+  await database.sql`insert into webhook_endpoints (merchant_id, endpoint_id, url, signing_secret, failing_since)
+    select id, 'we_' || id, ${hanging.url}, '', now() from unnest(${[...failing]}::bigint[]) id`;
   for (const merchantId of failing) {
     const signingSecret = secrets.encrypt(merchantId, first);
     await database.sql`update webhook_endpoints set signing_secret = ${signingSecret} where merchant_id = ${merchantId}`;

@@ -1,2 +1,0 @@
-ALTER TABLE "orders" DROP CONSTRAINT "orders_merchant_id_service_order_id";--> statement-breakpoint
-ALTER TABLE "orders" ADD CONSTRAINT "orders_service_order_id" UNIQUE("service_order_id","merchant_id");
