@@ -71,7 +71,7 @@ export const connectionsMax = Math.min(10_000, Math.floor(openFilesMax * 0.4));
  */
 export const backlogMax = 4_096;
 
-/** When calls are rejected as overloaded, or wait, before their work begins: decisions 027 and 037. */
+/** When calls are rejected as overloaded, or wait, before their work begins (docs/decisions/037-overload.md). */
 export const admissionLimits = {
   /** Calls in flight of all accounts: a fifth of a second's work. */
   callsMax: 2_048,
@@ -156,7 +156,10 @@ export const http2Limits = {
   drainTimeoutMs,
 };
 
-/** The bounds of unauthenticated gRPC connections that reset their streams or send tiny frames (decision record 046). */
+/**
+ * The bounds of unauthenticated gRPC connections that reset their streams or send tiny frames
+ * (docs/decisions/047-unauthenticated-callers.md).
+ */
 export const penaltyLimits = {
   /** Penalties that one network may take at once, and a second. Ordinary clients have valid credentials. */
   perSecond: 20,
@@ -172,7 +175,7 @@ export const penaltyLimits = {
   tinyFramesMax: 64,
 };
 
-/** The bounds of calls without valid credentials in one process (decision record 028). */
+/** The bounds of calls without valid credentials in one process (docs/decisions/047-unauthenticated-callers.md). */
 export const unauthenticatedLimits = {
   /** Pages, and failed authentications, of one public network per second: a carrier's NAT opens dozens of pages. */
   perNetwork: 100,

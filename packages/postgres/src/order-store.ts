@@ -41,7 +41,7 @@ const ownBatchMinIfDistributed = 16;
 /** How often a batch is inserted whose ids are in use: the second block is checked when it is reserved. */
 const insertAttemptsMax = 3;
 
-/** The defaults are those of decisions 001, 013 and 027. */
+/** The defaults are those of docs/decisions/013-batches.md. */
 export interface OrderStoreOptions extends DatabaseOptions {
   /** Orders in one statement: 1,024 unless given. */
   readonly batchMax?: number | undefined;

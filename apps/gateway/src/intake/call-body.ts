@@ -38,7 +38,7 @@ const chunksMax = 64;
  * handed to their calls a few at a time, so that hundreds of connections that send them don't stall all others.
  */
 export function createBodyReader(bytesOfAllMax: number) {
-  /** What drops each body, the oldest first. No set: decision 039. */
+  /** What drops each body, the oldest first. No set: docs/decisions/039-no-sets-of-what-is-in-flight.md. */
   const untaken: (() => void)[] = [];
   let bytesOfAll = 0;
   const takeTurns = createTurns(largeBodyBytesPerTurn);

@@ -37,7 +37,8 @@ interface State {
 
 /**
  * Bounds the connections of a port. When it is full, a new connection replaces the least recently used idle one that never had
- * valid credentials or, if there is none, the least recently used idle one that had (decision record 047).
+ * valid credentials or, if there is none, the least recently used idle one that had
+ * (docs/decisions/047-unauthenticated-callers.md).
  */
 export function createConnectionLimit<Connection>({
   connectionsMax,

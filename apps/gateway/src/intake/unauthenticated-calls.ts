@@ -16,7 +16,7 @@ const rateLimited = (): Failure => ({ kind: 'rate_limited', retryAfterMs: retryA
 /** The key of the one bucket that counts all calls. */
 const allNetworks = '';
 
-/** Bounds the work that calls without valid credentials cause (decision record 028). */
+/** Bounds the work that calls without valid credentials cause (docs/decisions/047-unauthenticated-callers.md). */
 export function createUnauthenticatedCalls({
   limits,
   monotonicNow,

@@ -20,7 +20,7 @@ interface OpenStream {
 }
 
 interface Use {
-  /** The oldest first. No map: decision 039. */
+  /** The oldest first. No map: docs/decisions/039-no-sets-of-what-is-in-flight.md. */
   readonly streams: OpenStream[];
   /** Whether the client sent a complete request: one that only trickles has not. */
   isUsed: boolean;

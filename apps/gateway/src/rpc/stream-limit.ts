@@ -3,8 +3,8 @@ import type { http2Limits } from '../limits.ts';
 
 /**
  * Shares the calls in flight among the connections: clients queue what exceeds their share, at no cost for the gateway. Rejecting
- * a call costs nearly as much as creating an order, as most of both is the stream itself (decision record 027). Returns what
- * promotes a connection to the share of an authenticated one.
+ * a call costs nearly as much as creating an order, because most of both is the stream itself (docs/decisions/037-overload.md).
+ * Returns what promotes a connection to the share of an authenticated one.
  */
 export function shareStreams(
   server: Http2Server | Http2SecureServer,

@@ -46,7 +46,7 @@ const soonMs = 60_000;
 
 /**
  * Runs the gateway in several processes behind the same two ports. This process, the primary, accepts the connections and gives
- * them to the workers in turn (decision 034).
+ * them to the workers in turn (docs/decisions/034-workers.md).
  */
 export function createWorkers(count: number, logger: Logger, output: DestinationStream) {
   const numbers = Array.from({ length: count }, (_, index) => index + 1);
