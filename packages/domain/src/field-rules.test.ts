@@ -37,7 +37,7 @@ const freeTextFields = textFields.filter(
 /** Parses an otherwise valid order with this value: `unchanged`, or the codes of all errors. */
 function outcomeOf(field: OrderFieldName, value: unknown): string {
   const order = parseOrder(validOrderInput({ [field]: value }));
-  if (order.ok) return order.value[field] === value ? 'unchanged' : 'changed';
+  if (order.ok) return order.value.fields[field] === value ? 'unchanged' : 'changed';
   return order.failure.map((error) => (error.field === field ? error.code : `${error.field} ${error.code}`)).join();
 }
 
@@ -151,7 +151,7 @@ describe('a field without a value', () => {
       { ...absent, customer_address_line2: null },
       { ...absent, customer_address_line2: '' },
     ]) {
-      expect(parseOrder(input)).toMatchObject({ ok: true, value: { customer_address_line2: '' } });
+      expect(parseOrder(input)).toMatchObject({ ok: true, value: { fields: { customer_address_line2: '' } } });
     }
   });
 

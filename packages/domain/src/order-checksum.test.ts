@@ -4,7 +4,7 @@ import { anotherOrderInput, validOrderFields } from '../testing/sample-orders.ts
 import { checksumModes } from './merchant.ts';
 import { NumberText } from './money.ts';
 import type { OrderFields } from './order.ts';
-import { canonicalText, checkChecksum, checksumOf, checksumPrefix } from './order-checksum.ts';
+import { canonicalText, checksumFailure, checksumOf, checksumPrefix } from './order-checksum.ts';
 import type { OrderInput } from './parse-order.ts';
 
 const clientSecret = 'sk_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg';
@@ -110,22 +110,22 @@ describe('checksumOf', () => {
   });
 });
 
-describe('checkChecksum', () => {
+describe('checksumFailure', () => {
   it('has two modes', () => {
     expect(checksumModes).toStrictEqual(['versioned', 'required']);
   });
 
   it.each(checksumModes)('passes a checksum that verifies, in the mode %s', (mode) => {
-    expect(checkChecksum(signed(), clientSecret, mode)).toBe('passes');
+    expect(checksumFailure(signed(), clientSecret, mode)).toBeUndefined();
     const vector = validOrderFields({ ...vectorInput, order_checksum: `v1=${vectorHex}` });
-    expect(checkChecksum(vector, clientSecret, mode)).toBe('passes');
+    expect(checksumFailure(vector, clientSecret, mode)).toBeUndefined();
   });
 
   const unversioned = ['x', 'v1', 'V1=', 'v2=00', ' v1=', vectorHex, `V1=${vectorHex}`, `sha256=${vectorHex}`];
   it.each(unversioned)('passes %j, which is not versioned, unless the mode is required', (checksum) => {
     const fields = validOrderFields({ ...vectorInput, order_checksum: checksum });
-    expect(checkChecksum(fields, clientSecret, 'versioned')).toBe('passes');
-    expect(checkChecksum(fields, clientSecret, 'required')).toBe('not_versioned');
+    expect(checksumFailure(fields, clientSecret, 'versioned')).toBeUndefined();
+    expect(checksumFailure(fields, clientSecret, 'required')).toMatchObject({ kind: 'invalid_order' });
   });
 
   describe.each(checksumModes)('in the mode %s', (mode) => {
@@ -133,7 +133,7 @@ describe('checkChecksum', () => {
       const other = vectorHex[index] === '0' ? '1' : '0';
       const order_checksum = `v1=${vectorHex.slice(0, index)}${other}${vectorHex.slice(index + 1)}`;
       const fields = validOrderFields({ ...vectorInput, order_checksum });
-      expect(checkChecksum(fields, clientSecret, mode)).toBe('does_not_verify');
+      expect(checksumFailure(fields, clientSecret, mode)).toMatchObject({ kind: 'checksum_mismatch' });
     });
 
     it.each([
@@ -147,23 +147,25 @@ describe('checkChecksum', () => {
       ['the longest text', 'v1='.padEnd(256, '0')],
     ])('rejects %s', (_, checksum) => {
       const fields = validOrderFields({ ...vectorInput, order_checksum: checksum });
-      expect(checkChecksum(fields, clientSecret, mode)).toBe('does_not_verify');
+      expect(checksumFailure(fields, clientSecret, mode)).toMatchObject({ kind: 'checksum_mismatch' });
     });
 
     it('rejects a checksum made with another secret', () => {
-      expect(checkChecksum(signed(), clientSecret.replace('g', 'h'), mode)).toBe('does_not_verify');
+      expect(checksumFailure(signed(), clientSecret.replace('g', 'h'), mode)).toMatchObject({
+        kind: 'checksum_mismatch',
+      });
     });
 
     it.each(Object.entries(anotherOrderInput))('rejects the checksum if %s was changed', (field, value) => {
       const { order_checksum } = signed();
       const changed = validOrderFields({ [field]: value, order_checksum });
-      expect(checkChecksum(changed, clientSecret, mode)).toBe('does_not_verify');
+      expect(checksumFailure(changed, clientSecret, mode)).toMatchObject({ kind: 'checksum_mismatch' });
     });
 
     it('rejects the checksum if text moved from one field to the next', () => {
       const { order_checksum } = signed({ customer_name: 'A|B', customer_address_line1: 'C' });
       const moved = validOrderFields({ customer_name: 'A', customer_address_line1: 'B|C', order_checksum });
-      expect(checkChecksum(moved, clientSecret, mode)).toBe('does_not_verify');
+      expect(checksumFailure(moved, clientSecret, mode)).toMatchObject({ kind: 'checksum_mismatch' });
     });
   });
 });

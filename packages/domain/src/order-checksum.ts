@@ -1,4 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
+import type { Failure } from './failure.ts';
 import type { ChecksumMode } from './merchant.ts';
 import { formatAmount } from './money.ts';
 import type { OrderFields } from './order.ts';
@@ -46,16 +47,22 @@ export function checksumOf(fields: OrderFields, clientSecret: string): string {
 }
 
 /**
- * Checks an order's checksum by the merchant's mode (see `checksumModes`). An unversioned checksum passes by default, because
- * the API contract does not define how checksums are made. The comparison takes constant time.
+ * Checks an order's checksum by the merchant's mode (see `checksumModes`). Returns the failure, or `undefined` if the checksum is
+ * accepted. An unversioned checksum is accepted by default, because the API contract does not define how checksums are made. The
+ * comparison takes constant time.
  */
-export function checkChecksum(
-  fields: OrderFields,
-  clientSecret: string,
-  mode: ChecksumMode,
-): 'passes' | 'does_not_verify' | 'not_versioned' {
-  if (!fields.order_checksum.startsWith(checksumPrefix)) return mode === 'required' ? 'not_versioned' : 'passes';
+export function checksumFailure(fields: OrderFields, clientSecret: string, mode: ChecksumMode): Failure | undefined {
+  if (!fields.order_checksum.startsWith(checksumPrefix)) {
+    if (mode !== 'required') return undefined;
+    const error = {
+      field: 'order_checksum',
+      code: 'not_allowed',
+      message: `must begin with ${checksumPrefix}`,
+    } as const;
+    return { kind: 'invalid_order', errors: [error] };
+  }
   const expected = Buffer.from(checksumOf(fields, clientSecret));
   const given = Buffer.from(fields.order_checksum);
-  return given.length === expected.length && timingSafeEqual(given, expected) ? 'passes' : 'does_not_verify';
+  const isRight = given.length === expected.length && timingSafeEqual(given, expected);
+  return isRight ? undefined : { kind: 'checksum_mismatch', canonicalText: canonicalText(fields) };
 }

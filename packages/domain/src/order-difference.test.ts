@@ -3,28 +3,33 @@ import { anotherOrderInput, sampleOrder, validOrderFields } from '../testing/sam
 import { erasedValues, erasureDigest, personalFieldNames } from './erasure.ts';
 import type { MerchantId } from './merchant.ts';
 import { NumberText } from './money.ts';
-import type { OrderFields } from './order.ts';
+import type { Order, OrderFields } from './order.ts';
 import { orderDifference as differenceOf } from './order-difference.ts';
 import { orderFieldNames } from './order-fields.ts';
+import type { ParsedOrder } from './parse-order.ts';
 
 const merchantId = 7 as MerchantId;
 const orderDifference = (fields: OrderFields, second: OrderFields) =>
-  differenceOf({ ...sampleOrder(merchantId), fields }, second);
+  differenceOf({ ...sampleOrder(merchantId), fields }, sent(second));
+const sent = (fields: OrderFields, optional: Partial<ParsedOrder> = {}): ParsedOrder => ({
+  ...{ fields, expiresAtMs: undefined, metadata: undefined },
+  ...optional,
+});
 
 describe('orderDifference of an erased order', () => {
   const key = new Uint8Array(32).fill(1);
   const fields = validOrderFields();
   const erased = {
-    merchantId,
+    ...sampleOrder(merchantId),
     erasedDigest: erasureDigest(key, merchantId, fields),
     fields: { ...fields, ...erasedValues(fields) },
   };
   const personal = personalFieldNames.filter((name) => name !== 'order_checksum');
 
   it('is empty for the same order, whatever its checksum', () => {
-    expect(differenceOf(erased, fields, [key])).toStrictEqual([]);
-    expect(differenceOf(erased, fields, [new Uint8Array(32), key])).toStrictEqual([]);
-    expect(differenceOf(erased, { ...fields, order_checksum: 'v1=another' }, [key])).toStrictEqual([]);
+    expect(differenceOf(erased, sent(fields), [key])).toStrictEqual([]);
+    expect(differenceOf(erased, sent(fields), [new Uint8Array(32), key])).toStrictEqual([]);
+    expect(differenceOf(erased, sent({ ...fields, order_checksum: 'v1=another' }), [key])).toStrictEqual([]);
   });
 
   it.each(Object.entries(anotherOrderInput))('shows that %s differs', (field, value) => {
@@ -33,13 +38,14 @@ describe('orderDifference of an erased order', () => {
     const names = orderFieldNames.filter(
       (name) => name === field || ((isPersonal || field === 'order_id') && (personal as string[]).includes(name)),
     );
-    expect(differenceOf(erased, validOrderFields({ [field]: value }), [key])).toStrictEqual(names);
+    expect(differenceOf(erased, sent(validOrderFields({ [field]: value })), [key])).toStrictEqual(names);
   });
 
   it('differs in all personal fields without the key, with another key, and for what was stored since', () => {
-    for (const wrong of [[], [new Uint8Array(32)]]) expect(differenceOf(erased, fields, wrong)).toStrictEqual(personal);
-    expect(differenceOf(erased, erased.fields, [key])).toStrictEqual(personal);
-    expect(differenceOf({ ...erased, merchantId: 8 as MerchantId }, fields, [key])).toStrictEqual(personal);
+    for (const wrong of [[], [new Uint8Array(32)]])
+      expect(differenceOf(erased, sent(fields), wrong)).toStrictEqual(personal);
+    expect(differenceOf(erased, sent(erased.fields), [key])).toStrictEqual(personal);
+    expect(differenceOf({ ...erased, merchantId: 8 as MerchantId }, sent(fields), [key])).toStrictEqual(personal);
   });
 
   it('keeps nothing of the personal fields but the origin of the return URL', () => {
@@ -49,6 +55,17 @@ describe('orderDifference of an erased order', () => {
 });
 
 describe('orderDifference', () => {
+  it('compares the expiry and the metadata only if they were sent, and metadata only until it is erased', () => {
+    const stored = { ...sampleOrder(merchantId), expiresAtMs: 7, metadata: { cart: '7' } };
+    const difference = (optional: Partial<ParsedOrder>, changes: Partial<Order> = {}) =>
+      differenceOf({ ...stored, ...changes }, sent(stored.fields, optional));
+    expect(difference({})).toStrictEqual([]);
+    expect(difference({ expiresAtMs: 7, metadata: { cart: '7' } })).toStrictEqual([]);
+    expect(difference({ expiresAtMs: 8, metadata: { cart: '8' } })).toStrictEqual(['order_expires_at', 'metadata']);
+    const erasure = { erasedDigest: new Uint8Array(32), metadata: null };
+    expect(difference({ metadata: { cart: '8' } }, erasure)).not.toContain('metadata');
+  });
+
   it('is empty for the same order sent twice', () => {
     expect(orderDifference(validOrderFields(), validOrderFields())).toStrictEqual([]);
   });

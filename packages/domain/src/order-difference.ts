@@ -1,21 +1,27 @@
 import { isPersonal, matchesErased } from './erasure.ts';
-import type { Order, OrderFields } from './order.ts';
-import { type OrderFieldName, orderFieldNames } from './order-fields.ts';
+import { isSameMetadata } from './metadata.ts';
+import type { Order } from './order.ts';
+import { orderFieldNames, type RequestFieldName } from './order-fields.ts';
+import type { ParsedOrder } from './parse-order.ts';
 
 /**
- * The fields in which a stored order differs from a received one, in the order of the API contract; empty for a replay. The
- * checksum is not compared, because a new client secret changes it although the order is the same. If the personal data was
- * erased, either all personal fields differ or none. Deciding this takes the erasure key; without it they all differ.
+ * Returns the fields in which a received order differs from the stored one, in the order of the API contract; empty for a replay.
+ * The checksum is not compared, because a new client secret changes it although the order is the same. The expiry and the metadata
+ * are compared only if they were sent. If the personal data was erased, either all personal fields differ or none. Deciding this
+ * takes the erasure key; without it they all differ. Erased metadata is not compared.
  */
 export function orderDifference(
-  first: Pick<Order, 'merchantId' | 'erasedDigest' | 'fields'>,
-  second: OrderFields,
+  stored: Pick<Order, 'merchantId' | 'erasedDigest' | 'fields' | 'expiresAtMs' | 'metadata'>,
+  { fields, expiresAtMs, metadata }: ParsedOrder,
   erasureKeys: readonly Uint8Array[] = [],
-): OrderFieldName[] {
-  const isErased = first.erasedDigest !== null;
-  const isSame = isErased && matchesErased(first, second, erasureKeys);
-  return orderFieldNames.filter((name) => {
+): RequestFieldName[] {
+  const isErased = stored.erasedDigest !== null;
+  const isSame = isErased && matchesErased(stored, fields, erasureKeys);
+  const differing: RequestFieldName[] = orderFieldNames.filter((name) => {
     if (name === 'order_checksum') return false;
-    return isErased && isPersonal(name) ? !isSame : first.fields[name] !== second[name];
+    return isErased && isPersonal(name) ? !isSame : stored.fields[name] !== fields[name];
   });
+  if (expiresAtMs !== undefined && expiresAtMs !== stored.expiresAtMs) differing.push('order_expires_at');
+  if (metadata !== undefined && !isErased && !isSameMetadata(metadata, stored.metadata)) differing.push('metadata');
+  return differing;
 }

@@ -1,5 +1,6 @@
 import type { FieldError } from './field-rules.ts';
 import { checkTime } from './iso-time.ts';
+import type { Merchant } from './merchant.ts';
 import { failed, type Result, success } from './result.ts';
 
 /** The shortest and the longest lifetime of an order in milliseconds: 1 minute and 366 days. */
@@ -23,4 +24,14 @@ export function expiryRangeError(expiresAtMs: number, nowMs: number): FieldError
   const leftMs = expiresAtMs - nowMs;
   if (leftMs >= lifetimeMs.min && leftMs <= lifetimeMs.max) return undefined;
   return { field: 'order_expires_at', code: 'out_of_range', message: 'must be 1 minute to 366 days ahead' };
+}
+
+/** The expiry of a new order: the one that was sent, or the end of the merchant's default lifetime; `null`: it never expires. */
+export function expiryOf(
+  sentMs: number | undefined,
+  { defaultLifetimeSeconds }: Pick<Merchant, 'defaultLifetimeSeconds'>,
+  nowMs: number,
+): number | null {
+  if (sentMs !== undefined) return sentMs;
+  return defaultLifetimeSeconds === null ? null : nowMs + defaultLifetimeSeconds * 1_000;
 }

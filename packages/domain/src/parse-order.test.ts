@@ -69,7 +69,8 @@ describe('parseOrder', () => {
   it('returns the 16 fields of a valid order as they were sent', () => {
     const order = parseOrder(validOrderInput());
 
-    expect(order).toStrictEqual({ ok: true, value: { ...validOrderInput(), order_amount: 124_950n } });
+    const fields = { ...validOrderInput(), order_amount: 124_950n };
+    expect(order).toStrictEqual({ ok: true, value: { fields, expiresAtMs: undefined, metadata: undefined } });
   });
 
   it('accepts every order that the rules allow, unchanged', () => {
@@ -77,8 +78,8 @@ describe('parseOrder', () => {
       fc.property(anyValidInput, (input) => {
         const order = parseOrder(input);
         if (!order.ok) throw new Error(JSON.stringify(order.failure));
-        expect(Object.keys(order.value)).toStrictEqual([...orderFieldNames]);
-        const { order_amount, ...texts } = order.value;
+        expect(Object.keys(order.value.fields)).toStrictEqual([...orderFieldNames]);
+        const { order_amount, ...texts } = order.value.fields;
         const { order_amount: sentAmount, ...sentTexts } = input;
         expect(texts).toStrictEqual({ ...sentTexts, customer_address_line2: input.customer_address_line2 ?? '' });
         expect(`${order_amount}e-2`).toBe(sentAmount.text);
@@ -109,7 +110,7 @@ describe('parseOrder', () => {
         const order = parseOrder(input);
         if (order.ok) {
           accepted += 1;
-          expect(Object.keys(order.value)).toStrictEqual([...orderFieldNames]);
+          expect(Object.keys(order.value.fields)).toStrictEqual([...orderFieldNames]);
           return;
         }
         rejected += 1;
@@ -178,7 +179,22 @@ describe('parseOrder', () => {
     );
     const order = parseOrder({ ...validOrderInput(), ...unknown });
 
-    expect(order).toStrictEqual({ ok: true, value: validOrderFields() });
+    expect(order).toMatchObject({ ok: true, value: { fields: validOrderFields() } });
+  });
+
+  it('rejects unknown fields on request', () => {
+    expect(parseOrder(Object({ ...validOrderInput(), order_idx: 'y' }), { isStrict: true })).toMatchObject({
+      failure: [{ field: 'order_idx', code: 'unknown_field' }],
+    });
+  });
+
+  it('returns the optional members, and their errors after those of the fields', () => {
+    const optional = { order_expires_at: '2026-11-20T21:01:42.172Z', metadata: { cart: '7' } };
+    expect(parseOrder(validOrderInput(optional))).toMatchObject({
+      value: { expiresAtMs: 1_795_208_502_172, metadata: { cart: '7' } },
+    });
+    const errors = errorsOf({ ...validOrderInput(), order_id: 5, order_expires_at: 'x', metadata: 1 });
+    expect(errors).toStrictEqual(['order_id wrong_type', 'order_expires_at bad_format', 'metadata wrong_type']);
   });
 
   it('does not change its input', () => {

@@ -1,5 +1,6 @@
 import { minorUnitOf } from './currency.ts';
 import { type BrokenRule, type FieldError, type FieldRule, fieldRules, textError } from './field-rules.ts';
+import { type Metadata, parseMetadata } from './metadata.ts';
 import {
   type AmountError,
   type AmountHundredths,
@@ -12,6 +13,7 @@ import {
   parseAmount,
 } from './money.ts';
 import type { OrderFields } from './order.ts';
+import { parseExpiry } from './order-expiry.ts';
 import { type OrderFieldName, orderFieldNames, type RequestFieldName, requestFieldNames } from './order-fields.ts';
 import { failed, type Result, success } from './result.ts';
 
@@ -20,6 +22,15 @@ import { failed, type Result, success } from './result.ts';
  * that were sent are known, otherwise a number.
  */
 export type OrderInput = Readonly<Partial<Record<RequestFieldName, unknown>>>;
+
+/** A received order whose members are all valid. */
+export interface ParsedOrder {
+  readonly fields: OrderFields;
+  /** In milliseconds since 1970-01-01 UTC; `undefined`: not sent. Its range is checked for new orders only. */
+  readonly expiresAtMs: number | undefined;
+  /** `undefined`: not sent. */
+  readonly metadata: Metadata | undefined;
+}
 
 /** The error of a required field that is absent. */
 export const missing: BrokenRule = { code: 'missing', message: 'is required' };
@@ -37,10 +48,29 @@ const noFields = Object.fromEntries(orderFieldNames.map((field) => [field, undef
 >;
 
 /**
- * Checks all fields. Returns the order's fields, or all invalid ones in the order of the API contract, each with the first rule that
- * it breaks. Never throws.
+ * Checks all members. Returns the order, or all invalid members in the order of the API contract, each with the first rule that it
+ * breaks. If `isStrict`, unknown members are invalid too. Never throws.
  */
-export function parseOrder(input: OrderInput): Result<OrderFields, readonly FieldError[]> {
+export function parseOrder(
+  input: OrderInput,
+  { isStrict = false }: { readonly isStrict?: boolean } = {},
+): Result<ParsedOrder, readonly FieldError<string>[]> {
+  const fields = parseFields(input);
+  const expiry = parseExpiry(input.order_expires_at);
+  const metadata = parseMetadata(input.metadata);
+  const unknown = isStrict ? unknownMembers(input) : [];
+  if (fields.ok && expiry.ok && metadata.ok && unknown.length === 0) {
+    return success({ fields: fields.value, expiresAtMs: expiry.value, metadata: metadata.value });
+  }
+  return failed([
+    ...(fields.ok ? [] : fields.failure),
+    ...(expiry.ok ? [] : [expiry.failure]),
+    ...(metadata.ok ? [] : metadata.failure),
+    ...unknown,
+  ]);
+}
+
+function parseFields(input: OrderInput): Result<OrderFields, readonly FieldError[]> {
   const errors: FieldError[] = [];
   const fields: Record<OrderFieldName, string | AmountHundredths | undefined> = { ...noFields };
   for (const field of orderFieldNames) {
@@ -58,8 +88,8 @@ export function parseOrder(input: OrderInput): Result<OrderFields, readonly Fiel
   return errors.length === 0 ? success(parsed) : failed(errors);
 }
 
-/** An error for each member that no field has. Callers that misspell an optional field ask for this. */
-export function unknownMembers(input: Readonly<Record<string, unknown>>): FieldError<string>[] {
+/** An error for each unknown member, so that a misspelled optional field is noticed. */
+function unknownMembers(input: Readonly<Record<string, unknown>>): FieldError<string>[] {
   return Object.keys(input)
     .filter((name) => !(requestFieldNames as readonly string[]).includes(name))
     .map((field) => ({ field, code: 'unknown_field', message: 'is unknown' }));

@@ -55,7 +55,7 @@ export function validOrderInput<Overrides extends OrderInput = Record<never, nev
 /** Returns the same order after `parseOrder`. Throws if the overrides make it invalid, which is a mistake in the test. */
 export function validOrderFields(overrides?: OrderInput): OrderFields {
   const parsed = parseOrder(validOrderInput(overrides));
-  if (parsed.ok) return parsed.value;
+  if (parsed.ok) return parsed.value.fields;
   throw new Error(`not a valid order: ${parsed.failure.map(({ field, code }) => `${field} ${code}`).join(', ')}`);
 }
 

@@ -31,7 +31,7 @@ if (!parsed.ok) throw new Error('the example order is not valid');
 
 const stored: Order = {
   serviceOrderId: 1,
-  ...newOrder(parsed.value, {
+  ...newOrder(parsed.value.fields, {
     merchantId: 1 as MerchantId,
     orderToken: 'OvMZ4LjPbCDhqAt2DLUkHWsLMFiPISc7' as OrderToken,
     createdAtMs: Date.parse('2026-11-20T21:01:42.172Z'),
@@ -47,8 +47,8 @@ const refusedPayment: RefusedPayment = {
   checkoutId: null,
   paymentId: 'pay_9c40d7',
   paidAtMs: Date.parse('2026-11-20T21:03:12.000Z'),
-  amount: parsed.value.order_amount,
-  currency: parsed.value.order_currency,
+  amount: parsed.value.fields.order_amount,
+  currency: parsed.value.fields.order_currency,
   code: 'order_already_paid',
   refusedAtMs: Date.parse('2026-11-20T21:03:14.205Z'),
 };

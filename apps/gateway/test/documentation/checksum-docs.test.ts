@@ -21,7 +21,7 @@ function statedChecksum(): string {
 function checksumWith(change: object): string {
   const parsed = parseOrder({ ...JSON.parse(blocksOf('json')[0] ?? ''), order_checksum: 'x', ...change });
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.failure));
-  return checksumOf(parsed.value, secret);
+  return checksumOf(parsed.value.fields, secret);
 }
 
 test('docs/checksum.md: the worked example has the checksum that the gateway computes', () => {

@@ -28,7 +28,7 @@ function stored(
   const parsed = parseOrder({ ...fields, order_amount: Number(fields.order_amount) });
   if (!parsed.ok) throw new Error('the order is invalid');
   const more = { serviceOrderId: number + 1, orderToken: `token${number}`, createdAtMs, orderStatus: 'UN_PAID' };
-  const order = { ...more, fields: parsed.value } as Order;
+  const order = { ...more, fields: parsed.value.fields } as Order;
   const audited = storedOrder(merchant + merchantOffset, { order, sharedFields });
   return { ...audited, members: { ...audited.members, ...changes } as AuditedOrder['members'] };
 }
