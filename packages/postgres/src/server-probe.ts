@@ -1,7 +1,13 @@
 import { sql } from 'drizzle-orm';
 import { connectTimeoutMs, openConnection } from './client.ts';
 import { ConnectionLost, statementFailure } from './errors.ts';
-import { type ServerProbe, type Session, type SessionState, serverStart } from './session-watch.ts';
+import {
+  type IdentifiedConnection,
+  type ServerProbe,
+  type Session,
+  type SessionState,
+  serverStart,
+} from './session-watch.ts';
 import { type Address, connectTo } from './sockets.ts';
 
 /** A result is shared for this long, so that the clients of a process together open at most four sessions a second. */
@@ -16,6 +22,7 @@ type Found = { readonly server: string; readonly stuck: readonly string[] } | 't
  */
 export function createServerProbe(url: string): ServerProbe {
   const probes = new Map<string, Promise<Found>>();
+  let connections: readonly IdentifiedConnection[] = [];
   const probe = (address: Address) => {
     const key = JSON.stringify(address);
     const shared = probes.get(key);
@@ -25,7 +32,15 @@ export function createServerProbe(url: string): ServerProbe {
     void found.then(() => setTimeout(() => probes.delete(key), resultSharedMs).unref());
     return found;
   };
-  return { stateOf: async (session, address) => stateFrom(await probe(address), session) };
+  return {
+    stateOf: async (session, address) => stateFrom(await probe(address), session),
+    register(connection) {
+      connections = [...connections.filter(({ isOver }) => !isOver()), connection];
+    },
+    reportLost(lost) {
+      for (const { server, isOver, onLost } of connections) if (server() === lost && !isOver()) onLost();
+    },
+  };
 }
 
 function stateFrom(found: Found, session: Session | undefined): SessionState {

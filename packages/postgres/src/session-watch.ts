@@ -24,6 +24,16 @@ export type SessionState = 'running' | 'stuck' | 'unknown' | 'lost';
 /** Finds out what became of a session; shared by all clients of a process. The session is unknown while it is opened. */
 export interface ServerProbe {
   stateOf(session: Session | undefined, address: Address): Promise<SessionState>;
+  /** Adds a connection until it is over. */
+  register(connection: IdentifiedConnection): void;
+  /** Ends all connections to a server that was found to be lost: otherwise each would wait for its own probe, one after the other. */
+  reportLost(server: string): void;
+}
+
+/** A connection that ends with its server, whichever connection noticed it. */
+export interface IdentifiedConnection extends Pick<WatchedConnection, 'isOver' | 'onLost'> {
+  /** Its server; `undefined` while the connection is opened. */
+  server(): string | undefined;
 }
 
 /** The start of the server that runs the statement, in seconds: also behind a pooler or a proxy. */
@@ -59,6 +69,8 @@ export function watchSession(connection: WatchedConnection, probe: ServerProbe):
   let isStuck = false;
   let isWatching = false;
   const silent = new Set<Promise<unknown>>();
+  const { isOver, onLost } = connection;
+  probe.register({ isOver, onLost, server: () => session?.server });
 
   async function identify(): Promise<void> {
     try {
@@ -73,14 +85,16 @@ export function watchSession(connection: WatchedConnection, probe: ServerProbe):
 
   async function watch(): Promise<void> {
     isWatching = true;
-    while (silent.size > 0 && !connection.isOver()) {
+    while (silent.size > 0 && !isOver()) {
       const address = connection.address();
       const before = state;
       state = address === undefined ? 'running' : await probe.stateOf(session, address);
       // One that was stuck responds at once when it runs again: after two probes its response is lost.
       const isLost = state === 'lost' || (isStuck && state === 'running' && before === 'running');
-      if (isLost && silent.size > 0) connection.onLost();
-      else await sleep(probeEveryMs, undefined, { ref: false });
+      if (isLost && silent.size > 0) {
+        onLost();
+        if (state === 'lost' && session !== undefined) probe.reportLost(session.server);
+      } else await sleep(probeEveryMs, undefined, { ref: false });
     }
     isWatching = false;
   }

@@ -58,6 +58,21 @@ describe('a server that hangs', () => {
     for (const client of clients) expect(await pid(client)).toBeGreaterThan(0);
   });
 
+  test('is left at once by connections that had nothing to do', async () => {
+    const proxy = await startHangingProxy(server.url);
+    onTestFinished(() => proxy.close());
+    const probe = createServerProbe(proxy.url);
+    const [busy, idle] = [openTestClient(proxy.url, probe), openTestClient(proxy.url, probe)];
+    await pid(busy);
+    const pidBefore = await pid(idle);
+    proxy.hang();
+    expect(await failure(pid(busy))).toEqual(gone);
+    proxy.acceptAgain();
+    const pidAfter = await pid(idle);
+    expect(pidAfter).toBeGreaterThan(0);
+    expect(pidAfter).not.toBe(pidBefore);
+  });
+
   test('is left for another host of the URL', async () => {
     const other = await startTestServer();
     onTestFinished(() => other.stop());
@@ -74,9 +89,10 @@ describe('a server that hangs', () => {
   });
 
   test('is noticed behind an address that leads to another server by now', async () => {
+    const real = createServerProbe(server.url);
     const probe: ServerProbe = {
-      stateOf: (session, address) =>
-        createServerProbe(server.url).stateOf(session && { ...session, server: '1.5' }, address),
+      ...real,
+      stateOf: (session, address) => real.stateOf(session && { ...session, server: '1.5' }, address),
     };
     const client = openTestClient(server.url, probe);
     const start = performance.now();
