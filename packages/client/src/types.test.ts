@@ -81,6 +81,7 @@ const sampleOrder: Required<NewOrder> = {
   customer_address_country: '',
   customer_address_postal_code: '',
   return_url: '',
+  customer_locale: '',
   order_expires_at: '',
   metadata: {},
 };

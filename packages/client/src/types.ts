@@ -34,6 +34,8 @@ export interface NewOrder {
   readonly customer_address_postal_code: string;
   /** Where the customer returns from the payment page: an absolute http or https URL. */
   readonly return_url: string;
+  /** The language of the payment page: a language tag such as `de` or `pt-BR`. Without it, the customer's browser decides. */
+  readonly customer_locale?: string | null | undefined;
   /** When the order expires: a Date, or an RFC 3339 time (seconds optional), 1 minute to 366 days ahead. */
   readonly order_expires_at?: string | Date | undefined;
   /** Your own data: at most 20 keys of 1 to 40 characters `A-Za-z0-9_.-`, values of 1 to 500 characters, 8 KiB in total. */

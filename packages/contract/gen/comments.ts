@@ -167,6 +167,7 @@ export const comments: Readonly<Record<string, string>> = {
   "gateway.v1.CreateOrderRequest.customer_address_postal_code": "Customer postal code: 1 to 20 characters.",
   "gateway.v1.CreateOrderRequest.order_checksum": "Checksum of the order: 1 to 256 printable ASCII characters. One that begins with `v1=` is verified.",
   "gateway.v1.CreateOrderRequest.return_url": "The address to which the customer returns from the checkout page: absolute http or https URL, up to 2,048 characters.",
+  "gateway.v1.CreateOrderRequest.customer_locale": "Optional language of the payment page: a well-formed language tag (BCP 47) of up to 35 characters, such as `de` or `pt-BR`. Without it, or if the page does not speak the language, the customer's browser decides. On a replay it is compared only if it is sent.",
   "gateway.v1.CreateOrderRequest.order_expires_at": "When the order expires: from then on it can't be paid. RFC 3339, where seconds are optional; 1 minute to 366 days ahead. Optional: without it the merchant's default lifetime applies.",
   "gateway.v1.CreateOrderRequest.metadata": "Your own data: at most 20 keys of 1 to 40 characters A-Z a-z 0-9 _ . -, with values of 1 to 500 characters, 8 KiB in total. It is part of the order record, events and webhooks, and never shown to the customer. On a replay it is compared only if it is sent.",
   "gateway.v1.CreateOrderResponse": "The ids, status and payment link of a stored order: exactly the six fields of the JSON API.",

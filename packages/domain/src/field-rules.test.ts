@@ -28,7 +28,9 @@ const textFields: readonly TextField[] = [
   { field: 'return_url', lengthMin: 9, lengthMax: 2_048, ofLength: (length) => `http://a/${'😀'.repeat(length - 9)}` },
 ];
 
-const requiredTextFields = textFields.filter(({ field }) => field !== 'customer_address_line2');
+const isRequired = (field: OrderFieldName) => !('required' in fieldRules[field]) || fieldRules[field].required;
+
+const requiredTextFields = textFields.filter(({ field }) => isRequired(field));
 
 const freeTextFields = textFields.filter(
   ({ field }) => !['customer_email', 'customer_phone', 'order_checksum', 'return_url'].includes(field),
@@ -42,8 +44,8 @@ function outcomeOf(field: OrderFieldName, value: unknown): string {
 }
 
 describe('the field rules', () => {
-  it('cover the sixteen fields of the API contract, in its order', () => {
-    expect(orderFieldNames.join(' ')).toBe(
+  it('cover the sixteen fields of the API contract, in its order, before the additions', () => {
+    expect(orderFieldNames.slice(0, 16).join(' ')).toBe(
       'order_id order_amount order_currency order_note service_type customer_name customer_email customer_phone ' +
         'customer_address_line1 customer_address_line2 customer_address_city customer_address_state ' +
         'customer_address_country customer_address_postal_code order_checksum return_url',
@@ -137,21 +139,17 @@ describe('a field without a value', () => {
     expect(outcomeOf('order_note', '\n\t \r\n')).toBe('blank');
   });
 
-  it.each(orderFieldNames.filter((field) => field !== 'customer_address_line2'))('is missing: %s', (field) => {
+  it.each(orderFieldNames.filter(isRequired))('is missing: %s', (field) => {
     expect(outcomeOf(field, undefined)).toBe('missing');
     expect(outcomeOf(field, null)).toBe('missing');
     const { [field]: _, ...others } = validOrderInput();
     expect(parseOrder(others)).toMatchObject({ ok: false, failure: [{ field, code: 'missing' }] });
   });
 
-  it('is valid for customer_address_line2: absent, null or empty', () => {
-    const { customer_address_line2: _, ...absent } = validOrderInput();
-    for (const input of [
-      absent,
-      { ...absent, customer_address_line2: null },
-      { ...absent, customer_address_line2: '' },
-    ]) {
-      expect(parseOrder(input)).toMatchObject({ ok: true, value: { fields: { customer_address_line2: '' } } });
+  it.each(orderFieldNames.filter((field) => !isRequired(field)))('is valid for %s: absent, null or empty', (field) => {
+    const { [field]: _, ...absent } = validOrderInput();
+    for (const input of [absent, { ...absent, [field]: null }, { ...absent, [field]: '' }]) {
+      expect(parseOrder(input)).toMatchObject({ ok: true, value: { fields: { [field]: '' } } });
     }
   });
 
@@ -307,6 +305,28 @@ describe('return_url', () => {
     ['a line separator', 'https://example.com/a\u2028b'],
   ])('may not have %s', (_, url) => {
     expect(outcomeOf('return_url', url)).toBe('bad_format');
+  });
+});
+
+describe('customer_locale', () => {
+  const longest = 'en-Latn-GB-variant1-variant2-variant';
+
+  it.each(['de', 'DE-ch', 'pt-BR', 'zh-Hans-CN', 'es-419', 'tlh', 'sl-rozaj', 'de-u-co-phonebk', longest.slice(0, 34)])(
+    'may be %s, and is not changed',
+    (tag) => {
+      expect(outcomeOf('customer_locale', tag)).toBe('unchanged');
+    },
+  );
+
+  it.each([
+    [
+      'bad_format',
+      ['e', 'english-', '-de', 'de_CH', 'de--CH', 'de CH', '12', 'x-private', 'en-a', 'Deutsch!', 'dé', 'de,fr;q=1'],
+    ],
+    ['bad_characters', ['de\r\nx: y', 'de\0', 'de\ud800']],
+    ['too_long', [longest, 'e'.repeat(60_000)]],
+  ])('is %s as %j', (code, tags) => {
+    for (const tag of tags) expect(outcomeOf('customer_locale', tag), tag).toBe(code);
   });
 });
 

@@ -68,6 +68,10 @@ function patternFormat(pattern: RegExp, message: string): NonNullable<TextRule['
  */
 const returnUrlForm = /^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s\\/?#@]+(?:[/?#][^\s\\]*)?$/;
 
+/** A `langtag` of RFC 5646, 2.1 (language, script, region, variants, extensions and private use), or none. */
+const languageTag =
+  /^(?:(?:[A-Za-z]{2,3}(?:-[A-Za-z]{3}){0,3}|[A-Za-z]{4,8})(?:-[A-Za-z]{4})?(?:-(?:[A-Za-z]{2}|[0-9]{3}))?(?:-(?:[A-Za-z0-9]{5,8}|[0-9][A-Za-z0-9]{3}))*(?:-[0-9A-WY-Za-wy-z](?:-[A-Za-z0-9]{2,8})+)*(?:-[Xx](?:-[A-Za-z0-9]{1,8})+)?)?$/;
+
 /** Finds the character that a required text must contain. */
 export const nonBlank = /\S/;
 
@@ -118,6 +122,11 @@ export const fieldRules = {
       matches: (value) => returnUrlForm.test(value) && URL.canParse(value),
       message: 'must be an absolute http or https URL without user, password, backslash or white space',
     },
+  }),
+  // RFC 5646, 4.4.1 recommends room for 35 characters.
+  customer_locale: text(35, {
+    required: false,
+    format: patternFormat(languageTag, 'must be a well-formed language tag (BCP 47), such as de or pt-BR'),
   }),
 } as const satisfies Record<OrderFieldName, FieldRule>;
 

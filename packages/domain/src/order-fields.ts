@@ -1,4 +1,7 @@
-/** The 16 fields of an order, in the order of the API contract. Errors are listed in this order. */
+/** Optional text fields that the API contract did not have. On a replay they are compared only if they were sent. */
+export const additionalFieldNames = ['customer_locale'] as const;
+
+/** The fields of an order: the 16 of the API contract, in its order, and the additions. Errors are listed in this order. */
 export const orderFieldNames = [
   'order_id',
   'order_amount',
@@ -16,12 +19,13 @@ export const orderFieldNames = [
   'customer_address_postal_code',
   'order_checksum',
   'return_url',
+  ...additionalFieldNames,
 ] as const;
 
 /** One of {@link orderFieldNames}. */
 export type OrderFieldName = (typeof orderFieldNames)[number];
 
-/** The fields of the request that creates an order: the 16 fields, and the optional additions. */
+/** The fields of the request that creates an order: those of the order, and what has a rule of its own. */
 export const requestFieldNames = [...orderFieldNames, 'order_expires_at', 'metadata'] as const;
 
 /** One of {@link requestFieldNames}. */

@@ -22,6 +22,7 @@ const plainOrder = {
   customer_address_postal_code: '1015 KK',
   order_checksum: 'made-by-the-shop-7d1c',
   return_url: 'https://shop.example.com/checkout/return?cart=5521',
+  customer_locale: '',
 };
 
 /** Another valid value for every field of {@link validOrderInput} but the checksum. */
@@ -41,6 +42,7 @@ export const anotherOrderInput = {
   customer_address_country: 'NL',
   customer_address_postal_code: '1015KK',
   return_url: 'https://shop.example.com/checkout/return?cart=5522',
+  customer_locale: 'nl-BE',
 };
 
 type PlainOrder = typeof plainOrder;

@@ -72,6 +72,7 @@ CREATE TABLE "orders" (
 	"customer_address_postal_code" text NOT NULL,
 	"order_checksum" text NOT NULL,
 	"return_url" text NOT NULL,
+	"customer_locale" text NOT NULL,
 	"order_expires_at" timestamp (3) with time zone,
 	"paid_at" timestamp (3) with time zone,
 	"payment_id" text,

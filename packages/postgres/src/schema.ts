@@ -95,7 +95,7 @@ export const clientSecrets = pgTable(
 export const isLiveSecret = or(isNull(clientSecrets.endsAt), gt(clientSecrets.endsAt, sql`now()`));
 
 /**
- * Orders, one row each, named as in the domain. Only the status, the columns after return_url and, at an
+ * Orders, one row each, named as in the domain. Only the status, the columns after customer_locale and, at an
  * erasure, the personal fields ever change.
  */
 export const orders = pgTable(
@@ -124,6 +124,7 @@ export const orders = pgTable(
     customer_address_postal_code: text().notNull(),
     order_checksum: text().notNull(),
     return_url: text().notNull(),
+    customer_locale: text().notNull(),
     expiresAt: timestamptz('order_expires_at'),
     paidAt: timestamptz('paid_at'),
     paymentId: text('payment_id'),

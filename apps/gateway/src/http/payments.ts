@@ -113,7 +113,10 @@ async function sendPayment(
   deps: GatewayDeps,
   notice?: 'declined',
 ): Promise<FastifyReply> {
-  const { format, locale, chosen } = negotiate(reply.request.headers, reply.request.query);
+  const { format, locale, chosen } = negotiate(reply.request.headers, {
+    query: reply.request.query,
+    customerLocale: link.order.fields.customer_locale,
+  });
   reply.headers(pageHeaders);
   if (format === 'json') return reply.type('application/json').send(paymentJson(deps, link));
   if (hasPaymentForm(link)) reply.header('content-security-policy', formSecurityPolicy);
@@ -127,7 +130,7 @@ async function sendPayment(
  * sees `invalid_request`, as the pages' own forms are valid.
  */
 export async function sendLinkFailure(reply: FastifyReply, failure: Failure, deps: GatewayDeps): Promise<FastifyReply> {
-  const { format, locale } = negotiate(reply.request.headers, reply.request.query);
+  const { format, locale } = negotiate(reply.request.headers, reply.request);
   reply.headers(pageHeaders);
   if (format === 'json' || failure.kind === 'invalid_request') return sendFailure(reply, failure, deps);
   reply.request.call.fail(failure);

@@ -6,25 +6,30 @@ import { type PageLanguage, type PageLocale, pageLanguages, pageLocales } from '
 const headerLengthMax = 1_024;
 
 /**
- * Reads Accept and Accept-Language: JSON if preferred, otherwise HTML; the first language if none of ours is accepted. `lang` of
- * the query, which the customer chooses on the page, comes before the browser's languages.
+ * Reads Accept and Accept-Language: JSON if preferred, otherwise HTML. The language is that which the customer chose on the page
+ * (`lang` of the query), otherwise that of the order, of the browser, or the first, whichever the page speaks.
  */
-export function negotiate({ accept, 'accept-language': acceptLanguage }: IncomingHttpHeaders, query?: unknown) {
+export function negotiate(
+  { accept, 'accept-language': acceptLanguage }: IncomingHttpHeaders,
+  { query, customerLocale = '' }: { readonly query?: unknown; readonly customerLocale?: string } = {},
+) {
   const negotiator = new Negotiator({ headers: { accept: cut(accept), 'accept-language': cut(acceptLanguage) } });
   const mediaType = negotiator.mediaType(['text/html', 'application/json']);
   const chosen = pageLanguages.find((known) => known === Reflect.get(Object(query), 'lang'));
+  const ofOrder = new Negotiator({ headers: { 'accept-language': customerLocale } });
   return {
     format: mediaType === 'application/json' ? ('json' as const) : ('html' as const),
-    locale: localeOf(negotiator, chosen),
+    locale: localeOf([ofOrder, negotiator], chosen),
     chosen,
   };
 }
 
-/** The chosen or preferred language, with the region of its first accepted tag that has one. */
-function localeOf(negotiator: Negotiator, chosen: PageLanguage | undefined): PageLocale {
-  const accepted = chosen ?? negotiator.language([...pageLanguages]);
-  const language = pageLanguages.find((known) => known === accepted) ?? pageLanguages[0];
-  const regional = negotiator.languages().find((tag) => tag.toLowerCase().startsWith(`${language}-`));
+/** The chosen or first preferred language, with the region of its first tag that has one. */
+function localeOf(preferences: readonly Negotiator[], chosen: PageLanguage | undefined): PageLocale {
+  const [preferred] = preferences.flatMap((preference) => preference.languages([...pageLanguages]));
+  const language = pageLanguages.find((known) => known === (chosen ?? preferred)) ?? pageLanguages[0];
+  const tags = preferences.flatMap((preference) => preference.languages());
+  const regional = tags.find((tag) => tag.toLowerCase().startsWith(`${language}-`));
   return pageLocales.find((known) => known.toLowerCase() === regional?.toLowerCase()) ?? language;
 }
 

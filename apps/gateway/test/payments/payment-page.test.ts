@@ -50,7 +50,7 @@ describe('GET /payment/{order_token}', () => {
   test('200: shows neither the customer’s data nor the token, in any language or format', async () => {
     const token = await newToken(gateway);
     const order = validOrderInput();
-    const personal = Object.entries(order).filter(([name]) => name.startsWith('customer_'));
+    const personal = Object.entries(order).filter(([name, value]) => name.startsWith('customer_') && value !== '');
     const never = [...personal.map(([, value]) => value), order.order_checksum, token];
     const languages = pageLanguages.map((tag) => ({ 'accept-language': tag }));
     for (const headers of [{}, { accept: 'application/json' }, ...languages]) {
@@ -58,6 +58,14 @@ describe('GET /payment/{order_token}', () => {
       expect(status).toBe(200);
       for (const hidden of never) expect(text).not.toContain(hidden);
     }
+  });
+
+  test('200: the order’s locale comes before the browser’s language, and the customer’s choice before both', async () => {
+    const order = validOrderInput({ order_id: 'locale', customer_locale: 'de-CH' });
+    const { order_token } = await answerOf(await postOrder(gateway, order));
+    const french = { 'accept-language': 'fr' };
+    expect((await getPage(gateway, order_token, french)).text).toContain('<html lang="de"');
+    expect((await getPage(gateway, `${order_token}?lang=pl`, french)).text).toContain('<html lang="pl"');
   });
 
   test('200: links to the checkout, or without one sends the customer back to the merchant', async () => {
