@@ -19,25 +19,20 @@ import {
   frameTypes,
   headerBlock,
   headersFrame,
-  hpackField,
-  hpackInteger,
   http2Frame,
   isFrame,
-  maxWindow,
   openRawClient,
   pingFrame,
   requestFields,
   resetFrame,
   settingsFrame,
   streamsOf,
-  uint32,
   windowUpdateFrame,
-  withFields,
   within,
 } from '../helpers/http2-frames.ts';
 
-// Most of these attacks end at Node.js's own bounds, with those of `http2Limits` or without: the floods show that neither Node.js nor
-// what we do with its streams fails under them. Our tighter bounds have tests of their own in http2-bounds.test.ts.
+// Floods of frames that become streams, data or resets of ours: they show that what we do with them fails nobody else. Node.js bounds
+// all others by itself. Our tighter bounds have tests of their own in http2-bounds.test.ts.
 
 /** How long each attack goes on, from this many connections at a time, each for a while or until the server ends it. */
 const attackMs = grpcTls ? 500 : 100;
@@ -71,39 +66,18 @@ afterAll(async () => {
 });
 
 const eachStream = (make: (streamId: number) => readonly Uint8Array[]) => streamsOf(floodLength, make);
-const repeated = (first: readonly Uint8Array[], again: Uint8Array) =>
-  Buffer.concat([...first, ...Array(floodLength).fill(again)]);
+const repeated = (first: Uint8Array, again: Uint8Array) => Buffer.concat([first, ...Array(floodLength).fill(again)]);
 
-const empty = Buffer.alloc(0);
 const withLength = (streamId: number, length: number) =>
   headersFrame(streamId, { ...requestFields, 'content-length': String(length) }, 0);
-const blockOf = (streamId: number, block: Uint8Array) =>
-  http2Frame(frameTypes.headers, flags.endHeaders | flags.endStream, streamId, block);
-const unfinishedBlock = http2Frame(frameTypes.headers, flags.endStream, 1);
-const closeWindow = http2Frame(frameTypes.settings, 0, 0, settingsFrame([[4, 0]]).subarray(9));
 const noWindow = settingsFrame([[4, 0]]);
-/** An entry of 4,000 bytes in the dynamic table, then one-byte references to it (index 62). */
-const hpackBomb = Buffer.concat([headerBlock(), hpackField('x', 'v'.repeat(4_000), true), Buffer.alloc(12_000, 0xbe)]);
-/** Entries that push each other out of the dynamic table, in a block that resizes the table first. */
-const churn = (streamId: number) =>
-  Buffer.concat([
-    hpackInteger(0, 5, 0x20),
-    hpackInteger(4_096, 5, 0x20),
-    headerBlock(),
-    ...Array.from({ length: 60 }, (_, index) => hpackField(`x-${streamId}-${index}`, 'v'.repeat(100), true)),
-  ]);
 
 /** Each with what one connection sends after its preface. */
 const attacks: readonly (readonly [name: string, sent: Uint8Array])[] = [
   ['rapid resets of complete requests', eachStream((id) => [headersFrame(id), resetFrame(id)])],
   ['rapid resets of begun requests', eachStream((id) => [beginFrame(id), resetFrame(id)])],
   ['resets provoked by window updates of 0', eachStream((id) => [beginFrame(id), windowUpdateFrame(id, 0)])],
-  [
-    'resets provoked by windows above the maximum',
-    eachStream((id) => [beginFrame(id), windowUpdateFrame(id, maxWindow)]),
-  ],
   ['resets provoked by DATA after the end', eachStream((id) => [headersFrame(id), dataFrame(id, Buffer.alloc(1))])],
-  ['resets provoked by HEADERS after the end', eachStream((id) => [headersFrame(id), headersFrame(id)])],
   [
     'resets provoked by bodies that are too long',
     eachStream((id) => [withLength(id, 1), dataFrame(id, Buffer.alloc(2))]),
@@ -112,43 +86,10 @@ const attacks: readonly (readonly [name: string, sent: Uint8Array])[] = [
     'resets provoked by bodies that are too short',
     eachStream((id) => [withLength(id, 2), dataFrame(id, Buffer.alloc(1))]),
   ],
-  [
-    'resets provoked by priorities of a stream on itself',
-    eachStream((id) => [
-      beginFrame(id),
-      http2Frame(frameTypes.priority, 0, id, Buffer.concat([uint32(id), Buffer.alloc(1)])),
-    ]),
-  ],
-  ['requests without their fields', eachStream((id) => [headersFrame(id, { x: 'y' })])],
-  ['too many header fields', eachStream((id) => [headersFrame(id, withFields(200))])],
   ['more streams than are allowed', eachStream((id) => [beginFrame(id)])],
   ['complete requests without their credentials', eachStream((id) => [headersFrame(id)])],
-  ['SETTINGS', repeated([], settingsFrame([[4, 1_000]]))],
-  ['acknowledged SETTINGS', repeated([], http2Frame(frameTypes.settings, flags.ack, 0))],
-  [
-    'windows opened and closed by SETTINGS',
-    repeated([beginFrame(1)], Buffer.concat([closeWindow, settingsFrame([[4, 65_535]])])),
-  ],
-  ['PING', repeated([], pingFrame())],
-  ['acknowledged PING', repeated([], pingFrame(flags.ack))],
-  ['PRIORITY', repeated([], http2Frame(frameTypes.priority, 0, 1, Buffer.alloc(5)))],
-  ['GOAWAY', repeated([], http2Frame(frameTypes.goAway, 0, 0, Buffer.alloc(8)))],
-  ['frames of an unknown type', repeated([], http2Frame(0xee, 0, 0))],
-  ['WINDOW_UPDATE of the connection', repeated([], windowUpdateFrame(0, 1))],
-  ['WINDOW_UPDATE of a stream', repeated([beginFrame(1)], windowUpdateFrame(1, 1))],
-  ['DATA without a byte', repeated([beginFrame(1)], dataFrame(1, empty, 0))],
-  ['DATA of padding alone', repeated([beginFrame(1)], dataFrame(1, Buffer.from([1, 0]), flags.padded))],
-  ['DATA of a closed stream', repeated([headersFrame(1), resetFrame(1)], dataFrame(1, Buffer.alloc(1), 0))],
-  ['CONTINUATION without a byte', repeated([unfinishedBlock], http2Frame(frameTypes.continuation, 0, 1))],
-  [
-    'CONTINUATION without an end',
-    Buffer.concat([
-      unfinishedBlock,
-      ...Array(20).fill(http2Frame(frameTypes.continuation, 0, 1, Buffer.alloc(16_384))),
-    ]),
-  ],
-  ['an HPACK bomb', eachStream((id) => (id > 400 ? [] : [blockOf(id, hpackBomb)]))],
-  ['churn of the HPACK table', eachStream((id) => (id > 400 ? [] : [blockOf(id, churn(id))]))],
+  ['DATA without a byte', repeated(beginFrame(1), dataFrame(1, Buffer.alloc(0), 0))],
+  ['DATA of padding alone', repeated(beginFrame(1), dataFrame(1, Buffer.from([1, 0]), flags.padded))],
   ['responses that no window lets out', Buffer.concat([noWindow, eachStream((id) => [headersFrame(id)])])],
 ];
 
@@ -195,14 +136,14 @@ test.each(attacks)('serves others during a flood of %s', async (_name, sent) => 
   await whileCallsGoOn(() => attack(sent, { isReading: true }));
 });
 
-const unread: readonly string[] = ['PING', 'SETTINGS', 'complete requests without their credentials'];
-
-test.each(attacks.filter(([name]) => unread.includes(name)))(
-  'serves others during a flood of %s by clients that read nothing',
-  async (_name, sent) => {
-    await whileCallsGoOn(() => attack(sent, { isReading: false }));
-  },
-);
+test('serves others during a flood of requests by clients that read nothing', async () => {
+  await whileCallsGoOn(() =>
+    attack(
+      eachStream((id) => [headersFrame(id)]),
+      { isReading: false },
+    ),
+  );
+});
 
 /** Two calls: one in ordinary frames, one whose header block ends in frames of one byte. */
 function twoCalls(): Buffer {

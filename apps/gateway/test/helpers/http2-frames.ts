@@ -10,7 +10,6 @@ import { grpcTls } from './grpc-tls.ts';
 export const frameTypes = {
   data: 0,
   headers: 1,
-  priority: 2,
   reset: 3,
   settings: 4,
   ping: 6,
@@ -21,7 +20,7 @@ export const frameTypes = {
 
 export const flags = { endStream: 1, ack: 1, endHeaders: 4, padded: 8 };
 
-export const maxWindow = 0x7fff_ffff;
+const maxWindow = 0x7fff_ffff;
 
 const frameHeaderBytes = 9;
 
@@ -59,18 +58,13 @@ export const windowUpdateFrame = (streamId: number, size: number) =>
 export const dataFrame = (streamId: number, data: Uint8Array, set: number = flags.endStream) =>
   http2Frame(frameTypes.data, set, streamId, data);
 
-/** An HPACK integer (RFC 7541, 5.1) in a byte whose upper bits are `pattern`. */
-export function hpackInteger(value: number, prefixBits: number, pattern = 0): Buffer {
-  const prefixMax = 2 ** prefixBits - 1;
-  if (value < prefixMax) return Buffer.from([pattern | value]);
-  const bytes = [pattern | prefixMax];
-  let rest = value - prefixMax;
-  for (; rest >= 128; rest >>= 7) bytes.push((rest & 127) | 128);
-  return Buffer.from([...bytes, rest]);
-}
-
+/** A text without Huffman coding (RFC 7541, 5.2), after its length as an integer in seven bits and more bytes (5.1). */
 function hpackText(text: string): Buffer {
-  return Buffer.concat([hpackInteger(text.length, 7), Buffer.from(text, 'latin1')]);
+  const length = [Math.min(text.length, 127)];
+  let rest = text.length - 127;
+  for (; rest >= 128; rest >>= 7) length.push((rest & 127) | 128);
+  if (rest >= 0) length.push(rest);
+  return Buffer.concat([Buffer.from(length), Buffer.from(text, 'latin1')]);
 }
 
 /** A field with its name written out, without indexing (RFC 7541, 6.2.2), or added to the dynamic table (6.2.1). */

@@ -87,12 +87,6 @@ test('an expectation that means nothing here changes nothing', async () => {
   expect(answer).toMatch(/^HTTP\/1\.1 405 [^{]+\r\nx-request-id: /);
 });
 
-test('QUERY without a media type on an RPC path is no internal error', async () => {
-  const query = `QUERY ${createOrderPath} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`;
-  expect(await exchange(gateway, query)).toMatch(/^HTTP\/1\.1 405 /);
-  expect(gateway.errors).toEqual([]);
-});
-
 test.each([
   ['that is no host', '1.1', 'host: not a host\r\n'],
   ['without the brackets of IPv6', '1.1', 'host: ::1:8080\r\n'],

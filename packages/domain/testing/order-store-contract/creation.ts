@@ -1,8 +1,9 @@
+import naughtyStrings from 'big-list-of-naughty-strings/blns.json' with { type: 'json' };
 import { expect, it } from 'vitest';
 import { NumberText } from '../../src/money.ts';
 import type { Order } from '../../src/order.ts';
-import type { OrderInput } from '../../src/parse-order.ts';
-import { sampleOrder } from '../sample-orders.ts';
+import { type OrderInput, parseOrder } from '../../src/parse-order.ts';
+import { sampleOrder, validOrderInput } from '../sample-orders.ts';
 import { naughtyTexts } from './naughty-texts.ts';
 import type { OrderStoreSteps } from './order-store-steps.ts';
 
@@ -44,6 +45,23 @@ export function describeCreation({ opened, create }: OrderStoreSteps): void {
     expect(await create(order)).toStrictEqual({ kind: 'created' });
     const again = sampleOrder(merchantId, { order_id: order.fields.order_id, order_note: 'Another order' });
     expect(await create(again)).toStrictEqual({ kind: 'exists', order });
+  });
+
+  it('create stores every text of the Big List of Naughty Strings in each field that may have it', async () => {
+    const [merchantId] = await opened().merchantIds();
+    const orders = [...new Set<string>(naughtyStrings)].map((text, index) => {
+      const fields = { order_id: text, ...inFreeTexts(text), return_url: text, order_checksum: text };
+      const parsed = parseOrder(validOrderInput(fields));
+      const rejected = parsed.ok ? [] : parsed.failure.map(({ field }): string => field);
+      const taken = Object.entries(fields).filter(([name]) => !rejected.includes(name));
+      return sampleOrder(merchantId, { order_id: `naughty-${index}`, ...Object.fromEntries(taken) });
+    });
+    expect(orders.filter(({ fields }) => !fields.order_id.startsWith('naughty-')).length).toBeGreaterThan(300);
+
+    const created = await Promise.all(orders.map(create));
+    expect(created).toStrictEqual(orders.map(() => ({ kind: 'created' })));
+    const again = await Promise.all(orders.map((order) => create({ ...order })));
+    expect(again).toStrictEqual(orders.map((order) => ({ kind: 'exists', order })));
   });
 
   it('create accepts the same order_id from two merchants', async () => {
