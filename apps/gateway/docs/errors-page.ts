@@ -3,17 +3,17 @@ import { type FieldErrorCode, fieldErrorCodes } from '@gateway/domain/field-rule
 import { amountHundredthsMax, formatAmount } from '@gateway/domain/money';
 
 const fieldCodeMeanings: Readonly<Record<FieldErrorCode, string>> = {
-  missing: 'the field is required, but absent or null',
+  missing: 'a required field is absent or null',
   wrong_type: 'the value has the wrong JSON type',
   blank: 'the text contains only white space',
   too_long: 'the text has too many characters',
   too_short: 'the text has too few characters',
   not_allowed: 'the value is not one of the allowed values',
   bad_format: 'the text does not have the required form',
-  bad_characters: 'the text contains a character that is not allowed there, or is not well-formed Unicode',
-  unknown_field: 'no parameter has this name',
+  bad_characters: 'the text contains a character that is not allowed, or is not well-formed Unicode',
+  unknown_field: 'no field or parameter has this name',
   too_precise: 'the amount has more than two decimals, or more than the currency has',
-  out_of_range: `the number or time is too small or too large; an amount must be above 0 and at most ${formatAmount(amountHundredthsMax)}`,
+  out_of_range: `the number or time is too small or too large; an amount is above 0 and at most ${formatAmount(amountHundredthsMax)}`,
 };
 
 /** The text of docs/errors.md, generated from the gateway's own lists. */
@@ -29,9 +29,9 @@ export function errorsPage(): string {
 # Errors
 
 In the JSON API, an error is an RFC 9457 problem document with \`type\`, \`title\`, \`status\`, \`detail\`, \`code\` and
-\`request_id\`. In gRPC, gRPC-Web and Connect, it is a status with \`google.rpc.ErrorInfo\` and \`google.rpc.RequestInfo\`,
-which has the \`request_id\`. In \`ErrorInfo\`, \`metadata.code\` is the code, \`reason\` is the code in upper case, and \`domain\` is
-\`order-gateway\`. Rely on the code: titles and details are for people and may change.
+\`request_id\`. In gRPC, gRPC-Web and Connect, it is a status with \`google.rpc.ErrorInfo\` (\`metadata.code\` is the code, \`reason\`
+the code in upper case, \`domain\` \`order-gateway\`) and \`google.rpc.RequestInfo\` (\`request_id\`). Rely on the code: titles and
+details may change.
 
 A status without \`ErrorInfo\` comes from the protocol (such as UNIMPLEMENTED for an unknown method) or from your own client
 library, which lost the connection or timed out. The order may then have been created: see
@@ -40,15 +40,15 @@ library, which lost the connection or timed out. The order may then have been cr
 Every API checks requests in the same order: announced size and media type, credentials, rate, capacity, body, syntax, fields,
 checksum, and stored orders.
 
-Each code is listed with its HTTP status and its gRPC status. Codes without a gRPC status belong to the JSON API, except that an
-RPC can fail with \`malformed_json\` (INVALID_ARGUMENT).
+Each code has its HTTP status and its gRPC status. Codes without a gRPC status belong to the JSON API, except that an RPC can
+fail with \`malformed_json\` (INVALID_ARGUMENT).
 
 ${errors.join('\n')}
 
 ## Fields and parameters
 
-For each invalid field or parameter, the \`errors\` of \`invalid_order\` and \`invalid_request\` contain
-\`{ "field", "code", "message" }\`. \`google.rpc.BadRequest\` contains one violation for each, with the code as \`reason\`.
+For each invalid field or parameter, \`errors\` contains \`{ "field", "code", "message" }\`, and \`google.rpc.BadRequest\` one
+violation with the code as \`reason\`.
 
 ${fields.join('\n')}
 
