@@ -1,6 +1,6 @@
 import { type FailureCode, failureAdvice, failures } from '@gateway/domain/failure';
-import { type FieldErrorCode, fieldErrorCodes } from '@gateway/domain/field-rules';
-import { amountHundredthsMax, formatAmount } from '@gateway/domain/money';
+import { type FieldErrorCode, fieldErrorCodes } from '@gateway/domain/fields/field-rules';
+import { amountHundredthsMax, formatAmount } from '@gateway/domain/money/money';
 
 const fieldCodeMeanings: Readonly<Record<FieldErrorCode, string>> = {
   missing: 'a required field is absent or null',

@@ -1,4 +1,4 @@
-import type { CheckoutTemplate } from '@gateway/domain/checkout-link';
+import type { CheckoutTemplate } from '@gateway/domain/links/checkout-link';
 import type { CallDeps } from './intake/call.ts';
 import type { ReadBody } from './intake/call-body.ts';
 import type { ReceiveDeps } from './intake/receive.ts';

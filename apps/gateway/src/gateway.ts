@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ChangeOutcome } from '@gateway/domain/order-store';
-import { type BaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
+import { type BaseUrl, pathPrefixOf } from '@gateway/domain/links/payment-link';
+import type { ChangeOutcome } from '@gateway/domain/orders/order-store';
 import { createConnectionEvents } from '@gateway/postgres/client';
 import { eraseOrders } from '@gateway/postgres/erase-orders';
 import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';

@@ -1,4 +1,4 @@
-import { pathPrefixOf } from '@gateway/domain/payment-link';
+import { pathPrefixOf } from '@gateway/domain/links/payment-link';
 import { inspectServer } from '@gateway/postgres/inspect-server';
 import ipaddr from 'ipaddr.js';
 import { createDemoOrder, demoBanner, findOrCreateDemoMerchant } from './cli/demo-merchant.ts';

@@ -1,4 +1,4 @@
-import { parseAmount } from '@gateway/domain/money';
+import { parseAmount } from '@gateway/domain/money/money';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';

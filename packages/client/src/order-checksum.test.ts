@@ -1,6 +1,6 @@
-import { formatAmount as formatHundredths, parseAmount } from '@gateway/domain/money';
-import type { OrderFields } from '@gateway/domain/order';
-import { checksumOf } from '@gateway/domain/order-checksum';
+import { formatAmount as formatHundredths, parseAmount } from '@gateway/domain/money/money';
+import type { OrderFields } from '@gateway/domain/orders/order';
+import { checksumOf } from '@gateway/domain/signing/order-checksum';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

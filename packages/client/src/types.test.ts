@@ -9,12 +9,12 @@ import {
   CreateOrderResponseSchema,
   ListOrdersRequestSchema,
 } from '@gateway/contract/gateway/v1/order_service_pb';
+import type { MerchantMode } from '@gateway/domain/accounts/merchant';
 import type { FailureCode } from '@gateway/domain/failure';
-import type * as fieldRules from '@gateway/domain/field-rules';
-import type { MerchantMode } from '@gateway/domain/merchant';
-import type * as order from '@gateway/domain/order';
-import type * as orderFields from '@gateway/domain/order-fields';
-import type * as orderStates from '@gateway/domain/order-states';
+import type * as fieldRules from '@gateway/domain/fields/field-rules';
+import type * as orderFields from '@gateway/domain/fields/order-fields';
+import type * as order from '@gateway/domain/orders/order';
+import type * as orderStates from '@gateway/domain/orders/order-states';
 import { expect, expectTypeOf, test } from 'vitest';
 import type {
   CreatedOrder,

@@ -1,7 +1,7 @@
-import { liveSecretsMax } from './credentials.ts';
-import type { FieldError } from './field-rules.ts';
-import type { RequestFieldName } from './order-fields.ts';
-import { endpointsMax } from './webhook-endpoint.ts';
+import { liveSecretsMax } from './accounts/credentials.ts';
+import type { FieldError } from './fields/field-rules.ts';
+import type { RequestFieldName } from './fields/order-fields.ts';
+import { endpointsMax } from './webhooks/webhook-endpoint.ts';
 
 interface FailureFacts {
   /** A short summary that is always the same for a code (RFC 9457 `title`). */

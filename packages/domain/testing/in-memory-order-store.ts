@@ -1,8 +1,8 @@
-import type { MerchantId } from '../src/merchant.ts';
-import type { Order, OrderPayment } from '../src/order.ts';
-import { type EventType, isHeldBy, statusAsOf, transitions } from '../src/order-states.ts';
-import type { LinkLookup, OrderEvent, OrderPosition, OrderStore } from '../src/order-store.ts';
-import type { OrderToken } from '../src/order-token.ts';
+import type { MerchantId } from '../src/accounts/merchant.ts';
+import type { OrderToken } from '../src/links/order-token.ts';
+import type { Order, OrderPayment } from '../src/orders/order.ts';
+import { type EventType, isHeldBy, statusAsOf, transitions } from '../src/orders/order-states.ts';
+import type { LinkLookup, OrderEvent, OrderPosition, OrderStore } from '../src/orders/order-store.ts';
 
 /** Stores orders in memory. It is never overloaded, unavailable or late. */
 export interface InMemoryOrderStore extends OrderStore {

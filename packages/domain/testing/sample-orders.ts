@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import type { MerchantId } from '../src/merchant.ts';
-import type { Metadata } from '../src/metadata.ts';
-import { newOrder, type Order, type OrderFields } from '../src/order.ts';
-import { createOrderToken } from '../src/order-token.ts';
-import { type OrderInput, parseOrder } from '../src/parse-order.ts';
+import type { MerchantId } from '../src/accounts/merchant.ts';
+import type { Metadata } from '../src/fields/metadata.ts';
+import { createOrderToken } from '../src/links/order-token.ts';
+import { newOrder, type Order, type OrderFields } from '../src/orders/order.ts';
+import { type OrderInput, parseOrder } from '../src/orders/parse-order.ts';
 
 const plainOrder = {
   order_id: 'WEB-2026-000417',

@@ -1,5 +1,5 @@
-import { erasedValues, erasureDigest, personalFieldNames } from '@gateway/domain/erasure';
-import type { Order } from '@gateway/domain/order';
+import { erasedValues, erasureDigest, personalFieldNames } from '@gateway/domain/orders/erasure';
+import type { Order } from '@gateway/domain/orders/order';
 import { and, asc, eq, inArray, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { runRecorded, systemActor } from './audit-log.ts';

@@ -5,8 +5,8 @@ import {
   createClientSecret,
   hashSecret,
   liveSecretsMax,
-} from '@gateway/domain/credentials';
-import type { ChecksumMode } from '@gateway/domain/merchant';
+} from '@gateway/domain/accounts/credentials';
+import type { ChecksumMode } from '@gateway/domain/accounts/merchant';
 import { and, asc, eq, gt, type SQL, sql } from 'drizzle-orm';
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core';
 import { type AdminOptions, openAdministration, type Run, runRedacted } from './administration.ts';

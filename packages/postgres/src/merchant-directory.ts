@@ -1,4 +1,4 @@
-import type { Account, ClientLookup, Merchant, MerchantDirectory, MerchantId } from '@gateway/domain/merchant';
+import type { Account, ClientLookup, Merchant, MerchantDirectory, MerchantId } from '@gateway/domain/accounts/merchant';
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';

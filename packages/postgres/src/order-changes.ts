@@ -1,7 +1,7 @@
-import { formatAmount } from '@gateway/domain/money';
-import type { Order } from '@gateway/domain/order';
-import { type Transition, transitions } from '@gateway/domain/order-states';
-import type { ChangeOutcome, OrderStore, StoreOutcome } from '@gateway/domain/order-store';
+import { formatAmount } from '@gateway/domain/money/money';
+import type { Order } from '@gateway/domain/orders/order';
+import { type Transition, transitions } from '@gateway/domain/orders/order-states';
+import type { ChangeOutcome, OrderStore, StoreOutcome } from '@gateway/domain/orders/order-store';
 import { and, eq, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import type { AnyPgColumn } from 'drizzle-orm/pg-core';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';

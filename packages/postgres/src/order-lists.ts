@@ -1,6 +1,6 @@
-import type { MerchantId } from '@gateway/domain/merchant';
-import { orderStatuses } from '@gateway/domain/order';
-import { transitions } from '@gateway/domain/order-states';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import { orderStatuses } from '@gateway/domain/orders/order';
+import { transitions } from '@gateway/domain/orders/order-states';
 import type {
   EventFilter,
   EventPage,
@@ -8,7 +8,7 @@ import type {
   OrderEvent,
   OrderFilter,
   OrderStore,
-} from '@gateway/domain/order-store';
+} from '@gateway/domain/orders/order-store';
 import { and, asc, desc, eq, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';

@@ -1,5 +1,5 @@
-import type { MerchantId } from '@gateway/domain/merchant';
-import type { LinkLookup, OrderLookup, OrderStore, PaymentLookup } from '@gateway/domain/order-store';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { LinkLookup, OrderLookup, OrderStore, PaymentLookup } from '@gateway/domain/orders/order-store';
 import { and, eq, isNotNull, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';

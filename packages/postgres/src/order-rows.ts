@@ -1,8 +1,8 @@
-import type { MerchantId } from '@gateway/domain/merchant';
-import { type AmountHundredths, formatAmount, parseAmount } from '@gateway/domain/money';
-import type { Order, OrderStatus, RefusedPayment } from '@gateway/domain/order';
-import { transitions } from '@gateway/domain/order-states';
-import type { OrderToken } from '@gateway/domain/order-token';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { OrderToken } from '@gateway/domain/links/order-token';
+import { type AmountHundredths, formatAmount, parseAmount } from '@gateway/domain/money/money';
+import type { Order, OrderStatus, RefusedPayment } from '@gateway/domain/orders/order';
+import { transitions } from '@gateway/domain/orders/order-states';
 import { getTableColumns, type Placeholder, type SQL, sql } from 'drizzle-orm';
 import { arrayLiteral } from './client.ts';
 import { isLeaseLive, orders, type RefusedPaymentJson, statusUnlessExpired } from './schema.ts';

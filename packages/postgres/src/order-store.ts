@@ -1,5 +1,5 @@
-import type { NewOrder, Order } from '@gateway/domain/order';
-import type { CreateOutcome, OrderStore } from '@gateway/domain/order-store';
+import type { NewOrder, Order } from '@gateway/domain/orders/order';
+import type { CreateOutcome, OrderStore } from '@gateway/domain/orders/order-store';
 import { type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';

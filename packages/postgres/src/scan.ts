@@ -1,6 +1,6 @@
-import type { MerchantId } from '@gateway/domain/merchant';
-import type { Order } from '@gateway/domain/order';
-import type { EventType } from '@gateway/domain/order-states';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { Order } from '@gateway/domain/orders/order';
+import type { EventType } from '@gateway/domain/orders/order-states';
 import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { arrayLiteral, noStatementTimeoutMs, openConnection } from './client.ts';

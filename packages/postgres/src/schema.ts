@@ -1,9 +1,9 @@
-import { checksumModes, merchantModes } from '@gateway/domain/merchant';
-import type { Metadata } from '@gateway/domain/metadata';
-import { amountDecimals, amountHundredthsMax } from '@gateway/domain/money';
-import { type OrderStatus, orderStatuses, type RefusalCode, refusalCodes } from '@gateway/domain/order';
-import { serviceTypes } from '@gateway/domain/order-fields';
-import { eventTypes } from '@gateway/domain/order-states';
+import { checksumModes, merchantModes } from '@gateway/domain/accounts/merchant';
+import type { Metadata } from '@gateway/domain/fields/metadata';
+import { serviceTypes } from '@gateway/domain/fields/order-fields';
+import { amountDecimals, amountHundredthsMax } from '@gateway/domain/money/money';
+import { type OrderStatus, orderStatuses, type RefusalCode, refusalCodes } from '@gateway/domain/orders/order';
+import { eventTypes } from '@gateway/domain/orders/order-states';
 import { and, eq, gt, isNull, lte, or, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import {
   type AnyPgColumn,

@@ -1,5 +1,5 @@
-import type { MerchantId, MerchantMode } from '@gateway/domain/merchant';
-import type { OrderEvent } from '@gateway/domain/order-store';
+import type { MerchantId, MerchantMode } from '@gateway/domain/accounts/merchant';
+import type { OrderEvent } from '@gateway/domain/orders/order-store';
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';

@@ -1,7 +1,7 @@
-import type { MerchantId } from '@gateway/domain/merchant';
-import type { EventType } from '@gateway/domain/order-states';
-import type { EventPosition } from '@gateway/domain/order-store';
-import { type DeliveryStatus, type EndpointStatus, endpointsMax } from '@gateway/domain/webhook-endpoint';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { EventType } from '@gateway/domain/orders/order-states';
+import type { EventPosition } from '@gateway/domain/orders/order-store';
+import { type DeliveryStatus, type EndpointStatus, endpointsMax } from '@gateway/domain/webhooks/webhook-endpoint';
 import { and, asc, desc, eq, getTableColumns, isNotNull, isNull, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { type AdminOptions, openAdministration, type Run, runRedacted } from './administration.ts';

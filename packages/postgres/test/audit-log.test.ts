@@ -1,6 +1,6 @@
 import { hostname, userInfo } from 'node:os';
-import type { Credentials } from '@gateway/domain/credentials';
-import type { MerchantId } from '@gateway/domain/merchant';
+import type { Credentials } from '@gateway/domain/accounts/credentials';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type MerchantAccounts, openMerchantAccounts } from '../src/merchant-admin.ts';
 import { openMerchantDirectory } from '../src/merchant-directory.ts';

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { erasedValues, erasureDigest, personalFieldNames } from '@gateway/domain/erasure';
-import type { MerchantId } from '@gateway/domain/merchant';
-import type { Metadata } from '@gateway/domain/metadata';
-import type { Order } from '@gateway/domain/order';
-import { transitions } from '@gateway/domain/order-states';
-import type { OrderInput } from '@gateway/domain/parse-order';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { Metadata } from '@gateway/domain/fields/metadata';
+import { erasedValues, erasureDigest, personalFieldNames } from '@gateway/domain/orders/erasure';
+import type { Order } from '@gateway/domain/orders/order';
+import { transitions } from '@gateway/domain/orders/order-states';
+import type { OrderInput } from '@gateway/domain/orders/parse-order';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ErasureTarget, eraseOrders } from '../src/erase-orders.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Order, OrderStatus } from '@gateway/domain/order';
-import { transitions } from '@gateway/domain/order-states';
-import type { CreateOutcome, LinkLookup, OrderStore } from '@gateway/domain/order-store';
+import type { Order, OrderStatus } from '@gateway/domain/orders/order';
+import { transitions } from '@gateway/domain/orders/order-states';
+import type { CreateOutcome, LinkLookup, OrderStore } from '@gateway/domain/orders/order-store';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';

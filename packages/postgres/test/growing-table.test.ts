@@ -1,6 +1,6 @@
-import type { Order } from '@gateway/domain/order';
-import { transitions } from '@gateway/domain/order-states';
-import type { OrderPosition } from '@gateway/domain/order-store';
+import type { Order } from '@gateway/domain/orders/order';
+import { transitions } from '@gateway/domain/orders/order-states';
+import type { OrderPosition } from '@gateway/domain/orders/order-store';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { beforeAll, expect, test } from 'vitest';
 import { openOrderStore } from '../src/order-store.ts';

@@ -1,5 +1,5 @@
-import { liveSecretsMax } from '@gateway/domain/credentials';
-import type { MerchantId } from '@gateway/domain/merchant';
+import { liveSecretsMax } from '@gateway/domain/accounts/credentials';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type MerchantAccounts, openMerchantAccounts } from '../src/merchant-admin.ts';

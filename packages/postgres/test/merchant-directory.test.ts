@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { createClientId, hashSecret } from '@gateway/domain/credentials';
+import { createClientId, hashSecret } from '@gateway/domain/accounts/credentials';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type MerchantAccounts, openMerchantAccounts } from '../src/merchant-admin.ts';
 import { openMerchantDirectory, type PostgresMerchantDirectory } from '../src/merchant-directory.ts';

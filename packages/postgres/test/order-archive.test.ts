@@ -1,4 +1,4 @@
-import { transitions } from '@gateway/domain/order-states';
+import { transitions } from '@gateway/domain/orders/order-states';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exportOrders, importOrders } from '../src/order-archive.ts';

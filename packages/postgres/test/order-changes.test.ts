@@ -1,5 +1,5 @@
-import type { Order } from '@gateway/domain/order';
-import { transitions } from '@gateway/domain/order-states';
+import type { Order } from '@gateway/domain/orders/order';
+import { transitions } from '@gateway/domain/orders/order-states';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';

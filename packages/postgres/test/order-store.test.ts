@@ -1,6 +1,6 @@
-import type { MerchantId } from '@gateway/domain/merchant';
-import type { CreateOutcome } from '@gateway/domain/order-store';
-import { idBlockSize } from '@gateway/domain/service-order-id';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { CreateOutcome } from '@gateway/domain/orders/order-store';
+import { idBlockSize } from '@gateway/domain/orders/service-order-id';
 import { describeOrderStore } from '@gateway/domain/testing/order-store-contract';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { eq } from 'drizzle-orm';

@@ -1,6 +1,6 @@
-import { personalFieldNames } from '@gateway/domain/erasure';
-import type { MerchantId } from '@gateway/domain/merchant';
-import { transitions } from '@gateway/domain/order-states';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import { personalFieldNames } from '@gateway/domain/orders/erasure';
+import { transitions } from '@gateway/domain/orders/order-states';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { eraseOrders } from '../src/erase-orders.ts';

@@ -1,5 +1,5 @@
-import type { MerchantId } from '@gateway/domain/merchant';
-import type { Order } from '@gateway/domain/order';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { Order } from '@gateway/domain/orders/order';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';

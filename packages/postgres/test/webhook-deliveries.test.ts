@@ -1,4 +1,4 @@
-import type { MerchantId } from '@gateway/domain/merchant';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
 import { afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import {
   type ClaimedDelivery,

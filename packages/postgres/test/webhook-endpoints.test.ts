@@ -1,4 +1,4 @@
-import type { MerchantId } from '@gateway/domain/merchant';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type DeliveryFilter, openWebhookEndpoints, type WebhookEndpoints } from '../src/webhook-endpoints.ts';
 import { useTestDatabase } from '../testing/test-database.ts';

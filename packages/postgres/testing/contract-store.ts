@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { MerchantId } from '@gateway/domain/merchant';
-import type { NewOrder, Order } from '@gateway/domain/order';
-import type { OrderStore } from '@gateway/domain/order-store';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { NewOrder, Order } from '@gateway/domain/orders/order';
+import type { OrderStore } from '@gateway/domain/orders/order-store';
 import type { OpenedOrderStore } from '@gateway/domain/testing/order-store-contract/order-store-steps';
 import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';

@@ -1,4 +1,4 @@
-import type { MerchantId } from '@gateway/domain/merchant';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import type postgres from 'postgres';
 import { openOrderStore } from '../src/order-store.ts';

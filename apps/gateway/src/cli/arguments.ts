@@ -1,7 +1,7 @@
-import { isClientId } from '@gateway/domain/credentials';
-import { textError } from '@gateway/domain/field-rules';
-import { merchantNameRule } from '@gateway/domain/merchant';
-import { lifetimeMs } from '@gateway/domain/order-expiry';
+import { isClientId } from '@gateway/domain/accounts/credentials';
+import { merchantNameRule } from '@gateway/domain/accounts/merchant';
+import { textError } from '@gateway/domain/fields/field-rules';
+import { lifetimeMs } from '@gateway/domain/orders/order-expiry';
 import { Command, Option } from 'commander';
 import { parseRate } from '../config.ts';
 import { UsageError, usageExitCode } from '../process/process.ts';

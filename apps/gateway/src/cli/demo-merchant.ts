@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Credentials } from '@gateway/domain/credentials';
-import type { BaseUrl } from '@gateway/domain/payment-link';
-import { formatSigningSecret } from '@gateway/domain/webhook-signature';
+import type { Credentials } from '@gateway/domain/accounts/credentials';
+import type { BaseUrl } from '@gateway/domain/links/payment-link';
+import { formatSigningSecret } from '@gateway/domain/webhooks/webhook-signature';
 import { createMerchant } from '@gateway/postgres/merchant-admin';
 import { openWebhookEndpoints, type WebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
 import { messageOf, StartError } from '../process/process.ts';

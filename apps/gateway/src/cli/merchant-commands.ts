@@ -1,5 +1,5 @@
-import { liveSecretsMax } from '@gateway/domain/credentials';
-import { type ChecksumMode, checksumModes } from '@gateway/domain/merchant';
+import { liveSecretsMax } from '@gateway/domain/accounts/credentials';
+import { type ChecksumMode, checksumModes } from '@gateway/domain/accounts/merchant';
 import type { MerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { Argument, type Command } from 'commander';
 import { StartError } from '../process/process.ts';

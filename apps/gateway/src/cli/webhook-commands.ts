@@ -1,6 +1,6 @@
-import { fieldRules, textError } from '@gateway/domain/field-rules';
-import type { MerchantId } from '@gateway/domain/merchant';
-import { allEventTypes, endpointsMax } from '@gateway/domain/webhook-endpoint';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import { fieldRules, textError } from '@gateway/domain/fields/field-rules';
+import { allEventTypes, endpointsMax } from '@gateway/domain/webhooks/webhook-endpoint';
 import {
   deliveryStatusOf,
   openWebhookEndpoints,

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Failure, failures } from '@gateway/domain/failure';
-import type { LinkedOrder } from '@gateway/domain/order-store';
-import { type BaseUrl, paymentLink } from '@gateway/domain/payment-link';
+import { type BaseUrl, paymentLink } from '@gateway/domain/links/payment-link';
+import type { LinkedOrder } from '@gateway/domain/orders/order-store';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { takeBody } from '../intake/receive.ts';

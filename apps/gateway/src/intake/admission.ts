@@ -1,4 +1,4 @@
-import type { MerchantId } from '@gateway/domain/merchant';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
 import type { admissionLimits } from '../limits.ts';
 
 /** Decides, before the body of a call is read, whether there is capacity for it, and then when its work starts. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { createClientId, createClientSecret, hashSecret } from '@gateway/domain/credentials';
-import type { ClientLookup, MerchantDirectory, StoredSecret } from '@gateway/domain/merchant';
+import { createClientId, createClientSecret, hashSecret } from '@gateway/domain/accounts/credentials';
+import type { ClientLookup, MerchantDirectory, StoredSecret } from '@gateway/domain/accounts/merchant';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { merchant } from '../../test/helpers/fixed-deps.ts';
 import { createAuthenticate } from './authenticate.ts';

@@ -1,6 +1,6 @@
-import { areWellFormed, type Credentials, hashSecret, matchesSecret } from '@gateway/domain/credentials';
+import { areWellFormed, type Credentials, hashSecret, matchesSecret } from '@gateway/domain/accounts/credentials';
+import type { Account, Client, ClientLookup, MerchantDirectory } from '@gateway/domain/accounts/merchant';
 import type { Failure } from '@gateway/domain/failure';
-import type { Account, Client, ClientLookup, MerchantDirectory } from '@gateway/domain/merchant';
 import { failed, type Result, success } from '@gateway/domain/result';
 import { storageFailure } from '../orders/storage-failure.ts';
 import { settledWithin } from '../process/settled-within.ts';

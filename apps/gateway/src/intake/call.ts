@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Account } from '@gateway/domain/accounts/merchant';
 import type { RandomBytes } from '@gateway/domain/base62';
 import { randomBase62 } from '@gateway/domain/base62';
 import { type Failure, type FailureCode, failures } from '@gateway/domain/failure';
-import type { Account } from '@gateway/domain/merchant';
 import { failed, type Result, success } from '@gateway/domain/result';
 import { callTimeoutMs, eventWatchLimits, fairTimeoutMs } from '../limits.ts';
 import type { Deadline, Members, NotedOrder, Operation, Reply, Success } from '../orders/operation.ts';

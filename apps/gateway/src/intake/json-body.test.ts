@@ -1,5 +1,5 @@
 import { failureDetail } from '@gateway/domain/failure';
-import { NumberText } from '@gateway/domain/money';
+import { NumberText } from '@gateway/domain/money/money';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { acceptedValues, rejectedDocuments, rejectedValues } from '../../test/helpers/json-corpus.ts';

@@ -1,5 +1,5 @@
 import type { Failure } from '@gateway/domain/failure';
-import { NumberText } from '@gateway/domain/money';
+import { NumberText } from '@gateway/domain/money/money';
 import { failed, type Result, success } from '@gateway/domain/result';
 import type { Members } from '../orders/operation.ts';
 

@@ -1,4 +1,4 @@
-import type { MerchantId } from '@gateway/domain/merchant';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
 import { expect, test } from 'vitest';
 import { merchant as shop } from '../../test/helpers/fixed-deps.ts';
 import { createRateLimit } from './rate-limit.ts';

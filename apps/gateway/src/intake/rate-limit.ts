@@ -1,4 +1,4 @@
-import type { Account, MerchantId } from '@gateway/domain/merchant';
+import type { Account, MerchantId } from '@gateway/domain/accounts/merchant';
 
 /** Counts a call under a key. Returns the milliseconds to wait where the key is over its calls a second, on average. */
 export type TokenBuckets<Key> = (key: Key, callsPerSecond: number) => number | undefined;

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Account } from '@gateway/domain/accounts/merchant';
 import type { Failure } from '@gateway/domain/failure';
-import type { Account } from '@gateway/domain/merchant';
 import { failed, type Result, success } from '@gateway/domain/result';
 import { retryAfter, storageFailure } from '../orders/storage-failure.ts';
 import { settledWithin } from '../process/settled-within.ts';

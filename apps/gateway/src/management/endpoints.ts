@@ -1,8 +1,8 @@
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
 import type { Failure } from '@gateway/domain/failure';
-import type { MerchantId } from '@gateway/domain/merchant';
-import { formatTime } from '@gateway/domain/order';
+import { formatTime } from '@gateway/domain/orders/order';
 import type { Result } from '@gateway/domain/result';
-import { allEventTypes, endpointIdForm } from '@gateway/domain/webhook-endpoint';
+import { allEventTypes, endpointIdForm } from '@gateway/domain/webhooks/webhook-endpoint';
 import type { Managed } from '@gateway/postgres/merchant-management';
 import type { StoredEndpoint } from '@gateway/postgres/webhook-endpoints';
 import type { Members } from '../orders/operation.ts';

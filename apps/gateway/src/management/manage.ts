@@ -1,7 +1,7 @@
 import type { DescMethodUnary } from '@bufbuild/protobuf';
+import type { Merchant } from '@gateway/domain/accounts/merchant';
 import type { Failure } from '@gateway/domain/failure';
-import type { Merchant } from '@gateway/domain/merchant';
-import { missing } from '@gateway/domain/parse-order';
+import { missing } from '@gateway/domain/orders/parse-order';
 import { failed, type Result, success } from '@gateway/domain/result';
 import type { Managed, MerchantManagement } from '@gateway/postgres/merchant-management';
 import type { Caller, Members, Operation, OperationDeps, Reply } from '../orders/operation.ts';

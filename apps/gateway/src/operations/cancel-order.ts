@@ -1,8 +1,8 @@
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
+import type { Merchant } from '@gateway/domain/accounts/merchant';
 import type { Failure } from '@gateway/domain/failure';
-import type { Merchant } from '@gateway/domain/merchant';
-import { type OrderKey, parseOrderKey } from '@gateway/domain/order-key';
-import { decide } from '@gateway/domain/order-states';
+import { decide } from '@gateway/domain/orders/order-states';
+import { type OrderKey, parseOrderKey } from '@gateway/domain/requests/order-key';
 import { type Result, success } from '@gateway/domain/result';
 import { type ChangedOrder, changeOrder } from '../orders/change-order.ts';
 import { type FoundOrder, findOrder } from '../orders/find-order.ts';

@@ -1,8 +1,8 @@
 import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
 import type { Failure } from '@gateway/domain/failure';
-import { isHeldBy } from '@gateway/domain/order-states';
-import type { LinkedOrder } from '@gateway/domain/order-store';
-import { type AttemptInput, parseAttempt } from '@gateway/domain/parse-payment';
+import { isHeldBy } from '@gateway/domain/orders/order-states';
+import type { LinkedOrder } from '@gateway/domain/orders/order-store';
+import { type AttemptInput, parseAttempt } from '@gateway/domain/requests/parse-payment';
 import { failed, type Result, success } from '@gateway/domain/result';
 import type { ChangedOrder } from '../orders/change-order.ts';
 import { findPaymentLink } from '../orders/find-order.ts';

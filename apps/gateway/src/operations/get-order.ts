@@ -1,6 +1,6 @@
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
-import type { Merchant } from '@gateway/domain/merchant';
-import { parseOrderKey } from '@gateway/domain/order-key';
+import type { Merchant } from '@gateway/domain/accounts/merchant';
+import { parseOrderKey } from '@gateway/domain/requests/order-key';
 import { success } from '@gateway/domain/result';
 import { findOrder } from '../orders/find-order.ts';
 import type { Caller, Operation, OperationDeps } from '../orders/operation.ts';

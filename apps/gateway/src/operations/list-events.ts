@@ -1,8 +1,8 @@
 import { EventService } from '@gateway/contract/gateway/v1/event_service_pb';
+import type { Merchant } from '@gateway/domain/accounts/merchant';
 import type { Failure } from '@gateway/domain/failure';
-import { parseEventList } from '@gateway/domain/list-parameters';
-import type { Merchant } from '@gateway/domain/merchant';
-import type { OrderEvent } from '@gateway/domain/order-store';
+import type { OrderEvent } from '@gateway/domain/orders/order-store';
+import { parseEventList } from '@gateway/domain/requests/list-parameters';
 import { failed, type Result, success } from '@gateway/domain/result';
 import { callTimeoutMs } from '../limits.ts';
 import type { Caller, Members, Operation, OperationDeps } from '../orders/operation.ts';

@@ -1,8 +1,8 @@
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
+import type { Merchant } from '@gateway/domain/accounts/merchant';
 import type { Failure } from '@gateway/domain/failure';
-import { parseOrderList } from '@gateway/domain/list-parameters';
-import type { Merchant } from '@gateway/domain/merchant';
-import type { Order } from '@gateway/domain/order';
+import type { Order } from '@gateway/domain/orders/order';
+import { parseOrderList } from '@gateway/domain/requests/list-parameters';
 import { failed, type Result, success } from '@gateway/domain/result';
 import type { Caller, Members, Operation, OperationDeps } from '../orders/operation.ts';
 import { orderRecord } from '../orders/order-response.ts';

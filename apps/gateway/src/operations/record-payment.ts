@@ -1,10 +1,10 @@
 import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
 import type { Failure } from '@gateway/domain/failure';
-import { refusalCodes } from '@gateway/domain/order';
-import { decide } from '@gateway/domain/order-states';
-import type { LinkedOrder } from '@gateway/domain/order-store';
-import { parseOrderToken } from '@gateway/domain/order-token';
-import { type PaymentInput, parsePayment } from '@gateway/domain/parse-payment';
+import { parseOrderToken } from '@gateway/domain/links/order-token';
+import { refusalCodes } from '@gateway/domain/orders/order';
+import { decide } from '@gateway/domain/orders/order-states';
+import type { LinkedOrder } from '@gateway/domain/orders/order-store';
+import { type PaymentInput, parsePayment } from '@gateway/domain/requests/parse-payment';
 import { failed, type Result, success } from '@gateway/domain/result';
 import { type ChangedOrder, changeOrder } from '../orders/change-order.ts';
 import { linkNotFound, resultOf } from '../orders/find-order.ts';

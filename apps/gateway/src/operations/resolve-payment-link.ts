@@ -1,5 +1,5 @@
 import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
-import { parseLinkToken } from '@gateway/domain/parse-payment';
+import { parseLinkToken } from '@gateway/domain/requests/parse-payment';
 import { failed, success } from '@gateway/domain/result';
 import { findLinkToPay } from '../orders/find-order.ts';
 import type { Operation, OperationDeps } from '../orders/operation.ts';

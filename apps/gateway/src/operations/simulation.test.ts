@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Failure } from '@gateway/domain/failure';
-import { formatTime, type NewOrder, type Order } from '@gateway/domain/order';
-import type { OrderChange, PaymentRefusal } from '@gateway/domain/order-states';
-import type { LinkLookup, OrderLookup, OrderStore, PaymentLookup } from '@gateway/domain/order-store';
+import { formatTime, type NewOrder, type Order } from '@gateway/domain/orders/order';
+import type { OrderChange, PaymentRefusal } from '@gateway/domain/orders/order-states';
+import type { LinkLookup, OrderLookup, OrderStore, PaymentLookup } from '@gateway/domain/orders/order-store';
 import type { Result } from '@gateway/domain/result';
 import { createInMemoryOrderStore, type InMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';

@@ -1,9 +1,9 @@
 import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
 import type { Failure } from '@gateway/domain/failure';
-import { formatTime, type PaymentLease } from '@gateway/domain/order';
-import { startFailure } from '@gateway/domain/order-states';
-import type { LinkedOrder } from '@gateway/domain/order-store';
-import { type AttemptInput, parseAttempt } from '@gateway/domain/parse-payment';
+import { formatTime, type PaymentLease } from '@gateway/domain/orders/order';
+import { startFailure } from '@gateway/domain/orders/order-states';
+import type { LinkedOrder } from '@gateway/domain/orders/order-store';
+import { type AttemptInput, parseAttempt } from '@gateway/domain/requests/parse-payment';
 import { failed, type Result, success } from '@gateway/domain/result';
 import { findLinkToPay } from '../orders/find-order.ts';
 import type { Caller, Operation, OperationDeps } from '../orders/operation.ts';

@@ -1,8 +1,8 @@
 import { EventService } from '@gateway/contract/gateway/v1/event_service_pb';
+import type { Merchant, MerchantId } from '@gateway/domain/accounts/merchant';
 import type { Failure } from '@gateway/domain/failure';
-import { parseEventList } from '@gateway/domain/list-parameters';
-import type { Merchant, MerchantId } from '@gateway/domain/merchant';
-import type { EventPosition } from '@gateway/domain/order-store';
+import type { EventPosition } from '@gateway/domain/orders/order-store';
+import { parseEventList } from '@gateway/domain/requests/list-parameters';
 import { failed, type Result, success } from '@gateway/domain/result';
 import { callTimeoutMs, eventWatchLimits } from '../limits.ts';
 import type { Members, OperationDeps } from '../orders/operation.ts';

@@ -1,6 +1,6 @@
 import type { Failure } from '@gateway/domain/failure';
-import type { RefusalCode } from '@gateway/domain/order';
-import type { Decision } from '@gateway/domain/order-states';
+import type { RefusalCode } from '@gateway/domain/orders/order';
+import type { Decision } from '@gateway/domain/orders/order-states';
 import { failed, type Result, success } from '@gateway/domain/result';
 import type { FoundOrder } from './find-order.ts';
 import type { Deadline, OperationDeps } from './operation.ts';

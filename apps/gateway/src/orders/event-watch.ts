@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { MerchantId } from '@gateway/domain/merchant';
-import type { EventPosition } from '@gateway/domain/order-store';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { EventPosition } from '@gateway/domain/orders/order-store';
 import { eventWatchLimits } from '../limits.ts';
 import type { Logger } from '../process/logger.ts';
 

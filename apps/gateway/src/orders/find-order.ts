@@ -1,12 +1,12 @@
+import type { Merchant } from '@gateway/domain/accounts/merchant';
 import type { Failure } from '@gateway/domain/failure';
-import { fieldRules, textError } from '@gateway/domain/field-rules';
-import type { Merchant } from '@gateway/domain/merchant';
-import type { Order } from '@gateway/domain/order';
-import type { OrderKey } from '@gateway/domain/order-key';
-import type { FindOutcome, LinkedOrder, OrderStore } from '@gateway/domain/order-store';
-import { parseOrderToken } from '@gateway/domain/order-token';
+import { fieldRules, textError } from '@gateway/domain/fields/field-rules';
+import { parseOrderToken } from '@gateway/domain/links/order-token';
+import type { Order } from '@gateway/domain/orders/order';
+import type { FindOutcome, LinkedOrder, OrderStore } from '@gateway/domain/orders/order-store';
+import { serviceOrderIdMax } from '@gateway/domain/orders/service-order-id';
+import type { OrderKey } from '@gateway/domain/requests/order-key';
 import { failed, type Result, success } from '@gateway/domain/result';
-import { serviceOrderIdMax } from '@gateway/domain/service-order-id';
 import type { Caller, Deadline, OperationDeps } from './operation.ts';
 import { storageFailure } from './storage-failure.ts';
 

@@ -1,10 +1,10 @@
 import type { DescMethodUnary } from '@bufbuild/protobuf';
+import type { Account, MerchantId } from '@gateway/domain/accounts/merchant';
 import type { RandomBytes } from '@gateway/domain/base62';
 import type { Failure } from '@gateway/domain/failure';
-import type { Account, MerchantId } from '@gateway/domain/merchant';
-import type { NewOrder, Order } from '@gateway/domain/order';
-import type { OrderStore } from '@gateway/domain/order-store';
-import type { BaseUrl } from '@gateway/domain/payment-link';
+import type { BaseUrl } from '@gateway/domain/links/payment-link';
+import type { NewOrder, Order } from '@gateway/domain/orders/order';
+import type { OrderStore } from '@gateway/domain/orders/order-store';
 import type { Result } from '@gateway/domain/result';
 import type { MerchantManagement } from '@gateway/postgres/merchant-management';
 import type { AllowedAddresses } from '../network/ip-address.ts';

@@ -1,10 +1,10 @@
-import type { MerchantMode } from '@gateway/domain/merchant';
-import { formatAmount } from '@gateway/domain/money';
-import { formatTime, type Order, type RefusedPayment } from '@gateway/domain/order';
-import { orderAfter } from '@gateway/domain/order-states';
-import type { LinkedOrder, OrderEvent } from '@gateway/domain/order-store';
-import { type BaseUrl, paymentLink } from '@gateway/domain/payment-link';
-import { returnUrlFor } from '@gateway/domain/return-url';
+import type { MerchantMode } from '@gateway/domain/accounts/merchant';
+import { type BaseUrl, paymentLink } from '@gateway/domain/links/payment-link';
+import { formatAmount } from '@gateway/domain/money/money';
+import { formatTime, type Order, type RefusedPayment } from '@gateway/domain/orders/order';
+import { orderAfter } from '@gateway/domain/orders/order-states';
+import type { LinkedOrder, OrderEvent } from '@gateway/domain/orders/order-store';
+import { returnUrlFor } from '@gateway/domain/signing/return-url';
 import type { OperationDeps } from './operation.ts';
 
 export type OrderResponse = ReturnType<typeof orderResponse>;

@@ -1,7 +1,7 @@
-import { type CheckoutTemplate, parseCheckoutTemplate } from '@gateway/domain/checkout-link';
-import type { MerchantId, MerchantMode } from '@gateway/domain/merchant';
-import { type Order, type OrderFields, orderStatuses } from '@gateway/domain/order';
-import type { LinkedOrder } from '@gateway/domain/order-store';
+import type { MerchantId, MerchantMode } from '@gateway/domain/accounts/merchant';
+import { type CheckoutTemplate, parseCheckoutTemplate } from '@gateway/domain/links/checkout-link';
+import { type Order, type OrderFields, orderStatuses } from '@gateway/domain/orders/order';
+import type { LinkedOrder } from '@gateway/domain/orders/order-store';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import naughtyStrings from 'big-list-of-naughty-strings/blns.json' with { type: 'json' };
 import { describe, expect, test } from 'vitest';

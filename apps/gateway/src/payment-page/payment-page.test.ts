@@ -1,8 +1,8 @@
-import { parseCheckoutTemplate } from '@gateway/domain/checkout-link';
-import { type MerchantId, type MerchantMode, merchantModes } from '@gateway/domain/merchant';
-import { type Order, type OrderStatus, orderStatuses } from '@gateway/domain/order';
-import type { LinkedOrder } from '@gateway/domain/order-store';
-import { type BaseUrl, parseBaseUrl } from '@gateway/domain/payment-link';
+import { type MerchantId, type MerchantMode, merchantModes } from '@gateway/domain/accounts/merchant';
+import { parseCheckoutTemplate } from '@gateway/domain/links/checkout-link';
+import { type BaseUrl, parseBaseUrl } from '@gateway/domain/links/payment-link';
+import { type Order, type OrderStatus, orderStatuses } from '@gateway/domain/orders/order';
+import type { LinkedOrder } from '@gateway/domain/orders/order-store';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { describe, expect, test } from 'vitest';
 import { fixedDeps } from '../../test/helpers/fixed-deps.ts';

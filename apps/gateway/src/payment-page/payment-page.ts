@@ -1,8 +1,8 @@
-import { checkoutLink } from '@gateway/domain/checkout-link';
-import { formatTime, type Order, type OrderStatus } from '@gateway/domain/order';
-import { type LinkedOrder, mayBePaid } from '@gateway/domain/order-store';
-import { pathPrefixOf, paymentLink } from '@gateway/domain/payment-link';
-import { hostOf } from '@gateway/domain/return-url';
+import { checkoutLink } from '@gateway/domain/links/checkout-link';
+import { pathPrefixOf, paymentLink } from '@gateway/domain/links/payment-link';
+import { formatTime, type Order, type OrderStatus } from '@gateway/domain/orders/order';
+import { type LinkedOrder, mayBePaid } from '@gateway/domain/orders/order-store';
+import { hostOf } from '@gateway/domain/signing/return-url';
 import { html, raw } from 'hono/html';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { orderRecord, returnLink } from '../orders/order-response.ts';

@@ -1,8 +1,8 @@
 import { randomBase62 } from '@gateway/domain/base62';
 import type { Failure } from '@gateway/domain/failure';
-import type { Order } from '@gateway/domain/order';
-import { type Decision, decide, expiryOf, startFailure } from '@gateway/domain/order-states';
-import type { LinkedOrder } from '@gateway/domain/order-store';
+import type { Order } from '@gateway/domain/orders/order';
+import { type Decision, decide, expiryOf, startFailure } from '@gateway/domain/orders/order-states';
+import type { LinkedOrder } from '@gateway/domain/orders/order-store';
 import { failed, type Result, success } from '@gateway/domain/result';
 import { changeOrder } from '../orders/change-order.ts';
 import { findPaymentLink, linkNotFound } from '../orders/find-order.ts';

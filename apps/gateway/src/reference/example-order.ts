@@ -1,9 +1,9 @@
-import type { MerchantId } from '@gateway/domain/merchant';
-import { newOrder, type Order, type RefusedPayment } from '@gateway/domain/order';
-import type { EventType } from '@gateway/domain/order-states';
-import type { OrderToken } from '@gateway/domain/order-token';
-import { parseOrder } from '@gateway/domain/parse-order';
-import type { BaseUrl } from '@gateway/domain/payment-link';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { OrderToken } from '@gateway/domain/links/order-token';
+import type { BaseUrl } from '@gateway/domain/links/payment-link';
+import { newOrder, type Order, type RefusedPayment } from '@gateway/domain/orders/order';
+import type { EventType } from '@gateway/domain/orders/order-states';
+import { parseOrder } from '@gateway/domain/orders/parse-order';
 import { eventResponse, orderResponse } from '../orders/order-response.ts';
 
 /** The order that the reference shows. A test compares it with the fixture of the API's own example. */

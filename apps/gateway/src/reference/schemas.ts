@@ -25,20 +25,31 @@ import {
   WebhookDeliverySchema,
   WebhookEndpointSchema,
 } from '@gateway/contract/gateway/v1/webhook_service_pb';
-import { orderCurrencyCodes } from '@gateway/domain/currency';
+import { merchantModes } from '@gateway/domain/accounts/merchant';
 import { failures } from '@gateway/domain/failure';
-import { type FieldRule, fieldErrorCodes, fieldRules, forbiddenControls, nonBlank } from '@gateway/domain/field-rules';
-import { timePattern } from '@gateway/domain/iso-time';
-import { pageLimit } from '@gateway/domain/list-parameters';
-import { merchantModes } from '@gateway/domain/merchant';
-import { metadataKeyPattern, metadataLimits, metadataValueRule } from '@gateway/domain/metadata';
-import { amountHundredthsMax, formatAmount } from '@gateway/domain/money';
-import { refusalCodes } from '@gateway/domain/order';
-import { orderFieldNames } from '@gateway/domain/order-fields';
-import { eventTypes } from '@gateway/domain/order-states';
-import { orderTokenForm } from '@gateway/domain/order-token';
-import { serviceOrderIdMax } from '@gateway/domain/service-order-id';
-import { allEventTypes, deliveryStatuses, endpointIdForm, endpointStatuses } from '@gateway/domain/webhook-endpoint';
+import {
+  type FieldRule,
+  fieldErrorCodes,
+  fieldRules,
+  forbiddenControls,
+  nonBlank,
+} from '@gateway/domain/fields/field-rules';
+import { timePattern } from '@gateway/domain/fields/iso-time';
+import { metadataKeyPattern, metadataLimits, metadataValueRule } from '@gateway/domain/fields/metadata';
+import { orderFieldNames } from '@gateway/domain/fields/order-fields';
+import { orderTokenForm } from '@gateway/domain/links/order-token';
+import { orderCurrencyCodes } from '@gateway/domain/money/currency';
+import { amountHundredthsMax, formatAmount } from '@gateway/domain/money/money';
+import { refusalCodes } from '@gateway/domain/orders/order';
+import { eventTypes } from '@gateway/domain/orders/order-states';
+import { serviceOrderIdMax } from '@gateway/domain/orders/service-order-id';
+import { pageLimit } from '@gateway/domain/requests/list-parameters';
+import {
+  allEventTypes,
+  deliveryStatuses,
+  endpointIdForm,
+  endpointStatuses,
+} from '@gateway/domain/webhooks/webhook-endpoint';
 
 /** The part of JSON Schema 2020-12 that the reference uses. */
 export interface JsonSchema {

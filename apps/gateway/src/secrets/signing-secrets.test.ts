@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { MerchantId } from '@gateway/domain/merchant';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
 import { expect, test } from 'vitest';
 import { createSigningSecrets } from './signing-secrets.ts';
 

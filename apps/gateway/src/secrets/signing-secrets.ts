@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
-import type { MerchantId } from '@gateway/domain/merchant';
-import { createSigningSecret, formatSigningSecret } from '@gateway/domain/webhook-signature';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import { createSigningSecret, formatSigningSecret } from '@gateway/domain/webhooks/webhook-signature';
 
 /** The keys of SECRETS_KEY, 32 bytes each: the first one encrypts, and each of them decrypts what it encrypted. */
 export type SecretsKeys = readonly [Uint8Array, ...Uint8Array[]];

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type MerchantMode, merchantModes } from '@gateway/domain/merchant';
-import { type RefusalCode, refusalCodes } from '@gateway/domain/order';
+import { type MerchantMode, merchantModes } from '@gateway/domain/accounts/merchant';
+import { type RefusalCode, refusalCodes } from '@gateway/domain/orders/order';
 import type { Meter, ObservableCallback } from '@opentelemetry/api';
 import { PrometheusExporter } from '@opentelemetry/exporter-prometheus';
 import { emptyResource } from '@opentelemetry/resources';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { orderAfter } from '@gateway/domain/order-states';
-import type { BaseUrl } from '@gateway/domain/payment-link';
+import type { BaseUrl } from '@gateway/domain/links/payment-link';
+import { orderAfter } from '@gateway/domain/orders/order-states';
 import {
   type AttemptResult,
   type ClaimedDelivery,

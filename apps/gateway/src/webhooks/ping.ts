@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { MerchantId } from '@gateway/domain/merchant';
-import { formatTime } from '@gateway/domain/order';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import { formatTime } from '@gateway/domain/orders/order';
 import { failed, success } from '@gateway/domain/result';
 import { webhookLimits } from '../limits.ts';
 import type { Ping } from '../orders/operation.ts';

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { MerchantMode } from '@gateway/domain/merchant';
-import type { AmountHundredths } from '@gateway/domain/money';
-import type { OrderStatus } from '@gateway/domain/order';
+import type { MerchantMode } from '@gateway/domain/accounts/merchant';
+import type { AmountHundredths } from '@gateway/domain/money/money';
+import type { OrderStatus } from '@gateway/domain/orders/order';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';

@@ -1,4 +1,4 @@
-import { orderStatuses } from '@gateway/domain/order';
+import { orderStatuses } from '@gateway/domain/orders/order';
 import decodeQR from 'qr/decode.js';
 import { expect, test } from 'vitest';
 import { pageLanguages, pageTexts } from '../../src/payment-page/localization.ts';

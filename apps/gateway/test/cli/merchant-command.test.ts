@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
-import type { Credentials } from '@gateway/domain/credentials';
-import { checksumOf } from '@gateway/domain/order-checksum';
+import type { Credentials } from '@gateway/domain/accounts/credentials';
+import { checksumOf } from '@gateway/domain/signing/order-checksum';
 import { validOrderFields, validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import type postgres from 'postgres';

@@ -1,6 +1,6 @@
-import type { MerchantId } from '@gateway/domain/merchant';
-import { endpointsMax } from '@gateway/domain/webhook-endpoint';
-import { formatSigningSecret } from '@gateway/domain/webhook-signature';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import { endpointsMax } from '@gateway/domain/webhooks/webhook-endpoint';
+import { formatSigningSecret } from '@gateway/domain/webhooks/webhook-signature';
 import { openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { useTestDatabase } from '@gateway/postgres/testing/test-database';
 import { createMerchantsWithOrder, storeEvents } from '@gateway/postgres/testing/webhook-events';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { checksumOf } from '@gateway/domain/order-checksum';
-import { parseOrder } from '@gateway/domain/parse-order';
+import { parseOrder } from '@gateway/domain/orders/parse-order';
+import { checksumOf } from '@gateway/domain/signing/order-checksum';
 import { beforeAll, expect, test } from 'vitest';
 
 const secret = 'sk_ThisSecretIsOnlyAnExampleForTheDocumentation0';

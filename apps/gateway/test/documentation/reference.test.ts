@@ -1,9 +1,9 @@
 import { glob, readFile } from 'node:fs/promises';
 import { jsonRouteOf, methods } from '@gateway/contract/operations';
 import { failures } from '@gateway/domain/failure';
-import { fieldErrorCodes, fieldRules } from '@gateway/domain/field-rules';
-import { orderFieldNames } from '@gateway/domain/order-fields';
-import { eventTypes } from '@gateway/domain/order-states';
+import { fieldErrorCodes, fieldRules } from '@gateway/domain/fields/field-rules';
+import { orderFieldNames } from '@gateway/domain/fields/order-fields';
+import { eventTypes } from '@gateway/domain/orders/order-states';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Ajv2020 } from 'ajv/dist/2020.js';

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Code } from '@connectrpc/connect';
-import type { OrderStore } from '@gateway/domain/order-store';
+import type { OrderStore } from '@gateway/domain/orders/order-store';
 import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
 import { expect, test, vi } from 'vitest';
 import type { GatewayDeps } from '../../src/gateway-deps.ts';

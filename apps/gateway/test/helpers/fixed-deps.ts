@@ -1,6 +1,6 @@
-import { createClientId, createClientSecret } from '@gateway/domain/credentials';
-import type { Merchant, MerchantId } from '@gateway/domain/merchant';
-import type { BaseUrl } from '@gateway/domain/payment-link';
+import { createClientId, createClientSecret } from '@gateway/domain/accounts/credentials';
+import type { Merchant, MerchantId } from '@gateway/domain/accounts/merchant';
+import type { BaseUrl } from '@gateway/domain/links/payment-link';
 import { success } from '@gateway/domain/result';
 import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
 import type { GatewayDeps } from '../../src/gateway-deps.ts';

@@ -1,6 +1,6 @@
 import type { ClientHttp2Session } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { OrderStore } from '@gateway/domain/order-store';
+import type { OrderStore } from '@gateway/domain/orders/order-store';
 import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
 import { expect, onTestFinished } from 'vitest';
 import type { GatewayDeps } from '../../src/gateway-deps.ts';

@@ -1,5 +1,5 @@
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
 import type { FailureCode } from '@gateway/domain/failure';
-import type { MerchantId } from '@gateway/domain/merchant';
 import type { Outcome, Protocol } from '../../src/intake/call.ts';
 import { createLogger, type Logger } from '../../src/process/logger.ts';
 

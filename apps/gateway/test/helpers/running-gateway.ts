@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { TestServer } from '@gateway/dev-postgres/testing';
-import { parseCheckoutTemplate } from '@gateway/domain/checkout-link';
-import type { Credentials } from '@gateway/domain/credentials';
-import type { MerchantMode } from '@gateway/domain/merchant';
-import { parseBaseUrl, pathPrefixOf } from '@gateway/domain/payment-link';
-import { createSigningSecret, formatSigningSecret } from '@gateway/domain/webhook-signature';
+import type { Credentials } from '@gateway/domain/accounts/credentials';
+import type { MerchantMode } from '@gateway/domain/accounts/merchant';
+import { parseCheckoutTemplate } from '@gateway/domain/links/checkout-link';
+import { parseBaseUrl, pathPrefixOf } from '@gateway/domain/links/payment-link';
+import { createSigningSecret, formatSigningSecret } from '@gateway/domain/webhooks/webhook-signature';
 import { type MerchantAccounts, openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { migrateDatabase } from '@gateway/postgres/migrate';
 import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';

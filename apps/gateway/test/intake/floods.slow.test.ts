@@ -4,7 +4,7 @@ import { Agent } from 'node:http';
 import type { ClientHttp2Session } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { Credentials } from '@gateway/domain/credentials';
+import type { Credentials } from '@gateway/domain/accounts/credentials';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';

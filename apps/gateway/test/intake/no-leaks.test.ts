@@ -1,6 +1,6 @@
 import { ConnectError } from '@connectrpc/connect';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
-import { orderFieldNames } from '@gateway/domain/order-fields';
+import { orderFieldNames } from '@gateway/domain/fields/order-fields';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { endProcesses, type GatewayWithMerchant, startOnNewDatabase } from '../helpers/gateway-process.ts';

@@ -1,7 +1,7 @@
 import { constants } from 'node:http2';
-import { createClientId } from '@gateway/domain/credentials';
-import type { Merchant, MerchantId } from '@gateway/domain/merchant';
-import type { OrderStore } from '@gateway/domain/order-store';
+import { createClientId } from '@gateway/domain/accounts/credentials';
+import type { Merchant, MerchantId } from '@gateway/domain/accounts/merchant';
+import type { OrderStore } from '@gateway/domain/orders/order-store';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { expect, onTestFinished, test } from 'vitest';
 import type { GatewayDeps } from '../../src/gateway-deps.ts';

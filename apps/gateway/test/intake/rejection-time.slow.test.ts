@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Agent } from 'node:http';
-import { type Credentials, createClientId, createClientSecret } from '@gateway/domain/credentials';
+import { type Credentials, createClientId, createClientSecret } from '@gateway/domain/accounts/credentials';
 import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAuthenticate } from '../../src/intake/authenticate.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { createClientId, createClientSecret } from '@gateway/domain/credentials';
+import { createClientId, createClientSecret } from '@gateway/domain/accounts/credentials';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import { unauthenticatedLimits } from '../../src/limits.ts';

@@ -9,7 +9,7 @@ import {
   HealthCheckResponse_ServingStatus,
 } from '@gateway/contract/health/v1/health_pb';
 import { childrenOf } from '@gateway/dev-postgres/testing/processes';
-import type { Credentials } from '@gateway/domain/credentials';
+import type { Credentials } from '@gateway/domain/accounts/credentials';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { listen } from '../../../../tools/test-resources.ts';

@@ -1,4 +1,4 @@
-import type { OrderStore } from '@gateway/domain/order-store';
+import type { OrderStore } from '@gateway/domain/orders/order-store';
 import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
 import { expect, onTestFinished, test } from 'vitest';
 import type { GatewayDeps } from '../../src/gateway-deps.ts';

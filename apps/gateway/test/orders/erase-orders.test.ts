@@ -1,4 +1,4 @@
-import { personalFieldNames } from '@gateway/domain/erasure';
+import { personalFieldNames } from '@gateway/domain/orders/erasure';
 import { anotherOrderInput, validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import { afterAll, expect, test } from 'vitest';

@@ -1,5 +1,5 @@
-import { type Credentials, liveSecretsMax } from '@gateway/domain/credentials';
-import { endpointsMax } from '@gateway/domain/webhook-endpoint';
+import { type Credentials, liveSecretsMax } from '@gateway/domain/accounts/credentials';
+import { endpointsMax } from '@gateway/domain/webhooks/webhook-endpoint';
 import { openClients } from '@gateway/fixtures/client';
 import type { Merchants } from '@gateway/fixtures/fill-call';
 import type { FixtureCall } from '@gateway/fixtures/fixture';

@@ -1,4 +1,4 @@
-import type { Credentials } from '@gateway/domain/credentials';
+import type { Credentials } from '@gateway/domain/accounts/credentials';
 import { expect, test } from 'vitest';
 import { useGateway } from '../helpers/running-gateway.ts';
 import { callJson } from '../helpers/send-order.ts';

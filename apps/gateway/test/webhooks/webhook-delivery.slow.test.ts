@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { MerchantId } from '@gateway/domain/merchant';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
 import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import { createMerchantsWithOrder, storeEvents } from '@gateway/postgres/testing/webhook-events';

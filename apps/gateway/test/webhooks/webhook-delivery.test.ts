@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { MerchantId } from '@gateway/domain/merchant';
-import type { BaseUrl } from '@gateway/domain/payment-link';
-import { formatSigningSecret } from '@gateway/domain/webhook-signature';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { BaseUrl } from '@gateway/domain/links/payment-link';
+import { formatSigningSecret } from '@gateway/domain/webhooks/webhook-signature';
 import { useTestDatabase } from '@gateway/postgres/testing/test-database';
 import { createMerchantsWithOrder, storeEvents } from '@gateway/postgres/testing/webhook-events';
 import { openWebhookDeliveries } from '@gateway/postgres/webhook-deliveries';

@@ -1,5 +1,5 @@
 import { verifyReturn } from '@gateway/client';
-import type { Credentials } from '@gateway/domain/credentials';
+import type { Credentials } from '@gateway/domain/accounts/credentials';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { formatAmount } from '@gateway/domain/money';
-import { formatTime } from '@gateway/domain/order';
-import { expiryOf, statusAsOf } from '@gateway/domain/order-states';
+import { formatAmount } from '@gateway/domain/money/money';
+import { formatTime } from '@gateway/domain/orders/order';
+import { expiryOf, statusAsOf } from '@gateway/domain/orders/order-states';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
 import { type ScannedOrder, scanEvents, scanOrders } from '@gateway/postgres/scan';

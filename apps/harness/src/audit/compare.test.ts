@@ -1,5 +1,5 @@
-import type { Order } from '@gateway/domain/order';
-import { parseOrder } from '@gateway/domain/parse-order';
+import type { Order } from '@gateway/domain/orders/order';
+import { parseOrder } from '@gateway/domain/orders/parse-order';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { expect, test } from 'vitest';
 import { createOrders } from '../workload/orders.ts';

@@ -1,5 +1,5 @@
-import type { OrderStatus } from '@gateway/domain/order';
-import { type EventType, transitions } from '@gateway/domain/order-states';
+import type { OrderStatus } from '@gateway/domain/orders/order';
+import { type EventType, transitions } from '@gateway/domain/orders/order-states';
 import { examplesMax } from './compare.ts';
 import type { JournalEntry } from './journal.ts';
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { startTestServer } from '@gateway/dev-postgres/testing';
-import { type Credentials, liveSecretsMax } from '@gateway/domain/credentials';
-import { endpointsMax } from '@gateway/domain/webhook-endpoint';
+import { type Credentials, liveSecretsMax } from '@gateway/domain/accounts/credentials';
+import { endpointsMax } from '@gateway/domain/webhooks/webhook-endpoint';
 import type { Merchants } from '@gateway/fixtures/fill-call';
 import type { MerchantName } from '@gateway/fixtures/fixture';
 import { openMerchantAccounts } from '@gateway/postgres/merchant-admin';

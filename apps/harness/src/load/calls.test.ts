@@ -1,4 +1,4 @@
-import { parseOrder } from '@gateway/domain/parse-order';
+import { parseOrder } from '@gateway/domain/orders/parse-order';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { protocols } from '@gateway/fixtures/operations';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-import type { OrderStatus } from '@gateway/domain/order';
+import type { OrderStatus } from '@gateway/domain/orders/order';
 import type { Protocol } from '@gateway/fixtures/operations';
 import type { Journal, JournalEntry } from '../audit/journal.ts';
 import type { LoadCall } from './calls.ts';

@@ -1,4 +1,4 @@
-import type { Credentials } from '@gateway/domain/credentials';
+import type { Credentials } from '@gateway/domain/accounts/credentials';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { createJournal } from '../audit/journal.ts';
 import { messageOf } from '../command/command.ts';

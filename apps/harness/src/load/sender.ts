@@ -1,4 +1,4 @@
-import { orderStatuses } from '@gateway/domain/order';
+import { orderStatuses } from '@gateway/domain/orders/order';
 import { type GatewayAddresses, openClients } from '@gateway/fixtures/client';
 import type { CallResponse, HttpResponse, RpcResponse } from '@gateway/fixtures/encodings';
 import type { OperationName } from '@gateway/fixtures/operations';

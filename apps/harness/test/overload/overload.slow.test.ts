@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Credentials } from '@gateway/domain/credentials';
+import type { Credentials } from '@gateway/domain/accounts/credentials';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type OwnGateway, startOwnGateway } from '../../src/gateway/own-gateway.ts';
 import type { FloodOptions, FloodResult, Latencies } from './flood.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
-import type { Order } from '../../src/order.ts';
-import { decide, transitions } from '../../src/order-states.ts';
-import { createOrderToken } from '../../src/order-token.ts';
+import { createOrderToken } from '../../src/links/order-token.ts';
+import type { Order } from '../../src/orders/order.ts';
+import { decide, transitions } from '../../src/orders/order-states.ts';
 import { sampleOrder } from '../sample-orders.ts';
 import { hourMs, type OrderStoreSteps, orderExpiringIn, paymentOf, timeoutMs } from './order-store-steps.ts';
 

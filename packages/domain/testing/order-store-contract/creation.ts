@@ -1,8 +1,8 @@
 import naughtyStrings from 'big-list-of-naughty-strings/blns.json' with { type: 'json' };
 import { expect, it } from 'vitest';
-import { NumberText } from '../../src/money.ts';
-import type { Order } from '../../src/order.ts';
-import { type OrderInput, parseOrder } from '../../src/parse-order.ts';
+import { NumberText } from '../../src/money/money.ts';
+import type { Order } from '../../src/orders/order.ts';
+import { type OrderInput, parseOrder } from '../../src/orders/parse-order.ts';
 import { sampleOrder, validOrderInput } from '../sample-orders.ts';
 import { naughtyTexts } from './naughty-texts.ts';
 import type { OrderStoreSteps } from './order-store-steps.ts';

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import type { MerchantId } from '../../src/merchant.ts';
-import type { Order, OrderStatus } from '../../src/order.ts';
-import { transitions } from '../../src/order-states.ts';
-import type { OrderFilter } from '../../src/order-store.ts';
+import type { MerchantId } from '../../src/accounts/merchant.ts';
+import type { Order, OrderStatus } from '../../src/orders/order.ts';
+import { transitions } from '../../src/orders/order-states.ts';
+import type { OrderFilter } from '../../src/orders/order-store.ts';
 import { sampleOrder } from '../sample-orders.ts';
 import { hourMs, type OrderStoreSteps, orderExpiringIn, timeoutMs } from './order-store-steps.ts';
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { createOrderToken } from '../../src/order-token.ts';
-import { serviceOrderIdMax } from '../../src/service-order-id.ts';
+import { createOrderToken } from '../../src/links/order-token.ts';
+import { serviceOrderIdMax } from '../../src/orders/service-order-id.ts';
 import { sampleOrder } from '../sample-orders.ts';
 import { naughtyTexts } from './naughty-texts.ts';
 import { type OrderStoreSteps, timeoutMs } from './order-store-steps.ts';

@@ -1,9 +1,9 @@
 import { expect } from 'vitest';
-import type { MerchantId } from '../../src/merchant.ts';
-import type { Order } from '../../src/order.ts';
-import { decide, type OrderAction, startFailure } from '../../src/order-states.ts';
-import type { CreateOutcome, OrderStore } from '../../src/order-store.ts';
-import type { OrderInput } from '../../src/parse-order.ts';
+import type { MerchantId } from '../../src/accounts/merchant.ts';
+import type { Order } from '../../src/orders/order.ts';
+import { decide, type OrderAction, startFailure } from '../../src/orders/order-states.ts';
+import type { CreateOutcome, OrderStore } from '../../src/orders/order-store.ts';
+import type { OrderInput } from '../../src/orders/parse-order.ts';
 import { sampleOrder } from '../sample-orders.ts';
 
 /** A store under test and what the suite needs to test it. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import type { Order, OrderStatus } from '../../src/order.ts';
-import { transitions } from '../../src/order-states.ts';
+import type { Order, OrderStatus } from '../../src/orders/order.ts';
+import { transitions } from '../../src/orders/order-states.ts';
 import { sampleOrder } from '../sample-orders.ts';
 import { attemptOf, hourMs, type OrderStoreSteps, orderExpiringIn, paymentOf, timeoutMs } from './order-store-steps.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { decide } from '../../src/order-states.ts';
+import { decide } from '../../src/orders/order-states.ts';
 import { sampleOrder } from '../sample-orders.ts';
 import { type OrderStoreSteps, type PayAction, paymentOf, sampleNowMs, timeoutMs } from './order-store-steps.ts';
 

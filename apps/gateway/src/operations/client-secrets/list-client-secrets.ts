@@ -1,5 +1,5 @@
 import { CredentialsService } from '@gateway/contract/gateway/v1/credentials_service_pb';
-import { parseCompleteList } from '@gateway/domain/list-parameters';
+import { parseCompleteList } from '@gateway/domain/requests/list-parameters';
 import { failed, success } from '@gateway/domain/result';
 import { secretResponse } from '../../management/client-secrets.ts';
 import { managementOperation } from '../../management/manage.ts';

@@ -1,5 +1,5 @@
 import { WebhookService } from '@gateway/contract/gateway/v1/webhook_service_pb';
-import { parseEndpoint } from '@gateway/domain/parse-webhook-endpoint';
+import { parseEndpoint } from '@gateway/domain/requests/parse-webhook-endpoint';
 import { failed, success } from '@gateway/domain/result';
 import { endpointResponse, findEndpoint } from '../../management/endpoints.ts';
 import { managementOperation } from '../../management/manage.ts';

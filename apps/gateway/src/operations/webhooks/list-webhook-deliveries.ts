@@ -1,6 +1,6 @@
 import { WebhookService } from '@gateway/contract/gateway/v1/webhook_service_pb';
-import { parseDeliveryList } from '@gateway/domain/list-parameters';
-import { formatTime } from '@gateway/domain/order';
+import { formatTime } from '@gateway/domain/orders/order';
+import { parseDeliveryList } from '@gateway/domain/requests/list-parameters';
 import { failed, success } from '@gateway/domain/result';
 import { deliveryStatusOf, type StoredDelivery } from '@gateway/postgres/webhook-endpoints';
 import { endpointNotFound, findEndpoint, readEndpointId } from '../../management/endpoints.ts';

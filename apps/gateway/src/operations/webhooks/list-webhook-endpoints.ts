@@ -1,5 +1,5 @@
 import { WebhookService } from '@gateway/contract/gateway/v1/webhook_service_pb';
-import { parseCompleteList } from '@gateway/domain/list-parameters';
+import { parseCompleteList } from '@gateway/domain/requests/list-parameters';
 import { failed, success } from '@gateway/domain/result';
 import { endpointResponse, listEndpoints } from '../../management/endpoints.ts';
 import { managementOperation } from '../../management/manage.ts';

@@ -1,5 +1,5 @@
 import { WebhookService } from '@gateway/contract/gateway/v1/webhook_service_pb';
-import { parseFailedSince } from '@gateway/domain/parse-webhook-endpoint';
+import { parseFailedSince } from '@gateway/domain/requests/parse-webhook-endpoint';
 import { failed, success } from '@gateway/domain/result';
 import { redeliveredMax } from '@gateway/postgres/webhook-endpoints';
 import { endpointNotFound, findEndpoint, readEndpointId } from '../../management/endpoints.ts';

@@ -1,0 +1,75 @@
+import { fieldRules } from '../fields/field-rules.ts';
+
+declare const merchantIdBrand: unique symbol;
+
+/** The gateway's internal number of a merchant: positive, at most 2^53 - 1. Never sent to clients. */
+export type MerchantId = number & { readonly [merchantIdBrand]: true };
+
+/**
+ * How a merchant's checksums are treated. `versioned`: one that begins with `v1=` must verify, any other is stored unchecked.
+ * `required`: only a verified `v1=` checksum is accepted.
+ */
+export const checksumModes = ['versioned', 'required'] as const;
+
+/** One of {@link checksumModes}. */
+export type ChecksumMode = (typeof checksumModes)[number];
+
+/** Whether a merchant's orders move money. Set when the merchant is created, and never changed. */
+export const merchantModes = ['live', 'test'] as const;
+
+/** One of {@link merchantModes}. */
+export type MerchantMode = (typeof merchantModes)[number];
+
+/** The settings of a merchant that a request needs. */
+export interface Merchant {
+  readonly kind: 'merchant';
+  readonly id: MerchantId;
+  readonly name: string;
+  readonly checksumMode: ChecksumMode;
+  readonly mode: MerchantMode;
+  /** The lifetime in seconds of an order sent without `order_expires_at`; `null`: it never expires. */
+  readonly defaultLifetimeSeconds: number | null;
+  /** Calls per second in each process; `null`: the limit configured for all accounts. */
+  readonly rateLimit: number | null;
+}
+
+/** A checkout system: records the payments of all merchants and owns no orders. */
+export interface CheckoutSystem {
+  readonly kind: 'checkout';
+  /** Drawn from the same sequence as the ids of merchants. */
+  readonly id: MerchantId;
+  readonly name: string;
+}
+
+/** The account that a client id belongs to. */
+export type Account = Merchant | CheckoutSystem;
+
+/** A client secret as it is stored. */
+export interface StoredSecret {
+  /** SHA-256 of the secret, 32 bytes. */
+  readonly hash: Uint8Array;
+  /** When it expires, in milliseconds since 1970-01-01 UTC; `null` if it does not expire. */
+  readonly endsAtMs: number | null;
+}
+
+/** An account with the secrets that are valid for its client id. */
+export interface Client {
+  readonly account: Account;
+  readonly secrets: readonly StoredSecret[];
+}
+
+/** The result of looking up a client id. */
+export type ClientLookup =
+  | { readonly kind: 'found'; readonly client: Client }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'unavailable' }
+  | { readonly kind: 'overloaded' };
+
+/** Looks up the account that a client id belongs to. */
+export interface MerchantDirectory {
+  /** Returns the client id's account and live secrets as they are now. Rejects only because of a bug. */
+  findClient(clientId: string): Promise<ClientLookup>;
+}
+
+/** The rule of a merchant's name: the same as that of a customer's. */
+export const merchantNameRule = fieldRules.customer_name;

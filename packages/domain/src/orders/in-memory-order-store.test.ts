@@ -1,0 +1,25 @@
+import { expect, it } from 'vitest';
+import { createInMemoryOrderStore } from '../../testing/in-memory-order-store.ts';
+import { describeOrderStore } from '../../testing/order-store-contract.ts';
+import type { MerchantId } from '../accounts/merchant.ts';
+
+describeOrderStore('the in-memory order store', async () => {
+  const nameOf = (merchantId: MerchantId) => `Shop ${merchantId}`;
+  const store = createInMemoryOrderStore(nameOf);
+  let merchants = 0;
+  const nextMerchantId = () => {
+    merchants += 1;
+    return merchants as MerchantId;
+  };
+  return {
+    store,
+    merchantIds: async () => [nextMerchantId(), nextMerchantId()],
+    countOrders: async (merchantId) => store.ordersOf(merchantId).length,
+    nameOf,
+    close: async () => {},
+  };
+});
+
+it('ordersOf is empty for a merchant without orders', () => {
+  expect(createInMemoryOrderStore().ordersOf(1 as MerchantId)).toStrictEqual([]);
+});

@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest';
+import { anotherOrderInput, sampleOrder, validOrderFields } from '../../testing/sample-orders.ts';
+import type { MerchantId } from '../accounts/merchant.ts';
+import { additionalFieldNames, orderFieldNames } from '../fields/order-fields.ts';
+import { NumberText } from '../money/money.ts';
+import { erasedValues, erasureDigest, personalFieldNames } from './erasure.ts';
+import type { Order, OrderFields } from './order.ts';
+import { orderDifference as differenceOf } from './order-difference.ts';
+import type { ParsedOrder } from './parse-order.ts';
+
+const merchantId = 7 as MerchantId;
+const orderDifference = (fields: OrderFields, second: OrderFields) =>
+  differenceOf({ ...sampleOrder(merchantId), fields }, sent(second));
+const sent = (fields: OrderFields, optional: Partial<ParsedOrder> = {}): ParsedOrder => ({
+  ...{ fields, expiresAtMs: undefined, metadata: undefined },
+  ...optional,
+});
+
+describe('orderDifference of an erased order', () => {
+  const key = new Uint8Array(32).fill(1);
+  const fields = validOrderFields();
+  const erased = {
+    ...sampleOrder(merchantId),
+    erasedDigest: erasureDigest(key, merchantId, fields),
+    fields: { ...fields, ...erasedValues(fields) },
+  };
+  const personal = personalFieldNames.filter((name) => name !== 'order_checksum');
+
+  it('is empty for the same order, whatever its checksum', () => {
+    expect(differenceOf(erased, sent(fields), [key])).toStrictEqual([]);
+    expect(differenceOf(erased, sent(fields), [new Uint8Array(32), key])).toStrictEqual([]);
+    expect(differenceOf(erased, sent({ ...fields, order_checksum: 'v1=another' }), [key])).toStrictEqual([]);
+  });
+
+  it.each(Object.entries(anotherOrderInput))('shows that %s differs', (field, value) => {
+    const isPersonal = (personal as string[]).includes(field);
+    // The order_id is in the digest, too: no merchant's two orders have the same one.
+    const names = orderFieldNames.filter(
+      (name) => name === field || ((isPersonal || field === 'order_id') && (personal as string[]).includes(name)),
+    );
+    expect(differenceOf(erased, sent(validOrderFields({ [field]: value })), [key])).toStrictEqual(names);
+  });
+
+  it('differs in all personal fields without the key, with another key, and for what was stored since', () => {
+    for (const wrong of [[], [new Uint8Array(32)]])
+      expect(differenceOf(erased, sent(fields), wrong)).toStrictEqual(personal);
+    expect(differenceOf(erased, sent(erased.fields), [key])).toStrictEqual(personal);
+    expect(differenceOf({ ...erased, merchantId: 8 as MerchantId }, sent(fields), [key])).toStrictEqual(personal);
+  });
+
+  it('keeps nothing of the personal fields but the origin of the return URL', () => {
+    const kept = Object.values(erasedValues(validOrderFields({ return_url: 'https://shop.example:8443/a?email=b#c' })));
+    expect(new Set(kept)).toStrictEqual(new Set(['', 'https://shop.example:8443/']));
+  });
+});
+
+describe('orderDifference', () => {
+  it('compares the expiry and the metadata only if they were sent, and metadata only until it is erased', () => {
+    const stored = { ...sampleOrder(merchantId), expiresAtMs: 7, metadata: { cart: '7' } };
+    const difference = (optional: Partial<ParsedOrder>, changes: Partial<Order> = {}) =>
+      differenceOf({ ...stored, ...changes }, sent(stored.fields, optional));
+    expect(difference({})).toStrictEqual([]);
+    expect(difference({ expiresAtMs: 7, metadata: { cart: '7' } })).toStrictEqual([]);
+    expect(difference({ expiresAtMs: 8, metadata: { cart: '8' } })).toStrictEqual(['order_expires_at', 'metadata']);
+    const erasure = { erasedDigest: new Uint8Array(32), metadata: null };
+    expect(difference({ metadata: { cart: '8' } }, erasure)).not.toContain('metadata');
+  });
+
+  it('is empty for the same order sent twice', () => {
+    expect(orderDifference(validOrderFields(), validOrderFields())).toStrictEqual([]);
+  });
+
+  it.each(Object.entries(anotherOrderInput))('returns %s if only that differs', (field, value) => {
+    expect(orderDifference(validOrderFields(), validOrderFields({ [field]: value }))).toStrictEqual([field]);
+  });
+
+  it('returns all fields that differ, in the order of the API contract', () => {
+    const backwards = Object.fromEntries(Object.entries(anotherOrderInput).reverse());
+    const names = orderFieldNames.filter((name) => name !== 'order_checksum');
+
+    expect(orderDifference(validOrderFields(), validOrderFields(backwards))).toStrictEqual(names);
+    const sent = names.filter((name) => !(additionalFieldNames as readonly string[]).includes(name));
+    expect(orderDifference(validOrderFields(backwards), validOrderFields())).toStrictEqual(sent);
+  });
+
+  it('ignores the checksum, because a rotated secret changes it', () => {
+    expect(orderDifference(validOrderFields(), validOrderFields({ order_checksum: 'v1=another' }))).toStrictEqual([]);
+  });
+
+  it.each(['10', '10.0', '10.00', '1e1'])('treats 10.00 and %s as the same amount', (digits) => {
+    const first = validOrderFields({ order_amount: new NumberText('10.00') });
+
+    expect(orderDifference(first, validOrderFields({ order_amount: new NumberText(digits) }))).toStrictEqual([]);
+    expect(orderDifference(first, validOrderFields({ order_amount: 10 }))).toStrictEqual([]);
+  });
+
+  it('treats an absent, a null and an empty second address line as the same', () => {
+    const absent = validOrderFields({ customer_address_line2: undefined });
+
+    expect(orderDifference(absent, validOrderFields({ customer_address_line2: '' }))).toStrictEqual([]);
+    expect(orderDifference(absent, validOrderFields({ customer_address_line2: null }))).toStrictEqual([]);
+  });
+
+  it.each([
+    ['case', 'Noor', 'noor'],
+    ['a trailing blank', 'Noor', 'Noor '],
+    ['normalisation', 'Zoë', 'Zoe\u0308'],
+  ])('returns a text that differs in %s', (_, one, other) => {
+    const first = validOrderFields({ customer_name: one });
+
+    expect(orderDifference(first, validOrderFields({ customer_name: other }))).toStrictEqual(['customer_name']);
+  });
+});

@@ -1,0 +1,203 @@
+import type { Failure } from '../failure.ts';
+import type { AmountHundredths } from '../money/money.ts';
+import { failed, type Result, success } from '../result.ts';
+import type {
+  Order,
+  OrderPayment,
+  OrderStatus,
+  PaymentAttempt,
+  PaymentLease,
+  RefusalCode,
+  RefusedPayment,
+} from './order.ts';
+
+/** The types of events: those of changes of state, and that of a refused payment. */
+export const eventTypes = ['order.paid', 'order.expired', 'order.cancelled', 'order.payment_refused'] as const;
+
+/** One of {@link eventTypes}. */
+export type EventType = (typeof eventTypes)[number];
+
+/** How long after an order's expiry a payment that was made in time can be reported: 24 hours. */
+export const latePaymentMaxMs = 86_400_000;
+
+/** A payment as a checkout system reports it. */
+export interface ReportedPayment extends OrderPayment {
+  readonly amount: AmountHundredths;
+  readonly currency: string;
+  /** Whether the checkout system has reported its payment_id before, for any order. */
+  readonly isKnown: boolean;
+  /** The same payment_id as it was refused for this order before; `null` if it was not. */
+  readonly refused: RefusedPayment | null;
+}
+
+/** A payment to be stored as refused, only if the order is still in the state of `order`. */
+export interface PaymentRefusal {
+  readonly order: Order;
+  readonly payment: Pick<RefusedPayment, 'checkoutId' | 'paymentId' | 'paidAtMs' | 'amount' | 'currency' | 'code'>;
+}
+
+/** How far the clocks of checkout systems may differ from the gateway's: 5 minutes. */
+export const paidAtToleranceMs = 300_000;
+
+/** An action requested by an account. Expiry needs no action: see {@link statusAsOf}. */
+export type OrderAction = { readonly kind: 'pay'; readonly payment: ReportedPayment } | { readonly kind: 'cancel' };
+
+/** One entry of {@link transitions}. */
+export interface Transition {
+  readonly from: OrderStatus;
+  readonly action: OrderAction['kind'] | 'expire';
+  readonly to: OrderStatus;
+  readonly event: EventType;
+}
+
+/** Every possible state change. `PAID` and `CANCELLED` are final. */
+export const transitions = {
+  pay: { from: 'UN_PAID', action: 'pay', to: 'PAID', event: 'order.paid' },
+  /** The customer paid before the expiry, and the report arrived after it: the time of the payment counts. */
+  payLate: { from: 'EXPIRED', action: 'pay', to: 'PAID', event: 'order.paid' },
+  cancel: { from: 'UN_PAID', action: 'cancel', to: 'CANCELLED', event: 'order.cancelled' },
+  expire: { from: 'UN_PAID', action: 'expire', to: 'EXPIRED', event: 'order.expired' },
+} as const satisfies Record<string, Transition>;
+
+/** A change that was decided, to be stored only if the order is still in the state `transition.from`. */
+export interface OrderChange {
+  readonly transition: (typeof transitions)[Exclude<keyof typeof transitions, 'expire'>];
+  /** The order after the change. */
+  readonly order: Order;
+}
+
+/** The result of a decision: a change, a replay of an earlier one, or a refusal, which fails with its code once it is stored. */
+export type Decision =
+  | { readonly kind: 'change'; readonly change: OrderChange }
+  | { readonly kind: 'replayed' }
+  | { readonly kind: 'refuse'; readonly refusal: PaymentRefusal };
+
+/** When an order expires while it is unpaid: never before its lease ends. `null`: never. */
+export function expiryOf({ expiresAtMs, lease }: Pick<Order, 'expiresAtMs' | 'lease'>): number | null {
+  return expiresAtMs !== null && lease !== null && lease.endsAtMs > expiresAtMs ? lease.endsAtMs : expiresAtMs;
+}
+
+/** The status at a time: an unpaid order is `EXPIRED` from its expiry on, whether or not this is stored yet. */
+export function statusAsOf(stored: Pick<Order, 'orderStatus' | 'expiresAtMs' | 'lease'>, nowMs: number): OrderStatus {
+  const expiryMs = expiryOf(stored);
+  return stored.orderStatus === 'UN_PAID' && expiryMs !== null && expiryMs <= nowMs ? 'EXPIRED' : stored.orderStatus;
+}
+
+/** The order as it was after an event: an order that was expired then may be paid now, and later payments may be refused. */
+export function orderAfter({
+  type,
+  createdAtMs,
+  order,
+}: {
+  readonly type: EventType;
+  readonly createdAtMs: number;
+  readonly order: Order;
+}): Order {
+  const refusedPayments = order.refusedPayments.filter(({ refusedAtMs }) => refusedAtMs <= createdAtMs);
+  const then = refusedPayments.length === order.refusedPayments.length ? order : { ...order, refusedPayments };
+  return type === transitions.expire.event ? { ...then, orderStatus: transitions.expire.to, payment: null } : then;
+}
+
+/** Decides what an action does with an order whose status is as of `nowMs`. */
+export function decide(order: Order, action: OrderAction, nowMs: number): Result<Decision, Failure> {
+  return action.kind === 'pay' ? decidePayment(order, action.payment, nowMs) : decideCancellation(order, nowMs);
+}
+
+/**
+ * Whether an attempt may claim an order, whose status is as of `nowMs`: the failure if not. An attempt that holds the lease extends
+ * it; `null` is one that holds none.
+ */
+export function startFailure(order: Order, attempt: PaymentAttempt | null, nowMs: number): Failure | undefined {
+  switch (order.orderStatus) {
+    case 'UN_PAID':
+      return attempt !== null && isHeldBy(order.lease, attempt) ? undefined : inProgress(order, nowMs);
+    case 'PAID':
+      return { kind: 'order_already_paid' };
+    case 'CANCELLED':
+      return { kind: 'order_cancelled' };
+    case 'EXPIRED':
+      return { kind: 'order_expired' };
+  }
+}
+
+/** Whether the lease is that of the attempt, and has not ended. */
+export function isHeldBy(lease: PaymentLease | null, { checkoutId, attemptId }: PaymentAttempt): boolean {
+  return lease?.isLive === true && lease.checkoutId === checkoutId && lease.attemptId === attemptId;
+}
+
+/** The clocks of the gateway and the store may differ. */
+const retryAfterMinMs = 1_000;
+
+/** The failure of what has to wait until a payment that is in progress ends; `undefined` if none is. */
+export function inProgress({ lease }: Order, nowMs: number): Failure | undefined {
+  if (lease?.isLive !== true) return undefined;
+  // biome-ignore lint/style/noRestrictedGlobals: no randomness
+  return { kind: 'payment_in_progress', retryAfterMs: Math.max(retryAfterMinMs, lease.endsAtMs - nowMs) };
+}
+
+function decidePayment(order: Order, payment: ReportedPayment, nowMs: number): Result<Decision, Failure> {
+  const { fields, createdAtMs } = order;
+  const expiryMs = expiryOf(order);
+  const { checkoutId, paymentId, paidAtMs, amount, currency, refused } = payment;
+  const isExact = payment.amount === fields.order_amount && payment.currency === fields.order_currency;
+  if (order.payment !== null && isSamePayment(order.payment, payment)) {
+    return isExact && order.payment.paidAtMs === paidAtMs
+      ? success({ kind: 'replayed' })
+      : failed({ kind: 'payment_id_conflict' });
+  }
+  if (refused !== null) {
+    const isSame = amount === refused.amount && currency === refused.currency && paidAtMs === refused.paidAtMs;
+    return failed({ kind: isSame ? refused.code : 'payment_id_conflict' });
+  }
+  // Takes precedence over every error that requires a refund, because this payment was reported for another order.
+  if (payment.isKnown) return failed({ kind: 'payment_id_conflict' });
+  if (paidAtMs < createdAtMs - paidAtToleranceMs || paidAtMs > nowMs + paidAtToleranceMs) {
+    const message = 'must be neither before the creation of the order nor in the future, by more than 5 minutes';
+    return failed({ kind: 'invalid_request', errors: [{ field: 'paid_at', code: 'out_of_range', message }] });
+  }
+  const refuse = (code: RefusalCode): Result<Decision, Failure> => {
+    const refusal = { order, payment: { checkoutId, paymentId, paidAtMs, amount, currency, code } };
+    return success({ kind: 'refuse', refusal });
+  };
+  const paid = (transition: OrderChange['transition']): Result<Decision, Failure> => {
+    if (!isExact) return refuse('payment_mismatch');
+    const changed = { ...order, orderStatus: transition.to, lease: null, payment: { checkoutId, paymentId, paidAtMs } };
+    return success({ kind: 'change', change: { transition, order: changed } });
+  };
+  const wasPaidInTime = expiryMs === null || paidAtMs < expiryMs;
+  switch (order.orderStatus) {
+    case 'UN_PAID':
+      return wasPaidInTime ? paid(transitions.pay) : refuse('order_expired');
+    case 'EXPIRED': {
+      const isReportedInTime = expiryMs !== null && nowMs <= expiryMs + latePaymentMaxMs;
+      return wasPaidInTime && isReportedInTime ? paid(transitions.payLate) : refuse('order_expired');
+    }
+    case 'PAID':
+      return refuse('order_already_paid');
+    case 'CANCELLED':
+      return refuse('order_cancelled');
+  }
+}
+
+/** An order that was paid before gateways stored the checkout system counts as paid by the one that reports its payment. */
+function isSamePayment(paid: OrderPayment, { checkoutId, paymentId }: OrderPayment): boolean {
+  return paid.paymentId === paymentId && paid.checkoutId === checkoutId;
+}
+
+function decideCancellation(order: Order, nowMs: number): Result<Decision, Failure> {
+  switch (order.orderStatus) {
+    case 'UN_PAID': {
+      const failure = inProgress(order, nowMs);
+      if (failure !== undefined) return failed(failure);
+      const transition = transitions.cancel;
+      const cancelled = { ...order, orderStatus: transition.to, lease: null, cancelledAtMs: nowMs };
+      return success({ kind: 'change', change: { transition, order: cancelled } });
+    }
+    case 'CANCELLED':
+      return success({ kind: 'replayed' });
+    case 'PAID':
+      return failed({ kind: 'order_already_paid' });
+    case 'EXPIRED':
+      return failed({ kind: 'order_expired' });
+  }
+}

@@ -1,0 +1,218 @@
+import type { MerchantId, MerchantMode } from '../accounts/merchant.ts';
+import type { Metadata } from '../fields/metadata.ts';
+import type { OrderToken } from '../links/order-token.ts';
+import type { NewOrder, Order, OrderStatus, PaymentAttempt, RefusedPayment } from './order.ts';
+import type { EventType, OrderChange, PaymentRefusal } from './order-states.ts';
+
+/** The result of creating an order. */
+export type CreateOutcome =
+  /** The order is stored durably, with the service_order_id that the store assigned. */
+  | { readonly kind: 'created'; readonly order: Order }
+  /** The merchant already has an order with this order_id. Nothing was written. */
+  | { readonly kind: 'exists'; readonly order: Order }
+  /** Too many orders are waiting. Nothing was written. */
+  | { readonly kind: 'overloaded' }
+  /** The database was not reachable, or its response was lost: the order may be stored. */
+  | { readonly kind: 'unavailable' }
+  /** `timeoutMs` passed: the order may be stored. */
+  | { readonly kind: 'deadline_exceeded' };
+
+/** The result of reading a page, which may be empty. The last three outcomes can be retried. */
+export type PageOutcome<Items> =
+  | ({ readonly kind: 'found' } & Items)
+  /** Too many lookups are waiting. */
+  | { readonly kind: 'overloaded' }
+  /** The database was not reachable, or its response was lost. */
+  | { readonly kind: 'unavailable' }
+  /** `timeoutMs` passed. */
+  | { readonly kind: 'deadline_exceeded' };
+
+/** The result of a lookup. */
+export type FindOutcome<Found> = PageOutcome<Found> | { readonly kind: 'unknown' };
+
+/** The result of looking up a merchant's order by one of its ids. */
+export type OrderLookup = FindOutcome<{ readonly order: Order }>;
+
+/** An order and the merchant who is paid: what a payment page shows. */
+export interface LinkedOrder {
+  readonly order: Order;
+  readonly merchant: {
+    readonly name: string;
+    readonly mode: MerchantMode;
+    /** Whether no new payment may start. */
+    readonly isDisabled: boolean;
+    /** The encrypted secret that signs the return; `null` if the merchant has none. */
+    readonly signingSecret: Uint8Array | null;
+  };
+}
+
+/**
+ * Whether the customer may start a payment: the order is unpaid, no other payment is in progress, and the merchant is enabled. A
+ * payment already started is recorded.
+ */
+export function mayBePaid({ order, merchant }: LinkedOrder): boolean {
+  return order.orderStatus === 'UN_PAID' && order.lease?.isLive !== true && !merchant.isDisabled;
+}
+
+/** The result of looking up an order by its payment link. */
+export type LinkLookup = FindOutcome<LinkedOrder>;
+
+/** The result of looking up an order together with a reported payment. */
+export type PaymentLookup = FindOutcome<
+  LinkedOrder & {
+    /** Whether the checkout system has reported the payment_id for any order, which it paid or not. */
+    readonly isKnown: boolean;
+    /** The payment as it was refused for this order; `null` if it was not. */
+    readonly refused: RefusedPayment | null;
+    /** The time of the store in milliseconds since 1970-01-01 UTC. */
+    readonly nowMs: number;
+  }
+>;
+
+/** The result of changing an order's state. */
+export type ChangeOutcome = StoreOutcome<{
+  /** The change and its event are stored durably. */
+  readonly kind: 'changed';
+}>;
+
+/** The result of claiming an order: when the lease ends, in milliseconds since 1970-01-01 UTC. */
+export type LeaseOutcome = StoreOutcome<{ readonly kind: 'changed'; readonly endsAtMs: number }>;
+
+/** The result of a conditional change. */
+export type StoreOutcome<Changed> =
+  | Changed
+  /**
+   * The order has since left the state on which the change was decided, another attempt has claimed it, or the checkout system's
+   * payment_id has since paid an order: read and decide again. Nothing was written.
+   */
+  | { readonly kind: 'conflict' }
+  /** Too many changes are waiting. Nothing was written. */
+  | { readonly kind: 'overloaded' }
+  /** The database was not reachable, or its response was lost: the change may be stored. */
+  | { readonly kind: 'unavailable' }
+  /** `timeoutMs` passed: the change may be stored. */
+  | { readonly kind: 'deadline_exceeded' };
+
+/** The filter and position of a list of orders. */
+export interface OrderFilter {
+  /** The current status; absent: all. */
+  readonly status?: OrderStatus | undefined;
+  /** Orders created from this time on, in milliseconds since 1970-01-01 UTC. */
+  readonly createdFromMs?: number | undefined;
+  /** Orders created before this time. */
+  readonly createdToMs?: number | undefined;
+  /** Orders whose metadata has all of these pairs. */
+  readonly metadata?: Metadata | undefined;
+  /** Only orders after this position in the list. */
+  readonly after?: OrderPosition | undefined;
+  readonly limit: number;
+}
+
+/** The position of an order in a list, which is sorted newest first and, within a millisecond, by descending id. */
+export type OrderPosition = Pick<Order, 'createdAtMs' | 'serviceOrderId'>;
+
+/** The filter and position of a list of events. */
+export interface EventFilter {
+  /** Absent: all types. */
+  readonly types?: readonly EventType[] | undefined;
+  /** Absent: the events of all orders. */
+  readonly orderId?: string | undefined;
+  /** Only events after this position; absent: all. */
+  readonly after?: EventPosition | undefined;
+  readonly limit: number;
+}
+
+/** The result of reading events. */
+export type EventPage =
+  | PageOutcome<{
+      readonly events: readonly OrderEvent[];
+      /** The position from which to continue: beyond events that the filter left out. Absent if no event was read. */
+      readonly scannedTo?: EventPosition | undefined;
+      /** Whether the page ended early, because with a filter a bounded number of events is read. */
+      readonly isCut?: boolean;
+    }>
+  /** The event of the position does not exist: it was deleted, or is of another history of the database. */
+  | { readonly kind: 'cursor_expired' };
+
+/** An event, with the current order. */
+export interface OrderEvent extends EventPosition {
+  readonly type: EventType;
+  /** Milliseconds since 1970-01-01 UTC. */
+  readonly createdAtMs: number;
+  readonly order: Order;
+}
+
+/** The position of an event in its merchant's feed. */
+export interface EventPosition {
+  readonly eventId: string;
+  /** A number of up to 20 digits: the transaction that wrote the event. */
+  readonly transactionId: string;
+}
+
+/**
+ * Stores orders. An order returned as `EXPIRED` is always stored as such, with its event.
+ * Every implementation passes the suite in `testing/order-store-contract.ts`.
+ */
+export interface OrderStore {
+  /**
+   * Stores the order unless its merchant has one with the same order_id. If several calls with one order_id run concurrently,
+   * in any number of processes, one order is stored and all calls return it. Completes within `timeoutMs`; rejects only because of a bug.
+   */
+  create(order: NewOrder, timeoutMs: number): Promise<CreateOutcome>;
+
+  /** Finds the merchant's order with exactly this order_id. Every lookup completes and rejects as `create` does. */
+  findByOrderId(merchantId: MerchantId, orderId: string, timeoutMs: number): Promise<OrderLookup>;
+
+  /** Finds the merchant's order with this service order id. */
+  findByServiceOrderId(merchantId: MerchantId, serviceOrderId: number, timeoutMs: number): Promise<OrderLookup>;
+
+  /** Finds the order of a payment link, of any merchant. */
+  findByToken(token: OrderToken, timeoutMs: number): Promise<LinkLookup>;
+
+  /** The same for unauthenticated requests, so that any number of them cannot delay the other lookups. */
+  findForPage(token: OrderToken, timeoutMs: number): Promise<LinkLookup>;
+
+  /** Finds the order of a payment link, and whether a checkout system's payment_id is stored, at one point in time. */
+  findForPayment(
+    token: OrderToken,
+    payment: { readonly checkoutId: MerchantId; readonly paymentId: string },
+    timeoutMs: number,
+  ): Promise<PaymentLookup>;
+
+  /** Changes an order's state and stores the event of the change, if the order is still in the state `transition.from`. */
+  change(change: OrderChange, timeoutMs: number): Promise<ChangeOutcome>;
+
+  /**
+   * Stores a refused payment with its event, if the order is still in the state on which that was decided and the payment_id was
+   * not reported since.
+   */
+  refusePayment(refusal: PaymentRefusal, timeoutMs: number): Promise<ChangeOutcome>;
+
+  /**
+   * Claims an unpaid order for a payment attempt, or extends its lease, unless another attempt holds the order. The lease ends
+   * `leaseSeconds` from now by the clock of the store; a lease is never shortened.
+   */
+  startPayment(order: Order, attempt: PaymentAttempt, leaseSeconds: number, timeoutMs: number): Promise<LeaseOutcome>;
+
+  /** Lets an unpaid order expire now, unless a payment attempt holds it: for test orders. */
+  expireNow(order: Order, timeoutMs: number): Promise<ChangeOutcome>;
+
+  /** Ends the lease of a payment attempt now, if it holds the order. */
+  endPayment(order: Order, attempt: PaymentAttempt, timeoutMs: number): Promise<ChangeOutcome>;
+
+  /**
+   * Returns at most `limit` of the merchant's orders, newest first. With a filter by metadata it reads a bounded number of orders:
+   * if it stopped before the end of the list, `scannedTo` is the position from which to continue.
+   */
+  list(
+    merchantId: MerchantId,
+    filter: OrderFilter,
+    timeoutMs: number,
+  ): Promise<PageOutcome<{ readonly orders: readonly Order[]; readonly scannedTo?: OrderPosition | undefined }>>;
+
+  /**
+   * Returns at most `limit` of the merchant's events after a position, oldest first. An event appears once no other can still
+   * appear before it, so that a client that polls misses none.
+   */
+  listEvents(merchantId: MerchantId, filter: EventFilter, timeoutMs: number): Promise<EventPage>;
+}

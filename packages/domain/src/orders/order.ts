@@ -1,0 +1,112 @@
+import type { MerchantId } from '../accounts/merchant.ts';
+import { isoTime } from '../fields/iso-time.ts';
+import type { Metadata } from '../fields/metadata.ts';
+import type { OrderFieldName, ServiceType } from '../fields/order-fields.ts';
+import type { OrderToken } from '../links/order-token.ts';
+import type { AmountHundredths } from '../money/money.ts';
+
+/**
+ * The fields that the merchant sent, validated: made by `parseOrder` or read from the store. Text is stored exactly as it was
+ * sent; an absent second address line is the empty text.
+ */
+export interface OrderFields
+  extends Readonly<Record<Exclude<OrderFieldName, 'order_amount' | 'service_type'>, string>> {
+  readonly order_amount: AmountHundredths;
+  readonly service_type: ServiceType;
+}
+
+/** The statuses of an order; `order-states.ts` defines the transitions. */
+export const orderStatuses = ['UN_PAID', 'PAID', 'EXPIRED', 'CANCELLED'] as const;
+
+/** One of {@link orderStatuses}. */
+export type OrderStatus = (typeof orderStatuses)[number];
+
+/** A payment. The checkout system and its payment_id identify it. */
+export interface OrderPayment {
+  /** `null` for a simulated payment. */
+  readonly checkoutId: MerchantId | null;
+  readonly paymentId: string;
+  /** When the customer paid, in milliseconds since 1970-01-01 UTC. */
+  readonly paidAtMs: number;
+}
+
+/** Why a payment was refused, which the customer has made: its money must be given back. */
+export const refusalCodes = ['order_already_paid', 'order_cancelled', 'order_expired', 'payment_mismatch'] as const;
+
+/** One of {@link refusalCodes}. */
+export type RefusalCode = (typeof refusalCodes)[number];
+
+/** A payment that was reported for an order and did not pay it. */
+export interface RefusedPayment extends OrderPayment {
+  readonly amount: AmountHundredths;
+  readonly currency: string;
+  readonly code: RefusalCode;
+  readonly refusedAtMs: number;
+}
+
+/** A checkout system's attempt to take the payment of an order. The checkout system and its attempt_id identify it. */
+export interface PaymentAttempt {
+  readonly checkoutId: MerchantId;
+  readonly attemptId: string;
+}
+
+/** The claim of a payment attempt on its order: until it ends, no other attempt starts, and the order is neither cancelled nor expires. */
+export interface PaymentLease extends PaymentAttempt {
+  readonly endsAtMs: number;
+  /** Whether the lease had not ended when the order was read, by the clock of the store. */
+  readonly isLive: boolean;
+}
+
+/** An order as it is stored. */
+export interface Order {
+  readonly merchantId: MerchantId;
+  /** Assigned by the gateway: positive, at most 2^53 - 1. */
+  readonly serviceOrderId: number;
+  readonly orderToken: OrderToken;
+  /** As of the time at which the order was read. */
+  readonly orderStatus: OrderStatus;
+  /** All times are milliseconds since 1970-01-01 UTC. */
+  readonly createdAtMs: number;
+  /** The expiry of the order while unpaid; `null`: it never expires. */
+  readonly expiresAtMs: number | null;
+  /** The latest lease, which may have ended; `null` if there was none, or the order is `PAID` or `CANCELLED`. */
+  readonly lease: PaymentLease | null;
+  /** The payment; `null` unless the order is `PAID`. */
+  readonly payment: OrderPayment | null;
+  /** The latest refused payments, at least 20 if there are as many, oldest first. */
+  readonly refusedPayments: readonly RefusedPayment[];
+  /** `null` unless the order is `CANCELLED`. */
+  readonly cancelledAtMs: number | null;
+  /** Set if the customer's data was erased from the fields: see `erasure.ts`. */
+  readonly erasedDigest: Uint8Array | null;
+  /** `null` if the merchant sent none, or it was erased. */
+  readonly metadata: Metadata | null;
+  readonly fields: OrderFields;
+}
+
+/** An order that is not stored yet: the store assigns its service_order_id. */
+export type NewOrder = Omit<Order, 'serviceOrderId'>;
+
+const noRefusedPayments: readonly RefusedPayment[] = [];
+
+/** Returns a new order from the validated fields and the values that the gateway assigns. */
+export function newOrder(
+  fields: OrderFields,
+  assigned: Pick<Order, 'merchantId' | 'orderToken' | 'createdAtMs' | 'expiresAtMs' | 'metadata'>,
+): NewOrder {
+  return {
+    ...assigned,
+    orderStatus: 'UN_PAID',
+    lease: null,
+    payment: null,
+    refusedPayments: noRefusedPayments,
+    cancelledAtMs: null,
+    erasedDigest: null,
+    fields,
+  };
+}
+
+/** Formats a time of an order: ISO 8601 with milliseconds and the UTC offset, `2026-11-20T21:01:42.172+00:00`. */
+export function formatTime(ms: number): string {
+  return `${isoTime(ms).slice(0, -1)}+00:00`;
+}

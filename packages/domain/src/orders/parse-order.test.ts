@@ -1,0 +1,264 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { validOrderFields, validOrderInput } from '../../testing/sample-orders.ts';
+import { fieldErrorCodes, fieldRules } from '../fields/field-rules.ts';
+import { additionalFieldNames, type OrderFieldName, orderFieldNames, serviceTypes } from '../fields/order-fields.ts';
+import { orderCurrencyCodes } from '../money/currency.ts';
+import { amountHundredthsMax, formatAmount, NumberText } from '../money/money.ts';
+import { type OrderInput, parseOrder } from './parse-order.ts';
+
+const requiredFieldNames = orderFieldNames.filter(
+  (name) => !('required' in fieldRules[name]) || fieldRules[name].required,
+);
+
+function errorsOf(input: OrderInput): string[] {
+  const order = parseOrder(input);
+  return order.ok ? [] : order.failure.map(({ field, code }) => `${field} ${code}`);
+}
+
+/** Any text that a free text field allows. */
+function anyText(lengthMax: number) {
+  return fc
+    .string({ unit: 'binary', minLength: 1, maxLength: Math.min(lengthMax, 40) })
+    .map((text) => text.replaceAll(/\p{Cc}/gu, ' '))
+    .filter((text) => text.trim() !== '');
+}
+
+const anyHundredths = fc.bigInt({ min: 1n, max: amountHundredthsMax });
+
+/** Any order that the rules allow, in a currency with two decimals or more. */
+const anyValidInput = fc.record({
+  order_id: anyText(128),
+  order_amount: anyHundredths.map((hundredths) => new NumberText(`${hundredths}e-2`)),
+  order_currency: fc.constantFrom('EUR', 'USD', 'INR', 'BHD', 'CLF'),
+  order_note: anyText(1_000),
+  service_type: fc.constantFrom(...serviceTypes),
+  customer_name: anyText(255),
+  customer_email: fc.emailAddress({ size: 'small' }).filter((email) => email.length <= 254),
+  customer_phone: fc.stringMatching(/^[0-9 +\-.()/#*x]{0,20}[0-9]{4,12}$/),
+  customer_address_line1: anyText(255),
+  customer_address_line2: fc.oneof(anyText(255), fc.constantFrom('', null, undefined)),
+  customer_address_city: anyText(100),
+  customer_address_state: anyText(100),
+  customer_address_country: anyText(100),
+  customer_address_postal_code: anyText(20)
+    .map((text) => Array.from(text).slice(-20).join(''))
+    .filter((text) => text.trim() !== ''),
+  order_checksum: fc.stringMatching(/^[!-~]{1,60}$/),
+  return_url: fc.webUrl({ withQueryParameters: true, withFragments: true, size: 'small' }),
+});
+
+/** Values of all types. Objects are plain, so that reading them runs no code. */
+const anyValue = fc.oneof(
+  fc.anything({ withBigInt: true, withDate: true, withMap: true, withSet: true, withSparseArray: true }),
+  fc.string({ unit: 'binary' }),
+  fc.string().map((text) => new NumberText(text)),
+  fc.constantFrom('\ud800', '', ' ', null, undefined, Number.NaN, -0, Symbol('x'), 'JPY', 'x'.repeat(3_000)),
+);
+
+/** A valid order with some fields replaced by anything and some left out. */
+const anyMixedInput = fc
+  .tuple(anyValidInput, fc.dictionary(fc.constantFrom(...orderFieldNames), anyValue, { noNullPrototype: true }))
+  .chain(([valid, replaced]) =>
+    fc.subarray([...orderFieldNames]).map((left) => {
+      const mixed: Partial<Record<OrderFieldName, unknown>> = { ...valid, ...replaced };
+      if (left.length < 6) for (const field of left) delete mixed[field];
+      return mixed;
+    }),
+  );
+
+describe('parseOrder', () => {
+  it('returns the fields of a valid order as they were sent', () => {
+    const order = parseOrder(validOrderInput());
+
+    const fields = { ...validOrderInput(), order_amount: 124_950n };
+    expect(order).toStrictEqual({ ok: true, value: { fields, expiresAtMs: undefined, metadata: undefined } });
+  });
+
+  it('accepts every order that the rules allow, unchanged', () => {
+    fc.assert(
+      fc.property(anyValidInput, (input) => {
+        const order = parseOrder(input);
+        if (!order.ok) throw new Error(JSON.stringify(order.failure));
+        expect(Object.keys(order.value.fields)).toStrictEqual([...orderFieldNames]);
+        const { order_amount, ...texts } = order.value.fields;
+        const { order_amount: sentAmount, ...sentTexts } = input;
+        const absent = Object.fromEntries(additionalFieldNames.map((name) => [name, '']));
+        const customer_address_line2 = input.customer_address_line2 ?? '';
+        expect(texts).toStrictEqual({ ...absent, ...sentTexts, customer_address_line2 });
+        expect(`${order_amount}e-2`).toBe(sentAmount.text);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('never throws', () => {
+    fc.assert(
+      fc.property(
+        fc.anything({ withNullPrototype: true, withObjectString: true, withTypedArray: true }),
+        (anything) => {
+          // The APIs reject a body that is not an object before.
+          const order = parseOrder(Object(anything) as OrderInput);
+          expect(typeof order.ok).toBe('boolean');
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  it('returns at most one error per field, in the order of the API contract', () => {
+    let rejected = 0;
+    let accepted = 0;
+    fc.assert(
+      fc.property(anyMixedInput, (input) => {
+        const order = parseOrder(input);
+        if (order.ok) {
+          accepted += 1;
+          expect(Object.keys(order.value.fields)).toStrictEqual([...orderFieldNames]);
+          return;
+        }
+        rejected += 1;
+        const fields = order.failure.map(({ field }) => field);
+        expect(fields).not.toStrictEqual([]);
+        expect(fields).toStrictEqual(orderFieldNames.filter((name) => fields.includes(name)));
+        for (const error of order.failure) {
+          expect(Object.keys(error)).toStrictEqual(['field', 'code', 'message']);
+          expect(fieldErrorCodes).toContain(error.code);
+        }
+      }),
+      { numRuns: 800 },
+    );
+    expect(rejected).toBeGreaterThan(50);
+    expect(accepted).toBeGreaterThan(5);
+  });
+
+  it('reports the invalid fields and no others', () => {
+    fc.assert(
+      fc.property(fc.subarray(requiredFieldNames), fc.constantFrom(null, [], undefined), (broken, value) => {
+        const code = value === null || value === undefined ? 'missing' : 'wrong_type';
+        const input = validOrderInput(Object.fromEntries(broken.map((field) => [field, value])));
+        expect(errorsOf(input)).toStrictEqual(broken.map((field) => `${field} ${code}`));
+      }),
+    );
+  });
+
+  it('reports all 15 required fields at once when nothing is sent', () => {
+    expect(errorsOf({})).toStrictEqual(requiredFieldNames.map((field) => `${field} missing`));
+    expect(requiredFieldNames).toHaveLength(15);
+  });
+
+  it('reports errors of all kinds at once, in the order of the API contract', () => {
+    const input = {
+      return_url: '/return',
+      order_checksum: 'é',
+      customer_address_line2: 7,
+      customer_phone: '123',
+      customer_email: ' ',
+      service_type: 'FOOD',
+      order_note: 'x'.repeat(1_001),
+      order_currency: 'JPY',
+      order_amount: new NumberText('100.50'),
+    };
+    const left = { customer_name: 'Noor', customer_address_line1: 'A', customer_address_city: 'B' };
+
+    expect(errorsOf({ ...input, ...left })).toStrictEqual([
+      'order_id missing',
+      'order_amount too_precise',
+      'order_note too_long',
+      'service_type not_allowed',
+      'customer_email blank',
+      'customer_phone too_short',
+      'customer_address_line2 wrong_type',
+      'customer_address_state missing',
+      'customer_address_country missing',
+      'customer_address_postal_code missing',
+      'order_checksum bad_characters',
+      'return_url bad_format',
+    ]);
+  });
+
+  it('ignores unknown fields', () => {
+    const unknown = JSON.parse(
+      '{"__proto__": {"order_id": "x"}, "constructor": 1, "toString": null, "order_idx": "y"}',
+    );
+    const order = parseOrder({ ...validOrderInput(), ...unknown });
+
+    expect(order).toMatchObject({ ok: true, value: { fields: validOrderFields() } });
+  });
+
+  it('rejects unknown fields on request', () => {
+    expect(parseOrder(Object({ ...validOrderInput(), order_idx: 'y' }), { isStrict: true })).toMatchObject({
+      failure: [{ field: 'order_idx', code: 'unknown_field' }],
+    });
+  });
+
+  it('returns the optional members, and their errors after those of the fields', () => {
+    const optional = { order_expires_at: '2026-11-20T21:01:42.172Z', metadata: { cart: '7' } };
+    expect(parseOrder(validOrderInput(optional))).toMatchObject({
+      value: { expiresAtMs: 1_795_208_502_172, metadata: { cart: '7' } },
+    });
+    const errors = errorsOf({ ...validOrderInput(), order_id: 5, order_expires_at: 'x', metadata: 1 });
+    expect(errors).toStrictEqual(['order_id wrong_type', 'order_expires_at bad_format', 'metadata wrong_type']);
+  });
+
+  it('does not change its input', () => {
+    const input = Object.freeze(validOrderInput({ customer_address_line2: null }));
+
+    expect(parseOrder(input).ok).toBe(true);
+    expect(input).toStrictEqual(validOrderInput({ customer_address_line2: null }));
+  });
+});
+
+/** A text stands for the digits of a JSON number; gRPC sends doubles. */
+const written = (amount: string | number) => (typeof amount === 'string' ? new NumberText(amount) : amount);
+
+describe('order_amount', () => {
+  it.each([
+    ['10.00', ['10', '10.0', '10.00', '1e1', 10]],
+    ['0.01', ['0.01', 0.01]],
+    ['100.50', [100.5]],
+    ['9999999999999.99', ['9999999999999.99', 9_999_999_999_999.99]],
+  ])('is %s if it is sent as one of %j', (formatted, sent) => {
+    for (const amount of sent) {
+      expect(formatAmount(validOrderFields({ order_amount: written(amount) }).order_amount)).toBe(formatted);
+    }
+  });
+
+  it.each([
+    ['out_of_range', ['-0', '0', '0.00', '0e999999999999', '-10.00', '10000000000000', '1e400']],
+    ['out_of_range', [0, -0, -1, 1e13, Number.MAX_VALUE]],
+    ['too_precise', ['0.001', '10.001', '10.000000000000000001', '1e-400', 0.001, 0.1 + 0.2, Number.MIN_VALUE]],
+    ['wrong_type', [Number.NaN, Number.POSITIVE_INFINITY]],
+  ])('is %s if it is sent as one of %j', (code, sent) => {
+    for (const amount of sent) {
+      expect(errorsOf(validOrderInput({ order_amount: written(amount) }))).toStrictEqual([`order_amount ${code}`]);
+    }
+  });
+
+  it.each([
+    ['JPY', ['100', '100.00', '1e2', '1'], ['100.50', '100.05', '0.01']],
+    ['KRW', [], ['9999999999999.99']],
+    ['UYI', ['9999999999999'], []],
+    ['EUR', ['100.50', '0.01'], ['100.505']],
+    ['BHD', ['100.55', '0.010'], ['100.555']],
+    ['CLF', ['100.55'], ['100.5555']],
+  ])('in %s may be %j and has too many decimals as %j', (order_currency, valid, tooPrecise) => {
+    const errorsFor = (digits: string) => errorsOf(validOrderInput({ order_currency, order_amount: written(digits) }));
+    for (const digits of valid) expect(errorsFor(digits), digits).toStrictEqual([]);
+    for (const digits of tooPrecise) expect(errorsFor(digits), digits).toStrictEqual(['order_amount too_precise']);
+  });
+
+  it.each(orderCurrencyCodes)('may be a whole number in %s', (order_currency) => {
+    expect(errorsOf(validOrderInput({ order_currency, order_amount: 100 }))).toStrictEqual([]);
+  });
+
+  it('is checked against its own rule only if the currency is unknown', () => {
+    const input = validOrderInput({ order_currency: 'XXX', order_amount: new NumberText('100.50') });
+    expect(errorsOf(input)).toStrictEqual(['order_currency not_allowed']);
+  });
+
+  it('has one error if it breaks its own rule and the rule of the currency', () => {
+    const input = validOrderInput({ order_currency: 'JPY', order_amount: new NumberText('100.505') });
+    expect(errorsOf(input)).toStrictEqual(['order_amount too_precise']);
+  });
+});

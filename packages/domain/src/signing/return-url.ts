@@ -1,0 +1,47 @@
+import type { Order } from '../orders/order.ts';
+import { joinEscaped, signText } from '../signed-text.ts';
+
+/** How a return is signed, so that the merchant can trust its order_status. */
+export interface ReturnSigning {
+  /** The merchant's signing secret, 32 bytes. */
+  readonly secret: Uint8Array;
+  /** Seconds since 1970-01-01 UTC. */
+  readonly signedAtSeconds: number;
+}
+
+/**
+ * The address to which the customer returns: the merchant's return_url with order_id, service_order_id and order_status set in
+ * its query, and with signing also signed_at and the signature over these four. The rest of the URL stays as it was sent. The
+ * token is not added, because anyone who reads the merchant's logs could open the payment page with it.
+ */
+export function returnUrlFor({ fields, serviceOrderId, orderStatus }: Order, signing?: ReturnSigning): string {
+  const [, address = '', query = '', fragment = ''] = urlParts.exec(fields.return_url) ?? [];
+  const facts = {
+    order_id: fields.order_id,
+    service_order_id: String(serviceOrderId),
+    order_status: orderStatus,
+  };
+  const set = signing === undefined ? facts : signed(facts, signing);
+  const sent = query.length > 1 ? query.slice(1).split('&') : [];
+  const others = sent.filter((parameter) => !Object.hasOwn(set, nameOf(parameter)));
+  const added = Object.entries(set).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+  return new URL(`${address}?${[...others, ...added].join('&')}${fragment}`).href;
+}
+
+/** The host of a URL as a browser shows it: with its port, and in Punycode if it is not ASCII. */
+export function hostOf(url: string): string {
+  return new URL(url).host;
+}
+
+function signed<Facts extends Record<string, string>>(facts: Facts, { secret, signedAtSeconds }: ReturnSigning) {
+  const all = { ...facts, signed_at: String(signedAtSeconds) };
+  return { ...all, signature: signText(joinEscaped(Object.values(all)), secret) };
+}
+
+const urlParts = /^([^?#]*)(\?[^#]*)?(#.*)?$/s;
+
+/** A parameter's name, decoded as the merchant's server decodes it. */
+function nameOf(parameter: string): string {
+  const [name = ''] = new URLSearchParams(`?${parameter}`).keys();
+  return name;
+}
