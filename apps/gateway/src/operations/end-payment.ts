@@ -7,7 +7,7 @@ import { failed, type Result, success } from '@gateway/domain/result';
 import type { ChangedOrder } from '../orders/change-order.ts';
 import { findPaymentLink } from '../orders/find-order.ts';
 import { type Caller, type Operation, type OperationDeps, outcomeOf } from '../orders/operation.ts';
-import { paymentLinkBody } from '../orders/order-response.ts';
+import { checkoutOrder } from '../orders/order-response.ts';
 import { storageFailure } from '../orders/storage-failure.ts';
 
 type EndPaymentDeps = Pick<OperationDeps, 'store'>;
@@ -20,7 +20,7 @@ export function endPaymentOperation(
     async handle(members, caller) {
       const ended = await endPayment(deps, caller, members);
       if (!ended.ok) return ended;
-      return success({ body: paymentLinkBody(deps, ended.value.found), outcome: outcomeOf(ended.value) });
+      return success({ body: { order: checkoutOrder(deps, ended.value.found) }, outcome: outcomeOf(ended.value) });
     },
   };
 }

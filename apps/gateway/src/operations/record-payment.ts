@@ -9,7 +9,7 @@ import { failed, type Result, success } from '@gateway/domain/result';
 import { type ChangedOrder, changeOrder } from '../orders/change-order.ts';
 import { linkNotFound, resultOf } from '../orders/find-order.ts';
 import { type Caller, type Operation, type OperationDeps, outcomeOf } from '../orders/operation.ts';
-import { paymentLinkBody } from '../orders/order-response.ts';
+import { checkoutOrder } from '../orders/order-response.ts';
 import { endPayment } from './end-payment.ts';
 
 type RecordPaymentDeps = Pick<OperationDeps, 'store' | 'countRefusal'>;
@@ -22,7 +22,9 @@ export function recordPaymentOperation(
     async handle(members, caller) {
       const recorded = await recordPayment(deps, caller, members);
       if (!recorded.ok) return recorded;
-      return success({ body: paymentLinkBody(deps, recorded.value.found), outcome: outcomeOf(recorded.value) });
+      const order = checkoutOrder(deps, recorded.value.found);
+      const { payment_id, paid_at } = order;
+      return success({ body: { order, payment_id, paid_at }, outcome: outcomeOf(recorded.value) });
     },
   };
 }

@@ -3,7 +3,7 @@ import { parseLinkToken } from '@gateway/domain/requests/parse-payment';
 import { failed, success } from '@gateway/domain/result';
 import { findLinkToPay } from '../orders/find-order.ts';
 import type { Operation, OperationDeps } from '../orders/operation.ts';
-import { paymentLinkBody } from '../orders/order-response.ts';
+import { checkoutOrder } from '../orders/order-response.ts';
 
 type ResolvePaymentLinkDeps = Pick<OperationDeps, 'store' | 'now' | 'baseUrl' | 'signingSecrets'>;
 
@@ -15,7 +15,7 @@ export function resolvePaymentLinkOperation(deps: ResolvePaymentLinkDeps): Opera
       if (!token.ok) return failed({ kind: 'invalid_request', errors: token.failure });
       const link = await findLinkToPay(deps, caller, token.value);
       if (!link.ok) return link;
-      return success({ body: paymentLinkBody(deps, link.value), outcome: 'ok' });
+      return success({ body: { order: checkoutOrder(deps, link.value) }, outcome: 'ok' });
     },
   };
 }

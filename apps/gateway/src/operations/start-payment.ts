@@ -7,7 +7,7 @@ import { type AttemptInput, parseAttempt } from '@gateway/domain/requests/parse-
 import { failed, type Result, success } from '@gateway/domain/result';
 import { findLinkToPay } from '../orders/find-order.ts';
 import type { Caller, Operation, OperationDeps } from '../orders/operation.ts';
-import { paymentLinkBody } from '../orders/order-response.ts';
+import { checkoutOrder } from '../orders/order-response.ts';
 import { storageFailure } from '../orders/storage-failure.ts';
 
 type StartPaymentDeps = Pick<OperationDeps, 'store' | 'now'>;
@@ -21,7 +21,7 @@ export function startPaymentOperation(
       const started = await startPayment(deps, caller, members);
       if (!started.ok) return started;
       const { link, lease } = started.value;
-      const body = { ...paymentLinkBody(deps, link), lease_ends_at: formatTime(lease.endsAtMs) };
+      const body = { order: checkoutOrder(deps, link), lease_ends_at: formatTime(lease.endsAtMs) };
       return success({ body, outcome: 'ok' });
     },
   };

@@ -58,8 +58,8 @@ function formatOptional(ms: number | null): string | undefined {
   return ms === null ? undefined : formatTime(ms);
 }
 
-/** What a checkout system gets to know of an order. Each response takes the members that its message has. */
-export function paymentLinkBody(deps: Pick<OperationDeps, 'baseUrl' | 'signingSecrets' | 'now'>, link: LinkedOrder) {
+/** An order as checkout systems see it, with more members than `CheckoutOrder` has, which drops them. */
+export function checkoutOrder(deps: Pick<OperationDeps, 'baseUrl' | 'signingSecrets' | 'now'>, link: LinkedOrder) {
   const { order, merchant } = link;
   const record = orderRecord(order, merchant.mode, deps.baseUrl());
   return { ...record, merchant_name: merchant.name, return_url: returnLink(deps, link) };

@@ -173,7 +173,8 @@ function successesOf(method: DescMethodUnary, example: unknown): Record<string, 
   if (method.name.startsWith('Redeliver')) return { 202: { description, content } };
   const isIdempotent = method.idempotency === MethodOptions_IdempotencyLevel.IDEMPOTENT;
   if (!isIdempotent && creates(method)) return { 201: { description, content } };
-  if (!isIdempotent || verb !== 'POST') return { 200: { description, content } };
+  // A ping sends another message each time, and none replays an earlier one.
+  if (!isIdempotent || verb !== 'POST' || method.name.startsWith('Ping')) return { 200: { description, content } };
   const replayed = {
     description: creates(method) ? 'The same request succeeded before.' : description,
     headers: headerOf('Idempotent-Replayed', '`true` if the same request succeeded before; otherwise absent.', {

@@ -138,7 +138,7 @@ test('checkout create: the client may use CheckoutService, and may not create or
   const { order_token: orderToken } = await answerOf(await postOrder(gateway));
   const checkout = grpcClient(CheckoutService, gateway);
   const headers = credentialHeaders({ clientId, clientSecret });
-  expect((await checkout.resolvePaymentLink({ orderToken }, { headers })).merchantName).toBe('Test Shop');
+  expect((await checkout.resolvePaymentLink({ orderToken }, { headers })).order?.merchantName).toBe('Test Shop');
   expect(await statusWith(clientId, clientSecret)).toBe(403);
   const [added] = await printed('secret', 'add', clientId);
   const withAdded = credentialHeaders({ clientId, clientSecret: String(added?.client_secret) });

@@ -51,11 +51,17 @@ test('the return is signed where the merchant has a signing secret, with the cur
   const shop = { url: gateway.url, credentials: { clientId, clientSecret } };
   const { order_token, service_order_id } = await answerOf(await postOrder(shop, validOrderInput({ order_id: 'a|b' })));
   for (const { name, client } of rpcClients(CheckoutService, gateway)) {
-    const link = await client.resolvePaymentLink({ orderToken: order_token }, { headers: gateway.checkout.headers });
+    const { order } = await client.resolvePaymentLink(
+      { orderToken: order_token },
+      { headers: gateway.checkout.headers },
+    );
     const signed = { order_id: 'a|b', service_order_id, order_status: name === 'grpc' ? 'UN_PAID' : 'PAID' };
-    expect(await verifyReturn(link.returnUrl, secret), name).toMatchObject(signed);
+    expect(await verifyReturn(order?.returnUrl ?? '', secret), name).toMatchObject(signed);
     const paid = await client.recordPayment(payment(order_token), { headers: gateway.checkout.headers });
-    expect(await verifyReturn(paid.returnUrl, secret), name).toMatchObject({ ...signed, order_status: 'PAID' });
+    expect(await verifyReturn(paid.order?.returnUrl ?? '', secret), name).toMatchObject({
+      ...signed,
+      order_status: 'PAID',
+    });
   }
 });
 

@@ -16,17 +16,19 @@ const orderSchema = z.object({
   payment_id: z.string().optional(),
 });
 
-/** An order as a response shows it; the response to a payment has neither token nor link. */
-type SeenOrder = z.infer<typeof paidSchema>;
+/** An order as a response shows it; responses to checkout systems have neither token nor link. */
+type SeenOrder = z.infer<typeof checkoutOrderSchema>;
 
-const paidSchema = orderSchema.partial({ order_token: true, created_at: true, payment_link: true });
+const checkoutOrderSchema = orderSchema.partial({ order_token: true, payment_link: true });
 const single = orderSchema.transform((order) => [order]);
 
 const bodySchemas: Readonly<Partial<Record<OperationName, z.ZodType<SeenOrder[]>>>> = {
   CreateOrder: single,
   GetOrder: single,
   CancelOrder: single,
-  RecordPayment: paidSchema.transform((order) => [order]),
+  RecordPayment: z
+    .object({ order: checkoutOrderSchema, payment_id: z.string() })
+    .transform(({ order, payment_id }) => [{ ...order, payment_id }]),
   ListOrders: z.object({ orders: z.array(orderSchema) }).transform(({ orders }) => orders),
 };
 

@@ -13,35 +13,14 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file gateway/v1/checkout_service.proto.
  */
 export const file_gateway_v1_checkout_service: GenFile = /*@__PURE__*/
-  fileDesc("CiFnYXRld2F5L3YxL2NoZWNrb3V0X3NlcnZpY2UucHJvdG8SCmdhdGV3YXkudjEiPQoZUmVzb2x2ZVBheW1lbnRMaW5rUmVxdWVzdBIgCgtvcmRlcl90b2tlbhgBIAEoCVILb3JkZXJfdG9rZW4ihAQKGlJlc29sdmVQYXltZW50TGlua1Jlc3BvbnNlEiQKDW1lcmNoYW50X25hbWUYASABKAlSDW1lcmNoYW50X25hbWUSKgoQc2VydmljZV9vcmRlcl9pZBgCIAEoA1IQc2VydmljZV9vcmRlcl9pZBIaCghvcmRlcl9pZBgDIAEoCVIIb3JkZXJfaWQSIgoMb3JkZXJfYW1vdW50GAQgASgBUgxvcmRlcl9hbW91bnQSJgoOb3JkZXJfY3VycmVuY3kYBSABKAlSDm9yZGVyX2N1cnJlbmN5Eh4KCm9yZGVyX25vdGUYBiABKAlSCm9yZGVyX25vdGUSOwoMc2VydmljZV90eXBlGAcgASgOMhcuZ2F0ZXdheS52MS5TZXJ2aWNlVHlwZVIMc2VydmljZV90eXBlEjsKDG9yZGVyX3N0YXR1cxgIIAEoDjIXLmdhdGV3YXkudjEuT3JkZXJTdGF0dXNSDG9yZGVyX3N0YXR1cxIeCgpjcmVhdGVkX2F0GAkgASgJUgpjcmVhdGVkX2F0Eh4KCnJldHVybl91cmwYCiABKAlSCnJldHVybl91cmwSLwoQb3JkZXJfZXhwaXJlc19hdBgLIAEoCUgAUhBvcmRlcl9leHBpcmVzX2F0iAEBEgwKBG1vZGUYDCABKAlCEwoRX29yZGVyX2V4cGlyZXNfYXQilAEKE1N0YXJ0UGF5bWVudFJlcXVlc3QSIAoLb3JkZXJfdG9rZW4YASABKAlSC29yZGVyX3Rva2VuEh4KCmF0dGVtcHRfaWQYAiABKAlSCmF0dGVtcHRfaWQSKQoNbGVhc2Vfc2Vjb25kcxgDIAEoBUgAUg1sZWFzZV9zZWNvbmRziAEBQhAKDl9sZWFzZV9zZWNvbmRzIqQEChRTdGFydFBheW1lbnRSZXNwb25zZRIkCg1tZXJjaGFudF9uYW1lGAEgASgJUg1tZXJjaGFudF9uYW1lEioKEHNlcnZpY2Vfb3JkZXJfaWQYAiABKANSEHNlcnZpY2Vfb3JkZXJfaWQSGgoIb3JkZXJfaWQYAyABKAlSCG9yZGVyX2lkEiIKDG9yZGVyX2Ftb3VudBgEIAEoAVIMb3JkZXJfYW1vdW50EiYKDm9yZGVyX2N1cnJlbmN5GAUgASgJUg5vcmRlcl9jdXJyZW5jeRIeCgpvcmRlcl9ub3RlGAYgASgJUgpvcmRlcl9ub3RlEjsKDHNlcnZpY2VfdHlwZRgHIAEoDjIXLmdhdGV3YXkudjEuU2VydmljZVR5cGVSDHNlcnZpY2VfdHlwZRI7CgxvcmRlcl9zdGF0dXMYCCABKA4yFy5nYXRld2F5LnYxLk9yZGVyU3RhdHVzUgxvcmRlcl9zdGF0dXMSHgoKY3JlYXRlZF9hdBgJIAEoCVIKY3JlYXRlZF9hdBIeCgpyZXR1cm5fdXJsGAogASgJUgpyZXR1cm5fdXJsEi8KEG9yZGVyX2V4cGlyZXNfYXQYCyABKAlIAFIQb3JkZXJfZXhwaXJlc19hdIgBARIMCgRtb2RlGAwgASgJEiQKDWxlYXNlX2VuZHNfYXQYDSABKAlSDWxlYXNlX2VuZHNfYXRCEwoRX29yZGVyX2V4cGlyZXNfYXQiVQoRRW5kUGF5bWVudFJlcXVlc3QSIAoLb3JkZXJfdG9rZW4YASABKAlSC29yZGVyX3Rva2VuEh4KCmF0dGVtcHRfaWQYAiABKAlSCmF0dGVtcHRfaWQiuQEKEkVuZFBheW1lbnRSZXNwb25zZRIqChBzZXJ2aWNlX29yZGVyX2lkGAEgASgDUhBzZXJ2aWNlX29yZGVyX2lkEhoKCG9yZGVyX2lkGAIgASgJUghvcmRlcl9pZBI7CgxvcmRlcl9zdGF0dXMYAyABKA4yFy5nYXRld2F5LnYxLk9yZGVyU3RhdHVzUgxvcmRlcl9zdGF0dXMSHgoKcmV0dXJuX3VybBgEIAEoCVIKcmV0dXJuX3VybCKIAgoUUmVjb3JkUGF5bWVudFJlcXVlc3QSIAoLb3JkZXJfdG9rZW4YASABKAlSC29yZGVyX3Rva2VuEh4KCnBheW1lbnRfaWQYAiABKAlSCnBheW1lbnRfaWQSGAoHcGFpZF9hdBgDIAEoCVIHcGFpZF9hdBInCgxvcmRlcl9hbW91bnQYBCABKAFIAFIMb3JkZXJfYW1vdW50iAEBEiYKDm9yZGVyX2N1cnJlbmN5GAUgASgJUg5vcmRlcl9jdXJyZW5jeRIjCgphdHRlbXB0X2lkGAYgASgJSAFSCmF0dGVtcHRfaWSIAQFCDwoNX29yZGVyX2Ftb3VudEINCgtfYXR0ZW1wdF9pZCL2AQoVUmVjb3JkUGF5bWVudFJlc3BvbnNlEioKEHNlcnZpY2Vfb3JkZXJfaWQYASABKANSEHNlcnZpY2Vfb3JkZXJfaWQSGgoIb3JkZXJfaWQYAiABKAlSCG9yZGVyX2lkEjsKDG9yZGVyX3N0YXR1cxgDIAEoDjIXLmdhdGV3YXkudjEuT3JkZXJTdGF0dXNSDG9yZGVyX3N0YXR1cxIeCgpwYXltZW50X2lkGAQgASgJUgpwYXltZW50X2lkEhgKB3BhaWRfYXQYBSABKAlSB3BhaWRfYXQSHgoKcmV0dXJuX3VybBgGIAEoCVIKcmV0dXJuX3VybDKwBQoPQ2hlY2tvdXRTZXJ2aWNlEooBChJSZXNvbHZlUGF5bWVudExpbmsSJS5nYXRld2F5LnYxLlJlc29sdmVQYXltZW50TGlua1JlcXVlc3QaJi5nYXRld2F5LnYxLlJlc29sdmVQYXltZW50TGlua1Jlc3BvbnNlIiWQAgGKtRgeCAISD2ludmFsaWRfcmVxdWVzdBIJbm90X2ZvdW5kEsEBCgxTdGFydFBheW1lbnQSHy5nYXRld2F5LnYxLlN0YXJ0UGF5bWVudFJlcXVlc3QaIC5nYXRld2F5LnYxLlN0YXJ0UGF5bWVudFJlc3BvbnNlIm6QAgKKtRhnCAISD2ludmFsaWRfcmVxdWVzdBIJbm90X2ZvdW5kEhNwYXltZW50X2luX3Byb2dyZXNzEhJvcmRlcl9hbHJlYWR5X3BhaWQSD29yZGVyX2NhbmNlbGxlZBINb3JkZXJfZXhwaXJlZBJyCgpFbmRQYXltZW50Eh0uZ2F0ZXdheS52MS5FbmRQYXltZW50UmVxdWVzdBoeLmdhdGV3YXkudjEuRW5kUGF5bWVudFJlc3BvbnNlIiWQAgKKtRgeCAISD2ludmFsaWRfcmVxdWVzdBIJbm90X2ZvdW5kEtcBCg1SZWNvcmRQYXltZW50EiAuZ2F0ZXdheS52MS5SZWNvcmRQYXltZW50UmVxdWVzdBohLmdhdGV3YXkudjEuUmVjb3JkUGF5bWVudFJlc3BvbnNlIoABkAICirUYeQgCEg9pbnZhbGlkX3JlcXVlc3QSCW5vdF9mb3VuZBISb3JkZXJfYWxyZWFkeV9wYWlkEg9vcmRlcl9jYW5jZWxsZWQSDW9yZGVyX2V4cGlyZWQSEHBheW1lbnRfbWlzbWF0Y2gSE3BheW1lbnRfaWRfY29uZmxpY3RiBnByb3RvMw", [file_gateway_v1_operation, file_gateway_v1_order]);
+  fileDesc("CiFnYXRld2F5L3YxL2NoZWNrb3V0X3NlcnZpY2UucHJvdG8SCmdhdGV3YXkudjEi9wMKDUNoZWNrb3V0T3JkZXISJAoNbWVyY2hhbnRfbmFtZRgBIAEoCVINbWVyY2hhbnRfbmFtZRIqChBzZXJ2aWNlX29yZGVyX2lkGAIgASgDUhBzZXJ2aWNlX29yZGVyX2lkEhoKCG9yZGVyX2lkGAMgASgJUghvcmRlcl9pZBIiCgxvcmRlcl9hbW91bnQYBCABKAFSDG9yZGVyX2Ftb3VudBImCg5vcmRlcl9jdXJyZW5jeRgFIAEoCVIOb3JkZXJfY3VycmVuY3kSHgoKb3JkZXJfbm90ZRgGIAEoCVIKb3JkZXJfbm90ZRI7CgxzZXJ2aWNlX3R5cGUYByABKA4yFy5nYXRld2F5LnYxLlNlcnZpY2VUeXBlUgxzZXJ2aWNlX3R5cGUSOwoMb3JkZXJfc3RhdHVzGAggASgOMhcuZ2F0ZXdheS52MS5PcmRlclN0YXR1c1IMb3JkZXJfc3RhdHVzEh4KCmNyZWF0ZWRfYXQYCSABKAlSCmNyZWF0ZWRfYXQSHgoKcmV0dXJuX3VybBgKIAEoCVIKcmV0dXJuX3VybBIvChBvcmRlcl9leHBpcmVzX2F0GAsgASgJSABSEG9yZGVyX2V4cGlyZXNfYXSIAQESDAoEbW9kZRgMIAEoCUITChFfb3JkZXJfZXhwaXJlc19hdCI9ChlSZXNvbHZlUGF5bWVudExpbmtSZXF1ZXN0EiAKC29yZGVyX3Rva2VuGAEgASgJUgtvcmRlcl90b2tlbiJGChpSZXNvbHZlUGF5bWVudExpbmtSZXNwb25zZRIoCgVvcmRlchgBIAEoCzIZLmdhdGV3YXkudjEuQ2hlY2tvdXRPcmRlciKUAQoTU3RhcnRQYXltZW50UmVxdWVzdBIgCgtvcmRlcl90b2tlbhgBIAEoCVILb3JkZXJfdG9rZW4SHgoKYXR0ZW1wdF9pZBgCIAEoCVIKYXR0ZW1wdF9pZBIpCg1sZWFzZV9zZWNvbmRzGAMgASgFSABSDWxlYXNlX3NlY29uZHOIAQFCEAoOX2xlYXNlX3NlY29uZHMiZgoUU3RhcnRQYXltZW50UmVzcG9uc2USKAoFb3JkZXIYASABKAsyGS5nYXRld2F5LnYxLkNoZWNrb3V0T3JkZXISJAoNbGVhc2VfZW5kc19hdBgCIAEoCVINbGVhc2VfZW5kc19hdCJVChFFbmRQYXltZW50UmVxdWVzdBIgCgtvcmRlcl90b2tlbhgBIAEoCVILb3JkZXJfdG9rZW4SHgoKYXR0ZW1wdF9pZBgCIAEoCVIKYXR0ZW1wdF9pZCI+ChJFbmRQYXltZW50UmVzcG9uc2USKAoFb3JkZXIYASABKAsyGS5nYXRld2F5LnYxLkNoZWNrb3V0T3JkZXIiiAIKFFJlY29yZFBheW1lbnRSZXF1ZXN0EiAKC29yZGVyX3Rva2VuGAEgASgJUgtvcmRlcl90b2tlbhIeCgpwYXltZW50X2lkGAIgASgJUgpwYXltZW50X2lkEhgKB3BhaWRfYXQYAyABKAlSB3BhaWRfYXQSJwoMb3JkZXJfYW1vdW50GAQgASgBSABSDG9yZGVyX2Ftb3VudIgBARImCg5vcmRlcl9jdXJyZW5jeRgFIAEoCVIOb3JkZXJfY3VycmVuY3kSIwoKYXR0ZW1wdF9pZBgGIAEoCUgBUgphdHRlbXB0X2lkiAEBQg8KDV9vcmRlcl9hbW91bnRCDQoLX2F0dGVtcHRfaWQiewoVUmVjb3JkUGF5bWVudFJlc3BvbnNlEigKBW9yZGVyGAEgASgLMhkuZ2F0ZXdheS52MS5DaGVja291dE9yZGVyEh4KCnBheW1lbnRfaWQYAiABKAlSCnBheW1lbnRfaWQSGAoHcGFpZF9hdBgDIAEoCVIHcGFpZF9hdDKwBQoPQ2hlY2tvdXRTZXJ2aWNlEooBChJSZXNvbHZlUGF5bWVudExpbmsSJS5nYXRld2F5LnYxLlJlc29sdmVQYXltZW50TGlua1JlcXVlc3QaJi5nYXRld2F5LnYxLlJlc29sdmVQYXltZW50TGlua1Jlc3BvbnNlIiWQAgGKtRgeCAISD2ludmFsaWRfcmVxdWVzdBIJbm90X2ZvdW5kEsEBCgxTdGFydFBheW1lbnQSHy5nYXRld2F5LnYxLlN0YXJ0UGF5bWVudFJlcXVlc3QaIC5nYXRld2F5LnYxLlN0YXJ0UGF5bWVudFJlc3BvbnNlIm6QAgKKtRhnCAISD2ludmFsaWRfcmVxdWVzdBIJbm90X2ZvdW5kEhNwYXltZW50X2luX3Byb2dyZXNzEhJvcmRlcl9hbHJlYWR5X3BhaWQSD29yZGVyX2NhbmNlbGxlZBINb3JkZXJfZXhwaXJlZBJyCgpFbmRQYXltZW50Eh0uZ2F0ZXdheS52MS5FbmRQYXltZW50UmVxdWVzdBoeLmdhdGV3YXkudjEuRW5kUGF5bWVudFJlc3BvbnNlIiWQAgKKtRgeCAISD2ludmFsaWRfcmVxdWVzdBIJbm90X2ZvdW5kEtcBCg1SZWNvcmRQYXltZW50EiAuZ2F0ZXdheS52MS5SZWNvcmRQYXltZW50UmVxdWVzdBohLmdhdGV3YXkudjEuUmVjb3JkUGF5bWVudFJlc3BvbnNlIoABkAICirUYeQgCEg9pbnZhbGlkX3JlcXVlc3QSCW5vdF9mb3VuZBISb3JkZXJfYWxyZWFkeV9wYWlkEg9vcmRlcl9jYW5jZWxsZWQSDW9yZGVyX2V4cGlyZWQSEHBheW1lbnRfbWlzbWF0Y2gSE3BheW1lbnRfaWRfY29uZmxpY3RiBnByb3RvMw", [file_gateway_v1_operation, file_gateway_v1_order]);
 
 /**
- * A payment link.
+ * The order behind a payment link: what the customer has to pay, and to whom.
  *
- * @generated from message gateway.v1.ResolvePaymentLinkRequest
+ * @generated from message gateway.v1.CheckoutOrder
  */
-export type ResolvePaymentLinkRequest = Message<"gateway.v1.ResolvePaymentLinkRequest"> & {
-  /**
-   * The last part of the payment link: 32 letters and digits.
-   *
-   * @generated from field: string order_token = 1 [json_name = "order_token"];
-   */
-  orderToken: string;
-};
-
-/**
- * Describes the message gateway.v1.ResolvePaymentLinkRequest.
- * Use `create(ResolvePaymentLinkRequestSchema)` to create a new message.
- */
-export const ResolvePaymentLinkRequestSchema: GenMessage<ResolvePaymentLinkRequest> = /*@__PURE__*/
-  messageDesc(file_gateway_v1_checkout_service, 0);
-
-/**
- * What the customer has to pay, and to whom.
- *
- * @generated from message gateway.v1.ResolvePaymentLinkResponse
- */
-export type ResolvePaymentLinkResponse = Message<"gateway.v1.ResolvePaymentLinkResponse"> & {
+export type CheckoutOrder = Message<"gateway.v1.CheckoutOrder"> & {
   /**
    * The name of the merchant who is paid. Free text: escape it before you show it in a page.
    *
@@ -106,15 +85,15 @@ export type ResolvePaymentLinkResponse = Message<"gateway.v1.ResolvePaymentLinkR
   createdAt: string;
 
   /**
-   * Where to send the customer when they leave without paying: the merchant's return_url with order_id, service_order_id and
-   * the current order_status in its query, and the signature where the merchant has a signing secret.
+   * Where to send the customer when they have paid or leave: the merchant's return_url with order_id, service_order_id and the
+   * current order_status in its query, and the signature where the merchant has a signing secret.
    *
    * @generated from field: string return_url = 10 [json_name = "return_url"];
    */
   returnUrl: string;
 
   /**
-   * When the order expires: from then on it can't be paid. Absent: it never expires.
+   * When the order expires: from then on it can't be paid, unless a payment is in progress. Absent: it never expires.
    *
    * @generated from field: optional string order_expires_at = 11 [json_name = "order_expires_at"];
    */
@@ -129,11 +108,53 @@ export type ResolvePaymentLinkResponse = Message<"gateway.v1.ResolvePaymentLinkR
 };
 
 /**
+ * Describes the message gateway.v1.CheckoutOrder.
+ * Use `create(CheckoutOrderSchema)` to create a new message.
+ */
+export const CheckoutOrderSchema: GenMessage<CheckoutOrder> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_checkout_service, 0);
+
+/**
+ * A payment link.
+ *
+ * @generated from message gateway.v1.ResolvePaymentLinkRequest
+ */
+export type ResolvePaymentLinkRequest = Message<"gateway.v1.ResolvePaymentLinkRequest"> & {
+  /**
+   * The last part of the payment link: 32 letters and digits.
+   *
+   * @generated from field: string order_token = 1 [json_name = "order_token"];
+   */
+  orderToken: string;
+};
+
+/**
+ * Describes the message gateway.v1.ResolvePaymentLinkRequest.
+ * Use `create(ResolvePaymentLinkRequestSchema)` to create a new message.
+ */
+export const ResolvePaymentLinkRequestSchema: GenMessage<ResolvePaymentLinkRequest> = /*@__PURE__*/
+  messageDesc(file_gateway_v1_checkout_service, 1);
+
+/**
+ * The payment link that was found.
+ *
+ * @generated from message gateway.v1.ResolvePaymentLinkResponse
+ */
+export type ResolvePaymentLinkResponse = Message<"gateway.v1.ResolvePaymentLinkResponse"> & {
+  /**
+   * What the customer has to pay, and to whom.
+   *
+   * @generated from field: gateway.v1.CheckoutOrder order = 1;
+   */
+  order?: CheckoutOrder | undefined;
+};
+
+/**
  * Describes the message gateway.v1.ResolvePaymentLinkResponse.
  * Use `create(ResolvePaymentLinkResponseSchema)` to create a new message.
  */
 export const ResolvePaymentLinkResponseSchema: GenMessage<ResolvePaymentLinkResponse> = /*@__PURE__*/
-  messageDesc(file_gateway_v1_checkout_service, 1);
+  messageDesc(file_gateway_v1_checkout_service, 2);
 
 /**
  * A payment attempt.
@@ -168,102 +189,25 @@ export type StartPaymentRequest = Message<"gateway.v1.StartPaymentRequest"> & {
  * Use `create(StartPaymentRequestSchema)` to create a new message.
  */
 export const StartPaymentRequestSchema: GenMessage<StartPaymentRequest> = /*@__PURE__*/
-  messageDesc(file_gateway_v1_checkout_service, 2);
+  messageDesc(file_gateway_v1_checkout_service, 3);
 
 /**
- * The claimed order: the fields of ResolvePaymentLinkResponse, and the end of the claim.
+ * The claimed order.
  *
  * @generated from message gateway.v1.StartPaymentResponse
  */
 export type StartPaymentResponse = Message<"gateway.v1.StartPaymentResponse"> & {
   /**
-   * The name of the merchant who is paid. Free text: escape it before you show it in a page.
+   * What the customer has to pay, and to whom.
    *
-   * @generated from field: string merchant_name = 1 [json_name = "merchant_name"];
+   * @generated from field: gateway.v1.CheckoutOrder order = 1;
    */
-  merchantName: string;
-
-  /**
-   * Identifier of the order assigned by the service: positive, at most 2^53 - 1.
-   *
-   * @generated from field: int64 service_order_id = 2 [json_name = "service_order_id"];
-   */
-  serviceOrderId: bigint;
-
-  /**
-   * The merchant's order_id.
-   *
-   * @generated from field: string order_id = 3 [json_name = "order_id"];
-   */
-  orderId: string;
-
-  /**
-   * Amount to pay, in units of the currency.
-   *
-   * @generated from field: double order_amount = 4 [json_name = "order_amount"];
-   */
-  orderAmount: number;
-
-  /**
-   * Upper-case ISO 4217 code.
-   *
-   * @generated from field: string order_currency = 5 [json_name = "order_currency"];
-   */
-  orderCurrency: string;
-
-  /**
-   * Free text about the order.
-   *
-   * @generated from field: string order_note = 6 [json_name = "order_note"];
-   */
-  orderNote: string;
-
-  /**
-   * What the order is for.
-   *
-   * @generated from field: gateway.v1.ServiceType service_type = 7 [json_name = "service_type"];
-   */
-  serviceType: ServiceType;
-
-  /**
-   * UN_PAID.
-   *
-   * @generated from field: gateway.v1.OrderStatus order_status = 8 [json_name = "order_status"];
-   */
-  orderStatus: OrderStatus;
-
-  /**
-   * Creation time, ISO 8601 with milliseconds and UTC offset.
-   *
-   * @generated from field: string created_at = 9 [json_name = "created_at"];
-   */
-  createdAt: string;
-
-  /**
-   * Where to send the customer when they leave without paying.
-   *
-   * @generated from field: string return_url = 10 [json_name = "return_url"];
-   */
-  returnUrl: string;
-
-  /**
-   * When the order would expire if it were not claimed. Absent: it never expires.
-   *
-   * @generated from field: optional string order_expires_at = 11 [json_name = "order_expires_at"];
-   */
-  orderExpiresAt?: string | undefined;
-
-  /**
-   * `live`, or `test`: take no money.
-   *
-   * @generated from field: string mode = 12;
-   */
-  mode: string;
+  order?: CheckoutOrder | undefined;
 
   /**
    * When the claim ends, formatted like created_at. Until then the order does not expire.
    *
-   * @generated from field: string lease_ends_at = 13 [json_name = "lease_ends_at"];
+   * @generated from field: string lease_ends_at = 2 [json_name = "lease_ends_at"];
    */
   leaseEndsAt: string;
 };
@@ -273,7 +217,7 @@ export type StartPaymentResponse = Message<"gateway.v1.StartPaymentResponse"> & 
  * Use `create(StartPaymentResponseSchema)` to create a new message.
  */
 export const StartPaymentResponseSchema: GenMessage<StartPaymentResponse> = /*@__PURE__*/
-  messageDesc(file_gateway_v1_checkout_service, 3);
+  messageDesc(file_gateway_v1_checkout_service, 4);
 
 /**
  * The payment attempt that ends.
@@ -301,7 +245,7 @@ export type EndPaymentRequest = Message<"gateway.v1.EndPaymentRequest"> & {
  * Use `create(EndPaymentRequestSchema)` to create a new message.
  */
 export const EndPaymentRequestSchema: GenMessage<EndPaymentRequest> = /*@__PURE__*/
-  messageDesc(file_gateway_v1_checkout_service, 4);
+  messageDesc(file_gateway_v1_checkout_service, 5);
 
 /**
  * The order after the attempt.
@@ -310,32 +254,11 @@ export const EndPaymentRequestSchema: GenMessage<EndPaymentRequest> = /*@__PURE_
  */
 export type EndPaymentResponse = Message<"gateway.v1.EndPaymentResponse"> & {
   /**
-   * Identifier of the order assigned by the service: positive, at most 2^53 - 1.
+   * With its current status.
    *
-   * @generated from field: int64 service_order_id = 1 [json_name = "service_order_id"];
+   * @generated from field: gateway.v1.CheckoutOrder order = 1;
    */
-  serviceOrderId: bigint;
-
-  /**
-   * The merchant's order_id.
-   *
-   * @generated from field: string order_id = 2 [json_name = "order_id"];
-   */
-  orderId: string;
-
-  /**
-   * Status of the order.
-   *
-   * @generated from field: gateway.v1.OrderStatus order_status = 3 [json_name = "order_status"];
-   */
-  orderStatus: OrderStatus;
-
-  /**
-   * Where to send the customer now, as in ResolvePaymentLinkResponse.
-   *
-   * @generated from field: string return_url = 4 [json_name = "return_url"];
-   */
-  returnUrl: string;
+  order?: CheckoutOrder | undefined;
 };
 
 /**
@@ -343,7 +266,7 @@ export type EndPaymentResponse = Message<"gateway.v1.EndPaymentResponse"> & {
  * Use `create(EndPaymentResponseSchema)` to create a new message.
  */
 export const EndPaymentResponseSchema: GenMessage<EndPaymentResponse> = /*@__PURE__*/
-  messageDesc(file_gateway_v1_checkout_service, 5);
+  messageDesc(file_gateway_v1_checkout_service, 6);
 
 /**
  * A payment.
@@ -400,7 +323,7 @@ export type RecordPaymentRequest = Message<"gateway.v1.RecordPaymentRequest"> & 
  * Use `create(RecordPaymentRequestSchema)` to create a new message.
  */
 export const RecordPaymentRequestSchema: GenMessage<RecordPaymentRequest> = /*@__PURE__*/
-  messageDesc(file_gateway_v1_checkout_service, 6);
+  messageDesc(file_gateway_v1_checkout_service, 7);
 
 /**
  * The paid order.
@@ -409,46 +332,25 @@ export const RecordPaymentRequestSchema: GenMessage<RecordPaymentRequest> = /*@_
  */
 export type RecordPaymentResponse = Message<"gateway.v1.RecordPaymentResponse"> & {
   /**
-   * Identifier of the order assigned by the service: positive, at most 2^53 - 1.
+   * With the status PAID.
    *
-   * @generated from field: int64 service_order_id = 1 [json_name = "service_order_id"];
+   * @generated from field: gateway.v1.CheckoutOrder order = 1;
    */
-  serviceOrderId: bigint;
-
-  /**
-   * The merchant's order_id.
-   *
-   * @generated from field: string order_id = 2 [json_name = "order_id"];
-   */
-  orderId: string;
-
-  /**
-   * PAID.
-   *
-   * @generated from field: gateway.v1.OrderStatus order_status = 3 [json_name = "order_status"];
-   */
-  orderStatus: OrderStatus;
+  order?: CheckoutOrder | undefined;
 
   /**
    * The payment_id that paid the order.
    *
-   * @generated from field: string payment_id = 4 [json_name = "payment_id"];
+   * @generated from field: string payment_id = 2 [json_name = "payment_id"];
    */
   paymentId: string;
 
   /**
    * When the customer paid, ISO 8601 with milliseconds and UTC offset.
    *
-   * @generated from field: string paid_at = 5 [json_name = "paid_at"];
+   * @generated from field: string paid_at = 3 [json_name = "paid_at"];
    */
   paidAt: string;
-
-  /**
-   * Where to send the customer now, as in ResolvePaymentLinkResponse.
-   *
-   * @generated from field: string return_url = 6 [json_name = "return_url"];
-   */
-  returnUrl: string;
 };
 
 /**
@@ -456,7 +358,7 @@ export type RecordPaymentResponse = Message<"gateway.v1.RecordPaymentResponse"> 
  * Use `create(RecordPaymentResponseSchema)` to create a new message.
  */
 export const RecordPaymentResponseSchema: GenMessage<RecordPaymentResponse> = /*@__PURE__*/
-  messageDesc(file_gateway_v1_checkout_service, 7);
+  messageDesc(file_gateway_v1_checkout_service, 8);
 
 /**
  * For checkout systems, which take the payments of all merchants. Every call sends the credentials of a checkout account as the
@@ -481,7 +383,7 @@ export const CheckoutService: GenService<{
    * Starts a payment.
    *
    * Claims the order before you take money, so that the customer can't pay it twice and it is neither cancelled nor expires
-   * meanwhile. Returns what ResolvePaymentLink returns, and when the claim ends. The same attempt again extends it. While it lasts,
+   * meanwhile. Returns the order, and when the claim ends. The same attempt again extends it. While it lasts,
    * other attempts get `payment_in_progress`: they may try again when it ends.
    *
    * @generated from rpc gateway.v1.CheckoutService.StartPayment
@@ -507,11 +409,13 @@ export const CheckoutService: GenService<{
   /**
    * Records a payment.
    *
-   * Records that the customer paid, and ends the claim of StartPayment, which is optional. The same payment again returns the same response and is marked as replayed. After
-   * `order_already_paid` (by another payment), `order_cancelled`, `order_expired` and `payment_mismatch` (an amount or currency
+   * Records that the customer paid, and ends the claim of StartPayment, which is optional. The same payment again returns the same
+   * response and is marked as replayed.
+   *
+   * After `order_already_paid` (by another payment), `order_cancelled`, `order_expired` and `payment_mismatch` (an amount or currency
    * other than the order's) the checkout system has to give the money back. The gateway stores such a payment once and tells the
-   * merchant; the same payment again gets the same error. After every other error the money must stay:
-   * `payment_id_conflict` means that you reported this payment_id for another order, or with another amount, currency or paid_at.
+   * merchant; the same payment again gets the same error. After every other error the money must stay: `payment_id_conflict` means
+   * that you reported this payment_id for another order, or with another amount, currency or paid_at.
    *
    * @generated from rpc gateway.v1.CheckoutService.RecordPayment
    */
