@@ -1,5 +1,5 @@
 // Creates an order and looks it up again with Connect's client. Packages: @connectrpc/connect, @connectrpc/connect-node,
-// @bufbuild/protobuf, and @gateway/contract: the code generated from proto/, in packages/contract/gen (see README.md).
+// @bufbuild/protobuf, and @gateway/contract (see README.md).
 // Usage: GRPC_ADDRESS=127.0.0.1:9090 CLIENT_ID=app_... CLIENT_SECRET=sk_... ORDER_ID=web-1001 node connect-client.mjs
 import { toJsonString } from '@bufbuild/protobuf';
 import { Code, ConnectError, createClient } from '@connectrpc/connect';

@@ -7,7 +7,7 @@ import { Webhook } from 'standardwebhooks';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { leftOut, missing } from '../../../../tools/left-out.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
-import { callJson } from '../helpers/send-order.ts';
+import { callJson, createOrder, postJson } from '../helpers/send-order.ts';
 
 const examplesFolder = join(import.meta.dirname, '../../../../docs/examples');
 
@@ -23,6 +23,8 @@ interface Language {
   readonly reason?: string | undefined;
   /** The example that creates an order. */
   readonly creates: string;
+  /** The example that takes the payment of an order. */
+  readonly pays?: string;
   /** The example that verifies a webhook or a return. */
   readonly verifies?: string;
 }
@@ -35,11 +37,11 @@ function failing(command: string, ...args: string[]): string | undefined {
 const languages: Readonly<Record<string, Language>> = {
   curl: {
     ...{ runs: ['sh'], reason: missing('curl') ?? missing('openssl') ?? missing('sed') },
-    ...{ creates: 'create-order.sh', verifies: 'verify-signatures.sh' },
+    ...{ creates: 'create-order.sh', pays: 'checkout.sh', verifies: 'verify-signatures.sh' },
   },
   'Node.js': { runs: node, creates: 'create-order.mjs', verifies: 'verify-signatures.mjs' },
-  Connect: { runs: node, creates: 'connect-client.mjs' },
-  'grpc-js': { runs: node, creates: 'grpc-client.mjs' },
+  Connect: { runs: node, creates: 'connect-client.mjs', pays: 'checkout-connect.mjs' },
+  'grpc-js': { runs: node, creates: 'grpc-client.mjs', pays: 'checkout-grpc.mjs' },
   Python: {
     ...{ runs: ['python3'], reason: failing('python3', '-V') },
     ...{ creates: 'create_order.py', verifies: 'verify_signatures.py' },
@@ -75,12 +77,18 @@ async function run(
   return (await running).stdout;
 }
 
-/** Runs an example that creates an order. */
-function create(language: Language, variables: Readonly<Record<string, string>>): Promise<string> {
-  return run(language, language.creates, {
+function addresses(): Readonly<Record<string, string>> {
+  return {
     BASE_URL: gateway.url,
     GRPC_ADDRESS: `127.0.0.1:${gateway.grpcPort}`,
     PROTO_FOLDER: join(import.meta.dirname, '../../../../proto'),
+  };
+}
+
+/** Runs an example that creates an order. */
+function create(language: Language, variables: Readonly<Record<string, string>>): Promise<string> {
+  return run(language, language.creates, {
+    ...addresses(),
     CLIENT_ID: gateway.credentials.clientId,
     CLIENT_SECRET: gateway.credentials.clientSecret,
     ...variables,
@@ -109,6 +117,41 @@ describe.each(present)('the example in %s', (name, language) => {
     expect(await outputOfFailure(failure)).toMatch(/unauthenticated/i);
   });
 });
+
+describe.each(present.filter(([, { pays }]) => pays !== undefined))(
+  'the example in %s that takes a payment',
+  (name, language) => {
+    const pay = (orderToken: string, paymentId: string, more: Readonly<Record<string, string>> = {}) =>
+      run(language, language.pays ?? '', {
+        ...addresses(),
+        CLIENT_ID: gateway.checkout.credentials.clientId,
+        CLIENT_SECRET: gateway.checkout.credentials.clientSecret,
+        ...{ ORDER_TOKEN: orderToken, PAYMENT_ID: paymentId, ...more },
+      });
+
+    test('gives the money back after another amount, and then pays the order', async () => {
+      const orderId = `pays-${name}`;
+      const { order_token } = await createOrder(gateway, orderId);
+      const refused = pay(order_token, `${orderId}-1`, { PAID_AMOUNT: '9.5' });
+      expect(await outputOfFailure(refused)).toBe('Give the money back: payment_mismatch\n');
+      expect(await pay(order_token, `${orderId}-2`)).toMatch(
+        /^Paid\. The customer returns to https:\/\/shop\.example\.com/,
+      );
+      const record = (await callJson(gateway, 'GET', `/order/${orderId}`)).body;
+      expect(record).toMatchObject({ order_status: 'PAID', payment_id: `${orderId}-2`, order_amount: 1249.5 });
+      expect(record.refused_payments).toMatchObject([{ payment_id: `${orderId}-1`, amount: 9.5 }]);
+      const late = pay(order_token, `${orderId}-3`);
+      expect(await outputOfFailure(late)).toBe("The order can't be paid: order_already_paid\n");
+    });
+
+    test('takes no money during another attempt', async () => {
+      const { order_token } = await createOrder(gateway, `claimed-${name}`);
+      const attempt = { order_token, attempt_id: 'another' };
+      await postJson(gateway.checkout, '/gateway.v1.CheckoutService/StartPayment', attempt);
+      expect(await outputOfFailure(pay(order_token, `claimed-${name}`))).toMatch(/^Another payment .* is in progress/);
+    });
+  },
+);
 
 const signingKey = Buffer.alloc(32, 7);
 const signingSecret = `whsec_${signingKey.toString('base64')}`;
@@ -182,6 +225,8 @@ describe.each(present.filter(([, { verifies }]) => verifies !== undefined))(
 
 test('every example is run by these tests', async () => {
   const files = (await readdir(examplesFolder)).filter((file) => !file.endsWith('.md'));
-  const run = Object.values(languages).flatMap(({ creates, verifies }) => [creates, verifies ?? []].flat());
+  const run = Object.values(languages).flatMap(({ creates, pays, verifies }) =>
+    [creates, pays ?? [], verifies ?? []].flat(),
+  );
   expect(files.sort()).toEqual(run.sort());
 });

@@ -1,0 +1,105 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { pnpm } from '../../../../tools/pnpm.ts';
+import { useGateway } from '../helpers/running-gateway.ts';
+import { createOrder } from '../helpers/send-order.ts';
+
+const packageFolder = join(import.meta.dirname, '../../../../packages/contract');
+const ownModules = join(import.meta.dirname, '../../node_modules');
+const run = promisify(execFile);
+
+const gateway = useGateway();
+
+/** A project outside the workspace that installed the packed package, with the packages that it needs beside it. */
+let project: string;
+let orderToken: string;
+beforeAll(async () => {
+  project = await mkdtemp(join(tmpdir(), 'contract-package-'));
+  await run('sh', ['-c', `${pnpm} pack --pack-destination '${project}'`], { cwd: packageFolder });
+  const tarballs = (await readdir(project)).filter((file) => file.endsWith('.tgz'));
+  await writeFile(join(project, 'package.json'), '{ "type": "module" }');
+  const quiet = ['--offline', '--no-audit', '--no-fund', '--legacy-peer-deps', '--cache', join(project, 'npm-cache')];
+  await run('npm', ['install', ...quiet, ...tarballs.map((file) => `./${file}`)], { cwd: project });
+  const others = [
+    '@bufbuild/protobuf',
+    '@connectrpc/connect',
+    '@connectrpc/connect-node',
+    '@grpc/grpc-js',
+    '@types/node',
+  ];
+  for (const name of others) {
+    const path = join(project, 'node_modules', name);
+    await mkdir(dirname(path), { recursive: true });
+    await symlink(join(ownModules, name), path);
+  }
+  orderToken = (await createOrder(gateway, 'contract')).order_token;
+});
+afterAll(async () => {
+  await rm(project, { recursive: true, force: true });
+  await rm(join(packageFolder, 'dist'), { recursive: true, force: true });
+});
+
+test('the package contains both module formats with types, the proto files, README and licence', async () => {
+  const files = await readdir(join(project, 'node_modules/@gateway/contract'), {
+    recursive: true,
+    withFileTypes: true,
+  });
+  const paths = files.filter((file) => file.isFile()).map((file) => join(file.parentPath, file.name));
+  const names = paths.map((path) => path.split('@gateway/contract/')[1] ?? '');
+  for (const format of ['esm', 'cjs']) {
+    const modules = names.filter((name) => name.startsWith(`dist/${format}/gateway/v1/`));
+    expect(modules).toContain(`dist/${format}/gateway/v1/checkout_service_pb.js`);
+    expect(modules).toContain(`dist/${format}/gateway/v1/checkout_service_pb.d.ts`);
+  }
+  expect(names).toContain('dist/proto/gateway/v1/checkout_service.proto');
+  const outside = names.filter((name) => !/^dist\/(proto|(esm|cjs)\/(gateway|google))\//.test(name));
+  expect(outside.sort()).toEqual(['LICENSE', 'README.md', 'dist/cjs/package.json', 'package.json']);
+});
+
+/** Compiles a file of the project under `strict` with the types of the package, and runs the result. */
+async function compileAndRun(file: string, content: string, module: string): Promise<string> {
+  await writeFile(join(project, file), content);
+  const strict = ['--strict', '--target', 'es2023', '--lib', 'es2023,dom', '--types', 'node', '--ignoreConfig'];
+  const tsc = join(ownModules, '.bin/tsc');
+  // The types of @types/node contradict themselves here and there.
+  await run(tsc, [...strict, '--module', module, '--skipLibCheck', file], { cwd: project }).catch((error) => {
+    throw new Error(error.stdout);
+  });
+  const env = {
+    ...{ PATH: process.env.PATH, GRPC_ADDRESS: `127.0.0.1:${gateway.grpcPort}`, ORDER_TOKEN: orderToken },
+    ...{ CLIENT_ID: gateway.checkout.credentials.clientId, CLIENT_SECRET: gateway.checkout.credentials.clientSecret },
+  };
+  const compiled = file.replace(/ts$/, 'js');
+  return (await run(process.execPath, [compiled], { cwd: project, env, timeout: 20_000 })).stdout;
+}
+
+async function examples(): Promise<string[]> {
+  const readme = await readFile(join(project, 'node_modules/@gateway/contract/README.md'), 'utf8');
+  return [...readme.matchAll(/^```js\n(.*?)^```$/gms)].map(([, code = '']) => code);
+}
+
+test('each example of the README calls a gateway from an ES module', async () => {
+  const programs = await examples();
+  expect(programs).toHaveLength(2);
+  for (const [index, code] of programs.entries()) {
+    expect(await compileAndRun(`example-${index}.mts`, code, 'nodenext')).toBe('Test Shop 1249.5 EUR\n');
+  }
+});
+
+test('each example of the README calls a gateway from a CommonJS module', async () => {
+  for (const [index, code] of (await examples()).entries()) {
+    const [imports, body] = code.split('\n\n', 2);
+    const program = `${imports}\nvoid (async () => {\n${body}\n})();`;
+    expect(await compileAndRun(`example-${index}.cts`, program, 'node16')).toBe('Test Shop 1249.5 EUR\n');
+  }
+});
+
+test('the types of the package say what does not exist', async () => {
+  const program = `import type { CheckoutOrder } from '@gateway/contract/gateway/v1/checkout_service_pb';
+    export const nameOf = (order: CheckoutOrder): string => order.merchant;`;
+  await expect(compileAndRun('wrong.mts', program, 'nodenext')).rejects.toThrow("Property 'merchant' does not exist");
+});
