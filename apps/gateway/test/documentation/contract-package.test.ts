@@ -22,15 +22,10 @@ beforeAll(async () => {
   await run('sh', ['-c', `${pnpm} pack --pack-destination '${project}'`], { cwd: packageFolder });
   const tarballs = (await readdir(project)).filter((file) => file.endsWith('.tgz'));
   await writeFile(join(project, 'package.json'), '{ "type": "module" }');
-  const quiet = ['--offline', '--no-audit', '--no-fund', '--legacy-peer-deps', '--cache', join(project, 'npm-cache')];
-  await run('npm', ['install', ...quiet, ...tarballs.map((file) => `./${file}`)], { cwd: project });
-  const others = [
-    '@bufbuild/protobuf',
-    '@connectrpc/connect',
-    '@connectrpc/connect-node',
-    '@grpc/grpc-js',
-    '@types/node',
-  ];
+  const quiet = ['--offline', '--no-audit', '--no-fund', '--cache', join(project, 'npm-cache')];
+  const runtime = join(ownModules, '@bufbuild/protobuf');
+  await run('npm', ['install', ...quiet, runtime, ...tarballs.map((file) => `./${file}`)], { cwd: project });
+  const others = ['@connectrpc/connect', '@connectrpc/connect-node', '@grpc/grpc-js', '@types/node'];
   for (const name of others) {
     const path = join(project, 'node_modules', name);
     await mkdir(dirname(path), { recursive: true });
