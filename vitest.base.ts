@@ -42,7 +42,7 @@ class LongestFirst extends BaseSequencer {
       const index = longest.findIndex((part) => moduleId.includes(part));
       return index >= 0 ? index : longest.length + (moduleId.includes('/test/') ? 0 : 1);
     };
-    // A process goes on with the next file if that is of the same package.
+    // A process continues with the next file if it is of the same package.
     const packageOf = ({ project }: TestSpecification) => project.name;
     return files.toSorted((one, other) => rank(one) - rank(other) || packageOf(one).localeCompare(packageOf(other)));
   }

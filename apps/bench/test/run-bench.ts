@@ -8,7 +8,7 @@ import type { Measured } from '../src/sections.ts';
 
 export const program = join(import.meta.dirname, '../src/bench.ts');
 
-/** A temporary folder for the bench, so that what it leaves behind is seen. */
+/** A temporary folder for the bench, so that a test can check that nothing remains. */
 export async function ownFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'bench-test-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));

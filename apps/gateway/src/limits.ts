@@ -116,7 +116,7 @@ export const http2Limits = {
   streamsOfAllSessions: 2_048,
   /** The least of an authenticated connection, 3,200 calls per second at 5 ms each; the most of an unauthenticated one. */
   concurrentStreamsMin: 16,
-  /** A message at its limit comes without waiting for a window update. */
+  /** A message at its limit arrives without waiting for a window update. */
   initialWindowSize: messageBytesMax,
   /** Metadata of a call. An ordinary call has eight entries; the tracing of clients and proxies adds some. */
   metadataBytesMax: headerBytesMax,
@@ -186,7 +186,7 @@ export const unauthenticatedLimits = {
   /** Pages that wait for a slot. Above this number, or after this time, they are `rate_limited`. */
   waitingMax: 1_000,
   waitingTimeoutMs: 1_000,
-  /** `rate_limited` responses are sent after this long, unless so many wait already. */
+  /** `rate_limited` responses are sent after this long, unless the maximum number of them wait already. */
   pauseMs: 1_000,
   pausedMax: connectionsMax,
 };

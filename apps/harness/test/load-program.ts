@@ -16,7 +16,7 @@ export function useFolder(): void {
   });
 }
 
-/** Everything that a run makes lies in the test's folder, so that what it leaves behind can be seen. */
+/** Everything that a run creates is in the test's folder, so that the test can check that nothing remains. */
 export function environment(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   const { PATH, HOME, NODE_COMPILE_CACHE, TEST_POSTGRES_CLUSTER } = process.env;
   return { PATH, HOME, NODE_COMPILE_CACHE, TEST_POSTGRES_CLUSTER, TMPDIR: folder, ...more };

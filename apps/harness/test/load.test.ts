@@ -30,7 +30,7 @@ test('a short run in every protocol passes its thresholds, is audited, and write
   expect(existsSync(journal)).toBe(true);
 });
 
-test('orders that are paid and cancelled meanwhile are audited with their events and webhooks', async () => {
+test('orders that are paid and cancelled during a run are audited with their events and webhooks', async () => {
   const json = join(folder, 'run.json');
   const shares = ['--get-share', '0.2', '--pay-share', '0.2', '--cancel-share', '0.1', '--list-share', '0.1'];
   const rate = ['--protocol', 'mixed', '--rate', '60', '--duration', '4s', '--merchants', '2', '--seed', '5'];

@@ -20,7 +20,7 @@ const stallMs = 1_000;
 const usualMs = 5;
 
 /**
- * A server that responds soon, and stalls once: from the first call that comes at the given time or later, so that this
+ * A server that responds soon, and stalls once: from the first call that arrives at the given time or later, so that this
  * one meets all of the stall, however busy the machine is. Ends with the test.
  */
 async function stallingServer(stallsFromMs: number): Promise<string> {

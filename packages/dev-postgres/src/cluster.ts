@@ -29,7 +29,7 @@ export function hasDatabase(dataDir: string): boolean {
 
 /**
  * Opens the cluster in a data folder, and creates it on the first call. initdb runs in another folder that is renamed when it is
- * complete: a start that is killed leaves no incomplete cluster, and of two first starts at once the slower one uses the other's.
+ * complete: a killed start never produces an incomplete cluster, and of two first starts at once the slower one uses the other's.
  */
 export async function openCluster(dataDir: string): Promise<Cluster> {
   await mkdir(dataDir, { recursive: true });

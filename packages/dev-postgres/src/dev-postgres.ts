@@ -189,7 +189,7 @@ async function leave(session: postgres.Sql, cluster: Cluster): Promise<void> {
 /** Below the ports of outgoing connections (from 32768 on Linux), one of which could take the port during a restart. */
 const ports = { first: 20_000, count: 12_000 };
 
-/** The last port if it is free, else any. If another program takes it meanwhile, PostgreSQL fails and is launched again. */
+/** The last port if it is free, else any. If another program takes it first, PostgreSQL fails and is launched again. */
 export function freePort(last: number | undefined): Promise<number> {
   const port = last ?? ports.first + randomInt(ports.count);
   return new Promise((resolve) => {

@@ -92,7 +92,7 @@ test('a user whose connection was cut rejoins without a report', async () => {
   expect([...here.reports, ...there.reports]).toEqual([]);
 });
 
-test('a user that stops leaves no server, even during a restart', async () => {
+test('no server remains after its only user stops, even during a restart', async () => {
   const early = await start();
   process.kill(serverPid(), 'SIGKILL');
   await early.stop();
@@ -111,7 +111,7 @@ test('a user that stops leaves no server, even during a restart', async () => {
   expect(serverPids()).toEqual([]);
 });
 
-test('a user that stops between two tries to restart leaves the server to its other users', async () => {
+test('a server keeps running for its other users when one stops between two attempts to restart it', async () => {
   const failing = await start();
   const mend = await breakServer();
   await expect.poll(() => failing.reports.length).toBeGreaterThan(1);

@@ -26,7 +26,7 @@ test.runIf(process.platform === 'linux')('the server runs as a user that has an 
   expect(readFileSync('/etc/passwd', 'utf8')).toMatch(new RegExp(`^[^:]+:[^:]*:${inside}:`, 'm'));
 });
 
-test('data survives a stop, and a stop leaves no process', async () => {
+test('data survives a stop, and no process remains', async () => {
   const first = await start();
   await query(first.url, 'create table words (word text)');
   await query(first.url, `insert into words values ('größer')`);

@@ -98,7 +98,7 @@ export function signalServer(pid: number, signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCO
   for (const one of [pid, ...childrenOf(pid)]) trySignal(one, signal);
 }
 
-/** Signals a process, where it has not ended meanwhile. */
+/** Signals a process, unless it has ended. */
 export function trySignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);

@@ -237,7 +237,7 @@ describe('checkout with wrong arguments', () => {
   afterEach(() => expect(accounts.create).not.toHaveBeenCalled());
 
   test('a blank name', async () => {
-    const message = '--name must contain at least one non-blank character.';
+    const message = '--name must contain a character that is not white space.';
     await expect(checkout('create', '--name', ' ')).rejects.toThrow(new UsageError(message));
   });
 
@@ -261,7 +261,7 @@ describe('merchant with wrong arguments', () => {
   });
 
   test.each([
-    [['create', '--name', '  '], '--name must contain at least one non-blank character.'],
+    [['create', '--name', '  '], '--name must contain a character that is not white space.'],
     [['create', '--name', 'a\nb'], '--name must not contain control characters.'],
     [['secret', 'list', clientSecret], 'CLIENT_ID must be a client id shown by `merchant list`.'],
     [['secret', 'add', clientId, '--ends', '2026-12-31T12:00:00Z'], '--ends must be in the future.'],

@@ -152,7 +152,9 @@ export function addWebhookCommands(
         const count = await tools.endpoints.reencrypt(again);
         print(`Encrypted again with the first key: ${count} of ${stored.length} endpoints.`);
         if (count < stored.length)
-          throw new StartError('The others were stored with a key that is not in SECRETS_KEY, or changed meanwhile.');
+          throw new StartError(
+            'The others were stored with a key that is not in SECRETS_KEY, or changed during this command.',
+          );
       }),
     );
 

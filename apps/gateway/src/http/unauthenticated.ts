@@ -9,7 +9,7 @@ declare module 'fastify' {
   }
 }
 
-/** Bounds the routes of a scope, which need no credentials, so that any number of requests leaves merchants their capacity. */
+/** Bounds the routes of a scope that need no credentials, so that any number of requests does not affect merchants' capacity. */
 export function admitUnauthenticated(
   app: FastifyInstance,
   deps: GatewayDeps,

@@ -11,7 +11,7 @@ function setUp({ activeMax = 1_000, activeMin = 1 } = {}) {
   const permits = new Map<MerchantId, Permit[]>();
   /** The names of the calls whose work began, in that order. */
   const begun: string[] = [];
-  /** Enters so many times and returns how often there was room. */
+  /** Acquires up to this many permits and returns how many there were. */
   const enter = (id: MerchantId, times: number, name = '') => {
     const entered = Array.from({ length: times }, () => admission.acquire(id)).filter((permit) => permit !== undefined);
     permits.set(id, [...(permits.get(id) ?? []), ...entered]);
@@ -22,12 +22,12 @@ function setUp({ activeMax = 1_000, activeMin = 1 } = {}) {
     }
     return entered.length;
   };
-  /** The oldest calls leave. */
+  /** Releases the oldest calls. */
   const leave = async (id: MerchantId, times: number) => {
     for (const permit of permits.get(id)?.splice(0, times) ?? []) permit.release();
     await Promise.resolve();
   };
-  /** The newest call leaves. */
+  /** Releases the newest call. */
   const giveUp = (id: MerchantId) => permits.get(id)?.pop()?.release();
   return { admission, state, enter, leave, giveUp, begun };
 }

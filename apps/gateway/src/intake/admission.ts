@@ -16,8 +16,8 @@ interface AccountCalls {
 
 /**
  * Admits calls until there are too many for the speed at which orders are stored. From then on each account has an equal share of
- * the limit: one below its share is still admitted, because the others get no new calls until they are below theirs as well. Only
- * so many of the admitted calls are active at a time that the turns of the event loop stay short.
+ * the limit: one below its share is still admitted, because the others get no new calls until they are below theirs as well. The
+ * number of active calls is limited too, so that the turns of the event loop stay short.
  */
 export function createAdmission({
   oldestOrderMs,

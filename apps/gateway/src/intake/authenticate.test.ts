@@ -150,7 +150,7 @@ test('a call passes by no lookup that began long before it, as the secret may ha
   expect(await authenticate({ clientId, clientSecret })).toEqual(unauthenticated);
 });
 
-test('a flood of unknown clients is bounded and blocks nobody else', async () => {
+test('a flood of unknown clients is bounded and blocks no other client', async () => {
   const { authenticate, state, pass } = setUp();
   await authenticate({ clientId, clientSecret });
   pass(900);

@@ -10,7 +10,7 @@ async function write(stream: PassThrough, bytes: number): Promise<void> {
   await setImmediate();
 }
 
-test('above the bytes of all calls the oldest bodies are dropped, and what comes of them later', async () => {
+test('above the limit of all calls, the oldest bodies are dropped, and so are bytes of them that arrive later', async () => {
   const read = createBodyReader(100);
   const [slow, quick, last] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const bodies = [slow, quick, last].map((stream) => read(stream, options).take());

@@ -8,7 +8,7 @@ export const envelopePrefixBytes = 5;
 
 export type CallBody = Buffer | 'too_large' | 'deadline_exceeded' | 'overloaded' | 'aborted';
 
-/** Reads the body of a call, at most one message of the limit. What comes after that is read and dropped. */
+/** Reads the body of a call, at most one message of the limit. Bytes after that are read and dropped. */
 export type ReadBody = ReturnType<typeof createBodyReader>;
 
 /** A body that is being read. */
@@ -33,8 +33,8 @@ export function bodyBytesMax({ hasEnvelope }: Pick<ReadOptions, 'hasEnvelope'>):
 const chunksMax = 64;
 
 /**
- * Creates what reads the bodies of all calls, of which at most so many bytes are in memory at a time. Above that, the oldest are
- * dropped, and their calls `overloaded`: those of clients that send slowly, as others are complete and taken at once. Large bodies are
+ * Creates what reads the bodies of all calls, and limits the memory that they take. Above the limit, the oldest are dropped, and
+ * their calls are `overloaded`: those of clients that send slowly, because others are complete and taken at once. Large bodies are
  * handed to their calls a few at a time, so that hundreds of connections that send them don't stall all others.
  */
 export function createBodyReader(bytesOfAllMax: number) {
@@ -58,7 +58,7 @@ export function createBodyReader(bytesOfAllMax: number) {
       const index = untaken.lastIndexOf(drop);
       if (index !== -1) untaken.splice(index, 1);
     };
-    const settle = (body: CallBody) => {
+    const finish = (body: CallBody) => {
       clearTimeout(timer);
       result = body;
       if (typeof body === 'string') release();
@@ -77,8 +77,8 @@ export function createBodyReader(bytesOfAllMax: number) {
         resolve(body);
       }
     };
-    const drop = () => settle('overloaded');
-    const timer = timeoutMs === undefined ? undefined : setTimeout(settle, Math.max(0, timeoutMs), 'deadline_exceeded');
+    const drop = () => finish('overloaded');
+    const timer = timeoutMs === undefined ? undefined : setTimeout(finish, Math.max(0, timeoutMs), 'deadline_exceeded');
     untaken.push(drop);
     stream.on('data', (chunk: Buffer) => {
       if (result !== undefined) return;
@@ -88,14 +88,14 @@ export function createBodyReader(bytesOfAllMax: number) {
       bytesOfAll += chunk.length;
       if (chunks.length === chunksMax) chunks = [joined()];
       if (length > bytesMax || (hasEnvelope && isStart && announcedLength(joined()) > messageBytesMax))
-        settle('too_large');
+        finish('too_large');
       while (bytesOfAll > bytesOfAllMax && untaken.length > 0) untaken[0]?.();
     });
-    stream.once('end', () => result ?? settle(joined()));
-    stream.once('error', () => result ?? settle('aborted'));
+    stream.once('end', () => result ?? finish(joined()));
+    stream.once('error', () => result ?? finish('aborted'));
     stream.once('close', () => {
       // A stream of HTTP/1.1 closes at its end.
-      if (!isWanted || result === undefined) settle('aborted');
+      if (!isWanted || result === undefined) finish('aborted');
     });
     return {
       take(): Promise<CallBody> {

@@ -89,12 +89,12 @@ function scanFlat(text: string, value: Record<string, unknown>): Findings | unde
   return amount === undefined ? {} : { amount };
 }
 
-const blank = 0x20;
+const space = 0x20;
 
 function isBeforeColon(text: string, offset: number): boolean {
   let next = offset;
-  // Between the tokens of well-formed JSON, what is no larger than a blank is white space.
-  while (text.charCodeAt(next) <= blank) next += 1;
+  // Between the tokens of well-formed JSON, what is no larger than a space is white space.
+  while (text.charCodeAt(next) <= space) next += 1;
   return text[next] === ':';
 }
 

@@ -63,7 +63,7 @@ export function createReceive({ authenticate, unauthenticatedCalls, rateLimit, a
     if (account.value.kind !== kind) return failed({ kind: 'permission_denied' });
     const waitMs = rateLimit(account.value);
     if (waitMs !== undefined) return failed({ kind: 'rate_limited', retryAfterMs: retryAfter(waitMs) });
-    // A client that left meanwhile gets no response.
+    // A caller that has disconnected gets no response.
     const permit = call.hasEnded ? undefined : admission.acquire(account.value.id);
     return permit === undefined ? failed(storageFailure('overloaded')) : success(permit);
   };

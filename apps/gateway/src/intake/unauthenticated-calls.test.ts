@@ -62,7 +62,7 @@ test('a page whose turn does not come in time is rate_limited, and so is one tha
   expect(await settled(next)).toMatchObject([{ ok: true }, { ok: true }]);
 });
 
-test('one public network opens so many pages a second; a proxy and other networks are not limited by it', async () => {
+test('limits the pages that one public network opens per second, but not those of a proxy or of other networks', async () => {
   const { calls, peer, settled } = setUp();
   const open = async (address: string) => {
     const [page] = await settled([calls.admit(peer(address))]);

@@ -76,7 +76,7 @@ async function readPem<Parsed>(variable: string, file: string, kind: string, par
   }
   try {
     const parsed = parse(pem);
-    // Parses what comes after the first certificate too.
+    // Parses the certificates after the first one too.
     if (kind === 'certificate') createSecureContext({ cert: pem });
     return { pem, parsed };
   } catch {

@@ -29,7 +29,7 @@ const schedules = process.env.MODE === 'faults' ? 10_000 : 1_000;
 beforeAll(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
 afterAll(() => void vi.useRealTimers());
 
-/** What becomes of a statement. */
+/** The outcomes of a statement. */
 const faults = ['works', 'answers late', 'fails', 'loses the answer', 'hangs', 'hangs after the commit'] as const;
 
 /** When the database client gives up, in `client.ts`. */
@@ -90,7 +90,7 @@ test('calls and failing statements in any order lose, double and undo nothing th
   await fc.assert(property, { numRuns: schedules });
 });
 
-/** The second turn is for what the queue leaves to the end of the first. */
+/** The second turn is for what the queue defers to the end of the first. */
 const endOfTurn = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
 /** Lets one event after another happen until a promise is settled. Fails where only a deadline can end a call. */

@@ -5,7 +5,7 @@ import type { EventPosition } from '@gateway/domain/orders/order-store';
 import { eventWatchLimits } from '../limits.ts';
 import type { Logger } from '../process/logger.ts';
 
-/** Tells calls that wait for events when there are some. */
+/** Notifies calls that wait for events. */
 export type EventWatch = ReturnType<typeof createEventWatch>;
 
 export interface EventWatchDeps {
@@ -17,7 +17,7 @@ export interface EventWatchDeps {
 interface Waiter {
   readonly merchantId: MerchantId;
   readonly after: EventPosition;
-  readonly settle: (hasEvents: boolean) => void;
+  readonly finish: (hasEvents: boolean) => void;
 }
 
 /**
@@ -34,9 +34,9 @@ export function createEventWatch({ latestEvents, logger }: EventWatchDeps) {
 
   const look = async () => {
     const latest = await latestEvents([...new Set(Array.from(waiters, ({ merchantId }) => merchantId))]);
-    for (const { merchantId, after, settle } of waiters) {
+    for (const { merchantId, after, finish } of waiters) {
       const position = latest.get(merchantId);
-      if (position !== undefined && isAfter(position, after)) settle(true);
+      if (position !== undefined && isAfter(position, after)) finish(true);
     }
   };
 
@@ -66,14 +66,14 @@ export function createEventWatch({ latestEvents, logger }: EventWatchDeps) {
     ): Promise<boolean> {
       if (signal.aborted || closing.signal.aborted) return Promise.resolve(false);
       return new Promise((resolve) => {
-        const stop = () => waiter.settle(false);
+        const stop = () => waiter.finish(false);
         // A timer and two listeners: signals of `AbortSignal.any` and `timeout` can be collected before they abort.
         const timer = setTimeout(stop, timeoutMs);
         signal.addEventListener('abort', stop);
         closing.signal.addEventListener('abort', stop);
         const waiter: Waiter = {
           ...{ merchantId, after },
-          settle(hasEvents) {
+          finish(hasEvents) {
             waiters.delete(waiter);
             clearTimeout(timer);
             signal.removeEventListener('abort', stop);

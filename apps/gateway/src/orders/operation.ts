@@ -62,7 +62,7 @@ export interface Caller<Kind extends Account = Account> extends Deadline {
   readonly isStrict: boolean;
   /** How long the caller prefers to wait for a first result, in milliseconds; 0: not at all. */
   readonly waitMs: number;
-  /** Waits without a share of the gateway's capacity. The time does not count; the signal aborts when the caller leaves. */
+  /** Waits without a share of the gateway's capacity. The time does not count; the signal aborts when the caller disconnects. */
   pause<Value>(wait: (signal: AbortSignal) => Promise<Value>): Promise<Value>;
 }
 
@@ -70,7 +70,7 @@ export interface Caller<Kind extends Account = Account> extends Deadline {
 export type Members = Readonly<Record<string, unknown>>;
 
 /**
- * How a call succeeded. `replayed`: an earlier call had the same effect, and this one had none. `accepted`: the effect comes
+ * How a call succeeded. `replayed`: an earlier call had the same effect, and this one had none. `accepted`: the effect follows
  * later.
  */
 export type Success = 'created' | 'replayed' | 'accepted' | 'ok';

@@ -91,7 +91,7 @@ export function paymentPage(
   const inProgress = order.lease?.isLive ? html`<p>${texts.inProgressText}</p>` : undefined;
   const payAction = payActionOf(deps, link, texts, chosen);
   const back = returnLink(deps, link);
-  // What the customer needs in order to pay comes first: with it the button is on the first screen of a small phone.
+  // What the customer needs in order to pay is first, so that the button is on the first screen of a small phone.
   const body = html`${merchant.mode === 'test' ? html`<p class="test">${texts.testMode}</p>` : ''}
 ${notice === undefined ? '' : html`<p class="notice" role="status">${texts[notice]}</p>`}
 <header>

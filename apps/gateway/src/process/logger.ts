@@ -8,7 +8,7 @@ const chunkLength = 8_192;
 
 const writeEveryMs = 100;
 
-/** Bytes that may wait while standard output is not read; more are dropped, and the gateway goes on. */
+/** Bytes that may wait while standard output is not read; more are dropped, and the gateway keeps running. */
 const bufferedBytesMax = 8_388_608;
 
 /** How long the end of the process waits for a reader of standard output. */
@@ -99,7 +99,7 @@ function openOutput(): (lines: string) => void {
   process.stdout.on('error', reportLoss);
   return (lines) => {
     if (process.stdout.writableLength < bufferedBytesMax) process.stdout.write(lines);
-    else reportLoss('nobody reads them');
+    else reportLoss('standard output is not read');
   };
 }
 

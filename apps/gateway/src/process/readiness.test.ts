@@ -19,7 +19,7 @@ function openReadiness() {
   return { ...createReadiness({ check, logger }), checks, lines };
 }
 
-test('however many ask at once or soon after, the database is asked once, and anew by who comes later', async () => {
+test('concurrent and immediately following checks query the database once, and a later check queries it again', async () => {
   const { isReady, checks } = openReadiness();
   const first = Promise.all(Array.from({ length: 50 }, isReady));
   expect(checks).toHaveLength(1);

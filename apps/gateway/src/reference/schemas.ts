@@ -299,7 +299,7 @@ function ruleSchema(rule: FieldRule): JsonSchema {
   const { required, lengthMax, characters, format } = rule;
   const allOf: JsonSchema[] = [
     { description: 'no control characters', not: { type: 'string', pattern: forbiddenControls(rule).source } },
-    ...(required ? [{ description: 'at least one non-blank character', pattern: nonBlank.source }] : []),
+    ...(required ? [{ description: 'at least one character that is not white space', pattern: nonBlank.source }] : []),
     ...[characters, format].flatMap((part) =>
       part === undefined ? [] : [{ description: part.message, pattern: part.pattern.source }],
     ),

@@ -77,7 +77,7 @@ export function watchSessions(
         if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) penalize(session);
       });
       let tinyFrames = 0;
-      // Not before a reader asks for data: a listener would take it from a reader that comes later.
+      // Waits until a reader asks for data: an earlier listener would take the data from that reader.
       stream.once('resume', () => {
         stream.on('data', ({ length }: Buffer) => {
           if (length < penaltyLimits.tinyFrameBytes && ++tinyFrames > penaltyLimits.tinyFramesMax) penalize(session);

@@ -15,7 +15,7 @@ export type WorkerMessage =
   | { readonly kind: 'log'; readonly lines: string }
   | { readonly kind: 'metrics'; readonly metrics: readonly ScopeMetrics[] };
 
-/** What the primary process sends to a worker. The start comes first, and once. */
+/** What the primary process sends to a worker. The start is the first message, and sent once. */
 export type PrimaryMessage = WorkerStart | { readonly kind: 'drain' | 'reloadTls' | 'collect' };
 
 export interface WorkerStart {

@@ -99,7 +99,7 @@ test('every start shows the same link, until its order is paid', async () => {
   expect([next === first, next?.startsWith(`${gateway.baseUrl}/payment/`)]).toEqual([false, true]);
 });
 
-test('without a demo order the start goes on and the banner has no link', async () => {
+test('without a demo order, the gateway starts and the banner has no link', async () => {
   const credentials = await findOrCreate();
   const wrong = { ...credentials, clientSecret: 'sk_x' };
   expect(await createDemoOrder('http://127.0.0.1:1', credentials, gateway.baseUrl)).toBeUndefined();

@@ -48,7 +48,7 @@ function sendOrders(gateway: RunningGateway) {
   return {
     acknowledged,
     sent: () => sent,
-    /** Resolves when so many more orders are acknowledged. */
+    /** Resolves when this many more orders are acknowledged. */
     more: async (count: number) => {
       const goal = acknowledged.size + count;
       await vi.waitUntil(() => acknowledged.size >= goal, 60_000);
@@ -61,7 +61,7 @@ function sendOrders(gateway: RunningGateway) {
 }
 
 const title =
-  'a restore to a point in time has all orders acknowledged before it, no later ones, and a feed that goes on';
+  'a restore to a point in time has all orders acknowledged before it, no later ones, and a feed that continues';
 
 test.skipIf(leftOut('the restore of a backup', missing('tar')))(title, async () => {
   const backups = await temporaryFolder();

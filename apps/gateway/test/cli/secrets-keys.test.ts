@@ -24,7 +24,7 @@ test('processes that start together use one key, and leave no other file', async
   expect(await readdir(dataDir)).toEqual(['secrets-key']);
 });
 
-test('SECRETS_KEY comes before the file', async () => {
+test('SECRETS_KEY takes precedence over the file', async () => {
   const dataDir = await temporaryFolder();
   const secretsKeys = [new Uint8Array(32)] as const;
   expect(await findSecretsKeys({ ...embedded, secretsKeys, dataDir })).toBe(secretsKeys);

@@ -173,7 +173,7 @@ test('reencrypt takes every secret to the first key, and says which none can dec
   expect(stored.map((secret) => secret && formatSigningSecret(secret))).toEqual([second, first]);
   expect(await webhook(['reencrypt'])).toEqual({
     output: 'Encrypted again with the first key: 0 of 1 endpoints.',
-    error: 'The others were stored with a key that is not in SECRETS_KEY, or changed meanwhile.',
+    error: 'The others were stored with a key that is not in SECRETS_KEY, or changed during this command.',
   });
   const [logged] = await database.sql`select details from audit_log where action = 'webhook.reencrypt'`;
   expect(logged?.details).toEqual({ endpoints: 1 });

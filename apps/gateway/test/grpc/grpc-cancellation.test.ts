@@ -51,7 +51,7 @@ test('a client that cancels 30 of 130 calls a second for 10 s keeps its connecti
 test('logs a cancelled call as that, does none of its work, and answers the next one', async () => {
   const server = await runGrpcServer();
   const client = await useRawClient(server.port);
-  // The reset comes with the complete call.
+  // The reset arrives with the complete call.
   const cancelled = [callFrames(1, 'cancelled'), resetFrame(1), headersFrame(3, callFields, 0), resetFrame(3)];
   client.socket.write(Buffer.concat([clientPreface, ...cancelled, callFrames(5, 'next')]));
   await client.frame(isFrame(frameTypes.data, 5));

@@ -118,7 +118,7 @@ test('sends GOAWAY before it closes a connection, so that the client has time to
   });
 });
 
-test('leaves a connection open for a call that began before its time was over', async () => {
+test('keeps a connection open for a call that began before its timeout', async () => {
   // Long enough for a busy machine to read the first frames in time.
   const unusedTimeoutMs = 500;
   await withClient({ unusedTimeoutMs }, async (client) => {

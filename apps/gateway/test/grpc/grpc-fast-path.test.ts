@@ -76,7 +76,7 @@ const message = fc
 
 const complete = message.map((data) => ({ bytes: frame(data), ends: true, isComplete: true }));
 
-/** Times that are over when the call arrives. Nothing else may be invalid then: which error comes first is chance. */
+/** Times that are over when the call arrives. Nothing else may be invalid then, because which error is found first is random. */
 const noTimes = ['0m', '1n', '0S'];
 
 /** Bodies that no well-behaved client sends. */

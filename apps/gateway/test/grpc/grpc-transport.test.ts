@@ -96,7 +96,7 @@ test('answers when the deadline passes, whether the message or the store is late
   await expect.poll(() => server.calls.map(({ code }) => code)).toEqual(['client_timeout', 'client_timeout']);
 });
 
-test('buffers of a message no more than its bytes where each comes in a frame of its own', async () => {
+test('buffers no more than the bytes of a message when each byte arrives in a separate frame', async () => {
   const never = new Promise<never>(() => {});
   const authenticate = vi
     .fn<GatewayDeps['authenticate']>(() => never)
@@ -148,7 +148,7 @@ test.each([
   const count = 200;
   const announced = { headers: { ...callHeaders, ...more }, chunks: announcement, ends: false };
   const calls = Array.from({ length: count }, () => sendCall(session, announced));
-  // The answer to a PING comes after the server has read all that was sent before it.
+  // The server answers a PING after it has read all that was sent before it.
   await promisify(session.ping.bind(session))();
   // A quarter of what was announced is far more than 200 calls need.
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan((count * messageBytesMax) / 4);

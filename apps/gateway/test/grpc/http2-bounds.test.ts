@@ -41,7 +41,7 @@ interface Sent {
 
 const reset = (id: number) => [beginFrame(id), resetFrame(id)];
 
-/** Whether the connection is still open after the frames of so many streams, and of one authenticated call before, if any. */
+/** Whether the connection is still open after the frames of this many streams, after an authenticated call if there is one. */
 async function staysOpen(client: RawClient, { frames, count, isAuthenticated = false }: Sent): Promise<boolean> {
   client.socket.write(clientPreface);
   if (isAuthenticated) {

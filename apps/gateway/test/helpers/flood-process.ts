@@ -21,7 +21,7 @@ import {
 import { credentialHeaders } from './send-order.ts';
 
 // A flood of calls without valid credentials, as `node flood-process.ts OPTIONS_AS_JSON`, until its parent ends it. Each connection
-// sends its next request when the response to the last one comes, and is opened again when the gateway closes it. Every message of
+// sends its next request when the response to the last one arrives, and is opened again when the gateway closes it. Every message of
 // the parent is answered with what came of it so far.
 
 /** Requests with heads of 15 KB and bodies of 64 KB: complete ones, or all but the last byte. */

@@ -176,7 +176,7 @@ export function peakResidentMiB(pid: number | undefined): number {
 
 /** The CPU time that a process has used, in seconds. Linux only. */
 export function processSeconds(pid: number): number {
-  // proc(5), /proc/pid/stat: utime and stime are fields 14 and 15, in hundredths of a second; the name before may contain blanks.
+  // proc(5), /proc/pid/stat: utime and stime are fields 14 and 15, in hundredths of a second; the name before may contain spaces.
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) / 100;
 }

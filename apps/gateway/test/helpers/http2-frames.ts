@@ -94,13 +94,13 @@ export function headersFrame(streamId: number, fields: Fields = requestFields, s
 /** A request whose body is still to come. */
 export const beginFrame = (streamId: number) => headersFrame(streamId, requestFields, 0);
 
-/** The fields of a request, and so many more. */
+/** The fields of a request, and this many more. */
 export function withFields(count: number): Fields {
   const more = Array.from({ length: count }, (_, index) => [`x-${index}`, 'x']);
   return { ...requestFields, ...Object.fromEntries(more) };
 }
 
-/** The frames of so many streams of a client, one stream after the other. */
+/** The frames of this many streams of a client, one stream after the other. */
 export function streamsOf(count: number, make: (streamId: number) => readonly Uint8Array[], firstId = 1): Buffer {
   return Buffer.concat(Array.from({ length: count }, (_, index) => make(2 * index + firstId)).flat());
 }

@@ -7,7 +7,7 @@ import { credentialHeaders } from './send-order.ts';
 
 // HTTP/1.1 as text, for what no client library sends.
 
-/** Opens a connection, writes the text, and returns all that comes until the gateway ends the connection. */
+/** Opens a connection, writes the text, and returns everything received until the gateway ends the connection. */
 export async function exchange(
   { httpPort }: Pick<RunningGateway, 'httpPort'>,
   text: string | Uint8Array,
@@ -25,7 +25,7 @@ export async function firstBytes({ httpPort }: Pick<RunningGateway, 'httpPort'>,
   return String((await once(socket, 'data'))[0]);
 }
 
-/** All that comes until the gateway ends the connection. */
+/** Everything received until the gateway ends the connection. */
 export async function textOf(socket: Socket): Promise<string> {
   let received = '';
   socket.setEncoding('latin1').on('data', (chunk) => {

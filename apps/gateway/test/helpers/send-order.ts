@@ -21,7 +21,7 @@ export function orderMessage(orderId: string, overrides: Readonly<Record<string,
   return fromJson(CreateOrderRequestSchema, { ...validOrderInput({ order_id: orderId }), ...overrides });
 }
 
-/** Sends a request with options that `fetch` does not have, and a body as JSON. Rejects if no response comes. */
+/** Sends a request with options that `fetch` does not have, and a body as JSON. Rejects if there is no response. */
 export async function sendRequest(
   url: string,
   { headers, ...options }: RequestOptions & { headers: Readonly<Record<string, string>> },

@@ -72,7 +72,7 @@ test('a deadline that is too short for anything is logged and counted as the fau
   expect(metrics).not.toContain('code="deadline_exceeded"');
 });
 
-test.each(['identity', 'gzip'])('so is a deadline that passes while the message comes: %s', async (encoding) => {
+test.each(['identity', 'gzip'])('so is a deadline that passes while the message arrives: %s', async (encoding) => {
   gateway.calls.length = 0;
   const timed = { ...gateway.headers, 'grpc-encoding': encoding, 'grpc-timeout': `${fairTimeoutMs}m` };
   expect(await grpcStatus(timed, false)).toBe(DEADLINE_EXCEEDED);

@@ -169,7 +169,7 @@ test.each([
   const sockets = Array.from({ length: 200 }, () => connect(gateway.httpPort, '127.0.0.1'));
   try {
     for (const socket of sockets) socket.write(bytes);
-    // The gateway asks for the body of each, and what it reads of them comes before an order that is sent then.
+    // The gateway asks for the body of each, and reads what they sent before it reads an order that is sent then.
     await Promise.all(sockets.map((socket) => once(socket, 'data')));
     expect((await postOrder(gateway, validOrderInput({ order_id: `beside-${mediaType}` }))).status).toBe(201);
     // A quarter of what was announced is far more than 200 requests need.
@@ -182,7 +182,7 @@ test.each([
 test.each(['/order', '/order/x/cancel', createOrderPath, createOrderPath.replace('.', '%2e')])(
   'POST %s without valid credentials is rejected before its body arrives',
   async (path) => {
-    // The body never comes: who waited for it would answer 504.
+    // The body is never sent: a server that waited for it would respond with 504.
     const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n`;
     expect(await firstBytes(gateway, head)).toMatch(/^HTTP\/1\.1 401 /);
   },

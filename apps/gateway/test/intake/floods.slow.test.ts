@@ -26,7 +26,7 @@ import { createOrder, credentialHeaders, sendRequest } from '../helpers/send-ord
 const merchants = 20;
 const callsPerSecond = 20;
 const floodMs = 12_000;
-/** Merchants whose first call comes in the middle of a flood, on a new connection. */
+/** Merchants that make their first call during a flood, on a new connection. */
 const newMerchantEveryMs = 250;
 
 interface Sample {

@@ -17,7 +17,7 @@ import { exchange, postHead } from '../helpers/raw-http.ts';
 import { runGateway } from '../helpers/running-gateway.ts';
 import { credentialHeaders, postOrder } from '../helpers/send-order.ts';
 
-test('a call over the rate limit is rejected in every protocol before its body comes', async () => {
+test('a call over the rate limit is rejected in every protocol before its body arrives', async () => {
   const gateway = await runGateway({ rateLimit: 1 });
   const announced = ['content-length: 500', 'connection: close'];
   const overHttp = [

@@ -10,7 +10,7 @@ import { credentialHeaders, sendRequest } from '../helpers/send-order.ts';
 
 // Whether the time of a rejection says what is wrong with the credentials.
 
-/** Calls of each kind, in random order, so many at a time. */
+/** Calls of each kind, in random order, this many at a time. */
 const callsOfKind = 20_000;
 const callers = 64;
 

@@ -21,7 +21,7 @@ async function startWith(stdout: 'pipe' | number) {
   });
   endLater(child);
   const stderr = readText(child.stderr as Readable);
-  // The banner on standard error comes once the gateway is ready; the line that says so may be lost.
+  // The banner on standard error is written once the gateway is ready; the line that says so may be lost.
   const address = () => /The gateway is running at (\S+)\. Press/.exec(stderr())?.[1] ?? '';
   await expect.poll(address).not.toBe('');
   const url = address();

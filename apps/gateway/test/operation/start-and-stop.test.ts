@@ -53,7 +53,7 @@ test('an order survives kill -9 of the gateway and of PostgreSQL right after its
   expect(await created.json()).toMatchObject(stored);
 });
 
-test('gateways whose PostgreSQL exits get it back with all orders, and the last one that stops leaves no process', async () => {
+test('gateways whose PostgreSQL exits get it back with all orders, and no process remains after the last one stops', async () => {
   const dataDir = await newClusterDir();
   const starter = await startProcess({ DATA_DIR: dataDir });
   const joined = await startProcess({ DATA_DIR: dataDir });
@@ -149,7 +149,7 @@ test.for([
   // The one makes its cluster first, the other has one.
   ['the gateway', 'src/main.ts', [], newDataDir],
   ['a merchant command', 'src/cli/merchant.ts', ['create', '--name', 'Shop'], newClusterDir],
-] as const)('%s that gets SIGTERM while PostgreSQL starts leaves no process', async (program, { skip }) => {
+] as const)('no process remains after %s gets SIGTERM while PostgreSQL starts', async (program, { skip }) => {
   const [, script, args, newFolder] = program;
   const dataDir = await newFolder();
   const child = spawn(process.execPath, [script, ...args], {

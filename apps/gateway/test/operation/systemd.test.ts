@@ -7,7 +7,7 @@ import { leftOut, missing } from '../../../../tools/left-out.ts';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';
 import { endLater, endProcesses, startOnNewDatabase } from '../helpers/gateway-process.ts';
 
-// What systemd is told, without a systemd that runs as process 1.
+// The notifications to systemd, without a systemd that runs as process 1.
 
 afterEach(endProcesses);
 
@@ -23,7 +23,7 @@ while True:
 `;
 
 test.skipIf(leftOut('notifications to systemd', missing('systemd-notify') ?? missing('python3'))).each(['1', '2'])(
-  'with WORKERS=%s systemd is told once that the gateway is ready, and that it stops',
+  'with WORKERS=%s systemd is notified once that the gateway is ready, and that it stops',
   async (WORKERS) => {
     const socket = join(await temporaryFolder(), 'notify');
     const systemd = spawn('python3', ['-c', receiver, socket], { stdio: ['ignore', 'pipe', 'inherit'] });

@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 afterAll(endProcesses);
 
-/** What a merchant's order comes to at each process. */
+/** The status of a merchant's order at each process. */
 function statusesWith(clientSecret: string): Promise<number[]> {
   const calls = gateways.map(({ url }) => postOrder({ url, credentials: { ...credentials, clientSecret } }));
   return Promise.all(calls.map(async (call) => (await call).status));
@@ -116,7 +116,7 @@ test('the same order sent to two processes at once, in JSON and over gRPC, is cr
     };
   };
   for (let round = 0; round < 40; round += 1) {
-    const orderId = `raced-${round}`;
+    const orderId = `concurrent-${round}`;
     // Each process and each protocol is the first to be sent to as often as the other.
     const calls = [
       () => viaJson(gateways[round % 2 === 0 ? 0 : 1], orderId),

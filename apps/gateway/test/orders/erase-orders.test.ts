@@ -92,7 +92,7 @@ test('without SECRETS_KEY nothing is erased', async () => {
   expect(await orders(['erase', '--email', 'a@b'], { SECRETS_KEY: '' })).toMatchObject({ code: 1, stderr });
 });
 
-test('a gateway with RETENTION_DAYS erases what is older, and leaves what is younger', async () => {
+test('a gateway with RETENTION_DAYS erases older orders, and keeps newer ones', async () => {
   for (const orderId of ['old', 'young']) await postOrder(gateway, validOrderInput({ order_id: orderId }));
   await makeOlder('old', 31);
   const keys = `${Buffer.alloc(32, 4).toString('base64')},${secretsKey}`;

@@ -73,7 +73,7 @@ describe('Prefer: wait', () => {
     }
   };
 
-  test('waits for an event that this process stores, and reads past those that a filter leaves out', async () => {
+  test('waits for an event that this process stores, and reads past those that a filter excludes', async () => {
     await createOrder(gateway, 'waited-for');
     const all = waitFor(20, { cursor: await endOfFeed() });
     const filtered = waitFor(20, { order_id: 'waited-for' });

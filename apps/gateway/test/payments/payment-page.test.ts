@@ -60,7 +60,7 @@ describe('GET /payment/{order_token}', () => {
     }
   });
 
-  test('200: the order’s locale comes before the browser’s language, and the customer’s choice before both', async () => {
+  test('200: the order’s locale takes precedence over the browser’s language, and the customer’s choice over both', async () => {
     const order = validOrderInput({ order_id: 'locale', customer_locale: 'de-CH' });
     const { order_token } = await answerOf(await postOrder(gateway, order));
     const french = { 'accept-language': 'fr' };

@@ -39,7 +39,7 @@ function startDelivery(retryPause: typeof retryPauseSeconds = () => 0) {
   });
   const close = async () => {
     await delivery.close();
-    // What a test leaves pending must not be delivered in the next.
+    // A delivery that is pending after a test must not be made in the next.
     await database.sql`update webhook_deliveries set next_attempt_at = null`;
     expect(errors).toEqual([]);
   };
@@ -204,7 +204,7 @@ test('an orderly stop lets attempts in flight finish', async () => {
   expect(await stateOf(merchantId)).toMatchObject({ isDelivered: true });
 });
 
-test('a stop ends in time, and leaves what it cuts off to another process', async () => {
+test('a stop ends in time, and another process makes the deliveries that it cut off', async () => {
   const { promise: isReceived, resolve: receive } = Promise.withResolvers<ServerResponse>();
   const { merchantId, receiver } = await newMerchant((_, response) => receive(response));
   await storeEvent(merchantId);

@@ -97,7 +97,7 @@ test('a large response is cut off', async () => {
     },
   });
   expect(await newSender(toPrivate).send(receiver.url, {}, '{}')).toMatchObject({ status: 200 });
-  // What the two kernels buffer comes on top.
+  // The two kernels buffer more.
   expect(sent).toBeLessThan(webhookLimits.responseBytesMax + 20_000_000);
 });
 

@@ -32,7 +32,7 @@ test('a journal is read as it was written, and lines that are no entries are nam
   }
 });
 
-test('an incomplete last line, as a killed process leaves it, is unreadable and harms no other', async () => {
+test('an incomplete last line, such as that of a killed process, is unreadable and harms no other', async () => {
   const file = join(await temporaryFolder(), 'journal.ndjson');
   createJournal(file, head).write([entry(1), entry(2)]);
   truncateSync(file, statSync(file).size - 9);

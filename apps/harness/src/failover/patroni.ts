@@ -119,7 +119,7 @@ function signalServers(nodes: readonly Node[], signal: NodeJS.Signals): void {
       const folder = readlinkSync(`/proc/${pid}/cwd`);
       if (nodes.some(({ data }) => data === folder)) process.kill(Number(pid), signal);
     } catch {
-      // It ended meanwhile, or is another user's.
+      // It has ended, or belongs to another user.
     }
   }
 }

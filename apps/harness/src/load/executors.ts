@@ -17,8 +17,8 @@ export interface Execution {
 const backlogMs = 1;
 
 /**
- * Open loop: sends each call on schedule, whatever the outcome of the others, and counts its latency from then. So a gateway that
- * stalls is charged for every call scheduled meanwhile. A call scheduled while `maxPending` have no response is
+ * Open loop: sends each call on schedule, whatever the outcome of the others, and counts its latency from then. So a stall of
+ * the gateway counts for every call scheduled during it. A call scheduled while `maxPending` have no response is
  * dropped. Resolves when all have a response, or the signal aborts.
  */
 export async function runOpenLoop(
@@ -49,7 +49,7 @@ export async function runOpenLoop(
 
 /**
  * Closed loop: each client sends its next call after its last response. A gateway that stalls receives
- * no calls meanwhile, so a stall of any length is one slow call per client.
+ * no calls during the stall, so a stall of any length is one slow call per client.
  */
 export async function runClosedLoop(
   { sender, recorder, clock, signal, makeCall }: Execution,

@@ -63,7 +63,7 @@ const recoveryMaxMs = 60_000;
 const afterLastMs = 1_000;
 
 /**
- * Sends the profile `lifecycle` to two gateways that reach a PostgreSQL of their own through a proxy, injects faults meanwhile, and
+ * Sends the profile `lifecycle` to two gateways that reach their own PostgreSQL through a proxy, injects faults, and
  * audits orders, states, events and webhooks. Rejects when a gateway exits by itself. Everything ends with the test.
  */
 export async function runFaults({ seed, faults, dataParent }: FaultPlan): Promise<FaultRun> {
@@ -135,7 +135,7 @@ export async function runFaults({ seed, faults, dataParent }: FaultPlan): Promis
 /** What a client may be sent under faults, and can send its call again after. */
 const temporaryOutcomes = /^(unavailable|overloaded|deadline_exceeded)$/;
 
-/** A gateway that was killed leaves calls without a response, but never silent connections. */
+/** After a gateway was killed, calls may have no response, but no connection is silent. */
 const endedConnection = /^no response: (?!timeout)/;
 
 /** Expects that nothing acknowledged was lost or changed, and that each call got a response that is right or temporary. */

@@ -138,7 +138,7 @@ export function textError(rule: TextRule, value: string): BrokenRule | undefined
     if (forbiddenControls(rule).test(value))
       return { code: 'bad_characters', message: 'must not contain control characters' };
     if (rule.required && !nonBlank.test(value))
-      return { code: 'blank', message: 'must contain at least one non-blank character' };
+      return { code: 'blank', message: 'must contain a character that is not white space' };
   }
   const length = codePointCount(value);
   if (length > rule.lengthMax) return { code: 'too_long', message: `must be at most ${rule.lengthMax} characters` };

@@ -103,7 +103,7 @@ describe('orderDifference', () => {
 
   it.each([
     ['case', 'Noor', 'noor'],
-    ['a trailing blank', 'Noor', 'Noor '],
+    ['a trailing space', 'Noor', 'Noor '],
     ['normalisation', 'Zoë', 'Zoe\u0308'],
   ])('returns a text that differs in %s', (_, one, other) => {
     const first = validOrderFields({ customer_name: one });

@@ -323,7 +323,7 @@ describe('every sequence of actions', () => {
     );
   });
 
-  it('ends: no transition leaves PAID or CANCELLED, and none leads back to UN_PAID', () => {
+  it('ends: no transition starts at PAID or CANCELLED, and none ends at UN_PAID', () => {
     for (const { from, to } of Object.values(transitions)) {
       expect(['UN_PAID', 'EXPIRED']).toContain(from);
       expect(to).not.toBe('UN_PAID');

@@ -32,7 +32,7 @@ describe('createServiceOrderIds', () => {
     expect([ids.take(), ids.take(), ids.take(), ids.take(), ids.take()]).toStrictEqual([2, 3, 4, 5, 6]);
   });
 
-  it('continues with the next block, and leaves a gap if another process reserved one', async () => {
+  it('continues with the next block, with a gap if another process reserved one', async () => {
     const sequence = createBlockSequence();
     const ids = createServiceOrderIds(sequence.reserve, 2);
     await ids.take();

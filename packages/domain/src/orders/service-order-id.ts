@@ -11,7 +11,7 @@ export type ReserveIdBlock = () => Promise<number>;
 export interface ServiceOrderIds {
   /** Returns the next id, or a promise of it if the next block has to be reserved first. Rejects as the reservation does. */
   take(): number | Promise<number>;
-  /** Drops the rest of the block, because its ids are in use; the next id comes from a new block. */
+  /** Drops the rest of the block, because its ids are in use; the next id is from a new block. */
   drop(): void;
 }
 

@@ -68,7 +68,7 @@ describe('canonicalText', () => {
     expect(readBack(canonicalText(validOrderFields({ order_amount: new NumberText(digits) })))[1]).toBe('10.00');
   });
 
-  it('leaves an absent, null or empty second address line empty', () => {
+  it('uses empty text for an absent, null or empty second address line', () => {
     for (const line2 of [undefined, null, '']) {
       expect(canonicalText(validOrderFields({ customer_address_line2: line2 }))).toContain(
         '|Lindengracht 88||Amsterdam|',
@@ -142,7 +142,7 @@ describe('checksumFailure', () => {
       ['one upper-case letter', `v1=${vectorHex.replace(/[a-f]/, (letter) => letter.toUpperCase())}`],
       ['one character too few', `v1=${vectorHex.slice(0, -1)}`],
       ['one character too many', `v1=${vectorHex}0`],
-      ['a trailing blank', `v1=${vectorHex} `],
+      ['a trailing space', `v1=${vectorHex} `],
       ['the prefix twice', `v1=v1=${vectorHex}`],
       ['the longest text', 'v1='.padEnd(256, '0')],
     ])('rejects %s', (_, checksum) => {

@@ -126,7 +126,7 @@ describe('returnUrlFor with signing', () => {
     );
   });
 
-  it('leaves a signature of the merchant in its query where nothing is signed', () => {
+  it('keeps a signature of the merchant in its query if nothing is signed', () => {
     const returnUrl = 'https://s.example/?signature=x&signed_at=1';
     expect(returnUrlFor(orderWith({ order_id: 'A-1', return_url: returnUrl }))).toBe(`${returnUrl}&${added}`);
   });

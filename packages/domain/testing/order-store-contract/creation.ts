@@ -29,7 +29,10 @@ export function describeCreation({ opened, create }: OrderStoreSteps): void {
 
   it.each<[string, Overrides]>([
     ...Object.entries(naughtyTexts).map(([name, text]): [string, Overrides] => [name, { fields: inFreeTexts(text) }]),
-    ['line breaks, tabs and outer blanks of a note', { fields: { order_note: '\n\t first\r\nsecond\rthird\n\n \t' } }],
+    [
+      'line breaks, tabs and outer white space of a note',
+      { fields: { order_note: '\n\t first\r\nsecond\rthird\n\n \t' } },
+    ],
     ['every field at its maximum length, in code points of four bytes', { fields: longestFields }],
     ['an absent second address line as the empty text', { fields: { customer_address_line2: undefined } }],
     ...['0.01', '0.10', '1.00', '100.50', '8191999999999.99', '9999999999999.98', '9999999999999.99'].map(
@@ -79,7 +82,7 @@ export function describeCreation({ opened, create }: OrderStoreSteps): void {
 
   it.each([
     ['differ in case', ['A', 'a', 'Ä', 'ä', 'ß', 'SS', 'İ', 'i', 'ı', 'I']],
-    ['differ in outer blanks', ['A', 'A ', 'A  ', ' A', 'A\u00a0', '\u2003A']],
+    ['differ in outer white space', ['A', 'A ', 'A  ', ' A', 'A\u00a0', '\u2003A']],
     [
       'differ in normalisation or in invisible characters',
       ['é', 'e\u0301', 'A\u200b', 'A\u200d', 'A', '\u200fA', '\u00c5', '\u212b'],
@@ -99,7 +102,7 @@ export function describeCreation({ opened, create }: OrderStoreSteps): void {
   it('create stores one of 50 racing orders with the same order_id and returns that one to all calls', async () => {
     const [merchantId] = await opened().merchantIds();
     const orders = Array.from({ length: 50 }, (_, call) =>
-      sampleOrder(merchantId, { order_id: 'raced', order_note: `Sent by call ${call}` }),
+      sampleOrder(merchantId, { order_id: 'concurrent', order_note: `Sent by call ${call}` }),
     );
 
     const outcomes = await Promise.all(orders.map(create));

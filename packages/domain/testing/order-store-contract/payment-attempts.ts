@@ -122,7 +122,7 @@ export function describePaymentAttempts({
   it('of racing attempts, cancellations and payments, no cancellation wins over a lease and no order is paid twice', async () => {
     const merchantId = await newMerchant();
     const orders = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => created(sampleOrder(merchantId, { order_id: `raced-${index}` }))),
+      Array.from({ length: 20 }, (_, index) => created(sampleOrder(merchantId, { order_id: `concurrent-${index}` }))),
     );
     await Promise.all(
       orders.map(async (order, index) => {

@@ -177,7 +177,7 @@ export type StartPaymentRequest = Message<"gateway.v1.StartPaymentRequest"> & {
   attemptId: string;
 
   /**
-   * For how long to claim the order from now on, in seconds: 60 to 3600, 900 by default. It never shortens a claim.
+   * How long to claim the order, in seconds from now: 60 to 3600, 900 by default. It never shortens a claim.
    *
    * @generated from field: optional int32 lease_seconds = 3 [json_name = "lease_seconds"];
    */
@@ -289,8 +289,8 @@ export type RecordPaymentRequest = Message<"gateway.v1.RecordPaymentRequest"> & 
   paymentId: string;
 
   /**
-   * When the customer paid: RFC 3339, where seconds are optional. Before the order expires, and reported at most 24 hours after
-   * that. Between 5 minutes before the order was created and 5 minutes ahead of the gateway's clock.
+   * When the customer paid: RFC 3339, where seconds are optional. It must be before the order expires, and reported at most 24 hours
+   * after that. It must also be between 5 minutes before the order was created and 5 minutes ahead of the gateway's clock.
    *
    * @generated from field: string paid_at = 3 [json_name = "paid_at"];
    */
@@ -382,9 +382,9 @@ export const CheckoutService: GenService<{
   /**
    * Starts a payment.
    *
-   * Claims the order before you take money, so that the customer can't pay it twice and it is neither cancelled nor expires
-   * meanwhile. Returns the order, and when the claim ends. The same attempt again extends it. While it lasts,
-   * other attempts get `payment_in_progress`: they may try again when it ends.
+   * Claims the order before you take money. Until the claim ends, the order can neither be paid twice nor be cancelled, and it does
+   * not expire. Returns the order, and when the claim ends. The same attempt again extends the claim. Other attempts
+   * get `payment_in_progress` and can try again when it ends.
    *
    * @generated from rpc gateway.v1.CheckoutService.StartPayment
    */
@@ -413,9 +413,9 @@ export const CheckoutService: GenService<{
    * response and is marked as replayed.
    *
    * After `order_already_paid` (by another payment), `order_cancelled`, `order_expired` and `payment_mismatch` (an amount or currency
-   * other than the order's) the checkout system has to give the money back. The gateway stores such a payment once and tells the
-   * merchant; the same payment again gets the same error. After every other error the money must stay: `payment_id_conflict` means
-   * that you reported this payment_id for another order, or with another amount, currency or paid_at.
+   * other than the order's), you must refund the payment. The gateway stores such a payment once and notifies the merchant; the same
+   * payment again gets the same error. Do not refund after any other error: `payment_id_conflict` means that you reported this
+   * payment_id for another order, or with another amount, currency or paid_at.
    *
    * @generated from rpc gateway.v1.CheckoutService.RecordPayment
    */

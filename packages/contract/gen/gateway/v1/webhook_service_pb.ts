@@ -28,7 +28,7 @@ export type WebhookEndpoint = Message<"gateway.v1.WebhookEndpoint"> & {
   id: string;
 
   /**
-   * Where events are delivered to.
+   * The URL to which events are delivered.
    *
    * @generated from field: string url = 2;
    */
@@ -42,7 +42,7 @@ export type WebhookEndpoint = Message<"gateway.v1.WebhookEndpoint"> & {
   eventTypes: string[];
 
   /**
-   * `enabled`, or `disabled`: nothing is delivered. A response with the status 410 disables the endpoint, too.
+   * `enabled`, or `disabled`: nothing is delivered. A response with the status 410 also disables the endpoint.
    *
    * @generated from field: string status = 4;
    */
@@ -63,7 +63,7 @@ export type WebhookEndpoint = Message<"gateway.v1.WebhookEndpoint"> & {
   signsReturns: boolean;
 
   /**
-   * Since when the attempts to deliver fail. Absent while they succeed.
+   * When attempts to deliver began to fail. Absent while they succeed.
    *
    * @generated from field: optional string failing_since = 7 [json_name = "failing_since"];
    */
@@ -534,7 +534,7 @@ export type WebhookDelivery = Message<"gateway.v1.WebhookDelivery"> & {
   lastResult?: string | undefined;
 
   /**
-   * When the next attempt is due. Absent unless pending.
+   * When the next attempt starts. Absent unless pending.
    *
    * @generated from field: optional string next_attempt_at = 8 [json_name = "next_attempt_at"];
    */
@@ -655,7 +655,7 @@ export const RedeliverFailedWebhooksResponseSchema: GenMessage<RedeliverFailedWe
   messageDesc(file_gateway_v1_webhook_service, 21);
 
 /**
- * A merchant's webhook endpoints: where events are delivered to. Credentials and errors are as in OrderService.
+ * A merchant's webhook endpoints, to which events are delivered. Credentials and errors are as in OrderService.
  *
  * The operator of a gateway can manage the endpoints instead: then every method returns `permission_denied`.
  *
@@ -714,7 +714,7 @@ export const WebhookService: GenService<{
   /**
    * Deletes a webhook endpoint.
    *
-   * Deletes the endpoint with its signing secret. Deliveries that are still pending are given up.
+   * Deletes the endpoint with its signing secret. Pending deliveries are given up.
    *
    * @generated from rpc gateway.v1.WebhookService.DeleteWebhookEndpoint
    */
@@ -774,10 +774,10 @@ export const WebhookService: GenService<{
     output: typeof RedeliverWebhookResponseSchema;
   },
   /**
-   * Delivers again what failed.
+   * Redelivers failed events.
    *
-   * Queues the deliveries to the endpoint that were attempted at failed_since or later without success, from the first attempt: at
-   * most 1,000. Send the request again while has_more is true.
+   * Queues up to 1,000 deliveries to the endpoint that failed at failed_since or later, from the first attempt. Send the request
+   * again while has_more is true.
    *
    * @generated from rpc gateway.v1.WebhookService.RedeliverFailedWebhooks
    */
