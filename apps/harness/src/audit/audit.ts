@@ -95,12 +95,14 @@ export function acknowledgedOrder({ created }: CreatedEntry, { merchant, fields 
   return { merchant, members: { ...fields, ...created } };
 }
 
-/** A stored order with the members of the API contract. */
+/** A stored order with the members of the API contract. A run does not send a locale, so that it is stored as empty. */
 export function storedOrder(merchant: number, { order, sharedFields }: ScannedOrder): StoredOrder {
+  const { customer_locale: locale, ...fields } = order.fields;
   return {
     ...{ merchant, sharedFields },
     members: {
-      ...order.fields,
+      ...fields,
+      ...(locale !== '' && { customer_locale: locale }),
       order_amount: formatAmount(order.fields.order_amount),
       service_order_id: order.serviceOrderId,
       order_token: order.orderToken,
