@@ -2,7 +2,7 @@ import { parseAmount } from '@gateway/domain/money/money';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createClient } from './client.ts';
+import { createClient, type GatewayClient } from './client.ts';
 import { GatewayError, GatewayNetworkError } from './errors.ts';
 import { orderChecksum } from './order-checksum.ts';
 import type { ClientOptions } from './request.ts';
@@ -249,6 +249,27 @@ describe('retries', () => {
     const error = await failureOf(client.createOrder(order));
     expect(error).toMatchObject({ code: 'overloaded', retryAfterSeconds: 31, outcomeUnknown: false });
     expect(sent).toHaveLength(1);
+  });
+
+  test.each([
+    [
+      'createWebhookEndpoint',
+      (client: GatewayClient) => client.createWebhookEndpoint({ url: 'https://shop.example.com' }),
+    ],
+    ['rotateWebhookSecret', (client: GatewayClient) => client.rotateWebhookSecret('we_1')],
+    ['createClientSecret', (client: GatewayClient) => client.createClientSecret()],
+  ])('%s is repeated after a rejection, but not once it may have made a secret', async (_, call) => {
+    const { client, sent } = clientWith([json(429, {}), json(503, { code: 'overloaded' }), lost, json(200, {})]);
+    expect(await failureOf(call(client))).toMatchObject({ outcomeUnknown: true });
+    expect(sent).toHaveLength(3);
+  });
+
+  test('an endpoint that an earlier attempt deleted is deleted', async () => {
+    const { client, sent } = clientWith([lost, json(404, { code: 'not_found' })]);
+    await client.deleteWebhookEndpoint('we_1');
+    expect(sent.map(({ init }) => init.method)).toEqual(['DELETE', 'DELETE']);
+    const { client: other } = clientWith([json(404, { code: 'not_found' })]);
+    expect(await failureOf(other.deleteWebhookEndpoint('we_1'))).toMatchObject({ code: 'not_found' });
   });
 
   test.each([

@@ -1,12 +1,13 @@
+import { createManagement, type Management } from './management.ts';
 import { formatAmount, orderChecksum } from './order-checksum.ts';
-import { type ClientOptions, createSend } from './request.ts';
+import { type ClientOptions, createSend, itemsOf, queryOf } from './request.ts';
 import type { CreatedOrder, EventFilter, EventPage, NewOrder, Order, OrderFilter } from './types.ts';
 
 /**
  * The calls of a merchant. Each retries by itself (see `ClientOptions.retries`) and then rejects with a `GatewayError` or a
  * `GatewayNetworkError`.
  */
-export interface GatewayClient {
+export interface GatewayClient extends Management {
   /**
    * Creates an order and returns its payment link. Sending the same order again returns the original; another order with the same
    * order_id rejects with `order_id_conflict`.
@@ -33,36 +34,31 @@ export interface GatewayClient {
 export function createClient(options: ClientOptions): GatewayClient {
   const send = createSend(options);
   return {
+    ...createManagement(send),
     async createOrder({ order_amount, ...others }) {
       const order_checksum = await orderChecksum({ order_amount, ...others }, options.clientSecret);
       // JSON.stringify cannot write a number with two decimals.
       const body = `{"order_amount":${formatAmount(order_amount)},${JSON.stringify({ ...others, order_checksum }).slice(1)}`;
       // A misspelt order_expires_at would make an order that never expires.
-      return send('POST', '/order', body, 'handling=strict');
+      return send('POST', '/order', body, { isStrict: true });
     },
     async getOrder(orderId) {
       return send('GET', pathOf(orderId));
     },
-    async *listOrders({ status, createdFrom, createdTo, metadata = {}, limit } = {}) {
+    listOrders({ status, createdFrom, createdTo, metadata = {}, limit } = {}) {
       const pairs = Object.entries(metadata).map(([key, value]) => [`metadata.${key}`, value]);
       const filter = {
         ...{ status, created_from: timeText(createdFrom), created_to: timeText(createdTo), limit },
         ...(Object.fromEntries(pairs) as Readonly<Record<string, string>>),
       };
-      let cursor: string | undefined;
-      do {
-        const path = `/orders${queryOf({ ...filter, cursor })}`;
-        const page = await send<{ orders: Order[]; next_cursor?: string }>('GET', path);
-        yield* page.orders;
-        cursor = page.next_cursor;
-      } while (cursor !== undefined);
+      return itemsOf(send, '/orders', filter, (page: { readonly orders: readonly Order[] }) => page.orders);
     },
     async cancelOrder(orderId) {
       return send('POST', `${pathOf(orderId)}/cancel`);
     },
     async listEvents({ cursor, limit, types, orderId, waitSeconds } = {}) {
       const query = queryOf({ cursor, limit, type: types?.join(','), order_id: orderId });
-      return send('GET', `/events${query}`, undefined, waitSeconds === undefined ? undefined : { waitSeconds });
+      return send('GET', `/events${query}`, undefined, { waitSeconds });
     },
   };
 }
@@ -75,11 +71,4 @@ function pathOf(orderId: string): string {
 
 function timeText(time: string | Date | undefined): string | undefined {
   return time instanceof Date ? time.toISOString() : time;
-}
-
-/** Returns `?` and the parameters that have a value, or nothing. */
-function queryOf(parameters: Readonly<Record<string, string | number | undefined>>): string {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(parameters)) if (value !== undefined) query.set(name, String(value));
-  return query.size > 0 ? `?${query}` : '';
 }

@@ -16,8 +16,8 @@ export class GatewayError extends Error {
   /** The wait that the gateway asks for, in seconds. */
   readonly retryAfterSeconds: number | undefined;
   /**
-   * Whether the order may exist although `createOrder` failed, or may be cancelled although `cancelOrder` failed. Then call it
-   * again with the same order. Always false for lookups and lists.
+   * Whether a failed call may have taken effect: the order may exist although `createOrder` failed, or may be cancelled although
+   * `cancelOrder` failed. Then call it again with the same order. Always false for lookups and lists.
    */
   readonly outcomeUnknown: boolean;
 

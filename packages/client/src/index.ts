@@ -1,5 +1,6 @@
 export { createClient, type GatewayClient } from './client.ts';
 export { GatewayError, GatewayNetworkError, SignatureError } from './errors.ts';
+export type { Management } from './management.ts';
 export { orderChecksum } from './order-checksum.ts';
 export type { ClientOptions } from './request.ts';
 export type * from './types.ts';

@@ -18,18 +18,24 @@ export interface ClientOptions {
 }
 
 /** Sends a request, retries temporary failures, and returns the JSON of the response. */
-export type Send = <Json>(method: Method, path: string, body?: string, preference?: Preference) => Promise<Json>;
+export type Send = <Json>(method: Method, path: string, body?: string, options?: SendOptions) => Promise<Json>;
 
-/** What the gateway is asked for beyond the call (RFC 7240). */
-type Preference = 'handling=strict' | { readonly waitSeconds: number };
+interface SendOptions {
+  /** Whether the gateway rejects members that it does not know. */
+  readonly isStrict?: boolean;
+  /** How long the gateway may wait for an event. */
+  readonly waitSeconds?: number | undefined;
+  /** Whether the request may be sent again while its outcome is unknown. */
+  readonly isRepeatable?: boolean;
+}
 
-type Method = 'GET' | 'POST';
+type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
 interface Sent {
   readonly method: Method;
   readonly path: string;
   readonly body: string | undefined;
-  readonly preference: Preference | undefined;
+  readonly options: SendOptions;
 }
 
 /** The longest wait that Retry-After may ask for; after a longer one the error is thrown at once. */
@@ -40,7 +46,7 @@ const backoffMs = 250;
 
 /**
  * Returns the function that sends all requests. It retries network errors, 408, 429 and 5xx, after the time in Retry-After and a
- * random part of the backoff ("full jitter"), so that clients do not all retry at once. Every API call is safe to retry.
+ * random part of the backoff ("full jitter"), so that clients do not all retry at once.
  */
 export function createSend(options: ClientOptions): Send {
   const { fetch = globalThis.fetch, timeoutMs = 10_000, retries = 4 } = options;
@@ -51,10 +57,11 @@ export function createSend(options: ClientOptions): Send {
     'x-client-secret': headerValue('clientSecret', options.clientSecret),
   };
 
-  async function attempt({ method, path, body, preference }: Sent, earlierUnknown: boolean): Promise<Partial<Problem>> {
-    const { waitSeconds = 0 } = typeof preference === 'object' ? preference : {};
-    const prefer = typeof preference === 'object' ? `wait=${waitSeconds}` : preference;
-    const outcomeUnknown = (executed: boolean) => earlierUnknown || (executed && method === 'POST');
+  async function attempt({ method, path, body, options }: Sent, earlierUnknown: boolean): Promise<Partial<Problem>> {
+    const { isStrict, waitSeconds = 0 } = options;
+    // RFC 7240.
+    const prefer = isStrict ? 'handling=strict' : options.waitSeconds === undefined ? undefined : `wait=${waitSeconds}`;
+    const outcomeUnknown = (executed: boolean) => earlierUnknown || (executed && method !== 'GET');
     const request: RequestInit = {
       method,
       headers: {
@@ -80,13 +87,14 @@ export function createSend(options: ClientOptions): Send {
     throw errorOf(response, json ?? {}, outcomeUnknown(mayBeExecuted(response, json)));
   }
 
-  return async (method, path, body, preference) => {
+  return async (method, path, body, options = {}) => {
+    const { isRepeatable = true } = options;
     let outcomeUnknown = false;
     for (let retry = 0; ; retry += 1) {
       try {
-        return (await attempt({ method, path, body, preference }, outcomeUnknown)) as never;
+        return (await attempt({ method, path, body, options }, outcomeUnknown)) as never;
       } catch (error) {
-        if (retry >= retries || !isTemporary(error)) throw error;
+        if (retry >= retries || !isTemporary(error) || (!isRepeatable && error.outcomeUnknown)) throw error;
         outcomeUnknown = error.outcomeUnknown;
         const askedMs = error instanceof GatewayError ? 1_000 * (error.retryAfterSeconds ?? 0) : 0;
         await new Promise((resolve) => setTimeout(resolve, askedMs + Math.random() * backoffMs * 2 ** retry));
@@ -105,6 +113,28 @@ function isTemporary(error: unknown): error is GatewayError | GatewayNetworkErro
 function headerValue(name: string, value: string): string {
   if (!/^[\x21-\x7e]+$/.test(value ?? '')) throw new TypeError(`${name} is missing or not printable ASCII`);
   return value;
+}
+
+/** Iterates over the items of a list, and fetches each page on demand. */
+export async function* itemsOf<Page, Item>(
+  send: Send,
+  path: string,
+  filter: Readonly<Record<string, string | number | undefined>>,
+  itemsIn: (page: Page) => readonly Item[],
+): AsyncGenerator<Item, void, void> {
+  let cursor: string | undefined;
+  do {
+    const page = await send<Page & { readonly next_cursor?: string }>('GET', path + queryOf({ ...filter, cursor }));
+    yield* itemsIn(page);
+    cursor = page.next_cursor;
+  } while (cursor !== undefined);
+}
+
+/** Returns `?` and the parameters that have a value, or nothing. */
+export function queryOf(parameters: Readonly<Record<string, string | number | undefined>>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) if (value !== undefined) query.set(name, String(value));
+  return query.size > 0 ? `?${query}` : '';
 }
 
 function parseObject(text: string): Partial<Problem> | undefined {

@@ -1,3 +1,4 @@
+import { ClientSecretSchema } from '@gateway/contract/gateway/v1/credentials_service_pb';
 import {
   OrderSchema,
   OrderStatusSchema,
@@ -9,6 +10,14 @@ import {
   CreateOrderResponseSchema,
   ListOrdersRequestSchema,
 } from '@gateway/contract/gateway/v1/order_service_pb';
+import {
+  CreateWebhookEndpointRequestSchema,
+  ListWebhookDeliveriesRequestSchema,
+  PingWebhookEndpointResponseSchema,
+  UpdateWebhookEndpointRequestSchema,
+  WebhookDeliverySchema,
+  WebhookEndpointSchema,
+} from '@gateway/contract/gateway/v1/webhook_service_pb';
 import type { MerchantMode } from '@gateway/domain/accounts/merchant';
 import type { FailureCode } from '@gateway/domain/failure';
 import type * as fieldRules from '@gateway/domain/fields/field-rules';
@@ -18,17 +27,24 @@ import type * as orderStates from '@gateway/domain/orders/order-states';
 import { expect, expectTypeOf, test } from 'vitest';
 import type {
   CreatedOrder,
+  DeliveryFilter,
   ErrorCode,
   EventType,
   FieldErrorCode,
   Mode,
+  NewClientSecret,
   NewOrder,
+  NewWebhookEndpoint,
   Order,
   OrderFilter,
   OrderStatus,
+  PingResult,
   RefusalCode,
   RefusedPayment,
   ServiceType,
+  SignedWebhookEndpoint,
+  WebhookDelivery,
+  WebhookEndpointChange,
 } from './types.ts';
 
 const createdOrder: Required<CreatedOrder> = {
@@ -88,6 +104,26 @@ const sampleOrder: Required<NewOrder> = {
 
 const filter: Required<OrderFilter> = { status: 'PAID', createdFrom: '', createdTo: '', metadata: {}, limit: 1 };
 
+const newEndpoint: Required<NewWebhookEndpoint> = { url: '', event_types: [] };
+
+const change: Required<WebhookEndpointChange> = { ...newEndpoint, status: 'enabled' };
+
+const endpoint: Required<SignedWebhookEndpoint> = {
+  ...{ id: '', url: '', event_types: ['*'], status: 'enabled', created_at: '', signs_returns: true },
+  ...{ failing_since: '', disabled_at: '', signing_secret: '' },
+};
+
+const delivery: Required<WebhookDelivery> = {
+  ...{ event_id: '', type: 'order.paid', created_at: '', status: 'failed', attempts: 1, last_attempt_at: '' },
+  ...{ last_result: '', next_attempt_at: '', delivered_at: '' },
+};
+
+const deliveryFilter: Required<DeliveryFilter> = { status: 'pending', limit: 1 };
+
+const ping: Required<PingResult> = { delivered: true, result: '' };
+
+const clientSecret: Required<NewClientSecret> = { id: '', created_at: '', ends_at: '', client_secret: '' };
+
 const statuses: Record<OrderStatus, 0> = { UN_PAID: 0, PAID: 0, EXPIRED: 0, CANCELLED: 0 };
 
 const serviceTypes: Record<ServiceType, 0> = { DIGITAL: 0, PHYSICAL_GOODS: 0 };
@@ -104,6 +140,17 @@ test('the fields are those of the protobuf contract', () => {
   expect([...Object.keys(sampleOrder), 'order_checksum'].sort()).toEqual(namesOf(CreateOrderRequestSchema));
   const parameters = Object.keys(filter).map((name) => name.replace(/[A-Z]/, (letter) => `_${letter.toLowerCase()}`));
   expect([...parameters, 'cursor'].sort()).toEqual(namesOf(ListOrdersRequestSchema));
+});
+
+test('the members of endpoints and secrets are those of the protobuf contract', () => {
+  const members = (value: object, ...others: readonly string[]) => [...Object.keys(value), ...others].sort();
+  expect(members(newEndpoint)).toEqual(namesOf(CreateWebhookEndpointRequestSchema));
+  expect(members(change, 'id')).toEqual(namesOf(UpdateWebhookEndpointRequestSchema));
+  expect(members(endpoint)).toEqual(namesOf(WebhookEndpointSchema));
+  expect(members(delivery)).toEqual(namesOf(WebhookDeliverySchema));
+  expect(members(deliveryFilter, 'id', 'cursor')).toEqual(namesOf(ListWebhookDeliveriesRequestSchema));
+  expect(members(ping)).toEqual(namesOf(PingWebhookEndpointResponseSchema));
+  expect(members(clientSecret)).toEqual(namesOf(ClientSecretSchema));
 });
 
 test('the statuses and service types are those of the protobuf contract', () => {

@@ -114,7 +114,7 @@ export interface OrderEvent {
   readonly data: Order;
 }
 
-/** What the operator's command `merchant webhook test` sends: it belongs to no order. */
+/** What a ping sends: it belongs to no order. */
 export interface TestEvent {
   readonly id: string;
   readonly type: 'webhook.test';
@@ -140,6 +140,90 @@ export interface EventPage {
   readonly events: readonly OrderEvent[];
   /** Store it after you processed the events, and pass it to the next `listEvents`. Present on every page. */
   readonly next_cursor: string;
+}
+
+/** A new webhook endpoint. */
+export interface NewWebhookEndpoint {
+  /** An https URL with a public address, up to 2,048 characters. */
+  readonly url: string;
+  /** The types to deliver. Absent, empty or `*` alone: all, including types added later. */
+  readonly event_types?: readonly (EventType | '*')[] | undefined;
+}
+
+/** A change of a webhook endpoint. What is absent stays as it is. */
+export interface WebhookEndpointChange extends Partial<NewWebhookEndpoint> {
+  readonly status?: WebhookEndpointStatus | undefined;
+}
+
+/** Nothing is delivered to a `disabled` endpoint. */
+export type WebhookEndpointStatus = 'enabled' | 'disabled';
+
+/** Where events are delivered to. */
+export interface WebhookEndpoint {
+  /** `we_` and 32 hexadecimal digits. */
+  readonly id: string;
+  readonly url: string;
+  readonly event_types: readonly (EventType | '*')[];
+  readonly status: WebhookEndpointStatus;
+  readonly created_at: string;
+  /** Whether its secret also signs the links on which customers return: true for the oldest endpoint. */
+  readonly signs_returns: boolean;
+  /** Since when deliveries fail. Absent while they succeed. */
+  readonly failing_since?: string;
+  readonly disabled_at?: string;
+}
+
+/** An endpoint with its new signing secret, which is never returned again. */
+export interface SignedWebhookEndpoint extends WebhookEndpoint {
+  /** `whsec_` and the base64 of 32 bytes. */
+  readonly signing_secret: string;
+}
+
+/** The result of a ping. */
+export interface PingResult {
+  /** Whether the endpoint responded with a 2xx status. */
+  readonly delivered: boolean;
+  /** What happened, such as `HTTP 204` or `ECONNREFUSED`. */
+  readonly result: string;
+}
+
+/** `failed` once all attempts have failed or the endpoint was disabled. */
+export type DeliveryStatus = 'pending' | 'delivered' | 'failed';
+
+/** Which deliveries to list, and how many to fetch at once. */
+export interface DeliveryFilter {
+  readonly status?: DeliveryStatus | undefined;
+  /** Deliveries in one request, 1 to 100; 20 by default. */
+  readonly limit?: number | undefined;
+}
+
+/** The delivery of an event to an endpoint. */
+export interface WebhookDelivery {
+  readonly event_id: string;
+  readonly type: EventType;
+  readonly created_at: string;
+  readonly status: DeliveryStatus;
+  /** The number of attempts. */
+  readonly attempts: number;
+  readonly last_attempt_at?: string;
+  /** The result of the last attempt, such as `HTTP 500`. */
+  readonly last_result?: string;
+  readonly next_attempt_at?: string;
+  readonly delivered_at?: string;
+}
+
+/** A client secret without its value. */
+export interface ClientSecret {
+  readonly id: string;
+  readonly created_at: string;
+  /** When the secret stops or stopped working. Absent: never. */
+  readonly ends_at?: string;
+}
+
+/** A client secret with its value, which is never returned again. */
+export interface NewClientSecret extends ClientSecret {
+  /** `sk_` and 43 letters and digits. */
+  readonly client_secret: string;
 }
 
 /** An invalid field of an order, or an invalid parameter. */

@@ -1,0 +1,110 @@
+import { GatewayError } from './errors.ts';
+import { itemsOf, type Send } from './request.ts';
+import type {
+  ClientSecret,
+  DeliveryFilter,
+  NewClientSecret,
+  NewWebhookEndpoint,
+  PingResult,
+  SignedWebhookEndpoint,
+  WebhookDelivery,
+  WebhookEndpoint,
+  WebhookEndpointChange,
+} from './types.ts';
+
+/**
+ * How a merchant manages its webhook endpoints and client secrets. If the operator manages them instead, every call rejects with
+ * `permission_denied`.
+ *
+ * Calls that return a new secret are not repeated after their outcome became unknown (`outcomeUnknown`), because each creates
+ * another one: list what exists first.
+ */
+export interface Management {
+  /** Creates an endpoint, at most 5. Store its `signing_secret`, which is returned only once. */
+  createWebhookEndpoint(endpoint: NewWebhookEndpoint): Promise<SignedWebhookEndpoint>;
+  /** Returns an endpoint; rejects with `not_found` if you have no such endpoint. */
+  getWebhookEndpoint(id: string): Promise<WebhookEndpoint>;
+  /** Returns all endpoints, oldest first. */
+  listWebhookEndpoints(): Promise<readonly WebhookEndpoint[]>;
+  /** Changes an endpoint. What is absent stays, and so does the signing secret. */
+  updateWebhookEndpoint(id: string, change: WebhookEndpointChange): Promise<WebhookEndpoint>;
+  /** Deletes an endpoint, and gives up its pending deliveries. */
+  deleteWebhookEndpoint(id: string): Promise<void>;
+  /** Sends one `webhook.test` to an endpoint and returns the result. */
+  pingWebhookEndpoint(id: string): Promise<PingResult>;
+  /** Replaces the signing secret. For 24 hours, deliveries are also signed with the previous one. */
+  rotateWebhookSecret(id: string): Promise<SignedWebhookEndpoint>;
+  /** Iterates over the deliveries to an endpoint, newest event first, and fetches each page on demand. */
+  listWebhookDeliveries(id: string, filter?: DeliveryFilter): AsyncGenerator<WebhookDelivery, void, void>;
+  /** Delivers an event of the last 30 days to an endpoint again. */
+  redeliverWebhook(id: string, eventId: string): Promise<void>;
+  /** Delivers again what failed since a time: a Date, or an RFC 3339 time. Returns the number of deliveries. */
+  redeliverFailedWebhooks(id: string, failedSince: string | Date): Promise<number>;
+  /** Creates a client secret, at most 5 that work. It works immediately. */
+  createClientSecret(): Promise<NewClientSecret>;
+  /** Returns all client secrets without their values, oldest first. */
+  listClientSecrets(): Promise<readonly ClientSecret[]>;
+  /** Ends a client secret within a second. Rejects with `last_client_secret` if no other one works. */
+  revokeClientSecret(id: string): Promise<ClientSecret>;
+}
+
+const notRepeatable = { isRepeatable: false } as const;
+
+export function createManagement(send: Send): Management {
+  const endpointPath = (id: string) => `/webhook_endpoints/${encodeURIComponent(id)}`;
+  return {
+    async createWebhookEndpoint(endpoint) {
+      return send('POST', '/webhook_endpoints', JSON.stringify(endpoint), notRepeatable);
+    },
+    async getWebhookEndpoint(id) {
+      return send('GET', endpointPath(id));
+    },
+    async listWebhookEndpoints() {
+      return (await send<{ endpoints: WebhookEndpoint[] }>('GET', '/webhook_endpoints')).endpoints;
+    },
+    async updateWebhookEndpoint(id, change) {
+      return send('PATCH', endpointPath(id), JSON.stringify(change));
+    },
+    async deleteWebhookEndpoint(id) {
+      try {
+        await send('DELETE', endpointPath(id));
+      } catch (error) {
+        // An earlier attempt, whose response was lost, has deleted it.
+        const isDeleted = error instanceof GatewayError && error.code === 'not_found' && error.outcomeUnknown;
+        if (!isDeleted) throw error;
+      }
+    },
+    async pingWebhookEndpoint(id) {
+      return send('POST', `${endpointPath(id)}/ping`);
+    },
+    async rotateWebhookSecret(id) {
+      return send('POST', `${endpointPath(id)}/rotate_secret`, undefined, notRepeatable);
+    },
+    listWebhookDeliveries(id, filter = {}) {
+      type Page = { readonly deliveries: readonly WebhookDelivery[] };
+      return itemsOf(send, `${endpointPath(id)}/deliveries`, { ...filter }, (page: Page) => page.deliveries);
+    },
+    async redeliverWebhook(id, eventId) {
+      await send('POST', `${endpointPath(id)}/deliveries/${encodeURIComponent(eventId)}/redeliver`);
+    },
+    async redeliverFailedWebhooks(id, failedSince) {
+      const body = JSON.stringify({ failed_since: failedSince });
+      let total = 0;
+      for (;;) {
+        const path = `${endpointPath(id)}/redeliver`;
+        const { queued, has_more } = await send<{ queued: number; has_more: boolean }>('POST', path, body);
+        total += queued;
+        if (!has_more) return total;
+      }
+    },
+    async createClientSecret() {
+      return send('POST', '/client_secrets', undefined, notRepeatable);
+    },
+    async listClientSecrets() {
+      return (await send<{ secrets: ClientSecret[] }>('GET', '/client_secrets')).secrets;
+    },
+    async revokeClientSecret(id) {
+      return send('POST', `/client_secrets/${encodeURIComponent(id)}/revoke`);
+    },
+  };
+}
