@@ -103,7 +103,7 @@ async function givenTarget(flags: LoadFlags, settings: LoadSettings, audit: bool
   }
   const credentials = givenCredentials(flags.credentials, settings.merchants);
   const checkout = credentialsFromEnvironment('CHECKOUT_');
-  if (settings.pay_share > 0 && checkout === undefined) {
+  if (settings.pay_share + settings.start_share + settings.end_share > 0 && checkout === undefined) {
     throw new Error('set CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET to record payments');
   }
   const database = audit ? await openGatewayDatabase() : undefined;

@@ -33,8 +33,9 @@ test('a short run in every protocol passes its thresholds, is audited, and write
 test('orders that are paid and cancelled during a run are audited with their events and webhooks', async () => {
   const json = join(folder, 'run.json');
   const shares = ['--get-share', '0.2', '--pay-share', '0.2', '--cancel-share', '0.1', '--list-share', '0.1'];
+  const claims = ['--start-share', '0.1', '--end-share', '0.05', '--metadata-share', '0.5'];
   const rate = ['--protocol', 'mixed', '--rate', '60', '--duration', '4s', '--merchants', '2', '--seed', '5'];
-  const { code, stdout, stderr } = await load([...rate, ...shares, '--audit', '--json', json]);
+  const { code, stdout, stderr } = await load([...rate, ...shares, ...claims, '--audit', '--json', json]);
   expect(`${stdout}${stderr}`).toContain('passed');
   expect(code).toBe(0);
   const { audit, outcomes } = JSON.parse(readFileSync(json, 'utf8'));

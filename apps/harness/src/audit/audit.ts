@@ -24,7 +24,7 @@ export interface AuditResult extends AuditCounts, StateCounts {
 export async function auditJournal(file: string, databaseUrl: string, deliveries?: Deliveries): Promise<AuditResult> {
   const { head, entries, unreadable } = await readJournal(file);
   const { validOrder } = await loadFixtures();
-  const orderOf = createOrders(validOrder, { seed: head.seed, merchants: head.client_ids.length });
+  const orderOf = createOrders(validOrder, { ...head, merchants: head.client_ids.length });
   const created = entries.flatMap((entry) =>
     entry.created === undefined ? [] : [{ ...entry, created: entry.created }],
   );
@@ -91,8 +91,8 @@ export function formatAudit(result: AuditResult): string {
 type CreatedEntry = JournalEntry & Required<Pick<JournalEntry, 'created'>>;
 
 /** An acknowledged order as it must be stored. */
-export function acknowledgedOrder({ created }: CreatedEntry, { merchant, fields }: SentOrder): AuditedOrder {
-  return { merchant, members: { ...fields, ...created } };
+export function acknowledgedOrder({ created }: CreatedEntry, { merchant, fields, metadata }: SentOrder): AuditedOrder {
+  return { merchant, members: { ...fields, ...created, ...(metadata && { metadata: JSON.stringify(metadata) }) } };
 }
 
 /** A stored order with the members of the API contract. A run does not send a locale, so that it is stored as empty. */
@@ -107,6 +107,7 @@ export function storedOrder(merchant: number, { order, sharedFields }: ScannedOr
       service_order_id: order.serviceOrderId,
       order_token: order.orderToken,
       created_at: formatTime(order.createdAtMs),
+      ...(order.metadata && { metadata: JSON.stringify(order.metadata) }),
     },
   };
 }

@@ -56,6 +56,16 @@ test.for(Object.keys(stored(1).members).filter((name) => name !== 'order_id'))(
   },
 );
 
+test('changed metadata is found', async () => {
+  const withMetadata = (cart: string) => {
+    const order = stored(1);
+    return { ...order, members: { ...order.members, metadata: JSON.stringify({ cart }) } };
+  };
+  const expected = () => acknowledgedOrder(entry(1), { ...orderOf(1), metadata: { cart: '7' } });
+  expect(await compareOrders([entry(1)], expected, [withMetadata('7')])).toMatchObject({ changed: 0 });
+  expect(await compareOrders([entry(1)], expected, [withMetadata('8')])).toMatchObject({ changed: 1 });
+});
+
 test('every member that is sent or returned is compared', () => {
   const sent = Object.keys(orderOf(1).fields);
   expect(sent).toHaveLength(16);

@@ -3,7 +3,11 @@ import { createInterface } from 'node:readline';
 import { orderStatuses } from '@gateway/domain/orders/order';
 import { z } from 'zod';
 
-const headSchema = z.strictObject({ seed: z.int().min(0), client_ids: z.array(z.string()).min(1) });
+const headSchema = z.strictObject({
+  seed: z.int().min(0),
+  client_ids: z.array(z.string()).min(1),
+  metadata_share: z.number().optional(),
+});
 
 /** The first line of a journal: from it and an order's number the audit regenerates what was sent. */
 export type JournalHead = z.infer<typeof headSchema>;

@@ -6,7 +6,10 @@ import { createCallMaker, kindOf, orderNumberOf } from './calls.ts';
 
 const set = await loadFixtures();
 const credentials = [1, 2, 3].map((number) => ({ clientId: `app_${number}`, clientSecret: `sk_${number}` }));
-const noLife = { get_share: 0, pay_share: 0, cancel_share: 0, list_share: 0 };
+const noLife = {
+  ...{ get_share: 0, pay_share: 0, cancel_share: 0, list_share: 0, start_share: 0, end_share: 0 },
+  metadata_share: 0,
+};
 const shares = { replay_share: 0.2, invalid_share: 0.1, ...noLife };
 const settings = { protocol: 'mixed', merchants: 3, ...shares, seed: 7 } as const;
 const numbers = Array.from({ length: 2_000 }, (_, number) => number);
@@ -80,6 +83,34 @@ test('calls about earlier orders have their shares, and wait for the acknowledge
     expect(protocol).not.toBe('json');
     expect(headers['x-client-id']).toBe(checkout?.clientId);
   }
+  expect(byOperation.get('RecordPayment')?.some(({ request }) => 'attempt_id' in Object(request))).toBe(false);
   const unknown = numbers.map(createCallMaker(lifecycle, set, credentials, { checkout, known: () => undefined }));
   expect(new Set(unknown.map(({ operation }) => operation))).toEqual(new Set(['CreateOrder', 'ListOrders']));
+});
+
+test('payment attempts and metadata have their shares, and a payment names its attempt', () => {
+  const claims = {
+    ...settings,
+    start_share: 0.2,
+    end_share: 0.1,
+    pay_share: 0.2,
+    list_share: 0.1,
+    metadata_share: 0.5,
+  };
+  const [known, checkout] = [{ order_token: 't', created_at: '2026-11-20T21:01:42.172+00:00' }, credentials[2]];
+  const calls = numbers.map(createCallMaker(claims, set, credentials, { checkout, known: () => known }));
+  const requests = (operation: string) =>
+    calls.flatMap((call) => (call.operation === operation && call.order !== undefined ? [Object(call.request)] : []));
+  expect(requests('StartPayment').length).toBeGreaterThan(330);
+  expect(requests('EndPayment').length).toBeGreaterThan(150);
+  for (const { attempt_id } of [...requests('StartPayment'), ...requests('EndPayment'), ...requests('RecordPayment')])
+    expect(attempt_id).toMatch(/^attempt-[01]-of-load-7-\d+$/);
+  const created = requests('CreateOrder');
+  const tagged = created.filter(({ metadata }) => metadata !== undefined);
+  expect(tagged.length).toBeGreaterThan(created.length * 0.4);
+  expect(tagged.length).toBeLessThan(created.length * 0.6);
+  const filtered = calls.filter(
+    ({ operation, request }) => operation === 'ListOrders' && 'metadata' in Object(request),
+  );
+  expect(filtered.length).toBeGreaterThan(0);
 });

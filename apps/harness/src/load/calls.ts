@@ -6,7 +6,7 @@ import { JsonNumber, type Members, writeJson } from '@gateway/fixtures/json-numb
 import type { FixtureSet } from '@gateway/fixtures/load-fixtures';
 import { carrierOf, jsonPath, operations, type Protocol, protocols } from '@gateway/fixtures/operations';
 import { seededAt } from '@gateway/fixtures/seeded';
-import { createOrders, orderIdPrefix } from '../workload/orders.ts';
+import { createOrders, metadataOf, orderIdPrefix } from '../workload/orders.ts';
 import { type LoadSettings, shares } from './profile.ts';
 
 /** One call of a run. */
@@ -19,7 +19,10 @@ export interface LoadCall extends OutgoingCall {
 }
 
 /** The settings that decide a run's calls. */
-export type CallSettings = Pick<LoadSettings, 'protocol' | 'merchants' | 'seed' | (typeof shares)[number][1]>;
+export type CallSettings = Pick<
+  LoadSettings,
+  'protocol' | 'merchants' | 'seed' | 'metadata_share' | (typeof shares)[number][1]
+>;
 
 /** An order of the run whose creation was acknowledged: what its payment needs. */
 export interface KnownOrder {
@@ -42,12 +45,14 @@ const sourceIndex = 0x40000000;
 /** A repeated order is from about this many calls ago: a client without a response retries soon. */
 const replayReach = 500;
 
-/** The correct outcomes. If an order is paid and cancelled at the same time, one of the two is too late. */
+/** The correct outcomes. If an order is started, paid and cancelled at the same time, one of them is too late. */
 const successes = {
   CreateOrder: ['created', 'replayed'],
   GetOrder: ['ok'],
   RecordPayment: ['ok', 'replayed', 'order_already_paid', 'order_cancelled'],
-  CancelOrder: ['ok', 'replayed', 'order_already_paid', 'order_expired'],
+  CancelOrder: ['ok', 'replayed', 'payment_in_progress', 'order_already_paid', 'order_expired'],
+  StartPayment: ['ok', 'payment_in_progress', 'order_already_paid', 'order_cancelled', 'order_expired'],
+  EndPayment: ['ok', 'replayed'],
   ListOrders: ['ok'],
 } as const;
 
@@ -88,7 +93,11 @@ export function createCallMaker(
     const kind = kindOf(settings, number);
     if (kind === 'invalid' || kind === 'list') {
       const own = given(credentials[random.below(settings.merchants)]);
-      if (kind === 'list') return operationCall('ListOrders', { limit: new JsonNumber('20') }, { protocol, own });
+      if (kind === 'list') {
+        const metadata = metadataOf(settings, random);
+        const request = { limit: new JsonNumber('20'), ...(metadata && { metadata }) };
+        return operationCall('ListOrders', request, { protocol, own });
+      }
       const [first, ...others] = failing.get(protocol) ?? [];
       if (first === undefined) throw new Error(`there is no failing fixture for ${protocol}`);
       const orderId = `${orderIdPrefix(settings.seed)}${number}`;
@@ -97,26 +106,35 @@ export function createCallMaker(
       return { ...outgoing, protocol, order: undefined, expected: [expect.outcome] };
     }
     const orderNumber = orderNumberOf(settings, number);
-    const { merchant, fields } = orderOf(orderNumber);
+    const { merchant, fields, metadata } = orderOf(orderNumber);
     const order = { number: orderNumber, orderId: fields.order_id ?? '' };
     const own = given(credentials[merchant]);
     const [amount, known] = [new JsonNumber(fields.order_amount ?? ''), life.known(orderNumber)];
-    if (known !== undefined && kind === 'pay') {
+    if (known !== undefined && (kind === 'pay' || kind === 'start' || kind === 'end')) {
+      const facts = { protocol, own: given(life.checkout), order };
+      const { order_token } = known;
+      // Two attempts at an order, of which some are started or ended twice.
+      const attempt = { order_token, attempt_id: `attempt-${random.below(2)}-of-${order.orderId}` };
+      if (kind === 'start') {
+        return operationCall('StartPayment', { ...attempt, lease_seconds: new JsonNumber('60') }, facts);
+      }
+      if (kind === 'end') return operationCall('EndPayment', attempt, facts);
       const payment = {
-        order_token: known.order_token,
+        ...(settings.start_share > 0 ? attempt : { order_token }),
         // Some orders are paid twice, and some payments reported twice.
         payment_id: `payment-${random.below(2)}-of-${order.orderId}`,
         paid_at: known.created_at,
         order_amount: amount,
         order_currency: fields.order_currency,
       };
-      return operationCall('RecordPayment', payment, { protocol, own: given(life.checkout), order });
+      return operationCall('RecordPayment', payment, facts);
     }
     if (known !== undefined && (kind === 'get' || kind === 'cancel')) {
       const operation = kind === 'get' ? 'GetOrder' : 'CancelOrder';
       return operationCall(operation, { order_id: order.orderId }, { protocol, own, order });
     }
-    return operationCall('CreateOrder', { ...fields, order_amount: amount }, { protocol, own, order });
+    const request = { ...fields, order_amount: amount, ...(metadata && { metadata }) };
+    return operationCall('CreateOrder', request, { protocol, own, order });
   };
 }
 
@@ -127,7 +145,8 @@ interface CallFacts {
   readonly order?: LoadCall['order'];
 }
 
-function operationCall(
+/** A call of an operation. */
+export function operationCall(
   operation: keyof typeof successes,
   request: Members,
   { protocol, own, order }: CallFacts,

@@ -21,6 +21,7 @@ test('a profile has what it states, and defaults for the rest', () => {
   expect(parseProfile({ protocol: 'grpc', phases: [phase, { seconds: 1, rate: 3 }], repeat: 2 })).toEqual({
     ...{ about: '', mode: 'open', protocol: 'grpc', connections: 16, max_pending: 1_000, merchants: 1 },
     ...{ replay_share: 0, invalid_share: 0, get_share: 0, pay_share: 0, cancel_share: 0, list_share: 0 },
+    ...{ start_share: 0, end_share: 0, metadata_share: 0 },
     thresholds: {},
     phases: [phase, { seconds: 1, rate: 3, to: 3 }, phase, { seconds: 1, rate: 3, to: 3 }],
   });

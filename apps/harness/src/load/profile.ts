@@ -26,6 +26,8 @@ export const shares = [
   ['pay', 'pay_share'],
   ['cancel', 'cancel_share'],
   ['list', 'list_share'],
+  ['start', 'start_share'],
+  ['end', 'end_share'],
 ] as const;
 
 const share = z.number().min(0).max(1);
@@ -57,6 +59,11 @@ const profileSchema = z
     pay_share: share.default(0),
     cancel_share: share.default(0),
     list_share: share.default(0),
+    /** The shares of calls that start and end a payment attempt of an earlier order. */
+    start_share: share.default(0),
+    end_share: share.default(0),
+    /** The share of the orders that have metadata. Then lists are filtered by it. */
+    metadata_share: share.default(0),
     thresholds: z
       .strictObject({ p99_ms: z.number().min(0), error_rate: share, dropped_rate: share, lost: z.int().min(0) })
       .partial()

@@ -24,7 +24,7 @@ export function reportText(report: LoadReport): string {
 }
 
 function settingsRows({ settings, target }: LoadReport): string[][] {
-  const { get_share, pay_share, cancel_share, list_share } = settings;
+  const { get_share, pay_share, cancel_share, list_share, start_share, end_share } = settings;
   const open = settings.mode === 'open';
   return [
     ['setting', 'value'],
@@ -39,6 +39,8 @@ function settingsRows({ settings, target }: LoadReport): string[][] {
     ['repeated orders', formatShare(settings.replay_share)],
     ['calls that must fail', formatShare(settings.invalid_share)],
     ['look up, pay, cancel, list', [get_share, pay_share, cancel_share, list_share].map(formatShare).join(', ')],
+    ['start and end payments', [start_share, end_share].map(formatShare).join(', ')],
+    ['orders with metadata', formatShare(settings.metadata_share)],
     ['seed', String(settings.seed)],
   ];
 }

@@ -43,7 +43,8 @@ export async function runLoad(run: LoadRun, signal: AbortSignal): Promise<LoadOu
   const arrivals = arrivalsOf(settings.phases);
   const { known, remember } = createMemory();
   const makeCall = createCallMaker(settings, await loadFixtures(), credentials, { checkout: run.checkout, known });
-  const head = { seed: settings.seed, client_ids: credentials.map(({ clientId }) => clientId) };
+  const { seed, metadata_share } = settings;
+  const head = { seed, client_ids: credentials.map(({ clientId }) => clientId), metadata_share };
   const journal = run.journalFile === undefined ? undefined : createJournal(run.journalFile, head);
   let failure: string | undefined;
   const failed = new AbortController();

@@ -22,10 +22,14 @@ type SeenOrder = z.infer<typeof checkoutOrderSchema>;
 const checkoutOrderSchema = orderSchema.partial({ order_token: true, payment_link: true });
 const single = orderSchema.transform((order) => [order]);
 
+const checkoutOrder = z.object({ order: checkoutOrderSchema }).transform(({ order }) => [order]);
+
 const bodySchemas: Readonly<Partial<Record<OperationName, z.ZodType<SeenOrder[]>>>> = {
   CreateOrder: single,
   GetOrder: single,
   CancelOrder: single,
+  StartPayment: checkoutOrder,
+  EndPayment: checkoutOrder,
   RecordPayment: z
     .object({ order: checkoutOrderSchema, payment_id: z.string() })
     .transform(({ order, payment_id }) => [{ ...order, payment_id }]),

@@ -1,9 +1,18 @@
-import { seededAt } from '@gateway/fixtures/seeded';
+import { type Seeded, seededAt } from '@gateway/fixtures/seeded';
 
 /** One order of a run: its merchant, and its fields as the API contract names them. The amount has two decimals. */
 export interface SentOrder {
   readonly merchant: number;
   readonly fields: Readonly<Record<string, string>>;
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+}
+
+/** What decides the orders of a run. */
+export interface OrderSettings {
+  readonly seed: number;
+  readonly merchants: number;
+  /** The share of the orders that have metadata. */
+  readonly metadata_share?: number | undefined;
 }
 
 /** Orders draw from indexes far from those of other questions about a call. */
@@ -19,14 +28,20 @@ export function numberOf(seed: number, orderId: string): number | undefined {
   return orderId.startsWith(prefix) ? Number(orderId.slice(prefix.length)) : undefined;
 }
 
+/** The metadata of an order or of a list's filter, or `undefined` if it has none. */
+export function metadataOf({ metadata_share = 0 }: Pick<OrderSettings, 'metadata_share'>, random: Seeded) {
+  return random.fraction() < metadata_share ? { cart: String(random.below(1_000)) } : undefined;
+}
+
 /**
  * Returns a function that makes an order of a run from its number alone, so that the audit can make it again. Fields that do
  * not vary are those of the fixtures' valid order.
  */
 export function createOrders(
   validOrder: Readonly<Record<string, unknown>>,
-  { seed, merchants }: { readonly seed: number; readonly merchants: number },
+  settings: OrderSettings,
 ): (number: number) => SentOrder {
+  const { seed, merchants } = settings;
   const texts = Object.entries(validOrder).flatMap(([name, value]) =>
     typeof value === 'string' ? [[name, value]] : [],
   );
@@ -48,6 +63,7 @@ export function createOrders(
         customer_email: `customer.${random.below(1_000_000)}@example.com`,
         customer_address_city: random.pick(['London', 'Zürich', 'São Paulo', '東京', 'Mumbai']),
       },
+      metadata: metadataOf(settings, random),
     };
   };
 }
