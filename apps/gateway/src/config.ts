@@ -52,10 +52,10 @@ const foreignNames: Readonly<Record<string, string>> = {
   ...{ PUBLIC_URL: 'BASE_URL', POSTGRES_URL: 'DATABASE_URL', DB_URL: 'DATABASE_URL' },
 };
 
-/** More edits than this, in a name of this length for each, make another word. */
+/** A name is similar if it differs by at most one edit for this many letters. */
 const lettersPerEdit = 5;
 
-/** The variables that are not ours but look like it, each with ours that was probably meant. */
+/** Variables that the gateway does not read, but that are similar to one that it reads, each with the latter. */
 export function similarVariables(env: Readonly<Record<string, string | undefined>>) {
   return Object.keys(env).flatMap((variable) => {
     if (variableNames.includes(variable) || !env[variable]) return [];
@@ -65,10 +65,10 @@ export function similarVariables(env: Readonly<Record<string, string | undefined
   });
 }
 
-/** Their values are never shown, and each can be in a file that the variable with `_FILE` names. */
+/** Their values are never shown. Each can be read from the file that the variable with `_FILE` names. */
 const secretNames: ReadonlySet<string> = new Set(['DATABASE_URL', 'SECRETS_KEY']);
 
-/** The values of `OTEL_TRACES_SAMPLER` that OpenTelemetry's specification has. */
+/** The values of `OTEL_TRACES_SAMPLER` in OpenTelemetry's specification. */
 const samplerNames = [
   'always_on',
   'always_off',
@@ -81,21 +81,21 @@ const samplerNames = [
 /** Which calls are traced. */
 export interface TracesSampler {
   readonly name: (typeof samplerNames)[number];
-  /** From 0 to 1; only for those by ratio. */
+  /** From 0 to 1; used only by the samplers with a ratio. */
   readonly share: number;
 }
 
 const logLevels = { error: 'error', warn: 'warn', info: 'info' } as const;
 
-/** More are a typing error: each has 18 database connections. */
+/** A larger number is a typing error: each worker has 18 database connections. */
 const workersMax = 128;
 
 /** Characters of a wrong value that an error shows. */
 const shownMax = 100;
 
 /**
- * Reads the configuration from environment variables and from the files of secrets. Throws one error with all problems, one a
- * line: the variable, what is allowed, and the value unless it is a secret.
+ * Reads the configuration from environment variables and from the files of secrets. Throws one error with all problems, one
+ * per line: the variable, what is allowed, and the value unless it is a secret.
  */
 export function readConfig(env: Readonly<Record<string, string | undefined>>) {
   const problems: string[] = [];
@@ -117,7 +117,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>) {
   const readNumber = (name: string, min: number, max: number, what = 'a whole number') =>
     read(name, wholeNumber(min, max), `must be ${what} from ${min} to ${max}`);
   const readPort = (name: string) => readNumber(name, 0, 65_535, 'a port');
-  // Only whether it is there counts: OpenTelemetry reads the collector's settings by itself.
+  // Only its presence matters: OpenTelemetry reads the collector's settings itself.
   const hasCollector = read(
     'OTEL_EXPORTER_OTLP_ENDPOINT',
     (text) => /^https?:$/.test(URL.parse(text)?.protocol ?? '') || undefined,
@@ -142,7 +142,10 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>) {
     grpcPort: readPort('GRPC_PORT') ?? 9090,
     adminPort: readPort('ADMIN_PORT') ?? 9464,
     workers: read('WORKERS', parseWorkers, `must be auto or a whole number from 1 to ${workersMax}`) ?? 1,
-    /** Absent: `http://localhost:` (https with TLS), or HOST's address where that leads elsewhere, and the port that was bound. */
+    /**
+     * Absent: `http://localhost:` (https with TLS), or HOST's address if `localhost` does not reach it, and the port that
+     * was bound.
+     */
     baseUrl: read(
       'BASE_URL',
       parseBaseUrl,
@@ -172,16 +175,16 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>) {
     retentionDays: readNumber('RETENTION_DAYS', 1, 36_500, 'a whole number of days'),
     webhookAddresses,
     selfService: read('SELF_SERVICE', choice({ on: true, off: false }), 'must be on or off') ?? true,
-    /** Absent: 0 on a terminal, else that of limits.ts. */
+    /** Absent: 0 on a terminal, otherwise the default of limits.ts. */
     drainDelayMs: readNumber('DRAIN_DELAY_MS', 0, 600_000),
     tls: readTlsFiles(env),
-    /** Checked, but as text, which can be sent to a worker; {@link parseTrustProxy} returns a function. */
+    /** Validated, but kept as text, which can be sent to a worker; {@link parseTrustProxy} returns a function. */
     trustProxy: read(
       'TRUST_PROXY',
       (text) => parseTrustProxy(text) && text,
       'must be a number of proxies from 1 to 9, or addresses and networks separated by commas',
     ),
-    /** Calls are at level info, those that fail with a 5xx status at level error. */
+    /** Calls are logged at level info, and those that fail with a 5xx status at level error. */
     logLevel: read('LOG_LEVEL', choice(logLevels), 'must be one of error, warn, info') ?? 'info',
     tracesSampler: hasCollector && tracesSampler,
   };
@@ -196,7 +199,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>) {
   return config;
 }
 
-/** A secret from its variable, or from the file of its other variable without the white space around it. */
+/** A secret from its variable, or from the file that its `_FILE` variable names, without surrounding white space. */
 function readSecret(env: Readonly<Record<string, string | undefined>>, name: string): string | undefined {
   const fileName = `${name}_FILE`;
   const file = env[fileName];
@@ -214,13 +217,13 @@ function readSecret(env: Readonly<Record<string, string | undefined>>, name: str
   return text;
 }
 
-/** A wrong value in one line, without the user and password of a URL. */
+/** An invalid value in one line, without the user and password of a URL. */
 function shown(text: string): string {
   const value = text.replace(/\/\/[^/]*@/, '//...@');
   return JSON.stringify(value.length > shownMax ? `${value.slice(0, shownMax)}...` : value);
 }
 
-/** Reads a whole number, of the digits without a sign. */
+/** Reads a whole number without a sign. */
 function wholeNumber(min: number, max: number): (text: string) => number | undefined {
   return (text) => (/^\d{1,7}$/.test(text) && Number(text) >= min && Number(text) <= max ? Number(text) : undefined);
 }

@@ -9,7 +9,7 @@ import type { Readiness } from './process/readiness.ts';
 /** What the servers of both ports work with. */
 export interface GatewayDeps extends OperationDeps, ReceiveDeps, CallDeps {
   readonly readBody: ReadBody;
-  /** Where the payment page's Pay button leads; absent: the page has none. */
+  /** The address of the payment page's Pay button; absent: the page has none. */
   readonly checkoutTemplate: CheckoutTemplate | undefined;
   /** Where to report a vulnerability, as a URI; absent: there is no security.txt. */
   readonly securityContact?: string | undefined;

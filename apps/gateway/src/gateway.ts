@@ -46,9 +46,9 @@ export type GatewayConfig = Omit<Config, 'adminPort' | 'workers' | 'dataDir' | '
   /** Whether the orders may be distributed over several servers. */
   readonly hasCitus?: boolean;
   readonly drainDelayMs: number;
-  /** Orders that may wait for their batch; absent: the order store's own bound. */
+  /** The number of orders that may wait for their batch; absent: the order store's default. */
   readonly ordersWaitingMax?: number | undefined;
-  /** Tests shorten them. */
+  /** Tests shorten these times. */
   readonly unauthenticatedLimits?: typeof unauthenticatedLimits | undefined;
 };
 
@@ -149,8 +149,8 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
       });
     }
     /**
-     * Fails health checks while requests go on for the drain delay. Then stops listening, lets calls in flight finish, and closes
-     * the connections to the database.
+     * Fails health checks and continues to accept requests for the drain delay. Then stops listening, lets calls in flight
+     * finish, and closes the connections to the database.
      */
     const drain = async () => {
       deps.readiness.drain();
@@ -190,7 +190,7 @@ function notifying<Change>(change: (change: Change, timeoutMs: number) => Promis
 
 const monotonicNow = () => performance.now();
 
-/** A server that is bound to one of these is reached as `localhost`. */
+/** A server that is bound to one of these addresses can be reached as `localhost`. */
 const localhostAddresses: readonly string[] = ['127.0.0.1', '0.0.0.0', '[::]'];
 
 function ownBaseUrl(scheme: 'http' | 'https', host: string, httpPort: number): BaseUrl {

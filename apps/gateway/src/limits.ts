@@ -5,7 +5,7 @@ import { fieldRules } from '@gateway/domain/fields/field-rules';
 /** The largest body or message, in bytes: an order with every field at its limit takes about 20 KiB as UTF-8. */
 export const messageBytesMax = 65_536;
 
-/** Bytes of all bodies that are not complete or wait for their turn, over both ports: 512 of the largest. */
+/** Bytes of all bodies that are incomplete or wait for their turn, over both ports: 512 of the largest. */
 export const bodyBytesOfAllMax = 512 * messageBytesMax;
 
 /** Larger bodies take turns: no ordinary order is as large. */
@@ -14,39 +14,39 @@ export const largeBodyBytes = 8_192;
 /** Bytes of large bodies that calls get in one turn of the event loop: 3 ms of work, for which new connections wait. */
 export const largeBodyBytesPerTurn = 524_288;
 
-/** The most of a response: a page of 100 orders with the longest texts has half of it. gRPC clients take 4 MiB. */
+/** The largest response: a page of 100 orders with the longest texts takes half of it. gRPC clients accept 4 MiB. */
 export const responseBytesMax = 1_048_576;
 
-/** The time for one call from its headers to its response. A client may ask for less, and gets no more. */
+/** The time for one call from its headers to its response. A client may ask for less, but not for more. */
 export const callTimeoutMs = 5_000;
 
-/** A client that asks for less time causes its `deadline_exceeded` itself. More is slow, by the alert GatewaySlow. */
+/** A client that allows less time causes its `deadline_exceeded` itself. More time counts as slow in the alert GatewaySlow. */
 export const fairTimeoutMs = 500;
 
-/** HTTP/1.1 and HTTP/2: the headers of a request. Ours take a few hundred bytes; proxies add some. */
+/** The headers of a request, in HTTP/1.1 and HTTP/2. Ours take a few hundred bytes; proxies add some. */
 export const headerBytesMax = 16_384;
 
 /** A value in a path: the longest order_id, of code points of four bytes each, percent-encoded. */
 export const pathParameterMax = fieldRules.order_id.lengthMax * '%F0%9F%98%80'.length;
 
-/** A connection that began a request and has not sent its headers after this long is closed, up to two checks later. */
+/** A connection that has begun a request but not sent its headers after this long is closed, up to two checks later. */
 export const headersTimeoutMs = 5_000;
 
-/** A request that is not complete after this long is closed, however steadily it trickles. */
+/** A request that is not complete after this long is closed, even if it keeps sending. */
 export const requestTimeoutMs = 10_000;
 
 /** How often the connections of both servers are checked against their time limits. */
 export const connectionsCheckEveryMs = 1_000;
 
 /**
- * An HTTP/1.1 connection whose client takes nothing of a response for this long is closed. Longer than the time limits above,
- * as those get a response.
+ * An HTTP/1.1 connection whose client reads nothing of a response for this long is closed. Longer than the time limits
+ * above, because those get a response.
  */
 export const responseTakenTimeoutMs = 15_000;
 
 /**
- * Pipelined requests of one HTTP/1.1 connection that wait for their responses; with more it is closed. Node.js would buffer some
- * thousand, 20 MB, for a client that reads no response, and no client in use pipelines more than a few.
+ * Pipelined requests of one HTTP/1.1 connection that wait for their responses; with more, it is closed. Node.js would
+ * buffer some thousand, 20 MB, for a client that reads no response, and common clients pipeline only a few.
  */
 export const pipelinedRequestsMax = 250;
 
@@ -73,48 +73,57 @@ export const backlogMax = 4_096;
 
 /** When calls are rejected as overloaded, or wait, before their work begins (docs/decisions/037-overload.md). */
 export const admissionLimits = {
-  /** Calls in flight of all accounts: a fifth of a second's work. */
+  /** Calls in flight of all accounts: the work of a fifth of a second. */
   callsMax: 2_048,
   /** The same while orders wait too long: one full batch. */
   callsMaxWhenSlow: 1_024,
-  /** How long storing an order may take before that: longer than a disk stalls now and then. */
+  /** How long storing an order may take before that: longer than an occasional stall of a disk. */
   orderAgeMaxMs: 500,
-  /** Active calls: one turn of the event loop may be full of them, which takes 25 ms. */
+  /** Active calls. If they fill one turn of the event loop, it takes 25 ms. */
   activeMax: 256,
-  /** Active calls of an account that never wait: so few do not keep the others waiting. */
+  /** Active calls of an account that never wait: too few to delay the others. */
   activeMin: 16,
 };
 
 /**
- * How long requests go on by default while health checks already fail. HAProxy and Kubernetes check every 2 s and 10 s by default;
- * a load balancer that checks less often than every 2 s needs a longer time.
+ * How long requests are accepted by default while health checks already fail. HAProxy and Kubernetes check every 2 s and 10
+ * s by default; a load balancer that checks less often than every 2 s needs a longer time.
  */
 export const drainDelayMs = 5_000;
 
-/** How long calls in flight may take when the process is asked to stop; then their connections are closed. */
+/** How long calls in flight may take after a request to stop the process; then their connections are closed. */
 export const drainTimeoutMs = 3_000;
 
-/** A health check is answered from a check of the database that is at most this old: anyone may ask, and each is a commit. */
+/** A health check uses a check of the database that is at most this old: anyone may ask, and each check is a commit. */
 export const readinessCheckEveryMs = 1_000;
 
 /** A check that takes longer is not ready: an orchestrator's probe waits about as long. */
 export const readinessCheckTimeoutMs = 2_000;
 
-/** How often the files of the TLS certificate are read again: a renewed one has weeks, a wrong one shows soon. */
+/**
+ * How often the files of the TLS certificate are read again: a renewed one is valid for weeks, and a wrong one should be
+ * noticed soon.
+ */
 export const tlsCheckEveryMs = 10_000;
 
 /** A TLS connection that is not established after this long is closed. */
 export const tlsHandshakeTimeoutMs = 5_000;
 
-/** The bounds of the gRPC port. Node.js's defaults are stated where they are relied on. */
+/** The limits of the gRPC port. Node.js's defaults are stated where they are relied on. */
 export const http2Limits = {
   /** Calls in flight on one connection. RFC 9113, 6.5.2 advises at least 100. */
   maxConcurrentStreams: 250,
   /** An unauthenticated connection still counts for this long after it closes, so reconnecting gains nothing. */
   unauthenticatedCountsMs: 1_000,
-  /** Calls in flight on all authenticated connections, and on all others. From 9 connections on each has less than the above. */
+  /**
+   * Calls in flight on all authenticated connections, and on all others. With 9 connections or more, each gets less than
+   * the limit above.
+   */
   streamsOfAllSessions: 2_048,
-  /** The least of an authenticated connection, 3,200 calls per second at 5 ms each; the most of an unauthenticated one. */
+  /**
+   * The minimum of an authenticated connection, 3,200 calls per second at 5 ms each, and the maximum of an unauthenticated
+   * one.
+   */
   concurrentStreamsMin: 16,
   /** A message at its limit arrives without waiting for a window update. */
   initialWindowSize: messageBytesMax,
@@ -128,11 +137,12 @@ export const http2Limits = {
   maxSessionMemory: 10,
   /** Entries of one SETTINGS frame; RFC 9113 names six (Node.js's default). */
   maxSettings: 32,
-  /** Frames that break the protocol: a client at work sends none. A tenth of Node.js's default, as each costs a stream. */
+  /** Frames that violate the protocol: a working client sends none. A tenth of Node.js's default, because each costs a stream. */
   maxSessionInvalidFrames: 100,
   /**
-   * Rapid reset, CVE-2023-44487: streams that a client may reset, at once and a second. Clients cancel calls too, at most all that
-   * are in flight at once; closing the connection would cost its other calls. So twice that number, half of Node.js's default.
+   * Rapid reset, CVE-2023-44487: streams that a client may reset, at once and per second. Clients cancel calls too, at most
+   * all that are in flight, and closing the connection would cost its other calls. So the limit is twice that number, half
+   * of Node.js's default.
    */
   streamResetBurst: 500,
   streamResetRate: 33,
@@ -144,9 +154,9 @@ export const http2Limits = {
    */
   streamingCallsPerConnection: 8,
   streamingCallsMax: 1_000,
-  /** All that a client may ask in one call of reflection: a tool that reads all our services sends below 2 KB. */
+  /** The request bytes of one call of reflection: a tool that reads all our services sends less than 2 KB. */
   streamingRequestBytesMax: 16_384,
-  /** A connection without calls is closed after this long; gRPC clients connect again by themselves. */
+  /** A connection without calls is closed after this long; gRPC clients reconnect automatically. */
   idleTimeoutMs: 300_000,
   unusedTimeoutMs,
   connectionsMax,
@@ -157,31 +167,34 @@ export const http2Limits = {
 };
 
 /**
- * The bounds of unauthenticated gRPC connections that reset their streams or send tiny frames
+ * The limits of unauthenticated gRPC connections that reset their streams or send tiny frames
  * (docs/decisions/047-unauthenticated-callers.md).
  */
 export const penaltyLimits = {
-  /** Penalties that one network may take at once, and a second. Ordinary clients have valid credentials. */
+  /** Penalties that one network may take at once and per second. Ordinary clients have valid credentials. */
   perSecond: 20,
-  /** Connections that a network which exceeded this may open a second: each costs 1 to 3 ms of CPU time if it attacks. */
+  /**
+   * Connections per second that a network may open after it exceeded this limit: each costs 1 to 3 ms of CPU time during an
+   * attack.
+   */
   connectionsPerSecond: 50,
   /** Connections of such a network that wait, for 2 s at most. */
   waitingMax: 100,
-  /** The restriction ends when the network did not exceed its limit for this long, and no connection waits. */
+  /** The restriction ends when the network has not exceeded its limit for this long, and no connection waits. */
   restrictedMs: 1_000,
   restrictedNetworksMax: 100,
-  /** Frames of a message that may be shorter than this: prefixes and last frames are, and few clients send more. */
+  /** Frames of a message that may be shorter than this: prefixes and last frames are short, and few clients send more. */
   tinyFrameBytes: 64,
   tinyFramesMax: 64,
 };
 
-/** The bounds of calls without valid credentials in one process (docs/decisions/047-unauthenticated-callers.md). */
+/** The limits of calls without valid credentials in one process (docs/decisions/047-unauthenticated-callers.md). */
 export const unauthenticatedLimits = {
   /** Pages, and failed authentications, of one public network per second: a carrier's NAT opens dozens of pages. */
   perNetwork: 100,
   /** Failed authentications of all networks per second, such as those of a few misconfigured clients. */
   rejectedPerSecond: 200,
-  /** Pages rendered at the same time. One takes 0.1 ms of CPU time, so they delay merchants by 3 ms at most. */
+  /** Pages rendered at the same time. One takes 0.1 ms of CPU time, so they delay merchants by at most 3 ms. */
   inFlightMax: 32,
   /** Pages that wait for a slot. Above this number, or after this time, they are `rate_limited`. */
   waitingMax: 1_000,
@@ -191,24 +204,24 @@ export const unauthenticatedLimits = {
   pausedMax: connectionsMax,
 };
 
-/** The bounds of webhook deliveries in one process. */
+/** The limits of webhook deliveries in one process. */
 export const webhookLimits = {
   /** The time for one attempt, from the lookup of its host to the end of its response. */
   attemptTimeoutMs: 15_000,
-  /** Only the status of a response counts. Larger ones are cut off. */
+  /** Only the status of a response counts, so larger responses are cut off. */
   responseBytesMax: 8_192,
   /** An idle connection waits this long for the next request. Common servers close one after 5 s or more. */
   idleConnectionMs: 4_000,
   /** Attempts in flight: 60 busy endpoints that begin to hang at the same time leave room for the others. */
   attemptsMax: 1_024,
-  /** Attempts in flight to endpoints that failed last or are slow now, so that others are not delayed. */
+  /** Attempts in flight to endpoints whose last attempt failed or that are slow now, so that others are not delayed. */
   failingAttemptsMax: 256,
-  /** Attempts in flight to one endpoint, 160 a second if it takes 100 ms, and to one that failed last. */
+  /** Attempts in flight to one endpoint, 160 per second if each takes 100 ms, and to one whose last attempt failed. */
   perEndpoint: 16,
   perFailingEndpoint: 1,
-  /** An attempt that takes longer makes its endpoint a slow one until it ends. */
+  /** While an attempt takes longer than this, its endpoint counts as slow. */
   slowAfterMs: 1_000,
-  /** How often due deliveries are looked for. Those of this process are looked for at once. */
+  /** How often due deliveries are looked for. Those of this process are looked for immediately. */
   pollEveryMs: 500,
   /** The pause between two lookups under load, so that each finds several deliveries. */
   pollPauseMs: 20,
@@ -219,14 +232,14 @@ export const webhookLimits = {
   pingsPerMerchant: 2,
 };
 
-/** The bounds of calls that wait for events in one process. */
+/** The limits of calls that wait for events in one process. */
 export const eventWatchLimits = {
   /** `Prefer: wait` in seconds: proxies commonly give up after 30 or 60. */
   waitSecondsMax: 20,
-  /** Waiting calls of one merchant, and of all. Any more get their page at once. */
+  /** Waiting calls of one merchant, and of all. Any more get their page immediately. */
   waitersPerMerchant: 20,
   waitersMax: 2_000,
-  /** Streams of one merchant, how long each lasts, and when it has a heartbeat. */
+  /** Streams of one merchant, their duration, and the interval of their heartbeats. */
   streamsPerMerchant: 10,
   streamMs: 3_600_000,
   heartbeatMs: 10_000,

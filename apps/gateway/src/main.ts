@@ -27,7 +27,7 @@ await run(async () => {
   const workers = config.workers === 1 ? undefined : createWorkers(config.workers, logger, output);
   const opening = open({ ...config, drainDelayMs }, logger, workers);
   let isStopping = false;
-  // A start is finished before it is undone, so that nothing which it started stays behind.
+  // A start is completed before it is undone, so that nothing that it started remains.
   const stop = async () => {
     isStopping = true;
     logger.info('stopping');
@@ -71,7 +71,7 @@ async function open(config: Config & { readonly drainDelayMs: number }, logger: 
     if (losesOrdersBy.length > 0)
       logger.warn({ off: losesOrdersBy }, 'the database server can lose acknowledged orders');
     const secretsKeys = await findSecretsKeys(config);
-    // Before the ports open: after "ready" nothing but a signal ends the process.
+    // Runs before the ports open: after "ready", only a signal ends the process.
     const demoMerchant =
       database.embedded && secretsKeys !== undefined
         ? await findOrCreateDemoMerchant({ url: database.url, dataDir: config.dataDir, secretsKeys })
@@ -82,7 +82,7 @@ async function open(config: Config & { readonly drainDelayMs: number }, logger: 
       logger.warn({ host }, 'credentials travel without TLS: set TLS_CERT_FILE, or TRUST_PROXY behind a proxy');
     const adminPort = await listenOn('ADMIN_PORT', host, config.adminPort, admin);
     const gatewayConfig = { ...config, host, secretsKeys, databaseUrl: database.url, hasCitus };
-    // Loaded only where it serves: the first process of several does without its 28 MiB.
+    // Loaded only by processes that serve requests: the first of several processes saves 28 MiB.
     const gateway = workers
       ? await workers.open(gatewayConfig)
       : await (await import('./gateway.ts')).openGateway(gatewayConfig, logger, metrics);

@@ -91,7 +91,7 @@ function parseName(option: '--name' | '--as'): (text: string) => string {
   };
 }
 
-/** Rejects with a message of ours what `parse` does not know: Commander's would repeat it, and it may be a secret. */
+/** Rejects an unknown value with our own message. Commander's message would repeat the value, which may be a secret. */
 function checked<Value>(parse: (text: string) => Value | undefined, message: string): (text: string) => Value {
   return (text) => {
     const value = parse(text);

@@ -18,7 +18,7 @@ import {
 const fileName = 'demo-merchant.json';
 
 export interface DemoMerchant extends Credentials {
-  /** The current secret of its webhooks and returns, as the merchant gets it; absent if its endpoint was removed. */
+  /** The current secret that signs its webhooks and returns; absent if its endpoint was removed. */
   readonly signingSecret: string | undefined;
 }
 
@@ -89,9 +89,9 @@ async function createDemoMerchant(
 }
 
 /**
- * Creates the demo order and returns its payment link; a later start finds it, or creates another if it can't be paid any more.
- * Returns `undefined` if that fails, because the gateway runs without it. `url` is where this process can reach the HTTP port.
- * The customer returns to the base URL, because the URL of a shop would not exist.
+ * Creates the demo order and returns its payment link. A later start finds the order, or creates another if it can no
+ * longer be paid. Returns `undefined` if that fails, because the gateway runs without it. `url` is where this process can
+ * reach the HTTP port. The customer returns to the base URL, because the URL of a shop would not exist.
  */
 export async function createDemoOrder(
   url: string,
@@ -115,7 +115,7 @@ export async function createDemoOrder(
   return undefined;
 }
 
-/** What a developer sees after `start`: where to look, the credentials, and a request to paste. */
+/** The text that `start` prints for developers: the address, the credentials, and a request to paste. */
 export function demoBanner(
   { clientId, clientSecret, signingSecret }: DemoMerchant,
   baseUrl: BaseUrl,

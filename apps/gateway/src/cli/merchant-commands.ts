@@ -21,7 +21,7 @@ import {
 import { readable, secretNote, startList } from './output.ts';
 import { type OpenAccounts, unknownClient } from './with-accounts.ts';
 
-/** Of the commands that need no merchant: they may be the first ones on a new database. */
+/** For commands that need no merchant. They can be the first ones on a new database. */
 const creating = { creates: true } as const;
 
 /** Rows of a list read from the database at once. */
@@ -34,7 +34,7 @@ const listPage = 500;
 export function merchantCommands(openAccounts: OpenAccounts, print: (line: string) => void): Command {
   const program = recordedProgram('pnpm merchant', 'Creates merchants and manages their client secrets.');
   const withAccounts: OpenAccounts = (work, options) => openAccounts(work, { actor: actorOf(program), ...options });
-  /** Changes a setting of a client, and prints what is true of it then. */
+  /** Changes a setting of an account, and prints the new state. */
   const set = (clientId: string, change: (accounts: MerchantAccounts) => Promise<string>, sentence: string) =>
     withAccounts(async (accounts) => {
       if ((await change(accounts)) === 'unknown_client') throw unknownClient(clientId);

@@ -26,7 +26,7 @@ import { withDatabase } from './with-accounts.ts';
 
 // The commands of `pnpm orders`. Errors are as with those of `pnpm merchant`.
 
-/** How many refused payments are listed unless more are wanted. */
+/** The number of refused payments that are listed by default. */
 const defaultRefusals = 100;
 
 const fileHelp = 'one order a line, as JSON; compressed with gzip if its name ends with .gz';
@@ -69,7 +69,7 @@ program
   .option('--json', jsonHelp)
   .action((text: string, { json }: { json?: true }) =>
     withDatabase(async (url) => {
-      // Of a payment link only the token.
+      // A payment link is stored as its token only.
       const histories = await findOrderHistories({ url }, text.replace(/^.*\/payment\//, ''));
       if (histories.length === 0) throw new StartError('There is no such order.');
       for (const history of histories) print(json ? JSON.stringify(history) : describeOrder(history));
@@ -140,7 +140,10 @@ program
 
 await run(() => program.parseAsync());
 
-/** Under another name until it is complete and on disk, so that half an export is not mistaken for a complete one. */
+/**
+ * Writes under another name until the file is complete and on disk, so that half an export is not mistaken for a complete
+ * one.
+ */
 async function writeOrders(file: string, pages: AsyncIterable<readonly string[]>): Promise<number> {
   let count = 0;
   const text = async function* () {
@@ -159,7 +162,7 @@ async function writeOrders(file: string, pages: AsyncIterable<readonly string[]>
 async function* linesOf(file: string): AsyncGenerator<string> {
   const bytes = createReadStream(file);
   let rest = '';
-  // Not by readline, which splits at U+2028, too.
+  // readline would also split at U+2028.
   for await (const chunk of (file.endsWith('.gz') ? bytes.compose(createGunzip()) : bytes).setEncoding('utf8')) {
     const lines = (rest + chunk).split('\n');
     rest = lines.pop() ?? '';

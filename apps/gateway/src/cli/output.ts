@@ -5,8 +5,8 @@ export function print(line: string): void {
 }
 
 /**
- * Starts a list: of columns with these names and widths, or with `json` of one object a line. `end` prints its sentence instead of the
- * columns if there was no row.
+ * Starts a list of columns with these names and widths, or with `json` of one object per line. `end` prints its sentence
+ * instead of the columns if there was no row.
  */
 export function startList(
   columns: Readonly<Record<string, number>>,

@@ -33,7 +33,7 @@ export function withAccounts(
 interface DatabaseOptions {
   /** Creates the embedded database and the schema if they are missing, as `pnpm start` does; otherwise the command is rejected. */
   readonly creates?: boolean;
-  /** Overrules the variable. */
+  /** Overrides the variable. */
   readonly migrate?: boolean;
 }
 
@@ -48,7 +48,8 @@ export async function withDatabase(
       `There is no database in ${config.dataDir}. Set DATABASE_URL or DATA_DIR to those of the gateway, or run \`pnpm start\` first.`,
     );
   const done = openAndWork(work, { ...config, migrate: creates && (migrate ?? config.migrate) });
-  // A signal waits for the end, which takes a moment: otherwise a PostgreSQL would stay behind, or a new secret never be shown.
+  // A signal waits for the end, which takes a moment. Otherwise PostgreSQL would keep running, or a new secret would never
+  // be shown.
   onStopSignal(() => done);
   await done;
 }

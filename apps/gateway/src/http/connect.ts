@@ -32,7 +32,7 @@ export async function connectRoutes(
 ): Promise<void> {
   const methods = rpcMethods(operations);
   await app.register(async (scope) => {
-    // By the route: in the address, parts of the name may be percent-encoded.
+    // Uses the route, because parts of the name may be percent-encoded in the address.
     const methodOfRoute = new Map(
       [...methods].map(([{ parent, name }, method]) => [`${scope.prefix}/${parent.typeName}/${name}`, method]),
     );
@@ -77,7 +77,7 @@ export async function connectRoutes(
     });
     scope.addHook('preHandler', async (request) => {
       const { rpcBody, headers } = request;
-      // Connect makes a URL of the host, and compares the length with the body that it gets.
+      // Connect builds a URL from the host, and compares the length with the body that it gets.
       headers.host = 'gateway';
       delete headers['content-length'];
       request.body = createAsyncIterable(rpcBody === undefined ? [] : [rpcBody]);

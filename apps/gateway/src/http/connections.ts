@@ -15,7 +15,7 @@ import * as limits from '../limits.ts';
 import { remoteAddressOf } from '../network/remote-address.ts';
 import { problemOf } from './problem.ts';
 
-/** What Node.js's own errors stand for (nodejs.org, "Errors"); any other one is no HTTP. */
+/** The failures for Node.js's own errors (nodejs.org, "Errors"). For any other error, the input is not HTTP. */
 const failureOfCode: Readonly<Record<string, Failure>> = {
   HPE_HEADER_OVERFLOW: { kind: 'headers_too_large' },
   HPE_CHUNK_EXTENSIONS_OVERFLOW: { kind: 'body_too_large' },
@@ -24,12 +24,12 @@ const failureOfCode: Readonly<Record<string, Failure>> = {
 
 const malformed: Failure = { kind: 'malformed_request', reason: 'This is not a well-formed HTTP/1.1 request.' };
 
-/** A parser's error, with the bytes in which it occurred and its place there. */
+/** A parser's error, with the bytes in which it occurred and its position in them. */
 type ParserError = Error & { code?: string; readonly rawPacket?: unknown; readonly bytesParsed?: number };
 
 const requestLine = /^[!#$%&'*+\-.^_`|~\w]+ (\/\S*) HTTP\/1\.[01]\r?\n/;
 
-/** Node.js's parser knows a list of methods, and does not say for which path there is another one. */
+/** Node.js's parser accepts a list of methods, and does not report the path of a request with another one. */
 function unknownMethod(
   { rawPacket, bytesParsed = 0 }: ParserError,
   allowedMethods: (url: string) => string | undefined,
@@ -44,7 +44,7 @@ function unknownMethod(
 interface PendingRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Ends the use of the connection by the request, once it is complete. */
+  /** Ends the request's use of the connection, once the request is complete. */
   endUse: () => void;
 }
 
@@ -59,7 +59,7 @@ export function watchConnections(
 ) {
   const pending = new Map<Socket, PendingRequest[]>();
   const limit = createConnectionLimit<Socket>({ connectionsMax, close: (socket) => socket.destroy() });
-  /** What runs once the requests before an error have their responses. */
+  /** Runs once the requests before an error have their responses. */
   const waiting = new Map<Socket, () => void>();
   let isClosing = false;
 
@@ -85,7 +85,7 @@ export function watchConnections(
     const begin = () => {
       pendingRequest.endUse = limit.use(socket);
     };
-    // A request that only trickles must not reserve its connection.
+    // A request that arrives slowly must not reserve its connection.
     if (hasBody(request.headers)) request.once('end', begin);
     else begin();
     response.once('close', () => {
@@ -97,7 +97,7 @@ export function watchConnections(
     });
   });
 
-  /** A request whose body can't be read to its end gets no response of its own. */
+  /** A request whose body can't be read to its end gets no separate response. */
   const isResponsePending = (socket: Socket) => pending.get(socket)?.some(({ request }) => request.complete);
 
   const failureOf = (error: ParserError) =>
@@ -116,7 +116,7 @@ export function watchConnections(
   };
 
   return {
-    /** What a call knows of its connection. */
+    /** What a call knows about its connection. */
     peerOf: (request: IncomingMessage): Peer => ({
       address: remoteAddressOf(request, deps.trustProxy),
       markAuthenticated: () => limit.markAuthenticated(request.socket),
@@ -125,18 +125,18 @@ export function watchConnections(
           .get(request.socket)
           ?.find((one) => one.request === request)
           ?.endUse(),
-      // The pipelined requests of a connection are few.
+      // A connection has few pipelined requests.
       penalize() {},
     }),
-    /** Responds to what is no complete HTTP request, after the responses to the requests before it. */
+    /** Responds to input that is not a complete HTTP request, after the responses to the requests before it. */
     handleClientError(error: ParserError, socket: Socket): void {
-      // A connection that sent nothing is closed by its own timeout, without a response to a request that never was.
+      // A connection that sent nothing is closed by its own timeout, without a response, because there was no request.
       if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) return;
       if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
       else if (isResponsePending(socket)) waiting.set(socket, () => socket.writable && respond(error, socket));
       else respond(error, socket);
     },
-    /** From now on each response says that its connection closes. */
+    /** Adds `connection: close` to each response from now on. */
     close(): void {
       isClosing = true;
       for (const { response } of [...pending.values()].flat()) {

@@ -11,7 +11,7 @@ import { isJsonInUtf8, isPlain, sendFailure, startReading } from './requests.ts'
 
 const bodyForm = { hasEnvelope: false } as const;
 
-/** The routes of the JSON API: of each operation whose contract has a `google.api.http` rule. */
+/** The routes of the JSON API, one for each operation whose contract has a `google.api.http` rule. */
 export function operationRoutes(
   app: FastifyInstance,
   deps: GatewayDeps,
@@ -63,7 +63,7 @@ export function operationRoutes(
 
 const statuses: Readonly<Record<Success, number>> = { created: 201, accepted: 202, replayed: 200, ok: 200 };
 
-/** The members of a request without a body: the parameters of its query. `name.KEY` is a key of the map `name`. */
+/** The members of a request without a body, which are the parameters of its query. `name.KEY` is a key of the map `name`. */
 function queryMembers({ query }: FastifyRequest, maps: readonly string[]): Members {
   if (maps.length === 0) return Object(query);
   const members: Record<string, unknown> = { ...Object(query) };

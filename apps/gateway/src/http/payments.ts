@@ -17,8 +17,8 @@ import { headersOfFailure } from './problem.ts';
 import { parameterOf, sendFailure, startReading } from './requests.ts';
 
 /**
- * The headers of every response. The address is the key to the page: it goes to no other site (Referrer-Policy), into no cache
- * and no search engine, and no other site can frame the page. Nothing but the page's own style sheet is loaded or run.
+ * The headers of every response. The address is the key to the page: it is not sent to other sites (Referrer-Policy),
+ * cached or indexed, and no other site can frame the page. Only the page's own style sheet is loaded.
  */
 const pageHeaders = {
   'cache-control': 'no-store',
@@ -33,8 +33,8 @@ const pageHeaders = {
 };
 
 /**
- * Of a page with a form. Chromium applies form-action to every redirect that follows a form: to the return link, and on to
- * wherever the merchant's site redirects from there, which the gateway cannot know.
+ * The policy of a page with a form. Chromium applies form-action to every redirect that follows a form: to the return link,
+ * and to every redirect of the merchant's site, which the gateway cannot know.
  */
 const formSecurityPolicy = contentSecurityPolicy(paymentPageStyle, "'self' http: https:");
 
@@ -63,7 +63,8 @@ export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
       return reply.type('image/svg+xml').send(svg);
     },
   });
-  // All methods: GET would match `/payment/*` and show an unknown link. After Decline the browser's address is this path.
+  // Handles all methods: GET would match `/payment/*` and show an unknown link. After Decline, this path is the browser's
+  // address.
   app.all<{ Params: { order_token: string } }>('/payment/:order_token/simulate', {
     config: { operation: 'SimulatePayment' },
     async onRequest({ method, headers }, reply) {
@@ -72,7 +73,7 @@ export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
         return sendFailure(reply.headers(pageHeaders), { kind: 'unsupported_media_type' }, deps);
       }
     },
-    // Before the call is admitted: the client may take its time to send the form.
+    // Reads the form before the call is admitted, because the client may send it slowly.
     async preValidation(request, reply) {
       const body = await takeBody(request.call, startReading(deps, request, reply, { hasEnvelope: false }));
       if (!body.ok) return sendFailure(reply, body.failure, deps);
@@ -106,7 +107,7 @@ export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   });
 }
 
-/** Sends an order as the client wants it: the page for the customer, or its facts as JSON. */
+/** Sends an order in the form that the client prefers: the page for the customer, or its data as JSON. */
 async function sendPayment(
   reply: FastifyReply,
   link: LinkedOrder,
@@ -120,14 +121,14 @@ async function sendPayment(
   reply.headers(pageHeaders);
   if (format === 'json') return reply.type('application/json').send(paymentJson(deps, link));
   if (hasPaymentForm(link)) reply.header('content-security-policy', formSecurityPolicy);
-  // The links of the page itself are relative: only a page that needs its token holds it.
+  // The links of the page itself are relative: only a page that needs its token contains it.
   const path = reply.request.method === 'POST' ? pagePath(deps, link) : '';
   return reply.headers(htmlHeaders(locale)).send(await paymentPage(deps, link, locale, notice, { path, chosen }));
 }
 
 /**
- * Records a failure of the call, and sends it as the client wants it: a page for the customer, or a problem document. No customer
- * sees `invalid_request`, as the pages' own forms are valid.
+ * Records a failure of the call, and sends it in the form that the client prefers: a page for the customer, or a problem
+ * document. No customer sees `invalid_request`, because the pages' own forms are valid.
  */
 export async function sendLinkFailure(reply: FastifyReply, failure: Failure, deps: GatewayDeps): Promise<FastifyReply> {
   const { format, locale } = negotiate(reply.request.headers, reply.request);

@@ -1,7 +1,7 @@
 import { type Failure, failureDetail, failures } from '@gateway/domain/failure';
 import type { BaseUrl } from '@gateway/domain/links/payment-link';
 
-/** The response to a failure: RFC 9457. `type` leads to the page that explains the code. */
+/** The response to a failure, as in RFC 9457. `type` links to the page that explains the code. */
 export function problemOf(failure: Failure, requestId: string, baseUrl: BaseUrl) {
   const { title, httpStatus } = failures[failure.kind];
   const body = {
@@ -24,7 +24,7 @@ export function problemOf(failure: Failure, requestId: string, baseUrl: BaseUrl)
   };
 }
 
-/** The headers that a failure has beside its body. */
+/** The headers of a failure's response. */
 export function headersOfFailure(failure: Failure): Record<string, string> {
   switch (failure.kind) {
     case 'unauthenticated':
@@ -55,7 +55,7 @@ function membersOf(failure: Failure): Record<string, unknown> {
   }
 }
 
-/** The failures that Fastify's own errors stand for (fastify.dev, "Errors"). */
+/** The failures for Fastify's own errors (fastify.dev, "Errors"). */
 const frameworkFailures: Readonly<Record<string, Failure>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: { kind: 'unsupported_media_type' },
   FST_ERR_ROUTE_MISSING_CONTENT_TYPE: { kind: 'unsupported_media_type' },
@@ -63,7 +63,7 @@ const frameworkFailures: Readonly<Record<string, Failure>> = {
   FST_ERR_MAX_PARAM_LENGTH: { kind: 'not_found' },
 };
 
-/** The failure that an error of Fastify or of Node.js stands for; `undefined` for a bug of ours. */
+/** The failure for an error of Fastify or Node.js; `undefined` for a bug of ours. */
 export function frameworkFailure(error: unknown): Failure | undefined {
   const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
   return typeof code === 'string' ? frameworkFailures[code] : undefined;

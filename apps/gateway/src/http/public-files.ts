@@ -3,12 +3,13 @@ import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import Negotiator from 'negotiator';
 
-/** Shorter files fit a packet or two as they are. */
+/** Shorter files fit into one or two packets uncompressed. */
 const compressedFromBytes = 1_024;
 
 /**
- * Serves a file that is the same for everyone, compressed where the client accepts it. It is made at its first request. Other
- * responses are not compressed, because they hold secrets beside what others can choose (docs/decisions/054-compression.md).
+ * Serves a file that is the same for everyone, compressed if the client accepts it. It is created at its first request.
+ * Other responses are not compressed, because they contain secrets beside texts that others can choose
+ * (docs/decisions/054-compression.md).
  */
 export function servePublicFile(
   app: FastifyInstance,

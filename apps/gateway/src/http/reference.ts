@@ -10,7 +10,7 @@ import { landingPage, referencePage, referenceScript } from '../reference/refere
 import { servePublicFile } from './public-files.ts';
 
 const headers = {
-  // Changes with every release: cached for a moment only.
+  // Cached only briefly, because it changes with every release.
   'cache-control': 'max-age=60',
   'content-security-policy': contentSecurityPolicy(guideStyle),
   'referrer-policy': 'no-referrer',

@@ -39,7 +39,10 @@ export function sendFailure(reply: FastifyReply, failure: Failure, { baseUrl }: 
   return reply.code(status).headers(headers).send(body);
 }
 
-/** Starts to read the body of a request, which the client may send only then. Without a time limit, the server has one. */
+/**
+ * Starts to read the body of a request, and allows the client to send it. Without a time limit, the server's own limit
+ * applies.
+ */
 export function startReading(
   { readBody }: GatewayDeps,
   { raw: request, headers }: FastifyRequest,
@@ -53,7 +56,7 @@ export function startReading(
   return readBody(request, options);
 }
 
-/** A part of the path, percent-decoded: what stands for a name of the route, or for its `*`. */
+/** A parameter of the route, or the text for its `*`, percent-decoded. */
 export function parameterOf({ params }: FastifyRequest, name: string): string {
   return String(Reflect.get(Object(params), name) ?? '');
 }
@@ -61,7 +64,7 @@ export function parameterOf({ params }: FastifyRequest, name: string): string {
 /** Whether a media type is that of JSON in UTF-8. Its other parameters are ignored. */
 export function isJsonInUtf8(mediaType: string): boolean {
   const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(mediaType)?.[1] ?? 'utf-8';
-  // The comma of several headers that were joined.
+  // Several headers were joined with a comma.
   if (mediaType.replace(/"[^"]*"/g, '').includes(',')) return false;
   return /^application\/json\s*(;|$)/i.test(mediaType) && /^utf-?8$/i.test(charset);
 }

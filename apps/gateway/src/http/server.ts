@@ -22,7 +22,7 @@ import { wellKnownRoutes } from './well-known.ts';
 
 const notOneHost: Failure = { kind: 'malformed_request', reason: 'The request must have one Host header.' };
 
-/** For a year, and this host only: others of its domain may not have TLS. */
+/** For a year and this host only, because other hosts of its domain may not have TLS. */
 const strictTransportSecurity = 'max-age=31536000';
 
 /**
@@ -39,7 +39,7 @@ export function createHttpServer(
   const serverOptions: ServerOptions = {
     // Checked below, so that this error is a problem document too.
     requireHostHeader: false,
-    // Node.js drops the second of two Content-Type headers, which a proxy may have gone by. Joined, they are no media type.
+    // Node.js drops the second of two Content-Type headers, which a proxy may have used. Joined, they are not a media type.
     joinDuplicateHeaders: true,
     maxHeaderSize: limits.headerBytesMax,
     headersTimeout: limits.headersTimeoutMs,
@@ -69,7 +69,7 @@ export function createHttpServer(
   });
   if (app.server instanceof TlsServer) {
     tls?.renew(app.server);
-    // Before Fastify's listener, so that every response has it (RFC 6797, 7.1).
+    // Runs before Fastify's listener, so that every response has the header (RFC 6797, 7.1).
     app.server.prependListener('request', (_request, response) =>
       response.setHeader('strict-transport-security', strictTransportSecurity),
     );
@@ -77,9 +77,9 @@ export function createHttpServer(
   const destroySockets = trackSockets(app.server);
   const allowedMethods = collectAllowedMethods(app);
   const connections = watchConnections(app.server, deps, { allowedMethods });
-  // Node.js would answer 417 by itself, without an x-request-id.
+  // Node.js would respond with 417 itself, without an x-request-id.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
-  // Node.js would ask for every body. A client that is not asked for its body may omit it, so the connection closes.
+  // Node.js would request every body. A client that is not asked for its body may omit it, so the connection closes.
   app.server.on('checkContinue', (request, response) => {
     response.shouldKeepAlive = false;
     app.server.emit('request', request, response);
@@ -95,7 +95,7 @@ export function createHttpServer(
     if (hosts > 1 || (hosts === 0 && request.raw.httpVersion !== '1.0')) {
       sendFailure(reply.header('connection', 'close'), notOneHost, deps);
     } else if (request.is404) {
-      // Before the body is read: whatever it holds, the error stays the same.
+      // Checked before the body is read, so that the error does not depend on the body.
       const allow = allowedMethods(request.url);
       const failure: Failure = allow === undefined ? { kind: 'not_found' } : { kind: 'method_not_allowed', allow };
       sendFailure(reply, failure, deps);
@@ -104,7 +104,7 @@ export function createHttpServer(
   app.setErrorHandler(sendError);
   app.register(
     async (scope) => {
-      // Bodies are read by what handles a request, after its headers were checked.
+      // The handler of a request reads its body, after the headers were checked.
       scope.removeAllContentTypeParsers();
       scope.addContentTypeParser('*', (_request, _body, done) => done(null));
       operationRoutes(scope, deps, receive, operations);
@@ -144,14 +144,14 @@ const hostsIn = ({ rawHeaders }: IncomingMessage) =>
   rawHeaders.filter((text, index) => index % 2 === 0 && text.length === 4 && text.toLowerCase() === 'host').length;
 
 /**
- * Collects the routes that are registered from now on. The returned function gives the methods that a URL takes, for the `Allow`
- * header: Fastify answers 404 for a wrong method, too.
+ * Collects the routes that are registered from now on. Returns the function that gives the methods of a URL, for the
+ * `Allow` header: Fastify responds with 404 to a wrong method too.
  */
 function collectAllowedMethods(app: FastifyInstance): (url: string) => string | undefined {
   const routes: { readonly pattern: RegExp; readonly method: string; readonly isForAll: boolean }[] = [];
   app.addHook('onRoute', ({ url, method }) => {
     const pattern = new RegExp(`^${url.replace(/:[a-z_]+/g, '[^/]+').replace('*', '.*')}$`);
-    // A route for all methods, such as Connect's, takes POST and rejects by itself the others that Fastify knows.
+    // A route for all methods, such as Connect's, accepts POST and rejects the other methods itself.
     const isForAll = typeof method !== 'string';
     routes.push({ pattern, method: isForAll ? 'POST' : method, isForAll });
   });

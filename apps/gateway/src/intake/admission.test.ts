@@ -9,7 +9,7 @@ function setUp({ activeMax = 1_000, activeMin = 1 } = {}) {
   const limits = { callsMax: 100, callsMaxWhenSlow: 10, orderAgeMaxMs: 150, activeMax, activeMin };
   const admission = createAdmission({ oldestOrderMs: () => state.oldestOrderMs, limits });
   const permits = new Map<MerchantId, Permit[]>();
-  /** The names of the calls whose work began, in that order. */
+  /** The names of the calls whose work began, in this order. */
   const begun: string[] = [];
   /** Acquires up to this many permits and returns how many there were. */
   const enter = (id: MerchantId, times: number, name = '') => {
@@ -42,7 +42,7 @@ test('a client above its share gets no more until it is below it and the others 
   enter(heavy, 100);
   enter(first, 20);
   await leave(heavy, 40);
-  // Of 80 in flight 20 more fit.
+  // With 80 in flight, 20 more fit.
   expect(enter(heavy, 50)).toBe(20);
   expect(enter(first, 50)).toBe(30);
   await leave(heavy, 50);

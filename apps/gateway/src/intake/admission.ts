@@ -10,7 +10,7 @@ export type Permit = NonNullable<ReturnType<Admission['acquire']>>;
 interface AccountCalls {
   inFlight: number;
   active: number;
-  /** What starts the work of each waiting call, the oldest first. */
+  /** Starts the work of each waiting call, oldest first. */
   readonly waiting: Set<() => void>;
 }
 
@@ -71,7 +71,7 @@ export function createAdmission({
         slot.resolve();
       };
       return {
-        /** Asks for a slot once the body is there. Resolves when the work may start; `undefined`: at once. Called once. */
+        /** Requests a slot once the body has arrived. Resolves when the work may start; `undefined`: immediately. Called once. */
         start(): Promise<void> | undefined {
           if (active < limits.activeMax || account.active < limits.activeMin) {
             startWork();

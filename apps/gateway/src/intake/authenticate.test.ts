@@ -167,7 +167,7 @@ test('a flood of unknown clients is bounded and blocks no other client', async (
 
 test("a merchant's first call passes in the middle of a flood of unknown clients", async () => {
   const { authenticate, state } = setUp();
-  // As many as a flood of 8,000 a second brings while the process is at something else for an eighth of one.
+  // As many as a flood of 8,000 per second sends while the process does something else for an eighth of a second.
   const flood = Array.from({ length: 1_000 }, () =>
     authenticate({ clientId: createClientId(randomBytes), clientSecret }),
   );

@@ -20,26 +20,26 @@ type PresentedCredentials = { readonly [Key in keyof Credentials]: Credentials[K
 export type Authenticate = (credentials: PresentedCredentials, timeoutMs: number) => Promise<Result<Account, Failure>>;
 
 /**
- * How long a cached client is valid. A revoked secret must stop within 1 s in every process, and this bound needs no message
- * between processes; the rest of the second is for the lookup itself.
+ * How long a cached account is valid. A revoked secret must stop within 1 s in every process, and this limit needs no
+ * message between processes. The rest of the second is for the lookup itself.
  */
 const cacheLifeMs = 800;
 
-/** A client in use is read again in the background at this age, so that no request of a busy merchant waits. */
+/** An account in use is refreshed in the background at this age, so that no request of a busy merchant waits. */
 const refreshAgeMs = 400;
 
-/** Cached clients, about 1 KB each; the ones read longest ago are dropped first. Unknown ids are never cached. */
+/** Cached accounts, about 1 KB each; the ones read longest ago are dropped first. Unknown ids are never cached. */
 const cachedClientsMax = 10_000;
 
 /**
- * Pending lookups of ids that are not cached: half a second of a flood of unknown ids, which hides a merchant's first call.
- * Above it the answer is `overloaded` at once. Lookups are batched, so these take a handful of statements.
+ * Pending lookups of ids that are not cached: half a second of a flood of unknown ids, in which a merchant's first call may
+ * be. Above it the call is `overloaded` immediately. Lookups are batched, so these take a handful of statements.
  */
 const uncachedLookupsMax = 4_096;
 
 /**
- * Credentials that do not match are rejected this long after their lookup began: to find a client takes longer than to find none,
- * which many calls would show. Far above the time of a lookup.
+ * Credentials that do not match are rejected this long after their lookup began. Finding an account takes longer than
+ * finding none, which many calls would reveal. This is far above the time of a lookup.
  */
 const rejectedAfterMs = 25;
 
@@ -47,11 +47,11 @@ const rejectedAfterMs = 25;
 const hashedSecretsMax = 10_000;
 
 /**
- * Creates the check. Only a success may come from the cache: what does not match is looked up first, so that an unknown id and
- * a wrong secret take the same time, and a new secret works at once.
+ * Creates the check. Only a success can come from the cache. Credentials that don't match are looked up first, so that an
+ * unknown id and a wrong secret take the same time, and a new secret works immediately.
  */
 export function createAuthenticate({ directory, now, monotonicNow }: AuthenticateDeps): Authenticate {
-  // What a lookup finds is at least as new as its start, `readAtMs` by the monotonic clock.
+  // The result of a lookup is at least as new as its start, `readAtMs` by the monotonic clock.
   const cache = new Map<string, { readonly client: Client; readonly readAtMs: number }>();
   const lookups = new Map<string, { readonly found: Promise<ClientLookup>; readonly readAtMs: number }>();
   const hashes = new Map<string, Uint8Array>();
@@ -59,7 +59,8 @@ export function createAuthenticate({ directory, now, monotonicNow }: Authenticat
   const lookUp = (clientId: string): Promise<ClientLookup> => {
     const readAtMs = monotonicNow();
     const pending = lookups.get(clientId);
-    // A slow lookup may have read a secret that was revoked since: it is shared no longer than a cached client is valid.
+    // A slow lookup may have read a secret that has been revoked since, so it is not shared for longer than a cached
+    // account is valid.
     if (pending !== undefined && readAtMs - pending.readAtMs < cacheLifeMs) return pending.found;
     if (!cache.has(clientId) && lookups.size >= uncachedLookupsMax) return Promise.resolve({ kind: 'overloaded' });
     const lookup = { found: directory.findClient(clientId), readAtMs };
@@ -84,8 +85,8 @@ export function createAuthenticate({ directory, now, monotonicNow }: Authenticat
   return async ({ clientId, clientSecret }, timeoutMs) => {
     if (clientId === undefined || clientSecret === undefined) return failed({ kind: 'unauthenticated' });
     if (!areWellFormed({ clientId, clientSecret })) return failed({ kind: 'unauthenticated' });
-    // The cached hash of a valid secret is compared with the live ones like any other. The map finds nothing by a part of a
-    // secret, so its timing reveals none.
+    // The cached hash of a valid secret is compared with the live ones like any other. The map finds nothing by part of a
+    // secret, so its timing reveals nothing.
     const known = hashes.get(clientSecret);
     const presented = known ?? hashSecret(clientSecret);
     const cached = cache.get(clientId);

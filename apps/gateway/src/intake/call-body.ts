@@ -38,7 +38,7 @@ const chunksMax = 64;
  * handed to their calls a few at a time, so that hundreds of connections that send them don't stall all others.
  */
 export function createBodyReader(bytesOfAllMax: number) {
-  /** What drops each body, the oldest first. No set: docs/decisions/039-no-sets-of-what-is-in-flight.md. */
+  /** Drops each body, oldest first. No set: docs/decisions/039-no-sets-of-what-is-in-flight.md. */
   const untaken: (() => void)[] = [];
   let bytesOfAll = 0;
   const takeTurns = createTurns(largeBodyBytesPerTurn);
@@ -107,7 +107,7 @@ export function createBodyReader(bytesOfAllMax: number) {
   };
 }
 
-/** Runs pieces of work in order, in each turn of the event loop until they have returned so much together. */
+/** Runs pieces of work in order. In each turn of the event loop, runs them until their results add up to the limit. */
 function createTurns(perTurn: number): (work: () => number) => void {
   const waiting: (() => number)[] = [];
   const runTurn = () => {

@@ -10,7 +10,10 @@ interface CallLine {
 
 export type CallLog = ReturnType<typeof createCallLog>;
 
-/** Lines of one client, or of all anonymous ones, and one code in a second: a flood's lines would cost more than its responses. */
+/**
+ * Lines per second for each code and account, or for all unauthenticated callers: a flood's lines would cost more than its
+ * responses.
+ */
 const linesMax = 10;
 
 const countEveryMs = 1_000;
@@ -21,14 +24,14 @@ const alwaysLogged: ReadonlySet<string> = new Set(['ok', 'created', 'replayed', 
 /** Rejections before any work, which a client can cause without limit. */
 const rejections: ReadonlySet<string> = new Set(['overloaded', 'rate_limited']);
 
-/** Whether a call failed because of the gateway and not of its client. */
+/** Whether the gateway caused the failure of a call, not its caller. */
 export function isServerError(code: string): boolean {
   return code in failures && failures[code as FailureCode].httpStatus >= 500;
 }
 
 /**
- * Logs one line per call. Of rejected calls, and of failed ones without valid credentials, only the first few each second have a
- * line; one more says how many others there were.
+ * Logs one line per call. Of rejected calls and of failed unauthenticated ones, only the first few each second have a line;
+ * one more line counts the others.
  */
 export function createCallLog(logger: Logger) {
   const counts = new Map<string, { readonly line: CallLine; count: number }>();
@@ -52,7 +55,7 @@ export function createCallLog(logger: Logger) {
   };
 
   return {
-    /** Writes a call's line, or counts the call where lines of its kind came too often. */
+    /** Writes a call's line, or counts the call if there were too many lines of its kind. */
     write(line: CallLine & Readonly<Record<string, unknown>>): void {
       const isAnonymous = line.merchant_id === undefined && line.checkout_id === undefined;
       const isCounted = isAnonymous ? !alwaysLogged.has(line.code) : rejections.has(line.code);

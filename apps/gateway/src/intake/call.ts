@@ -26,8 +26,8 @@ export interface CallDeps {
 export type Protocol = 'json' | 'connect' | 'grpc-web' | 'grpc';
 
 /**
- * What became of a call: a success, the error code, `unreadable` where Connect itself rejected the message,
- * `cancelled` where the client left before the response, or `client_timeout`, a `deadline_exceeded` that the client caused.
+ * The outcome of a call: a success, the error code, `unreadable` if Connect itself rejected the message, `cancelled` if the
+ * client disconnected before the response, or `client_timeout`, a `deadline_exceeded` that the client caused.
  */
 export type Outcome = FailureCode | Success | 'unreadable' | 'cancelled' | 'client_timeout';
 
@@ -36,7 +36,7 @@ const clientRequestId = /^[A-Za-z0-9._-]{1,128}$/;
 /** 16 base62 characters are 95 bits: no two requests share one. */
 const requestIdLength = 16;
 
-/** Outcomes of statuses that the platform or Connect answered by itself. */
+/** Outcomes of statuses that the platform or Connect returned itself. */
 const outcomeOfStatus = new Map<number, Outcome>(
   (['not_found', 'method_not_allowed', 'unsupported_media_type'] as const).map((code) => [
     failures[code].httpStatus,
@@ -48,31 +48,31 @@ const outcomeOfStatus = new Map<number, Outcome>(
 export class Call implements Deadline {
   readonly requestId: string;
   protocol: Protocol;
-  /** What the client asked for, such as `CreateOrder`: a name of ours, never a text of the client. */
+  /** The operation, such as `CreateOrder`: a name of ours, never a text of the client. */
   operation = 'unknown';
-  /** The method of the HTTP request, and the route of it or the path of the RPC; absent: unknown. Never a text of the client. */
+  /** The method and route of the HTTP request, or the path of the RPC; absent: unknown. Never a text of the client. */
   httpMethod: string | undefined;
   route: string | undefined;
   /** The client of the call, and its connection. */
   readonly peer: Peer;
-  /** The credentials that were presented, unchecked. */
+  /** The credentials that were sent, not verified. */
   readonly credentials: { readonly clientId: string | undefined; readonly clientSecret: string | undefined };
   readonly #deps: CallDeps;
   readonly #prefer: string | undefined;
   readonly #startedAt = performance.now();
   #timeoutMs = callTimeoutMs;
-  /** Whether a deadline that passes is the client's fault: it asks for too little time, or sends its message too slowly. */
+  /** Whether the client causes its deadline to pass: it allows too little time, or sends its message too slowly. */
   #isClientLate = false;
   #account: Account | undefined;
   #permit: Permit | undefined;
   #hasEnded = false;
   #pause: AbortController | undefined;
-  /** How long the call waited because its caller asked for it, which its deadline and duration do not include. */
+  /** How long the call waited at its caller's request. Its deadline and duration do not include this time. */
   #pausedMs = 0;
   #streamsSince: number | undefined;
   #outcome: Outcome | undefined;
   #order: NotedOrder | undefined;
-  /** The names of the fields that were at fault. */
+  /** The names of the invalid fields. */
   #fields: readonly string[] | undefined;
   readonly #span: CallSpan | undefined;
 
@@ -90,19 +90,19 @@ export class Call implements Deadline {
     this.#span = deps.tracing?.startCall(headers);
   }
 
-  /** Whether the response has been sent, or the client has left. */
+  /** Whether the response has been sent, or the client has disconnected. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
 
-  /** A client may ask for less time than the gateway gives, and gets no more. */
+  /** A client may shorten the gateway's time limit, but not extend it. */
   limitTimeout(timeoutMs: number | undefined): void {
     if (timeoutMs === undefined) return;
     this.#timeoutMs = Math.min(timeoutMs, callTimeoutMs);
     this.#isClientLate = timeoutMs < fairTimeoutMs;
   }
 
-  /** There is no timer over the whole call: everything that it waits for gets this as its limit. */
+  /** There is no timer for the whole call: everything that it waits for takes this as its limit. */
   timeLeftMs(): number {
     return this.#timeoutMs + this.#pausedMs - (performance.now() - this.#startedAt);
   }
@@ -131,7 +131,7 @@ export class Call implements Deadline {
     }
   }
 
-  /** Performs the operation of a call that was received, records its success, and returns the response made of its reply. */
+  /** Performs the operation of a call that was received, records its success, and returns the response built from its reply. */
   perform<Response>(
     operation: Operation,
     members: Members,
@@ -157,13 +157,13 @@ export class Call implements Deadline {
     });
   }
 
-  /** Whether the preference `handling` is `strict`, which is of HTTP only (RFC 7240, 4.4). */
+  /** Whether the preference `handling` is `strict`. Only HTTP has preferences (RFC 7240, 4.4). */
   #isStrict(): boolean {
     if (this.#prefer === undefined || this.protocol !== 'json') return false;
     return /(?:^|[,\s])handling\s*=\s*"?strict"?\s*(?:[;,]|$)/i.test(this.#prefer);
   }
 
-  /** The time of the preference `wait` in milliseconds, up to the longest; of HTTP only (RFC 7240, 4.3). */
+  /** The time of the preference `wait` in milliseconds, up to the maximum. Only HTTP has preferences (RFC 7240, 4.3). */
   waitMs(): number {
     if (this.#prefer === undefined || this.protocol !== 'json') return 0;
     const [, seconds = 0] = /(?:^|[,\s])wait\s*=\s*"?(\d{1,9})"?\s*(?:[;,]|$)/i.exec(this.#prefer) ?? [];
@@ -257,11 +257,11 @@ function grpcStatusOf(code: Outcome): string | null | undefined {
   return code === 'cancelled' ? 'CANCELLED' : code === 'unreadable' ? undefined : 'OK';
 }
 
-/** The names of the fields that a failure is about: the API's names, without values. */
+/** The names of the fields of a failure: the API's names, without values. */
 function fieldsOf(failure: Failure): readonly string[] | undefined {
   if (failure.kind === 'order_id_conflict') return failure.fields;
   if (!('errors' in failure)) return undefined;
-  // The name of an unknown parameter may be any text of the client, and so may a key of metadata.
+  // The name of an unknown parameter can be any text of the client, and so can a key of metadata.
   return failure.errors.map(({ field, code }) =>
     code === 'unknown_field' ? code : field.startsWith('metadata.') ? 'metadata' : field,
   );

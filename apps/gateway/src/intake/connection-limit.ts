@@ -1,21 +1,21 @@
 import type { Server, Socket } from 'node:net';
 
-/** What a call knows of its connection. */
+/** What a call knows about its connection. */
 export interface Peer {
   /** The client's IP address; `undefined` once the connection is closed. */
   readonly address: string | undefined;
-  /** The call has valid credentials: its connection is among the last to be replaced. */
+  /** The call has valid credentials, so its connection is among the last to be replaced. */
   markAuthenticated(): void;
   /** The gateway does no more work for the call: from now on its connection counts as idle. */
   markIdle(): void;
-  /** The client makes more unauthenticated calls than it may. */
+  /** The client makes too many unauthenticated calls. */
   penalize(): void;
 }
 
 /** The peer of a call whose connection is not limited. */
 export const noPeer: Peer = { address: undefined, markAuthenticated() {}, markIdle() {}, penalize() {} };
 
-/** Tracks the sockets of a server, including those without a TLS session yet. Returns what destroys all of them. */
+/** Tracks the sockets of a server, including those without a TLS session yet. Returns the function that destroys all of them. */
 export function trackSockets(server: Server): () => void {
   const sockets = new Set<Socket>();
   const track = (socket: Socket) => {
@@ -25,7 +25,8 @@ export function trackSockets(server: Server): () => void {
   server.on('connection', track);
   server.on('secureConnection', track);
   return () => {
-    // The later ones first: a TLS socket may not write to a destroyed socket below it (docs/decisions/044-patch-the-driver.md).
+    // Destroys the later ones first: a TLS socket must not write to a destroyed socket below it
+    // (docs/decisions/044-patch-the-driver.md).
     for (const socket of [...sockets].reverse()) socket.destroy();
   };
 }

@@ -6,11 +6,10 @@ import type { Members } from '../orders/operation.ts';
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Reads the members of a request from the bytes of a JSON object, strictly: UTF-8 only, no byte-order mark, no duplicate keys at
- * any depth. The amount has the digits that were sent. The failure contains nothing of the body.
- *
- * `JSON.parse` decides what JSON is; a scan of the text, which is known to be well-formed by then, finds what it does not
- * report. The scan does not recurse, so that depth costs no stack (docs/decisions/002-strict-json.md).
+ * Reads the members of a request from the bytes of a JSON object, strictly: UTF-8 only, no byte-order mark, no duplicate
+ * keys at any depth. The amount has the digits that were sent. The failure contains no part of the body. `JSON.parse`
+ * decides whether the text is JSON; a scan of the valid text finds what it does not report. The scan does not recurse, so
+ * depth costs no stack (docs/decisions/002-strict-json.md).
  */
 export function readJsonBody(bytes: Uint8Array): Result<Members, Failure> {
   let text: string;
@@ -47,7 +46,7 @@ function positionOf(error: unknown): string {
 }
 
 interface Findings {
-  /** Where the second of two equal keys of one object begins, counted in UTF-16 units from 0. */
+  /** The position of the second of two equal keys of one object, in UTF-16 units from 0. */
   readonly duplicateAt?: number;
   /** The digits of the number under `order_amount` in the outermost object. */
   readonly amount?: string;
@@ -64,8 +63,8 @@ function digitsAfterKey(text: string, offset: number): string | undefined {
 }
 
 /**
- * Scans the text of an object as most are: nothing nested, nothing escaped, no key twice. There a string is a key if a colon
- * follows, and the keys of the text are as many as those of the value. `undefined` for any other object.
+ * Scans the text of an ordinary object: nothing nested, nothing escaped, no duplicate key. In it, a string followed by a
+ * colon is a key, and the text has as many keys as the value. `undefined` for any other object.
  */
 function scanFlat(text: string, value: Record<string, unknown>): Findings | undefined {
   if (text.includes('\\')) return undefined;
@@ -98,7 +97,7 @@ function isBeforeColon(text: string, offset: number): boolean {
   return text[next] === ':';
 }
 
-/** Scans any well-formed JSON text whose outermost value is an object. Only keys stand before a colon. */
+/** Scans any well-formed JSON text whose outermost value is an object. Only keys precede a colon. */
 function scan(text: string): Findings {
   /** The keys seen in each open object; an array has none. */
   const open: Set<string>[] = [];
@@ -128,7 +127,7 @@ function scan(text: string): Findings {
   return amount === undefined ? {} : { amount };
 }
 
-/** Where the string that begins at `start` ends: the offset of its closing quote. */
+/** The offset of the closing quote of the string that begins at `start`. */
 function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   while (isEscaped(text, end)) end = text.indexOf('"', end + 1);

@@ -7,20 +7,19 @@ import { createTokenBuckets } from './rate-limit.ts';
 
 /** The connections of a network that exceeded its limit. */
 interface Restriction {
-  /** New connections, the oldest first, and what accepts each. */
+  /** New connections, oldest first, with the function that accepts each. */
   readonly waiting: Map<Socket, () => void>;
   /** When the network last exceeded its limit, by `performance.now()`. */
   exceededAt: number;
 }
 
 /**
- * Bounds what unauthenticated connections cost with cheap frames, such as streams that they reset at once (CVE-2023-44487). Each
- * takes a penalty, counted by network, as every new connection would otherwise bring a new allowance. A network that exceeds it
- * has its connection closed, and its next ones are accepted slowly instead of being refused: others may share the address. Trusted
- * proxies are exempt.
- *
- * Returns what counts a penalty. The server must be created with `pauseOnConnect`, and must have no other listeners for connections
- * than its own yet: a connection that waits is not read, since Node.js would handle what was read before in one turn.
+ * Limits the cost of cheap frames of unauthenticated connections, such as streams that they reset immediately
+ * (CVE-2023-44487). Each frame takes a penalty, counted by network, because every new connection would otherwise have a new
+ * allowance. A network that exceeds it has its connection closed, and its next ones are accepted slowly rather than
+ * refused, because others may share the address. Trusted proxies are exempt. Returns the function that counts a penalty.
+ * The server must be created with `pauseOnConnect` and have no other connection listeners yet: a waiting connection is not
+ * read, because Node.js would handle everything that was read before in one turn.
  */
 export function createPenalties(
   server: Server,

@@ -1,15 +1,15 @@
 import type { Account, MerchantId } from '@gateway/domain/accounts/merchant';
 
-/** Counts a call under a key. Returns the milliseconds to wait where the key is over its calls a second, on average. */
+/** Counts a call under a key. Returns the milliseconds to wait if the key exceeds its average rate. */
 export type TokenBuckets<Key> = (key: Key, callsPerSecond: number) => number | undefined;
 
-/** Counts a call. Returns the milliseconds to wait where the client is over its limit in this process. */
+/** Counts a call. Returns the milliseconds to wait if the account exceeds its limit in this process. */
 export type RateLimit = ReturnType<typeof createRateLimit>;
 
 /** With more buckets than this, the one used longest ago is dropped. */
 const bucketsMax = 10_000;
 
-/** A token bucket for each key, which holds one second's calls. */
+/** A token bucket for each key, with the calls of one second. */
 export function createTokenBuckets<Key>(monotonicNow: () => number): TokenBuckets<Key> {
   /** The one used longest ago first. `calls` may be made at once; they are refilled over time. */
   const buckets = new Map<Key, { calls: number; filledAtMs: number }>();
@@ -30,8 +30,8 @@ export function createTokenBuckets<Key>(monotonicNow: () => number): TokenBucket
 }
 
 /**
- * The limit of authenticated clients: a merchant's own, or else `callsPerSecond`, on average; absent: any number. `monotonicNow`
- * gives the milliseconds of a monotonic clock.
+ * The limit of authenticated accounts: a merchant's own, or else `callsPerSecond`, on average; absent: unlimited.
+ * `monotonicNow` returns the milliseconds of a monotonic clock.
  */
 export function createRateLimit({
   callsPerSecond: callsOfAll,

@@ -19,7 +19,7 @@ export interface ReceiveDeps {
   readonly admission: Admission;
 }
 
-/** What a transport knows of a call once its headers have arrived. */
+/** What a transport knows about a call once its headers have arrived. */
 export interface IncomingCall {
   readonly headers: IncomingHttpHeaders;
   /** The time that the client allows in milliseconds; absent: it sets no limit. */
@@ -48,8 +48,9 @@ export async function takeBody(call: Call, reading: BodyReading): Promise<Result
 }
 
 /**
- * Creates the one place that knows the order of checks, for every protocol: deadline, announced size, media type, credentials and
- * kind of account, rate, capacity, body. What is in the body (JSON or Protobuf, fields, checksum) is checked after that.
+ * Creates the one place that knows the order of checks, for every protocol: deadline, announced size, media type,
+ * credentials and kind of account, rate, capacity, body. The content of the body (JSON or Protobuf, fields, checksum) is
+ * checked after that.
  */
 export function createReceive({ authenticate, unauthenticatedCalls, rateLimit, admission }: ReceiveDeps) {
   const admit = async (call: Call, kind: Account['kind']): Promise<Result<Permit, Failure>> => {
@@ -87,7 +88,7 @@ export function createReceive({ authenticate, unauthenticatedCalls, rateLimit, a
       if (!body.ok) return body;
       const slot = permit?.start();
       const wait = await (slot && settledWithin(call.timeLeftMs(), slot));
-      // The time is checked as well, because Node.js's timers may fire up to a millisecond early.
+      // The time is checked too, because Node.js's timers may fire up to a millisecond early.
       if (wait === 'deadline_exceeded' || call.timeLeftMs() <= 0) return failed({ kind: 'deadline_exceeded' });
       return body;
     });

@@ -19,7 +19,7 @@ function setUp() {
     markIdle: vi.fn<() => void>(),
     penalize: vi.fn<() => void>(),
   });
-  /** What became of the promises so far. */
+  /** The outcomes of the promises so far. */
   const settled = async <Value>(promises: readonly Promise<Value>[], ms = 0) => {
     const results: (Value | 'pending')[] = promises.map(() => 'pending');
     promises.forEach(async (promise, index) => {
@@ -56,7 +56,7 @@ test('a page whose turn does not come in time is rate_limited, and so is one tha
   expect((await settled(pages, limits.pauseMs)).slice(2)).toEqual(['pending', 'pending', failed]);
   const settledPages = await settled(pages, limits.waitingTimeoutMs);
   expect(settledPages.slice(2)).toEqual([failed, failed, failed]);
-  // Their turns are for those who still wait.
+  // Their turns are for those that still wait.
   for (const page of settledPages) if (page !== 'pending' && page.ok) page.value();
   const next = [calls.admit(peer(proxy)), calls.admit(peer(proxy))];
   expect(await settled(next)).toMatchObject([{ ok: true }, { ok: true }]);

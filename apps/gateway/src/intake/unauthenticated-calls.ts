@@ -16,7 +16,7 @@ const rateLimited = (): Failure => ({ kind: 'rate_limited', retryAfterMs: retryA
 /** The key of the one bucket that counts all calls. */
 const allNetworks = '';
 
-/** Bounds the work that calls without valid credentials cause (docs/decisions/047-unauthenticated-callers.md). */
+/** Limits the work of calls without valid credentials (docs/decisions/047-unauthenticated-callers.md). */
 export function createUnauthenticatedCalls({
   limits,
   monotonicNow,
@@ -32,11 +32,11 @@ export function createUnauthenticatedCalls({
   let inFlight = 0;
   let paused = 0;
 
-  /** A private address may be that of a proxy for many clients, which only the limits for all networks apply to. */
+  /** A private address may belong to a proxy for many clients, so only the limits for all networks apply to it. */
   const isOverLimit = (buckets: TokenBuckets<string>, { address }: Peer) =>
     (address === undefined || isPublicAddress(address)) && buckets(networkOf(address), limits.perNetwork) !== undefined;
 
-  /** Responds late: clients that wait for their responses then send less, while quick responses would speed a flood up. */
+  /** Responds late: clients that wait for their responses then send less, while fast responses would speed up a flood. */
   const rejectLate = async (peer: Peer): Promise<Failure> => {
     peer.markIdle();
     peer.penalize();
@@ -75,8 +75,8 @@ export function createUnauthenticatedCalls({
 
   return {
     /**
-     * Waits for a slot for a call that needs no credentials. Returns what releases the slot, or `rate_limited`. Calling the
-     * function again does nothing.
+     * Waits for a slot for a call that needs no credentials. Returns the function that releases the slot, or
+     * `rate_limited`. Calling the function again does nothing.
      */
     async admit(peer: Peer): Promise<Result<() => void, Failure>> {
       if (isOverLimit(admitted, peer)) return failed(await rejectLate(peer));

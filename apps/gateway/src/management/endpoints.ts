@@ -21,7 +21,7 @@ export function readEndpointId(members: Members): Result<string, Failure> {
   return readId(members, 'id', endpointIdForm, 'webhook_endpoint');
 }
 
-/** The merchant's endpoints, the oldest first, which signs returns. */
+/** The merchant's endpoints, oldest first. The oldest signs returns. */
 export async function listEndpoints(managed: Managed, merchantId: MerchantId): Promise<readonly FoundEndpoint[]> {
   const endpoints = await managed.list(merchantId);
   return endpoints.map((endpoint, index) => ({ endpoint, signsReturns: index === 0 }));

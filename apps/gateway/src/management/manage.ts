@@ -7,7 +7,7 @@ import type { Managed, MerchantManagement } from '@gateway/postgres/merchant-man
 import type { Caller, Members, Operation, OperationDeps, Reply } from '../orders/operation.ts';
 import { storageFailure } from '../orders/storage-failure.ts';
 
-/** Does a piece of work on what merchants manage, within the time of the call. */
+/** Works on what merchants manage, within the time of the call. */
 export type Manage = <Value>(work: (managed: Managed) => Promise<Value>) => Promise<Result<Value, Failure>>;
 
 const reserved: Failure = {
@@ -36,13 +36,10 @@ function managing(management: MerchantManagement, { clientId, timeLeftMs }: Call
   };
 }
 
-/** What an id of a request names. */
+/** What an id in a request refers to. */
 type Unknown = 'webhook_endpoint' | 'event' | 'client_secret';
 
-/**
- * Reads an id of a request. A text of another form is found nowhere, so that it is not looked for: `unknown` says what was looked
- * up.
- */
+/** Reads an id of a request. A text of another form can't exist, so it is not looked up; `unknown` says what it was for. */
 export function readId(members: Members, field: string, form: RegExp, unknown: Unknown): Result<string, Failure> {
   const value = members[field];
   if (value === undefined || value === null || value === '') {

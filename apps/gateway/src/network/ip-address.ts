@@ -10,9 +10,9 @@ export type AllowedAddresses = 'public' | 'loopback' | 'any';
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 
 /**
- * Whether an IP address belongs to the public internet: not to this machine, a private or link-local network (a cloud's metadata
- * service), carrier-grade NAT, multicast or a reserved range. IPv6 that embeds IPv4 is not public, whatever it embeds, as a
- * translator or tunnel on the way would deliver to the IPv4 address. A NAT64 prefix that a network chose itself can't be recognised.
+ * Whether an IP address belongs to the public internet: not to this machine, a private or link-local network (a cloud's
+ * metadata service), carrier-grade NAT, multicast or a reserved range. IPv6 that embeds IPv4 is not public, because a
+ * translator or tunnel would deliver to the IPv4 address. A NAT64 prefix that a network chose itself can't be recognised.
  */
 export function isPublicAddress(address: string): boolean {
   const parsed = ipaddr.parse(address);
@@ -31,15 +31,16 @@ export function isLoopbackAddress(address: string): boolean {
   return ipaddr.process(address).range() === 'loopback';
 }
 
-/** The IP address that is the host of a URL; `undefined` where that is a name. */
+/** The IP address in the host of a URL; `undefined` if the host is a name. */
 export function literalAddressOf({ hostname }: URL): string | undefined {
   const host = hostname.replace(/^\[(.+)\]$/, '$1');
   return isIP(host) === 0 ? undefined : host;
 }
 
 /**
- * The network that a client's limits count for: an IPv4 address, or the /64 of an IPv6 address, as one customer gets at least that
- * (RFC 6177). IPv4 mapped to IPv6, as on a socket that takes both, is IPv4. The text is a key: the parts are decimal.
+ * The network to which a client's limits apply: an IPv4 address, or the /64 of an IPv6 address, because one customer gets
+ * at least that (RFC 6177). IPv4 mapped to IPv6, as on a dual-stack socket, counts as IPv4. The text is a key: the parts
+ * are decimal.
  */
 export function networkOf(address: string | undefined): string {
   if (address === undefined) return '';

@@ -6,7 +6,7 @@ import { StartError } from '../process/process.ts';
 export interface PortServer {
   /** Returns the port that was bound. */
   listen(port: number, host: string): Promise<number>;
-  /** Accepts nothing new and lets what is in flight finish, for a limited time. */
+  /** Accepts nothing new and lets calls in flight finish, for a limited time. */
   close(): Promise<void>;
 }
 
@@ -22,7 +22,7 @@ export function portOf(server: Server): number {
 
 /**
  * The one address of HOST. A name can have several: given the name itself, the two servers could choose different ones, and
- * Fastify would open a second server for `localhost`, which none of our bounds reaches.
+ * Fastify would open a second server for `localhost`, to which none of our limits apply.
  */
 export async function addressOf(host: string): Promise<string> {
   try {
@@ -37,7 +37,7 @@ export function hostInUrl(address: string): string {
   return isIPv6(address) ? `[${address}]` : address;
 }
 
-/** Binds a port, or throws one line that says which port or address can't be used, and why. Returns the port that was bound. */
+/** Binds a port and returns its number. Throws one line that says which port or address can't be used, and why. */
 export async function listenOn(
   variable: 'HTTP_PORT' | 'GRPC_PORT' | 'ADMIN_PORT',
   address: string,

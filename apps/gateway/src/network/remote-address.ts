@@ -3,7 +3,10 @@ import { isIP, isIPv6 } from 'node:net';
 import { all, compile } from '@fastify/proxy-addr';
 import ipaddr from 'ipaddr.js';
 
-/** Whether the address of a connection (hop 0), or what forwarded a request to it (hop 1 and so on), is a proxy of ours. */
+/**
+ * Whether an address is a trusted proxy: that of the connection (hop 0), or one that forwarded the request to it (hop 1 and
+ * so on).
+ */
 export type TrustProxy = (address: string, hop: number) => boolean;
 
 /** Parses a number of proxies, or their addresses and networks separated by commas. `undefined` if it is neither. */
@@ -19,8 +22,8 @@ export function parseTrustProxy(text: string): TrustProxy | undefined {
 }
 
 /**
- * The address of the client: that of the connection, or, if a trusted proxy opened it, the one that X-Forwarded-For gives. IPv4
- * mapped to IPv6, as a socket that accepts both reports it, is IPv4. Absent if the connection is closed already.
+ * The address of the client: that of the connection or, if a trusted proxy opened it, the one in X-Forwarded-For. IPv4
+ * mapped to IPv6, as a dual-stack socket reports it, counts as IPv4. Absent if the connection is closed already.
  */
 export function remoteAddressOf(
   request: { readonly socket: { readonly remoteAddress?: string | undefined }; readonly headers: IncomingHttpHeaders },

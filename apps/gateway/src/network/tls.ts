@@ -8,10 +8,10 @@ import { messageOf, StartError } from '../process/process.ts';
 
 /** Files in PEM. They are read at the start and when they change. */
 export interface TlsFiles {
-  /** With the certificates between it and its root. */
+  /** Followed by the intermediate certificates. */
   readonly certFile: string;
   readonly keyFile: string;
-  /** Signs the certificates that clients of the gRPC port must have; absent: they need none. */
+  /** The authority that signs the certificates of gRPC clients; absent: they need none. */
   readonly clientCaFile: string | undefined;
 }
 
@@ -22,12 +22,12 @@ export interface TlsPort {
   renew(server: Server): void;
 }
 
-/** Reads the certificate of both ports, from files that may change. Throws a StartError for the first that can't be used. */
+/** Reads the certificate of both ports, from files that may change. Throws a StartError for the first file that can't be used. */
 export async function openTls(files: TlsFiles, logger: Logger) {
   let current = await readContexts(files);
   const renewals: (() => void)[] = [];
   let problem: string | undefined;
-  /** Reads the files now. Invalid ones are logged, and those before stay in use. */
+  /** Reads the files now. Invalid files are logged, and the previous ones stay in use. */
   const reload = async () => {
     try {
       const next = await readContexts(files);

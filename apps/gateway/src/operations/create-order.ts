@@ -49,7 +49,7 @@ export async function createOrder(
   if (wrongChecksum !== undefined) return failed(wrongChecksum);
   const rangeError = expiresAtMs === undefined ? undefined : expiryRangeError(expiresAtMs, nowMs);
   if (rangeError !== undefined) {
-    // An order that is sent again may be near its expiry by now, or past it.
+    // An order that is sent again may be near its expiry, or past it.
     const found = await deps.store.findByOrderId(merchant.id, fields.order_id, caller.timeLeftMs());
     if (found.kind === 'found') return replayOf(deps, found.order, parsed.value);
     return failed(

@@ -33,8 +33,8 @@ interface ListedEvents {
 }
 
 /**
- * Lists the merchant's events, oldest first. Every page has a cursor: later events follow it. The call waits for a first event as
- * long as the caller prefers, and continues a filtered page without events while there is time.
+ * Lists the merchant's events, oldest first. Every page has a cursor, after which later events follow. The call waits for a
+ * first event as long as the caller prefers, and continues a filtered page without events while there is time.
  */
 async function listEvents(
   { store, eventWatch }: ListEventsDeps,

@@ -29,7 +29,10 @@ export function recordPaymentOperation(
   };
 }
 
-/** Records the payment of an order, found by its payment link. Either way it ends the lease of its attempt. */
+/**
+ * Records the payment of an order, found by its payment link. Whether the payment is accepted or refused, the lease of its
+ * attempt ends.
+ */
 export async function recordPayment(
   deps: RecordPaymentDeps,
   caller: Caller,

@@ -25,7 +25,7 @@ import { recordPayment } from './record-payment.ts';
 
 const schedules = process.env.MODE === 'faults' ? 10_000 : 1_000;
 
-/** The time that passes is that of the timers: nothing else in a simulation takes any. */
+/** Only timers advance the time: nothing else in a simulation takes any. */
 beforeAll(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
 afterAll(() => void vi.useRealTimers());
 
@@ -77,7 +77,7 @@ test('calls and failing statements in any order lose, double and undo nothing th
         ended.push({ ...call, startMs, startedAs, endMs: performance.now(), endedAs: ++steps, result });
       }
     });
-    // A timer may end before statements that came first.
+    // A timer may end before statements that were sent first.
     const timers = Array.from({ length: ends }, async () => {
       await scheduler.schedule(Promise.resolve(), 'a timer');
       vi.advanceTimersToNextTimer();
@@ -150,7 +150,7 @@ function changed(result: Result<{ found: { order: Order }; replayed: boolean }, 
 
 const clientsOfStore = 5;
 
-/** A store whose calls share statements as in PostgreSQL, and fail as foreseen. */
+/** A store whose calls share statements as in PostgreSQL, and fail as planned. */
 function openFaultyStore(memory: InMemoryOrderStore, scheduler: fc.Scheduler, fates: (typeof faults)[number][]) {
   let [closed, hanging] = [0, 0];
   const queues: { close(): Promise<void> }[] = [];
@@ -212,7 +212,7 @@ function openFaultyStore(memory: InMemoryOrderStore, scheduler: fc.Scheduler, fa
   return { store, close, closed: () => closed, isHanging: () => hanging > 0 };
 }
 
-/** The failures that a client may see: what another call did, or that its outcome is not known. */
+/** The failures that a client may see: the effect of another call, or an unknown outcome. */
 const failureKinds = [
   ...['unavailable', 'overloaded', 'deadline_exceeded', 'not_found'],
   ...['order_id_conflict', 'payment_id_conflict', 'order_already_paid', 'order_cancelled'],

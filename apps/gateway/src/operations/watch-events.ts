@@ -9,13 +9,13 @@ import type { Members, OperationDeps } from '../orders/operation.ts';
 import { eventResponse } from '../orders/order-response.ts';
 import { retryAfter, storageFailure } from '../orders/storage-failure.ts';
 
-/** Events that are read at a time. A reader that is slower than that keeps no more of them in memory. */
+/** The number of events read at a time. For a slow reader, no more of them are kept in memory. */
 const pageMax = 100;
 
-/** Another stream may end in the meantime. */
+/** Another stream may end by then. */
 const tooManyRetryAfterMs = 1_000;
 
-/** Who watches, and until when. */
+/** The caller of a stream, and when the stream ends. */
 export interface Watcher {
   readonly account: Merchant;
   /** Whether the credentials still work. */
@@ -23,7 +23,10 @@ export interface Watcher {
   readonly signal: AbortSignal;
 }
 
-/** The operation that responds with a stream. It yields the JSON form of the messages to send, and at the end a failure. */
+/**
+ * The operation that responds with a stream. It yields the JSON form of the messages to send, and returns a failure at the
+ * end.
+ */
 export type WatchEvents = ReturnType<typeof createWatchEvents>;
 
 export function createWatchEvents({
@@ -66,7 +69,7 @@ export function createWatchEvents({
 
   return {
     method: EventService.method.watchEvents,
-    /** Sends the merchant's events until a failure, which ends every stream. */
+    /** Sends the merchant's events until a failure. Every stream ends with one. */
     async *handle(watcher: Watcher, input: Members): AsyncGenerator<Result<object, Failure>, void> {
       const { id } = watcher.account;
       const open = streams.get(id) ?? 0;

@@ -2,16 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Meter } from '@opentelemetry/api';
 import type { Logger } from '../process/logger.ts';
 
-/** How often orders that passed their end are looked for, to store it with the event. A read does so at once. */
+/** How often orders past their expiry are looked for, to store the expiry with its event. A read does so immediately. */
 const expireEveryMs = 1_000;
 
-/** How often events that are past their 30 days are looked for. */
+/** How often events older than 30 days are looked for. */
 const deleteEventsEveryMs = 3_600_000;
 
-/** How often orders that are past their retention are looked for. */
+/** How often orders past their retention are looked for. */
 const eraseEveryMs = 3_600_000;
 
-/** What the jobs run: each does a bounded part of the work, and returns whether all of it is done. */
+/** The jobs: each does a limited part of the work, and returns whether all of it is done. */
 export interface BackgroundWork {
   expire(): Promise<{ readonly isDone: boolean }>;
   deleteOldEvents(): Promise<{ readonly isDone: boolean }>;
@@ -19,7 +19,7 @@ export interface BackgroundWork {
   readonly eraseOldOrders?: ((signal: AbortSignal) => Promise<{ readonly isDone: boolean }>) | undefined;
 }
 
-/** Runs what no call waits for, until it is stopped. Any number of processes may do so. */
+/** Runs the jobs that no call waits for, until it is stopped. Any number of processes may do so. */
 export function startBackgroundJobs(work: BackgroundWork, logger: Logger, meter: Meter): { stop(): Promise<void> } {
   const failures = meter.createCounter('gateway.background_job.failures', {
     description: 'Background jobs that failed',
@@ -29,7 +29,7 @@ export function startBackgroundJobs(work: BackgroundWork, logger: Logger, meter:
     while (!stopping.signal.aborted) {
       const running = work[job]?.(stopping.signal);
       if (running === undefined) return;
-      // The first failure is an increase only if the counter was there before.
+      // The first failure is an increase only if the counter existed before.
       failures.add(0, { name: job });
       const { isDone } = await running.catch((error: unknown) => {
         failures.add(1, { name: job });

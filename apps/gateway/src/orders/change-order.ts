@@ -14,8 +14,8 @@ export interface ChangedOrder<Found extends FoundOrder> {
 }
 
 /**
- * Finds an order and changes its state, if the domain decides so. If another change is faster, the order is read again and
- * decided anew: at most as often as an order has states. `refused` learns of a refused payment once it is stored.
+ * Finds an order and changes its state, if the domain decides so. If another change wins, the order is read and decided
+ * again, at most as often as an order has states. `refused` is called with a refused payment once it is stored.
  */
 export async function changeOrder<Found extends FoundOrder>(
   deps: Pick<OperationDeps, 'store'>,

@@ -27,7 +27,7 @@ interface Waiter {
 export function createEventWatch({ latestEvents, logger }: EventWatchDeps) {
   const waiters = new Set<Waiter>();
   const closing = new AbortController();
-  // One listener per waiting call is no leak.
+  // One listener per waiting call is not a leak.
   setMaxListeners(0, closing.signal);
   let pause = new AbortController();
   let isRunning = false;
@@ -52,13 +52,16 @@ export function createEventWatch({ latestEvents, logger }: EventWatchDeps) {
   };
 
   return {
-    /** Whether a call of the merchant may wait: there are not too many yet, and the process does not stop. */
+    /** Whether a call of the merchant may wait: there are not too many yet, and the process is not stopping. */
     hasCapacity(merchantId: MerchantId): boolean {
       if (closing.signal.aborted || waiters.size >= eventWatchLimits.waitersMax) return false;
       const own = waiters.values().filter((waiter) => waiter.merchantId === merchantId);
       return own.take(eventWatchLimits.waitersPerMerchant).toArray().length < eventWatchLimits.waitersPerMerchant;
     },
-    /** Resolves with true once the merchant's feed has an event after the position; with false after the time, at the signal, or when closed. */
+    /**
+     * Resolves with true once the merchant's feed has an event after the position, and with false after the timeout, on the
+     * signal, or on close.
+     */
     hasEventsAfter(
       merchantId: MerchantId,
       after: EventPosition,
@@ -87,11 +90,11 @@ export function createEventWatch({ latestEvents, logger }: EventWatchDeps) {
         void run();
       });
     },
-    /** Looks at once, as when this process has stored an event. */
+    /** Looks immediately, such as when this process has stored an event. */
     wake: () => pause.abort(),
     /** Ends all waits, which takes effect on later ones too. */
     close: () => closing.abort(),
-    /** Whether the process stops. */
+    /** Whether the process is stopping. */
     isClosed: () => closing.signal.aborted,
   };
 }

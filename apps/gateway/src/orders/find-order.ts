@@ -32,7 +32,7 @@ export async function findOrder(
 
 export const linkNotFound: Failure = { kind: 'not_found', unknown: 'payment_link' };
 
-/** Finds what a payment link leads to by the text after `/payment/`, with one of the store's two ways to read it. */
+/** Finds the order of a payment link by the text after `/payment/`, with one of the store's two ways to read it. */
 export async function findPaymentLink(
   find: OrderStore['findByToken' | 'findForPage'],
   deadline: Deadline,
@@ -43,7 +43,7 @@ export async function findPaymentLink(
   return resultOf(deadline, await find(token, deadline.timeLeftMs()), linkNotFound);
 }
 
-/** Finds what a payment link leads to, for a payment that is to start. None does for a disabled merchant. */
+/** Finds the order of a payment link, for a payment that is about to start. Links of a disabled merchant are not found. */
 export async function findLinkToPay(
   { store }: Pick<OperationDeps, 'store'>,
   deadline: Deadline,

@@ -12,7 +12,7 @@ import type { SecretsKeys, SigningSecrets } from '../secrets/signing-secrets.ts'
 import type { CountRefusal } from '../telemetry/metrics.ts';
 import type { EventWatch } from './event-watch.ts';
 
-/** What operations work with; each takes only what it uses. */
+/** The dependencies of operations; each takes only what it uses. */
 export interface OperationDeps {
   readonly store: OrderStore;
   readonly randomBytes: RandomBytes;
@@ -33,7 +33,7 @@ export interface OperationDeps {
   readonly ping: Ping;
 }
 
-/** Sends a signed test message, so that a merchant can see whether its endpoint works. `status` is absent without a response. */
+/** Sends a signed test message, so that a merchant can check its endpoint. `status` is absent without a response. */
 export type Ping = (
   merchantId: MerchantId,
   url: string,
@@ -43,15 +43,15 @@ export type Ping = (
 /** An order, which has no service_order_id before it is stored. */
 export type NotedOrder = Order | NewOrder;
 
-/** What a use case has to do with its call. */
+/** What a use case needs from its call. */
 export interface Deadline {
-  /** Notes the order that the call is about, for its log line. The last one counts. */
+  /** Sets the order of the call, for its log line. The last one counts. */
   concerns(order: NotedOrder): void;
   /** The remaining time in milliseconds, which may be negative. Everything that a call waits for takes this as its limit. */
   timeLeftMs(): number;
 }
 
-/** Who makes a call, and how long the call may take. */
+/** The caller, and how long the call may take. */
 export interface Caller<Kind extends Account = Account> extends Deadline {
   readonly account: Kind;
   /** The client id of the request. */
@@ -60,7 +60,7 @@ export interface Caller<Kind extends Account = Account> extends Deadline {
   readonly clientSecret: string;
   /** Whether the caller prefers unknown members to be rejected. */
   readonly isStrict: boolean;
-  /** How long the caller prefers to wait for a first result, in milliseconds; 0: not at all. */
+  /** How long the caller prefers to wait for a first result, in milliseconds; 0: does not wait. */
   readonly waitMs: number;
   /** Waits without a share of the gateway's capacity. The time does not count; the signal aborts when the caller disconnects. */
   pause<Value>(wait: (signal: AbortSignal) => Promise<Value>): Promise<Value>;
@@ -83,14 +83,14 @@ export interface Reply {
   readonly preferenceApplied?: string | undefined;
 }
 
-/** One operation of the API. The contract's options on the method say who may call it, and its route in the JSON API. */
+/** One operation of the API. The contract's options on the method declare its callers and its JSON route. */
 export interface Operation {
   readonly method: DescMethodUnary;
   // A method, so that an operation can require the kind of account that its contract names, which the intake guarantees.
   handle(members: Members, caller: Caller): Promise<Result<Reply, Failure>>;
 }
 
-/** The outcome of an operation that may have had its effect before. */
+/** The outcome of an operation that may already have had its effect. */
 export function outcomeOf({ replayed }: { readonly replayed: boolean }): Success {
   return replayed ? 'replayed' : 'ok';
 }

@@ -22,7 +22,7 @@ export function orderResponse(order: Order, baseUrl: BaseUrl) {
   };
 }
 
-/** What every other call answers for an order: never the customer's data. Fields without a value are `undefined`. */
+/** The order in every other response, without the customer's data. Fields without a value are `undefined`. */
 export function orderRecord(order: Order, mode: MerchantMode, baseUrl: BaseUrl) {
   const { fields, payment, lease, refusedPayments } = order;
   return {
@@ -58,7 +58,7 @@ function formatOptional(ms: number | null): string | undefined {
   return ms === null ? undefined : formatTime(ms);
 }
 
-/** An order as checkout systems see it, with more members than `CheckoutOrder` has, which drops them. */
+/** An order as checkout systems see it, with more members than `CheckoutOrder`, which drops them. */
 export function checkoutOrder(deps: Pick<OperationDeps, 'baseUrl' | 'signingSecrets' | 'now'>, link: LinkedOrder) {
   const { order, merchant } = link;
   const record = orderRecord(order, merchant.mode, deps.baseUrl());
@@ -66,8 +66,8 @@ export function checkoutOrder(deps: Pick<OperationDeps, 'baseUrl' | 'signingSecr
 }
 
 /**
- * The complete address at which the customer returns to the merchant, with the order's current status. It is signed where the
- * merchant has a signing secret, and unsigned where SECRETS_KEY is not the key that encrypted it.
+ * The complete URL at which the customer returns to the merchant, with the order's current status. It is signed if the
+ * merchant has a signing secret that SECRETS_KEY can decrypt.
  */
 export function returnLink(
   { signingSecrets, now }: Pick<OperationDeps, 'signingSecrets' | 'now'>,
@@ -78,7 +78,7 @@ export function returnLink(
   return returnUrlFor(order, secret && { secret, signedAtSeconds: Math.floor(now() / 1_000) });
 }
 
-/** An event as a feed and a webhook carry it, with the order as it was after the change. */
+/** An event as in feeds and webhooks, with the order after the change. */
 export function eventResponse(event: OrderEvent, mode: MerchantMode, baseUrl: BaseUrl) {
   return {
     id: event.eventId,

@@ -1,7 +1,7 @@
 import { html, raw } from 'hono/html';
 import { directionOf } from './localization.ts';
 
-/** A piece of HTML. Of hono only this template tag is used: it escapes every value that is not itself such a piece. */
+/** A piece of HTML. Only this template tag of hono is used: it escapes every value that is not itself such a piece. */
 export type Html = ReturnType<typeof html>;
 
 interface PageParts {
@@ -35,7 +35,7 @@ ${body}
   return page.toString();
 }
 
-/** Code or data in lines. It scrolls sideways, so the keyboard must reach it. */
+/** Code or data in lines. It scrolls horizontally, so it must be reachable by keyboard. */
 export function codeBlock(text: string): Html {
   return html`<pre tabindex="0">${text}</pre>`;
 }

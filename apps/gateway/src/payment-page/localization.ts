@@ -12,7 +12,7 @@ export const pageTexts: Readonly<Record<PageLanguage, PageTexts>> = texts;
 /** All languages. The first is the default. */
 export const pageLanguages = Object.keys(texts) as [PageLanguage, ...PageLanguage[]];
 
-/** The regions that write amounts or times in their own way. The list is closed, so that no header fills the caches of formats. */
+/** The regions with their own format of amounts or times. The list is closed, so that no header fills the caches of formats. */
 const regions: Readonly<Partial<Record<PageLanguage, readonly string[]>>> = {
   en: ['AU', 'CA', 'GB', 'IE', 'IN', 'NZ', 'SG', 'ZA'],
   es: ['419', 'AR', 'CL', 'CO', 'MX', 'PE', 'US'],
@@ -24,7 +24,7 @@ const regions: Readonly<Partial<Record<PageLanguage, readonly string[]>>> = {
   nl: ['BE'],
 };
 
-/** A language, or a language and a region such as `en-GB`: the texts are those of the language, the formats those of the region. */
+/** A language, or a language and a region such as `en-GB`: the language selects the texts, and the region the formats. */
 export type PageLocale = PageLanguage | `${PageLanguage}-${string}`;
 
 export const pageLocales: readonly PageLocale[] = pageLanguages.flatMap((language) => [
@@ -70,17 +70,17 @@ export function directionOf(language: string): 'ltr' | 'rtl' {
   return new Intl.Locale(language).getTextInfo().direction ?? 'ltr';
 }
 
-/** Formats a time for a locale, in UTC and labelled so: the server does not know the customer's time zone. */
+/** Formats a time for a locale, in UTC and labelled as such, because the server does not know the customer's time zone. */
 export function localTime(atMs: number, locale: PageLocale): string {
   return `${timeFormat(locale, 'long').format(atMs)} UTC`;
 }
 
-/** From this time left on, the date of a deadline is shown too. Below it, the time of day can only mean one day. */
+/** If more time than this remains, the date of a deadline is shown too. Below it, the time of day is unambiguous. */
 const datedFromMs = 12 * 3_600_000;
 
 /**
- * Formats how long it is until a deadline, rounded down, and when that is, in UTC. Both are written without a preposition, as
- * languages decline what follows one.
+ * Formats the time until a deadline, rounded down, and the deadline itself, in UTC. Both are written without a preposition,
+ * because languages inflect the words that follow one.
  */
 export function localDeadline(atMs: number, nowMs: number, locale: PageLocale): { duration: string; time: string } {
   const seconds = Math.max(1, Math.floor((atMs - nowMs) / 1_000));

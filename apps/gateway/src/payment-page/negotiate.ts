@@ -2,12 +2,15 @@ import type { IncomingHttpHeaders } from 'node:http';
 import Negotiator from 'negotiator';
 import { type PageLanguage, type PageLocale, pageLanguages, pageLocales } from './localization.ts';
 
-/** Characters of a header that are parsed. Browsers send up to 200; parsing 16 KiB takes 4 ms, and anyone may send it. */
+/**
+ * The number of characters of a header that are parsed. Browsers send up to 200; parsing 16 KiB takes 4 ms, and anyone may
+ * send it.
+ */
 const headerLengthMax = 1_024;
 
 /**
- * Reads Accept and Accept-Language: JSON if preferred, otherwise HTML. The language is that which the customer chose on the page
- * (`lang` of the query), otherwise that of the order, of the browser, or the first, whichever the page speaks.
+ * Reads Accept and Accept-Language: JSON if preferred, otherwise HTML. The language is the first of these that the page
+ * speaks: the customer's choice on the page (`lang` of the query), the order's, the browser's, and the default.
  */
 export function negotiate(
   { accept, 'accept-language': acceptLanguage }: IncomingHttpHeaders,
@@ -33,7 +36,7 @@ function localeOf(preferences: readonly Negotiator[], chosen: PageLanguage | und
   return pageLocales.find((known) => known.toLowerCase() === regional?.toLowerCase()) ?? language;
 }
 
-/** Cuts a long header after its last complete entry, as half an entry may mean something else. */
+/** Cuts a long header after its last complete entry, because half an entry may mean something else. */
 function cut(header: string | undefined): string | undefined {
   if (header === undefined || header.length <= headerLengthMax) return header;
   return header.slice(0, Math.max(0, header.lastIndexOf(',', headerLengthMax)));

@@ -164,7 +164,7 @@ describe('a note', () => {
   test.each([
     ['x'.repeat(61), 'x'.repeat(60)],
     ['a\n\tb \n c', 'a b c'],
-    // A family of 8 code units, which is shown whole or not at all.
+    // An emoji of 8 code units, which is shown completely or not at all.
     ['x'.repeat(55) + '👨‍👩‍👧'.repeat(2), 'x'.repeat(55)],
     [`x\u0301${'\u0301'.repeat(90)}`, ''],
   ])('that is long folds behind its beginning: %j', async (note, beginning) => {

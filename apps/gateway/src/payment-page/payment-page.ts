@@ -21,19 +21,19 @@ import {
 import { qrCodeSvg } from './qr-code.ts';
 import { paymentPageStyle } from './styles.ts';
 
-// The template escapes every value. A merchant's text is in a <bdi> of its own, which isolates its writing direction.
+// The template escapes every value. A merchant's text has its own <bdi>, which isolates its writing direction.
 
-/** From this length on an amount is written smaller, so that it fits one line of a small screen. */
+/** An amount of at least this length is written smaller, so that it fits on one line of a small screen. */
 const longAmountMin = 14;
 
-/** The UTF-16 code units of a note that are shown at first. A grapheme of one note may have all 1,000 characters. */
+/** The number of UTF-16 code units of a note that are shown at first. One grapheme can have all 1,000 characters of a note. */
 const noteBeginningMax = 60;
 
 const graphemes = new Intl.Segmenter();
 
 /**
- * Lets browsers send the real Origin with the form, to the gateway only. With the header's policy, no-referrer, they send `null`,
- * and over http to a local network nothing else shows that the form is the page's own.
+ * Makes browsers send the real Origin with the form, to the gateway only. With the header's policy, no-referrer, they send
+ * `null`, and over http to a local network nothing else shows that the form is the page's own.
  */
 const formHead = html`<meta name="referrer" content="same-origin">`;
 
@@ -41,7 +41,10 @@ const endOf = ({ expiresAtMs }: Order) => expiresAtMs;
 const paidAt = ({ payment }: Order) => payment?.paidAtMs ?? null;
 const cancelledAt = ({ cancelledAtMs }: Order) => cancelledAtMs;
 
-/** What the page shows for a state: names of texts, of which `sentence` is for an order with no way to pay here, and a time. */
+/**
+ * The content of the page for a state: names of texts, of which `sentence` is for an order that can't be paid here, and a
+ * time.
+ */
 const stateTexts = {
   UN_PAID: { status: null, sentence: 'notPayableHere', timeLabel: 'payWithin', timeOf: endOf },
   PAID: { status: 'paid', sentence: 'paidText', timeLabel: 'paidOn', timeOf: paidAt },
@@ -60,9 +63,9 @@ function checkoutUrl({ checkoutTemplate }: GatewayDeps, link: LinkedOrder): stri
 }
 
 interface LanguageSwitch {
-  /** The page's own path, where the page is shown at another one. */
+  /** The page's own path, if the page is shown at another one. */
   readonly path?: string;
-  /** What the customer chose. The form takes it along. */
+  /** The customer's choice, which the form repeats. */
   readonly chosen?: PageLanguage | undefined;
 }
 
@@ -121,7 +124,7 @@ ${hasPaymentForm(link) ? formHead : ''}`;
   return htmlPage({ language, title, style: paymentPageStyle, head, body });
 }
 
-/** What a messenger shows of the link. Its servers keep that, so it holds nothing of the order. */
+/** The preview of the link in messengers. Their servers store it, so it contains nothing about the order. */
 function previewOf(title: string, merchantName: string): Html {
   return html`<meta property="og:title" content="${title}">
 <meta property="og:site_name" content="${merchantName}">`;
@@ -175,12 +178,12 @@ function payActionOf(
   return checkout;
 }
 
-/** The link, for customers who would rather pay on their phone. The style sheet hides it on small screens. */
+/** The link, for customers who prefer to pay on their phone. The style sheet hides it on small screens. */
 function qrCode({ baseUrl }: GatewayDeps, { order }: LinkedOrder): Html {
   return html`${raw(qrCodeSvg(paymentLink(baseUrl(), order.orderToken)))}`;
 }
 
-/** Links to the page in each language, under the name by which its speakers know it. */
+/** Links to the page in each language, with the language's own name. */
 function languageSwitch(current: PageLanguage, path: string): Html {
   const links = pageLanguages.map((language) => {
     const isCurrent = language === current ? html` aria-current="true"` : '';
@@ -193,7 +196,7 @@ function languageSwitch(current: PageLanguage, path: string): Html {
 </details>`;
 }
 
-/** A time behind its label, or how long it is until then where the text has a place for that. */
+/** A time after its label, or the remaining time if the text has a placeholder for it. */
 function timeLine(text: string, ms: number, nowMs: number, locale: PageLocale): Html {
   const at = (time: string) => html`<time datetime="${formatTime(ms)}">${time}</time>`;
   if (!text.includes('{time}')) {
@@ -203,7 +206,7 @@ function timeLine(text: string, ms: number, nowMs: number, locale: PageLocale): 
   return html`<p>${withValue(text, duration, at(time))}</p>`;
 }
 
-/** A text with values for its placeholders, which are in the same order in all languages. */
+/** A text with values for its placeholders, which have the same order in all languages. */
 function withValue(text: string, ...values: readonly (string | Html)[]): Html {
   const [start, ...others] = text.split(/\{[a-z]+\}/);
   return html`${start}${others.map((part, index) => html`<bdi>${values[index]}</bdi>${part}`)}`;
@@ -219,7 +222,7 @@ export function failurePage(httpStatus: number, locale: PageLocale): Promise<str
   return htmlPage({ language, title, style: paymentPageStyle, body: html`<h1>${title}</h1><p>${text}</p>` });
 }
 
-/** The facts of the payment page as JSON. Like the page, it holds none of the customer's data. */
+/** The content of the payment page as JSON. Like the page, it contains none of the customer's data. */
 export function paymentJson(deps: GatewayDeps, link: LinkedOrder): string {
   const { order, merchant } = link;
   const record = orderRecord(order, merchant.mode, deps.baseUrl());

@@ -4,12 +4,12 @@ import { encode } from 'uqr';
 const quietZoneModules = 4;
 
 /**
- * A QR code as SVG, black on white whatever the theme. The mask is fixed: scanners read all eight, and comparing them takes ten
+ * A QR code as SVG, black on white in every theme. The mask is fixed: scanners read all eight, and comparing them takes ten
  * times as long as the rest.
  */
 export function qrCodeSvg(text: string): string {
   const { data, size } = encode(text, { border: quietZoneModules, maskPattern: 0 });
-  // One line for each run of dark modules, as one for each module makes the page three times as large.
+  // One line for each run of dark modules: one for each module would make the page three times as large.
   const runs = data.flatMap((row, y) =>
     [
       ...row

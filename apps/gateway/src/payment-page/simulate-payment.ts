@@ -12,13 +12,13 @@ import { storageFailure } from '../orders/storage-failure.ts';
 type SimulationDeps = Pick<OperationDeps, 'store' | 'now' | 'randomBytes'>;
 type Found = Result<LinkedOrder, Failure>;
 
-/** What the form of a test order's page can simulate. */
+/** The outcomes that the form of a test order's page can simulate. */
 export const simulatedOutcomes = ['pay', 'decline', 'expire', 'pay_late'] as const;
 
 /**
- * Simulates the outcome of a payment of a test order, without moving money: `pay` pays it in full, `decline` declines the payment, which changes
- * nothing, `expire` lets it expire now, and `pay_late` reports a payment that is refused, which it does once for an order. Paying
- * again returns the paid order. Live orders, and those of a disabled merchant, are not found.
+ * Simulates the outcome of a payment of a test order, without moving money: `pay` pays it in full, `decline` declines the
+ * payment and changes nothing, `expire` lets it expire now, and `pay_late` reports a payment that is refused, once for each
+ * order. Paying again returns the paid order. Live orders and those of a disabled merchant are not found.
  */
 export async function simulatePayment(
   deps: SimulationDeps,

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 
 /**
- * The Content-Security-Policy of a page. It allows the one style sheet that is part of the page, named by its hash, and nothing
- * else: no script, no frame, and no form unless `formAction` says where to.
+ * The Content-Security-Policy of a page. It allows only the page's own style sheet, by its hash: no script, no frame, and
+ * no form except to `formAction`.
  */
 export function contentSecurityPolicy(styleSheet: string, formAction = "'none'"): string {
   const style = `'sha256-${hash('sha256', styleSheet, 'base64')}'`;

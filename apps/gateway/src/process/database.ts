@@ -5,8 +5,8 @@ import type { Logger } from './logger.ts';
 import { messageOf, StartError } from './process.ts';
 
 /**
- * Opens the database of the configuration, with the schema that this code needs. Outages of the embedded one are logged; it is stopped
- * at the end if nothing else uses it.
+ * Opens the database of the configuration, with the schema that this code needs. Outages of the embedded one are logged; it
+ * is stopped at the end if nothing else uses it.
  */
 export async function openDatabase(
   {
@@ -17,7 +17,7 @@ export async function openDatabase(
   logger?: Logger,
 ) {
   const isExternal = databaseUrl !== undefined;
-  /** For people: without user and password. */
+  /** For display, without user and password. */
   const name = isExternal ? parseConnectionUrl(databaseUrl).name : `the embedded PostgreSQL in ${dataDir}`;
   const database = isExternal
     ? { url: databaseUrl, stop: async () => {} }
@@ -33,7 +33,7 @@ export async function openDatabase(
   }
 }
 
-/** The error of a start whose database fails. */
+/** The error of a start that fails because of the database. */
 export function unusable(url: string, error: unknown): StartError {
   return new StartError(`The database ${parseConnectionUrl(url).name} can't be used: ${messageOf(error)}`);
 }

@@ -11,12 +11,12 @@ const writeEveryMs = 100;
 /** Bytes that may wait while standard output is not read; more are dropped, and the gateway keeps running. */
 const bufferedBytesMax = 8_388_608;
 
-/** How long the end of the process waits for a reader of standard output. */
+/** How long the process waits at its end for a reader of standard output. */
 const flushTimeoutMs = 500;
 
 /**
- * One JSON object a line. No line holds a header, a body or anything that a customer typed; of an error only its class, and its
- * message where that is known to hold no value of a request, else the places in the code.
+ * One JSON object per line. No line contains a header, a body or a customer's text. Of an error it contains only the class,
+ * and the message if that is known to contain no value of a request, otherwise the places in the code.
  */
 export function createLogger(destination: DestinationStream, level = 'info'): Logger {
   const timestamp = pino.stdTimeFunctions.isoTime;
@@ -24,7 +24,7 @@ export function createLogger(destination: DestinationStream, level = 'info'): Lo
   return pino({ base: null, level, timestamp, formatters, serializers: { err: safeError } }, destination);
 }
 
-/** Resolves when the system has every line, or after a limit where it does not take them. */
+/** Resolves when the system has accepted every line, or after a limit if it does not. */
 export function flushLogger(logger: Logger): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, flushTimeoutMs);
@@ -33,16 +33,16 @@ export function flushLogger(logger: Logger): Promise<void> {
 }
 
 /**
- * Standard output in chunks. pino's own destination writes in a thread, which a reader that has stopped blocks, and with it the
- * end of the process.
+ * Standard output in chunks. pino's own destination writes in a thread, which a stopped reader blocks, and with it the end
+ * of the process.
  */
 export function standardOutput(): DestinationStream {
   return inChunks(openOutput(), (done) => process.stdout.write('', done));
 }
 
 /**
- * The standard output of the primary process, to which a worker sends its lines. If both wrote to the same pipe, the system would
- * mix their lines whenever it is full (pipe(7), PIPE_BUF).
+ * The standard output of the primary process, to which a worker sends its lines. If both wrote to the same pipe, the system
+ * would interleave their lines whenever it is full (pipe(7), PIPE_BUF).
  */
 export function primaryOutput(send: (lines: string, done: () => void) => void): DestinationStream {
   let waiting = 0;
@@ -77,16 +77,19 @@ function inChunks(output: (lines: string) => void, afterOutput: (done: () => voi
   };
 }
 
-/** Neither stops the gateway nor ends it: lines that standard output does not take are lost, which is reported once. */
+/**
+ * Failed writes neither block nor end the gateway: lines that standard output does not accept are lost, which is reported
+ * once.
+ */
 function openOutput(): (lines: string) => void {
-  // Where standard error is gone too, as with a closed terminal, there is no way to warn.
+  // If standard error is closed too, as with a closed terminal, there is no way to warn.
   process.stderr.on('error', () => {});
   let isReported = false;
   const reportLoss = (reason: unknown) => {
     if (!isReported) process.stderr.write(`log lines are lost: ${reason instanceof Error ? reason.message : reason}\n`);
     isReported = true;
   };
-  // A file takes lines again once its disk has room; Node.js's stream of one does not.
+  // A file accepts lines again once its disk has space; Node.js's stream for a file does not.
   if (fstatSync(1).isFile()) {
     return (lines) => {
       try {
@@ -105,7 +108,7 @@ function openOutput(): (lines: string) => void {
 
 function safeError(error: unknown) {
   if (!(error instanceof Error)) return { type: typeof error };
-  // Its message names what the database rejected. A stack would only lead to where errors are stripped of their values.
+  // Its message names what the database rejected. A stack would only point to the code that removes values from errors.
   if (error.name === 'DatabaseError') return { type: error.name, message: error.message };
   // Messages of other errors may hold values of a request.
   return { type: error.name, stack: error.stack?.split('\n').filter((line) => /^\s+at /.test(line)) };

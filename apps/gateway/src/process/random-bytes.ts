@@ -1,7 +1,7 @@
 import { randomFillSync } from 'node:crypto';
 import type { RandomBytes } from '@gateway/domain/base62';
 
-/** One call into the system's random source serves about 250 tokens; measured 20 times cheaper than one call a token. */
+/** One call of the system's random source serves about 250 tokens, 20 times cheaper than one call per token (measured). */
 const poolBytes = 8_192;
 
 /** The system's random source, drawn in bulk. Bytes are handed out once; each chunk is valid until the next call. */

@@ -6,8 +6,8 @@ import { settledWithin } from './settled-within.ts';
 export type Readiness = ReturnType<typeof createReadiness>;
 
 /**
- * Whether new calls should come to this process: one answer for the health checks of both ports. `check` rejects with the reason if
- * orders can't be stored now. It runs once at a time, and at most every `checkEveryMs`. Each change is logged.
+ * Whether this process should get new calls: one result for the health checks of both ports. `check` rejects with the
+ * reason if orders can't be stored now. It runs once at a time, and at most every `checkEveryMs`. Each change is logged.
  */
 export function createReadiness(
   { check, logger }: { readonly check: () => Promise<void>; readonly logger: Logger },
@@ -42,7 +42,7 @@ export function createReadiness(
     shared = undefined;
   };
 
-  /** False while orders can't be stored, and from `drain` on. All who ask share one check. */
+  /** False while orders can't be stored, and after `drain`. Concurrent callers share one check. */
   const isReady = async () => {
     if (draining.signal.aborted) return false;
     shared ??= ask().finally(() => setTimeout(forget, checkEveryMs).unref());
@@ -51,7 +51,7 @@ export function createReadiness(
 
   return {
     isReady,
-    /** What `isReady` returns now, and then each change of it, until the signal. */
+    /** The current result of `isReady`, and then each change, until the signal. */
     async *watch(signal: AbortSignal): AsyncGenerator<boolean, void> {
       const changing = AbortSignal.any([signal, draining.signal]);
       let last: boolean | undefined;

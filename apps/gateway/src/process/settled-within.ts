@@ -1,4 +1,4 @@
-/** The promise's value, or `deadline_exceeded` after `timeoutMs`. What the promise stands for is not stopped. */
+/** The promise's value, or `deadline_exceeded` after `timeoutMs`. The work behind the promise is not stopped. */
 export async function settledWithin<Value>(
   timeoutMs: number,
   promise: Promise<Value>,

@@ -6,12 +6,12 @@ import { messageOf } from './process.ts';
 /** Whether systemd started this process, by a unit with `Type=notify`. */
 export const isUnderSystemd = process.env.NOTIFY_SOCKET !== undefined;
 
-/** Less than a stop may take. systemd itself confirms within milliseconds. */
+/** Shorter than a stop may take. systemd itself confirms within milliseconds. */
 const timeoutMs = 2_000;
 
 /**
- * Tells systemd the state of the service. The program of systemd sends it, because Node.js has no Unix
- * datagram sockets. A failure is only logged.
+ * Notifies systemd of the state of the service, through its program because Node.js has no Unix datagram sockets. A failure
+ * is only logged.
  */
 export async function notifySystemd(state: 'READY=1' | 'STOPPING=1', logger: Logger): Promise<void> {
   if (!isUnderSystemd) return;

@@ -7,7 +7,7 @@ import { guideStyle } from '../payment-page/styles.ts';
 
 const docs = new URL('../../../../docs/', import.meta.url);
 
-/** The pages of `docs` for merchants, by their names there. Those for operators are not served. */
+/** The pages of `docs` for merchants, by file name. Those for operators are not served. */
 export const guides = {
   'creating-orders': 'Orders: fields, amounts, retries, lookup and lists',
   'go-live': 'Going live, without an operator',
@@ -22,7 +22,7 @@ export type Guide = keyof typeof guides;
 
 const isGuide = (name: string): name is Guide => Object.hasOwn(guides, name);
 
-/** Links to the reference, to all guides, and to what tools read. */
+/** Links to the reference, to all guides, and to the documents for tools. */
 export function contents(baseUrl: string): Html {
   return html`<ul>
 <li><a href="${baseUrl}/docs">API reference</a></li>
@@ -54,7 +54,7 @@ function markdownTo(baseUrl: string): Marked {
   });
 }
 
-/** Where a link of the repository leads on this server; `undefined` if the file is not served. */
+/** The address of a repository link on this server; `undefined` if the file is not served. */
 function servedLink(href: string, baseUrl: string): string | undefined {
   if (/^(https?:|#)/.test(href)) return href;
   const [, name = '', hash = ''] = /^([a-z-]+)\.md(#.*)?$/.exec(href) ?? [];

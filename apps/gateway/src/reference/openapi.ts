@@ -44,7 +44,7 @@ const commonErrors = [
   ...(['overloaded', 'unavailable', 'deadline_exceeded', 'internal'] as const),
 ] as const satisfies readonly FailureCode[];
 
-/** The errors of the JSON API alone. A request that is a URL only has no JSON. */
+/** The errors of the JSON API only. A request without a body has no JSON. */
 const jsonErrors = {
   always: ['malformed_request', 'method_not_allowed', 'request_timeout', 'headers_too_large'],
   withBody: ['malformed_json', 'unsupported_media_type'],
@@ -81,7 +81,7 @@ const language: Parameter = {
   description: 'The language of the page. Other values are ignored.',
 };
 
-/** The JSON API as OpenAPI 3.1, made from the contract and from the rules that the gateway works by. */
+/** The JSON API as OpenAPI 3.1, made from the contract and from the gateway's own rules. */
 export function openApi(baseUrl: string) {
   return {
     openapi: '3.1.0',
@@ -126,13 +126,13 @@ function tagOf(serviceName: string): string {
   return serviceName.replace(/s?Service$/, 's');
 }
 
-/** What the contract says about a method with a JSON route. The first paragraph of its comment is a summary. */
+/** The operation for a method with a JSON route. The first paragraph of its comment is the summary. */
 function operationOf(method: DescMethodUnary, baseUrl: string): Operation {
   const { path, hasBody } = jsonRouteOf(method) ?? { path: '', hasBody: false };
   const [summary = '', ...description] = (comments[`${method.parent.typeName}.${method.name}`] ?? '').split('\n\n');
   const { request, response } = examplesOf(baseUrl)[method.name] ?? {};
   const isInPath = ({ name }: DescField) => path.includes(`{${name}}`);
-  // Of the keys in a oneof, the route takes the one in its path.
+  // The route takes only the key in its path, not the other keys of the oneof.
   const fields = method.input.fields.filter((field) => isInPath(field) || !field.oneof?.fields.some(isInPath));
   return {
     operationId: method.localName,
@@ -144,7 +144,7 @@ function operationOf(method: DescMethodUnary, baseUrl: string): Operation {
       ...(hasBody ? fields.filter(isInPath) : fields).map((field): Parameter => {
         const { description = '', ...schema } = fieldSchema(field);
         const location = isInPath(field) ? 'path' : 'query';
-        // Of OpenAPI's styles, none writes `metadata.KEY=VALUE`.
+        // OpenAPI has no style for `metadata.KEY=VALUE`.
         const name = field.fieldKind === 'map' ? `${field.name}.KEY` : field.jsonName;
         const value = field.fieldKind === 'map' ? text : schema;
         return { name, in: location, required: location === 'path', description, schema: value };
@@ -207,7 +207,7 @@ function examplesOf(
   };
 }
 
-/** The form of a test order, of which the page has two buttons. */
+/** The form of a test order. The page has buttons for two of its outcomes. */
 const simulation: JsonSchema = {
   type: 'object',
   required: ['outcome'],
@@ -288,7 +288,7 @@ const eventTexts: Readonly<Record<EventType, { readonly operationId: string; rea
   },
 };
 
-/** What the gateway sends to a merchant's endpoint (Standard Webhooks). */
+/** A request of the gateway to a merchant's endpoint (Standard Webhooks). */
 function webhook(type: EventType, baseUrl: string): Operation {
   const { operationId, meaning } = eventTexts[type];
   const header = (name: string, description: string): Parameter => ({
@@ -337,10 +337,10 @@ const retryAfter = headerOf(
   { type: 'integer', minimum: 1 },
 );
 
-/** The errors that say when to try again. */
+/** The errors that state when to retry. */
 const retriedLater: readonly FailureCode[] = ['rate_limited', 'overloaded', 'payment_in_progress'];
 
-/** The error responses by HTTP status. `page` is what a browser gets instead of the problem document. */
+/** The error responses by HTTP status. `page` is the content for browsers instead of the problem document. */
 function errorResponses(codes: readonly FailureCode[], creates: boolean, page: Content = {}): Record<string, Response> {
   const byStatus = Map.groupBy(codes, (code) => String(failures[code].httpStatus));
   return Object.fromEntries(

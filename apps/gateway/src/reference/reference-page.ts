@@ -15,7 +15,7 @@ const settings = {
 
 /** The reference made from the OpenAPI document by Scalar, whose script is {@link referenceScript}. */
 export async function referencePage(baseUrl: BaseUrl): Promise<string> {
-  // The browser may reach the gateway by another name than that of the base URL.
+  // The browser may use another name for the gateway than the base URL.
   const root = pathPrefixOf(baseUrl);
   const configuration = JSON.stringify({ ...settings, url: `${root}/openapi.json` });
   const page = await html`<!doctype html>
@@ -42,7 +42,7 @@ noscript { display: block; max-width: 40rem; margin: auto; padding: 1rem; font: 
   return page.toString();
 }
 
-/** Scalar's script for browsers, from its plugin for Fastify. Loaded when it is first asked for, as it takes some MiB. */
+/** Scalar's script for browsers, from its plugin for Fastify. It is loaded at the first request, because it takes some MiB. */
 export async function referenceScript(): Promise<string> {
   const { default: scalar } = await import('@scalar/fastify-api-reference');
   const app = fastify();
@@ -52,7 +52,7 @@ export async function referenceScript(): Promise<string> {
   return body;
 }
 
-/** The page at the base URL itself: what this server is, and where its documentation is. */
+/** The page at the base URL: what this server is, and where its documentation is. */
 export function landingPage(baseUrl: string): Promise<string> {
   const body = html`<h1>Order gateway</h1>
 <p>This server creates payment orders for merchants’ backends, returns a payment link for each, and reports when it is paid.</p>

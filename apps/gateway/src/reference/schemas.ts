@@ -83,7 +83,7 @@ const amount: JsonSchema = {
 const time: JsonSchema = { format: 'date-time' };
 const sentTime: JsonSchema = { pattern: timePattern.source };
 
-/** What the contract's types don't say about a field: by its name, or by its message and its name. */
+/** Details of a field that the contract's types don't express, by its name, or by its message and its name. */
 const constraints: Readonly<Record<string, JsonSchema>> = {
   service_order_id: { minimum: 1, maximum: serviceOrderIdMax },
   order_token: { pattern: orderTokenForm.source },
@@ -169,7 +169,7 @@ export function refTo(schema: string): JsonSchema {
   return { $ref: `#/components/schemas/${schema}` };
 }
 
-/** A message as an object. A response always has its fields, except maps and those that are `optional` in the contract. */
+/** A message as an object. A response always has its fields, except for maps and those that are `optional` in the contract. */
 function messageSchema(message: DescMessage): JsonSchema {
   return {
     type: 'object',

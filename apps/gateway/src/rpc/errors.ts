@@ -9,18 +9,19 @@ import {
 } from '@gateway/contract/google/rpc/error_details_pb';
 import { type Failure, failureDetail, failures } from '@gateway/domain/failure';
 
-/** Who speaks in `google.rpc.ErrorInfo.domain`. */
+/** The value of `google.rpc.ErrorInfo.domain`. */
 const errorDomain = 'order-gateway';
 
 /**
- * The most of a status message, in bytes of UTF-8. It travels in the trailers twice, as text with up to three bytes for each and
- * in base64, and clients take 8 KB of them (grpc.io, "Metadata"); an order's canonical text is mostly below 600.
+ * The maximum length of a status message, in bytes of UTF-8. The trailers contain it twice, as text with up to three bytes
+ * for each and in base64, and clients accept 8 KB of them (grpc.io, "Metadata"). An order's canonical text is mostly below
+ * 600.
  */
 const statusMessageBytesMax = 1_536;
 
 /**
- * The error of a failure over gRPC, gRPC-Web and Connect: a status whose details hold the error code, in upper case as AIP-193
- * demands and as in the JSON API, the request id and the fields.
+ * The error for a failure over gRPC, gRPC-Web and Connect: a status whose details contain the error code (in upper case as
+ * AIP-193 requires, and as in the JSON API), the request id and the fields.
  */
 export function connectErrorOf(failure: Failure, requestId: string): ConnectError {
   const { grpcStatus } = failures[failure.kind];

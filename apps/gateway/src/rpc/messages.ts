@@ -7,8 +7,8 @@ import type { Members } from '../orders/operation.ts';
 type Fields = Record<string, unknown>;
 
 /**
- * Returns what reads a request message: a field that is not set is `undefined`, an enum's value is its bare word, and everything
- * else stays as Protobuf reads it. The domain's rules then treat the members like those of a JSON body.
+ * Returns a reader of a request message: a field that is not set is `undefined`, an enum's value is its bare word, and
+ * everything else stays as Protobuf reads it. The domain's rules then treat the members like those of a JSON body.
  */
 export function memberReader(schema: DescMessage): (message: Message) => Members {
   const unset = Object.fromEntries(schema.fields.map(({ jsonName }) => [jsonName, undefined]));
@@ -35,16 +35,16 @@ function chosen(message: Message, oneof: string, localName: string): unknown {
   return choice.case === localName ? choice.value : undefined;
 }
 
-/** Reads an enum's number as its word. The zero value says that the field is not set, by Protobuf's convention. */
+/** Reads an enum's number as its word. By Protobuf's convention, the zero value means that the field is not set. */
 function wordReader(values: readonly { readonly number: number; readonly name: string }[]) {
   const words = new Map<unknown, string | undefined>(
     values.map(({ number, name }) => [number, number === 0 ? undefined : name]),
   );
-  // A number that this version does not know is passed on, to be rejected as a value.
+  // A number that this version does not know is passed on, so that it is rejected as a value.
   return (number: unknown) => (words.has(number) ? words.get(number) : String(number));
 }
 
-/** Returns what builds a response message from its JSON form. Members that the message does not have are left out. */
+/** Returns a builder of a response message from its JSON form. Members that the message does not have are dropped. */
 export function messageBuilder(schema: DescMessage): (value: object) => Message {
   const fields = schema.fields.map((field) => ({
     name: field.jsonName,

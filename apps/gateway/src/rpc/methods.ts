@@ -12,7 +12,7 @@ import { messageBytesMax } from '../limits.ts';
 import type { Members, Operation } from '../orders/operation.ts';
 import { memberReader, messageBuilder } from './messages.ts';
 
-/** An operation as a method of a service, with what is made of its descriptor once. */
+/** An operation as a method of a service, with everything that is built once from its descriptor. */
 export interface RpcMethod {
   readonly operation: Operation;
   readonly accountKind: Account['kind'];
@@ -40,8 +40,8 @@ export interface BodyFormat {
 const compressions = new Map([compressionGzip, compressionBrotli].map((one) => [one.name, one]));
 
 /**
- * Reads the body of a unary call. `undefined`: it is not one message in an encoding that the gateway knows, which Connect rejects
- * in the words of its protocol.
+ * Reads the body of a unary call. `undefined`: the body is not one message in a known encoding, so Connect rejects it in
+ * the form of its protocol.
  */
 export async function readBody(
   { operation, readMessage }: RpcMethod,

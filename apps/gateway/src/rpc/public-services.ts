@@ -7,7 +7,7 @@ import type { Readiness } from '../process/readiness.ts';
 import { addHealthService } from './health-service.ts';
 import { addReflectionServices } from './reflection-service.ts';
 
-/** The services that anyone may call: without credentials, and without a log line for each call. */
+/** The services that anyone may call, without credentials and without a log line for each call. */
 export const publicServices: readonly DescService[] = [Health, ServerReflection, ServerReflectionAlpha];
 
 /** Adds the public services, which report the health of the given services and describe them. */

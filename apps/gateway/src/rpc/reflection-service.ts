@@ -12,7 +12,7 @@ import { ServerReflection as ServerReflectionAlpha } from '@gateway/contract/grp
  */
 export function addReflectionServices(router: ConnectRouter, services: readonly DescService[]): void {
   const reflected = [...services, ServerReflection, ServerReflectionAlpha];
-  // The details of errors are no field of any message.
+  // Error details are not fields of any message.
   const files = new Set(
     [...reflected.map(({ file }) => file), file_google_rpc_error_details].flatMap(withDependencies),
   );
@@ -75,7 +75,7 @@ const notFound = {
   value: { errorCode: Code.NotFound, errorMessage: 'not found' },
 } as const;
 
-/** A file after all that it imports. */
+/** Adds a file after its imports. */
 function withDependencies(file: DescFile): DescFile[] {
   return [...new Set([...file.dependencies.flatMap(withDependencies), file])];
 }

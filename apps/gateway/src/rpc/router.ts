@@ -20,10 +20,10 @@ import { connectErrorOf } from './errors.ts';
 import { memberReader, messageBuilder } from './messages.ts';
 import type { RpcMethod } from './methods.ts';
 
-/** A call that was received, as Connect carries it to its method. */
+/** A received call, which Connect passes to its method. */
 export interface RpcCall {
   readonly call: Call;
-  /** Why the call is rejected, or the members of its message; absent where only Connect can read the message. */
+  /** The reason for rejecting the call, or the members of its message; absent if only Connect can read the message. */
   readonly request: Result<Members, Failure> | undefined;
 }
 
@@ -38,7 +38,7 @@ function rpcCallOf({ values }: Pick<HandlerContext, 'values'>): RpcCall {
 export const routerOptions: ConnectRouterOptions = {
   readMaxBytes: messageBytesMax,
   writeMaxBytes: responseBytesMax,
-  // A response is below a kilobyte: compressing it costs more than it saves.
+  // Compressing a response of less than a kilobyte costs more than it saves.
   compressMinBytes: messageBytesMax,
   // Runs before Connect reads the body.
   async requestGate(context) {
@@ -78,7 +78,7 @@ function implementationOf({ operation, readMessage, buildMessage }: RpcMethod) {
   };
 }
 
-/** Adds the method that answers with a stream to the others of its service. Connect waits for the client to take each message. */
+/** Adds the method that responds with a stream to its service. Connect waits until the client accepts each message. */
 export function watchEventsImplementation(
   { authenticate }: Pick<ReceiveDeps, 'authenticate'>,
   watchEvents: WatchEvents,
@@ -101,8 +101,8 @@ export function watchEventsImplementation(
 const parsers = { 'grpc-timeout': parseGrpcTimeout, 'connect-timeout-ms': parseConnectTimeout };
 
 /**
- * Takes the client's time limit, in milliseconds, out of the headers: the call keeps it, and Connect, which would set a timer of
- * its own that fires at once above 2^31-1 ms, does not see it. A malformed one is left for Connect to reject.
+ * Removes the client's time limit from the headers and returns it in milliseconds. Connect does not see it, because its own
+ * timer fires immediately above 2^31-1 ms. A malformed limit stays there for Connect to reject.
  */
 export function takeTimeout(headers: IncomingHttpHeaders): number | undefined {
   for (const [name, parse] of Object.entries(parsers)) {

@@ -42,7 +42,7 @@ export interface GrpcServerOptions {
   readonly tls?: TlsPort | undefined;
 }
 
-/** JSON is left out: an order in it would be judged by protobuf's rules, and differently than on the HTTP port. */
+/** JSON is not accepted: an order in it would be validated by protobuf's rules, unlike on the HTTP port. */
 const mediaType = /^application\/grpc(\+proto)?$/i;
 
 /** A body of gRPC is a message with its prefix. */
@@ -74,7 +74,7 @@ export function createGrpcServer(
       addMethods(router, rpcMethodOf, streaming);
       addPublicServices(router, deps.readiness, services);
     },
-    // Ends what a client watches.
+    // Ends the watches of clients.
     shutdownSignal: stopping.signal,
     contextValues: (request) => createContextValues().set(rpcCallKey, rpcCalls.get(request)),
   });
@@ -90,7 +90,7 @@ export function createGrpcServer(
       if (failure.kind === 'unsupported_media_type') response.writeHead(415).end();
       else rejectCall(response, connectErrorOf(failure, call.requestId));
     };
-    // With a query it is unknown: Connect ignores one, which would bypass the limits of its method.
+    // A path with a query is unknown: Connect ignores the query, which would bypass the limits of its method.
     const method = methods.get(request.url);
     call.operation = method?.name ?? call.operation;
     if (method !== undefined) call.route = request.url;
@@ -105,7 +105,7 @@ export function createGrpcServer(
     const isMediaTypeSupported = mediaType.test(headers['content-type'] ?? '') && !hasSeveralMediaTypes(request);
     if (method === undefined) {
       call.fail({ kind: 'not_found' });
-      // gRPC clients make UNIMPLEMENTED of a bare 404 as well, with a message about HTTP that does not help.
+      // gRPC clients also derive UNIMPLEMENTED from a bare 404, but with an unhelpful message about HTTP.
       if (isMediaTypeSupported) rejectCall(response, new ConnectError('no such method', Code.Unimplemented));
       else response.writeHead(404).end();
       return;
@@ -133,21 +133,23 @@ export function createGrpcServer(
       readsAtOnce: headers.expect === undefined,
     });
     if (!received.ok) return reject(received.failure);
-    // Node.js emits a request before it reads the frames after it. Its reset may be among them: then no response is expected.
+    // Node.js emits a request before it reads the frames after it, which may include its reset. Then no response is
+    // expected.
     await new Promise((resolve) => setImmediate(resolve));
     if (response.stream.closed) return;
     const body = received.value;
     const members = rpcMethod && (await readBody(rpcMethod, body, { headers, ...bodyForm, isJson: false }));
     if (members?.ok === false) return reject(members.failure);
-    // A timeout that is still there is malformed: Connect rejects it.
+    // A timeout that is still in the headers is malformed: Connect rejects it.
     if (hasFastPath && rpcMethod !== undefined && members !== undefined && !('grpc-timeout' in headers))
       return answerUnary(response, call, rpcMethod, members.value);
     if (isWatch) sessions.keepOpen(response.stream);
     else if (methodKind === 'server_streaming' && request.complete) sessions.exemptFromTimeout(response.stream);
     rpcCalls.set(request, { call, request: members });
-    // Connect makes a URL of the authority, and throws where it can't.
+    // Connect builds a URL from the authority, and throws if it is invalid.
     headers[':authority'] = 'gateway';
-    // One chunk, and no announced length: Connect's reader allocates it, and is quadratic in the number of chunks.
+    // One chunk and no announced length, because Connect's reader allocates that length and is quadratic in the number of
+    // chunks.
     delete headers['content-length'];
     const chunks = request[Symbol.asyncIterator].bind(request);
     request[Symbol.asyncIterator] = async function* (): AsyncGenerator<Buffer, undefined> {
@@ -158,7 +160,7 @@ export function createGrpcServer(
   };
 
   const onRequest = (request: Http2ServerRequest, response: Http2ServerResponse) => {
-    // Node.js does this itself, but only once the client has acknowledged the setting, which it may never do.
+    // Node.js does this itself only once the client has acknowledged the setting, which it may never do.
     if (headerListSize(request.rawHeaders) > limits.maxHeaderListSize)
       return response.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
     serve(request, response).catch((error: unknown) => {
@@ -183,7 +185,7 @@ export function createGrpcServer(
       enablePush: false,
     },
   };
-  /** For clients that agree on HTTP/2 (ALPN) and have a certificate, if one is required. */
+  /** For clients that negotiate HTTP/2 (ALPN) and have a certificate, if one is required. */
   const createTlsServer = ({ context, renew }: TlsPort) => {
     const handshake = { handshakeTimeout: tlsHandshakeTimeoutMs, requestCert: context.ca !== undefined };
     const server = createSecureServer({ ...options, ...context, ...handshake }, onRequest);
@@ -191,15 +193,15 @@ export function createGrpcServer(
     return server;
   };
   const server = tls === undefined ? createServer(options, onRequest) : createTlsServer(tls);
-  // Node.js would answer 417 by itself, without an x-request-id.
+  // Node.js would respond with 417 itself, without an x-request-id.
   server.on('checkExpectation', onRequest);
-  // Node.js would ask for every body.
+  // Node.js would request every body.
   server.on('checkContinue', onRequest);
   const sessions = watchSessions(server, limits, deps.trustProxy);
   return {
     async listen(port, host) {
       const bound = await bind(server, { port, host, backlog: backlogMax });
-      // A socket that can't be accepted, for lack of file descriptors for example, must not end the process.
+      // A socket that can't be accepted, for example for lack of file descriptors, must not end the process.
       server.on('error', (error) => deps.logger.error({ err: error }, 'gRPC server failed'));
       return bound;
     },
@@ -212,16 +214,16 @@ export function createGrpcServer(
   };
 }
 
-/** The names and values of all header fields, and 32 bytes for each (RFC 9113, 6.5.2). */
+/** The size of all header fields: their names and values, and 32 bytes for each (RFC 9113, 6.5.2). */
 const headerListSize = (rawHeaders: readonly string[]) => rawHeaders.reduce((size, text) => size + text.length + 16, 0);
 
-/** Whether there are two different Content-Type headers, of which Node.js drops the second. */
+/** Whether there are two different Content-Type headers. Node.js drops the second. */
 const hasSeveralMediaTypes = ({ rawHeaders, headers }: Http2ServerRequest) =>
   rawHeaders.some(
     (text, index) => index % 2 === 0 && text === 'content-type' && rawHeaders[index + 1] !== headers['content-type'],
   );
 
-/** Passes on the chunks of a request that is read while it is answered, up to a limit for all of them. */
+/** Passes on the chunks of a request that is read during its response, up to a limit for all of them. */
 async function* limited(chunks: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<Buffer, undefined> {
   let length = 0;
   for await (const chunk of chunks) {

@@ -20,21 +20,21 @@ interface OpenStream {
 }
 
 interface Use {
-  /** The oldest first. No map: docs/decisions/039-no-sets-of-what-is-in-flight.md. */
+  /** Oldest first. No map: docs/decisions/039-no-sets-of-what-is-in-flight.md. */
   readonly streams: OpenStream[];
-  /** Whether the client sent a complete request: one that only trickles has not. */
+  /** Whether the client has sent a complete request, rather than only part of one. */
   isUsed: boolean;
-  /** When the latest complete request came, or the session began. */
+  /** When the latest complete request arrived, or the session began. */
   idleSince: number;
   /** Streaming calls in flight. */
   streaming: number;
-  /** Those of them that keep the session open. */
+  /** The streaming calls that keep the session open. */
   kept: number;
 }
 
 /**
- * Closes what clients leave open: streams whose request or response does not end, and sessions without a complete request for too
- * long. Node.js's own session timeout does not do that, as it starts again with every frame, a PING included.
+ * Closes what clients keep open: streams whose request or response does not end, and sessions without a complete request
+ * for too long. Node.js's own session timeout restarts with every frame, including a PING.
  */
 export function watchSessions(
   server: Http2Server | Http2SecureServer,
@@ -43,7 +43,7 @@ export function watchSessions(
 ) {
   const addPenalty = createPenalties(server, penaltyLimits, trustProxy);
   const uses = new Map<Http2Session, Use>();
-  // Sends GOAWAY as well: a client sends again what came after it (RFC 9113, 6.8).
+  // This sends GOAWAY too: a client resends the calls after it (RFC 9113, 6.8).
   const limit = createConnectionLimit<Http2Session>({
     connectionsMax: limits.connectionsMax,
     close: (session) => session.destroy(),
@@ -53,7 +53,7 @@ export function watchSessions(
   /** All streaming calls in flight, the oldest first. */
   const streaming = new Set<ServerHttp2Stream>();
 
-  /** For what costs a client less than the gateway. */
+  /** For frames that cost the client less than the gateway. */
   const penalize = (session: Http2Session | undefined) => {
     if (session !== undefined && !limit.isAuthenticated(session)) addPenalty(session);
   };
@@ -85,18 +85,19 @@ export function watchSessions(
       });
       stream.once('finish', () => {
         if (stream.readableEnded || streaming.has(stream)) return;
-        // The call was rejected. Frames of its message that came with its headers are read, as each may be a tiny one.
+        // The call was rejected. Frames of its message that arrived with its headers are read, because each may be a tiny
+        // one.
         stream.resume();
         setImmediate(() => {
           if (stream.destroyed || stream.state.remoteClose) return;
-          // The rest is not needed (RFC 9113, 8.1). `close()` would count the stream until Node.js has read the rest, while the
-          // client already opens another one.
+          // The rest is not needed (RFC 9113, 8.1). `close()` would count the stream until Node.js has read the rest,
+          // although the client already opens another one.
           stream.destroy();
           if (!limit.isAuthenticated(session)) penalize(session);
         });
       });
       stream.once('end', () => {
-        // A reset ends the stream too.
+        // A reset also ends the stream.
         if (stream.closed) return;
         open.endUse = limit.use(session);
         use.isUsed = true;
@@ -115,7 +116,7 @@ export function watchSessions(
       const openTimeoutMs = isUsed ? limits.idleTimeoutMs : limits.unusedTimeoutMs;
       if (now - idleSince < openTimeoutMs + (streams.length === 0 ? 0 : limits.streamTimeoutMs)) continue;
       uses.delete(session);
-      // `close()` would leave the socket open until the client closes it, too.
+      // `close()` would keep the socket open until the client closes it.
       if (!session.destroyed) session.goaway();
       setTimeout(() => session.destroy(), limits.goawayTimeoutMs).unref();
     }
@@ -124,8 +125,8 @@ export function watchSessions(
 
   return {
     /**
-     * Counts a streaming call until it ends. If there are too many in all, the oldest on a connection without valid credentials
-     * ends: its client can call again. False: there is none, or too many are on this connection.
+     * Counts a streaming call until it ends. If there are too many in total, the oldest on an unauthenticated connection
+     * ends, and its client can call again. Returns false if there is none, or if this connection has too many.
      */
     admitStreaming(stream: ServerHttp2Stream): boolean {
       const use = useOf(stream);
@@ -146,7 +147,7 @@ export function watchSessions(
       });
       return true;
     },
-    /** Lets a call stay open as long as its connection, which it keeps open no longer. */
+    /** Lets a call stay open as long as its connection, without keeping the connection open. */
     exemptFromTimeout: (stream: ServerHttp2Stream) => forget(streamsOf(stream), stream),
     /** Lets a call stay open, and keeps its connection open. */
     keepOpen(stream: ServerHttp2Stream): void {
@@ -159,7 +160,7 @@ export function watchSessions(
         use.idleSince = performance.now();
       });
     },
-    /** What a call knows of its client, which has this address, and of its connection. */
+    /** What a call knows about its client, which has this address, and about its connection. */
     peerOf: (stream: ServerHttp2Stream, address: string | undefined): Peer => ({
       address,
       markAuthenticated() {
@@ -173,7 +174,7 @@ export function watchSessions(
           ?.endUse(),
       penalize: () => penalize(stream.session),
     }),
-    /** Sends GOAWAY to all sessions and lets their calls finish; closes what is left after the drain time. */
+    /** Sends GOAWAY to all sessions and lets their calls finish. Closes the remaining ones after the drain time. */
     drain(): void {
       for (const session of uses.keys()) session.close();
       setTimeout(destroySockets, limits.drainTimeoutMs).unref();

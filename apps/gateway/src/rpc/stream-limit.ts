@@ -2,9 +2,9 @@ import type { Http2SecureServer, Http2Server, Http2Session } from 'node:http2';
 import type { http2Limits } from '../limits.ts';
 
 /**
- * Shares the calls in flight among the connections: clients queue what exceeds their share, at no cost for the gateway. Rejecting
- * a call costs nearly as much as creating an order, because most of both is the stream itself (docs/decisions/037-overload.md).
- * Returns what promotes a connection to the share of an authenticated one.
+ * Shares the calls in flight among the connections. Clients queue calls above their share, at no cost for the gateway.
+ * Rejecting a call costs nearly as much as creating an order, because most of both is the stream itself
+ * (docs/decisions/037-overload.md). Returns the function that promotes a connection to the share of an authenticated one.
  */
 export function shareStreams(
   server: Http2Server | Http2SecureServer,
@@ -20,7 +20,7 @@ export function shareStreams(
   const unauthenticated = group(1, limits.concurrentStreamsMin);
 
   const send = (session: Http2Session) => {
-    // Node.js closes a session with too many settings that are not acknowledged.
+    // Node.js closes a session with too many unacknowledged settings.
     if (session.destroyed || session.closed || session.pendingSettingsAck) return;
     const { limit } = authenticated.sessions.has(session) ? authenticated : unauthenticated;
     if (session.localSettings.maxConcurrentStreams !== limit) session.settings({ maxConcurrentStreams: limit });
@@ -33,7 +33,7 @@ export function shareStreams(
   };
   const resizeUnauthenticated = () => {
     resize(unauthenticated);
-    // Of connections to come: a client may never acknowledge later settings.
+    // The share of new connections: a client may never acknowledge later settings.
     const maxConcurrentStreams = shareOf(unauthenticated.sessions.size + 1, 1, limits.maxConcurrentStreams);
     server.updateSettings({ maxConcurrentStreams });
   };

@@ -8,8 +8,8 @@ import type { SecretsKeys } from './signing-secrets.ts';
 const fileName = 'secrets-key';
 
 /**
- * The keys that encrypt signing secrets: those of SECRETS_KEY, or that of the embedded database, which the first call creates. `undefined`
- * with another database and without SECRETS_KEY. Rejects with a {@link StartError}.
+ * The keys that encrypt signing secrets: those of SECRETS_KEY, or that of the embedded database, which the first call
+ * creates. `undefined` for another database without SECRETS_KEY. Rejects with a {@link StartError}.
  */
 export async function findSecretsKeys({
   secretsKeys,

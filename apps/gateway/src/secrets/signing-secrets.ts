@@ -24,7 +24,7 @@ export function createSigningSecrets(keys: SecretsKeys) {
       const encrypted = [cipher.update(secret), cipher.final()];
       return Buffer.concat([Buffer.of(version), nonce, ...encrypted, cipher.getAuthTag()]);
     },
-    /** Returns the secret; `undefined` if it was encrypted with none of the keys or for another merchant. */
+    /** Returns the secret; `undefined` if it was encrypted with another key or for another merchant. */
     decrypt(merchantId: MerchantId, stored: Uint8Array): Uint8Array | undefined {
       if (stored[0] !== version || stored.length < 1 + nonceBytes + tagBytes) return undefined;
       for (const key of keys) {
@@ -49,13 +49,13 @@ function decryptWith(key: Uint8Array, merchantId: MerchantId, stored: Uint8Array
   }
 }
 
-/** A new signing secret of a merchant: as the merchant gets it, and as the database stores it. */
+/** A new signing secret of a merchant: in the merchant's form, and in that of the database. */
 export function newSigningSecret(secrets: SigningSecrets, merchantId: MerchantId) {
   const secret = createSigningSecret(randomBytes);
   return { secret: formatSigningSecret(secret), stored: secrets.encrypt(merchantId, secret) };
 }
 
-/** The keys by which erased orders are recognised, from those of SECRETS_KEY (RFC 5869): never the keys that encrypt. */
+/** The keys by which erased orders are recognised, derived from those of SECRETS_KEY (RFC 5869). They never encrypt. */
 export function erasureKeysOf(secretsKeys: SecretsKeys): SecretsKeys {
   const derive = (key: Uint8Array) => new Uint8Array(hkdfSync('sha256', key, '', 'order erasure', 32));
   return [derive(secretsKeys[0]), ...secretsKeys.slice(1).map(derive)];

@@ -2,10 +2,10 @@ import { createServer } from 'node:http';
 import { bind, type PortServer } from '../network/listen.ts';
 import type { Metrics } from './metrics.ts';
 
-/** Scrapers and those who look by hand are few. */
+/** Only scrapers and operators connect. */
 const connectionsMax = 100;
 
-/** The admin port: `GET /metrics` in Prometheus's text format. Not for the public: it needs no credentials. */
+/** The admin port: `GET /metrics` in Prometheus's text format. It must stay private, because it needs no credentials. */
 export function createAdminServer({ scrape }: Metrics): PortServer {
   const server = createServer((request, response) => {
     if (request.url?.split('?', 1)[0] === '/metrics') scrape(request, response);

@@ -23,7 +23,7 @@ const delayResolutionMs = 10;
 
 const openFilesFolder = '/proc/self/fd';
 
-/** Histograms of durations in seconds have the bounds that fit calls: from a lone insert to the longest call. */
+/** The bounds of histograms of durations, in seconds: from a lone insert to the longest call. */
 const durations: ViewOptions = {
   instrumentName: '*.seconds',
   instrumentType: InstrumentType.HISTOGRAM,
@@ -54,9 +54,9 @@ export function createMetrics(collectMore = async (): Promise<ScopeMetrics[]> =>
   const meter = new MeterProvider({ readers: [exporter], views: [durations] }).getMeter('order-gateway');
   observeProcess(meter);
   return {
-    /** Makes the instruments of each part of the gateway. */
+    /** Creates the instruments of each part of the gateway. */
     meter,
-    /** Answers a scrape with all metrics in Prometheus's text format. */
+    /** Responds to a scrape with all metrics in Prometheus's text format. */
     scrape: (request: IncomingMessage, response: ServerResponse) =>
       exporter.getMetricsRequestHandler(request, response),
     /** Returns all metrics as data, for the process that answers scrapes. */
@@ -95,7 +95,7 @@ function observeProcess(meter: Meter): void {
   );
 }
 
-/** The percentiles of Node.js's own monitor cover all time, or the time since any reader reset it. */
+/** The percentiles of Node.js's own monitor cover the whole time since the start, or since any reader reset it. */
 function recordEventLoopDelay(meter: Meter): void {
   const delays = meter.createHistogram('gateway.event_loop.delay.seconds', {
     description: 'How late the event loop runs a timer',
@@ -108,7 +108,7 @@ function recordEventLoopDelay(meter: Meter): void {
   }, delayResolutionMs).unref();
 }
 
-/** What a scrape finds out of a gateway's health. */
+/** The health of a gateway as a scrape finds it. */
 interface Health {
   isReady(): Promise<boolean>;
   /** How long the oldest webhook has been due, in seconds; `undefined` if the database does not say. */
@@ -117,7 +117,7 @@ interface Health {
   readonly certificateExpiry: (() => Date) | undefined;
 }
 
-/** Shows the health of a gateway, in which nothing may happen between two scrapes: no calls come to one that is not ready. */
+/** Shows the health of a gateway even if nothing happens between two scrapes: one that is not ready gets no calls. */
 export function observeHealth(meter: Meter, { isReady, webhookOverdueSeconds, certificateExpiry }: Health): void {
   const addGauge = (name: string, description: string, read: () => Promise<number | undefined>) =>
     meter.createObservableGauge(name, { description }).addCallback(async (result) => {
@@ -131,7 +131,7 @@ export function observeHealth(meter: Meter, { isReady, webhookOverdueSeconds, ce
     webhookOverdueSeconds,
   );
   if (certificateExpiry !== undefined) {
-    // The name that x509-certificate-exporter gives it, so that one alert covers the certificates of proxies too.
+    // The name that x509-certificate-exporter uses, so that one alert covers the certificates of proxies too.
     addGauge(
       'x509.cert_not_after',
       'End of the certificate of both ports in seconds since the Unix epoch',
@@ -143,23 +143,23 @@ export function observeHealth(meter: Meter, { isReady, webhookOverdueSeconds, ce
 /** Counts a payment that was refused. */
 export type CountRefusal = ReturnType<typeof refusalCounter>;
 
-/** The refused payments of checkout systems: money that they have to give back, except that of test orders. */
+/** The refused payments of checkout systems: money that they must refund, except for test orders. */
 export function refusalCounter(meter: Meter) {
   const refusals = meter.createCounter('gateway.payments.refused', {
     description: 'Payments that were reported and refused',
   });
-  // The first refusal is an increase only if the counter was there before.
+  // The first refused payment is an increase only if the counter existed before.
   for (const code of refusalCodes) for (const mode of merchantModes) refusals.add(0, { code, mode });
   return (labels: { readonly code: RefusalCode; readonly mode: MerchantMode }) => refusals.add(1, labels);
 }
 
-/** Every label is a name of ours: never a client's text. */
+/** Every label is a name of ours, never a client's text. */
 export type CallLabels = Readonly<Record<'protocol' | 'operation' | 'code', string>>;
 
 /** Counts a call that ended. */
 export type RecordCall = ReturnType<typeof callRecorder>;
 
-/** The metrics of the calls, whatever carries them. */
+/** The metrics of the calls in all protocols. */
 export function callRecorder(meter: Meter) {
   const durations = meter.createHistogram('gateway.call.duration.seconds', {
     description: 'From the headers of a call to the end of its response',

@@ -48,7 +48,7 @@ export type Tracing = ReturnType<typeof startTracing>;
 
 export type CallSpan = ReturnType<typeof callSpan>;
 
-/** The SDK does not read `OTEL_TRACES_SAMPLER` by itself since its version 3. */
+/** Since version 3, the SDK does not read `OTEL_TRACES_SAMPLER` itself. */
 const samplers = {
   always_on: () => new AlwaysOnSampler(),
   always_off: () => new AlwaysOffSampler(),
@@ -58,7 +58,7 @@ const samplers = {
   parentbased_traceidratio: (share: number) => new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(share) }),
 } as const satisfies Record<TracesSampler['name'], (share: number) => Sampler>;
 
-/** What a span says of a call beside its labels. */
+/** The attributes of a call's span beside its labels. */
 interface CallFacts {
   /** The method and route of an HTTP request; the route of an RPC is its path. Absent: unknown. */
   readonly httpMethod: string | undefined;
@@ -70,8 +70,8 @@ interface CallFacts {
 }
 
 /**
- * Starts tracing. Spans go to the collector that OpenTelemetry's own variables name (`OTEL_EXPORTER_OTLP_ENDPOINT` and those
- * beside it). `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` overrule what the gateway says of itself.
+ * Starts tracing. Spans are sent to the collector that OpenTelemetry's own variables name (such as
+ * `OTEL_EXPORTER_OTLP_ENDPOINT`). `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` override the gateway's own attributes.
  */
 export function startTracing({ name, share }: TracesSampler) {
   const own = { [ATTR_SERVICE_NAME]: 'order-gateway', [ATTR_SERVICE_VERSION]: gatewayPackage.version };
@@ -82,7 +82,7 @@ export function startTracing({ name, share }: TracesSampler) {
     sampler: samplers[name](share),
     spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter() })],
   });
-  // Global, as the queues of the database link their batches to the calls of the items.
+  // Global, because the queues of the database link their batches to the calls of the items.
   trace.setGlobalTracerProvider(provider);
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   const propagator = new W3CTraceContextPropagator();
@@ -93,7 +93,7 @@ export function startTracing({ name, share }: TracesSampler) {
       const parent = propagator.extract(ROOT_CONTEXT, headers, defaultTextMapGetter);
       return callSpan(tracer.startSpan('call', { kind: SpanKind.SERVER }, parent));
     },
-    /** Sends what is not sent yet. */
+    /** Sends the remaining spans. */
     close: () => provider.shutdown(),
   };
 }
@@ -104,7 +104,7 @@ function callSpan(span: Span) {
     traceId: span.spanContext().traceId,
     /** Runs a step of the call; spans that it begins belong to the call. */
     run<Value>(step: () => Promise<Value>): Promise<Value> {
-      // A call that is not recorded does without the context, which costs more than the rest of the span.
+      // A call that is not recorded has no context, which costs more than the rest of the span.
       return isRecorded ? context.with(trace.setSpan(ROOT_CONTEXT, span), step) : step();
     },
     end({ operation, protocol, code }: CallLabels, facts: CallFacts): void {
@@ -117,7 +117,7 @@ function callSpan(span: Span) {
   };
 }
 
-/** By OpenTelemetry's conventions for HTTP servers, but for the path, which can hold the token of a payment link. */
+/** Follows OpenTelemetry's conventions for HTTP servers, except for the path, which can contain the token of a payment link. */
 function describeHttp({ httpMethod = '_OTHER', route, httpStatus }: CallFacts) {
   return {
     name: route === undefined ? httpMethod : `${httpMethod} ${route}`,
@@ -129,7 +129,7 @@ function describeHttp({ httpMethod = '_OTHER', route, httpStatus }: CallFacts) {
   };
 }
 
-/** By OpenTelemetry's conventions for RPC servers. */
+/** Follows OpenTelemetry's conventions for RPC servers. */
 function describeRpc(protocol: string, { route, grpcStatus }: CallFacts) {
   const method = route?.slice(1) ?? '_OTHER';
   return {

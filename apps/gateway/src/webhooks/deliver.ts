@@ -52,27 +52,27 @@ interface AttemptInFlight {
 }
 
 /**
- * Delivers webhooks until it is closed. Any number of processes may do so. An endpoint that fails or is slow takes one attempt at
- * a time, and all of them together at most a part of the attempts in flight, so that they don't delay the others.
+ * Delivers webhooks until it is closed. Any number of processes may do so. An endpoint that fails or is slow gets one
+ * attempt at a time, and all such endpoints share a part of the attempts in flight, so that they don't delay the others.
  */
 export function startWebhookDelivery(options: WebhookDeliveryOptions) {
   const { deliveries, sender, logger } = options;
   const attemptsInFlight = new Map<AttemptInFlight, Promise<void>>();
   const { attempts, delays } = webhookMetrics(options.meter, () => attemptsInFlight.size);
-  /** Where the next claim begins, so that every endpoint has its turn. */
+  /** The position at which the next claim begins, so that every endpoint gets its turn. */
   const after: Record<'healthy' | 'failing', EndpointKey | undefined> = { healthy: undefined, failing: undefined };
   let isClosing = false;
   let isAborted = false;
   /** Ends the pause before the next claims. */
   let pause = new AbortController();
 
-  /** Looks for due deliveries at once, as when this process has stored an event. */
+  /** Looks for due deliveries immediately, such as when this process has stored an event. */
   const wake = () => pause.abort();
 
   const isSlow = ({ isFailing, startedAtMs }: AttemptInFlight) =>
     isFailing || performance.now() - startedAtMs > webhookLimits.slowAfterMs;
 
-  /** Claims and starts deliveries. Returns whether there may be more that are due. */
+  /** Claims and starts deliveries. Returns whether more may be due. */
   const claim = async (kind: 'healthy' | 'failing'): Promise<boolean> => {
     const { attemptsMax, failingAttemptsMax, perEndpoint, perFailingEndpoint } = webhookLimits;
     const slow = [...attemptsInFlight.keys()].filter(isSlow);
@@ -104,7 +104,7 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
       try {
         if (delivery.attempt === 1) delays.record(Math.max(0, options.now() - delivery.event.createdAtMs) / 1_000);
         const result = await attempt(options, delivery);
-        // Of an aborted attempt nothing is known. Another process repeats it.
+        // The outcome of an aborted attempt is unknown. Another process repeats it.
         if (isAborted) return;
         attempts.add(1, { result: result.kind });
         logger.info(
@@ -126,7 +126,7 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
         logger.error({ err: error }, 'webhook delivery failed');
       } finally {
         attemptsInFlight.delete(attemptInFlight);
-        // This attempt may have been what limited a claim.
+        // This attempt may have limited a claim.
         wake();
       }
     };
@@ -170,7 +170,7 @@ function byEndpoint(a: EndpointKey, b: EndpointKey): number {
   return a.merchantId - b.merchantId || (a.endpointId < b.endpointId ? -1 : 1);
 }
 
-/** The metrics of deliveries. Those of one endpoint are in the log: labels are few and are names of ours. */
+/** The metrics of deliveries. The log has those of each endpoint: there are few labels, and all are names of ours. */
 function webhookMetrics(meter: Meter, inFlight: () => number) {
   const attempts = meter.createCounter('gateway.webhook.attempts', { description: 'Attempts that ended, by result' });
   const delays = meter.createHistogram('gateway.webhook.delay.seconds', {

@@ -12,7 +12,7 @@ export function testMessage(signingSecrets: readonly Uint8Array[], nowMs: number
   return webhookRequest(event, signingSecrets, nowMs);
 }
 
-/** Creates what sends test messages: few at a time, because each holds a call until its endpoint responds. */
+/** Creates the sender of test messages: few at a time, because each holds a call until its endpoint responds. */
 export function createPing(sender: Pick<Sender, 'send'>, now: () => number): Ping {
   const inFlight: MerchantId[] = [];
   const { pingsMax, pingsPerMerchant, pingTimeoutMs } = webhookLimits;

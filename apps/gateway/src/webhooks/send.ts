@@ -24,7 +24,10 @@ export function webhookRequest(event: { readonly id: string }, secrets: readonly
   return { headers, body };
 }
 
-/** The result of one attempt. The text is for the merchant, such as `HTTP 500` or `ECONNREFUSED`; it holds nothing of a body. */
+/**
+ * The result of one attempt. The text is for the merchant, such as `HTTP 500` or `ECONNREFUSED`; it contains nothing of a
+ * body.
+ */
 export interface SendResult {
   /** Absent: there was no response. */
   readonly status?: number;
@@ -72,7 +75,7 @@ export function createSender({
     timeout: webhookLimits.idleConnectionMs,
     maxFreeSockets: webhookLimits.perEndpoint,
     lookup,
-    // The lookup is asked for all addresses.
+    // The lookup must return all addresses.
     autoSelectFamily: true,
   };
   const httpAgent = new http.Agent(agentOptions);
@@ -102,7 +105,7 @@ export function createSender({
         return { text: signal.aborted ? `no response within ${timeoutMs / 1_000} s` : code };
       }
     },
-    /** Closes all connections. Requests that are in flight have no response then. */
+    /** Closes all connections. Requests in flight then have no response. */
     close(): void {
       httpAgent.destroy();
       httpsAgent.destroy();
@@ -123,22 +126,22 @@ async function resultOf(request: http.ClientRequest): Promise<SendResult> {
       if (bytes > webhookLimits.responseBytesMax) break;
     }
   } catch {
-    // A response that breaks off has its status all the same.
+    // A response that is cut off still has its status.
   }
   return { status, text: `HTTP ${status}` };
 }
 
-/** As other programs on this machine resolve a name: with its hosts file. */
+/** Resolves a name as other programs on this machine do, with its hosts file. */
 function resolveBySystem(hostname: string): Promise<LookupAddress[]> {
   return lookUp(hostname, { all: true });
 }
 
-/** How long IPv6 addresses are waited for once there are IPv4 ones (RFC 8305, 8: Resolution Delay). */
+/** How long to wait for IPv6 addresses once there are IPv4 ones (RFC 8305, 8: Resolution Delay). */
 const resolutionDelayMs = 50;
 
 /**
- * By DNS alone: the system's lookup takes one of four threads, and slow name servers would delay all other endpoints. Some name
- * servers never answer for IPv6: with three of them that takes 17 s, longer than an attempt.
+ * Resolves a name by DNS only: the system's lookup takes one of four threads, and slow name servers would delay all other
+ * endpoints. Some name servers never respond for IPv6. With three of them, that takes 17 s, longer than an attempt.
  */
 export function createResolve(
   resolver: Readonly<Record<'resolve4' | 'resolve6', (hostname: string) => Promise<string[]>>> = new Resolver({

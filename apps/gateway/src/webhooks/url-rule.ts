@@ -1,7 +1,7 @@
 import type { Failure } from '@gateway/domain/failure';
 import { type AllowedAddresses, isLoopbackAddress, isPublicAddress, literalAddressOf } from '../network/ip-address.ts';
 
-/** Why nothing is sent to a URL, as the rest of a sentence; `undefined` if it may be. */
+/** The reason why nothing is sent to a URL, as the end of a sentence; `undefined` if the URL is allowed. */
 export function urlProblem(url: URL, allowed: AllowedAddresses): string | undefined {
   if (allowed === 'any') return undefined;
   const address = literalAddressOf(url);
@@ -12,7 +12,7 @@ export function urlProblem(url: URL, allowed: AllowedAddresses): string | undefi
   return isPublic ? undefined : 'must be a public address';
 }
 
-/** RFC 6761, 6.3: these names are this machine's. */
+/** These names belong to this machine (RFC 6761, 6.3). */
 function isLoopbackName(hostname: string): boolean {
   return /^(?:.+\.)?localhost\.?$/.test(hostname);
 }

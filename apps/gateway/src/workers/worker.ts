@@ -10,7 +10,7 @@ import type { PrimaryMessage, WorkerMessage, WorkerStart } from './workers.ts';
 // Terminals and supervisors send signals to all processes of a group. The primary process passes them on, once.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => {});
 
-// Without it Node.js ends a worker without a drain when the primary process is gone.
+// Without this, Node.js ends a worker without a drain when the primary process has ended.
 if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
 
 process.once('message', ({ number, logLevel, config }: WorkerStart) => {
@@ -41,6 +41,6 @@ process.once('message', ({ number, logLevel, config }: WorkerStart) => {
 });
 
 function send(message: WorkerMessage, done = () => {}): void {
-  // With a callback it is no error that the primary process is gone.
+  // With a callback, it is not an error that the primary process has ended.
   process.send?.(message, undefined, undefined, done);
 }

@@ -15,12 +15,12 @@ export type WorkerMessage =
   | { readonly kind: 'log'; readonly lines: string }
   | { readonly kind: 'metrics'; readonly metrics: readonly ScopeMetrics[] };
 
-/** What the primary process sends to a worker. The start is the first message, and sent once. */
+/** A message of the primary process to a worker. The start is the first message, and sent once. */
 export type PrimaryMessage = WorkerStart | { readonly kind: 'drain' | 'reloadTls' | 'collect' };
 
 export interface WorkerStart {
   readonly kind: 'start';
-  /** From 1. The worker that replaces another one has its number. */
+  /** From 1. A replacement keeps the number. */
   readonly number: number;
   readonly logLevel: string;
   readonly config: GatewayConfig;
@@ -36,7 +36,7 @@ interface Ending {
 
 export type Workers = ReturnType<typeof createWorkers>;
 
-/** Above the 2 s that a check of a database which hangs takes. Prometheus waits 10 s by default. */
+/** Longer than the 2 s that a check takes while the database hangs. Prometheus waits 10 s by default. */
 const collectTimeoutMs = 3_000;
 
 /** The pause before a worker is replaced doubles with each one that ended soon after its start. */
@@ -72,7 +72,7 @@ export function createWorkers(count: number, logger: Logger, output: Destination
         resolve(ending);
       };
       worker.once('exit', (code, signal) => end({ exit_code: code, signal, reason }));
-      // It could not be started, or a message came too late for it.
+      // It could not be started, or ended before a message arrived.
       worker.on('error', (error) => end({ reason: error.message }));
       send(worker, start);
     });
@@ -107,7 +107,7 @@ export function createWorkers(count: number, logger: Logger, output: Destination
     /** Starts the workers, and resolves when all are ready. If one can't start, all end, and it rejects with a {@link StartError}. */
     async open(config: GatewayConfig): Promise<Gateway> {
       cluster.setupPrimary({ exec: join(import.meta.dirname, 'worker.ts'), args: [], serialization: 'advanced' });
-      // However this process ends: a second signal does not wait for them.
+      // Runs however this process ends: a second signal does not wait for the workers.
       process.once('exit', killAll);
       const firsts = numbers.map((number) => {
         const { promise, resolve } = Promise.withResolvers<Ports>();
@@ -130,7 +130,7 @@ export function createWorkers(count: number, logger: Logger, output: Destination
           const serving = new Set(ready.values());
           for (const worker of allWorkers()) {
             if (serving.has(worker)) send(worker, { kind: 'drain' });
-            // One that is still starting has no calls.
+            // A worker that is still starting has no calls.
             else worker.process.kill('SIGKILL');
           }
           await running;
@@ -151,7 +151,7 @@ async function metricsOf(worker: Worker | undefined): Promise<ScopeMetrics[] | u
 }
 
 function send(worker: Worker, message: PrimaryMessage): void {
-  // With a callback a worker that is just ending is no error.
+  // With a callback, a worker that is ending is not an error.
   worker.send(message, () => {});
 }
 
