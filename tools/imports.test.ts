@@ -66,7 +66,7 @@ function findWrongArrows(imports: readonly Import[]): string[] {
 const isTest = (path: string) => /\.test\.ts$|\/test\//.test(path);
 
 test('no files and no folders import each other in a circle', () => {
-  // Nothing imports a test, so that none is part of a circle of files; their folder is not a part of the program.
+  // Nothing imports a test, so no test is part of a circle of files; their folder is not part of the program.
   expect(findCircles(readImports().filter(({ from }) => !isTest(from)))).toEqual([]);
 });
 

@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** The programs that tests use where they are installed. */
+/** The programs that tests use if they are installed. */
 export const optionalPrograms = [
   'chromium',
   'curl',
@@ -25,7 +25,7 @@ export const optionalPrograms = [
 ] as const;
 
 /**
- * Says whether tests must be skipped because this machine lacks something, and prints one line that says so:
+ * Returns whether tests must be skipped because this machine lacks something, and prints one line about it:
  * `test.skipIf(leftOut('broken connections under wrk', missing('wrk')))`.
  */
 export function leftOut(tests: string, reason: string | undefined): boolean {

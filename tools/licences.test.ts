@@ -5,10 +5,10 @@ import { pnpm } from './pnpm.ts';
 
 const root = new URL('..', import.meta.url);
 
-/** Licences that ask for no more than their text to be passed on. */
+/** Licences that require only that their text is included. */
 const allowed = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT', 'Unlicense'];
 
-/** Whether an SPDX expression permits use under allowed licences: one of a choice, otherwise all of them. */
+/** Whether an SPDX expression permits use under allowed licences: one of a choice, all of a conjunction. */
 function isAllowed(expression: string): boolean {
   const licences = expression.replaceAll(/[()]/g, '').split(/ AND | OR /);
   const isKnown = (licence: string) => allowed.includes(licence);

@@ -12,7 +12,7 @@ export const proxies = ['haproxy', 'nginx'] as const;
 
 export type ProxyProgram = (typeof proxies)[number];
 
-/** Ports that were free a moment ago. */
+/** Ports that were free recently. */
 export function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
   return Promise.all(
@@ -25,7 +25,7 @@ export function freePorts(count: number): Promise<number[]> {
   );
 }
 
-/** Where a proxy listens, and the two gateways behind it. */
+/** The addresses of a proxy and of the two gateways behind it. */
 interface ProxyPorts {
   readonly http: number;
   readonly grpc: number;

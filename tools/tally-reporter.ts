@@ -5,7 +5,7 @@ import type { Reporter, SerializedError, TestModule } from 'vitest/node';
 /** Writes how many tests passed and failed to `.reports/PACKAGE.json`, for `tools/turbo.ts`. */
 export class TallyReporter implements Reporter {
   onTestRunStart(): void {
-    // A run that does not get to its end counts as a failure.
+    // A run that does not finish counts as a failure.
     this.#write({ passed: 0, failed: 1 });
   }
 

@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { onTestFinished } from 'vitest';
 
-// What a test uses until its end.
+// Resources that a test uses until its end.
 
-/** Makes a folder, which is removed with everything in it when the test has finished. */
+/** Creates a folder, which is removed with its contents when the test has finished. */
 export async function temporaryFolder(): Promise<string> {
   const { path, remove } = await mkdtempDisposable(join(tmpdir(), 'test-'));
   onTestFinished(remove);
@@ -27,7 +27,7 @@ export async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Returns what gives the text that came from a stream so far. */
+/** Returns a function that gives the text received from a stream so far. */
 export function readText(stream: Readable): () => string {
   let text = '';
   stream.setEncoding('utf8').on('data', (chunk) => {

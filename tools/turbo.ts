@@ -5,12 +5,12 @@ import { networkInterfaces, release } from 'node:os';
 import { join } from 'node:path';
 import { findProgram, optionalPrograms } from './left-out.ts';
 
-// Runs turbo with the arguments of the command line, and prints the tally of all tests that ran. A result from the cache counts
-// only for the machine that it is from, and no test that it stands for is in the tally.
+// Runs turbo with the arguments of the command line, and prints the tally of all tests that ran. A cached result counts
+// only for the machine that produced it, and its tests are not in the tally.
 
 const reports = join(import.meta.dirname, '../.reports');
 
-/** What tests can see of this machine. A program that is upgraded is another file. */
+/** The properties of this machine that tests can see. A program that is upgraded is another file. */
 const machine = {
   system: [process.platform, process.arch, release(), process.version, process.getuid?.()],
   hasIpv6: Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1')),
@@ -25,7 +25,7 @@ const turbo = spawn('turbo', process.argv.slice(2), {
   stdio: 'inherit',
   env: { ...process.env, TEST_MACHINE: JSON.stringify(machine), TURBO_TELEMETRY_DISABLED: '1' },
 });
-// turbo gets Ctrl-C from the terminal, and ends its tasks first.
+// The terminal sends Ctrl-C to turbo, which ends its tasks first.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => turbo.kill());
 const [code] = await once(turbo, 'exit');

@@ -8,7 +8,7 @@ import { senders } from './load.ts';
 import { isInstalled } from './programs.ts';
 import { reportOf } from './report.ts';
 
-// A program that measures the gateway beside its peers on a separate database. `pnpm bench --help` lists the options.
+// A program that measures the gateway and its peers on a separate database. `pnpm bench --help` lists the options.
 
 const options = new Command('pnpm bench')
   .description('Measures the gateway beside other services, bare servers and pgbench, on a PostgreSQL of its own.')

@@ -24,14 +24,14 @@ const programs = [
   { args: argumentsFor('bare-server.ts'), json: 'bare-http', grpc: 'bare-http2' },
 ];
 
-/** What `--only` accepts. */
+/** The values of `--only`. */
 export const contenderNames = [...programs.flatMap(({ json, grpc }) => [json ?? [], grpc ?? []].flat()), 'pgbench'];
 
 export interface Contender {
   readonly name: string;
   readonly protocol: 'json' | 'grpc' | 'insert' | 'pgbench';
   readonly databaseUrl: string;
-  /** Whose orders are sent. */
+  /** The merchant whose orders are sent. */
   readonly merchant: Awaited<ReturnType<typeof createMerchant>>;
   /** 0 for those without a server. */
   readonly port: number;
@@ -65,7 +65,7 @@ export async function startContenders(
   return contenders.filter(({ name }) => names.includes(name));
 }
 
-/** Creates the tables where they are missing, and a merchant. */
+/** Creates missing tables, and a merchant. */
 export async function createMerchant(databaseUrl: string) {
   await migrateDatabase(databaseUrl);
   const credentials = await createCredentials(databaseUrl, 'Bench');

@@ -13,7 +13,7 @@ import { median } from './sections.ts';
 const reads = 101;
 const timeoutMs = 5_000;
 
-/** A table that `fillTable` filled, and where its server has its files. */
+/** A table that `fillTable` filled, and the folder of its server's files. */
 export interface GrownTable {
   readonly url: string;
   readonly dataDir: string;

@@ -37,7 +37,7 @@ const wrkTimeoutSeconds = 10;
 const pgbenchClients = 32;
 const hasWrk = await isInstalled('wrk');
 
-/** Which programs send the load. */
+/** The programs that send the load. */
 export const senders = `JSON by ${hasWrk ? 'wrk' : 'undici, as wrk is not installed'}, gRPC by node:http2`;
 
 let runs = 0;

@@ -25,7 +25,7 @@ export interface RowIds {
 
 const [, ...otherValues] = Object.values(order).map(String);
 
-/** Where the ids of the other programs begin, below 0: the gateway continues after the highest id it finds. */
+/** The first ids of the other programs, below 0: the gateway continues after the highest id it finds. */
 export const firstPeerId = -(2 ** 52);
 
 /** The values of a row as text, in the order of {@link columnTypes}. */

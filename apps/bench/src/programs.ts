@@ -30,7 +30,7 @@ export async function startServer(
       if (message.msg === 'ready') return { pid: child.pid ?? 0, ready: message };
     }
   } finally {
-    // Later lines are dropped unread, as parsing them would take CPU from the measurement.
+    // Later lines are dropped without parsing, which would take CPU from the measurement.
     child.stdout.resume();
   }
   throw new Error(`${args.at(-1)} did not become ready: ${errors}`);

@@ -10,11 +10,11 @@ export interface BenchContext {
   readonly progress: (line: string) => void;
 }
 
-/** A part of the bench: its contenders take turns, so that anything that slows the machine for a while slows them all. */
+/** A part of the bench. Its contenders take turns, so that a temporary slowdown of the machine affects all of them. */
 export interface Section extends Omit<LoadOptions, 'signal'> {
   readonly title: string;
   readonly rounds: number;
-  /** Ratios of contenders that do not take part are omitted. */
+  /** Ratios of contenders that are not measured are omitted. */
   readonly ratios: readonly Ratio[];
 }
 
@@ -28,11 +28,11 @@ export interface Ratio {
 export interface Measured extends Section {
   /** One per round, by contender. */
   readonly runs: Readonly<Record<string, readonly Run[]>>;
-  /** `median`: of the rounds' ratios, as the two runs of a round are the nearest in time. */
+  /** `median`: the median of the rounds' ratios, because the two runs of a round are nearest in time. */
   readonly ratios: readonly (Ratio & { readonly median: number })[];
 }
 
-/** Measures a section. Each round begins with another contender. */
+/** Measures a section. Each round begins with a different contender. */
 export async function runSection(
   section: Section,
   contenders: readonly Contender[],

@@ -22,9 +22,9 @@ const tickMs = 1;
 /** A little longer than the deadline in the calls. */
 const lastResponsesMs = 6_000;
 
-/** gRPC by `node:http2` on 4 connections, as a client with a pool of channels has it. */
+/** gRPC by `node:http2` on 4 connections, like a client with a pool of channels. */
 function openGrpc({ port, merchant, run }: Load): Call {
-  // A connection that breaks ends the program with its error, as nothing listens for 'error'.
+  // A failed connection ends the program with its error, because nothing listens for 'error'.
   const sessions = Array.from({ length: connections }, () => connect(`http://127.0.0.1:${port}`));
   // The fields of a call of grpc-js 1.14 with a deadline and credentials.
   const headers = {
@@ -104,7 +104,7 @@ async function send(load: Load): Promise<LoadResult> {
     const isCreated = await call(`${run}-${String(sent).padStart(digits, '0')}`);
     inFlight -= 1;
     const now = performance.now();
-    // On a schedule, slow calls that end after the run count: without them the p99 would be too good.
+    // On a schedule, slow calls that end after the run count: without them the p99 would be too low.
     const counts = rate === undefined ? now >= countsFrom && now < endsAt : dueAt >= countsFrom && dueAt < endsAt;
     if (!isCreated) failed += 1;
     else if (counts) latencies.record(Math.max(1, Math.round((now - dueAt) * 1_000)));

@@ -26,7 +26,7 @@ export async function bench(...args: string[]): Promise<{ stdout: string; sectio
   return { stdout, ...JSON.parse(await readFile(join(TMPDIR, 'order-gateway-bench', file), 'utf8')) };
 }
 
-/** Every contender of a section with whether each run stored orders. How many, and how fast, depends on the machine. */
+/** Every contender of a section, and whether each run stored orders. The number and the speed depend on the machine. */
 export function outcomes({ runs }: Measured): Record<string, boolean> {
   return Object.fromEntries(Object.entries(runs).map(([name, own]) => [name, own.every(({ stored }) => stored > 0)]));
 }

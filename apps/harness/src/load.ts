@@ -54,7 +54,7 @@ await runCommand(command, async () => {
 });
 
 interface Target extends GatewayAddresses, Pick<LoadRun, 'credentials' | 'checkout'> {
-  /** Gets the events of a gateway of our own. */
+  /** Receives the events of a gateway that this run started. */
   readonly receiver?: WebhookReceiver | undefined;
   /** `undefined` without an audit. */
   readonly databaseUrl: string | undefined;
@@ -114,7 +114,7 @@ async function givenTarget(flags: LoadFlags, settings: LoadSettings, audit: bool
 async function ownTarget({ merchants, pay_share, cancel_share }: LoadSettings): Promise<Target> {
   const setups = Array.from({ length: merchants }, (_, index) => ({ name: `Load ${index + 1}` }));
   const starting = startOwnGateway([...setups, { name: 'Load checkout', kind: 'checkout' }], interrupted.signal);
-  // A gateway that does not start has stopped itself.
+  // A gateway that failed to start has stopped itself.
   started.defer(() => starting.then((gateway) => gateway.stop()).catch(() => {}));
   const gateway = await starting;
   const [credentials, checkout] = [gateway.credentials.slice(0, merchants), gateway.credentials[merchants]];

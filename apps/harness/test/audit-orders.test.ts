@@ -32,7 +32,7 @@ test('audit-orders finds orders that are lost or were changed, and lines that it
   expect(counts).toMatchObject({ lost: 0, duplicated: 0, changed: 0, unreadable: 0 });
   expect(counts.acknowledged).toBeGreaterThan(200);
 
-  // The command finds the same, and an acknowledged order that is not there.
+  // The command finds the same, and an acknowledged order that is missing.
   const audit = (file = journalFile) =>
     promisify(execFile)(process.execPath, [auditProgram, '--journal', file], {
       env: environment({ DATABASE_URL: databaseUrl }),

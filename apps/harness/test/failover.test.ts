@@ -15,7 +15,7 @@ useFolder();
 /** Acknowledged before the failover, and after it. */
 const ordersMin = 100;
 
-/** Few calls at a time: others are not sent while the server hangs. It is ended by the test. */
+/** Few calls at a time: others are not sent while the server hangs. The test ends it. */
 const profile = parseProfile({ merchants: 2, phases: constantRate(200, 600), connections: 8, max_pending: 8 });
 
 /** Two gateways on a primary and its standby, and orders of two merchants that are sent to both gateways. */
@@ -49,7 +49,7 @@ async function startLoad() {
   return { primary, standby, created: load.created, more, failOver };
 }
 
-/** Cuts the standby off: what the primary commits from now on it never gets. */
+/** Disconnects the standby, which never receives what the primary commits from now on. */
 async function detach({ standby }: Pick<ReplicatedServers, 'standby'>): Promise<void> {
   await runQuery(standby.url, "alter system set primary_conninfo = ''");
   await runQuery(standby.url, 'select pg_reload_conf()');
@@ -64,7 +64,7 @@ test('after a failover to a standby that lags, both gateways go on and no servic
   const { primary, standby, more, failOver } = await startLoad();
   await more();
   await detach({ standby });
-  // Blocks of ids that the standby does not know of.
+  // Blocks of ids that the standby does not know.
   for (let round = 0; round < 3; round += 1) {
     await runQuery(primary.url, endSessions);
     await more();

@@ -10,6 +10,6 @@ test('under a few faults of most kinds two gateways lose, double, change and und
   const run = await runFaults({ seed, faults: planned.map((fault) => ({ fault, times: fault.timesInShort })) });
   process.stdout.write(faultTable([{ name: 'all', ...run }]));
   expectNothingLost(run, true);
-  // The faults were felt.
+  // The faults had an effect.
   expect(run.recorder.errors).toBeGreaterThan(0);
 }, 400_000);

@@ -22,7 +22,7 @@ test('a short run in every protocol passes its thresholds, is audited, and write
   expect(report).toMatchObject({ due: 120, done: 120, errors: 0, audit: { lost: 0, duplicated: 0, changed: 0 } });
   expect(report.outcomes.map(({ outcome }: { outcome: string }) => outcome)).toContain('replayed');
   expect(readFileSync(htmlFile, 'utf8')).toContain('passed');
-  // No second is empty, the last one neither.
+  // No second is empty, not even the last one.
   expect(report.by_second).toHaveLength(2);
   for (const { sent, done } of report.by_second) expect(Math.min(sent, done)).toBeGreaterThan(0);
   const { acknowledged, stored } = report.audit;
@@ -52,7 +52,7 @@ test('Ctrl-C ends a run at once with the report of what was done', async () => {
   const [stdout, progress] = [readText(child.stdout), readText(child.stderr)];
   await expect.poll(progress).toContain('pending');
   child.kill('SIGINT');
-  // It would have gone on for ten minutes, which is longer than a test may take.
+  // It would have run for ten minutes, which is longer than a test may take.
   const [code] = await once(child, 'exit');
   expect(code).toBe(130);
   expect(stdout()).toContain('Interrupted: this is what was done until then.');

@@ -23,8 +23,8 @@ const { fixtures, validOrder } = await loadFixtures();
 const fixtureTimeoutMs = 120_000;
 
 /**
- * A database on partitions, where the gateway has the least privileges: the gateway's own tests show the tables as the migrations
- * make them.
+ * A database with partitions, on which the gateway has the least privileges: the gateway's own tests use the tables of the
+ * migration.
  */
 async function startDatabase() {
   const { urlAs, stop } = await startProductionDatabase();
@@ -39,7 +39,7 @@ describe('at a gateway of its own', () => {
   let gateway: Awaited<ReturnType<typeof startFixtureGateway>>;
   let clients: Record<Protocol, Client>;
 
-  // Above the bounds of starting and stopping themselves, so that their own messages are reported.
+  // Longer than the limits of the start and the stop, so that their own messages are reported.
   beforeAll(async () => {
     gateway = await startFixtureGateway(new AbortController().signal, startDatabase);
     clients = openClients(gateway);
@@ -88,7 +88,7 @@ describe('the command', () => {
   });
 
   test('a run that skips all of its fixtures does not pass', async () => {
-    // The merchant that they need is not given.
+    // The merchant that they need is missing.
     vi.stubEnv('CLIENT_ID', 'app_1');
     vi.stubEnv('CLIENT_SECRET', 'sk_1');
     onTestFinished(() => void vi.unstubAllEnvs());

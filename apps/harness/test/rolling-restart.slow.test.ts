@@ -29,7 +29,7 @@ describe.each(proxies)('one of two gateways behind %s', (proxy) => {
   });
 });
 
-/** Restarts one gateway after the other while calls are sent in all protocols. Writes and returns what became of the calls. */
+/** Restarts one gateway after the other while calls are sent in all protocols. Writes and returns the outcomes of the calls. */
 async function restartUnderLoad(proxy: ProxyProgram, restartSignal: 'SIGTERM' | 'SIGKILL') {
   const { url: databaseUrl, stop: dropDatabase } = await testDatabase();
   const [http = 0, grpc = 0, http1 = 0, grpc1 = 0, http2 = 0, grpc2 = 0] = await freePorts(6);

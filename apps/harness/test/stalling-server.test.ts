@@ -16,12 +16,12 @@ const makeCall = createCallMaker(settings, set, [{ clientId: 'app_1', clientSecr
 
 const stallMs = 1_000;
 
-/** So that a closed loop does not take a whole core for as long as it runs. */
+/** Keeps a closed loop from using a whole core. */
 const usualMs = 5;
 
 /**
- * A server that responds soon, and stalls once: from the first call that arrives at the given time or later, so that this
- * one meets all of the stall, however busy the machine is. Ends with the test.
+ * A server that responds quickly, and stalls once: from the first call that arrives at the given time or later, so that
+ * this call waits for the whole stall, however busy the machine is. Ends with the test.
  */
 async function stallingServer(stallsFromMs: number): Promise<string> {
   let stallEndsMs: number | undefined;
@@ -43,7 +43,7 @@ function execution(httpUrl: string, connections: number): Execution & { recorder
 }
 
 test('a stall of a second shows in the p99 of the open loop, and hides in the closed loop', async () => {
-  // One loop after the other, each with a server and a stall of its own: the closed one makes as many calls as it can.
+  // One loop after the other, each with its own server and stall: the closed one makes as many calls as it can.
   const begin = async () => execution(await stallingServer(Date.now() + 3_000), 4);
   const open = await begin();
   await runOpenLoop(open, arrivalsOf(constantRate(100, 5)), 1_000);
@@ -58,8 +58,8 @@ test('a stall of a second shows in the p99 of the open loop, and hides in the cl
   expect(openLoop.dropped).toBe(0);
   expect(openLoop.latencies.percentile(99)).toBeGreaterThan(0.8 * stallMs);
   expect(openLoop.latencies.percentile(90)).toBeGreaterThan(0.3 * stallMs);
-  // Its four clients met the stall with one call each: less than 1 % of the calls, and so too few for the
-  // p99; the maximum shows its length.
+  // Each of its four clients had one call in the stall: less than 1 % of the calls, too few for the p99. The maximum shows
+  // its length.
   expect(4 / closedLoop.latencies.count).toBeLessThan(0.01);
   expect(closedLoop.latencies.percentile(99)).toBeLessThan(0.8 * stallMs);
   expect(closedLoop.latencies.max).toBeGreaterThan(0.8 * stallMs);

@@ -10,13 +10,13 @@ import type { ClientOptions } from './request.ts';
 const { order_checksum, ...order } = validOrderInput({ service_type: 'DIGITAL' as const });
 const created = { service_order_id: 7, order_id: order.order_id, order_status: 'UN_PAID' };
 
-/** A request as `fetch` gets it. */
+/** A request as passed to `fetch`. */
 interface Sent {
   readonly url: string;
   readonly init: RequestInit & { readonly body: string };
 }
 
-/** Returns a client whose requests are recorded and answered in turn; the last answer is repeated. */
+/** Returns a client whose requests are recorded and get these responses in turn; the last one is repeated. */
 function clientWith(answers: readonly (() => Response | Promise<Response>)[], options: Partial<ClientOptions> = {}) {
   const sent: Sent[] = [];
   const fetch = async (url: string | URL | Request, init: RequestInit = {}) => {

@@ -4,8 +4,8 @@ import { type ClientOptions, createSend, itemsOf, queryOf } from './request.ts';
 import type { CreatedOrder, EventFilter, EventPage, NewOrder, Order, OrderFilter } from './types.ts';
 
 /**
- * The calls of a merchant. Each retries by itself (see `ClientOptions.retries`) and then rejects with a `GatewayError` or a
- * `GatewayNetworkError`.
+ * The calls of a merchant. Each retries automatically (see `ClientOptions.retries`) and then rejects with a `GatewayError`
+ * or a `GatewayNetworkError`.
  */
 export interface GatewayClient extends Management {
   /**

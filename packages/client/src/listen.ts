@@ -3,10 +3,10 @@ import { GatewayError } from './errors.ts';
 import { signatureOf } from './signatures.ts';
 import type { EventType, OrderEvent } from './types.ts';
 
-/** What {@link listen} works with. */
+/** The options of {@link listen}. */
 export interface ListenOptions {
   readonly client: Pick<GatewayClient, 'listEvents'>;
-  /** Where each event is posted. */
+  /** The address to which each event is posted. */
   readonly forwardTo: string;
   /** Signs each event: `whsec_…`. */
   readonly secret: string;
@@ -14,11 +14,11 @@ export interface ListenOptions {
   readonly types?: readonly EventType[] | undefined;
   /** Prints a line about each event. */
   readonly print: (line: string) => void;
-  /** Stops at its abort, after the request in flight. */
+  /** Stops when it aborts, after the request in flight. */
   readonly signal?: AbortSignal;
 }
 
-/** The most events in a page, and how long the gateway waits for a first one. */
+/** The maximum number of events in a page, and how long the gateway waits for a first one. */
 const page = { limit: 100, waitSeconds: 20 } as const;
 
 /** How long a program on this machine may take to respond: as long as the gateway gives an endpoint. */
@@ -27,7 +27,7 @@ const forwardTimeoutMs = 15_000;
 /** The pause after a page without events, for a gateway that does not wait. */
 const pauseMs = 1_000;
 
-/** Posts each new event of the feed, signed like a webhook, until the signal. Events that exist already are left out. */
+/** Posts each new event of the feed, signed like a webhook, until the signal. Existing events are skipped. */
 export async function listen(options: ListenOptions): Promise<void> {
   const { client, types, print, signal } = options;
   let cursor = await endOfFeed(options);

@@ -13,11 +13,9 @@ import type {
 } from './types.ts';
 
 /**
- * How a merchant manages its webhook endpoints and client secrets. If the operator manages them instead, every call rejects with
- * `permission_denied`.
- *
- * Calls that return a new secret are not repeated after their outcome became unknown (`outcomeUnknown`), because each creates
- * another one: list what exists first.
+ * Manages a merchant's webhook endpoints and client secrets. If the operator manages them instead, every call rejects with
+ * `permission_denied`. Calls that return a new secret are not retried if their outcome is unknown (`outcomeUnknown`),
+ * because each creates another one: list the existing ones first.
  */
 export interface Management {
   /** Creates an endpoint, at most 5. Store its `signing_secret`, which is returned only once. */

@@ -74,7 +74,7 @@ export interface Order extends CreatedOrder {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** A payment that a customer made and that did not pay the order. The checkout system has to give the money back. */
+/** A payment that a customer made and that did not pay the order. The checkout system must refund it. */
 export interface RefusedPayment {
   readonly payment_id: string;
   /** In units of the currency: at most 15 digits, which a number represents exactly. */
@@ -101,7 +101,7 @@ export interface OrderFilter {
   readonly limit?: number | undefined;
 }
 
-/** The kinds of events. A newer gateway may add some, so ignore those you don't know. */
+/** The types of events. A newer gateway may add some, so ignore those you don't know. */
 export type EventType = 'order.paid' | 'order.expired' | 'order.cancelled' | 'order.payment_refused';
 
 /** A change of an order. The same event may arrive more than once, and events may arrive in any order: compare `id`. */
@@ -114,7 +114,7 @@ export interface OrderEvent {
   readonly data: Order;
 }
 
-/** What a ping sends: it belongs to no order. */
+/** The message of a ping. It belongs to no order. */
 export interface TestEvent {
   readonly id: string;
   readonly type: 'webhook.test';
@@ -150,7 +150,7 @@ export interface NewWebhookEndpoint {
   readonly event_types?: readonly (EventType | '*')[] | undefined;
 }
 
-/** A change of a webhook endpoint. What is absent stays as it is. */
+/** A change of a webhook endpoint. Absent members stay the same. */
 export interface WebhookEndpointChange extends Partial<NewWebhookEndpoint> {
   readonly status?: WebhookEndpointStatus | undefined;
 }
@@ -158,7 +158,7 @@ export interface WebhookEndpointChange extends Partial<NewWebhookEndpoint> {
 /** Nothing is delivered to a `disabled` endpoint. */
 export type WebhookEndpointStatus = 'enabled' | 'disabled';
 
-/** Where events are delivered to. */
+/** The URL to which events are delivered. */
 export interface WebhookEndpoint {
   /** `we_` and 32 hexadecimal digits. */
   readonly id: string;
@@ -168,7 +168,7 @@ export interface WebhookEndpoint {
   readonly created_at: string;
   /** Whether its secret also signs the links on which customers return: true for the oldest endpoint. */
   readonly signs_returns: boolean;
-  /** Since when deliveries fail. Absent while they succeed. */
+  /** When deliveries began to fail. Absent while they succeed. */
   readonly failing_since?: string;
   readonly disabled_at?: string;
 }

@@ -69,7 +69,7 @@ test('every installed Node.js that the package supports runs its program', async
 
 test.each([
   ['import', 'module', [], `import { ${names} } from '@gateway/client';`],
-  // Without the flag, as in Node.js 20 before 20.19, require takes no ES module.
+  // Without the flag, as in Node.js 20 before 20.19, `require` does not accept an ES module.
   ['require', 'commonjs', ['--no-experimental-require-module'], `const { ${names} } = require('@gateway/client');`],
 ])('every installed Node.js that the package supports runs it with %s', async (_, type, flags, imports) => {
   const program = `(async () => {
@@ -115,7 +115,7 @@ test.each([
   expect(await compilerErrors(file, typed, '--module', module, '--types', '')).toBe('');
 });
 
-/** What the examples of the README leave to the reader. */
+/** The declarations that the examples of the README omit. */
 const declarations = `
   import type { FieldError, GatewayClient, NewOrder } from '@gateway/client';
   declare global {

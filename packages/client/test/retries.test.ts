@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
-/** Returns a client of a server that gives these answers in turn, and the bodies of its requests. */
+/** Returns a client of a server that sends these responses in turn, and the bodies of its requests. */
 async function clientOf(answers: readonly Answer[], options: Partial<ClientOptions> = {}) {
   const requests: { body: string }[] = [];
   const server = createServer(async (request, response) => {

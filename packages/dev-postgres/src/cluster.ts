@@ -54,7 +54,7 @@ async function makeCluster(root: string, folder: string): Promise<void> {
     ]);
     await rename(draft, folder);
   } catch (error) {
-    // rename(2) does not replace a folder with content: the one of the other first start.
+    // rename(2) does not replace a folder with content, such as the one of the other first start.
     if (!['ENOTEMPTY', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
   } finally {
     await rm(draft, { recursive: true, force: true });

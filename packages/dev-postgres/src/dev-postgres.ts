@@ -27,7 +27,7 @@ const passingError = /lock file|PID file|shared memory block|address already in 
 export const usualSettings = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
-  // Few checkpoints, as random tokens make each one costly, and indexes of some million orders in memory.
+  // Few checkpoints, because random tokens make each one costly, and the indexes of several million orders in memory.
   shared_buffers: '512MB',
   max_wal_size: '4GB',
   checkpoint_timeout: '15min',
@@ -39,7 +39,7 @@ export const usualSettings = {
 };
 
 export type DevPostgresOptions = {
-  /** The folder for data and log; made where it is missing. */
+  /** The folder for data and log. It is created if it is missing. */
   readonly dataDir: string;
   /** A logger such as pino. It gets a line when the server exits unexpectedly, runs again, or fails to restart. */
   readonly logger?: Record<'info' | 'error', (facts: object, message: string) => void> | undefined;
@@ -50,12 +50,11 @@ export type DevPostgresOptions = {
 export type DevPostgres = Awaited<ReturnType<typeof startDevPostgres>>;
 
 /**
- * Starts the PostgreSQL that npm installed, on 127.0.0.1 and a free port, or shares the one that runs on this folder already.
- * The server outlives a process that is killed; the next start uses it. A server that exits by itself is started again, on the
- * same port, for as long as it takes.
- *
- * Each user holds a shared advisory lock on a separate connection; a user that gets the lock exclusively is the last and stops the
- * server. Rejects with one line if the server does not start, or is not ready after 30 s.
+ * Starts the PostgreSQL that npm installed, on 127.0.0.1 and a free port, or shares the one that already runs on this
+ * folder. The server outlives a process that is killed; the next start uses it. A server that exits by itself is restarted,
+ * on the same port, until this succeeds. Each user holds a shared advisory lock on a separate connection; a user that gets
+ * the lock exclusively is the last and stops the server. Rejects with one line if the server does not start, or is not
+ * ready after 30 s.
  */
 export async function startDevPostgres({ dataDir, logger, settings }: DevPostgresOptions) {
   const cluster = await openCluster(dataDir);
@@ -69,7 +68,7 @@ export async function startDevPostgres({ dataDir, logger, settings }: DevPostgre
     const launch = async () => {
       stopping.signal.throwIfAborted();
       onLaunch();
-      // The last port where it is free: connection pools that know it find the server again.
+      // The last port if it is free: connection pools that know it find the server again.
       const port = String(await freePort(await lastPort(cluster)));
       await launchServer(cluster, { ...usualSettings, ...settings, port });
     };
@@ -109,9 +108,9 @@ export async function startDevPostgres({ dataDir, logger, settings }: DevPostgre
   const [port] = session.options.port;
   let stopped: Promise<void> | undefined;
   return {
-    /** As the role that owns the database. */
+    /** The URL for the role that owns the database. */
     url: databaseUrl(gatewayRole, gatewayPassword(cluster.password), port),
-    /** As the superuser: for tests. */
+    /** The URL for the superuser, for tests. */
     superuserUrl: databaseUrl(superuser, cluster.password, port),
     /** Ends this use of the server. The last user stops it despite other connections. */
     stop: () => {

@@ -4,7 +4,7 @@ import type postgres from 'postgres';
 /** The role that the gateway connects as: it owns its database and is not a superuser, which could read the system's files. */
 export const gatewayRole = 'gateway_owner';
 
-/** The password of {@link gatewayRole}: made from the superuser's, so that it needs no file of its own. */
+/** The password of {@link gatewayRole}: derived from the superuser's, so that it needs no separate file. */
 export function gatewayPassword(superuserPassword: string): string {
   return createHmac('sha256', superuserPassword).update(gatewayRole).digest('base64url');
 }
@@ -21,7 +21,7 @@ export async function createGatewayDatabase(session: postgres.Sql, { name, passw
   const databases = await session`select from pg_database where datname = ${name}`;
   if (databases.length > 0) return;
   const roles = await session`select from pg_roles where rolname = ${gatewayRole}`;
-  // A statement that creates a role takes no parameters. The password is of letters, digits, - and _.
+  // A statement that creates a role takes no parameters. The password consists of letters, digits, - and _.
   if (roles.length === 0) await session.unsafe(`create role ${gatewayRole} login password '${password}'`);
   // template0: template1 can't be copied while another session is connected to it.
   await session`create database ${session(name)} template template0 owner ${session(gatewayRole)}`;

@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { promisify } from 'node:util';
 
-// initdb takes about a second, and `pg_ctl start` has a shorter limit of its own.
+// initdb takes about a second, and `pg_ctl start` has its own, shorter limit.
 const programLimitMs = 60_000;
 
 /** How to run a program of PostgreSQL, which does not run as root: behind a command, or as another user. */
@@ -20,8 +20,9 @@ export async function findPrograms(): Promise<{ initdb: string; pg_ctl: string }
 }
 
 /**
- * Chooses the user for a server on this folder. Root runs it as the folder's owner; or as `postgres` or `nobody` of a user
- * namespace, where the files stay root's and may lie below a folder of mode 0700; or, without namespaces, as that user itself.
+ * Chooses the user for a server on this folder. Root runs it as the folder's owner. If that is root, it runs as `postgres`
+ * or `nobody` of a user namespace, where the files stay root's and may be below a folder of mode 0700, or, without
+ * namespaces, as that user itself.
  */
 export async function chooseServerUser(folder: string): Promise<ServerUser> {
   if (process.getuid?.() !== 0) return { prefix: [] };
@@ -63,7 +64,7 @@ export async function runProgram(user: ServerUser, file: string, args: readonly 
   }
 }
 
-/** An error of one line, with advice where a folder above the data or the programs is closed to the server's user. */
+/** An error of one line, with advice if the server's user may not enter a folder above the data or the programs. */
 export function programError(program: string, output: string): Error {
   const lines = output.trim().split('\n').slice(-6).join(' | ');
   const advice = /permission denied|EACCES/i.test(output)

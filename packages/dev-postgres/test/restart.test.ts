@@ -36,7 +36,8 @@ test.each(['SIGKILL', 'SIGINT', 'SIGQUIT'] as const)(
 
     await users[1]?.stop();
     await users[2]?.stop();
-    // Where the first user had not joined again when the last other left, that one stopped the server, and it starts once more.
+    // If the first user had not rejoined when the last other one left, that one stopped the server, and it starts once
+    // more.
     await runs(first);
     await first.stop();
     expect(serverPids()).toEqual([]);
@@ -78,7 +79,7 @@ test('a user whose connection was cut rejoins without a report', async () => {
   const here = await start();
   const there = await start();
   const pids = async () =>
-    // Who has connected is a user once it has the lock.
+    // A process that has connected is a user once it has the lock.
     (await query(here.url, `select pid from pg_locks where locktype = 'advisory' and granted`)).map(({ pid }) => pid);
   const before = await pids();
   expect(before).toHaveLength(2);

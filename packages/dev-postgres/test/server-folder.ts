@@ -25,7 +25,7 @@ let children: ChildProcess[] = [];
 /** Gives each test of the calling file a folder with a new cluster, and ends everything that it started. */
 export function useServerFolder(): void {
   beforeEach(async () => {
-    // Closed to other users, which a server that root starts must cope with.
+    // Closed to other users, which a server that root starts must support.
     parent = await realpath(await mkdtemp(join(tmpdir(), 'dev-postgres-test-')));
     await chmod(parent, 0o700);
     await mkdir(dataDir());
@@ -39,7 +39,7 @@ export function useServerFolder(): void {
     for (const pid of serverPids()) process.kill(pid, 'SIGKILL');
     await expect.poll(serverPids).toEqual([]);
     await rm(parent, { recursive: true, force: true });
-    // After everything is removed.
+    // Runs after everything is removed.
     expect(stops.filter(({ status }) => status === 'rejected')).toEqual([]);
   });
 }
@@ -49,7 +49,7 @@ export function dataDir(): string {
   return join(parent, 'data');
 }
 
-/** Has the next start of this test be the first one, which makes the folder and its cluster. */
+/** Makes the next start of this test the first one, which creates the folder and its cluster. */
 export function removeCluster(): Promise<void> {
   return rm(dataDir(), { recursive: true });
 }
@@ -74,7 +74,7 @@ export async function startElsewhere(): Promise<{ child: ChildProcess; url: stri
   return { child, url };
 }
 
-/** Runs a module in a Node.js process of a process group of its own, as a shell does: Ctrl-C signals the group. */
+/** Runs a module in a Node.js process with its own process group, as a shell does: Ctrl-C signals the group. */
 function startNode(program: string) {
   const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -95,7 +95,7 @@ export function serverPids(): number[] {
   return listProcesses().flatMap(({ pid, command }) => (command.includes(` ${cluster} `) ? [pid] : []));
 }
 
-/** Runs one statement on a connection of its own. */
+/** Runs one statement on a separate connection. */
 export function query(url: string, text: string): Promise<readonly postgres.Row[]> {
   return withSession(url, async (session) => [...(await session.unsafe(text))]);
 }

@@ -8,7 +8,7 @@ import { openServerFolder, startTestServer, testClusterVariable, testServerVaria
 /** Memory and files that a run may need, several times over. */
 const roomBytes = 8 * 2 ** 30;
 
-/** Where the files of a run lie: in memory where that has room, since each cluster is a thousand small files. */
+/** The folder for the files of a run: in memory if it has space, because each cluster consists of a thousand small files. */
 function parentFolder(): string {
   const memory = '/dev/shm';
   if (process.env.TMPDIR !== undefined) return tmpdir();
@@ -38,7 +38,7 @@ export async function setup(): Promise<(() => Promise<void>) | undefined> {
   };
   try {
     const { data } = await openCluster(folder);
-    // In the data folder: a server that a test kills would leave it in /dev/shm.
+    // In the data folder, because a killed server would not remove it from /dev/shm.
     await appendFile(join(data, 'postgresql.conf'), 'dynamic_shared_memory_type = mmap\n');
     process.env[testClusterVariable] = folder;
     // The data need not survive a crash, plans depend only on a test's own statistics, and test files run concurrently.

@@ -27,7 +27,7 @@ function readProcess(entry: string): Process | undefined {
   }
 }
 
-/** Returns the ids of the processes that a process has started and that still run. */
+/** Returns the ids of the running processes that a process has started. */
 export function childrenOf(pid: number): number[] {
   return listProcesses().flatMap((child) => (child.parent === pid ? [child.pid] : []));
 }

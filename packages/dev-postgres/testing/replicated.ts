@@ -15,9 +15,7 @@ export type ReplicatedServers = Awaited<ReturnType<typeof startReplicatedServers
 /** The name of the standby for `synchronous_standby_names`. */
 export const standbyName = 'standby';
 
-/**
- * Starts a primary and a standby that streams from it, in folders of their own. Both are removed however this process ends.
- */
+/** Starts a primary and a standby that streams from it, in separate folders. Both are removed however this process ends. */
 export async function startReplicatedServers() {
   const folders = [await openServerFolder(), await openServerFolder()] as const;
   const [primaryFolder, standbyFolder] = folders;
@@ -32,7 +30,7 @@ export async function startReplicatedServers() {
     const standby = await launch(standbyCluster);
     await waitFor(primary, "select from pg_stat_replication where state = 'streaming'");
     const hosts = [primary, standby].map(({ port }) => `127.0.0.1:${port}`).join(',');
-    /** Names both hosts, the primary first, and asks for one that takes writes. */
+    /** Names both hosts, the primary first, and requires one that accepts writes. */
     const url = `postgres://${superuser}:${cluster.password}@${hosts}/gateway?target_session_attrs=read-write`;
     return { primary, standby, url, close };
   } catch (error) {
@@ -49,13 +47,13 @@ async function launch(cluster: Cluster) {
   return {
     port,
     url,
-    /** Ends all its processes at once, as a power cut does. */
+    /** Ends all its processes at the same time, like a power failure. */
     kill: () => signalServer(pid, 'SIGKILL'),
-    /** Stops it in an orderly way despite open connections. */
+    /** Stops it gracefully despite open connections. */
     stop: () => stopServer(cluster),
-    /** Stops all its processes where they are; its sockets stay open. Only `kill` ends them then. */
+    /** Suspends all its processes; its sockets stay open. Then only `kill` ends them. */
     hang: () => signalServer(pid, 'SIGSTOP'),
-    /** Makes a standby the primary. Resolves when it takes writes. */
+    /** Makes a standby the primary. Resolves when it accepts writes. */
     promote: async () => void (await onServer({ url }, 'select pg_promote(true, 30)')),
   };
 }
@@ -93,7 +91,7 @@ async function waitFor(server: BareServer, query: string): Promise<void> {
 
 /** Signals a server and all its processes. */
 export function signalServer(pid: number, signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void {
-  // Stopped first, so that it starts no more.
+  // Suspended first, so that it starts no further processes.
   trySignal(pid, 'SIGSTOP');
   for (const one of [pid, ...childrenOf(pid)]) trySignal(one, signal);
 }

@@ -22,7 +22,7 @@ export type TestServer = Awaited<ReturnType<typeof startTestServer>>;
 
 export type TestDatabase = Awaited<ReturnType<typeof createTestDatabase>>;
 
-// Waits for the end of its standard input, which comes however the process that started it ends.
+// Waits for the end of its standard input, which happens however the process that started it ends.
 const cleanUpScript = `
   cat > /dev/null
   lock="$1/postgres/cluster/postmaster.pid"
@@ -33,8 +33,8 @@ const cleanUpScript = `
   rm -rf "$1"`;
 
 /**
- * Starts a separate server in a new folder of `parent`, or a temporary one. Server and folder are removed by `stop`, or by a small
- * shell process when this process ends in another way, `kill -9` included.
+ * Starts a separate server in a new folder of `parent`, or in a temporary one. `stop` removes server and folder; if this
+ * process ends in another way, even by `kill -9`, a small shell process does.
  */
 export async function startTestServer(settings: Readonly<Record<string, string>> = {}, parent?: string) {
   const { dataDir, remove } = await openServerFolder(parent);
@@ -47,7 +47,7 @@ export async function startTestServer(settings: Readonly<Record<string, string>>
       url,
       /** The folder with data and log. */
       dataDir,
-      /** The process of the server, which another one replaces if it ends; `undefined` in between. */
+      /** The process of the server. Another one replaces it if it ends; `undefined` in between. */
       pid: () => runningServer(cluster)?.pid,
       /** As {@link createTestDatabase}, on this server. */
       createDatabase: (prepare?: Prepare) => createDatabase(url, prepare),
@@ -60,7 +60,7 @@ export async function startTestServer(settings: Readonly<Record<string, string>>
   }
 }
 
-/** Makes a temporary folder that is removed with the server in it, by `remove` or when this process ends. */
+/** Creates a temporary folder that is removed with the server in it, by `remove` or when this process ends. */
 export async function openServerFolder(parent = tmpdir()) {
   const dataDir = await mkdtemp(join(parent, 'gateway-test-postgres-'));
   const cleanUp = spawn('sh', ['-c', cleanUpScript, 'sh', dataDir], {
@@ -77,7 +77,7 @@ export async function openServerFolder(parent = tmpdir()) {
   };
 }
 
-/** Has a process end in an orderly way when this one ends before it, `kill -9` included. */
+/** Makes a process end gracefully when this one ends before it, even by `kill -9`. */
 export function endWithThisProcess(child: ChildProcess): void {
   const watch = spawn('sh', ['-c', 'read -r line || kill "$1"', 'sh', `${child.pid}`], {
     detached: true,
@@ -86,10 +86,10 @@ export function endWithThisProcess(child: ChildProcess): void {
   child.once('exit', () => watch.stdin.end('\n'));
 }
 
-/** Fills an empty data folder with a cluster as a first start makes it. Does nothing outside of a test run. */
+/** Fills an empty data folder with the cluster of a first start. Does nothing outside a test run. */
 export async function copyTestCluster(dataDir: string): Promise<void> {
   const source = process.env[testClusterVariable];
-  // cp, as the files may belong to another user.
+  // Uses cp, because the files may belong to another user.
   if (source !== undefined) await promisify(execFile)('cp', ['-Rp', join(source, 'postgres'), dataDir]);
 }
 
@@ -121,7 +121,7 @@ async function createDatabase(serverUrl: string, prepare: Prepare | undefined) {
 
 async function openTemplate(serverUrl: string, session: postgres.Sql, prepare: Prepare): Promise<string> {
   const name = `template_${prepare.name}`;
-  // Any number. The lock goes with the session.
+  // Any number. The lock ends with the session.
   await session`select pg_advisory_lock(1)`;
   const [found] = await session`select from pg_database where datname = ${name}`;
   if (found === undefined) {

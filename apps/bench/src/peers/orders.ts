@@ -59,7 +59,7 @@ export function openInsert() {
   };
 }
 
-/** Whether a client's credentials are right. Compared in memory, so a peer spends nothing on looking them up. */
+/** Whether credentials are valid. Compared in memory, so a peer spends nothing on looking them up. */
 export function isKnown(clientId: unknown, clientSecret: unknown): boolean {
   return clientId === process.env.CLIENT_ID && clientSecret === process.env.CLIENT_SECRET;
 }

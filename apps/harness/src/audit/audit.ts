@@ -43,7 +43,7 @@ export async function auditJournal(file: string, databaseUrl: string, deliveries
 const deliveredWithinMs = 60_000;
 
 /**
- * Audits a journal as {@link auditJournal}, again and again while there are errors, for a minute: calls without a response and
+ * Audits a journal as {@link auditJournal}, repeatedly while there are errors, for a minute: calls without a response and
  * deliveries may still be in flight. Webhooks that the receiver rejected are errors.
  */
 export async function auditWhenDelivered(

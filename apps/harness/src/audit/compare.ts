@@ -6,7 +6,7 @@ export interface AuditedOrder {
 
 /** An order in the database. */
 export interface StoredOrder extends AuditedOrder {
-  /** Names of members that must be unique and that another order has too. */
+  /** Names of members that must be unique but have the same value in another order. */
   readonly sharedFields: readonly string[];
 }
 
@@ -31,8 +31,8 @@ export interface AuditCounts {
 export const examplesMax = 20;
 
 /**
- * Compares acknowledgements with stored orders, both in any order. `expectedOf` gives the order that an acknowledgement is
- * about; asked again and again, because a soak run's orders do not fit into memory. `stored` must give every order of the run.
+ * Compares acknowledgements with stored orders, both in any order. `expectedOf` gives the order of an acknowledgement; it
+ * is called repeatedly, because a soak run's orders do not fit into memory. `stored` must give every order of the run.
  */
 export async function compareOrders<Entry>(
   entries: Iterable<Entry>,

@@ -64,7 +64,7 @@ export async function startPatroni(cleanup: AsyncDisposableStack): Promise<Topol
     async failOver(fault: Fault) {
       if (fault === 'kill') signalServers([first], 'SIGKILL');
       else if (fault === 'hang') signalServers([first], 'SIGSTOP');
-      // Patroni stops its server in order.
+      // Patroni stops its server gracefully.
       else first.patroni.kill('SIGTERM');
       await until(() => answers(second, 'primary'));
     },
@@ -94,7 +94,7 @@ async function configOf({ data, port, rest }: Node, name: string, { client, home
     '/var/lib/postgresql/pgpass-first': join(home, `pgpass-${name}`),
     'SUPERUSER-PASSWORD': password,
     'REPLICATOR-PASSWORD': password,
-    // No socket outside of the folder.
+    // No socket outside the folder.
     'max_connections: 200': "max_connections: 200\n        unix_socket_directories: ''",
   });
 }

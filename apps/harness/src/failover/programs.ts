@@ -11,7 +11,7 @@ const configFolder = new URL('../../../../deploy/failover/', import.meta.url);
 /** The time for a program to listen. */
 const listenLimitMs = 30_000;
 
-/** Reads a configuration of deploy/failover with other words instead of its examples, each of which must be there. */
+/** Reads a configuration of deploy/failover and replaces its example values, each of which must occur. */
 export async function documentedConfig(name: string, replacements: Readonly<Record<string, string>>): Promise<string> {
   let text = await readFile(new URL(name, configFolder), 'utf8');
   for (const [example, real] of Object.entries(replacements)) {
@@ -28,7 +28,7 @@ export async function startProgram(
   { ports, logFile, ids = {} }: { ports: readonly number[]; logFile: string; ids?: { uid?: number; gid?: number } },
 ): Promise<ChildProcess> {
   const log = openSync(logFile, 'a');
-  // A process group of its own, so that Ctrl-C ends this process alone, which then stops it.
+  // A separate process group, so that Ctrl-C ends only this process, which then stops the program.
   const child = spawn(file, args, { ...ids, detached: true, stdio: ['ignore', log, log], cwd: '/' });
   cleanup.defer(() => endProcess(child));
   const failed = once(child, 'error').then(([error]) => {

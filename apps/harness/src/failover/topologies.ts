@@ -10,7 +10,7 @@ import { runQuery } from '@gateway/postgres/testing/run-query';
 import { type SelfSigned, selfSigned } from '@gateway/postgres/testing/self-signed';
 import { documentedConfig, startProgram } from './programs.ts';
 
-/** What happens to the primary: its processes are killed, it shuts down, or its processes are suspended. */
+/** The fault of the primary: its processes are killed, it shuts down, or its processes are suspended. */
 export const faults = ['kill', 'stop', 'hang'] as const;
 export type Fault = (typeof faults)[number];
 

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { defaultDataDir, hasDatabase, startDevPostgres } from '@gateway/dev-postgres';
 import { parseConnectionUrl } from '@gateway/postgres/connection-url';
 
-/** Opens the database of a gateway configured by this environment. Rejects rather than create an empty one. */
+/** Opens the database of a gateway configured by this environment. Rejects instead of creating an empty one. */
 export async function openGatewayDatabase() {
   const { DATABASE_URL, DATA_DIR } = process.env;
   if (DATABASE_URL) {

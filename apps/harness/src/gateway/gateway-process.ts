@@ -13,7 +13,7 @@ const repository = fileURLToPath(new URL('../../../..', import.meta.url));
 
 export interface GatewaySettings {
   readonly databaseUrl: string;
-  /** Whether it finds the schema in the database and may not change it. */
+  /** Whether the schema exists and the gateway may not change it. */
   readonly isMigrated?: boolean | undefined;
   /** 32 bytes in base64. */
   readonly secretsKey: string;
@@ -43,12 +43,12 @@ export async function setWebhook(settings: GatewaySettings, clientId: string, ur
 
 /** A start with migrations takes a second here and several on a busy machine. */
 const readyTimeoutMs = 60_000;
-/** How much of the end of the output is shown when a gateway fails to start or exits unexpectedly. */
+/** The characters at the end of the output that are shown when a gateway fails to start or exits unexpectedly. */
 const outputShownMax = 4_000;
 
 /**
- * Starts a gateway on a database, on free ports unless others are given, and waits until it is ready. Nothing is left running when
- * this fails or `signal` aborts it.
+ * Starts a gateway on a database, on free ports unless others are given, and waits until it is ready. If this fails or
+ * `signal` aborts it, nothing keeps running.
  */
 export async function startGatewayProcess(
   { httpPort = 0, grpcPort = 0, ...settings }: GatewaySettings & { httpPort?: number; grpcPort?: number },
@@ -83,16 +83,16 @@ export async function startGatewayProcess(
     grpcAddress,
     /** The base URL of its links. */
     baseUrl,
-    /** Rejects with the end of its output when it exits although it was not ended from here. */
+    /** Rejects with the end of its output when it exits by itself. */
     exited: exit.promise,
     /** The process that runs now. */
     pid: () => child.pid,
-    /** Stops it in an orderly way; the second call waits for the first. */
+    /** Stops it gracefully; the second call waits for the first. */
     stop() {
       isEnding = true;
       return endProcess(child);
     },
-    /** Ends it as a crash does, and starts it again on the same ports and data. */
+    /** Kills it, and starts it again on the same ports and data. */
     async crash() {
       isEnding = true;
       await endProcess(child, 'SIGKILL');
@@ -107,7 +107,7 @@ function spawnGateway(settings: GatewaySettings, httpPort: number, grpcPort: num
     cwd: repository,
     env: { ...environmentOf(settings), HTTP_PORT: `${httpPort}`, GRPC_PORT: `${grpcPort}`, ADMIN_PORT: '0' },
     stdio: ['ignore', 'pipe', 'pipe'],
-    // A process group of its own, so that Ctrl-C reaches us alone, and we stop it in order.
+    // A separate process group, so that Ctrl-C reaches only this process, which then stops the gateway gracefully.
     detached: true,
   });
   endWithThisProcess(child);
@@ -125,7 +125,7 @@ async function readReadyLine(child: ReturnType<typeof spawnGateway>, signal: Abo
     limit.throwIfAborted();
     throw new Error('it exited before it was ready');
   } finally {
-    // Later lines are not parsed, as this would cost the process that sends load too much.
+    // Later lines are not parsed, which would cost the process that sends load too much.
     child.stdout.resume();
   }
 }

@@ -9,7 +9,7 @@ import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
 import type { WebhookReceiver } from '../webhooks/receiver.ts';
 import { type GatewayProcess, setWebhook, startGatewayProcess } from './gateway-process.ts';
 
-/** A gateway with a database of its own, started for one run. */
+/** A gateway with its own database, started for one run. */
 export type OwnGateway = Awaited<ReturnType<typeof startOwnGateway>>;
 
 export interface MerchantSetup {
@@ -18,7 +18,7 @@ export interface MerchantSetup {
   readonly kind?: 'live' | 'test' | 'checkout';
   readonly checksumRequired?: true;
   readonly defaultLifetimeSeconds?: number;
-  /** Whether the merchant gets as many webhook endpoints and client secrets as it may have. */
+  /** Whether the merchant gets the maximum number of webhook endpoints and client secrets. */
   readonly isFull?: true;
 }
 
@@ -27,7 +27,7 @@ const fixtureMerchants: Readonly<Record<MerchantName, MerchantSetup>> = {
   second: { name: 'Second' },
   strict: { name: 'Strict', checksumRequired: true },
   test: { name: 'Test', kind: 'test' },
-  // Below what the command takes, so that fixtures that wait for an end are quick.
+  // Less than the command accepts, so that fixtures that wait for an expiry are quick.
   expiring: { name: 'Expiring', defaultLifetimeSeconds: 1 },
   managed: { name: 'Managed' },
   notified: { name: 'Notified' },
@@ -36,7 +36,7 @@ const fixtureMerchants: Readonly<Record<MerchantName, MerchantSetup>> = {
   second_checkout: { name: 'Second Checkout', kind: 'checkout' },
 };
 
-/** Starts a gateway as {@link startOwnGateway} does, with all clients that the fixtures need. */
+/** Starts a gateway as {@link startOwnGateway} does, with all accounts that the fixtures need. */
 export async function startFixtureGateway(
   signal: AbortSignal,
   startDatabase?: () => Promise<Database>,
@@ -57,8 +57,8 @@ interface Database {
 }
 
 /**
- * Starts a gateway on free ports with these merchants, on a PostgreSQL of its own unless another is given. Nothing is left behind
- * when this fails or `signal` aborts it.
+ * Starts a gateway on free ports with these merchants, on its own PostgreSQL unless another is given. If this fails or
+ * `signal` aborts it, nothing remains.
  */
 export async function startOwnGateway(
   merchants: readonly MerchantSetup[],
@@ -87,7 +87,7 @@ export async function startOwnGateway(
   };
   try {
     const gateway = await start(variables);
-    /** One for each client that was set up. */
+    /** One for each account that was created. */
     const credentials: readonly Credentials[] = await createMerchants(databaseUrl, merchants);
     return {
       ...gateway,
@@ -128,7 +128,7 @@ async function createMerchants(databaseUrl: string, merchants: readonly Merchant
   }
 }
 
-/** Adds as many endpoints as a merchant may have. They are disabled. */
+/** Adds the maximum number of endpoints. They are disabled. */
 async function addEndpoints(databaseUrl: string, { clientId }: Credentials): Promise<void> {
   const endpoints = openWebhookEndpoints({ url: databaseUrl });
   try {

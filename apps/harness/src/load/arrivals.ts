@@ -21,7 +21,7 @@ export function arrivalsOf(phases: readonly Phase[]) {
     seconds += phase.seconds;
     calls += (phase.seconds * (phase.rate + phase.to)) / 2;
   }
-  // Calls ask in ascending order, so the phase of the last one is the first candidate.
+  // The numbers ascend, so the phase of the last call is the first candidate.
   let current = 0;
   return {
     /** All calls. */

@@ -24,21 +24,21 @@ export type CallSettings = Pick<
   'protocol' | 'merchants' | 'seed' | 'metadata_share' | (typeof shares)[number][1]
 >;
 
-/** An order of the run whose creation was acknowledged: what its payment needs. */
+/** The data for a payment of an order of the run whose creation was acknowledged. */
 export interface KnownOrder {
   readonly order_token: string;
   readonly created_at: string;
 }
 
-/** What calls about earlier orders need. */
+/** The data for calls about earlier orders. */
 export interface OrderLife {
   /** The account that records payments; `undefined` if there are none. */
   readonly checkout: Credentials | undefined;
-  /** `undefined` for an order that was not acknowledged, or long ago. */
+  /** `undefined` for an order that was not acknowledged, or only long ago. */
   readonly known: (number: number) => KnownOrder | undefined;
 }
 
-/** Draws for different questions about one call come from indexes far apart. */
+/** Random values for different questions about one call use indexes far apart. */
 const kindIndex = 0x20000000;
 const sourceIndex = 0x40000000;
 
@@ -75,8 +75,8 @@ export function orderNumberOf(settings: CallSettings, number: number): number {
 }
 
 /**
- * Returns a function that makes a run's calls, each from its number alone, so that a second run makes the same ones. A call about
- * an order whose creation was not acknowledged creates that order again.
+ * Returns a function that makes a run's calls, each from its number alone, so that a second run makes the same ones. A call
+ * about an order whose creation was not acknowledged creates that order again.
  */
 export function createCallMaker(
   settings: CallSettings,

@@ -3,10 +3,10 @@ import { build } from 'hdr-histogram-js';
 /** An hour, in microseconds: no call takes as long, unless the machine sleeps. */
 const latencyMaxUs = 3_600_000_000;
 
-/** Latencies in milliseconds. Percentiles are right to three digits, in little memory. */
+/** Latencies in milliseconds. Percentiles are accurate to three digits, in little memory. */
 export type Latencies = ReturnType<typeof createLatencies>;
 
-/** An empty histogram. Its percentiles, maximum and mean are `undefined` where nothing was recorded. */
+/** An empty histogram. Its percentiles, maximum and mean are `undefined` if nothing was recorded. */
 export function createLatencies() {
   const histogram = build({
     ...{ lowestDiscernibleValue: 1, highestTrackableValue: latencyMaxUs, numberOfSignificantValueDigits: 3 },

@@ -19,7 +19,7 @@ interface EndedCall {
 }
 
 export interface RecorderOptions {
-  /** The length of the run by plan. */
+  /** The planned length of the run. */
   readonly plannedSeconds: number;
   readonly journal?: Pick<Journal, 'write'> | undefined;
   /** The number of an order in the run by its order_id; `undefined` for an order of another run. */
@@ -42,7 +42,7 @@ export function createRecorder(options: RecorderOptions) {
   const outcomes = new Map<string, { count: number; wrong: number }>();
   const byProtocol = new Map<Protocol, Latencies>();
 
-  /** The second of a moment. Percentiles of the one before are final then: moments come in order. */
+  /** The second of a time. Percentiles of the previous one are final then, because times ascend. */
   const secondAt = (atMs: number) => {
     const index = Math.min(lastSecond, Math.max(0, seconds.length - 1, Math.floor(atMs / 1_000)));
     while (seconds.length <= index) {
@@ -86,9 +86,9 @@ export function createRecorder(options: RecorderOptions) {
   const recorder = {
     /** Calls without a response, and those that had none when the run ended. */
     ...{ pending: 0, unanswered: 0 },
-    /** Calls that were sent, that were due and not sent, and that have a response, right or wrong. */
+    /** Calls that were sent, that were due but not sent, and that have a response, correct or wrong. */
     ...{ sent: 0, dropped: 0, done: 0 },
-    /** Calls with one of the outcomes that they must have, and the others, those without a response included. */
+    /** Calls with one of their correct outcomes, and all others, including those without a response. */
     ...{ right: 0, errors: 0 },
     ...{ outcomes, byProtocol, latencies: createLatencies() },
     /** How late calls were sent: the generator's share of the latencies. */

@@ -30,11 +30,11 @@ export function reportOf(
   };
   const latency = summaryOf(latencies);
   const verdict = judge(settings.thresholds, {
-    // The latency of a run without one correct outcome means nothing.
+    // The latency of a run without a correct outcome is meaningless.
     p99_ms: right > 0 ? latency.p99 : undefined,
     error_rate: sent > 0 ? rates.error_rate : undefined,
     dropped_rate: due > 0 || arrivalsOf(settings.phases).count === 0 ? rates.dropped_rate : undefined,
-    // Nothing can be lost where nothing was acknowledged.
+    // Nothing can be lost if nothing was acknowledged.
     lost: audit && audit.acknowledged > 0 ? auditErrors(audit) : undefined,
   });
   return {

@@ -31,7 +31,7 @@ export interface LoadOutcome {
   /** From the first scheduled call to the last response. */
   readonly seconds: number;
   readonly interrupted: boolean;
-  /** Why the run ended early, such as a full disk; `undefined` usually. */
+  /** The reason if the run ended early, such as a full disk. */
   readonly failure: string | undefined;
 }
 
@@ -84,7 +84,7 @@ export async function runLoad(run: LoadRun, signal: AbortSignal): Promise<LoadOu
   return { recorder, startedAt, seconds: clock.now() / 1_000, interrupted: signal.aborted, failure };
 }
 
-/** Orders that later calls may be about: calls reach back less far. */
+/** The number of orders that later calls may be about. Calls reach back less far. */
 const knownMax = 10_000;
 
 /** Remembers the latest orders whose creation was acknowledged. */

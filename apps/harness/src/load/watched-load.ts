@@ -26,7 +26,7 @@ interface WatchedRun extends Pick<LoadRun, 'credentials' | 'checkout'> {
 export function startWatchedLoad(gateways: readonly GatewayAddresses[], run: WatchedRun) {
   const { profile, seed, folder, credentials, checkout } = run;
   const senders = gateways.map((gateway) => openSender(gateway, profile.connections));
-  /** When the latest call was sent that created an order at each gateway. */
+  /** For each gateway, when the latest call that created an order was sent. */
   const createdAtMs = gateways.map(() => 0);
   let [turn, created, late] = [0, 0, 0];
   // The total time this process was blocked: a response that waited for this process was not late.
@@ -57,7 +57,7 @@ export function startWatchedLoad(gateways: readonly GatewayAddresses[], run: Wat
   const journalFile = join(folder, 'journal.ndjson');
   const settings = { ...profile, profile: 'none', seed };
   const running = runLoad({ settings, sender, credentials, checkout, journalFile }, ended.signal);
-  // Reported when it is awaited; until then what was started has to be stopped.
+  // The error is reported when it is awaited; until then, what was started has to be stopped.
   running.catch(() => {});
   return {
     running,
@@ -66,13 +66,13 @@ export function startWatchedLoad(gateways: readonly GatewayAddresses[], run: Wat
     created: () => created,
     /** Responses later than the gateway's deadline and 250 ms. */
     late: () => late,
-    /** Milliseconds until some or every gateway has created an order that was sent from now on. */
+    /** Milliseconds until some or every gateway has created an order that is sent from now on. */
     async timeToCreated(which: 'some' | 'every', signal: AbortSignal): Promise<number> {
       const startMs = performance.now();
       while (!createdAtMs[which]((sentMs) => sentMs >= startMs)) await sleep(pollMs, undefined, { signal });
       return performance.now() - startMs;
     },
-    /** Ends the run at once. */
+    /** Ends the run immediately. */
     end: () => ended.abort(),
   };
 }

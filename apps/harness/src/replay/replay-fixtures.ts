@@ -9,7 +9,7 @@ import { messageOf } from '../command/command.ts';
 export interface Replay {
   readonly fixture: Fixture;
   readonly protocol: Protocol;
-  /** `-`: the protocol cannot carry any call of the fixture. `no merchant`: one that it needs is not given. */
+  /** `-`: the protocol cannot carry any call of the fixture. `no merchant`: a merchant that it needs is missing. */
   readonly outcome: 'ok' | 'differs' | '-' | 'no merchant';
   readonly differences: readonly CallDifference[];
 }
@@ -22,13 +22,13 @@ interface CallDifference extends Difference {
 export interface ReplayTarget extends Omit<SendTarget, 'orderId'> {
   /** The base URL of the gateway's links; `undefined` if unknown. */
   readonly baseUrl: string | undefined;
-  /** Different for every run, so that a gateway can be replayed at twice. */
+  /** Different for every run, so that fixtures can be replayed at one gateway repeatedly. */
   readonly runId: string;
 }
 
 /**
- * Replays fixtures in every protocol: in each one after the other, and beside them all those that wait for a time. Rejects only
- * when `signal` aborts.
+ * Replays fixtures in every protocol: in each protocol one after the other, and concurrently those that wait for a time.
+ * Rejects only when `signal` aborts.
  */
 export async function replayFixtures(
   fixtures: readonly Fixture[],

@@ -7,7 +7,7 @@ export interface SentOrder {
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
 
-/** What decides the orders of a run. */
+/** The settings that determine the orders of a run. */
 export interface OrderSettings {
   readonly seed: number;
   readonly merchants: number;
@@ -15,7 +15,7 @@ export interface OrderSettings {
   readonly metadata_share?: number | undefined;
 }
 
-/** Orders draw from indexes far from those of other questions about a call. */
+/** The random values of orders use indexes far from those of other questions about a call. */
 const orderIndex = 0x60000000;
 
 export function orderIdPrefix(seed: number): string {

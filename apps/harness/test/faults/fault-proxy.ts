@@ -5,25 +5,25 @@ import { TLSSocket } from 'node:tls';
 import { type DatabaseProxy, startDatabaseProxy } from '@gateway/postgres/testing/database-proxy';
 import type { SelfSigned } from '@gateway/postgres/testing/self-signed';
 
-/** What can happen to a connection. */
+/** The faults of a connection. */
 export type ConnectionFault =
   /** It is cut after an insert or a change was committed, before or after the response has passed. */
   | 'cut before the response'
   | 'cut after the response'
-  /** From a statement on nothing passes, and neither side learns of it. */
+  /** After a statement nothing passes, and neither side is notified. */
   | 'half-open'
-  /** From a statement on one byte passes every 100 ms. */
+  /** After a statement one byte passes every 100 ms. */
   | 'trickle';
 
 /** A proxy between the database and the gateways that disturbs their connections. */
 export interface FaultProxy extends DatabaseProxy {
   /** Disturbs one connection, the next in use. Resolves when the fault has begun; it ends with the connection. */
   disturb(fault: ConnectionFault): Promise<void>;
-  /** Ends all connections, and new ones at once, for a time. */
+  /** Ends all connections, and new ones immediately, for a time. */
   rejectFor(ms: number): Promise<void>;
 }
 
-/** What the server sends when an insert, or a change of state with its event, is committed. */
+/** The server's message when an insert, or a change of state with its event, is committed. */
 const insertCompleted = 'INSERT 0 ';
 
 const trickleMs = 100;
@@ -32,8 +32,8 @@ const trickleMs = 100;
 const acceptsTls = 'S';
 
 /**
- * Starts a proxy that passes everything on until it is asked to disturb. `isReset` decides how a connection is cut. With a
- * certificate, TLS ends at the proxy: it has to read the responses to cut a connection before or after one.
+ * Starts a proxy that forwards everything until it is asked to disturb a connection. `isReset` decides how a connection is
+ * cut. With a certificate, TLS ends at the proxy: it has to read the responses to cut a connection before or after one.
  */
 export async function startFaultProxy(
   databaseUrl: string,
@@ -83,7 +83,7 @@ export async function startFaultProxy(
       const session = certificate === undefined ? client : await acceptTls(client, certificate);
       await Promise.all([passStatements(session), passResponses(session)]);
     };
-    // The end of one side ends the other, so an error of either is of no interest.
+    // The end of one side ends the other, so an error of either can be ignored.
     start().catch(() => {});
   });
   return {

@@ -9,14 +9,14 @@ import postgres from 'postgres';
 import type { GatewayProcess } from '../../src/gateway/gateway-process.ts';
 import type { ConnectionFault, FaultProxy } from './fault-proxy.ts';
 
-/** What faults disturb. */
+/** The targets of faults. */
 export interface Disturbed {
   readonly server: TestServer;
   /** Between the server and the gateways. */
   readonly proxy: FaultProxy;
   readonly gateways: readonly [GatewayProcess, ...GatewayProcess[]];
   readonly random: Seeded;
-  /** Ends what waits for the server. */
+  /** Ends the waits for the server. */
   readonly signal: AbortSignal;
 }
 
@@ -30,7 +30,7 @@ export interface Fault {
   readonly readsResponses?: true;
   /** Needs a server whose disk is so small that it can be filled. */
   readonly onSmallDisk?: true;
-  /** Resolves when the fault is over, or has begun if it ends with a connection. */
+  /** Resolves when the fault has ended, or has begun if it ends with a connection. */
   readonly inject: (disturbed: Disturbed) => Promise<void>;
 }
 
@@ -67,14 +67,14 @@ function killGateway({ gateways, random }: Disturbed): Promise<void> {
 
 const smartStopMs = 2_000;
 
-/** Ends the server, which the process that started it starts again, by a signal or, if it is still there then, by another. */
+/** Ends the server by a signal or, if it still runs then, by another. The process that started it starts it again. */
 function restart(signal: NodeJS.Signals, then?: NodeJS.Signals): Fault['inject'] {
   return async (disturbed) => {
     const { server } = disturbed;
     const pid = Number(server.pid());
     process.kill(pid, signal);
     if (then !== undefined) {
-      // A smart stop waits for the clients, and the gateways stay.
+      // A smart shutdown waits for the clients, and the gateways stay connected.
       await sleep(smartStopMs);
       trySignal(pid, then);
     }

@@ -18,15 +18,15 @@ import { startWebhookReceiver } from '../../src/webhooks/receiver.ts';
 import { startFaultProxy } from './fault-proxy.ts';
 import type { Disturbed, Fault } from './faults.ts';
 
-/** Which faults happen, in an order that the seed decides. */
+/** The faults of a run. The seed determines their order. */
 export interface FaultPlan {
   readonly seed: number;
   readonly faults: readonly { readonly fault: Fault; readonly times: number }[];
-  /** Where the server's data lies. */
+  /** The folder of the server's data. */
   readonly dataParent?: string | undefined;
 }
 
-/** What became of a run. */
+/** The result of a run. */
 export interface FaultRun {
   readonly recorder: Recorder;
   readonly audit: AuditResult;
@@ -40,7 +40,7 @@ export interface FaultRun {
 const longestSeconds = 7_200;
 const rate = 100;
 
-/** So few that a slow machine drops calls rather than sends payments before the responses with their tokens. */
+/** Few enough that a slow machine drops calls instead of sending payments before the responses with their tokens. */
 const pendingMax = 64;
 
 const merchants = [
@@ -55,11 +55,11 @@ const merchants = [
 /** A few connections more than two gateways use, and a log of transactions that fits a small disk. */
 const serverSettings = { max_connections: '64', shared_buffers: '128MB', max_wal_size: '64MB' };
 
-/** Between two faults at most this, besides the time until both gateways create orders again. */
+/** The maximum pause between two faults, besides the time until both gateways create orders again. */
 const pauseMaxMs = 100;
 const recoveryMaxMs = 60_000;
 
-/** So that there are changes to be audited, even if one fault stopped nearly all of them. */
+/** Ensures that there are changes to audit, even if one fault stopped nearly all of them. */
 const afterLastMs = 1_000;
 
 /**
@@ -132,13 +132,13 @@ export async function runFaults({ seed, faults, dataParent }: FaultPlan): Promis
   return { recorder, audit, late: load.late(), recoveries };
 }
 
-/** What a client may be sent under faults, and can send its call again after. */
+/** Responses that a client may get under faults, after which it can send its call again. */
 const temporaryOutcomes = /^(unavailable|overloaded|deadline_exceeded)$/;
 
 /** After a gateway was killed, calls may have no response, but no connection is silent. */
 const endedConnection = /^no response: (?!timeout)/;
 
-/** Expects that nothing acknowledged was lost or changed, and that each call got a response that is right or temporary. */
+/** Expects that nothing acknowledged was lost or changed, and that each call got a correct or temporary response. */
 export function expectNothingLost({ audit, recorder }: FaultRun, isGatewayKilled: boolean): void {
   expect(audit.examples).toEqual([]);
   expect(auditErrors(audit)).toBe(0);

@@ -1,4 +1,4 @@
-/** A connection that sends orders as bytes that were made before. */
+/** A connection that sends orders as prepared bytes. */
 export interface FloodConnection {
   /** Whether one more call can be sent now. */
   readonly isFree: boolean;
@@ -10,7 +10,7 @@ const idDigits = 12;
 /** The end of every order_id, whose digits change. */
 export const idEnd = '0'.repeat(idDigits);
 
-/** Returns a function that gives the order in these bytes an id that no other of the connection has. */
+/** Returns a function that gives the order in these bytes an id that is unique on the connection. */
 export function renewerOf(bytes: Buffer): () => void {
   const at = bytes.indexOf(idEnd);
   let next = 0;

@@ -7,13 +7,13 @@ import { type FloodConnection, idEnd } from './connection.ts';
 import { createGrpcConnection } from './grpc-connection.ts';
 import { createHttpConnection } from './http-connection.ts';
 
-// An open loop that can send several times what a gateway can take, from a share of one core: `pnpm load` sends 6,000 calls a
-// second, as it reads every response. Run as a program with FloodOptions as its argument; prints a FloodResult.
+// An open loop that can send several times a gateway's capacity with a share of one core: `pnpm load` sends 6,000 calls a
+// second, because it reads every response. Run as a program with FloodOptions as its argument; prints a FloodResult.
 
 export interface FloodOptions {
   readonly protocol: 'json' | 'grpc';
   readonly port: number;
-  /** Each call is of the next one in turn. */
+  /** The calls use them in turn. */
   readonly credentials: readonly Credentials[];
   /** Calls a second. */
   readonly rate: number;
@@ -23,7 +23,7 @@ export interface FloodOptions {
 
 export interface FloodResult {
   readonly sent: number;
-  /** Calls that were given up before a connection was free to send them. */
+  /** Calls that were abandoned before a connection was free to send them. */
   readonly unsent: number;
   readonly created: Latencies;
   readonly rejected: Latencies;
@@ -41,10 +41,10 @@ export interface Latencies {
   readonly max: number;
 }
 
-/** How many calls one process may send. */
+/** The maximum number of calls of one process. */
 const callsMax = 10_000_000;
 
-/** A call that is not sent this long after it was due is given up, as its client would. */
+/** A call that has not been sent this long after it was due is abandoned, as by its client. */
 const giveUpMs = 5_000;
 
 function latenciesOf(values: number[]): Latencies {

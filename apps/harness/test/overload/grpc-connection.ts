@@ -11,7 +11,7 @@ const frameHeadBytes = 9;
 const maxConcurrentStreams = 3;
 const initialWindowSize = 4;
 
-/** gRPC over HTTP/2 without reading headers: a stream with data was a success, one with headers only an error. */
+/** gRPC over HTTP/2 without reading headers: a stream with data is a success, one with headers only an error. */
 export function createGrpcConnection(
   socket: Socket,
   { clientId, clientSecret }: Credentials,

@@ -39,7 +39,7 @@ export function createHttpConnection(
     send(end) {
       onEnd = end;
       renew();
-      // The bytes change with the next call, which may come before they are written.
+      // The bytes change with the next call, which may be sent before they are written.
       socket.write(Buffer.from(request));
     },
     close: () => socket.destroy(),

@@ -5,8 +5,8 @@ import { type OwnGateway, startOwnGateway } from '../../src/gateway/own-gateway.
 import type { FloodOptions, FloodResult, Latencies } from './flood.ts';
 import { goodputOf, runFlood } from './run-flood.ts';
 
-// Prints what a gateway does with several times what it can take. The figures are of the machine: only what holds on every
-// machine is checked. Decision 027 has results.
+// Prints how a gateway handles several times its capacity. The figures depend on the machine, so only what holds on every
+// machine is checked. docs/decisions/037-overload.md has results.
 
 const protocols = ['json', 'grpc'] as const;
 const ordinaryMerchants = 20;
@@ -25,10 +25,10 @@ function heavy(): readonly Credentials[] {
   return gateway.credentials.slice(0, 1);
 }
 
-/** Orders a second where the sender waits for the gateway, so that there is no overload. */
+/** Orders per second if the sender waits for the gateway, so that there is no overload. */
 async function findPeak(protocol: FloodOptions['protocol']): Promise<number> {
   const connections = protocol === 'json' ? 64 : 1;
-  // The code of a process that has just started is not compiled yet.
+  // The code of a new process is not compiled yet.
   await flood({ protocol, credentials: heavy(), rate: 1_000, seconds, connections });
   return goodputOf(await flood({ protocol, credentials: heavy(), rate: 100_000, seconds, connections }));
 }

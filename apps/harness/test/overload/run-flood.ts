@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import type { OwnGateway } from '../../src/gateway/own-gateway.ts';
 import type { FloodOptions, FloodResult } from './flood.ts';
 
-/** Sends a flood to a gateway from a process of its own. */
+/** Sends a flood to a gateway from a separate process. */
 export async function runFlood(
   { httpUrl, grpcAddress }: OwnGateway,
   options: Omit<FloodOptions, 'port'>,

@@ -11,7 +11,7 @@ const clientIdPrefixes = { live: 'app_', test: 'app_test_', checkout: 'chk_' } a
 const clientIdFormat = /^(app_|app_test_|chk_)[0-9A-Za-z]{24}$/;
 const clientSecretFormat = /^sk_[0-9A-Za-z]{43}$/;
 
-/** The most secrets of a client that are valid at the same time, so that one can be replaced without downtime. */
+/** The maximum number of an account's secrets that are valid at the same time, so that one can be replaced without downtime. */
 export const liveSecretsMax = 5;
 
 /** A new client id: `app_` (of a live merchant), `app_test_` or `chk_` (of a checkout system) and 24 base62 characters. */

@@ -26,11 +26,11 @@ export interface ReportedPayment extends OrderPayment {
   readonly currency: string;
   /** Whether the checkout system has reported its payment_id before, for any order. */
   readonly isKnown: boolean;
-  /** The same payment_id as it was refused for this order before; `null` if it was not. */
+  /** The earlier refused payment of this order with the same payment_id; `null` if there is none. */
   readonly refused: RefusedPayment | null;
 }
 
-/** A payment to be stored as refused, only if the order is still in the state of `order`. */
+/** A payment that is stored as refused, only if the order is still in the state of `order`. */
 export interface PaymentRefusal {
   readonly order: Order;
   readonly payment: Pick<RefusedPayment, 'checkoutId' | 'paymentId' | 'paidAtMs' | 'amount' | 'currency' | 'code'>;
@@ -59,7 +59,7 @@ export const transitions = {
   expire: { from: 'UN_PAID', action: 'expire', to: 'EXPIRED', event: 'order.expired' },
 } as const satisfies Record<string, Transition>;
 
-/** A change that was decided, to be stored only if the order is still in the state `transition.from`. */
+/** A change that was decided. It is stored only if the order is still in the state `transition.from`. */
 export interface OrderChange {
   readonly transition: (typeof transitions)[Exclude<keyof typeof transitions, 'expire'>];
   /** The order after the change. */
@@ -98,14 +98,14 @@ export function orderAfter({
   return type === transitions.expire.event ? { ...then, orderStatus: transitions.expire.to, payment: null } : then;
 }
 
-/** Decides what an action does with an order whose status is as of `nowMs`. */
+/** Decides what an action does with an order, given its status at `nowMs`. */
 export function decide(order: Order, action: OrderAction, nowMs: number): Result<Decision, Failure> {
   return action.kind === 'pay' ? decidePayment(order, action.payment, nowMs) : decideCancellation(order, nowMs);
 }
 
 /**
- * Whether an attempt may claim an order, whose status is as of `nowMs`: the failure if not. An attempt that holds the lease extends
- * it; `null` is one that holds none.
+ * Whether an attempt may claim an order with this status at `nowMs`: the failure if not. An attempt that holds the lease
+ * extends it; `null` is one that holds none.
  */
 export function startFailure(order: Order, attempt: PaymentAttempt | null, nowMs: number): Failure | undefined {
   switch (order.orderStatus) {
@@ -128,7 +128,7 @@ export function isHeldBy(lease: PaymentLease | null, { checkoutId, attemptId }: 
 /** The clocks of the gateway and the store may differ. */
 const retryAfterMinMs = 1_000;
 
-/** The failure of what has to wait until a payment that is in progress ends; `undefined` if none is. */
+/** The failure of an action that must wait until a payment in progress ends; `undefined` if none is. */
 export function inProgress({ lease }: Order, nowMs: number): Failure | undefined {
   if (lease?.isLive !== true) return undefined;
   // biome-ignore lint/style/noRestrictedGlobals: no randomness

@@ -62,7 +62,7 @@ export type PaymentLookup = FindOutcome<
   LinkedOrder & {
     /** Whether the checkout system has reported the payment_id for any order, which it paid or not. */
     readonly isKnown: boolean;
-    /** The payment as it was refused for this order; `null` if it was not. */
+    /** The refused payment of this order; `null` if there is none. */
     readonly refused: RefusedPayment | null;
     /** The time of the store in milliseconds since 1970-01-01 UTC. */
     readonly nowMs: number;
@@ -126,9 +126,9 @@ export interface EventFilter {
 export type EventPage =
   | PageOutcome<{
       readonly events: readonly OrderEvent[];
-      /** The position from which to continue: beyond events that the filter left out. Absent if no event was read. */
+      /** The position from which to continue, after events that the filter excluded. Absent if no event was read. */
       readonly scannedTo?: EventPosition | undefined;
-      /** Whether the page ended early, because with a filter a bounded number of events is read. */
+      /** Whether the page ended early, because a limited number of events is read with a filter. */
       readonly isCut?: boolean;
     }>
   /** The event of the position does not exist: it was deleted, or is of another history of the database. */

@@ -30,7 +30,7 @@ export interface OrderPayment {
   readonly paidAtMs: number;
 }
 
-/** Why a payment was refused, which the customer has made: its money must be given back. */
+/** Why a payment that the customer made was refused. It must be refunded. */
 export const refusalCodes = ['order_already_paid', 'order_cancelled', 'order_expired', 'payment_mismatch'] as const;
 
 /** One of {@link refusalCodes}. */

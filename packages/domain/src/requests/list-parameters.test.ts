@@ -27,7 +27,7 @@ const anyFilters = fc.record(
   { requiredKeys: [] },
 );
 
-/** What the filters mean, whichever way they are written. */
+/** The meaning of the filters, in any notation. */
 function meaningOf({ status, created_from, created_to }: ListInput): string {
   return JSON.stringify([
     status || null,

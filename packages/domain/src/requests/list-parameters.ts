@@ -19,7 +19,7 @@ export type ListInput = Readonly<Record<string, unknown>>;
 /** A page of a list, and the function that makes the cursor of the next page. */
 export interface ListPage<Filter, Position> {
   readonly filter: Filter & { readonly limit: number };
-  /** Returns the opaque text that leads to the page after a position. It holds for this merchant and these filters only. */
+  /** Returns the opaque cursor of the page after a position. It is valid for this merchant and these filters only. */
   cursorAfter(position: Position): string;
 }
 
@@ -149,7 +149,7 @@ function readMetadata(value: unknown, errors: FieldError<string>[]): Metadata | 
   return undefined;
 }
 
-/** Types are a list, or a text with commas. None is the same as an empty text. */
+/** Types are a list, or a text with commas. An empty list is the same as an empty text. */
 function readTypes(value: unknown, errors: FieldError<string>[]): readonly EventType[] | undefined {
   if (value === undefined) return undefined;
   const texts = [value].flat().flatMap((one) => (typeof one === 'string' ? one.split(',').filter(Boolean) : [one]));

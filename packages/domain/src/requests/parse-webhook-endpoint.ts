@@ -5,7 +5,7 @@ import { checkField, missing } from '../orders/parse-order.ts';
 import { failed, type Result, success } from '../result.ts';
 import { allEventTypes, type EndpointStatus, endpointStatuses } from '../webhooks/webhook-endpoint.ts';
 
-/** What a merchant sets of an endpoint. `undefined`: not sent. */
+/** The settings of an endpoint. `undefined`: not sent. */
 export interface EndpointSettings {
   readonly url: string | undefined;
   /** `null`: all. */

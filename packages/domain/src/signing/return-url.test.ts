@@ -23,7 +23,7 @@ function orderWith(fields: Parameters<typeof validOrderFields>[0], serviceOrderI
 const addedNames = ['order_id', 'service_order_id', 'order_status'];
 const added = 'order_id=A-1&service_order_id=42&order_status=UN_PAID';
 
-/** Names and values of parameters, some with the names that are added. */
+/** Names and values of parameters, some with the names of added ones. */
 const anyParameter = fc.tuple(
   fc.oneof(fc.string({ unit: 'grapheme', maxLength: 12 }), fc.constantFrom(...addedNames)),
   fc.string({ unit: 'grapheme', maxLength: 12 }),

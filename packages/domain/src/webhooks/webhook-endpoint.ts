@@ -1,7 +1,7 @@
-/** The most endpoints of a merchant. */
+/** The maximum number of a merchant's endpoints. */
 export const endpointsMax = 5;
 
-/** Stands for all types of events, also those that are added later. */
+/** Stands for all types of events, including types added later. */
 export const allEventTypes = '*';
 
 /** The states that a merchant can give an endpoint. */
@@ -10,7 +10,7 @@ export const endpointStatuses = ['enabled', 'disabled'] as const;
 /** One of {@link endpointStatuses}. */
 export type EndpointStatus = (typeof endpointStatuses)[number];
 
-/** What became of a delivery: `failed` if it was given up. */
+/** The status of a delivery: `failed` if it was given up. */
 export const deliveryStatuses = ['pending', 'delivered', 'failed'] as const;
 
 /** One of {@link deliveryStatuses}. */

@@ -37,7 +37,7 @@ describe('webhookSignature', () => {
 
   const nowSeconds = () => Math.floor(Date.now() / 1_000);
 
-  /** What a merchant that uses the library gets. Throws if the signature does not verify. */
+  /** The result for a merchant that uses the library. Throws if the signature does not verify. */
   function received({ id, timestampSeconds, body }: WebhookMessage, signature: string, secret: Uint8Array) {
     const headers = {
       'webhook-id': id,

@@ -123,14 +123,14 @@ export function describeChanges({
     const payment = paymentOf(first, 'p-1');
     const [startedAtMs, found] = [Date.now(), await findForPayment(second, payment)];
     expect(found).toMatchObject({ order: second, isKnown: false, merchant: { name: opened().nameOf(other) } });
-    // The clock of the database may be another one.
+    // The database may have another clock.
     expect(Math.abs(found.nowMs - startedAtMs)).toBeLessThan(hourMs);
 
     expect(await act(first, payment)).toBe('changed');
     expect(await findForPayment(second, payment)).toMatchObject({ order: second, isKnown: true });
     expect(await findForPayment(first, payment)).toMatchObject({ order: { orderStatus: 'PAID' }, isKnown: true });
     expect(await findForPayment(second, paymentOf(first, 'p-2'))).toMatchObject({ isKnown: false });
-    // Of another checkout system.
+    // A payment of another checkout system.
     expect(await findForPayment(second, paymentOf(second, 'p-1'))).toMatchObject({ isKnown: false });
     const unknown = opened().store.findForPayment(
       createOrderToken(randomBytes),

@@ -167,7 +167,7 @@ export function describeCreation({ opened, create }: OrderStoreSteps): void {
   });
 }
 
-/** What differs from a new order. */
+/** The differences from a new order. */
 interface Overrides {
   readonly fields?: OrderInput;
   readonly createdAtMs?: number;

@@ -81,7 +81,7 @@ export function orderStoreSteps(opened: () => OpenedOrderStore) {
     );
   };
 
-  /** What a use case does: read, decide, change, and the same again where another change was faster. */
+  /** The steps of a use case: read, decide and change, repeated if another change was faster. */
   const act = async (order: Order, action: OrderAction): Promise<string> => {
     const decided = await decideNow(order, action);
     if (!decided.ok) return decided.failure.kind;
@@ -101,7 +101,7 @@ export function orderStoreSteps(opened: () => OpenedOrderStore) {
     return page.events.map(({ type, order }) => `${type} ${order.fields.order_id}`);
   };
 
-  /** Events appear when no earlier transaction of the database server runs any more. */
+  /** Events appear once no earlier transaction of the database server is running. */
   const expectEvents = (order: Order, events: string[]) =>
     expect.poll(() => eventsOf(order), { timeout: timeoutMs }).toStrictEqual(events);
 
@@ -112,7 +112,7 @@ export function orderStoreSteps(opened: () => OpenedOrderStore) {
 
   const newMerchant = async () => (await opened().merchantIds())[0];
 
-  /** What StartPayment does. */
+  /** The steps of StartPayment. */
   const start = async (order: Order, attemptId: string, leaseSeconds = 900): Promise<string> => {
     const attempt = attemptOf(order, attemptId);
     const failure = startFailure(await find(order), attempt, Date.now());

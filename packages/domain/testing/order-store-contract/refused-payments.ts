@@ -29,7 +29,7 @@ export function describeRefusedPayments({
     expect(await act(order, paymentOf(order, 'p-1'))).toBe('payment_id_conflict');
     expect(await act(other, paymentOf(other, 'p-1'))).toBe('payment_id_conflict');
     expect(await act(order, paymentOf(order, 'p-2'))).toBe('changed');
-    // As it was refused, although another payment would be refused because the order is paid.
+    // The same error as before, although another payment would be refused because the order is paid.
     expect(await act(order, mismatch('p-1'))).toBe('payment_mismatch');
     expect(await act(order, paymentOf(order, 'p-3'))).toBe('order_already_paid');
 
