@@ -5,11 +5,12 @@ begin
   if exists (select from pg_roles where rolname = 'order_gateway') then
     grant usage on schema public, drizzle to order_gateway;
     grant select on drizzle.__drizzle_migrations to order_gateway;
-    grant select on merchants, client_secrets, orders, order_metadata, payments, refused_payments, events, webhook_endpoints,
-      webhook_deliveries to order_gateway;
+    grant select on merchants, client_secrets, orders, order_metadata, payments, refused_payments, events, event_feeds,
+      webhook_endpoints, webhook_deliveries to order_gateway;
     -- Update, to move it past the ids of restored orders.
     grant usage, update on sequence service_order_id_blocks to order_gateway;
-    grant insert on orders, order_metadata, payments, refused_payments, events, webhook_deliveries to order_gateway;
+    grant insert on orders, order_metadata, payments, refused_payments, events, event_feeds, webhook_deliveries
+      to order_gateway;
     grant update (
       order_status, paid_at, payment_id, checkout_id, cancelled_at, lease_checkout_id, lease_attempt_id, lease_ends_at,
       refused_payments, order_expires_at
@@ -20,6 +21,9 @@ begin
       customer_address_line2, customer_address_city, customer_address_state, customer_address_country,
       customer_address_postal_code, order_checksum, return_url, metadata
     ) on orders to order_gateway;
+    -- A read of the feed gives the events their positions.
+    grant update (position) on events to order_gateway;
+    grant update (last_position) on event_feeds to order_gateway;
     grant delete on order_metadata to order_gateway;
     grant insert on audit_log to order_gateway;
     grant update (attempts, next_attempt_at, last_attempt_at, delivered_at, last_result) on webhook_deliveries
@@ -34,7 +38,7 @@ begin
   end if;
   if exists (select from pg_roles where rolname = 'order_gateway_reader') then
     grant usage on schema public to order_gateway_reader;
-    grant select on merchants, payments, refused_payments, events, webhook_deliveries, audit_log
+    grant select on merchants, payments, refused_payments, events, event_feeds, webhook_deliveries, audit_log
       to order_gateway_reader;
     grant select (id, merchant_id, created_at, ends_at) on client_secrets to order_gateway_reader;
     grant select (

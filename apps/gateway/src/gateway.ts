@@ -77,7 +77,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   const pings = createSender({ allowedAddresses: webhookAddresses, timeoutMs: webhookLimits.pingTimeoutMs });
   let baseUrl = config.baseUrl ?? ownBaseUrl(scheme, host, config.httpPort);
   let webhooks: WebhookDelivery | undefined;
-  const eventWatch = createEventWatch({ latestEvents: store.latestEvents, logger });
+  const eventWatch = createEventWatch({ findNewEvents: store.findNewEvents, logger });
   const wake = () => {
     webhooks?.wake();
     eventWatch.wake();

@@ -2,7 +2,7 @@ import type { MerchantId } from '../src/accounts/merchant.ts';
 import type { OrderToken } from '../src/links/order-token.ts';
 import type { Order, OrderPayment } from '../src/orders/order.ts';
 import { type EventType, isHeldBy, statusAsOf, transitions } from '../src/orders/order-states.ts';
-import type { LinkLookup, OrderEvent, OrderPosition, OrderStore } from '../src/orders/order-store.ts';
+import type { FeedEvent, LinkLookup, OrderPosition, OrderStore } from '../src/orders/order-store.ts';
 
 /** Stores orders in memory. It is never overloaded, unavailable or late. */
 export interface InMemoryOrderStore extends OrderStore {
@@ -16,15 +16,20 @@ export function createInMemoryOrderStore(
   now: () => number = Date.now,
 ): InMemoryOrderStore {
   const ordersByMerchant = new Map<MerchantId, Map<string, Order>>();
-  const events: OrderEvent[] = [];
+  const events: FeedEvent[] = [];
   // As a varint and as digits, every id has the same length.
   let lastServiceOrderId = 2 ** 40;
   const replace = (order: Order) => ordersByMerchant.get(order.merchantId)?.set(order.fields.order_id, order);
   const store = (order: Order, event: EventType) => {
     replace(order);
-    const number = String(events.length + 1);
-    const position = { eventId: `evt_${number.padStart(32, '0')}`, transactionId: number };
-    events.push({ ...position, type: event, createdAtMs: now(), order });
+    const position = events.length + 1;
+    events.push({
+      position,
+      eventId: `evt_${String(position).padStart(32, '0')}`,
+      type: event,
+      createdAtMs: now(),
+      order,
+    });
     return order;
   };
   /** Stores that the order has expired, unless this is stored already. */
@@ -139,7 +144,7 @@ export function createInMemoryOrderStore(
         .filter(({ type }) => types === undefined || types.includes(type))
         .filter(({ order }) => orderId === undefined || order.fields.order_id === orderId)
         .filter(({ order }) => order.merchantId === merchantId)
-        .filter(({ transactionId }) => Number(transactionId) > Number(after?.transactionId ?? 0))
+        .filter(({ position }) => position > (after?.position ?? 0))
         .flatMap((event) => ({ ...event, order: find(merchantId, event.order.fields.order_id) ?? event.order }));
       const page = listed.slice(0, limit);
       return { kind: 'found', events: page, scannedTo: page.at(-1) };

@@ -17,14 +17,19 @@ CREATE TABLE "client_secrets" (
 	CONSTRAINT "client_secrets_merchant_id_id_pk" PRIMARY KEY("merchant_id","id")
 );
 --> statement-breakpoint
+CREATE TABLE "event_feeds" (
+	"merchant_id" bigint PRIMARY KEY NOT NULL,
+	"last_position" bigint NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "events" (
 	"merchant_id" bigint NOT NULL,
-	"transaction_id" "xid8" NOT NULL,
 	"event_id" text NOT NULL,
+	"position" bigint,
 	"type" text NOT NULL,
 	"created_at" timestamp (3) with time zone NOT NULL,
 	"order_id" text NOT NULL,
-	CONSTRAINT "events_merchant_id_transaction_id_event_id_pk" PRIMARY KEY("merchant_id","transaction_id","event_id"),
+	CONSTRAINT "events_merchant_id_event_id_pk" PRIMARY KEY("merchant_id","event_id"),
 	CONSTRAINT "events_type" CHECK ("events"."type" in ('order.paid', 'order.expired', 'order.cancelled', 'order.payment_refused'))
 );
 --> statement-breakpoint
@@ -118,13 +123,12 @@ CREATE TABLE "webhook_deliveries" (
 	"merchant_id" bigint NOT NULL,
 	"endpoint_id" text NOT NULL,
 	"event_id" text NOT NULL,
-	"transaction_id" "xid8" NOT NULL,
 	"attempts" integer NOT NULL,
 	"next_attempt_at" timestamp (3) with time zone,
 	"last_attempt_at" timestamp (3) with time zone,
 	"delivered_at" timestamp (3) with time zone,
 	"last_result" text,
-	CONSTRAINT "webhook_deliveries_pk" PRIMARY KEY("merchant_id","transaction_id","event_id","endpoint_id")
+	CONSTRAINT "webhook_deliveries_pk" PRIMARY KEY("merchant_id","event_id","endpoint_id")
 );
 --> statement-breakpoint
 CREATE TABLE "webhook_endpoints" (
@@ -142,6 +146,7 @@ CREATE TABLE "webhook_endpoints" (
 );
 --> statement-breakpoint
 ALTER TABLE "client_secrets" ADD CONSTRAINT "client_secrets_merchant_id_merchants_id_fk" FOREIGN KEY ("merchant_id") REFERENCES "public"."merchants"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "event_feeds" ADD CONSTRAINT "event_feeds_merchant_id_merchants_id_fk" FOREIGN KEY ("merchant_id") REFERENCES "public"."merchants"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "events" ADD CONSTRAINT "events_merchant_id_merchants_id_fk" FOREIGN KEY ("merchant_id") REFERENCES "public"."merchants"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "order_metadata" ADD CONSTRAINT "order_metadata_merchant_id_merchants_id_fk" FOREIGN KEY ("merchant_id") REFERENCES "public"."merchants"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "orders" ADD CONSTRAINT "orders_merchant_id_merchants_id_fk" FOREIGN KEY ("merchant_id") REFERENCES "public"."merchants"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
@@ -151,13 +156,15 @@ ALTER TABLE "refused_payments" ADD CONSTRAINT "refused_payments_merchant_id_merc
 ALTER TABLE "webhook_deliveries" ADD CONSTRAINT "webhook_deliveries_merchant_id_merchants_id_fk" FOREIGN KEY ("merchant_id") REFERENCES "public"."merchants"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "webhook_endpoints" ADD CONSTRAINT "webhook_endpoints_merchant_id_merchants_id_fk" FOREIGN KEY ("merchant_id") REFERENCES "public"."merchants"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "audit_log_client" ON "audit_log" USING btree ("client_id","id");--> statement-breakpoint
+CREATE UNIQUE INDEX "events_position" ON "events" USING btree ("merchant_id","position") WHERE "events"."position" is not null;--> statement-breakpoint
+CREATE INDEX "events_without_position" ON "events" USING btree ("merchant_id","event_id") WHERE "events"."position" is null;--> statement-breakpoint
 CREATE INDEX "events_created_at" ON "events" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "orders_order_token" ON "orders" USING btree ("order_token");--> statement-breakpoint
 CREATE INDEX "orders_list" ON "orders" USING btree ("merchant_id","order_status","created_at","service_order_id");--> statement-breakpoint
 CREATE INDEX "orders_not_erased" ON "orders" USING btree ("created_at") WHERE "orders"."erased_digest" is null;--> statement-breakpoint
 CREATE INDEX "orders_open_end" ON "orders" USING btree ("order_expires_at") WHERE "orders"."order_status" = 'UN_PAID' and "orders"."order_expires_at" is not null;--> statement-breakpoint
 CREATE INDEX "webhook_deliveries_due" ON "webhook_deliveries" USING btree ("merchant_id","endpoint_id","next_attempt_at") WHERE "webhook_deliveries"."next_attempt_at" is not null;--> statement-breakpoint
-CREATE INDEX "webhook_deliveries_failed" ON "webhook_deliveries" USING btree ("merchant_id","endpoint_id","transaction_id","event_id") WHERE "webhook_deliveries"."next_attempt_at" is null and "webhook_deliveries"."delivered_at" is null;--> statement-breakpoint
+CREATE INDEX "webhook_deliveries_failed" ON "webhook_deliveries" USING btree ("merchant_id","endpoint_id","event_id") WHERE "webhook_deliveries"."next_attempt_at" is null and "webhook_deliveries"."delivered_at" is null;--> statement-breakpoint
 -- Drizzle's schema has no triggers: keep what follows when this file is generated again.
 CREATE FUNCTION "reject_change"() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

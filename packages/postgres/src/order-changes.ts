@@ -244,7 +244,7 @@ function prepareStatements(db: PostgresJsDatabase) {
   );
   const old = db.$with('old').as(
     db
-      .select({ merchantId: events.merchantId, eventId: events.eventId, transactionId: events.transactionId })
+      .select({ merchantId: events.merchantId, eventId: events.eventId })
       .from(events)
       .where(lt(events.createdAt, sql`now() - ${eventLifetime}`))
       .orderBy(events.createdAt)
@@ -255,9 +255,7 @@ function prepareStatements(db: PostgresJsDatabase) {
     .as(
       db
         .delete(events)
-        .where(
-          sql`(${events.merchantId}, ${events.transactionId}, ${events.eventId}) in (select merchant_id, transaction_id, event_id from ${old})`,
-        )
+        .where(sql`(${events.merchantId}, ${events.eventId}) in (select merchant_id, event_id from ${old})`)
         .returning({ eventId: events.eventId }),
     );
   const deletedDeliveries = db
@@ -363,6 +361,9 @@ function prepareStatements(db: PostgresJsDatabase) {
   };
 }
 
+/** 13 digits of the time in microseconds, so that ids sort by time, and 19 random ones. */
+const newEventId = sql`'evt_' || to_hex((extract(epoch from now()) * 1000000)::bigint) || left(replace(gen_random_uuid()::text, '-', ''), 19)`;
+
 /** The rest of a statement that changes orders: an event for each row of `changed`, and its deliveries. */
 function eventsOfChanged(db: PostgresJsDatabase, type: SQL) {
   const logged = db
@@ -370,16 +371,14 @@ function eventsOfChanged(db: PostgresJsDatabase, type: SQL) {
     .as(
       db
         .insert(events)
-        .select(
-          sql`select merchant_id, pg_current_xact_id(), 'evt_' || replace(gen_random_uuid()::text, '-', ''), ${type}, now(), order_id from changed`,
-        )
-        .returning({ merchantId: events.merchantId, eventId: events.eventId, transactionId: events.transactionId }),
+        .select(sql`select merchant_id, ${newEventId}, null::bigint, ${type}, now(), order_id from changed`)
+        .returning({ merchantId: events.merchantId, eventId: events.eventId }),
     );
   const queued = db.$with('queued').as(
     db
       .insert(webhookDeliveries)
       .select(
-        sql`select merchant_id, endpoint_id, event_id, transaction_id, 0, now(), null, null, null from logged join ${webhookEndpoints} using (merchant_id) where ${isNull(webhookEndpoints.disabledAt)} and (${isNull(webhookEndpoints.eventTypes)} or ${type} = any(${webhookEndpoints.eventTypes}))`,
+        sql`select merchant_id, endpoint_id, event_id, 0, now(), null, null, null from logged join ${webhookEndpoints} using (merchant_id) where ${isNull(webhookEndpoints.disabledAt)} and (${isNull(webhookEndpoints.eventTypes)} or ${type} = any(${webhookEndpoints.eventTypes}))`,
       )
       // Drizzle needs a column. Citus 13.2 can't parse again what it makes of one of the table.
       .returning({ one: sql`1`.as('one') }),

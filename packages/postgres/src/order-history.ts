@@ -90,7 +90,7 @@ export function findOrderHistories({ url }: Pick<DatabaseOptions, 'url'>, key: s
               gte(events.createdAt, order.createdAt),
             ),
           )
-          .orderBy(events.transactionId),
+          .orderBy(events.eventId),
       })),
     );
   });

@@ -1,15 +1,8 @@
 import type { MerchantId } from '@gateway/domain/accounts/merchant';
 import { orderStatuses } from '@gateway/domain/orders/order';
 import { transitions } from '@gateway/domain/orders/order-states';
-import type {
-  EventFilter,
-  EventPage,
-  EventPosition,
-  OrderEvent,
-  OrderFilter,
-  OrderStore,
-} from '@gateway/domain/orders/order-store';
-import { and, asc, desc, eq, sql } from 'drizzle-orm';
+import type { EventFilter, EventPage, FeedEvent, OrderFilter, OrderStore } from '@gateway/domain/orders/order-store';
+import { and, asc, desc, eq, gt, isNull, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';
 import { arrayLiteral, type Client, type DatabaseOptions, openClient, plansEveryRun } from './client.ts';
@@ -17,7 +10,7 @@ import { redact, statementFailure } from './errors.ts';
 import { unlessUnstored, withExpiryStored } from './expired-orders.ts';
 import type { OrderChanges } from './order-changes.ts';
 import { orderColumns, orderOf, storedColumns } from './order-rows.ts';
-import { events, isExpired, orderMetadata, orders, pairDigest } from './schema.ts';
+import { eventFeeds, events, isExpired, orderMetadata, orders, pairDigest } from './schema.ts';
 
 /** Pages that may wait for the connection of their kind: half a second's work. Any more are `overloaded` at once. */
 const waitingMax = 256;
@@ -28,13 +21,16 @@ const scannedMax = 1_000;
 /** Events that one page reads, if they are filtered: some milliseconds of work. */
 const eventsScannedMax = 10_000;
 
+/** Events that get their positions in one statement: some ten milliseconds of work. More than a page lists. */
+const positionedMax = 1_000;
+
 /** The part of an order store that lists. */
 export interface OrderLists extends Pick<OrderStore, 'list' | 'listEvents'> {
   /**
-   * Returns the latest position in the feed of each of the merchants that has events; of none while the database is not reachable.
-   * Rejects with an error without values.
+   * Returns those of the merchants whose feeds have events after these positions; none while the database is not reachable. Rejects
+   * with an error without values.
    */
-  latestEvents(merchantIds: readonly MerchantId[]): Promise<ReadonlyMap<MerchantId, EventPosition>>;
+  findNewEvents(after: ReadonlyMap<MerchantId, number>): Promise<ReadonlySet<MerchantId>>;
   /** Lets running calls finish, then closes the connections. */
   close(): Promise<void>;
 }
@@ -73,56 +69,79 @@ export function openOrderLists(options: DatabaseOptions, expireOrder: OrderChang
       return unlessUnstored(listed, { kind: 'found' as const, orders: listed.map(orderOf), scannedTo });
     },
   );
-  const eventLists = openLists(options, (db) => ({ list: prepareEvents(db), latest: prepareLatestEvents(db) }));
-  const eventPages = openPages(
-    { ...options, name: 'event lists' },
-    eventLists,
-    async (client, page: EventFilter & { merchantId: MerchantId }): Promise<EventPage> => {
-      const { types, orderId, after = { transactionId: '0', eventId: '' }, limit } = page;
-      const rows = await client.run(({ list }) =>
-        list.execute({
-          merchantId: page.merchantId,
-          transactionId: after.transactionId,
-          eventId: after.eventId,
-          types: types === undefined ? null : arrayLiteral(types, (type) => type),
-          orderId: orderId ?? null,
-          scannedMax: types === undefined && orderId === undefined ? limit : eventsScannedMax,
-          limit,
-        }),
-      );
-      const [{ feed } = {}] = rows;
-      if (feed?.isKnown !== true) return { kind: 'cursor_expired' };
-      const listed = rows.flatMap(({ event, order }): OrderEvent[] =>
-        event === null || order === null
-          ? []
-          : [{ ...event, createdAtMs: event.createdAt.getTime(), order: orderOf(order) }],
-      );
-      const { transactionId, eventId } = feed;
-      if (listed.length === limit || transactionId === null || eventId === null) {
-        return { kind: 'found', events: listed, scannedTo: listed.at(-1) };
-      }
-      return { kind: 'found', events: listed, scannedTo: { transactionId, eventId }, isCut: feed.isCut };
-    },
-  );
+  const eventLists = openLists(options, prepareEvents);
+  const eventPages = openPages({ ...options, name: 'event lists' }, eventLists, readEvents);
   const listOrders = withExpiryStored(orderPages, expireOrder);
   return {
     list: (merchantId, filter, timeoutMs) => listOrders({ merchantId, ...filter }, timeoutMs),
     listEvents: (merchantId, page, timeoutMs) => eventPages.add({ merchantId, ...page }, timeoutMs),
-    async latestEvents(merchantIds) {
+    async findNewEvents(after) {
+      const values = {
+        merchantIds: arrayLiteral([...after.keys()], (id) => id),
+        positions: arrayLiteral([...after.values()], (position) => position),
+      };
       try {
-        const rows = await eventLists.run(({ latest }) =>
-          latest.execute({ merchantIds: arrayLiteral(merchantIds, (id) => id) }),
-        );
-        return new Map(rows.map(({ merchantId, ...position }) => [Number(merchantId) as MerchantId, position]));
+        const rows = await eventLists.run(({ findNew }) => findNew.execute(values));
+        return new Set(rows.map(({ merchantId }) => Number(merchantId) as MerchantId));
       } catch (error) {
         if (statementFailure(error) === undefined) throw redact(error);
-        return new Map();
+        return new Set();
       }
     },
     async close() {
       await Promise.all([orderPages.close(), eventPages.close()]);
     },
   };
+}
+
+type EventRequest = EventFilter & { readonly merchantId: MerchantId };
+type EventLists = Client<ReturnType<typeof prepareEvents>>;
+
+/** Reads a page of a feed. If it is not full, the events without a position get one first. */
+async function readEvents(client: EventLists, page: EventRequest): Promise<EventPage> {
+  const read = await readPositioned(client, page);
+  if (read.kind !== 'found' || !read.lacksPositions || read.isCut || read.events.length === page.limit) return read;
+  await assignPositions(client, page.merchantId);
+  const complete = await readPositioned(client, page);
+  if (complete.kind !== 'found') return complete;
+  return { ...complete, isCut: complete.isCut || complete.lacksPositions };
+}
+
+async function readPositioned(
+  client: EventLists,
+  { merchantId, types, orderId, after = { position: 0, eventId: '' }, limit }: EventRequest,
+) {
+  const rows = await client.run(({ list }) =>
+    list.execute({
+      ...{ merchantId, ...after, orderId: orderId ?? null, limit },
+      types: types === undefined ? null : arrayLiteral(types, (type) => type),
+      scannedMax: types === undefined && orderId === undefined ? limit : eventsScannedMax,
+    }),
+  );
+  const [{ feed } = {}] = rows;
+  if (feed?.isKnown !== true) return { kind: 'cursor_expired' as const };
+  const events = rows.flatMap(({ event, order }): FeedEvent[] =>
+    event === null || order === null
+      ? []
+      : [{ ...event, createdAtMs: event.createdAt.getTime(), order: orderOf(order) }],
+  );
+  const { position, eventId, isCut, lacksPositions } = feed;
+  if (events.length === limit || position === null || eventId === null) {
+    return { kind: 'found' as const, events, scannedTo: events.at(-1), isCut: false, lacksPositions };
+  }
+  return { kind: 'found' as const, events, scannedTo: { position: Number(position), eventId }, isCut, lacksPositions };
+}
+
+/**
+ * Gives positions to the oldest events of a merchant that have none. Its feed stays locked until they are committed: so whoever sees
+ * a position sees all that are lower, and no event can appear before a cursor.
+ */
+async function assignPositions(client: EventLists, merchantId: MerchantId): Promise<void> {
+  const assigned = await client.run(({ assign }) => assign.execute({ merchantId }));
+  if (assigned.length > 0) return;
+  // Another process has done it, or the merchant has no feed yet.
+  await client.run(({ openFeed }) => openFeed.execute({ merchantId }));
+  await client.run(({ assign }) => assign.execute({ merchantId }));
 }
 
 /** The one position that all listed orders stand before: of two bounds PostgreSQL would scan the index from the wider one. */
@@ -235,31 +254,19 @@ function prepareOrdersByMetadata(db: PostgresJsDatabase) {
     .prepare('list_orders_by_metadata');
 }
 
-/**
- * Events of finished transactions only: an event of a running one could still appear before them. The page is selected before its
- * orders are joined, so that PostgreSQL has no plan that reads other orders of the merchant. The event of the position must exist:
- * then all later events have higher numbers, also after a restore (docs/decisions/024-event-feed.md).
- */
+/** The statements of the feeds. A page is selected before its orders are joined, so that PostgreSQL reads no other orders of the merchant. */
 function prepareEvents(db: PostgresJsDatabase) {
   const merchantId = sql`${sql.placeholder('merchantId')}::bigint`;
-  const [transactionId, eventId] = [
-    sql`${sql.placeholder('transactionId')}::xid8`,
-    sql`${sql.placeholder('eventId')}::text`,
-  ];
+  const [position, eventId] = [sql`${sql.placeholder('position')}::bigint`, sql`${sql.placeholder('eventId')}::text`];
   const [types, orderId] = [sql`${sql.placeholder('types')}::text[]`, sql`${sql.placeholder('orderId')}::text`];
   const scannedMax = sql.placeholder('scannedMax');
+  const isMerchants = eq(events.merchantId, merchantId);
   const scanned = db.$with('scanned').as(
     db
       .select()
       .from(events)
-      .where(
-        and(
-          eq(events.merchantId, merchantId),
-          sql`(${events.transactionId}, ${events.eventId}) > (${transactionId}, ${eventId})`,
-          sql`${events.transactionId} < pg_snapshot_xmin(pg_current_snapshot())`,
-        ),
-      )
-      .orderBy(asc(events.transactionId), asc(events.eventId))
+      .where(and(isMerchants, gt(events.position, position)))
+      .orderBy(asc(events.position))
       .limit(scannedMax),
   );
   const page = db
@@ -269,60 +276,83 @@ function prepareEvents(db: PostgresJsDatabase) {
         .select()
         .from(scanned)
         .where(sql`(${types} is null or type = any(${types})) and (${orderId} is null or order_id = ${orderId})`)
-        .orderBy(asc(scanned.transactionId), asc(scanned.eventId))
+        .orderBy(asc(scanned.position))
         .limit(sql.placeholder('limit')),
     );
-  const last = (column: string) =>
-    sql.raw(`(select ${column} from scanned order by transaction_id desc, event_id desc limit 1)`);
+  const last = (column: string) => sql.raw(`(select ${column} from scanned order by position desc limit 1)`);
+  // The event of the cursor must exist: then it is of this history of the database, and all later events have higher positions.
   const feed = sql`(
-    select ${eventId} = '' or (
-      ${transactionId} < pg_snapshot_xmax(pg_current_snapshot()) and exists (
-        select from ${events}
-        where merchant_id = ${merchantId} and transaction_id = ${transactionId} and event_id = ${eventId}
-      )
-    ) as is_known, (select count(*) from scanned) = ${scannedMax}::bigint as is_cut,
-      ${last('transaction_id')}::text as last_transaction_id, ${last('event_id')} as last_event_id
+    select ${eventId} = '' or exists (
+      select from ${events} where ${isMerchants} and ${eq(events.position, position)} and ${eq(events.eventId, eventId)}
+    ) as is_known, exists (select from ${events} where ${isMerchants} and ${isNull(events.position)}) as lacks_positions,
+      (select count(*) from scanned) = ${scannedMax}::bigint as is_cut,
+      ${last('position')} as last_position, ${last('event_id')} as last_event_id
   ) as feed`;
-  return db
-    .with(scanned, page)
-    .select({
-      feed: {
-        isKnown: sql<boolean>`feed.is_known`,
-        isCut: sql<boolean>`feed.is_cut`,
-        transactionId: sql<string | null>`feed.last_transaction_id`,
-        eventId: sql<string | null>`feed.last_event_id`,
-      },
-      event: {
-        eventId: page.eventId,
-        transactionId: sql<string>`${page.transactionId}::text`,
-        type: page.type,
-        createdAt: page.createdAt,
-      },
-      order: storedColumns,
-    })
-    .from(feed)
-    .leftJoin(page, sql`true`)
-    .leftJoin(orders, and(eq(orders.merchantId, page.merchantId), eq(orders.order_id, page.order_id)))
-    .orderBy(asc(page.transactionId), asc(page.eventId))
-    .prepare('list_events');
-}
-
-/** One look into the index for each merchant, for the last of the events that a page can have. */
-function prepareLatestEvents(db: PostgresJsDatabase) {
-  const latest = sql`(
-    select wanted.id as merchant_id, latest.transaction_id, latest.event_id
-    from unnest(${sql.placeholder('merchantIds')}::bigint[]) as wanted (id) cross join lateral (
-      select transaction_id, event_id from ${events}
-      where merchant_id = wanted.id and transaction_id < pg_snapshot_xmin(pg_current_snapshot())
-      order by transaction_id desc, event_id desc limit 1
-    ) as latest
-  ) as latest`;
-  return db
-    .select({
-      merchantId: sql<string>`merchant_id`,
-      transactionId: sql<string>`transaction_id::text`,
-      eventId: sql<string>`event_id`,
-    })
-    .from(latest)
-    .prepare('latest_events');
+  // An array, which PostgreSQL looks up in the index of the events whatever it knows of the table.
+  const waiting = sql`array(
+    select ${events.eventId} from ${events} where ${isMerchants} and ${isNull(events.position)}
+    order by ${events.eventId} limit ${positionedMax}
+  )`;
+  const locked = db.$with('locked').as(
+    db
+      .update(eventFeeds)
+      .set({ lastPosition: sql`${eventFeeds.lastPosition} + cardinality(waiting.ids)` })
+      .from(sql`(select ${waiting} as ids) as waiting`)
+      .where(eq(eventFeeds.merchantId, merchantId))
+      .returning({
+        before: sql<string>`${eventFeeds.lastPosition} - cardinality(waiting.ids)`.as('before'),
+        ids: sql<string[]>`waiting.ids`.as('ids'),
+      }),
+  );
+  const wanted = sql`unnest(${sql.placeholder('merchantIds')}::bigint[], ${sql.placeholder('positions')}::bigint[]) as wanted (merchant_id, position)`;
+  return {
+    list: db
+      .with(scanned, page)
+      .select({
+        feed: {
+          isKnown: sql<boolean>`feed.is_known`,
+          lacksPositions: sql<boolean>`feed.lacks_positions`,
+          isCut: sql<boolean>`feed.is_cut`,
+          position: sql<string | null>`feed.last_position`,
+          eventId: sql<string | null>`feed.last_event_id`,
+        },
+        event: {
+          position: sql<number>`${page.position}`.mapWith(Number),
+          eventId: page.eventId,
+          type: page.type,
+          createdAt: page.createdAt,
+        },
+        order: storedColumns,
+      })
+      .from(feed)
+      .leftJoin(page, sql`true`)
+      .leftJoin(orders, and(eq(orders.merchantId, merchantId), eq(orders.order_id, page.order_id)))
+      .orderBy(asc(page.position))
+      .prepare('list_events'),
+    assign: db
+      .with(locked)
+      .update(events)
+      .set({ position: sql`${locked.before} + array_position(${locked.ids}, ${events.eventId})` })
+      .from(locked)
+      // Without a position still: another process may have assigned them while this one waited for the feed.
+      .where(and(isMerchants, sql`${events.eventId} = any(${locked.ids})`, isNull(events.position)))
+      .returning({ eventId: events.eventId })
+      .prepare('assign_positions'),
+    openFeed: db
+      .insert(eventFeeds)
+      .values({ merchantId: sql`${sql.placeholder('merchantId')}`, lastPosition: 0 })
+      .onConflictDoNothing()
+      .prepare('open_feed'),
+    findNew: db
+      .select({ merchantId: sql<string>`merchant_id` })
+      .from(
+        sql`(
+          select ${events.merchantId} from ${events} join ${wanted} on ${events.merchantId} = wanted.merchant_id and ${events.position} > wanted.position
+          union all
+          select ${events.merchantId} from ${events} where ${events.merchantId} = any(${sql.placeholder('merchantIds')}::bigint[]) and ${isNull(events.position)}
+        ) as found`,
+      )
+      .groupBy(sql`merchant_id`)
+      .prepare('find_new_events'),
+  };
 }

@@ -55,7 +55,7 @@ export interface OrderStoreOptions extends DatabaseOptions {
 export interface PostgresOrderStore
   extends OrderStore,
     Pick<OrderChanges, 'expire' | 'deleteOldEvents'>,
-    Pick<OrderLists, 'latestEvents'> {
+    Pick<OrderLists, 'findNewEvents'> {
   /** Milliseconds since the oldest order that is not stored yet was handed over; 0 without any. */
   oldestOrderMs(): number;
   /** Lets running calls finish, then closes the connections. */

@@ -104,25 +104,22 @@ async function findSharedFields(db: PostgresJsDatabase, rows: readonly OrderRow[
 }
 
 /**
- * Reads all events about such orders in the order of the feed, over the primary key. Unlike the feed, it does not wait for
- * transactions in flight.
+ * Reads all events about such orders by the times in their ids, over the primary key. Unlike a read of the feed, it gives them no
+ * positions.
  */
 export async function* scanEvents(
   url: string,
   { merchantId, orderIdPrefix }: ScanFilter,
 ): AsyncGenerator<StoredEvent, void> {
-  const { merchantId: merchant, transactionId, eventId, type, order_id: orderId } = events;
-  const pages = readPages<StoredEvent & { readonly transactionId: string }>(
-    { url, applicationName, pageMax: pageEvents },
-    (db, after) => {
-      const beyond = after && sql`(${transactionId}, ${eventId}) > (${after.transactionId}::xid8, ${after.eventId})`;
-      return db
-        .select({ transactionId, eventId, type, orderId })
-        .from(events)
-        .where(and(eq(merchant, merchantId), beyond, sql`starts_with(${orderId}, ${orderIdPrefix})`))
-        .orderBy(asc(transactionId), asc(eventId))
-        .limit(pageEvents);
-    },
-  );
+  const { merchantId: merchant, eventId, type, order_id: orderId } = events;
+  const pages = readPages<StoredEvent>({ url, applicationName, pageMax: pageEvents }, (db, after) => {
+    const beyond = after && gt(eventId, after.eventId);
+    return db
+      .select({ eventId, type, orderId })
+      .from(events)
+      .where(and(eq(merchant, merchantId), beyond, sql`starts_with(${orderId}, ${orderIdPrefix})`))
+      .orderBy(asc(eventId))
+      .limit(pageEvents);
+  });
   for await (const page of pages) yield* page;
 }

@@ -4,7 +4,7 @@ import { serviceTypes } from '@gateway/domain/fields/order-fields';
 import { amountDecimals, amountHundredthsMax } from '@gateway/domain/money/money';
 import { type OrderStatus, orderStatuses, type RefusalCode, refusalCodes } from '@gateway/domain/orders/order';
 import { eventTypes } from '@gateway/domain/orders/order-states';
-import { and, eq, gt, isNull, lte, or, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import { and, eq, gt, isNotNull, isNull, lte, or, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import {
   type AnyPgColumn,
   bigint,
@@ -20,6 +20,7 @@ import {
   text,
   timestamp,
   unique,
+  uniqueIndex,
 } from 'drizzle-orm/pg-core';
 
 // Every unique key of a table that grows with the orders holds merchant_id, except that of the payments, and the only foreign
@@ -31,8 +32,6 @@ const bytea = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataTyp
 const amountDigits = amountHundredthsMax.toString().length;
 
 const timestamptz = (name: string) => timestamp(name, { precision: 3, withTimezone: true, mode: 'date' });
-
-const xid8 = customType<{ data: string; driverData: string }>({ dataType: () => 'xid8' });
 
 /** The list of a CHECK constraint. */
 const oneOf = (column: AnyPgColumn, values: readonly string[]): SQL =>
@@ -265,7 +264,7 @@ export const statusUnlessExpired = sql<OrderStatus | null>`case when (${isExpire
 
 /**
  * One row for each change of an order's state, written in the statement of the change. The order is joined when an event is read.
- * The id of the transaction orders the feed: events below the oldest running transaction can't get a predecessor any more.
+ * The first read of the feed after the change gives the event its position (docs/decisions/060-positions-in-the-feed.md).
  */
 export const events = pgTable(
   'events',
@@ -273,19 +272,31 @@ export const events = pgTable(
     merchantId: bigint('merchant_id', { mode: 'number' })
       .notNull()
       .references(() => merchants.id),
-    transactionId: xid8('transaction_id').notNull(),
+    /** Begins with the time, so that the ids of a merchant are in the order of their events, and new ones are added at the end. */
     eventId: text('event_id').notNull(),
+    /** The place in the merchant's feed; `null` until the feed is read. */
+    position: bigint('position', { mode: 'number' }),
     type: text('type', { enum: eventTypes }).notNull(),
     createdAt: timestamptz('created_at').notNull(),
     order_id: text().notNull(),
   },
   (table) => [
-    primaryKey({ columns: [table.merchantId, table.transactionId, table.eventId] }),
+    primaryKey({ columns: [table.merchantId, table.eventId] }),
+    uniqueIndex('events_position').on(table.merchantId, table.position).where(isNotNull(table.position)),
+    index('events_without_position').on(table.merchantId, table.eventId).where(isNull(table.position)),
     // For deleting old events. No BRIN: its ranges keep the time of rows that were deleted.
     index('events_created_at').on(table.createdAt),
     check('events_type', oneOf(table.type, eventTypes)),
   ],
 );
+
+/** The last position in each merchant's feed. It is locked while events get theirs, so that these become visible in their order. */
+export const eventFeeds = pgTable('event_feeds', {
+  merchantId: bigint('merchant_id', { mode: 'number' })
+    .primaryKey()
+    .references(() => merchants.id),
+  lastPosition: bigint('last_position', { mode: 'number' }).notNull(),
+});
 
 /** The endpoints to which a merchant's events are delivered. Secrets are encrypted with SECRETS_KEY. */
 export const webhookEndpoints = pgTable(
@@ -323,8 +334,6 @@ export const webhookDeliveries = pgTable(
       .references(() => merchants.id),
     endpointId: text('endpoint_id').notNull(),
     eventId: text('event_id').notNull(),
-    /** That of the event, whose key holds it. */
-    transactionId: xid8('transaction_id').notNull(),
     attempts: integer('attempts').notNull(),
     /** `null`: delivered, or given up. */
     nextAttemptAt: timestamptz('next_attempt_at'),
@@ -334,17 +343,17 @@ export const webhookDeliveries = pgTable(
     lastResult: text('last_result'),
   },
   (table) => [
-    // In the order of the feed, so that a list reads its page and new rows are added at the end.
+    // In the order of the events, so that a list reads its page and new rows are added at the end.
     primaryKey({
       name: 'webhook_deliveries_pk',
-      columns: [table.merchantId, table.transactionId, table.eventId, table.endpointId],
+      columns: [table.merchantId, table.eventId, table.endpointId],
     }),
     index('webhook_deliveries_due')
       .on(table.merchantId, table.endpointId, table.nextAttemptAt)
       .where(sql`${table.nextAttemptAt} is not null`),
     // For lists and redeliveries of what was given up: few rows, and none of a delivery that succeeds.
     index('webhook_deliveries_failed')
-      .on(table.merchantId, table.endpointId, table.transactionId, table.eventId)
+      .on(table.merchantId, table.endpointId, table.eventId)
       .where(sql`${table.nextAttemptAt} is null and ${table.deliveredAt} is null`),
   ],
 );
@@ -352,7 +361,6 @@ export const webhookDeliveries = pgTable(
 /** Joins a delivery with its event by all columns of the event's key. */
 export const isEventOfDelivery = and(
   eq(events.merchantId, webhookDeliveries.merchantId),
-  eq(events.transactionId, webhookDeliveries.transactionId),
   eq(events.eventId, webhookDeliveries.eventId),
 );
 

@@ -165,7 +165,6 @@ function recordParameters(attempts: readonly RecordedAttempt[]) {
   return {
     merchantIds: arrayLiteral(attempts, ({ delivery }) => delivery.merchantId),
     endpointIds: arrayLiteral(attempts, ({ delivery }) => delivery.endpointId),
-    transactionIds: arrayLiteral(attempts, ({ delivery }) => delivery.event.transactionId),
     eventIds: arrayLiteral(attempts, ({ delivery }) => delivery.event.eventId),
     attempts: arrayLiteral(attempts, ({ delivery }) => delivery.attempt),
     urls: arrayLiteral(attempts, ({ delivery }) => delivery.endpoint?.url ?? null),
@@ -255,7 +254,6 @@ function prepareClaim(db: PostgresJsDatabase) {
         endpointId: webhookDeliveries.endpointId,
         attempt: webhookDeliveries.attempts,
         eventId: events.eventId,
-        transactionId: events.transactionId,
         type: events.type,
         createdAt: events.createdAt,
         order_id: events.order_id,
@@ -271,7 +269,6 @@ function prepareClaim(db: PostgresJsDatabase) {
       mode: claimed.mode,
       event: {
         eventId: claimed.eventId,
-        transactionId: sql<string>`${claimed.transactionId}::text`,
         type: claimed.type,
         createdAt: claimed.createdAt,
       },
@@ -302,9 +299,9 @@ function prepareClaim(db: PostgresJsDatabase) {
 function prepareRecord(db: PostgresJsDatabase) {
   const array = (name: string, type: string) => sql`${sql.placeholder(name)}::${sql.raw(type)}[]`;
   const endpointKeys = sql`${array('merchantIds', 'bigint')}, ${array('endpointIds', 'text')}`;
-  const eventKeys = sql`${array('transactionIds', 'xid8')}, ${array('eventIds', 'text')}, ${array('attempts', 'int')}`;
+  const eventKeys = sql`${array('eventIds', 'text')}, ${array('attempts', 'int')}`;
   const results = sql`${array('kinds', 'text')}, ${array('afterSeconds', 'int')}, ${array('texts', 'text')}`;
-  const attempts = sql`unnest(${endpointKeys}, ${eventKeys}, ${array('urls', 'text')}, ${results}) as attempt (merchant_id, endpoint_id, transaction_id, event_id, attempts, url, kind, after_seconds, text)`;
+  const attempts = sql`unnest(${endpointKeys}, ${eventKeys}, ${array('urls', 'text')}, ${results}) as attempt (merchant_id, endpoint_id, event_id, attempts, url, kind, after_seconds, text)`;
   const recorded = db.$with('recorded').as(
     db
       .update(webhookDeliveries)
@@ -315,7 +312,7 @@ function prepareRecord(db: PostgresJsDatabase) {
       })
       .from(attempts)
       .where(
-        sql`${webhookDeliveries.merchantId} = attempt.merchant_id and ${webhookDeliveries.transactionId} = attempt.transaction_id and ${webhookDeliveries.eventId} = attempt.event_id and ${webhookDeliveries.endpointId} = attempt.endpoint_id and ${webhookDeliveries.attempts} = attempt.attempts`,
+        sql`${webhookDeliveries.merchantId} = attempt.merchant_id and ${webhookDeliveries.eventId} = attempt.event_id and ${webhookDeliveries.endpointId} = attempt.endpoint_id and ${webhookDeliveries.attempts} = attempt.attempts`,
       )
       .returning({
         merchantId: webhookDeliveries.merchantId,

@@ -1,8 +1,19 @@
 import type { MerchantId } from '@gateway/domain/accounts/merchant';
 import type { EventType } from '@gateway/domain/orders/order-states';
-import type { EventPosition } from '@gateway/domain/orders/order-store';
 import { type DeliveryStatus, type EndpointStatus, endpointsMax } from '@gateway/domain/webhooks/webhook-endpoint';
-import { and, asc, desc, eq, getTableColumns, isNotNull, isNull, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import {
+  and,
+  asc,
+  desc,
+  eq,
+  getTableColumns,
+  isNotNull,
+  isNull,
+  lt,
+  type SQL,
+  type SQLWrapper,
+  sql,
+} from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { type AdminOptions, openAdministration, type Run, runRedacted } from './administration.ts';
 import { type Action, runRecorded, systemActor } from './audit-log.ts';
@@ -35,8 +46,8 @@ export const redeliveredMax = 1_000;
 /** A page of an endpoint's deliveries, the newest first. */
 export interface DeliveryFilter {
   readonly status?: DeliveryStatus | undefined;
-  /** Only deliveries after this one in the list. */
-  readonly after?: EventPosition | undefined;
+  /** Only deliveries after that of this event in the list. */
+  readonly after?: string | undefined;
   readonly limit: number;
 }
 
@@ -251,7 +262,7 @@ export function webhookEndpointsOn(run: Run, actor: string) {
           .from(webhookDeliveries)
           .innerJoin(events, isEventOfDelivery)
           .where(eq(webhookDeliveries.merchantId, merchantId))
-          .orderBy(asc(sql`${webhookDeliveries.deliveredAt} is not null`), desc(webhookDeliveries.transactionId))
+          .orderBy(asc(sql`${webhookDeliveries.deliveredAt} is not null`), desc(webhookDeliveries.eventId))
           .limit(limit),
       ),
 
@@ -267,11 +278,10 @@ export function webhookEndpointsOn(run: Run, actor: string) {
               eq(webhookDeliveries.merchantId, merchantId),
               eq(webhookDeliveries.endpointId, endpointId),
               status && hasStatus[status],
-              after &&
-                sql`(${webhookDeliveries.transactionId}, ${webhookDeliveries.eventId}) < (${after.transactionId}::xid8, ${after.eventId})`,
+              after === undefined ? undefined : lt(webhookDeliveries.eventId, after),
             ),
           )
-          .orderBy(desc(webhookDeliveries.transactionId), desc(webhookDeliveries.eventId))
+          .orderBy(desc(webhookDeliveries.eventId))
           .limit(limit),
       ),
 
@@ -284,12 +294,12 @@ export function webhookEndpointsOn(run: Run, actor: string) {
         merchantId,
         { name: 'webhook.redeliver', details: { endpoint: endpointId, event_id: eventId } },
         () => sql`
-          insert into ${webhookDeliveries} (merchant_id, endpoint_id, transaction_id, event_id, attempts, next_attempt_at)
-          select event.merchant_id, endpoint.endpoint_id, event.transaction_id, event.event_id, 0, now()
+          insert into ${webhookDeliveries} (merchant_id, endpoint_id, event_id, attempts, next_attempt_at)
+          select event.merchant_id, endpoint.endpoint_id, event.event_id, 0, now()
           from ${events} as event join ${webhookEndpoints} as endpoint using (merchant_id)
           where event.merchant_id = ${merchantId} and event.event_id = ${eventId}
             and endpoint.endpoint_id = ${endpointId} and endpoint.disabled_at is null
-          on conflict (merchant_id, transaction_id, event_id, endpoint_id) do update
+          on conflict (merchant_id, event_id, endpoint_id) do update
           set attempts = excluded.attempts, next_attempt_at = excluded.next_attempt_at, delivered_at = null
           returning event_id`,
       );
@@ -307,13 +317,13 @@ export function webhookEndpointsOn(run: Run, actor: string) {
         { name: 'webhook.redeliver', details: { endpoint: endpointId, failed_since: from } },
         () => sql`
           update ${webhookDeliveries} set attempts = 0, next_attempt_at = now()
-          where (merchant_id, transaction_id, event_id, endpoint_id) in (
-            select delivery.merchant_id, transaction_id, event_id, delivery.endpoint_id
+          where (merchant_id, event_id, endpoint_id) in (
+            select delivery.merchant_id, event_id, delivery.endpoint_id
             from ${webhookDeliveries} as delivery join ${webhookEndpoints} as endpoint using (merchant_id, endpoint_id)
             where delivery.merchant_id = ${merchantId} and delivery.endpoint_id = ${endpointId} and disabled_at is null
               and delivered_at is null and attempts > 0 and last_attempt_at >= ${from}::timestamptz
               and (next_attempt_at is null or next_attempt_at > now() + ${leaseSeconds} * interval '1 second')
-            order by transaction_id, event_id limit ${redeliveredMax} for update of delivery skip locked
+            order by event_id limit ${redeliveredMax} for update of delivery skip locked
           )
           returning event_id`,
         sql`jsonb_build_object('deliveries', (select count(*) from acted))`,
@@ -326,7 +336,6 @@ export function webhookEndpointsOn(run: Run, actor: string) {
 const deliveryColumns = {
   endpointId: webhookDeliveries.endpointId,
   eventId: webhookDeliveries.eventId,
-  transactionId: sql<string>`${webhookDeliveries.transactionId}::text`,
   type: events.type,
   createdAt: events.createdAt,
   attempts: webhookDeliveries.attempts,

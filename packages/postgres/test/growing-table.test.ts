@@ -97,7 +97,7 @@ test('old events are found by index, also where many were deleted and newer ones
   const merchantId = await createMerchantId(database.sql);
   const storeEvents = async (days: number, count: number) => {
     await database.sql`
-      insert into events select ${merchantId}, pg_current_xact_id(), gen_random_uuid(), 'order.paid',
+      insert into events select ${merchantId}, gen_random_uuid(), null, 'order.paid',
         now() - ${days} * interval '1 day', 'first' from generate_series(1, ${count}::int)`;
     await database.sql`vacuum analyze events`;
   };

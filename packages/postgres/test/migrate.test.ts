@@ -18,6 +18,7 @@ const packageFolder = join(import.meta.dirname, '..');
 const tables = [
   'audit_log',
   'client_secrets',
+  'event_feeds',
   'events',
   'merchants',
   'order_metadata',

@@ -136,7 +136,7 @@ test("an endpoint's deliveries are listed by status, newest first, from page to 
   expect(await idsOf({ status: 'pending' })).toEqual([middle]);
   expect(await idsOf({ status: 'failed' })).toEqual([newest]);
   const [first] = await endpoints.pageOfDeliveries(merchantId, endpointId, { limit: 1 });
-  expect(await idsOf({ after: first }, 1)).toEqual([middle]);
+  expect(await idsOf({ after: first?.eventId }, 1)).toEqual([middle]);
 });
 
 test('what failed since a time is queued again: given up or waiting, neither delivered nor in flight', async () => {

@@ -29,13 +29,14 @@ export async function storeEvents(
 ): Promise<string[]> {
   const rows = await sql`
     with stored as (
-      insert into events (merchant_id, transaction_id, event_id, type, created_at, order_id)
-      select merchant_id, pg_current_xact_id(), 'evt_' || replace(gen_random_uuid()::text, '-', ''), 'order.cancelled', now(), order_id
+      insert into events (merchant_id, event_id, type, created_at, order_id)
+      select merchant_id, 'evt_' || to_hex((extract(epoch from now()) * 1000000)::bigint) || left(md5(random()::text), 19),
+        'order.cancelled', now(), order_id
       from orders cross join generate_series(1, ${each}) where merchant_id = any(${[...merchantIds]})
-      returning merchant_id, event_id, transaction_id
+      returning merchant_id, event_id
     ), queued as (
-      insert into webhook_deliveries (merchant_id, endpoint_id, event_id, transaction_id, attempts, next_attempt_at)
-      select merchant_id, coalesce(endpoint_id, 'none'), event_id, transaction_id, 0, now() - interval '1 ms'
+      insert into webhook_deliveries (merchant_id, endpoint_id, event_id, attempts, next_attempt_at)
+      select merchant_id, coalesce(endpoint_id, 'none'), event_id, 0, now() - interval '1 ms'
       from stored left join webhook_endpoints using (merchant_id)
     )
     select event_id from stored`;

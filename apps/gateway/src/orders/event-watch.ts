@@ -9,8 +9,8 @@ import type { Logger } from '../process/logger.ts';
 export type EventWatch = ReturnType<typeof createEventWatch>;
 
 export interface EventWatchDeps {
-  /** Returns the latest position in the feed of each merchant that has events. */
-  readonly latestEvents: (merchantIds: readonly MerchantId[]) => Promise<ReadonlyMap<MerchantId, EventPosition>>;
+  /** Returns those of the merchants whose feeds have events after these positions. */
+  readonly findNewEvents: (after: ReadonlyMap<MerchantId, number>) => Promise<ReadonlySet<MerchantId>>;
   readonly logger: Logger;
 }
 
@@ -24,7 +24,7 @@ interface Waiter {
  * Creates a watch for new events, one for each process. Every half second, and whenever this process has stored an event, a single
  * statement looks for events of all merchants whose calls wait. While no call waits, no statement is sent.
  */
-export function createEventWatch({ latestEvents, logger }: EventWatchDeps) {
+export function createEventWatch({ findNewEvents, logger }: EventWatchDeps) {
   const waiters = new Set<Waiter>();
   const closing = new AbortController();
   // One listener per waiting call is not a leak.
@@ -33,11 +33,14 @@ export function createEventWatch({ latestEvents, logger }: EventWatchDeps) {
   let isRunning = false;
 
   const look = async () => {
-    const latest = await latestEvents([...new Set(Array.from(waiters, ({ merchantId }) => merchantId))]);
-    for (const { merchantId, after, finish } of waiters) {
-      const position = latest.get(merchantId);
-      if (position !== undefined && isAfter(position, after)) finish(true);
+    const after = new Map<MerchantId, number>();
+    for (const waiter of waiters) {
+      // A call that waits behind a later position finds nothing, and waits again.
+      const position = Math.min(waiter.after.position, after.get(waiter.merchantId) ?? Number.POSITIVE_INFINITY);
+      after.set(waiter.merchantId, position);
     }
+    const found = await findNewEvents(after);
+    for (const { merchantId, finish } of waiters) if (found.has(merchantId)) finish(true);
   };
 
   const run = async () => {
@@ -97,9 +100,4 @@ export function createEventWatch({ latestEvents, logger }: EventWatchDeps) {
     /** Whether the process is stopping. */
     isClosed: () => closing.signal.aborted,
   };
-}
-
-function isAfter(position: EventPosition, other: EventPosition): boolean {
-  const [one, two] = [BigInt(position.transactionId), BigInt(other.transactionId)];
-  return one === two ? position.eventId > other.eventId : one > two;
 }

@@ -78,7 +78,7 @@ export function exampleResponse(baseUrl: string) {
 /** An event of {@link exampleOrder}, with its record after that. */
 export function exampleEvent(baseUrl: string, type: EventType) {
   const eventId = 'evt_4b1c0f6a2d9e4f7f8a3c5d6e7f809112';
-  return eventResponse({ eventId, transactionId: '1', type, ...events[type] }, 'live', baseUrl as BaseUrl);
+  return eventResponse({ eventId, type, ...events[type] }, 'live', baseUrl as BaseUrl);
 }
 
 /** A webhook endpoint. */

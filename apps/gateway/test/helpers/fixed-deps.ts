@@ -55,7 +55,7 @@ export function fixedDeps(logger: Logger): GatewayDeps {
     management: undefined,
     webhookAddresses: 'public',
     ping: async () => ({ ok: false, failure: { kind: 'internal' } }),
-    eventWatch: createEventWatch({ latestEvents: async () => new Map(), logger }),
+    eventWatch: createEventWatch({ findNewEvents: async () => new Set(), logger }),
     readiness: createReadiness({ check: async () => {}, logger }),
     logger,
     recordCall: () => {},

@@ -37,7 +37,7 @@ const find = async (orderId: string) => (await callJson(gateway, 'GET', `/order/
 async function eventsOf(orderId: string): Promise<string[]> {
   const rows = await runQuery(
     gateway.databaseUrl,
-    `select type from events where order_id = '${orderId}' order by transaction_id`,
+    `select type from events where order_id = '${orderId}' order by event_id`,
   );
   return rows.map(({ type }) => type);
 }

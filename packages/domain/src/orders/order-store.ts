@@ -125,29 +125,33 @@ export interface EventFilter {
 /** The result of reading events. */
 export type EventPage =
   | PageOutcome<{
-      readonly events: readonly OrderEvent[];
+      readonly events: readonly FeedEvent[];
       /** The position from which to continue, after events that the filter excluded. Absent if no event was read. */
       readonly scannedTo?: EventPosition | undefined;
-      /** Whether the page ended early, because a limited number of events is read with a filter. */
+      /** Whether more events may follow although the page is not full, because a limited number is read at a time. */
       readonly isCut?: boolean;
     }>
   /** The event of the position does not exist: it was deleted, or is of another history of the database. */
   | { readonly kind: 'cursor_expired' };
 
 /** An event, with the current order. */
-export interface OrderEvent extends EventPosition {
+export interface OrderEvent {
+  readonly eventId: string;
   readonly type: EventType;
   /** Milliseconds since 1970-01-01 UTC. */
   readonly createdAtMs: number;
   readonly order: Order;
 }
 
-/** The position of an event in its merchant's feed. */
+/** The position of an event in its merchant's feed. The id shows whether the event still is there. */
 export interface EventPosition {
+  /** Counts from 1. */
+  readonly position: number;
   readonly eventId: string;
-  /** A number of up to 20 digits: the transaction that wrote the event. */
-  readonly transactionId: string;
 }
+
+/** An event of a feed. */
+export type FeedEvent = OrderEvent & EventPosition;
 
 /**
  * Stores orders. An order returned as `EXPIRED` is always stored as such, with its event.

@@ -52,8 +52,6 @@ export function parseOrderList(merchantId: MerchantId, input: ListInput): Parsed
   });
 }
 
-const transactionIdMax = 2n ** 64n - 1n;
-
 /** Checks the parameters of an event feed in the same way. Without a cursor the feed begins with the oldest event. */
 export function parseEventList(
   merchantId: MerchantId,
@@ -63,11 +61,12 @@ export function parseEventList(
   const filter = { types: readTypes(values.type, errors), orderId: readOrderId(values.order_id, errors) };
   const limit = readLimit(values.limit, errors);
   const scope = scopeOf('events', merchantId, filter);
-  const after = readPosition(values.cursor, scope, errors) ?? { transactionId: '0', eventId: '' };
+  const [position = '0', eventId = ''] =
+    readCursor(values.cursor, scope, /^(\d{1,15})\.((?:evt_[0-9a-f]{32})?)$/, errors) ?? [];
   if (errors.length > 0) return failed(errors);
   return success({
-    filter: { ...filter, after, limit },
-    cursorAfter: ({ transactionId, eventId }) => cursorOf(scope, transactionId, eventId),
+    filter: { ...filter, after: { position: Number(position), eventId }, limit },
+    cursorAfter: ({ position, eventId }) => cursorOf(scope, position, eventId),
   });
 }
 
@@ -80,7 +79,8 @@ export function parseCompleteList(input: ListInput): Result<undefined, readonly 
 /** The filter of a list of deliveries. */
 export interface DeliveryListFilter {
   readonly status: DeliveryStatus | undefined;
-  readonly after: EventPosition | undefined;
+  /** The id of an event. */
+  readonly after: string | undefined;
 }
 
 /** Checks the parameters of a list of an endpoint's deliveries in the same way. */
@@ -88,7 +88,7 @@ export function parseDeliveryList(
   merchantId: MerchantId,
   endpointId: string,
   input: ListInput,
-): Parsed<DeliveryListFilter, EventPosition> {
+): Parsed<DeliveryListFilter, Pick<EventPosition, 'eventId'>> {
   const { values, errors } = known(input, ['id', 'status', 'limit', 'cursor']);
   const status = deliveryStatuses.find((one) => one === values.status);
   if (values.status !== undefined && status === undefined) {
@@ -96,21 +96,12 @@ export function parseDeliveryList(
   }
   const limit = readLimit(values.limit, errors);
   const scope = scopeOf(`deliveries ${endpointId}`, merchantId, { status });
-  const after = readPosition(values.cursor, scope, errors);
+  const [after] = readCursor(values.cursor, scope, /^(evt_[0-9a-f]{32})$/, errors) ?? [];
   if (errors.length > 0) return failed(errors);
   return success({
     filter: { status, after, limit },
-    cursorAfter: ({ transactionId, eventId }) => cursorOf(scope, transactionId, eventId),
+    cursorAfter: ({ eventId }) => cursorOf(scope, eventId),
   });
-}
-
-/** The position of an event in a cursor. */
-function readPosition(cursor: unknown, scope: string, errors: FieldError<string>[]): EventPosition | undefined {
-  const position = readCursor(cursor, scope, /^(\d{1,20})\.((?:evt_[0-9a-f]{32})?)$/, errors);
-  if (position === undefined) return undefined;
-  const [transactionId = '0', eventId = ''] = position;
-  if (BigInt(transactionId) > transactionIdMax) errors.push(cursorError);
-  return { transactionId, eventId };
 }
 
 /** The values of the known parameters, and an error for each other name. */
