@@ -8,7 +8,7 @@ import { type EventType, eventTypes } from '@gateway/domain/orders/order-states'
 import { pageLanguages } from '../payment-page/localization.ts';
 import { simulatedOutcomes } from '../payment-page/simulate-payment.ts';
 import { exampleCursor, exampleEndpoint, exampleEvent, exampleOrder, exampleResponse } from './example-order.ts';
-import { fieldSchema, type JsonSchema, refTo, schemas } from './schemas.ts';
+import { fieldSchema, type JsonSchema, refTo, responseMessageOf, schemas } from './schemas.ts';
 
 interface Parameter {
   readonly name: string;
@@ -165,8 +165,8 @@ function creates({ name }: DescMethodUnary): boolean {
 }
 
 function successesOf(method: DescMethodUnary, example: unknown): Record<string, Response> {
-  const { responseField, verb } = jsonRouteOf(method) ?? {};
-  const body = method.output.fields.find(({ name }) => name === responseField)?.message ?? method.output;
+  const { verb } = jsonRouteOf(method) ?? {};
+  const body = responseMessageOf(method);
   const content = json(body.name, example);
   const description = comments[body.typeName] ?? '';
   // AIP-133 and AIP-151 have the names.

@@ -1,30 +1,8 @@
-import type { DescField, DescMessage } from '@bufbuild/protobuf';
-import { ScalarType } from '@bufbuild/protobuf';
+import { type DescField, type DescMessage, type DescMethodUnary, ScalarType } from '@bufbuild/protobuf';
 import { comments } from '@gateway/contract/comments';
-import {
-  ClientSecretSchema,
-  ListClientSecretsResponseSchema,
-} from '@gateway/contract/gateway/v1/credentials_service_pb';
-import { EventSchema, ListEventsResponseSchema } from '@gateway/contract/gateway/v1/event_service_pb';
-import { OrderSchema, RefusedPaymentSchema } from '@gateway/contract/gateway/v1/order_pb';
-import {
-  CreateOrderRequestSchema,
-  CreateOrderResponseSchema,
-  ListOrdersResponseSchema,
-} from '@gateway/contract/gateway/v1/order_service_pb';
-import {
-  CreateWebhookEndpointRequestSchema,
-  DeleteWebhookEndpointResponseSchema,
-  ListWebhookDeliveriesResponseSchema,
-  ListWebhookEndpointsResponseSchema,
-  PingWebhookEndpointResponseSchema,
-  RedeliverFailedWebhooksRequestSchema,
-  RedeliverFailedWebhooksResponseSchema,
-  RedeliverWebhookResponseSchema,
-  UpdateWebhookEndpointRequestSchema,
-  WebhookDeliverySchema,
-  WebhookEndpointSchema,
-} from '@gateway/contract/gateway/v1/webhook_service_pb';
+import { OrderSchema } from '@gateway/contract/gateway/v1/order_pb';
+import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
+import { jsonRouteOf, methods } from '@gateway/contract/operations';
 import { merchantModes } from '@gateway/domain/accounts/merchant';
 import { failures } from '@gateway/domain/failure';
 import {
@@ -81,20 +59,17 @@ const amount: JsonSchema = {
   maximum: Number(formatAmount(amountHundredthsMax)),
 };
 const time: JsonSchema = { format: 'date-time' };
+const isTime = /_(at|until)$/;
 const sentTime: JsonSchema = { pattern: timePattern.source };
 
 /** Details of a field that the contract's types don't express, by its name, or by its message and its name. */
 const constraints: Readonly<Record<string, JsonSchema>> = {
+  ...Object.fromEntries(orderFieldNames.map((name) => [`CreateOrderRequest.${name}`, ruleSchema(fieldRules[name])])),
   service_order_id: { minimum: 1, maximum: serviceOrderIdMax },
   order_token: { pattern: orderTokenForm.source },
   order_amount: amount,
   order_currency: { enum: orderCurrencyCodes },
   mode: { enum: merchantModes },
-  created_at: time,
-  order_expires_at: time,
-  paid_at: time,
-  cancelled_at: time,
-  payment_in_progress_until: time,
   timestamp: time,
   payment_link: { format: 'uri' },
   return_url: { format: 'uri' },
@@ -103,11 +78,6 @@ const constraints: Readonly<Record<string, JsonSchema>> = {
   created_to: sentTime,
   url: { format: 'uri' },
   failing_since: time,
-  disabled_at: time,
-  last_attempt_at: time,
-  next_attempt_at: time,
-  delivered_at: time,
-  ends_at: time,
   failed_since: sentTime,
   event_types: { items: { type: 'string', enum: [allEventTypes, ...eventTypes] } },
   'WebhookEndpoint.id': { pattern: endpointIdForm.source },
@@ -119,7 +89,6 @@ const constraints: Readonly<Record<string, JsonSchema>> = {
   'RefusedPayment.amount': amount,
   'RefusedPayment.currency': { enum: orderCurrencyCodes },
   'RefusedPayment.code': { enum: refusalCodes },
-  refused_at: time,
   'CreateOrderRequest.metadata': {
     type: ['object', 'null'],
     additionalProperties: ruleSchema(metadataValueRule),
@@ -137,7 +106,7 @@ const constraints: Readonly<Record<string, JsonSchema>> = {
 export function fieldSchema(field: DescField): JsonSchema {
   const { parent, name } = field;
   const description = comments[`${parent.typeName}.${name}`] ?? '';
-  const more = constraints[`${parent.name}.${name}`] ?? constraints[name];
+  const more = constraints[`${parent.name}.${name}`] ?? constraints[name] ?? (isTime.test(name) ? time : {});
   return { description, ...typeOf(field), ...more };
 }
 
@@ -179,10 +148,44 @@ function messageSchema(message: DescMessage): JsonSchema {
   };
 }
 
-/** A request whose id is in the path, as a body. */
-function bodySchema(message: DescMessage, required: readonly string[] = []): JsonSchema {
-  const { properties: { id: _id, ...properties } = {}, ...schema } = messageSchema(message);
-  return { ...schema, required, properties };
+/** The required members of bodies. The contract has all of them as `optional`, so that one that is not set can be told. */
+const requiredMembers: Readonly<Record<string, readonly string[]>> = {
+  CreateOrderRequest: orderFieldNames.filter((name) => fieldRules[name].kind !== 'text' || fieldRules[name].required),
+  CreateWebhookEndpointRequest: ['url'],
+  RedeliverFailedWebhooksRequest: ['failed_since'],
+};
+
+/** A request as a body, without what is in the path. */
+function bodySchema(message: DescMessage, path: string): JsonSchema {
+  const { properties = {}, ...schema } = messageSchema(message);
+  const inBody = Object.entries(properties).filter(([name]) => !path.includes(`{${name}}`));
+  return { ...schema, required: requiredMembers[message.name] ?? [], properties: Object.fromEntries(inBody) };
+}
+
+/** The message that the body of a JSON response contains. */
+export function responseMessageOf(method: DescMethodUnary): DescMessage {
+  const { responseField } = jsonRouteOf(method) ?? {};
+  return method.output.fields.find(({ name }) => name === responseField)?.message ?? method.output;
+}
+
+/** A message and all messages inside it. */
+function withMembers(message: DescMessage): DescMessage[] {
+  return [
+    message,
+    ...message.fields.flatMap((field) => (field.message === undefined ? [] : withMembers(field.message))),
+  ];
+}
+
+/** The schemas of the bodies of all JSON routes, by message. */
+function bodySchemas(): Readonly<Record<string, JsonSchema>> {
+  const found: Record<string, JsonSchema> = {};
+  for (const method of Object.values(methods)) {
+    const route = jsonRouteOf(method);
+    if (route === undefined) continue;
+    if (route.hasBody) found[method.input.name] = bodySchema(method.input, route.path);
+    for (const message of withMembers(responseMessageOf(method))) found[message.name] ??= messageSchema(message);
+  }
+  return found;
 }
 
 /** The list of refused payments and maps are absent if they are empty, as every field of the order record that has no value. */
@@ -190,36 +193,9 @@ function isOptional({ parent, name, proto, fieldKind }: DescField): boolean {
   return proto.proto3Optional || fieldKind === 'map' || `${parent.name}.${name}` === 'Order.refused_payments';
 }
 
-/** The body of `POST /order`: the contract's texts with the rules that validate it. */
-function orderRequestSchema(): JsonSchema {
-  const { properties, ...schema } = messageSchema(CreateOrderRequestSchema);
-  const rules = orderFieldNames.map((name) => {
-    const { description = '' } = properties?.[name] ?? {};
-    return [name, { description, ...ruleSchema(fieldRules[name]) }];
-  });
-  return {
-    ...schema,
-    required: orderFieldNames.filter((name) => fieldRules[name].kind !== 'text' || fieldRules[name].required),
-    properties: { ...properties, ...Object.fromEntries(rules) },
-  };
-}
-
 /** All types of the JSON API, by their names in the reference. Those of the payment page and of errors have no message. */
-export const schemas = {
-  CreateOrderRequest: orderRequestSchema(),
-  ...Object.fromEntries(
-    [
-      ...[CreateOrderResponseSchema, OrderSchema, RefusedPaymentSchema, ListOrdersResponseSchema],
-      ...[EventSchema, ListEventsResponseSchema],
-      ...[WebhookEndpointSchema, ListWebhookEndpointsResponseSchema, DeleteWebhookEndpointResponseSchema],
-      ...[PingWebhookEndpointResponseSchema, WebhookDeliverySchema, ListWebhookDeliveriesResponseSchema],
-      ...[RedeliverWebhookResponseSchema, RedeliverFailedWebhooksResponseSchema],
-      ...[ClientSecretSchema, ListClientSecretsResponseSchema],
-    ].map((message) => [message.name, messageSchema(message)]),
-  ),
-  CreateWebhookEndpointRequest: bodySchema(CreateWebhookEndpointRequestSchema, ['url']),
-  UpdateWebhookEndpointRequest: bodySchema(UpdateWebhookEndpointRequestSchema),
-  RedeliverFailedWebhooksRequest: bodySchema(RedeliverFailedWebhooksRequestSchema, ['failed_since']),
+export const schemas: Readonly<Record<string, JsonSchema>> = {
+  ...bodySchemas(),
   Payment: objectOf(
     {
       merchant_name: text('The name of the merchant who is paid.'),

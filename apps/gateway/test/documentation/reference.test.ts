@@ -64,7 +64,7 @@ describe('GET /openapi.json', () => {
   });
 
   test('has every field with the limits of its rule', async () => {
-    const { CreateOrderRequest: Order } = openApi('https://pay.example.com').components.schemas;
+    const { CreateOrderRequest: Order = {} } = openApi('https://pay.example.com').components.schemas;
     expect(Object.keys(Order.properties ?? {})).toEqual([...orderFieldNames, 'order_expires_at', 'metadata']);
     expect(Order.required).not.toContain('order_expires_at');
     for (const [name, rule] of Object.entries(fieldRules)) {
