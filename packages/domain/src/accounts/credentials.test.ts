@@ -58,10 +58,6 @@ describe('hashSecret', () => {
       '6ac4f4f61a18efd244b40fe0271fc5f90f91f7d5ad9ee3cbfd3c0880cfe52b1d',
     );
   });
-
-  it('differs for secrets that differ in one character', () => {
-    expect(hashSecret(clientSecret)).not.toStrictEqual(hashSecret(clientSecret.replace('g', 'h')));
-  });
 });
 
 describe('matchesSecret', () => {
@@ -79,10 +75,6 @@ describe('matchesSecret', () => {
   const slots = [1, 2, 3, 4, 5].flatMap((count) => Array.from({ length: count }, (_, index) => ({ count, index })));
   it.each(slots)('finds the secret at index $index of $count stored ones', ({ count, index }) => {
     expect(matchesSecret(presented, others.slice(0, count).with(index, presented))).toBe(true);
-  });
-
-  it('finds a secret that is stored twice', () => {
-    expect(matchesSecret(presented, [presented, presented])).toBe(true);
   });
 
   it('compares no more than five', () => {

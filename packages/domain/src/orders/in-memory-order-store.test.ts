@@ -1,4 +1,3 @@
-import { expect, it } from 'vitest';
 import { createInMemoryOrderStore } from '../../testing/in-memory-order-store.ts';
 import { describeOrderStore } from '../../testing/order-store-contract.ts';
 import type { MerchantId } from '../accounts/merchant.ts';
@@ -18,8 +17,4 @@ describeOrderStore('the in-memory order store', async () => {
     nameOf,
     close: async () => {},
   };
-});
-
-it('ordersOf is empty for a merchant without orders', () => {
-  expect(createInMemoryOrderStore().ordersOf(1 as MerchantId)).toStrictEqual([]);
 });
