@@ -3,8 +3,7 @@ import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { compare, compareGrowth } from './compare.ts';
-import { contenderNames } from './contenders.ts';
-import { senders } from './load.ts';
+import { contenderNames, programOf } from './contenders.ts';
 import { isInstalled } from './programs.ts';
 import { reportOf } from './report.ts';
 
@@ -31,17 +30,21 @@ try {
   const startedAt = new Date().toISOString();
   const machine = `${cpus().length} x ${cpus()[0]?.model.trim() || 'CPU'}, Node.js ${process.version}`;
   const { only, growth, ...rest } = options;
-  const hasPgbench = await isInstalled('pgbench');
-  if (!hasPgbench) progress('LEFT OUT: pgbench is not installed.');
-  const chosen = only.filter((name) => name !== 'pgbench' || hasPgbench);
+  const missing = new Set<string | undefined>();
+  for (const program of ['pgbench', 'wrk']) {
+    if (await isInstalled(program)) continue;
+    missing.add(program);
+    progress(`LEFT OUT: ${program} is not installed.`);
+  }
+  const chosen = only.filter((name) => !missing.has(programOf(name)));
   const context = { ...rest, only: chosen, signal: interrupted.signal, progress };
   const measured = growth === undefined ? await compare(context) : await compareGrowth(context, growth);
-  process.stdout.write(`\n${startedAt}, ${machine}, ${senders}\n\n`);
+  process.stdout.write(`\n${startedAt}, ${machine}, JSON by wrk, gRPC by node:http2\n\n`);
   process.stdout.write(`${measured.map(reportOf).join('\n\n')}\n`);
   const folder = join(tmpdir(), 'order-gateway-bench');
   await mkdir(folder, { recursive: true });
   const file = join(folder, `${startedAt.replaceAll(':', '-')}.json`);
-  const figures = { startedAt, machine, senders, ...options, sections: measured };
+  const figures = { startedAt, machine, ...options, sections: measured };
   await writeFile(file, `${JSON.stringify(figures, undefined, 2)}\n`);
   progress(`\nAll figures: ${file}`);
 } catch (error) {

@@ -10,8 +10,8 @@ const aloneTurnsMax = 3;
 const aloneSeconds = 1;
 
 const peers = {
-  'gateway-json': ['pgbench', 'fastify', 'fastify-prepared', 'bare-http'],
-  'gateway-grpc': ['pgbench', 'grpc-js', 'grpc-js-prepared', 'bare-http2'],
+  'gateway-json': ['pgbench', 'fastify', 'bare-http'],
+  'gateway-grpc': ['pgbench', 'grpc-js', 'bare-http2'],
 };
 const gateways = Object.keys(peers);
 const bare = {

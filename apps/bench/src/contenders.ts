@@ -17,15 +17,18 @@ function argumentsFor(path: string): string[] {
 const programs = [
   { args: argumentsFor(gatewayProgram), json: 'gateway-json', grpc: 'gateway-grpc' },
   { args: argumentsFor('peers/fastify.ts'), json: 'fastify' },
-  { args: argumentsFor('peers/fastify.ts'), env: { PREPARED: '1' }, json: 'fastify-prepared' },
   { args: argumentsFor('peers/grpc-js.ts'), grpc: 'grpc-js' },
-  { args: argumentsFor('peers/grpc-js.ts'), env: { PREPARED: '1' }, grpc: 'grpc-js-prepared' },
   { args: argumentsFor('libraries-server.ts'), json: 'libraries-json', grpc: 'libraries-grpc' },
   { args: argumentsFor('bare-server.ts'), json: 'bare-http', grpc: 'bare-http2' },
 ];
 
 /** The values of `--only`. */
 export const contenderNames = [...programs.flatMap(({ json, grpc }) => [json ?? [], grpc ?? []].flat()), 'pgbench'];
+
+/** The program that sends the load of a contender, where it is not one of the bench. */
+export function programOf(name: string): string | undefined {
+  return name === 'pgbench' ? name : programs.some(({ json }) => json === name) ? 'wrk' : undefined;
+}
 
 export interface Contender {
   readonly name: string;
@@ -47,13 +50,12 @@ export async function startContenders(
 ): Promise<Contender[]> {
   const merchant = await createMerchant(databaseUrl);
   const contenders: Contender[] = [];
-  for (const { args, env, json, grpc } of programs) {
+  for (const { args, json, grpc } of programs) {
     if (![json, grpc].some((name) => name !== undefined && names.includes(name))) continue;
     const { pid, ready } = await startServer(cleanup, args, {
       ...{ PATH: process.env.PATH, DATABASE_URL: databaseUrl, NODE_ENV: 'production' },
       ...{ HTTP_PORT: '0', ADMIN_PORT: '0', GRPC_PORT: '0' },
       ...{ MERCHANT_ID: String(merchant.id), CLIENT_ID: merchant.clientId, CLIENT_SECRET: merchant.clientSecret },
-      ...env,
     });
     const ports = { json: portIn(ready.http_url), grpc: portIn(ready.grpc_address) };
     for (const protocol of ['json', 'grpc'] as const) {

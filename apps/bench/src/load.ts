@@ -3,7 +3,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Contender } from './contenders.ts';
 import { firstPeerId, ifNew, insertFrom, order, rowExpressions } from './order.ts';
-import { isInstalled, run } from './programs.ts';
+import { run } from './programs.ts';
 
 export interface LoadOptions {
   /** Calls in flight at a time. */
@@ -16,7 +16,7 @@ export interface LoadOptions {
 
 /** The argument of `sender.ts`. */
 export interface Load extends Omit<LoadOptions, 'signal'>, Omit<Contender, 'protocol'> {
-  readonly protocol: Exclude<Contender['protocol'], 'pgbench'>;
+  readonly protocol: 'grpc' | 'insert';
   /** Part of every order_id, so that no two runs send the same order. */
   readonly run: string;
 }
@@ -35,10 +35,6 @@ const extraSeconds = 30;
 /** Slower responses count as failed; the gateway's own deadline is shorter. */
 const wrkTimeoutSeconds = 10;
 const pgbenchClients = 32;
-const hasWrk = await isInstalled('wrk');
-
-/** The programs that send the load. */
-export const senders = `JSON by ${hasWrk ? 'wrk' : 'undici, as wrk is not installed'}, gRPC by node:http2`;
 
 let runs = 0;
 
@@ -46,7 +42,7 @@ export async function sendLoad(contender: Contender, options: LoadOptions): Prom
   const { protocol } = contender;
   runs += 1;
   if (protocol === 'pgbench') return sendByPgbench(contender, options);
-  if (protocol === 'json' && hasWrk) return sendByWrk(contender, options);
+  if (protocol === 'json') return sendByWrk(contender, options);
   const { signal: _, ...rest } = options;
   const load: Load = { ...rest, ...contender, protocol, run: `r${runs}` };
   const args = [join(import.meta.dirname, 'sender.ts'), JSON.stringify(load)];

@@ -3,7 +3,6 @@ import { createHistogram } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fromJson, toBinary } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
-import { Pool } from 'undici';
 import { openBareInsert } from './bare-insert.ts';
 import type { Load, LoadResult } from './load.ts';
 import { order } from './order.ts';
@@ -64,33 +63,15 @@ function openGrpc({ port, merchant, run }: Load): Call {
   };
 }
 
-/** JSON by undici with a connection for each caller, for machines without wrk. */
-function openJson({ port, merchant, concurrency }: Load): Call {
-  const pool = new Pool(`http://127.0.0.1:${port}`, { connections: concurrency });
-  const headers = {
-    'content-type': 'application/json',
-    'x-client-id': merchant.clientId,
-    'x-client-secret': merchant.clientSecret,
-  };
-  return async (orderId) => {
-    const body = JSON.stringify({ ...order, order_id: orderId });
-    const response = await pool.request({ path: '/order', method: 'POST', headers, body });
-    await response.body.dump();
-    return response.statusCode === 201;
-  };
-}
-
 /** The insert of the bare servers without a server. */
 function openInsert({ databaseUrl, merchant }: Load): Call {
   const insert = openBareInsert(databaseUrl, merchant.id);
   return () => insert().then(() => true);
 }
 
-const openers = { json: openJson, grpc: openGrpc, insert: openInsert };
-
 async function send(load: Load): Promise<LoadResult> {
   const { protocol, concurrency, seconds, rate, run } = load;
-  const call = openers[protocol](load);
+  const call = protocol === 'grpc' ? openGrpc(load) : openInsert(load);
   const latencies = createHistogram({ figures: 3 });
   const startedAt = performance.now();
   const countsFrom = startedAt + settlingMs;
