@@ -145,13 +145,6 @@ describe('a full port', () => {
     );
   };
 
-  test('closes the least recently used connection, even if it was never used', async () => {
-    const sockets = [await open(), await open('/'), await open()];
-    await send(sockets[0] as Socket, '/');
-    expect(await closedFor(sockets)).toBe(1);
-    expect(await closedFor([sockets[0], sockets[2]] as Socket[])).toBe(1);
-  });
-
   test('closes no connection with a request in flight, but one whose call is idle', async () => {
     const [slow, idle, second] = [await open('/slow'), await open('/idle'), await open('/slow')];
     expect(await closedFor([slow, idle, second])).toBe(1);
@@ -167,11 +160,6 @@ describe('a full port', () => {
     const sockets = [await open('/authenticated'), await open('/'), await open('/')];
     expect(await closedFor(sockets)).toBe(1);
     expect(await closedFor([sockets[0], sockets[2]] as Socket[])).toBe(1);
-  });
-
-  test('closes the new connection if all others have requests in flight', async () => {
-    const sockets = [await open('/slow'), await open('/slow'), await open('/slow')];
-    expect(await closedFor(sockets)).toBe(3);
   });
 });
 
