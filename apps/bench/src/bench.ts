@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { compare, compareGrowth } from './compare.ts';
 import { contenderNames, programOf } from './contenders.ts';
+import { reportOf } from './measure/report.ts';
 import { isInstalled } from './programs.ts';
-import { reportOf } from './report.ts';
 
 // A program that measures the gateway and its peers on a separate database. `pnpm bench --help` lists the options.
 

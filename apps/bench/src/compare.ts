@@ -1,7 +1,7 @@
 import { type Contender, createMerchant, startContenders } from './contenders.ts';
 import { fillTable, startDatabase } from './database.ts';
-import { growthFacts } from './growth-facts.ts';
-import { type BenchContext, type Measured, median, type Ratio, runSection, type Section } from './sections.ts';
+import { growthFacts } from './measure/growth-facts.ts';
+import { type BenchContext, type Measured, median, type Ratio, runSection, type Section } from './measure/sections.ts';
 
 const callers = 64;
 const warmUpSecondsMax = 3;

@@ -16,10 +16,10 @@ function argumentsFor(path: string): string[] {
 /** The programs, each with the contenders that it serves. */
 const programs = [
   { args: argumentsFor(gatewayProgram), json: 'gateway-json', grpc: 'gateway-grpc' },
-  { args: argumentsFor('peers/fastify.ts'), json: 'fastify' },
-  { args: argumentsFor('peers/grpc-js.ts'), grpc: 'grpc-js' },
-  { args: argumentsFor('libraries-server.ts'), json: 'libraries-json', grpc: 'libraries-grpc' },
-  { args: argumentsFor('bare-server.ts'), json: 'bare-http', grpc: 'bare-http2' },
+  { args: argumentsFor('servers/fastify.ts'), json: 'fastify' },
+  { args: argumentsFor('servers/grpc-js.ts'), grpc: 'grpc-js' },
+  { args: argumentsFor('servers/libraries-server.ts'), json: 'libraries-json', grpc: 'libraries-grpc' },
+  { args: argumentsFor('servers/bare-server.ts'), json: 'bare-http', grpc: 'bare-http2' },
 ];
 
 /** The values of `--only`. */

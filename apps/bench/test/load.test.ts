@@ -10,8 +10,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { leftOut, missing } from '../../../tools/left-out.ts';
 import type { Contender } from '../src/contenders.ts';
 import { connect } from '../src/database.ts';
-import { sendLoad } from '../src/load.ts';
-import { measure } from '../src/measure.ts';
+import { sendLoad } from '../src/load/load.ts';
+import { measure } from '../src/measure/measure.ts';
 
 const merchant = { id: 1, clientId: 'app_1', clientSecret: 'sk_1' };
 const options = { concurrency: 8, seconds: 1, signal: new AbortController().signal };

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished } from 'vitest';
-import type { Measured } from '../src/sections.ts';
+import type { Measured } from '../src/measure/sections.ts';
 
 export const program = join(import.meta.dirname, '../src/bench.ts');
 

@@ -14,9 +14,9 @@ import {
   type Topology,
 } from './failover/topologies.ts';
 import { startOwnGateway } from './gateway/own-gateway.ts';
-import { constantRate } from './load/arrivals.ts';
-import { parseProfile } from './load/profile.ts';
-import { startWatchedLoad } from './load/watched-load.ts';
+import { constantRate } from './load/profile/arrivals.ts';
+import { parseProfile } from './load/profile/profile.ts';
+import { startWatchedLoad } from './load/run/watched-load.ts';
 
 const topologies: Readonly<Record<string, (cleanup: AsyncDisposableStack) => Promise<Topology>>> = {
   direct: startDirect,

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtempDisposable, open, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { GatewayAddresses } from '@gateway/fixtures/client';
+import type { GatewayAddresses } from '@gateway/fixtures/wire/client';
 import { auditWhenDelivered } from './audit/audit.ts';
 import {
   credentialsFromEnvironment,
@@ -15,14 +15,14 @@ import {
 } from './command/command.ts';
 import { openGatewayDatabase } from './gateway/gateway-database.ts';
 import { startOwnGateway } from './gateway/own-gateway.ts';
-import { givenCredentials } from './load/credentials.ts';
-import { type LoadFlags, loadCommand, settingsFrom } from './load/options.ts';
-import type { LoadSettings } from './load/profile.ts';
-import { type LoadReport, reportOf } from './load/report.ts';
-import { reportText } from './load/report-text.ts';
-import { type LoadRun, runLoad } from './load/run-load.ts';
-import { openSender } from './load/sender.ts';
-import { warmUp } from './load/warm-up.ts';
+import { openSender } from './load/calls/sender.ts';
+import { givenCredentials } from './load/profile/credentials.ts';
+import { type LoadFlags, loadCommand, settingsFrom } from './load/profile/options.ts';
+import type { LoadSettings } from './load/profile/profile.ts';
+import { type LoadReport, reportOf } from './load/report/report.ts';
+import { reportText } from './load/report/report-text.ts';
+import { type LoadRun, runLoad } from './load/run/run-load.ts';
+import { warmUp } from './load/run/warm-up.ts';
 import { startWebhookReceiver, type WebhookReceiver } from './webhooks/receiver.ts';
 
 const interrupted = new AbortController();
@@ -134,6 +134,6 @@ async function writeReports(report: LoadReport, { json, html }: LoadFlags): Prom
   if (json !== undefined) await writeFile(json, `${JSON.stringify(report, undefined, 2)}\n`);
   if (html === undefined) return;
   // Loaded late: the chart library takes half a second.
-  const { reportPage } = await import('./load/report-page.ts');
+  const { reportPage } = await import('./load/report/report-page.ts');
   await writeFile(html, reportPage(report));
 }

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
-import { type GatewayAddresses, openClients } from '@gateway/fixtures/client';
-import type { Merchants } from '@gateway/fixtures/fill-call';
 import { merchantNames } from '@gateway/fixtures/fixture';
 import { type FixtureSet, fixturesFolder, loadFixtures } from '@gateway/fixtures/load-fixtures';
+import type { Merchants } from '@gateway/fixtures/replay/fill-call';
+import { type GatewayAddresses, openClients } from '@gateway/fixtures/wire/client';
 import { Command } from 'commander';
 import {
   credentialsFromEnvironment,

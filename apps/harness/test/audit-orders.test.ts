@@ -7,11 +7,11 @@ import postgres from 'postgres';
 import { expect, onTestFinished, test } from 'vitest';
 import { auditJournal } from '../src/audit/audit.ts';
 import { startOwnGateway } from '../src/gateway/own-gateway.ts';
-import { constantRate } from '../src/load/arrivals.ts';
-import { parseProfile } from '../src/load/profile.ts';
-import { runLoad } from '../src/load/run-load.ts';
-import { openSender } from '../src/load/sender.ts';
-import { environment, folder, useFolder } from './load-program.ts';
+import { openSender } from '../src/load/calls/sender.ts';
+import { constantRate } from '../src/load/profile/arrivals.ts';
+import { parseProfile } from '../src/load/profile/profile.ts';
+import { runLoad } from '../src/load/run/run-load.ts';
+import { environment, folder, useFolder } from './load/load-program.ts';
 import { testDatabase } from './test-database.ts';
 
 useFolder();

@@ -5,10 +5,10 @@ import { runQuery } from '@gateway/postgres/testing/run-query';
 import { expect, onTestFinished, test } from 'vitest';
 import { auditJournal } from '../src/audit/audit.ts';
 import { startOwnGateway } from '../src/gateway/own-gateway.ts';
-import { constantRate } from '../src/load/arrivals.ts';
-import { parseProfile } from '../src/load/profile.ts';
-import { startWatchedLoad } from '../src/load/watched-load.ts';
-import { folder, useFolder } from './load-program.ts';
+import { constantRate } from '../src/load/profile/arrivals.ts';
+import { parseProfile } from '../src/load/profile/profile.ts';
+import { startWatchedLoad } from '../src/load/run/watched-load.ts';
+import { folder, useFolder } from './load/load-program.ts';
 
 useFolder();
 

@@ -4,10 +4,10 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { leftOut, missing } from '../../../tools/left-out.ts';
 import { freePorts, type ProxyProgram, proxies, runProxy } from '../../../tools/proxies.ts';
 import { type GatewayProcess, startGatewayProcess } from '../src/gateway/gateway-process.ts';
-import { constantRate } from '../src/load/arrivals.ts';
-import { parseProfile } from '../src/load/profile.ts';
-import { runLoad } from '../src/load/run-load.ts';
-import { openSender } from '../src/load/sender.ts';
+import { openSender } from '../src/load/calls/sender.ts';
+import { constantRate } from '../src/load/profile/arrivals.ts';
+import { parseProfile } from '../src/load/profile/profile.ts';
+import { runLoad } from '../src/load/run/run-load.ts';
 import { testDatabase } from './test-database.ts';
 
 const restarts = Number(process.env.RESTARTS ?? 10);

@@ -11,7 +11,7 @@ import { merchantCommands } from '../../src/cli/merchant-commands.ts';
 import type { OrderRecord } from '../../src/orders/order-response.ts';
 import { describe } from '../../src/process/process.ts';
 import { runProgram } from '../helpers/gateway-process.ts';
-import { grpcClient, rpcClients, rpcErrorOf } from '../helpers/rpc-clients.ts';
+import { grpcClient, rpcClients, rpcErrorOf } from '../helpers/grpc/rpc-clients.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 import { answerOf, callJson, credentialHeaders, orderMessage, postOrder } from '../helpers/send-order.ts';
 

@@ -2,8 +2,8 @@ import { constants } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { http2Limits } from '../../src/limits.ts';
-import { callHeaders, createOrderPath, frame, orderData, ordinaryCall, sendCall } from '../helpers/grpc-call.ts';
-import { blockedStore, runGrpcServer, useRawClient, useSession, whileCallsGoOn } from '../helpers/grpc-servers.ts';
+import { callHeaders, createOrderPath, frame, orderData, ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
+import { blockedStore, runGrpcServer, useRawClient, useSession, whileCallsGoOn } from '../helpers/grpc/grpc-servers.ts';
 import {
   callFields,
   callFrames,
@@ -12,7 +12,7 @@ import {
   headersFrame,
   isFrame,
   resetFrame,
-} from '../helpers/http2-frames.ts';
+} from '../helpers/grpc/http2-frames.ts';
 
 test('a client that cancels all of its calls at once keeps its connection, and the call that it waits for', async () => {
   const server = await runGrpcServer();

@@ -14,8 +14,8 @@ import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-orde
 import { type ChannelOptions, Client, compressionAlgorithms, credentials, Metadata } from '@grpc/grpc-js';
 import { expect, onTestFinished, test } from 'vitest';
 import { http2Limits, messageBytesMax } from '../../src/limits.ts';
-import { callHeaders, createOrderPath, frame, orderData, sendCall } from '../helpers/grpc-call.ts';
-import { blockedStore, runGrpcServer, useSession } from '../helpers/grpc-servers.ts';
+import { callHeaders, createOrderPath, frame, orderData, sendCall } from '../helpers/grpc/grpc-call.ts';
+import { blockedStore, runGrpcServer, useSession } from '../helpers/grpc/grpc-servers.ts';
 import { orderMessage } from '../helpers/send-order.ts';
 
 const { 'content-type': _protocol, ...credentialFields } = callHeaders;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { http2Limits } from '../../src/limits.ts';
-import { callHeaders, frame, ordinaryCall, sendCall } from '../helpers/grpc-call.ts';
+import { callHeaders, frame, ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
 import {
   blockedStore,
   type RunningServer,
@@ -11,7 +11,7 @@ import {
   useRawClient,
   useSession,
   whileCallsGoOn,
-} from '../helpers/grpc-servers.ts';
+} from '../helpers/grpc/grpc-servers.ts';
 import {
   callFields,
   callFrames,
@@ -25,7 +25,7 @@ import {
   type RawClient,
   settingsFrame,
   uint32,
-} from '../helpers/http2-frames.ts';
+} from '../helpers/grpc/http2-frames.ts';
 
 const never = 1_000_000;
 

@@ -5,9 +5,9 @@ import { compressionGzip, createGrpcTransport } from '@connectrpc/connect-node';
 import { CreateOrderRequestSchema, OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { expect, test } from 'vitest';
 import { credentials } from '../helpers/fixed-deps.ts';
-import { callHeaders, frame, sendCall } from '../helpers/grpc-call.ts';
-import { runGrpcServer, useSession } from '../helpers/grpc-servers.ts';
-import { rpcErrorOf } from '../helpers/rpc-clients.ts';
+import { callHeaders, frame, sendCall } from '../helpers/grpc/grpc-call.ts';
+import { runGrpcServer, useSession } from '../helpers/grpc/grpc-servers.ts';
+import { rpcErrorOf } from '../helpers/grpc/rpc-clients.ts';
 import { credentialHeaders, orderMessage } from '../helpers/send-order.ts';
 
 test('answers a message that is too large with its error code, plain and compressed', async () => {

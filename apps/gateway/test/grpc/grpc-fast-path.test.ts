@@ -13,8 +13,8 @@ import {
   type RawAnswer,
   type RawCall,
   sendCall,
-} from '../helpers/grpc-call.ts';
-import { type RunningServer, startGrpcServer } from '../helpers/grpc-servers.ts';
+} from '../helpers/grpc/grpc-call.ts';
+import { type RunningServer, startGrpcServer } from '../helpers/grpc/grpc-servers.ts';
 import { orderMessage } from '../helpers/send-order.ts';
 
 const callsMin = Number(process.env.FAST_PATH_CALLS ?? 1_000);

@@ -16,9 +16,9 @@ import {
 import { service as healthDefinition } from 'grpc-health-check';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { createReadiness } from '../../src/process/readiness.ts';
-import { frame, ordinaryCall, sendCall } from '../helpers/grpc-call.ts';
-import { runGrpcServer, type ServerOptions, useRawClient, useSession } from '../helpers/grpc-servers.ts';
-import { grpcTls } from '../helpers/grpc-tls.ts';
+import { frame, ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
+import { runGrpcServer, type ServerOptions, useRawClient, useSession } from '../helpers/grpc/grpc-servers.ts';
+import { grpcTls } from '../helpers/grpc/grpc-tls.ts';
 import {
   callFrames,
   clientPreface,
@@ -26,9 +26,9 @@ import {
   headersFrame,
   isFrame,
   requestFields,
-} from '../helpers/http2-frames.ts';
+} from '../helpers/grpc/http2-frames.ts';
+import { grpcClient } from '../helpers/grpc/rpc-clients.ts';
 import { createMemoryLogger } from '../helpers/memory-logger.ts';
-import { grpcClient } from '../helpers/rpc-clients.ts';
 
 type Answer = { readonly status: string };
 

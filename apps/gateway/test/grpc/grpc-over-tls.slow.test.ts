@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'vitest';
 import { leftOut } from '../../../../tools/left-out.ts';
 import { noCertificates } from '../helpers/certificates.ts';
-import { grpcTls, useGrpcTls } from '../helpers/grpc-tls.ts';
+import { grpcTls, useGrpcTls } from '../helpers/grpc/grpc-tls.ts';
 
 // The tests of the gRPC port's bounds and the attacks on it, over TLS.
 

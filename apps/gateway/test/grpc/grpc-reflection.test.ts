@@ -4,9 +4,9 @@ import { Code } from '@connectrpc/connect';
 import { ServerReflection } from '@gateway/contract/grpc/reflection/v1/reflection_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
-import { createOrderPath, frame, sendCall } from '../helpers/grpc-call.ts';
-import { runGrpcServer, useSession } from '../helpers/grpc-servers.ts';
-import { bufCurl, grpcClient } from '../helpers/rpc-clients.ts';
+import { createOrderPath, frame, sendCall } from '../helpers/grpc/grpc-call.ts';
+import { runGrpcServer, useSession } from '../helpers/grpc/grpc-servers.ts';
+import { bufCurl, grpcClient } from '../helpers/grpc/rpc-clients.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 
 const gateway = useGateway();

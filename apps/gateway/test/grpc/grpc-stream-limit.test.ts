@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { ClientHttp2Session } from 'node:http2';
 import { expect, test } from 'vitest';
-import { ordinaryCall, sendCall } from '../helpers/grpc-call.ts';
-import { runGrpcServer, useSession } from '../helpers/grpc-servers.ts';
+import { ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
+import { runGrpcServer, useSession } from '../helpers/grpc/grpc-servers.ts';
 
 const limitsOf = (sessions: readonly ClientHttp2Session[]) =>
   new Set(sessions.map(({ remoteSettings }) => remoteSettings.maxConcurrentStreams));

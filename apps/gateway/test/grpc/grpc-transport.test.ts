@@ -9,8 +9,8 @@ import { expect, test, vi } from 'vitest';
 import type { GatewayDeps } from '../../src/gateway-deps.ts';
 import { messageBytesMax } from '../../src/limits.ts';
 import { merchant } from '../helpers/fixed-deps.ts';
-import { callHeaders, frame, orderData, ordinaryCall, type RawCall, sendCall } from '../helpers/grpc-call.ts';
-import { runGrpcServer, useRawClient, useSession, whileCallsGoOn } from '../helpers/grpc-servers.ts';
+import { callHeaders, frame, orderData, ordinaryCall, type RawCall, sendCall } from '../helpers/grpc/grpc-call.ts';
+import { runGrpcServer, useRawClient, useSession, whileCallsGoOn } from '../helpers/grpc/grpc-servers.ts';
 import {
   callFrames,
   clientPreface,
@@ -20,7 +20,7 @@ import {
   headersFrame,
   isFrame,
   pingFrame,
-} from '../helpers/http2-frames.ts';
+} from '../helpers/grpc/http2-frames.ts';
 
 /** The prefix of the largest message, and nothing of it. */
 const announcement = [frame(Buffer.alloc(0), { length: messageBytesMax })];

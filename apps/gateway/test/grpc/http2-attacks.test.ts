@@ -5,10 +5,10 @@ import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { frame, orderData } from '../helpers/grpc-call.ts';
-import type { ServerReport } from '../helpers/grpc-server-process.ts';
-import { makeCalls } from '../helpers/grpc-servers.ts';
-import { grpcTls } from '../helpers/grpc-tls.ts';
+import { frame, orderData } from '../helpers/grpc/grpc-call.ts';
+import type { ServerReport } from '../helpers/grpc/grpc-server-process.ts';
+import { makeCalls } from '../helpers/grpc/grpc-servers.ts';
+import { grpcTls } from '../helpers/grpc/grpc-tls.ts';
 import {
   beginFrame,
   callFields,
@@ -29,7 +29,7 @@ import {
   streamsOf,
   windowUpdateFrame,
   within,
-} from '../helpers/http2-frames.ts';
+} from '../helpers/grpc/http2-frames.ts';
 
 // Floods of frames that become streams, data or resets of ours: they show that what we do with them fails nobody else. Node.js bounds
 // all others by itself. Our tighter bounds have tests of their own in http2-bounds.test.ts.
@@ -50,7 +50,7 @@ let stderr: Promise<string>;
 let port: number;
 
 beforeAll(async () => {
-  const path = fileURLToPath(new URL('../helpers/grpc-server-process.ts', import.meta.url));
+  const path = fileURLToPath(new URL('../helpers/grpc/grpc-server-process.ts', import.meta.url));
   const certificate = grpcTls ? [JSON.stringify({ cert: grpcTls.cert, key: grpcTls.key })] : [];
   server = fork(path, [JSON.stringify({ drainTimeoutMs: 500 }), ...certificate], { silent: true });
   stderr = text(server.stderr as NodeJS.ReadableStream);

@@ -1,8 +1,14 @@
 import { constants } from 'node:http2';
 import { expect, test } from 'vitest';
 import { http2Limits, penaltyLimits } from '../../src/limits.ts';
-import { callHeaders, ordinaryCall, sendCall } from '../helpers/grpc-call.ts';
-import { blockedStore, runGrpcServer, type ServerOptions, useRawClient, useSession } from '../helpers/grpc-servers.ts';
+import { callHeaders, ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
+import {
+  blockedStore,
+  runGrpcServer,
+  type ServerOptions,
+  useRawClient,
+  useSession,
+} from '../helpers/grpc/grpc-servers.ts';
 import {
   beginFrame,
   callFrames,
@@ -21,7 +27,7 @@ import {
   resetFrame,
   streamsOf,
   withFields,
-} from '../helpers/http2-frames.ts';
+} from '../helpers/grpc/http2-frames.ts';
 
 // Those bounds of the gRPC port that are tighter than Node.js's own.
 

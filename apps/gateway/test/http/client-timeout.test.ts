@@ -4,8 +4,8 @@ import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_ser
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import { fairTimeoutMs } from '../../src/limits.ts';
-import { createOrderPath, frame, orderData, sendCall } from '../helpers/grpc-call.ts';
-import { useSession } from '../helpers/grpc-servers.ts';
+import { createOrderPath, frame, orderData, sendCall } from '../helpers/grpc/grpc-call.ts';
+import { useSession } from '../helpers/grpc/grpc-servers.ts';
 import { scrape, useGateway } from '../helpers/running-gateway.ts';
 import { orderMessage } from '../helpers/send-order.ts';
 

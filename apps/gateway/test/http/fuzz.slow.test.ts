@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest';
-import { fuzz } from '../helpers/fuzz.ts';
+import { fuzz } from '../helpers/attacks/fuzz.ts';
 import { endProcesses, newClusterDir, residentMiB, startProcess } from '../helpers/gateway-process.ts';
 
 /** Memory may grow by this much after the first third: heap that is not collected yet, and buffers. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fuzz } from '../helpers/fuzz.ts';
+import { fuzz } from '../helpers/attacks/fuzz.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 import { postOrder } from '../helpers/send-order.ts';
 

@@ -12,7 +12,7 @@ import { watchConnections } from '../../src/http/connections.ts';
 import { connectionsCheckEveryMs, headersTimeoutMs } from '../../src/limits.ts';
 import { createAuthority, noCertificates } from '../helpers/certificates.ts';
 import { fixedDeps } from '../helpers/fixed-deps.ts';
-import { createOrderPath } from '../helpers/grpc-call.ts';
+import { createOrderPath } from '../helpers/grpc/grpc-call.ts';
 import { createMemoryLogger } from '../helpers/memory-logger.ts';
 import { exchange, postHead, statusesOf, textOf } from '../helpers/raw-http.ts';
 import { runGateway, startGateway, useGateway } from '../helpers/running-gateway.ts';

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import { callTimeoutMs, messageBytesMax } from '../../src/limits.ts';
-import { createOrderPath } from '../helpers/grpc-call.ts';
+import { createOrderPath } from '../helpers/grpc/grpc-call.ts';
 import { exchange, firstBytes, orderRequest, postHead, statusesOf, textOf } from '../helpers/raw-http.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 import { postOrder } from '../helpers/send-order.ts';

@@ -4,7 +4,7 @@ import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
-import { rpcClients, rpcErrorOf } from '../helpers/rpc-clients.ts';
+import { rpcClients, rpcErrorOf } from '../helpers/grpc/rpc-clients.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 import { createOrder } from '../helpers/send-order.ts';
 

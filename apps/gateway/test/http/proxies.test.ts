@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { leftOut, missing } from '../../../../tools/left-out.ts';
 import { freePorts, proxies, runProxy } from '../../../../tools/proxies.ts';
 import { createAuthority, noCertificates } from '../helpers/certificates.ts';
-import { grpcClient } from '../helpers/rpc-clients.ts';
+import { grpcClient } from '../helpers/grpc/rpc-clients.ts';
 import { runGateway } from '../helpers/running-gateway.ts';
 import { orderMessage, sendRequest } from '../helpers/send-order.ts';
 

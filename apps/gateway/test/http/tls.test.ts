@@ -12,8 +12,8 @@ import type { TlsFiles } from '../../src/network/tls.ts';
 import { openTls } from '../../src/network/tls.ts';
 import { type Authority, createAuthority, noCertificates } from '../helpers/certificates.ts';
 import { endProcesses, startOnNewDatabase } from '../helpers/gateway-process.ts';
+import { grpcClient } from '../helpers/grpc/rpc-clients.ts';
 import { createMemoryLogger } from '../helpers/memory-logger.ts';
-import { grpcClient } from '../helpers/rpc-clients.ts';
 import { type RunningGateway, runGateway, scrape } from '../helpers/running-gateway.ts';
 import { orderMessage, sendRequest } from '../helpers/send-order.ts';
 

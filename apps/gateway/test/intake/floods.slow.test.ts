@@ -9,7 +9,7 @@ import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { openMerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { createMigratedDatabase } from '@gateway/postgres/testing/migrated-database';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { FloodOptions, FloodReport } from '../helpers/flood-process.ts';
+import type { FloodOptions, FloodReport } from '../helpers/attacks/flood-process.ts';
 import {
   endLater,
   endProcesses,
@@ -18,7 +18,7 @@ import {
   processSeconds,
   startProcess,
 } from '../helpers/gateway-process.ts';
-import { frame, openSession, orderData, sendCall } from '../helpers/grpc-call.ts';
+import { frame, openSession, orderData, sendCall } from '../helpers/grpc/grpc-call.ts';
 import { createOrder, credentialHeaders, sendRequest } from '../helpers/send-order.ts';
 
 // Merchants beside floods of clients without credentials. The figures are printed: they depend on the machine.
@@ -148,7 +148,7 @@ async function startFlood(options: Flood) {
     credentials: options.isKnown ? flooder : undefined,
     ...{ httpPort: gateway.httpPort, grpcPort: gateway.grpcPort, orderToken },
   };
-  const path = fileURLToPath(new URL('../helpers/flood-process.ts', import.meta.url));
+  const path = fileURLToPath(new URL('../helpers/attacks/flood-process.ts', import.meta.url));
   const child: ChildProcess = fork(path, [JSON.stringify(all)]);
   endLater(child);
   const report = async (): Promise<FloodReport> => {

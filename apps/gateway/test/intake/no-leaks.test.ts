@@ -4,7 +4,7 @@ import { orderFieldNames } from '@gateway/domain/fields/order-fields';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { endProcesses, type GatewayWithMerchant, startOnNewDatabase } from '../helpers/gateway-process.ts';
-import { rpcClients, rpcNames } from '../helpers/rpc-clients.ts';
+import { rpcClients, rpcNames } from '../helpers/grpc/rpc-clients.ts';
 import { credentialHeaders, orderMessage, postOrder } from '../helpers/send-order.ts';
 
 // What no response may contain: a card number, a secret, an e-mail address.

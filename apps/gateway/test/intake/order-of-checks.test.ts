@@ -5,8 +5,8 @@ import { Code } from '@connectrpc/connect';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import { messageBytesMax } from '../../src/limits.ts';
-import { createOrderPath, frame, sendCall } from '../helpers/grpc-call.ts';
-import { useSession } from '../helpers/grpc-servers.ts';
+import { createOrderPath, frame, sendCall } from '../helpers/grpc/grpc-call.ts';
+import { useSession } from '../helpers/grpc/grpc-servers.ts';
 import { exchange, firstBytes, postHead } from '../helpers/raw-http.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 

@@ -4,7 +4,7 @@ import { type Credentials, createClientId, createClientSecret } from '@gateway/d
 import { openMerchantDirectory } from '@gateway/postgres/merchant-directory';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAuthenticate } from '../../src/intake/authenticate.ts';
-import { openSession, ordinaryCall, sendCall } from '../helpers/grpc-call.ts';
+import { openSession, ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 import { credentialHeaders, sendRequest } from '../helpers/send-order.ts';
 

@@ -3,8 +3,8 @@ import { createClientId, createClientSecret } from '@gateway/domain/accounts/cre
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import { unauthenticatedLimits } from '../../src/limits.ts';
-import { ordinaryCall, sendCall } from '../helpers/grpc-call.ts';
-import { useSession } from '../helpers/grpc-servers.ts';
+import { ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
+import { useSession } from '../helpers/grpc/grpc-servers.ts';
 import { firstBytes } from '../helpers/raw-http.ts';
 import { runGateway, useGateway } from '../helpers/running-gateway.ts';
 import { answerOf, callJson, credentialHeaders, postOrder } from '../helpers/send-order.ts';

@@ -1,7 +1,7 @@
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
-import { grpcClient } from '../helpers/rpc-clients.ts';
+import { grpcClient } from '../helpers/grpc/rpc-clients.ts';
 import { scrape, useGateway } from '../helpers/running-gateway.ts';
 import { orderMessage, postOrder } from '../helpers/send-order.ts';
 

@@ -27,8 +27,8 @@ import {
   startOnNewDatabase,
   startProcess,
 } from '../helpers/gateway-process.ts';
+import { grpcClient } from '../helpers/grpc/rpc-clients.ts';
 import { postHead, statusesOf, textOf } from '../helpers/raw-http.ts';
-import { grpcClient } from '../helpers/rpc-clients.ts';
 import { answerOf, credentialHeaders, postOrder } from '../helpers/send-order.ts';
 
 afterEach(endProcesses);

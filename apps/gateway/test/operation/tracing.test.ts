@@ -7,7 +7,7 @@ import { afterEach, expect, test } from 'vitest';
 import { listen } from '../../../../tools/test-resources.ts';
 import gatewayPackage from '../../package.json' with { type: 'json' };
 import { endProcesses, startOnNewDatabase } from '../helpers/gateway-process.ts';
-import { grpcClient } from '../helpers/rpc-clients.ts';
+import { grpcClient } from '../helpers/grpc/rpc-clients.ts';
 import { credentialHeaders, orderMessage, postOrder } from '../helpers/send-order.ts';
 
 interface Span {

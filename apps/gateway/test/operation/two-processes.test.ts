@@ -10,7 +10,7 @@ import {
   runProgram,
   startProcess,
 } from '../helpers/gateway-process.ts';
-import { grpcClient } from '../helpers/rpc-clients.ts';
+import { grpcClient } from '../helpers/grpc/rpc-clients.ts';
 import {
   answerOf,
   createOrder,

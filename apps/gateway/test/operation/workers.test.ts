@@ -24,7 +24,7 @@ import {
   startOnNewDatabase,
   startProcess,
 } from '../helpers/gateway-process.ts';
-import { grpcClient } from '../helpers/rpc-clients.ts';
+import { grpcClient } from '../helpers/grpc/rpc-clients.ts';
 import { credentialHeaders, orderMessage } from '../helpers/send-order.ts';
 
 // Two processes behind both ports. The first three tests share a gateway, which the last of them stops.

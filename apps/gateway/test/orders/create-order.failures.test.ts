@@ -6,7 +6,7 @@ import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import postgres from 'postgres';
 import { expect, onTestFinished, test } from 'vitest';
-import { grpcClient, rpcClients, rpcErrorOf, rpcNames } from '../helpers/rpc-clients.ts';
+import { grpcClient, rpcClients, rpcErrorOf, rpcNames } from '../helpers/grpc/rpc-clients.ts';
 import { type RunningGateway, runGateway, scrape } from '../helpers/running-gateway.ts';
 import { orderMessage, postOrder } from '../helpers/send-order.ts';
 

@@ -5,8 +5,8 @@ import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_p
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { describe, expect, test } from 'vitest';
-import { createOrderPath } from '../helpers/grpc-call.ts';
-import { bufCurl, grpcClient } from '../helpers/rpc-clients.ts';
+import { createOrderPath } from '../helpers/grpc/grpc-call.ts';
+import { bufCurl, grpcClient } from '../helpers/grpc/rpc-clients.ts';
 import { runGateway, useGateway } from '../helpers/running-gateway.ts';
 import { answerOf, callJson, createOrder, orderMessage, postOrder } from '../helpers/send-order.ts';
 

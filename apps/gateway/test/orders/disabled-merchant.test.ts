@@ -2,7 +2,7 @@ import { Code } from '@connectrpc/connect';
 import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_pb';
 import type { MerchantMode } from '@gateway/domain/accounts/merchant';
 import { expect, test } from 'vitest';
-import { grpcClient, rpcErrorOf } from '../helpers/rpc-clients.ts';
+import { grpcClient, rpcErrorOf } from '../helpers/grpc/rpc-clients.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 import { answerOf, postOrder, postPayment, pressPay } from '../helpers/send-order.ts';
 

@@ -1,11 +1,11 @@
 import { type Credentials, liveSecretsMax } from '@gateway/domain/accounts/credentials';
 import { endpointsMax } from '@gateway/domain/webhooks/webhook-endpoint';
-import { openClients } from '@gateway/fixtures/client';
-import type { Merchants } from '@gateway/fixtures/fill-call';
 import type { FixtureCall } from '@gateway/fixtures/fixture';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { carrierOf, operations } from '@gateway/fixtures/operations';
-import { isCarried, sendFixture, waits } from '@gateway/fixtures/send-fixture';
+import type { Merchants } from '@gateway/fixtures/replay/fill-call';
+import { isCarried, sendFixture, waits } from '@gateway/fixtures/replay/send-fixture';
+import { openClients } from '@gateway/fixtures/wire/client';
 import { openWebhookEndpoints } from '@gateway/postgres/webhook-endpoints';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { beforeAll, describe, expect, test } from 'vitest';

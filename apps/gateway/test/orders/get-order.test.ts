@@ -1,7 +1,7 @@
 import { Code } from '@connectrpc/connect';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { rpcClients, rpcErrorOf } from '../helpers/rpc-clients.ts';
+import { rpcClients, rpcErrorOf } from '../helpers/grpc/rpc-clients.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 import { callJson, createOrder, credentialHeaders, postJson } from '../helpers/send-order.ts';
 

@@ -2,7 +2,7 @@ import { Code, ConnectError } from '@connectrpc/connect';
 import { EventService, type WatchEventsResponse } from '@gateway/contract/gateway/v1/event_service_pb';
 import { expect, onTestFinished, test } from 'vitest';
 import { eventWatchLimits } from '../../src/limits.ts';
-import { grpcClient, rpcErrorOf } from '../helpers/rpc-clients.ts';
+import { grpcClient, rpcErrorOf } from '../helpers/grpc/rpc-clients.ts';
 import { runGateway, useGateway } from '../helpers/running-gateway.ts';
 import { callJson, createOrder } from '../helpers/send-order.ts';
 

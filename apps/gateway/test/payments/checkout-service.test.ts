@@ -4,7 +4,7 @@ import { CheckoutService } from '@gateway/contract/gateway/v1/checkout_service_p
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import { expect, test } from 'vitest';
-import { grpcClient, rpcClients, rpcErrorOf } from '../helpers/rpc-clients.ts';
+import { grpcClient, rpcClients, rpcErrorOf } from '../helpers/grpc/rpc-clients.ts';
 import { giveSigningSecret, scrape, useGateway } from '../helpers/running-gateway.ts';
 import { answerOf, createOrder, postJson, postOrder } from '../helpers/send-order.ts';
 

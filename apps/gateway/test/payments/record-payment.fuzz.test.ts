@@ -5,7 +5,7 @@ import { type PaymentFieldName, parsePayment } from '@gateway/domain/requests/pa
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { rpcClients, rpcErrorOf } from '../helpers/rpc-clients.ts';
+import { rpcClients, rpcErrorOf } from '../helpers/grpc/rpc-clients.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 import { createOrder } from '../helpers/send-order.ts';
 

@@ -1,4 +1,4 @@
-import { type Seeded, seededAt } from '@gateway/fixtures/seeded';
+import { type Seeded, seededAt } from './seeded.ts';
 
 /** One order of a run: its merchant, and its fields as the API contract names them. The amount has two decimals. */
 export interface SentOrder {

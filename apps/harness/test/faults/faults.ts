@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TestServer } from '@gateway/dev-postgres/testing';
 import { signalServer, trySignal } from '@gateway/dev-postgres/testing/replicated';
-import type { Seeded } from '@gateway/fixtures/seeded';
 import { runQuery } from '@gateway/postgres/testing/run-query';
 import postgres from 'postgres';
 import type { GatewayProcess } from '../../src/gateway/gateway-process.ts';
+import type { Seeded } from '../../src/workload/seeded.ts';
 import type { ConnectionFault, FaultProxy } from './fault-proxy.ts';
 
 /** The targets of faults. */

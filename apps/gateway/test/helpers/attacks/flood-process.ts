@@ -1,0 +1,229 @@
+import { constants } from 'node:http2';
+import { connect, type Socket } from 'node:net';
+import { type Credentials, createClientId, createClientSecret } from '@gateway/domain/accounts/credentials';
+import { validOrderInput } from '@gateway/domain/testing/sample-orders';
+import { createRandomBytes } from '../../../src/process/random-bytes.ts';
+import { callHeaders, createOrderPath } from '../grpc/grpc-call.ts';
+import {
+  clientPreface,
+  dataFrame,
+  flags as frameFlags,
+  frameReader,
+  frameTypes,
+  headersFrame,
+  hpackField,
+  http2Frame,
+  pingFrame,
+  requestFields,
+  resetFrame,
+  streamsOf,
+} from '../grpc/http2-frames.ts';
+import { credentialHeaders } from '../send-order.ts';
+
+// A flood of calls without valid credentials, as `node flood-process.ts OPTIONS_AS_JSON`, until its parent ends it. Each connection
+// sends its next request when the response to the last one arrives, and is opened again when the gateway closes it. Every message of
+// the parent is answered with what came of it so far.
+
+/** Requests with heads of 15 KB and bodies of 64 KB: complete ones, or all but the last byte. */
+type HttpBodies = 'bodies' | 'held bodies' | 'chunked bodies' | 'held chunked bodies';
+
+/** All the streams of connections, each with a message of 64 KB but for its last byte, or with 15 KB of metadata alone. */
+type GrpcStreams = 'held messages' | 'metadata';
+
+/** Connections that end when all their frames were read: 480 streams that are reset at once, or a message in frames of one byte. */
+type CheapFrames = 'resets' | 'tiny frames';
+
+export interface FloodOptions {
+  readonly kind: 'pages' | 'unauthenticated' | 'idle' | HttpBodies | GrpcStreams | CheapFrames;
+  readonly httpPort: number;
+  readonly grpcPort: number;
+  readonly connections: number;
+  /** Of the page that is opened. */
+  readonly orderToken: string;
+  /** Absent: invented ones, other ones each time. */
+  readonly credentials?: Credentials | undefined;
+}
+
+export interface FloodReport {
+  readonly opened: number;
+  readonly requests: number;
+  /** Responses by status; those of the gRPC port are not read. */
+  readonly statuses: Readonly<Record<string, number>>;
+}
+
+const options = JSON.parse(process.argv[2] ?? '{}') as FloodOptions;
+const randomBytes = createRandomBytes();
+const statuses: Record<string, number> = {};
+let opened = 0;
+let requests = 0;
+
+const pageRequest = `GET /payment/${options.orderToken} HTTP/1.1\r\nhost: x\r\n\r\n`;
+const postHead = 'POST /order HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n';
+const bodyBytes = 65_000;
+const padding = 'x'.repeat(15_000);
+
+/** Those given, or ones that look right, new each time. */
+function credentialsOf({ credentials }: FloodOptions): Record<string, string> {
+  const invented = () => ({ clientId: createClientId(randomBytes), clientSecret: createClientSecret(randomBytes) });
+  return credentialHeaders(credentials ?? invented());
+}
+
+/** A valid order but for its note, which is too long. */
+const body = JSON.stringify(validOrderInput({ order_note: 'x'.repeat(bodyBytes - 1_000) }));
+const chunkBytes = 1_000;
+const chunk = `${chunkBytes.toString(16)}\r\n${' '.repeat(chunkBytes)}\r\n`;
+const bodies: Partial<Record<FloodOptions['kind'], string>> = {
+  bodies: `content-length: ${body.length}\r\n\r\n${body}`,
+  'held bodies': `content-length: ${body.length}\r\n\r\n${body.slice(0, -1)}`,
+  'chunked bodies': `transfer-encoding: chunked\r\n\r\n${chunk.repeat(64)}0\r\n\r\n`,
+  'held chunked bodies': `transfer-encoding: chunked\r\n\r\n${chunk.repeat(64)}`,
+};
+
+function httpRequest(): string {
+  if (options.kind === 'pages') return pageRequest;
+  const fields = options.kind === 'idle' ? {} : credentialsOf(options);
+  const large = bodies[options.kind];
+  const all = large === undefined ? fields : { ...fields, 'x-padding': padding };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `${postHead}${lines.join('')}${large ?? 'content-length: 2\r\n\r\n{}'}`;
+}
+
+const isHeld = options.kind === 'idle' || options.kind.startsWith('held');
+
+function callFrame(streamId: number, more: Record<string, string> = {}): Buffer {
+  const fields = { ...requestFields, ...callHeaders, ':path': createOrderPath, ...credentialsOf(options), ...more };
+  return headersFrame(streamId, fields, options.kind === 'unauthenticated' || options.kind === 'idle' ? 1 : 0);
+}
+
+/** Opens a connection, and another one when it ends. */
+function open(port: number, use: (socket: Socket) => void): void {
+  const socket = connect(port, '127.0.0.1', () => {
+    opened += 1;
+    use(socket);
+  });
+  socket.on('error', () => {});
+  socket.once('close', () => setTimeout(open, options.kind === 'idle' ? 5_000 : 10, port, use));
+}
+
+function useHttp(socket: Socket): void {
+  const send = () => {
+    requests += 1;
+    socket.write(httpRequest());
+  };
+  let received = '';
+  socket.setEncoding('latin1').on('data', (chunk) => {
+    received += chunk;
+    const end = received.indexOf('\r\n\r\n');
+    const length = /content-length: (\d+)/i.exec(received.slice(0, end))?.[1];
+    if (end === -1 || length === undefined || received.length < end + 4 + Number(length)) return;
+    const status = received.slice(9, 12);
+    statuses[status] = (statuses[status] ?? 0) + 1;
+    received = '';
+    if (!isHeld) send();
+  });
+  send();
+}
+
+/** Sends a call each time that frames come. Each is an answer, or part of one. */
+function useGrpc(socket: Socket): void {
+  let streamId = 1;
+  const send = () => {
+    requests += 1;
+    socket.write(callFrame(streamId));
+    streamId += 2;
+  };
+  socket.write(clientPreface);
+  socket.on('data', () => {
+    if (options.kind !== 'idle') send();
+  });
+  send();
+}
+
+/**
+ * Opens streams up to the limit of the first settings, which the client never acknowledges, and another one for each that the
+ * gateway cancels. Their messages are as long as the gateway lets a client send, and never end.
+ */
+function holdStreams(socket: Socket): void {
+  let streamId = 1;
+  let window = 65_535;
+  const unsent: [streamId: number, bytes: number][] = [];
+  const padded: Record<string, string> = options.kind === 'metadata' ? { 'x-padding': padding } : {};
+  const open = () => {
+    requests += 1;
+    socket.write(callFrame(streamId, padded));
+    if (options.kind === 'held messages') unsent.push([streamId, bodyBytes]);
+    streamId += 2;
+  };
+  const send = () => {
+    for (let next = unsent[0]; next !== undefined; next = unsent[0]) {
+      const bytes = Math.min(next[1], window, 16_384);
+      if (bytes === 0) return;
+      // As the prefix of a message, zeros would announce an empty one.
+      socket.write(dataFrame(next[0], Buffer.alloc(bytes), 0));
+      window -= bytes;
+      next[1] -= bytes;
+      if (next[1] === 0) unsent.shift();
+    }
+  };
+  const read = frameReader(({ type, flags: set, streamId: of, payload }) => {
+    if (type === frameTypes.settings && set === 0 && streamId === 1) {
+      for (let count = firstStreams(payload); count > 0; count -= 1) open();
+    }
+    if (type === frameTypes.windowUpdate && of === 0) window += payload.readUInt32BE();
+    if (type === frameTypes.reset) {
+      const at = unsent.findIndex(([id]) => id === of);
+      if (at >= 0) unsent.splice(at, 1);
+      const code = payload.readUInt32BE();
+      statuses[`reset ${code}`] = (statuses[`reset ${code}`] ?? 0) + 1;
+      if (code === constants.NGHTTP2_CANCEL) open();
+    }
+    send();
+  });
+  socket.on('data', read);
+  socket.write(clientPreface);
+}
+
+const cheapFrames: Partial<Record<FloodOptions['kind'], () => Buffer>> = {
+  // Later header blocks have their fields by reference.
+  resets: () => {
+    const fields = Object.entries(requestFields);
+    const first = Buffer.concat(fields.map(([name, value]) => hpackField(name, value, true)));
+    const again = Buffer.from(fields.map((_, index) => 0x80 | (61 + fields.length - index)));
+    const block = (id: number) => http2Frame(frameTypes.headers, frameFlags.endHeaders, id, id === 1 ? first : again);
+    return streamsOf(480, (id) => [block(id), resetFrame(id)]);
+  },
+  'tiny frames': () =>
+    Buffer.concat([headersFrame(1, requestFields, 0), ...Array(60_000).fill(dataFrame(1, Buffer.alloc(1), 0))]),
+};
+const cheap = cheapFrames[options.kind]?.();
+
+function sendCheapFrames(socket: Socket): void {
+  requests += 1;
+  socket.on(
+    'data',
+    frameReader(({ type, flags: set }) => {
+      if (type === frameTypes.ping && set === frameFlags.ack) socket.destroy();
+    }),
+  );
+  socket.write(Buffer.concat([clientPreface, cheap ?? Buffer.alloc(0), pingFrame()]));
+}
+
+/** SETTINGS_MAX_CONCURRENT_STREAMS (RFC 9113, 6.5.2). */
+function firstStreams(settings: Buffer): number {
+  for (let at = 0; at < settings.length; at += 6)
+    if (settings.readUInt16BE(at) === 3) return settings.readUInt32BE(at + 2);
+  return 0;
+}
+
+for (let index = 0; index < options.connections; index += 1) {
+  // Not all at once: a flood of new connections is another one.
+  setTimeout(() => {
+    if (cheap !== undefined) open(options.grpcPort, sendCheapFrames);
+    else if (options.kind === 'held messages' || options.kind === 'metadata') open(options.grpcPort, holdStreams);
+    else if (options.kind in bodies || options.kind === 'pages' || index % 2 === 0) open(options.httpPort, useHttp);
+    else open(options.grpcPort, useGrpc);
+  }, index);
+}
+
+process.on('message', () => process.send?.({ opened, requests, statuses } satisfies FloodReport));
+process.once('disconnect', () => process.exit());

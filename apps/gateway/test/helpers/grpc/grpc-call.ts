@@ -1,0 +1,96 @@
+import { type ClientHttp2Session, connect, constants, type OutgoingHttpHeaders } from 'node:http2';
+import { create, toBinary } from '@bufbuild/protobuf';
+import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
+import { credentials } from '../fixed-deps.ts';
+import { credentialHeaders, orderMessage } from '../send-order.ts';
+import { grpcTls } from './grpc-tls.ts';
+
+/** A gRPC call as bytes, so that a test can send what a library's client would not. */
+export interface RawCall {
+  readonly headers: OutgoingHttpHeaders;
+  /** What is written, one after the other. */
+  readonly chunks: readonly Uint8Array[];
+  /** Whether the body ends after the last chunk. */
+  readonly ends: boolean;
+  /** Cancels the call right after what was written. */
+  readonly cancels?: boolean;
+}
+
+export interface RawAnswer {
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly trailers: Readonly<Record<string, unknown>>;
+  readonly body: string;
+  /** The code that the stream was closed with (RFC 9113, 7), or `open` where it did not close in time. */
+  readonly closed: number | 'open';
+}
+
+/** A call that takes this long hangs: the server's own time limit is a third of it. */
+const waitMs = 15_000;
+
+/** The path of the method that creates an order, in gRPC, gRPC-Web and Connect. */
+export const createOrderPath = '/gateway.v1.OrderService/CreateOrder';
+
+/** The headers of a call with the credentials of the one client that `fixedDeps` knows. */
+export const callHeaders = { 'content-type': 'application/grpc', ...credentialHeaders(credentials) };
+
+/** A message with its prefix: flags and the announced length. */
+export function frame(data: Uint8Array, { flags = 0, length = data.length } = {}): Buffer {
+  const prefix = Buffer.alloc(5);
+  prefix[0] = flags;
+  prefix.writeUInt32BE(length, 1);
+  return Buffer.concat([prefix, data]);
+}
+
+/** A valid order as the data of a message. */
+export function orderData(orderId: string): Uint8Array {
+  return toBinary(CreateOrderRequestSchema, create(CreateOrderRequestSchema, orderMessage(orderId)));
+}
+
+/** A call that creates an order. */
+export function ordinaryCall(orderId: string): RawCall {
+  return { headers: callHeaders, chunks: [frame(orderData(orderId))], ends: true };
+}
+
+/** Connects in HTTP/2. An error of the connection shows in the answers of its calls. */
+export function openSession(port: number): ClientHttp2Session {
+  const session = grpcTls
+    ? connect(`https://127.0.0.1:${port}`, { ca: grpcTls.ca })
+    : connect(`http://127.0.0.1:${port}`);
+  session.on('error', () => {});
+  return session;
+}
+
+export function sendCall(session: ClientHttp2Session, { headers, chunks, ends, cancels }: RawCall): Promise<RawAnswer> {
+  return new Promise((resolve) => {
+    const stream = session.request({ ':method': 'POST', ':path': createOrderPath, ...headers }, { endStream: false });
+    const answer = { headers: {}, trailers: {} };
+    const body: Uint8Array[] = [];
+    const finish = (closed: number | 'open') => {
+      clearTimeout(timer);
+      resolve({ ...answer, closed, body: Buffer.concat(body).toString('hex') });
+    };
+    const timer = setTimeout(() => finish('open'), waitMs);
+    stream.on('response', (received) => {
+      // An error may come as headers only, as one that is sent before the body is read does.
+      const { status = [], header = [] } = Object.groupBy(Object.entries(received), ([name]) =>
+        name.startsWith('grpc-') ? 'status' : 'header',
+      );
+      answer.headers = Object.fromEntries(header);
+      answer.trailers = Object.fromEntries(status);
+    });
+    stream.on('trailers', (received) => {
+      answer.trailers = Object.fromEntries(Object.entries(received));
+    });
+    stream.on('data', (chunk: Uint8Array) => body.push(chunk));
+    // A server may answer and close a stream before the request is complete.
+    stream.on('end', () => {
+      // Node.js emits the trailers after the end.
+      setImmediate(() => stream.writableEnded || stream.close(constants.NGHTTP2_NO_ERROR));
+    });
+    stream.on('error', () => {});
+    stream.on('close', () => finish(stream.rstCode ?? 0));
+    for (const chunk of chunks) stream.write(chunk);
+    if (ends) stream.end();
+    if (cancels) stream.close(constants.NGHTTP2_CANCEL);
+  });
+}

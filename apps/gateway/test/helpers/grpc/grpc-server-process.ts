@@ -1,0 +1,42 @@
+import { http2Limits } from '../../../src/limits.ts';
+import { createOperations } from '../../../src/operations/operations.ts';
+import { createLogger } from '../../../src/process/logger.ts';
+import { createGrpcServer } from '../../../src/rpc/server.ts';
+import { fixedDeps } from '../fixed-deps.ts';
+
+// The gRPC port in a process of its own, as `node grpc-server-process.ts LIMITS_AS_JSON [CERTIFICATE_AS_JSON]`: what ends it can be seen, and its
+// memory is its own. Every message of its parent is answered with what it has come to; `stop` closes the port.
+
+/** What the process used and logged so far. */
+export interface ServerReport {
+  /** The most resident memory since the last report, in bytes. */
+  readonly rssMax: number;
+  readonly errors: number;
+}
+
+let errors = 0;
+let rssMax = 0;
+const sample = () => {
+  rssMax = Math.max(rssMax, process.memoryUsage.rss());
+};
+setInterval(sample, 20).unref();
+
+const logger = createLogger({
+  write(line) {
+    if (JSON.parse(line).level === 'error') errors += 1;
+  },
+});
+const deps = fixedDeps(logger);
+const limits = { ...http2Limits, ...JSON.parse(process.argv[2] ?? '{}') };
+const certificate = process.argv[3] && JSON.parse(process.argv[3]);
+const tls = certificate ? { context: certificate, renew: () => {} } : undefined;
+const server = createGrpcServer(deps, createOperations(deps), { limits, tls });
+process.send?.({ port: await server.listen(0, '127.0.0.1') });
+process.on('message', (message) => {
+  if (message === 'stop') return void server.close().then(() => process.disconnect?.());
+  sample();
+  process.send?.({ rssMax, errors } satisfies ServerReport);
+  rssMax = 0;
+});
+// Nobody else would end it where the test run is killed.
+process.once('disconnect', () => process.exit());

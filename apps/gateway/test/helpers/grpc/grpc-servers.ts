@@ -1,0 +1,109 @@
+import type { ClientHttp2Session } from 'node:http2';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { OrderStore } from '@gateway/domain/orders/order-store';
+import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
+import { expect, onTestFinished } from 'vitest';
+import type { GatewayDeps } from '../../../src/gateway-deps.ts';
+import { http2Limits } from '../../../src/limits.ts';
+import { createOperations } from '../../../src/operations/operations.ts';
+import { createGrpcServer, type GrpcServerOptions } from '../../../src/rpc/server.ts';
+import { fixedDeps } from '../fixed-deps.ts';
+import { createMemoryLogger, type MemoryLogger } from '../memory-logger.ts';
+import { openSession, ordinaryCall, sendCall } from './grpc-call.ts';
+import { grpcTls } from './grpc-tls.ts';
+import { openRawClient, type RawClient } from './http2-frames.ts';
+
+export interface RunningServer extends Omit<MemoryLogger, 'logger'> {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+export interface ServerOptions
+  extends Partial<Pick<GatewayDeps, 'store' | 'authenticate' | 'readiness' | 'trustProxy'>>,
+    Pick<GrpcServerOptions, 'hasFastPath'> {
+  /** Replace those of the port, so that a test need not wait a minute. */
+  readonly limits?: Partial<typeof http2Limits>;
+}
+
+/** As {@link startGrpcServer}, until the end of the test that runs. */
+export async function runGrpcServer(options?: ServerOptions): Promise<RunningServer> {
+  const server = await startGrpcServer(options);
+  onTestFinished(server.close);
+  return server;
+}
+
+/** As `openSession`, until the end of the test that runs. */
+export function useSession(port: number): ClientHttp2Session {
+  const session = openSession(port);
+  onTestFinished(() => session.close());
+  return session;
+}
+
+/** As `openRawClient`, until the end of the test that runs. */
+export async function useRawClient(port: number): Promise<RawClient> {
+  const client = await openRawClient(port);
+  onTestFinished(() => void client.socket.destroy());
+  return client;
+}
+
+/** The gRPC port with orders in memory, and without chance and time: equal calls get equal bytes. */
+export async function startGrpcServer({ hasFastPath, limits, ...own }: ServerOptions = {}): Promise<RunningServer> {
+  const { logger, calls, errors } = createMemoryLogger();
+  const deps: GatewayDeps = { ...fixedDeps(logger), ...own };
+  const tls = grpcTls && { context: { cert: grpcTls.cert, key: grpcTls.key }, renew: () => {} };
+  const options = { ...(hasFastPath === undefined ? {} : { hasFastPath }), limits: { ...http2Limits, ...limits }, tls };
+  const server = createGrpcServer(deps, createOperations(deps), options);
+  const port = await server.listen(0, '127.0.0.1');
+  return { port, calls, errors, close: () => server.close() };
+}
+
+/** A store that creates no order before `release` is called. `entered` resolves when the first one waits. */
+export function blockedStore() {
+  const [entered, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const store = createInMemoryOrderStore();
+  const create: OrderStore['create'] = async (order, timeoutMs) => {
+    entered.resolve();
+    await released.promise;
+    return store.create(order, timeoutMs);
+  };
+  return { entered: entered.promise, release: released.resolve, store: { ...store, create } };
+}
+
+/** Makes one ordinary call after the other on a new connection. Returns what ends that and gives the statuses of those that failed. */
+export function makeCalls(port: number): () => Promise<unknown[]> {
+  const session = openSession(port);
+  const statuses: unknown[] = [];
+  let isOver = false;
+  const callOn = async () => {
+    do {
+      const { trailers } = await sendCall(session, ordinaryCall(`ordinary-${statuses.length}`));
+      statuses.push(trailers['grpc-status']);
+      await sleep(10);
+    } while (!isOver);
+  };
+  const calls = callOn();
+  return async () => {
+    isOver = true;
+    await calls;
+    session.close();
+    return statuses.filter((status) => status !== '0');
+  };
+}
+
+/** Runs the gRPC port beside a client that makes calls. All of them must succeed. */
+export async function whileCallsGoOn(
+  options: ServerOptions,
+  body: (server: RunningServer) => Promise<void>,
+): Promise<void> {
+  const server = await startGrpcServer(options);
+  const endCalls = makeCalls(server.port);
+  let failed: unknown[] = [];
+  try {
+    await body(server);
+  } finally {
+    failed = await endCalls();
+    await server.close();
+  }
+  expect(failed).toEqual([]);
+  expect(server.errors).toEqual([]);
+}

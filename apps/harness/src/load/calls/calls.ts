@@ -1,0 +1,181 @@
+import type { Credentials } from '@gateway/domain/accounts/credentials';
+import type { FixtureCall } from '@gateway/fixtures/fixture';
+import { JsonNumber, type Members, writeJson } from '@gateway/fixtures/json-number';
+import type { FixtureSet } from '@gateway/fixtures/load-fixtures';
+import { carrierOf, jsonPath, operations, type Protocol, protocols } from '@gateway/fixtures/operations';
+import { fillCall } from '@gateway/fixtures/replay/fill-call';
+import type { OutgoingCall } from '@gateway/fixtures/wire/encodings';
+import { createOrders, metadataOf, orderIdPrefix } from '../../workload/orders.ts';
+import { seededAt } from '../../workload/seeded.ts';
+import { type LoadSettings, shares } from '../profile/profile.ts';
+
+/** One call of a run. */
+export interface LoadCall extends OutgoingCall {
+  readonly protocol: Protocol;
+  /** The one order that the call is about, by its number in the run; `undefined` for a list and a call that must fail. */
+  readonly order: { readonly number: number; readonly orderId: string } | undefined;
+  /** The correct outcomes. */
+  readonly expected: readonly string[];
+}
+
+/** The settings that decide a run's calls. */
+export type CallSettings = Pick<
+  LoadSettings,
+  'protocol' | 'merchants' | 'seed' | 'metadata_share' | (typeof shares)[number][1]
+>;
+
+/** The data for a payment of an order of the run whose creation was acknowledged. */
+export interface KnownOrder {
+  readonly order_token: string;
+  readonly created_at: string;
+}
+
+/** The data for calls about earlier orders. */
+export interface OrderLife {
+  /** The account that records payments; `undefined` if there are none. */
+  readonly checkout: Credentials | undefined;
+  /** `undefined` for an order that was not acknowledged, or only long ago. */
+  readonly known: (number: number) => KnownOrder | undefined;
+}
+
+/** Random values for different questions about one call use indexes far apart. */
+const kindIndex = 0x20000000;
+const sourceIndex = 0x40000000;
+
+/** A repeated order is from about this many calls ago: a client without a response retries soon. */
+const replayReach = 500;
+
+/** The correct outcomes. If an order is started, paid and cancelled at the same time, one of them is too late. */
+const successes = {
+  CreateOrder: ['created', 'replayed'],
+  GetOrder: ['ok'],
+  RecordPayment: ['ok', 'replayed', 'order_already_paid', 'order_cancelled'],
+  CancelOrder: ['ok', 'replayed', 'payment_in_progress', 'order_already_paid', 'order_expired'],
+  StartPayment: ['ok', 'payment_in_progress', 'order_already_paid', 'order_cancelled', 'order_expired'],
+  EndPayment: ['ok', 'replayed'],
+  ListOrders: ['ok'],
+} as const;
+
+/** Returns the kind of the call with this number. */
+export function kindOf(settings: CallSettings, number: number): 'new' | (typeof shares)[number][0] {
+  let left = seededAt(settings.seed, kindIndex + number).fraction();
+  for (const [kind, name] of shares) {
+    if (left < settings[name]) return kind;
+    left -= settings[name];
+  }
+  return 'new';
+}
+
+/** The number of the order that a valid call is about: its own, or an earlier call's. */
+export function orderNumberOf(settings: CallSettings, number: number): number {
+  if (kindOf(settings, number) === 'new' || number === 0) return number;
+  let earlier = number - 1 - seededAt(settings.seed, sourceIndex + number).below(Math.min(number, replayReach));
+  while (earlier >= 0 && kindOf(settings, earlier) !== 'new') earlier -= 1;
+  return earlier >= 0 ? earlier : number;
+}
+
+/**
+ * Returns a function that makes a run's calls, each from its number alone, so that a second run makes the same ones. A call
+ * about an order whose creation was not acknowledged creates that order again.
+ */
+export function createCallMaker(
+  settings: CallSettings,
+  set: FixtureSet,
+  credentials: readonly Credentials[],
+  life: OrderLife = { checkout: undefined, known: () => undefined },
+): (number: number) => LoadCall {
+  const choices = settings.protocol === 'mixed' ? protocols : ([settings.protocol] as const);
+  const failing = new Map(choices.map((protocol) => [protocol, failingCalls(protocol, set)]));
+  const orderOf = createOrders(set.validOrder, settings);
+  return (number) => {
+    const random = seededAt(settings.seed, number);
+    const protocol = random.pick(choices);
+    const kind = kindOf(settings, number);
+    if (kind === 'invalid' || kind === 'list') {
+      const own = given(credentials[random.below(settings.merchants)]);
+      if (kind === 'list') {
+        const metadata = metadataOf(settings, random);
+        const request = { limit: new JsonNumber('20'), ...(metadata && { metadata }) };
+        return operationCall('ListOrders', request, { protocol, own });
+      }
+      const [first, ...others] = failing.get(protocol) ?? [];
+      if (first === undefined) throw new Error(`there is no failing fixture for ${protocol}`);
+      const orderId = `${orderIdPrefix(settings.seed)}${number}`;
+      const context = { merchants: { first: own }, orderId, validOrder: set.validOrder, startedAtMs: 0, responses: [] };
+      const { outgoing, expect } = fillCall(random.pick([first, ...others]), context);
+      return { ...outgoing, protocol, order: undefined, expected: [expect.outcome] };
+    }
+    const orderNumber = orderNumberOf(settings, number);
+    const { merchant, fields, metadata } = orderOf(orderNumber);
+    const order = { number: orderNumber, orderId: fields.order_id ?? '' };
+    const own = given(credentials[merchant]);
+    const [amount, known] = [new JsonNumber(fields.order_amount ?? ''), life.known(orderNumber)];
+    if (known !== undefined && (kind === 'pay' || kind === 'start' || kind === 'end')) {
+      const facts = { protocol, own: given(life.checkout), order };
+      const { order_token } = known;
+      // Two attempts at an order, of which some are started or ended twice.
+      const attempt = { order_token, attempt_id: `attempt-${random.below(2)}-of-${order.orderId}` };
+      if (kind === 'start') {
+        return operationCall('StartPayment', { ...attempt, lease_seconds: new JsonNumber('60') }, facts);
+      }
+      if (kind === 'end') return operationCall('EndPayment', attempt, facts);
+      const payment = {
+        ...(settings.start_share > 0 ? attempt : { order_token }),
+        // Some orders are paid twice, and some payments reported twice.
+        payment_id: `payment-${random.below(2)}-of-${order.orderId}`,
+        paid_at: known.created_at,
+        order_amount: amount,
+        order_currency: fields.order_currency,
+      };
+      return operationCall('RecordPayment', payment, facts);
+    }
+    if (known !== undefined && (kind === 'get' || kind === 'cancel')) {
+      const operation = kind === 'get' ? 'GetOrder' : 'CancelOrder';
+      return operationCall(operation, { order_id: order.orderId }, { protocol, own, order });
+    }
+    const request = { ...fields, order_amount: amount, ...(metadata && { metadata }) };
+    return operationCall('CreateOrder', request, { protocol, own, order });
+  };
+}
+
+/** The account, order and protocol of a call; another protocol is used if the drawn one lacks the operation. */
+interface CallFacts {
+  readonly protocol: Protocol;
+  readonly own: Credentials;
+  readonly order?: LoadCall['order'];
+}
+
+/** A call of an operation. */
+function operationCall(
+  operation: keyof typeof successes,
+  request: Members,
+  { protocol, own, order }: CallFacts,
+): LoadCall {
+  const { json } = operations[operation];
+  const credentials = { 'x-client-id': own.clientId, 'x-client-secret': own.clientSecret };
+  return {
+    ...{ operation, order, request, protocol: carrierOf(operation, protocol), expected: successes[operation] },
+    ...{ method: json?.verb ?? 'POST', path: json && jsonPath(json, request), bytes: Buffer.from(writeJson(request)) },
+    headers: { ...credentials, 'content-type': 'application/json' },
+  };
+}
+
+function given(credentials: Credentials | undefined): Credentials {
+  if (credentials === undefined) throw new Error('there are no credentials for a call');
+  return credentials;
+}
+
+/**
+ * Outcomes of the calls that must fail: decided by the call alone, and without closing the connection, as a body above the
+ * limit does, because a run would then measure connecting.
+ */
+const failingOutcomes = ['invalid_order', 'malformed_json', 'unauthenticated', 'checksum_mismatch'];
+
+/** The failing calls that a protocol can carry: the first calls of fixtures, as later ones may depend on them. */
+function failingCalls(protocol: Protocol, { fixtures }: FixtureSet): FixtureCall[] {
+  return fixtures.flatMap(({ calls: [call], merchants }) => {
+    if (call?.operation !== 'CreateOrder' || call.via !== undefined || call.path !== undefined) return [];
+    const fits = call.protocols.includes(protocol) && [...merchants].every((name) => name === 'first');
+    return fits && failingOutcomes.includes(call.expect.outcome) ? [call] : [];
+  });
+}

@@ -1,0 +1,95 @@
+import { orderStatuses } from '@gateway/domain/orders/order';
+import type { OperationName } from '@gateway/fixtures/operations';
+import { type GatewayAddresses, openClients } from '@gateway/fixtures/wire/client';
+import type { CallResponse, HttpResponse, RpcResponse } from '@gateway/fixtures/wire/encodings';
+import { z } from 'zod';
+import type { LoadCall } from './calls.ts';
+
+/** The six members of the API contract, and the payment. */
+const orderSchema = z.object({
+  order_id: z.string(),
+  service_order_id: z.int(),
+  order_token: z.string(),
+  created_at: z.string(),
+  order_status: z.enum(orderStatuses),
+  payment_link: z.string(),
+  payment_id: z.string().optional(),
+});
+
+/** An order as a response shows it; responses to checkout systems have neither token nor link. */
+type SeenOrder = z.infer<typeof checkoutOrderSchema>;
+
+const checkoutOrderSchema = orderSchema.partial({ order_token: true, payment_link: true });
+const single = orderSchema.transform((order) => [order]);
+
+const checkoutOrder = z.object({ order: checkoutOrderSchema }).transform(({ order }) => [order]);
+
+const bodySchemas: Readonly<Partial<Record<OperationName, z.ZodType<SeenOrder[]>>>> = {
+  CreateOrder: single,
+  GetOrder: single,
+  CancelOrder: single,
+  StartPayment: checkoutOrder,
+  EndPayment: checkoutOrder,
+  RecordPayment: z
+    .object({ order: checkoutOrderSchema, payment_id: z.string() })
+    .transform(({ order, payment_id }) => [{ ...order, payment_id }]),
+  ListOrders: z.object({ orders: z.array(orderSchema) }).transform(({ orders }) => orders),
+};
+
+export interface Reply {
+  /** `created`, `replayed`, `ok`, an error code of the gateway, or a description of what no gateway should send. */
+  readonly outcome: string;
+  readonly orders?: readonly SeenOrder[];
+}
+
+/** Sends calls over a bounded number of connections, which open on first use. */
+export interface Sender {
+  /** Resolves within the request timeout. Never rejects: a call without a response has an outcome too. */
+  send(call: LoadCall): Promise<Reply>;
+  /** Closes all connections at once. */
+  close(): void;
+}
+
+/** Returns a sender for calls of every protocol, with `connections` connections for each. */
+export function openSender(gateway: GatewayAddresses, connections: number): Sender {
+  const clients = openClients(gateway, connections);
+  return {
+    send: async (call) => replyOf(call.operation, await clients[call.protocol].send(call)),
+    close() {
+      for (const client of Object.values(clients)) client.close();
+    },
+  };
+}
+
+const noResponse = 'no response: ';
+
+/** The outcome of a call without a response in time. */
+export const timedOut = `${noResponse}timeout`;
+
+/** Whether the gateway responded, correctly or not. */
+export function isResponse(outcome: string): boolean {
+  return !outcome.startsWith(noResponse);
+}
+
+function replyOf(operation: OperationName, response: CallResponse): Reply {
+  if (response.kind === 'none') return { outcome: `${noResponse}${response.cause}` };
+  const { error, headers } =
+    response.kind === 'http'
+      ? { error: httpError(response), headers: response.headers }
+      : { error: rpcError(response), headers: response.metadata };
+  if (error !== undefined) return { outcome: error };
+  const orders = bodySchemas[operation]?.safeParse(response.body).data;
+  if (orders === undefined) return { outcome: 'an unreadable response' };
+  const first = operation === 'CreateOrder' ? 'created' : 'ok';
+  return { outcome: headers['idempotent-replayed'] === 'true' ? 'replayed' : first, orders };
+}
+
+function httpError({ status, body }: HttpResponse): string | undefined {
+  if (status === 200 || status === 201) return undefined;
+  const code: unknown = Object(body).code;
+  return typeof code === 'string' ? code : `HTTP ${status}`;
+}
+
+function rpcError({ code, info }: RpcResponse): string | undefined {
+  return code === 'OK' ? undefined : (info?.metadata.code ?? `RPC code ${code}`);
+}

@@ -1,0 +1,119 @@
+import { randomInt } from 'node:crypto';
+import { basename } from 'node:path';
+import { Command, Option } from 'commander';
+import { parseNumber, parseSeconds, withGatewayOptions } from '../../command/command.ts';
+import { arrivalsOf, constantRate, type Phase } from './arrivals.ts';
+import {
+  type LoadSettings,
+  listProfiles,
+  loadProfile,
+  modes,
+  type Profile,
+  parseProfile,
+  protocolChoices,
+} from './profile.ts';
+
+/** The values of the command's options, as commander names them. All others replace members of the profile. */
+export interface LoadFlags {
+  readonly profile?: string;
+  readonly mode?: Profile['mode'];
+  readonly rate?: number;
+  readonly rampTo?: number;
+  readonly duration?: number;
+  readonly seed?: number;
+  readonly audit?: true;
+  readonly journal?: string;
+  readonly json?: string;
+  readonly html?: string;
+  readonly http?: string;
+  readonly grpc?: string;
+  readonly credentials?: string;
+}
+
+export function loadCommand(): Command {
+  const command = new Command('pnpm load')
+    .description('Sends orders to a gateway at a given rate, measures the responses, and judges them by thresholds.')
+    .allowExcessArguments()
+    .action((_flags, { args: [excess] }) => {
+      if (excess !== undefined)
+        command.error(`error: unknown argument '${excess}'\n(Did you mean --profile ${excess}?)`);
+    })
+    .option('--profile <name|file>', 'what to send and how to judge it: one of those below, or a JSON file')
+    .addOption(
+      new Option('--mode <mode>', 'open: calls are sent when due; closed: after the last response').choices(modes),
+    )
+    .addOption(new Option('--protocol <protocol>', 'the protocol, or all in turn').choices(protocolChoices))
+    .option('--rate <n>', 'calls a second (default: 100)', parseNumber)
+    .option('--ramp-to <n>', 'calls a second at the end, reached in a straight line', parseNumber)
+    .option('--duration <time>', 'how long, such as 30s, 2m or 1h (default: 10s)', parseSeconds)
+    .option(
+      '--connections <n>',
+      'connections for each protocol; in closed mode also clients (default: 16)',
+      parseNumber,
+    )
+    .option('--max-pending <n>', 'drop calls that are due while N have no response (default: 1000)', parseNumber)
+    .option('--merchants <n>', 'spread the orders over N merchants (default: 1)', parseNumber)
+    .option('--replay-share <n>', 'the share of calls that repeat an earlier order, 0 to 1 (default: 0)', parseNumber)
+    .option('--invalid-share <n>', 'the share of calls that must fail, 0 to 1 (default: 0)', parseNumber)
+    .option('--get-share <n>', 'the share of calls that look up an earlier order, 0 to 1 (default: 0)', parseNumber)
+    .option('--pay-share <n>', 'the share of calls that pay an earlier order, 0 to 1 (default: 0)', parseNumber)
+    .option('--cancel-share <n>', 'the share of calls that cancel an earlier order, 0 to 1 (default: 0)', parseNumber)
+    .option('--list-share <n>', 'the share of calls that list orders, 0 to 1 (default: 0)', parseNumber)
+    .option('--start-share <n>', 'the share of calls that start a payment, 0 to 1 (default: 0)', parseNumber)
+    .option('--end-share <n>', 'the share of calls that end a payment attempt, 0 to 1 (default: 0)', parseNumber)
+    .option('--metadata-share <n>', 'the share of orders with metadata, 0 to 1 (default: 0)', parseNumber)
+    .option('--seed <n>', 'repeat the calls of the run that reported this seed (default: random)', parseNumber)
+    .option('--audit', 'compare every acknowledged order with the database at the end')
+    .option('--journal <file>', 'store the acknowledgements for `pnpm audit-orders`')
+    .option('--json <file>', 'write the report as JSON, second by second')
+    .option('--html <file>', 'write the report as a page with charts');
+  return withGatewayOptions(command)
+    .option(
+      '--credentials <file>',
+      'merchants of the running gateway, one line each as `merchant create --json` prints',
+    )
+    .addHelpText(
+      'after',
+      `
+Profiles:
+${listProfiles()}
+
+Options override the profile. A running gateway is sent the credentials of --credentials, or of CLIENT_ID and CLIENT_SECRET;
+payments are sent with those of a checkout client in CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET.
+Exit codes: 0 all thresholds met; 1 one was not, or the run failed; 2 nothing was sent; 130 interrupted.`,
+    );
+}
+
+/** The settings of a run from its options. Throws an Error that names what is invalid. */
+export function settingsFrom(flags: LoadFlags): LoadSettings & { readonly audit: boolean } {
+  const base =
+    flags.profile === undefined ? parseProfile({ phases: constantRate(100, 10) }) : loadProfile(flags.profile);
+  const named = Object.entries(flags).map(([name, value]) => [snakeCase(name), value] as const);
+  const changes = Object.fromEntries(named.filter(([name]) => name in base));
+  const settings = parseProfile({ ...base, ...changes, phases: phasesFrom(flags, base) });
+  const audit = flags.audit === true || settings.thresholds.lost !== undefined;
+  return {
+    ...settings,
+    // An audit without a threshold of its own still allows nothing to be lost.
+    thresholds: audit ? { lost: 0, ...settings.thresholds } : settings.thresholds,
+    profile: flags.profile === undefined ? 'none' : basename(flags.profile, '.json'),
+    seed: flags.seed ?? randomInt(2 ** 32),
+    audit,
+  };
+}
+
+/** Commander's `maxPending` is `max_pending` in a profile. */
+function snakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+function phasesFrom({ rate, rampTo, duration, mode }: LoadFlags, base: Profile): readonly Phase[] {
+  if (rate === undefined && rampTo === undefined && duration === undefined) return base.phases;
+  const rates = new Set(base.phases.flatMap((phase) => [phase.rate, phase.to]));
+  if (rate === undefined && rates.size > 1 && (mode ?? base.mode) === 'open') {
+    throw new Error('--rate must be given too, because the profile has more than one');
+  }
+  const [only = 0] = rates;
+  const seconds = duration ?? arrivalsOf(base.phases).seconds;
+  return [{ seconds, rate: rate ?? only, to: rampTo ?? rate ?? only }];
+}

@@ -1,0 +1,128 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { protocols } from '@gateway/fixtures/operations';
+import { z } from 'zod';
+import { messageOf } from '../../command/command.ts';
+import { columns } from '../../command/text.ts';
+import { arrivalsOf } from './arrivals.ts';
+
+const profilesFolder = fileURLToPath(new URL('../../../profiles', import.meta.url));
+
+/** The protocols that a run can use: one, or all in turn. */
+export const protocolChoices = [...protocols, 'mixed'] as const;
+
+/** `open`: calls are sent when they are due. `closed`: each client sends its next call after its last response. */
+export const modes = ['open', 'closed'] as const;
+
+/** A day: bounds a typing error. */
+const secondsMax = 86_400;
+
+/** The kinds of call besides a new order, each with the setting of its share. */
+export const shares = [
+  ['invalid', 'invalid_share'],
+  ['replay', 'replay_share'],
+  ['get', 'get_share'],
+  ['pay', 'pay_share'],
+  ['cancel', 'cancel_share'],
+  ['list', 'list_share'],
+  ['start', 'start_share'],
+  ['end', 'end_share'],
+] as const;
+
+const share = z.number().min(0).max(1);
+const rate = z.number().min(0).max(1_000_000);
+
+const phaseSchema = z
+  .strictObject({ seconds: z.number().positive().max(secondsMax), rate, to: rate.optional() })
+  .transform(({ seconds, rate, to = rate }) => ({ seconds, rate, to }));
+
+/** A profile: the load of a run and its thresholds. An absent threshold is not checked. */
+const profileSchema = z
+  .strictObject({
+    about: z.string().default(''),
+    mode: z.enum(modes).default('open'),
+    protocol: z.enum(protocolChoices).default('json'),
+    phases: z.array(phaseSchema).min(1),
+    repeat: z.int().min(1).max(10_000).default(1),
+    /** For each protocol in use; in closed mode also the number of clients. */
+    connections: z.int().min(1).max(5_000).default(16),
+    /** The maximum of concurrent calls without a response; further calls are dropped. */
+    max_pending: z.int().min(1).max(100_000).default(1_000),
+    merchants: z.int().min(1).max(1_000).default(1),
+    /** The share of calls that repeat an earlier order. */
+    replay_share: share.default(0),
+    /** The share of calls that must fail. */
+    invalid_share: share.default(0),
+    /** The shares of calls that look up, pay and cancel an earlier order, and that list orders. */
+    get_share: share.default(0),
+    pay_share: share.default(0),
+    cancel_share: share.default(0),
+    list_share: share.default(0),
+    /** The shares of calls that start and end a payment attempt of an earlier order. */
+    start_share: share.default(0),
+    end_share: share.default(0),
+    /** The share of the orders that have metadata. Then lists are filtered by it. */
+    metadata_share: share.default(0),
+    thresholds: z
+      .strictObject({ p99_ms: z.number().min(0), error_rate: share, dropped_rate: share, lost: z.int().min(0) })
+      .partial()
+      .default({}),
+  })
+  .refine((profile) => shares.reduce((sum, [, name]) => sum + profile[name], 0) <= 1, 'the shares exceed 1')
+  .transform(({ repeat, phases, ...rest }) => ({
+    ...rest,
+    phases: Array.from({ length: repeat }, () => phases).flat(),
+  }))
+  .refine(({ phases }) => arrivalsOf(phases).seconds <= secondsMax, {
+    message: `must not last longer than ${secondsMax} s`,
+    path: ['phases'],
+  })
+  .refine(({ mode, phases }) => mode === 'closed' || phases.some(({ rate, to }) => rate + to > 0), {
+    message: 'must send something',
+    path: ['phases'],
+  });
+
+export type Profile = z.infer<typeof profileSchema>;
+
+/** A profile with everything else that decides a run. */
+export interface LoadSettings extends Profile {
+  /** The profile's name, or `none`. */
+  readonly profile: string;
+  readonly seed: number;
+}
+
+export type Thresholds = LoadSettings['thresholds'];
+
+function profileNames(): string[] {
+  return readdirSync(profilesFolder).map((file) => basename(file, '.json'));
+}
+
+/** The available profiles, each with its purpose. */
+export function listProfiles(): string {
+  return columns(profileNames().map((name) => ['', name, loadProfile(name).about]));
+}
+
+/**
+ * Reads a profile by its name or the path of its file. Throws an Error that names the file and every invalid member.
+ */
+export function loadProfile(nameOrFile: string): Profile {
+  const isName = /^[a-z0-9-]+$/.test(nameOrFile);
+  if (isName && !profileNames().includes(nameOrFile))
+    throw new Error(
+      `There is no profile ${nameOrFile}. The profiles are ${profileNames().join(', ')}; or give the path of a JSON file.`,
+    );
+  const path = isName ? join(profilesFolder, `${nameOrFile}.json`) : nameOrFile;
+  try {
+    return parseProfile(JSON.parse(readFileSync(path, 'utf8')));
+  } catch (error) {
+    throw new Error(`${basename(path)}: ${messageOf(error)}`);
+  }
+}
+
+/** Checks a profile. Throws an Error that names every invalid member. */
+export function parseProfile(value: unknown): Profile {
+  const result = profileSchema.safeParse(value);
+  if (!result.success) throw new Error(z.prettifyError(result.error));
+  return result.data;
+}

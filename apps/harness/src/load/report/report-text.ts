@@ -1,0 +1,91 @@
+import { formatAudit } from '../../audit/audit.ts';
+import { columns, formatMs, formatSeconds, formatShare } from '../../command/text.ts';
+import { arrivalsOf } from '../profile/arrivals.ts';
+import type { LoadSettings } from '../profile/profile.ts';
+import type { LatencySummary, LoadReport } from './report.ts';
+
+/** The complete report as text, in tables. */
+export function reportText(report: LoadReport): string {
+  const { audit, verdict, lateness, settings, interrupted, failure } = report;
+  const late = `sent late by p50 ${formatMs(lateness.p50)}, p99 ${formatMs(lateness.p99)}: the generator's own part in these latencies`;
+  const sections = [
+    ...(audit === undefined ? [] : [formatAudit(audit).trimEnd()]),
+    ...(interrupted ? ['Interrupted: this is what was done until then.'] : []),
+    ...(failure === undefined ? [] : [`The run ended early: ${failure}. This is what was done until then.`]),
+    columns(settingsRows(report)),
+    columns(countRows(report)),
+    // In the closed loop nothing is due before it is sent.
+    [columns(latencyRows(report)), ...(settings.mode === 'open' ? [late] : [])].join('\n'),
+    columns(outcomeRows(report)),
+    verdict.judged.length === 0 ? 'no thresholds were set' : columns(thresholdRows(report)),
+  ];
+  const result = verdict.judged.length === 0 && verdict.passed ? [] : [verdict.passed ? 'passed' : 'failed'];
+  return `${[...sections, ...result].join('\n\n')}\n`;
+}
+
+function settingsRows({ settings, target }: LoadReport): string[][] {
+  const { get_share, pay_share, cancel_share, list_share, start_share, end_share } = settings;
+  const open = settings.mode === 'open';
+  return [
+    ['setting', 'value'],
+    ['target', target],
+    ['profile', settings.profile],
+    ['mode', open ? 'open: calls are sent when they are due' : 'closed: clients wait for their responses'],
+    ['protocol', settings.protocol],
+    ['rate', open ? formatRates(settings) : `as responses come, ${formatSeconds(arrivalsOf(settings.phases).seconds)}`],
+    ['connections', `${settings.connections} for each protocol`],
+    ...(open ? [['pending at most', String(settings.max_pending)]] : []),
+    ['merchants', String(settings.merchants)],
+    ['repeated orders', formatShare(settings.replay_share)],
+    ['calls that must fail', formatShare(settings.invalid_share)],
+    ['look up, pay, cancel, list', [get_share, pay_share, cancel_share, list_share].map(formatShare).join(', ')],
+    ['start and end payments', [start_share, end_share].map(formatShare).join(', ')],
+    ['orders with metadata', formatShare(settings.metadata_share)],
+    ['seed', String(settings.seed)],
+  ];
+}
+
+function countRows({ sent, done, errors, dropped, unanswered, due, ...rest }: LoadReport): string[][] {
+  return [
+    ['calls', 'number', ''],
+    ['due', String(due), `in ${formatSeconds(rest.seconds)}`],
+    ['sent', String(sent), `${unanswered} without a response at the end`],
+    ['done', String(done), `${rest.rate_done.toFixed(1)}/s`],
+    ['errors', String(errors), formatShare(rest.error_rate)],
+    ['dropped', String(dropped), formatShare(rest.dropped_rate)],
+  ];
+}
+
+function latencyRows({ latency, latency_by_protocol: byProtocol }: LoadReport): string[][] {
+  const row = (name: string, { count, mean, p50, p90, p99, p99_9, max }: LatencySummary) => [
+    ...[name, String(count), ...[mean, p50, p90, p99, p99_9, max].map(formatMs)],
+  ];
+  const rows = Object.entries(byProtocol).map(([name, summary]) => row(name, summary));
+  const all = rows.length === 1 ? [] : [row('all', latency)];
+  return [['latency', 'calls', 'mean', 'p50', 'p90', 'p99', 'p99.9', 'max'], ...rows, ...all];
+}
+
+function outcomeRows({ outcomes, unanswered }: LoadReport): string[][] {
+  const rows = outcomes.map(({ outcome, count, wrong }) => [outcome, String(count), String(wrong)]);
+  if (unanswered > 0) rows.push(['pending at the end', String(unanswered), String(unanswered)]);
+  return [['outcome', 'calls', 'wrong'], ...rows];
+}
+
+function thresholdRows({ verdict }: LoadReport): string[][] {
+  const rows = verdict.judged.map(({ threshold, limit, actual, passed }) => {
+    const measured = actual === undefined ? 'unknown' : String(Number(actual.toPrecision(3)));
+    return [threshold, measured, `at most ${limit}`, passed ? 'met' : 'MISSED'];
+  });
+  return [['threshold', 'measured', 'allowed', 'verdict'], ...rows];
+}
+
+/** The first phases describe a profile; thousands of repeated ones would not. */
+const phasesShown = 6;
+
+function formatRates({ phases }: LoadSettings): string {
+  const shown = phases.slice(0, phasesShown).map(({ seconds, rate, to }) => {
+    return `${rate === to ? `${rate}/s` : `${rate}/s to ${to}/s`} for ${formatSeconds(seconds)}`;
+  });
+  const more = phases.length - shown.length;
+  return `${shown.join(', ')}${more > 0 ? `, and ${more} more phases` : ''}`;
+}

@@ -1,0 +1,87 @@
+import { type AuditResult, auditErrors } from '../../audit/audit.ts';
+import { arrivalsOf } from '../profile/arrivals.ts';
+import type { LoadSettings, Thresholds } from '../profile/profile.ts';
+import type { Latencies } from '../run/latencies.ts';
+import type { LoadOutcome } from '../run/run-load.ts';
+
+/** All results of a run: `--json` writes them, and the table and page show them. Times are milliseconds. */
+export type LoadReport = ReturnType<typeof reportOf>;
+
+/** Percentiles in milliseconds; `undefined` where nothing was measured. */
+export type LatencySummary = ReturnType<typeof summaryOf>;
+
+export interface ReportedRun {
+  readonly settings: LoadSettings;
+  readonly target: string;
+  /** `undefined` without an audit. */
+  readonly audit: AuditResult | undefined;
+}
+
+export function reportOf(
+  { recorder, startedAt, seconds, interrupted, failure }: LoadOutcome,
+  { settings, target, audit }: ReportedRun,
+) {
+  const { sent, done, errors, dropped, unanswered, right, latencies } = recorder;
+  const due = sent + dropped;
+  const rates = {
+    rate_done: seconds > 0 ? done / seconds : 0,
+    error_rate: sent > 0 ? errors / sent : 0,
+    dropped_rate: due > 0 ? dropped / due : 0,
+  };
+  const latency = summaryOf(latencies);
+  const verdict = judge(settings.thresholds, {
+    // The latency of a run without a correct outcome is meaningless.
+    p99_ms: right > 0 ? latency.p99 : undefined,
+    error_rate: sent > 0 ? rates.error_rate : undefined,
+    dropped_rate: due > 0 || arrivalsOf(settings.phases).count === 0 ? rates.dropped_rate : undefined,
+    // Nothing can be lost if nothing was acknowledged.
+    lost: audit && audit.acknowledged > 0 ? auditErrors(audit) : undefined,
+  });
+  return {
+    ...{ settings, target, started_at: startedAt.toISOString(), seconds, interrupted, failure },
+    ...{ due, sent, done, errors, dropped, unanswered, ...rates, latency },
+    latency_by_protocol: Object.fromEntries([...recorder.byProtocol].map(([name, some]) => [name, summaryOf(some)])),
+    // How late the generator sent: its share of the latencies.
+    lateness: summaryOf(recorder.lateness),
+    // `[percent, milliseconds]`, ever closer to 100.
+    percentiles: percentilesOf(latencies),
+    outcomes: [...recorder.outcomes]
+      .map(([outcome, counts]) => ({ outcome, ...counts }))
+      .sort((a, b) => b.count - a.count),
+    by_second: recorder.seconds(),
+    audit,
+    // A run that ended early is not the one that the thresholds are for.
+    verdict: { ...verdict, passed: verdict.passed && failure === undefined },
+  };
+}
+
+/** Compares the measurements with the thresholds. A threshold whose value was not measured is not met. */
+export function judge(thresholds: Thresholds, actuals: { readonly [Name in keyof Thresholds]-?: number | undefined }) {
+  const names = ['p99_ms', 'error_rate', 'dropped_rate', 'lost'] as const;
+  const judged = names.flatMap((threshold) => {
+    const limit = thresholds[threshold];
+    const actual = actuals[threshold];
+    return limit === undefined ? [] : [{ threshold, limit, actual, passed: actual !== undefined && actual <= limit }];
+  });
+  return { passed: judged.every(({ passed }) => passed), judged };
+}
+
+function summaryOf(latencies: Latencies) {
+  const at = (percent: number) => latencies.percentile(percent);
+  const { count, mean, max } = latencies;
+  return { count, mean, p50: at(50), p90: at(90), p99: at(99), p99_9: at(99.9), max };
+}
+
+/** Ten points for every halving of the remainder to 100 %, until one call remains. */
+const pointsPerHalving = 10;
+
+function percentilesOf(latencies: Latencies): [number, number][] {
+  const points: [number, number][] = [];
+  for (let step = 0; ; step += 1) {
+    const left = 2 ** (-step / pointsPerHalving);
+    const ms = latencies.percentile((1 - left) * 100);
+    if (ms === undefined) return [];
+    points.push([(1 - left) * 100, ms]);
+    if (left * latencies.count < 1) return points;
+  }
+}

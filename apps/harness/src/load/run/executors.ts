@@ -1,0 +1,78 @@
+import type { LoadCall } from '../calls/calls.ts';
+import type { Sender } from '../calls/sender.ts';
+import type { Arrivals } from '../profile/arrivals.ts';
+import type { RunClock } from './clock.ts';
+import type { Recorder } from './recorder.ts';
+
+export interface Execution {
+  readonly sender: Sender;
+  readonly recorder: Recorder;
+  readonly clock: RunClock;
+  /** Ends the run at once. */
+  readonly signal: AbortSignal;
+  readonly makeCall: (number: number) => LoadCall;
+}
+
+/** This far behind its schedule, the open loop lets responses be read between two calls. */
+const backlogMs = 1;
+
+/**
+ * Open loop: sends each call on schedule, whatever the outcome of the others, and counts its latency from then. So a stall of
+ * the gateway counts for every call scheduled during it. A call scheduled while `maxPending` have no response is
+ * dropped. Resolves when all have a response, or the signal aborts.
+ */
+export async function runOpenLoop(
+  { sender, recorder, clock, signal, makeCall }: Execution,
+  arrivals: Arrivals,
+  maxPending: number,
+): Promise<void> {
+  const pending = new Set<Promise<void>>();
+  for (let number = 0; number < arrivals.count; number += 1) {
+    const dueMs = arrivals.dueMs(number);
+    const call = makeCall(number);
+    if (clock.now() < dueMs) await clock.until(dueMs, signal);
+    if (signal.aborted) break;
+    if (recorder.pending >= maxPending) {
+      recorder.recordDropped(clock.now());
+      continue;
+    }
+    recorder.recordSent(clock.now(), clock.now() - dueMs);
+    const sending = sender.send(call).then((reply) => {
+      pending.delete(sending);
+      if (!signal.aborted) recorder.recordReply(call, reply, clock.now(), clock.now() - dueMs);
+    });
+    pending.add(sending);
+    if (clock.now() - dueMs > backlogMs) await new Promise((resolve) => setImmediate(resolve));
+  }
+  await Promise.race([Promise.all(pending), aborted(signal)]);
+}
+
+/**
+ * Closed loop: each client sends its next call after its last response. A gateway that stalls receives
+ * no calls during the stall, so a stall of any length is one slow call per client.
+ */
+export async function runClosedLoop(
+  { sender, recorder, clock, signal, makeCall }: Execution,
+  clients: number,
+  seconds: number,
+): Promise<void> {
+  let next = 0;
+  const work = async () => {
+    while (!signal.aborted && clock.now() < seconds * 1_000) {
+      const call = makeCall(next);
+      next += 1;
+      const sentMs = clock.now();
+      recorder.recordSent(sentMs, 0);
+      const reply = await sender.send(call);
+      if (!signal.aborted) recorder.recordReply(call, reply, clock.now(), clock.now() - sentMs);
+    }
+  };
+  await Promise.race([Promise.all(Array.from({ length: clients }, work)), aborted(signal)]);
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

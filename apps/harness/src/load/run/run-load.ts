@@ -1,0 +1,103 @@
+import type { Credentials } from '@gateway/domain/accounts/credentials';
+import { loadFixtures } from '@gateway/fixtures/load-fixtures';
+import { createJournal } from '../../audit/journal.ts';
+import { messageOf } from '../../command/command.ts';
+import { numberOf } from '../../workload/orders.ts';
+import { createCallMaker, type KnownOrder, type LoadCall } from '../calls/calls.ts';
+import type { Reply, Sender } from '../calls/sender.ts';
+import { arrivalsOf } from '../profile/arrivals.ts';
+import type { LoadSettings } from '../profile/profile.ts';
+import { startClock } from './clock.ts';
+import { runClosedLoop, runOpenLoop } from './executors.ts';
+import { createProgress, type ProgressOutput } from './progress.ts';
+import { createRecorder, type Recorder } from './recorder.ts';
+
+export interface LoadRun {
+  readonly settings: LoadSettings;
+  /** Closed with the run. */
+  readonly sender: Sender;
+  readonly credentials: readonly Credentials[];
+  /** The account that records payments; needed for `pay_share`. */
+  readonly checkout?: Credentials | undefined;
+  /** Where acknowledgements are stored; the file must not exist. */
+  readonly journalFile?: string | undefined;
+  /** Where progress is written; nowhere if absent. */
+  readonly progress?: ProgressOutput;
+}
+
+export interface LoadOutcome {
+  readonly recorder: Recorder;
+  readonly startedAt: Date;
+  /** From the first scheduled call to the last response. */
+  readonly seconds: number;
+  readonly interrupted: boolean;
+  /** The reason if the run ended early, such as a full disk. */
+  readonly failure: string | undefined;
+}
+
+const progressEveryMs = 500;
+
+/** Sends all calls and counts their outcomes. When `signal` aborts, the run ends at once with the counts so far. */
+export async function runLoad(run: LoadRun, signal: AbortSignal): Promise<LoadOutcome> {
+  const { settings, credentials } = run;
+  const arrivals = arrivalsOf(settings.phases);
+  const { known, remember } = createMemory();
+  const makeCall = createCallMaker(settings, await loadFixtures(), credentials, { checkout: run.checkout, known });
+  const { seed, metadata_share } = settings;
+  const head = { seed, client_ids: credentials.map(({ clientId }) => clientId), metadata_share };
+  const journal = run.journalFile === undefined ? undefined : createJournal(run.journalFile, head);
+  let failure: string | undefined;
+  const failed = new AbortController();
+  const onFailure = (error: unknown) => {
+    failure ??= messageOf(error);
+    failed.abort();
+  };
+  const recorder = createRecorder({
+    plannedSeconds: arrivals.seconds,
+    journal,
+    numberOf: (orderId) => numberOf(settings.seed, orderId),
+    onFailure,
+  });
+  const sender: Sender = {
+    ...run.sender,
+    async send(call) {
+      const reply = await run.sender.send(call);
+      remember(call, reply);
+      return reply;
+    },
+  };
+  const startedAt = new Date();
+  const clock = startClock();
+  const progress = run.progress && createProgress(run.progress, recorder, arrivals.seconds);
+  const ticking = setInterval(() => progress?.update(clock.now()), progressEveryMs);
+  const execution = { sender, recorder, clock, signal: AbortSignal.any([signal, failed.signal]), makeCall };
+  try {
+    if (settings.mode === 'open') await runOpenLoop(execution, arrivals, settings.max_pending);
+    else await runClosedLoop(execution, settings.connections, arrivals.seconds);
+  } finally {
+    clearInterval(ticking);
+    progress?.end();
+    recorder.end();
+    sender.close();
+    journal?.close();
+  }
+  return { recorder, startedAt, seconds: clock.now() / 1_000, interrupted: signal.aborted, failure };
+}
+
+/** The number of orders that later calls may be about. Calls reach back less far. */
+const knownMax = 10_000;
+
+/** Remembers the latest orders whose creation was acknowledged. */
+function createMemory() {
+  const orders = new Map<number, KnownOrder>();
+  return {
+    known: (number: number) => orders.get(number),
+    remember({ operation, order }: LoadCall, { orders: shown = [] }: Reply) {
+      const { order_token, created_at } = shown[0] ?? {};
+      if (operation !== 'CreateOrder' || order === undefined || order_token === undefined || created_at === undefined)
+        return;
+      orders.set(order.number, { order_token, created_at });
+      if (orders.size > knownMax) orders.delete(orders.keys().next().value as number);
+    },
+  };
+}

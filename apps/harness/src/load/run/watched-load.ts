@@ -1,0 +1,78 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { GatewayAddresses } from '@gateway/fixtures/wire/client';
+import { openSender, type Sender } from '../calls/sender.ts';
+import type { Profile } from '../profile/profile.ts';
+import { type LoadRun, runLoad } from './run-load.ts';
+
+/** The gateway's deadline for a call, plus an allowance for the round trip. */
+const latestMs = 5_250;
+
+const tickMs = 50;
+const pollMs = 5;
+
+/** The load and the accounts that send it. */
+interface WatchedRun extends Pick<LoadRun, 'credentials' | 'checkout'> {
+  readonly profile: Profile;
+  readonly seed: number;
+  /** Where the journal is written. */
+  readonly folder: string;
+}
+
+/**
+ * Sends a run to several gateways in turn and watches their responses, until the run or its journal ends it. `running` resolves
+ * then, or rejects.
+ */
+export function startWatchedLoad(gateways: readonly GatewayAddresses[], run: WatchedRun) {
+  const { profile, seed, folder, credentials, checkout } = run;
+  const senders = gateways.map((gateway) => openSender(gateway, profile.connections));
+  /** For each gateway, when the latest call that created an order was sent. */
+  const createdAtMs = gateways.map(() => 0);
+  let [turn, created, late] = [0, 0, 0];
+  // The total time this process was blocked: a response that waited for this process was not late.
+  let busyMs = 0;
+  let tickedMs = performance.now();
+  const ticking = setInterval(() => {
+    busyMs += Math.max(0, performance.now() - tickedMs - tickMs);
+    tickedMs = performance.now();
+  }, tickMs);
+  const sender: Sender = {
+    async send(call) {
+      turn = (turn + 1) % senders.length;
+      const [gateway, sentMs, busyBeforeMs] = [turn, performance.now(), busyMs];
+      const reply = await (senders[gateway] as Sender).send(call);
+      if (performance.now() - sentMs - (busyMs - busyBeforeMs) > latestMs) late += 1;
+      if (reply.outcome === 'created') {
+        created += 1;
+        createdAtMs[gateway] = Math.max(createdAtMs[gateway] ?? 0, sentMs);
+      }
+      return reply;
+    },
+    close() {
+      clearInterval(ticking);
+      for (const one of senders) one.close();
+    },
+  };
+  const ended = new AbortController();
+  const journalFile = join(folder, 'journal.ndjson');
+  const settings = { ...profile, profile: 'none', seed };
+  const running = runLoad({ settings, sender, credentials, checkout, journalFile }, ended.signal);
+  // The error is reported when it is awaited; until then, what was started has to be stopped.
+  running.catch(() => {});
+  return {
+    running,
+    journalFile,
+    /** Orders created so far. */
+    created: () => created,
+    /** Responses later than the gateway's deadline and 250 ms. */
+    late: () => late,
+    /** Milliseconds until some or every gateway has created an order that is sent from now on. */
+    async timeToCreated(which: 'some' | 'every', signal: AbortSignal): Promise<number> {
+      const startMs = performance.now();
+      while (!createdAtMs[which]((sentMs) => sentMs >= startMs)) await sleep(pollMs, undefined, { signal });
+      return performance.now() - startMs;
+    },
+    /** Ends the run immediately. */
+    end: () => ended.abort(),
+  };
+}

@@ -1,0 +1,57 @@
+import { execFileSync } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { mkdtempSync, rmdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { leftOut } from '../../../../tools/left-out.ts';
+import { faults } from './faults.ts';
+import { expectNothingLost, type FaultRun, faultTable, runFaults } from './run-faults.ts';
+
+const { FAULTS_SEED = randomInt(2 ** 32), FAULTS_PERCENT = 100 } = process.env;
+const seed = Number(FAULTS_SEED);
+process.stdout.write(`FAULTS_SEED=${seed} repeats the calls and the faults\n`);
+
+const smallDisk = mkdtempSync(join(tmpdir(), 'small-disk-'));
+const isLeftOut = leftOut('a full disk', mayMount() ? undefined : 'only root can mount a small one');
+const runs: (FaultRun & { readonly name: string })[] = [];
+
+afterAll(() => {
+  rmdirSync(smallDisk);
+  process.stdout.write(faultTable(runs));
+});
+
+for (const fault of faults) {
+  test.skipIf(fault.onSmallDisk && isLeftOut)(`${fault.name}: nothing acknowledged is lost`, async () => {
+    const times = Math.ceil((fault.times * Number(FAULTS_PERCENT)) / 100);
+    process.stdout.write(`${fault.name}, ${times} times\n`);
+    if (fault.onSmallDisk) {
+      mount();
+      onTestFinished(unmount);
+    }
+    const dataParent = fault.onSmallDisk ? smallDisk : undefined;
+    const run = await runFaults({ seed, faults: [{ fault, times }], dataParent });
+    runs.push({ name: fault.name, ...run });
+    expectNothingLost(run, fault.name === 'gateway killed');
+    expect(run.late).toBe(0);
+  });
+}
+
+/** The server's files take 50 MB, and its log of transactions up to 64 MB more. */
+function mount(): void {
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=300m', 'tmpfs', smallDisk], { stdio: 'ignore' });
+}
+
+function unmount(): void {
+  execFileSync('umount', ['--lazy', smallDisk]);
+}
+
+function mayMount(): boolean {
+  try {
+    mount();
+    unmount();
+    return true;
+  } catch {
+    return false;
+  }
+}

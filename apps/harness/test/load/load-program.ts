@@ -1,0 +1,35 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { beforeEach } from 'vitest';
+import { temporaryFolder } from '../../../../tools/test-resources.ts';
+
+export const program = fileURLToPath(new URL('../../src/load.ts', import.meta.url));
+
+/** The folder of the test that runs. */
+export let folder: string;
+
+/** Gives each test of the calling file a folder. */
+export function useFolder(): void {
+  beforeEach(async () => {
+    folder = await temporaryFolder();
+  });
+}
+
+/** Everything that a run creates is in the test's folder, so that the test can check that nothing remains. */
+export function environment(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
+  const { PATH, HOME, NODE_COMPILE_CACHE, TEST_POSTGRES_CLUSTER } = process.env;
+  return { PATH, HOME, NODE_COMPILE_CACHE, TEST_POSTGRES_CLUSTER, TMPDIR: folder, ...more };
+}
+
+// Below the limit of a test, so that a run that hangs is ended too.
+const limitMs = 100_000;
+
+/** Runs `pnpm load` to its end. */
+export async function load(args: readonly string[], env = environment()) {
+  const ended = promisify(execFile)(process.execPath, [program, ...args], { env, timeout: limitMs });
+  return ended.then(
+    (output) => ({ code: 0, ...output }),
+    ({ code, stdout, stderr }) => ({ code: Number(code), stdout: String(stdout), stderr: String(stderr) }),
+  );
+}

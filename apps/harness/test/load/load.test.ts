@@ -1,0 +1,81 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { readText } from '../../../../tools/test-resources.ts';
+import { environment, folder, load, program, useFolder } from './load-program.ts';
+
+useFolder();
+
+test('a short run in every protocol passes its thresholds, is audited, and writes its reports', async () => {
+  // Missing folders are created.
+  const fileOf = (ending: string) => join(folder, ending, `run.${ending}`);
+  const [jsonFile, htmlFile, journal] = [fileOf('json'), fileOf('html'), fileOf('ndjson')];
+  const files = ['--json', jsonFile, '--html', htmlFile, '--journal', journal];
+  const shares = ['--replay-share', '0.1', '--invalid-share', '0.1', '--merchants', '2', '--connections', '2'];
+  const rate = ['--protocol', 'mixed', '--rate', '60', '--duration', '2s'];
+  const { code, stdout, stderr } = await load([...rate, ...shares, ...files, '--audit', '--seed', '5']);
+  expect(`${stdout}${stderr}`).toContain('passed');
+  expect(code).toBe(0);
+  const report = JSON.parse(readFileSync(jsonFile, 'utf8'));
+  expect(report).toMatchObject({ due: 120, done: 120, errors: 0, audit: { lost: 0, duplicated: 0, changed: 0 } });
+  expect(report.outcomes.map(({ outcome }: { outcome: string }) => outcome)).toContain('replayed');
+  expect(readFileSync(htmlFile, 'utf8')).toContain('passed');
+  // No second is empty, not even the last one.
+  expect(report.by_second).toHaveLength(2);
+  for (const { sent, done } of report.by_second) expect(Math.min(sent, done)).toBeGreaterThan(0);
+  const { acknowledged, stored } = report.audit;
+  expect(stdout).toMatch(new RegExp(`^ +${acknowledged} +0 +0 +0 +0 +${stored} +0 +0 +0 +0 +0 +- +-$`, 'm'));
+  expect(existsSync(journal)).toBe(true);
+});
+
+test('orders that are paid and cancelled during a run are audited with their events and webhooks', async () => {
+  const json = join(folder, 'run.json');
+  const shares = ['--get-share', '0.2', '--pay-share', '0.2', '--cancel-share', '0.1', '--list-share', '0.1'];
+  const claims = ['--start-share', '0.1', '--end-share', '0.05', '--metadata-share', '0.5'];
+  const rate = ['--protocol', 'mixed', '--rate', '60', '--duration', '4s', '--merchants', '2', '--seed', '5'];
+  const { code, stdout, stderr } = await load([...rate, ...shares, ...claims, '--audit', '--json', json]);
+  expect(`${stdout}${stderr}`).toContain('passed');
+  expect(code).toBe(0);
+  const { audit, outcomes } = JSON.parse(readFileSync(json, 'utf8'));
+  expect(audit).toMatchObject({ lost: 0, undone: 0, backwards: 0, illegal: 0, undelivered: 0 });
+  expect(audit.changes).toBeGreaterThan(0);
+  expect(outcomes.map(({ outcome }: { outcome: string }) => outcome)).toContain('ok');
+});
+
+test('Ctrl-C ends a run at once with the report of what was done', async () => {
+  const child = spawn(process.execPath, [program, '--rate', '50', '--duration', '10m', '--audit'], {
+    env: environment(),
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const [stdout, progress] = [readText(child.stdout), readText(child.stderr)];
+  await expect.poll(progress).toContain('pending');
+  child.kill('SIGINT');
+  // It would have run for ten minutes, which is longer than a test may take.
+  const [code] = await once(child, 'exit');
+  expect(code).toBe(130);
+  expect(stdout()).toContain('Interrupted: this is what was done until then.');
+  expect(stdout()).toMatch(/done +\d{2,} /);
+  expect(stdout()).toMatch(/^audit +acknowledged +lost +duplicated +changed/);
+});
+
+test('a closed terminal, a second Ctrl-C and a closed output leave no gateway behind', async () => {
+  const start = (duration: string) => {
+    const started = spawn(process.execPath, [program, '--rate', '50', '--duration', duration], { env: environment() });
+    onTestFinished(() => void started.kill());
+    return started;
+  };
+  const child = start('10m');
+  await expect.poll(readText(child.stderr)).toContain('pending');
+  child.kill('SIGHUP');
+  child.kill('SIGINT');
+  expect((await once(child, 'exit'))[0]).toBe(130);
+  expect(readdirSync(folder)).toEqual([]);
+
+  const unread = start('1s');
+  unread.stdout.destroy();
+  unread.stderr.destroy();
+  expect((await once(unread, 'exit'))[0]).toBe(0);
+  expect(readdirSync(folder)).toEqual([]);
+});

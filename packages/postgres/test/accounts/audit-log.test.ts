@@ -1,0 +1,108 @@
+import { hostname, userInfo } from 'node:os';
+import type { Credentials } from '@gateway/domain/accounts/credentials';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type MerchantAccounts, openMerchantAccounts } from '../../src/merchant-admin.ts';
+import { openMerchantDirectory } from '../../src/merchant-directory.ts';
+import { openWebhookEndpoints, type WebhookEndpoints } from '../../src/webhook-endpoints.ts';
+import { useTestDatabase } from '../../testing/test-database.ts';
+
+const database = useTestDatabase();
+let accounts: MerchantAccounts;
+let endpoints: WebhookEndpoints;
+
+beforeAll(() => {
+  accounts = openMerchantAccounts({ url: database.url, actor: 'alice' });
+  endpoints = openWebhookEndpoints({ url: database.url, actor: 'bob' });
+});
+afterAll(() => Promise.all([accounts?.close(), endpoints?.close()]));
+
+async function logOf({ clientId }: Credentials) {
+  const entries = await accounts.log({ clientId, after: 0, limit: 100 });
+  return entries.map(({ actor, action, details }) => [actor, action, details]);
+}
+
+test('every change of a client is recorded once, by whom and what, without a secret', async () => {
+  const client = await accounts.create('Shop', 'test');
+  const { clientId } = client;
+  await accounts.setChecksumMode(clientId, 'required');
+  await accounts.setDefaultLifetime(clientId, 60);
+  await accounts.setDefaultLifetime(clientId, null);
+  const added = await accounts.addSecret(clientId, new Date('2099-01-31T12:00:00.000Z'));
+  if (added.kind !== 'added') throw new Error(added.kind);
+  const ended = await accounts.endSecret(clientId, added.id, new Date('2098-01-31T12:00:00.000Z'));
+  await accounts.rename(clientId, 'Corner Shop');
+  await accounts.disable(clientId);
+  await accounts.enable(clientId);
+  const { merchantId = 0 as MerchantId } = (await endpoints.find(clientId)) ?? {};
+  await endpoints.set(merchantId, { url: 'https://shop.example.com/hidden', signingSecret: Uint8Array.of(1) });
+  const { endpoint: { endpointId = '' } = {} } = (await endpoints.find(clientId)) ?? {};
+  await endpoints.update(merchantId, endpointId, { url: 'https://other.example.com/hidden', status: 'disabled' });
+  await endpoints.rotate(merchantId, endpointId, Uint8Array.of(2));
+  await endpoints.remove(merchantId, endpointId);
+  const entries = await logOf(client);
+  expect(entries).toEqual([
+    ['alice', 'create', { name: 'Shop', kind: 'test' }],
+    ['alice', 'checksum', { mode: 'required' }],
+    ['alice', 'lifetime', { seconds: 60 }],
+    ['alice', 'lifetime', { seconds: null }],
+    ['alice', 'secret.add', { number: added.id, ends_at: '2099-01-31T12:00:00.000Z' }],
+    ['alice', 'secret.revoke', { number: added.id, ends_at: '2098-01-31T12:00:00+00:00' }],
+    ['alice', 'rename', { name: 'Corner Shop' }],
+    ['alice', 'disable', {}],
+    ['alice', 'enable', {}],
+    ['bob', 'webhook.create', { endpoint: endpointId, host: 'shop.example.com', event_types: null }],
+    ['bob', 'webhook.update', { endpoint: endpointId, host: 'other.example.com', status: 'disabled' }],
+    ['bob', 'webhook.rotate', { endpoint: endpointId }],
+    ['bob', 'webhook.remove', { endpoint: endpointId }],
+  ]);
+  expect(ended).toEqual({ kind: 'ends', at: new Date('2098-01-31T12:00:00.000Z') });
+  expect(JSON.stringify(entries)).not.toMatch(/sk_|hidden/);
+});
+
+test('what changes nothing is not recorded', async () => {
+  const unknown = { clientId: 'app_000000000000000000000000', clientSecret: '' };
+  expect(await accounts.disable(unknown.clientId)).toBe('unknown_client');
+  expect(await accounts.setChecksumMode(unknown.clientId, 'required')).toBe('unknown_client');
+  expect(await accounts.addSecret(unknown.clientId, null)).toEqual({ kind: 'unknown_client' });
+  expect(await logOf(unknown)).toEqual([]);
+});
+
+test('the log is read in pages, and names the system user by default', async () => {
+  const system = openMerchantAccounts({ url: database.url });
+  const { clientId } = await system.create('Paged');
+  await system.disable(clientId);
+  await system.close();
+  const [first] = await accounts.log({ clientId, after: 0, limit: 1 });
+  expect(first).toMatchObject({ action: 'create', actor: `${userInfo().username}@${hostname()}` });
+  expect(await accounts.log({ clientId, after: first?.id ?? 0, limit: 5 })).toMatchObject([{ action: 'disable' }]);
+  expect((await accounts.log({ after: 0, limit: 100 })).length).toBeGreaterThan(2);
+});
+
+test.each(["update audit_log set actor = 'x'", 'delete from audit_log', 'truncate audit_log'])(
+  'the log rejects: %s',
+  async (text) => {
+    const client = await accounts.create('Logged');
+    await expect(database.sql.unsafe(text)).rejects.toThrow('entries of audit_log are never changed');
+    expect(await logOf(client)).toHaveLength(1);
+  },
+);
+
+test('a disabled client is unknown until it is enabled', async () => {
+  const { clientId } = await accounts.create('Shop');
+  const directory = openMerchantDirectory({ url: database.url });
+  try {
+    expect(await directory.findClient(clientId)).toMatchObject({ kind: 'found' });
+    await accounts.disable(clientId);
+    const [{ disabledAt } = {}] = (await accounts.list({ limit: 500 })).filter((each) => each.clientId === clientId);
+    await accounts.disable(clientId);
+    expect((await accounts.list({ limit: 500 })).find((each) => each.clientId === clientId)?.disabledAt).toEqual(
+      disabledAt,
+    );
+    expect(await directory.findClient(clientId)).toEqual({ kind: 'unknown' });
+    await accounts.enable(clientId);
+    expect(await directory.findClient(clientId)).toMatchObject({ kind: 'found' });
+  } finally {
+    await directory.close();
+  }
+});

@@ -1,0 +1,93 @@
+import { liveSecretsMax } from '@gateway/domain/accounts/credentials';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import { sampleOrder } from '@gateway/domain/testing/sample-orders';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { type MerchantAccounts, openMerchantAccounts } from '../../src/merchant-admin.ts';
+import { openOrderStore } from '../../src/order-store.ts';
+import { useTestDatabase } from '../../testing/test-database.ts';
+
+const database = useTestDatabase();
+let accounts: MerchantAccounts;
+
+beforeAll(() => {
+  accounts = openMerchantAccounts({ url: database.url });
+});
+
+afterAll(() => accounts?.close());
+
+const [soon, later] = [new Date('2098-01-31T12:00:00.000Z'), new Date('2099-01-31T12:00:00.000Z')];
+
+/** A merchant with one secret that has no end. */
+async function newClient(): Promise<{ clientId: string; first: number }> {
+  const { clientId } = await accounts.create('Shop');
+  return { clientId, first: (await accounts.listSecrets(clientId))?.[0]?.id ?? 0 };
+}
+
+function addSecret(clientId: string) {
+  return accounts.addSecret(clientId, null);
+}
+
+test('the end of a secret is brought forward and never put off', async () => {
+  const { clientId, first } = await newClient();
+  expect(await accounts.endSecret(clientId, first, later)).toEqual({ kind: 'ends', at: later });
+  expect(await accounts.endSecret(clientId, first, soon)).toEqual({ kind: 'ends', at: soon });
+  expect(await accounts.endSecret(clientId, first, later)).toEqual({ kind: 'ends', at: soon });
+  expect(await accounts.listSecrets(clientId)).toMatchObject([{ endsAt: soon }]);
+});
+
+test('a secret that has ended stays so, and makes no more secrets live than a client may have', async () => {
+  const { clientId, first } = await newClient();
+  expect(await accounts.endSecret(clientId, first, null)).toMatchObject({ kind: 'ends' });
+  const ended = await accounts.listSecrets(clientId);
+  for (let count = 0; count < liveSecretsMax; count += 1) {
+    expect(await addSecret(clientId)).toMatchObject({ kind: 'added' });
+  }
+  expect(await accounts.endSecret(clientId, first, later)).toEqual({ kind: 'ended_already' });
+  expect(await accounts.endSecret(clientId, first, null)).toEqual({ kind: 'ended_already' });
+  expect((await accounts.listSecrets(clientId))?.[0]).toEqual(ended?.[0]);
+  expect(await addSecret(clientId)).toEqual({ kind: 'too_many' });
+});
+
+test('operators who add a secret at the same time make no more live than a client may have', async () => {
+  const { clientId } = await newClient();
+  for (let live = 1; live < liveSecretsMax - 1; live += 1) await addSecret(clientId);
+  const another = openMerchantAccounts({ url: database.url });
+  onTestFinished(() => another.close());
+  const adding: ReturnType<MerchantAccounts['addSecret']>[] = [];
+  await database.sql.begin(async (session) => {
+    // Nothing can be written to the secrets, so that both operators have come as far as they can before either has added one.
+    await session`lock table client_secrets in exclusive mode`;
+    adding.push(addSecret(clientId), another.addSecret(clientId, null));
+    await expect
+      .poll(
+        () =>
+          database.sql`select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+      )
+      .toHaveLength(2);
+  });
+  expect((await Promise.all(adding)).map(({ kind }) => kind).sort()).toEqual(['added', 'too_many']);
+});
+
+test("another merchant's secret is unknown", async () => {
+  const [{ clientId }, other] = [await newClient(), await newClient()];
+  expect(await accounts.endSecret(clientId, other.first, null)).toEqual({ kind: 'unknown_secret' });
+  expect(await accounts.listSecrets(other.clientId)).toMatchObject([{ endsAt: null }]);
+});
+
+test('orders are created while a secret is being added to their merchant', async () => {
+  const { clientId } = await newClient();
+  const store = openOrderStore({ url: database.url });
+  onTestFinished(() => store.close());
+  const [merchant] = await database.sql`select id::int from merchants where client_id = ${clientId}`;
+  const order = sampleOrder(merchant?.id as MerchantId, { order_id: 'meanwhile' });
+  const adding = Promise.withResolvers<unknown>();
+  await database.sql.begin(async (session) => {
+    await session`lock table client_secrets in exclusive mode`;
+    adding.resolve(addSecret(clientId));
+    const waiting = () =>
+      database.sql`select 1 from pg_locks where not granted and relation = 'client_secrets'::regclass`;
+    await expect.poll(waiting).toHaveLength(1);
+    expect(await store.create(order, 20_000)).toMatchObject({ kind: 'created' });
+  });
+  expect(await adding.promise).toMatchObject({ kind: 'added' });
+});

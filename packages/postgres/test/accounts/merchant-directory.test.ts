@@ -1,0 +1,56 @@
+import { randomBytes } from 'node:crypto';
+import { createClientId, hashSecret } from '@gateway/domain/accounts/credentials';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type MerchantAccounts, openMerchantAccounts } from '../../src/merchant-admin.ts';
+import { openMerchantDirectory, type PostgresMerchantDirectory } from '../../src/merchant-directory.ts';
+import { useTestDatabase } from '../../testing/test-database.ts';
+
+const database = useTestDatabase();
+let accounts: MerchantAccounts;
+let directory: PostgresMerchantDirectory;
+beforeAll(() => {
+  accounts = openMerchantAccounts({ url: database.url });
+  directory = openMerchantDirectory({ url: database.url });
+});
+afterAll(() => Promise.all([accounts?.close(), directory?.close()]));
+
+const later = new Date(Date.now() + 3_600_000);
+
+const hashOf = (clientSecret: string) => Buffer.from(hashSecret(clientSecret)).toString('hex');
+
+async function addSecret(clientId: string, endsAt: Date | null): Promise<string> {
+  const added = await accounts.addSecret(clientId, endsAt);
+  if (added.kind !== 'added') throw new Error(`no secret was added: ${added.kind}`);
+  return hashOf(added.clientSecret);
+}
+
+async function endFirstSecret(clientId: string): Promise<void> {
+  const [first] = (await accounts.listSecrets(clientId)) ?? [];
+  await accounts.endSecret(clientId, first?.id ?? 0, null);
+}
+
+test('lookups made together each find their own client with exactly its live secrets', async () => {
+  const one = await accounts.create('One Secret');
+  const two = await accounts.create('Two Secrets');
+  const added = await addSecret(two.clientId, null);
+  const ending = await addSecret(two.clientId, later);
+  await endFirstSecret(two.clientId);
+  const none = await accounts.create('No Secret');
+  await endFirstSecret(none.clientId);
+
+  const unknownIds = Array.from({ length: 3_000 }, () => createClientId(randomBytes));
+  const wanted = [...unknownIds, ...[two, one, none, one].map(({ clientId }) => clientId)];
+  const found = await Promise.all(wanted.map((clientId) => directory.findClient(clientId)));
+  expect(new Set(found.slice(0, unknownIds.length).map(({ kind }) => kind))).toEqual(new Set(['unknown']));
+  const facts = found.slice(unknownIds.length).map((lookup) => {
+    if (lookup.kind !== 'found') return lookup.kind;
+    const { account, secrets } = lookup.client;
+    return [account.name, new Map(secrets.map(({ hash, endsAtMs }) => [Buffer.from(hash).toString('hex'), endsAtMs]))];
+  });
+  const oneSecret = ['One Secret', new Map([[hashOf(one.clientSecret), null]])];
+  const twoSecrets = new Map([
+    [added, null],
+    [ending, later.getTime()],
+  ]);
+  expect(facts).toEqual([['Two Secrets', twoSecrets], oneSecret, ['No Secret', new Map()], oneSecret]);
+});

@@ -1,0 +1,158 @@
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import { personalFieldNames } from '@gateway/domain/orders/erasure';
+import { transitions } from '@gateway/domain/orders/order-states';
+import { sampleOrder } from '@gateway/domain/testing/sample-orders';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { eraseOrders } from '../../src/erase-orders.ts';
+import { openMerchantAccounts } from '../../src/merchant-admin.ts';
+import { openMerchantDirectory } from '../../src/merchant-directory.ts';
+import { type Managed, openMerchantManagement } from '../../src/merchant-management.ts';
+import { migrateDatabase, requireSchema } from '../../src/migrate.ts';
+import { openOrderStore } from '../../src/order-store.ts';
+import { openWebhookDeliveries } from '../../src/webhook-deliveries.ts';
+import { openWebhookEndpoints } from '../../src/webhook-endpoints.ts';
+import { type ProductionDatabase, startProductionDatabase } from '../../testing/production-database.ts';
+import { runQuery } from '../../testing/run-query.ts';
+
+const enoughMs = 20_000;
+
+let database: ProductionDatabase;
+let merchantId: MerchantId;
+beforeAll(async () => {
+  database = await startProductionDatabase();
+  const url = database.urlAs('order_gateway_owner');
+  const accounts = openMerchantAccounts({ url });
+  const endpoints = openWebhookEndpoints({ url });
+  const { clientId } = await accounts.create('Shop');
+  merchantId = (await endpoints.find(clientId))?.merchantId ?? (0 as MerchantId);
+  await endpoints.set(merchantId, { url: 'https://shop.example.com', signingSecret: Uint8Array.of(1) });
+  await Promise.all([accounts.close(), endpoints.close()]);
+});
+afterAll(() => database?.stop());
+
+const as = (role: Parameters<ProductionDatabase['urlAs']>[0], text: string) => runQuery(database.urlAs(role), text);
+
+test('the role of the gateway can do what the gateway does', async () => {
+  const url = database.urlAs('order_gateway');
+  await requireSchema(url);
+  const store = openOrderStore({ url });
+  const directory = openMerchantDirectory({ url });
+  const deliveries = openWebhookDeliveries({ url });
+  onTestFinished(async () => void (await Promise.all([store.close(), directory.close(), deliveries.close()])));
+  const [cancelled, expired] = [
+    sampleOrder(merchantId, {}, { a: 'b' }),
+    sampleOrder(merchantId, { order_id: 'expired' }),
+  ];
+  expect(await store.create(cancelled, enoughMs)).toMatchObject({ kind: 'created' });
+  expect(await store.create(cancelled, enoughMs)).toMatchObject({ kind: 'exists' });
+  await store.create({ ...expired, expiresAtMs: Date.now() - 1_000 }, enoughMs);
+  const order = { ...cancelled, cancelledAtMs: Date.now() };
+  expect(await store.change({ transition: transitions.cancel, order }, enoughMs)).toEqual({ kind: 'changed' });
+  expect(await store.expire()).toEqual({ count: 1, isDone: true });
+  expect(await store.findByToken(cancelled.orderToken, enoughMs)).toMatchObject({ kind: 'found' });
+  expect(await store.list(merchantId, { limit: 5 }, enoughMs)).toMatchObject({ kind: 'found' });
+  expect(await store.list(merchantId, { metadata: { a: 'b' }, limit: 5 }, enoughMs)).toMatchObject({ orders: [{}] });
+  expect(await store.listEvents(merchantId, { limit: 5 }, enoughMs)).toMatchObject({ kind: 'found' });
+  expect(await directory.findClient('app_000000000000000000000000')).toEqual({ kind: 'unknown' });
+  const filter = { failing: false, perEndpoint: 1, inFlight: new Map(), limit: 1 };
+  const [delivery] = await deliveries.claim(filter);
+  if (delivery === undefined) throw new Error('nothing was claimed');
+  await deliveries.record(delivery, { kind: 'endpoint_gone', text: '410' });
+  expect(await as('order_gateway_owner', 'select disabled_at is null as enabled from webhook_endpoints')).toEqual([
+    { enabled: false },
+  ]);
+  const key = new Uint8Array(32);
+  expect(await eraseOrders({ url, key }, { by: 'age', before: new Date(Date.now() + 60_000) })).toBe(2);
+  await as('order_gateway_owner', "update events set created_at = created_at - interval '31 days'");
+  expect(await store.deleteOldEvents()).toEqual({ count: 2, isDone: true });
+});
+
+test('the role of the gateway can do what merchants do with their endpoints and secrets', async () => {
+  const management = openMerchantManagement({ url: database.urlAs('order_gateway') });
+  onTestFinished(management.close);
+  const accounts = openMerchantAccounts({ url: database.urlAs('order_gateway_owner') });
+  onTestFinished(() => accounts.close());
+  const { clientId } = await accounts.create('Managing Shop');
+  const merchant = await as('order_gateway_owner', `select id::int from merchants where client_id = '${clientId}'`);
+  const id = merchant[0]?.id as MerchantId;
+  const work = async (managed: Managed) => {
+    const endpoint = { url: 'https://shop.example.com', signingSecret: Uint8Array.of(1) };
+    const endpointId = (await managed.create(id, endpoint)) ?? '';
+    const added = await managed.addSecret(clientId, null);
+    return [
+      await managed.update(id, endpointId, { url: 'https://shop.example.com/new', eventTypes: ['order.paid'] }),
+      await managed.rotate(id, endpointId, Uint8Array.of(2)),
+      await managed.redeliver(id, endpointId, 'evt_0'),
+      await managed.redeliverFailed(id, endpointId, new Date()),
+      await managed.remove(id, endpointId),
+      (await managed.endSecret(clientId, added.kind === 'added' ? added.id : 0, null, { keepsLast: true })).kind,
+    ];
+  };
+  expect(await management.perform(clientId, work, enoughMs)).toEqual({
+    kind: 'done',
+    value: [true, true, false, 0, true, 'ends'],
+  });
+});
+
+test('the role of the gateway moves the sequence past the ids of restored orders', async () => {
+  const store = openOrderStore({ url: database.urlAs('order_gateway') });
+  onTestFinished(store.close);
+  await as('order_gateway_owner', 'update orders set service_order_id = service_order_id + 1e14');
+  expect(await store.create(sampleOrder(merchantId, { order_id: 'restored' }), enoughMs)).toMatchObject({
+    kind: 'created',
+  });
+});
+
+test.each([
+  'update orders set order_amount = 1',
+  'delete from orders',
+  'select * from audit_log',
+  "update merchants set checksum_mode = 'versioned'",
+  "update client_secrets set secret_hash = ''",
+  'delete from client_secrets',
+  'update webhook_endpoints set merchant_id = 1',
+  'truncate events',
+  'create table more (id int)',
+  "copy (select 1) to program 'true'",
+  'delete from drizzle.__drizzle_migrations',
+])('the role of the gateway is denied: %s', async (text) => {
+  await expect(as('order_gateway', text)).rejects.toThrow(/permission denied|must be owner/);
+});
+
+test('the role that reads sees no secret, no data of a customer and no link, and changes nothing', async () => {
+  await as(
+    'order_gateway_reader',
+    'select order_id, order_amount, order_status from orders join merchants on id = merchant_id',
+  );
+  const allowed = await as(
+    'order_gateway_reader',
+    `select table_name || '.' || column_name as name from information_schema.columns
+     where table_schema = 'public' and has_column_privilege(table_name, column_name, 'select')`,
+  );
+  const names = allowed.map(({ name }) => String(name));
+  const denied: string[] = [
+    ...personalFieldNames,
+    'metadata',
+    'order_token',
+    'secret_hash',
+    'signing_secret',
+    'previous_secret',
+  ];
+  expect(names.filter((name) => denied.includes(name.split('.')[1] ?? ''))).toEqual([]);
+  await expect(as('order_gateway_reader', "update orders set order_status = 'PAID'")).rejects.toThrow(
+    'permission denied',
+  );
+});
+
+test('a role that may not migrate gets an error that says so, and an old or missing schema is reported', async () => {
+  await expect(migrateDatabase(database.urlAs('order_gateway'))).rejects.toThrow('order_gateway_owner');
+  await as('order_gateway_owner', 'update drizzle.__drizzle_migrations set created_at = created_at - 1');
+  await expect(requireSchema(database.urlAs('order_gateway'))).rejects.toThrow(
+    'its schema is of an earlier version: run `pnpm migrate` first',
+  );
+  await as('order_gateway_owner', 'update drizzle.__drizzle_migrations set created_at = created_at + 2');
+  await requireSchema(database.urlAs('order_gateway'));
+  const empty = new URL(database.urlAs('order_gateway'));
+  empty.pathname = '/postgres';
+  await expect(requireSchema(empty.href)).rejects.toThrow('it has no schema: run `pnpm migrate` first');
+});

@@ -1,0 +1,222 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { fileURLToPath } from 'node:url';
+import { startTestServer, type TestServer } from '@gateway/dev-postgres/testing';
+import { sql } from 'drizzle-orm';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { openClient } from '../../src/client.ts';
+import { redact, statementFailure } from '../../src/errors.ts';
+import { migrateDatabase } from '../../src/migrate.ts';
+import { startChangingProxy } from '../../testing/database-proxy.ts';
+import { enableTls } from '../../testing/enable-tls.ts';
+import { type SelfSigned, selfSigned } from '../../testing/self-signed.ts';
+
+const host = 'localhost';
+/** Leads to this machine too, but is not an address of it. */
+const remoteHost = '0.0.0.0';
+const certificate = selfSigned(host);
+const clientsProgram = fileURLToPath(new URL('./reconnecting-clients.ts', import.meta.url));
+
+let plain: TestServer;
+let secure: TestServer;
+/** The query of a URL that verifies the certificate of the server with TLS. */
+let verified: string;
+
+beforeAll(async () => {
+  [plain, secure] = await Promise.all([startTestServer(), startTestServer()]);
+  verified = await enableTls(secure.url, certificate);
+});
+
+afterAll(async () => {
+  await Promise.all([plain?.stop(), secure?.stop()]);
+});
+
+function urlWith(url: string, query: string, hostname = host): string {
+  const own = new URL(url);
+  own.hostname = hostname;
+  own.search = query;
+  return own.href;
+}
+
+/** Whether the connection of this URL uses TLS, as the database sees it. */
+async function usesTls(url: string): Promise<unknown> {
+  const client = openClient({ url, applicationName: 'tls' }, (db) => db);
+  try {
+    const [row] = await client.run((db) => db.execute(sql`select ssl from pg_stat_ssl where pid = pg_backend_pid()`));
+    return row?.ssl;
+  } finally {
+    await client.close();
+  }
+}
+
+const failureOf = (running: Promise<unknown>) => running.then(() => undefined).catch((error: unknown) => error);
+
+const reasonOf = async (running: Promise<unknown>) => redact(await failureOf(running)).message;
+
+test.each([
+  'sslmode=require',
+  'sslmode=allow',
+  'sslmode=prefer',
+  'ssl=require',
+  'sslmode=require&sslnegotiation=direct',
+])('with %s the connection uses TLS, whatever authority signed the certificate', async (query) => {
+  expect(await usesTls(urlWith(secure.url, query))).toBe(true);
+});
+
+test.each(['', 'ssl=', 'sslmode=', 'sslmode=disable'])('with "%s" the connection is not encrypted', async (query) => {
+  expect(await usesTls(urlWith(secure.url, query))).toBe(false);
+});
+
+test('verify-full rejects a certificate that no trusted authority has signed', async () => {
+  const url = urlWith(secure.url, 'sslmode=verify-full');
+  const reason =
+    'no secure connection to the database: DEPTH_ZERO_SELF_SIGNED_CERT; set sslrootcert to the certificate file of its authority';
+  expect(await failureOf(migrateDatabase(url))).toMatchObject({ message: reason });
+  const client = openClient({ url, applicationName: 'unknown' }, (db) => db);
+  onTestFinished(() => client.close());
+  for (let attempt = 0; attempt < 2; attempt += 1) {
+    const error = await failureOf(client.run((db) => db.execute(sql`select 1`)));
+    expect([statementFailure(error), redact(error).message]).toEqual([undefined, reason]);
+  }
+});
+
+test('verify-full accepts a trusted certificate for the host and rejects one for another host', async () => {
+  const defaults = getCACertificates('default');
+  onTestFinished(() => setDefaultCACertificates(defaults));
+  setDefaultCACertificates([certificate.cert]);
+  const url = urlWith(secure.url, 'sslmode=verify-full');
+  expect(await usesTls(url)).toBe(true);
+  const other = selfSigned('database.example');
+  await enableTls(secure.url, other);
+  onTestFinished(async () => void (await enableTls(secure.url, certificate)));
+  setDefaultCACertificates([other.cert]);
+  await expect.poll(() => reasonOf(usesTls(url))).toContain('ERR_TLS_CERT_ALTNAME_INVALID');
+});
+
+/** The parameter `sslrootcert` with a file that holds the certificate, which exists until the end of the test. */
+async function rootFile({ cert }: SelfSigned): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'gateway-root-certificate-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await writeFile(join(folder, 'root.crt'), cert);
+  return `sslrootcert=${encodeURIComponent(join(folder, 'root.crt'))}`;
+}
+
+test('sslrootcert names the authority to trust, by itself and with each mode that checks the certificate', async () => {
+  const trusted = await rootFile(certificate);
+  for (const mode of ['', '&sslmode=verify-full', '&sslmode=verify-ca', '&sslmode=require'])
+    expect(await usesTls(urlWith(secure.url, trusted + mode))).toBe(true);
+  const other = await rootFile(selfSigned(host));
+  for (const mode of ['', '&sslmode=verify-full', '&sslmode=verify-ca', '&sslmode=require'])
+    expect(await reasonOf(usesTls(urlWith(secure.url, other + mode)))).toContain('DEPTH_ZERO_SELF_SIGNED_CERT');
+});
+
+test('verify-full compares the certificate with an IP address too, which verify-ca does not', async () => {
+  const trusted = await rootFile(certificate);
+  const reasonWith = (mode: string) => reasonOf(usesTls(urlWith(secure.url, `${trusted}&${mode}`, remoteHost)));
+  expect(await reasonWith('sslmode=verify-full')).toContain('ERR_TLS_CERT_ALTNAME_INVALID');
+  expect(await usesTls(urlWith(secure.url, `${trusted}&sslmode=verify-ca`, remoteHost))).toBe(true);
+});
+
+test('without sslmode, only a host that is not local must have a valid certificate', async () => {
+  expect(await usesTls(urlWith(plain.url, ''))).toBe(false);
+  expect(await usesTls(urlWith(plain.url, 'sslmode=disable', remoteHost))).toBe(false);
+  expect(await reasonOf(usesTls(urlWith(plain.url, '', remoteHost)))).toContain('set sslmode=disable');
+  expect(await reasonOf(usesTls(urlWith(secure.url, '', remoteHost)))).toContain('set sslrootcert');
+});
+
+test.each([
+  ['', false],
+  ['?sslmode=disable', true],
+])('with "%s" a server without TLS that asks for the password in plain text gets it: %s', async (query, gets) => {
+  const received: Buffer[] = [];
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.on('data', (chunk: Buffer) => {
+      received.push(chunk);
+      const isTlsRequest = chunk.length === 8;
+      // AuthenticationCleartextPassword (PostgreSQL manual, 54.7).
+      if (received.length <= 2) socket.write(isTlsRequest ? 'N' : Buffer.of(0x52, 0, 0, 0, 8, 0, 0, 0, 3));
+      else socket.destroy();
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  await failureOf(usesTls(`postgres://someone:open-sesame@${remoteHost}:${port}/orders${query}`));
+  expect(received.length).toBeGreaterThan(0);
+  expect(Buffer.concat(received).includes('open-sesame')).toBe(gets);
+});
+
+test('a database without TLS is used with prefer and gives a clear error with require', async () => {
+  expect(await usesTls(urlWith(plain.url, 'sslmode=prefer'))).toBe(false);
+  expect(await reasonOf(usesTls(urlWith(plain.url, 'sslmode=require')))).toBe(
+    'no TLS connection to the database: it rejected TLS; enable it there, or set sslmode=disable in a private network',
+  );
+});
+
+test.each([
+  [0, 'end'],
+  [0, 'reset'],
+  [1, 'end'],
+  [1, 'reset'],
+] as const)(
+  'a server that closes the connection after %i bytes, by %s, fails a statement before its deadline',
+  async (count, how) => {
+    const proxy = await startChangingProxy(secure.url, (chunk) => chunk.subarray(0, count));
+    onTestFinished(() => proxy.close());
+    const pending = failureOf(usesTls(urlWith(proxy.url, 'sslmode=require')));
+    await vi.waitFor(() => expect(proxy.received()).toBeGreaterThan(0));
+    proxy.disconnect(how);
+    const error = await pending;
+    expect(error).toBeInstanceOf(Error);
+    expect(redact(error).message).not.toContain('no response');
+  },
+);
+
+test('a server that resets the connection with its last byte of the TLS handshake fails a statement', async () => {
+  const proxy = await startChangingProxy(secure.url, (chunk) => {
+    if (proxy.received() === 2) queueMicrotask(() => proxy.disconnect('reset'));
+    return chunk;
+  });
+  onTestFinished(() => proxy.close());
+  const error = await failureOf(usesTls(urlWith(proxy.url, 'sslmode=require')));
+  // The driver misses it, so the deadline ends the statement.
+  expect(statementFailure(error)).toBe('unavailable');
+});
+
+test('a client that is closed during the TLS handshake leaves no socket open', async () => {
+  const proxy = await startChangingProxy(secure.url, (chunk) => (chunk.length === 1 ? chunk : Buffer.of()));
+  onTestFinished(() => proxy.close());
+  const client = openClient(
+    { url: urlWith(proxy.url, 'sslmode=require'), applicationName: 'closed early' },
+    (db) => db,
+  );
+  const pending = failureOf(client.run((db) => db.execute(sql`select 1`)));
+  await vi.waitFor(() => expect(proxy.received()).toBeGreaterThan(1));
+  await client.close();
+  expect(await pending).toBeInstanceOf(Error);
+  await vi.waitFor(() => expect(proxy.sockets.size).toBe(0));
+});
+
+test('a process survives restarts of its server, and its clients reconnect', async () => {
+  const clients = fork(clientsProgram, [urlWith(secure.url, verified)]);
+  onTestFinished(() => void (clients.connected && clients.disconnect()));
+  const ended = once(clients, 'exit').then(([code]) => Promise.reject(new Error(`the process ended with ${code}`)));
+  ended.catch(() => {});
+  const allRun = async () => {
+    clients.send('start over');
+    await Promise.race([once(clients, 'message'), ended]);
+  };
+  await allRun();
+  for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
+    const pid = Number(secure.pid());
+    process.kill(pid, signal);
+    await expect.poll(() => [undefined, pid].includes(secure.pid())).toBe(false);
+    await allRun();
+  }
+});

@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { inspectServer } from '../../src/inspect-server.ts';
+import { runQuery } from '../../testing/run-query.ts';
+import { useTestDatabase } from '../../testing/test-database.ts';
+
+const database = useTestDatabase();
+
+test('names the settings with which the server can lose an acknowledged order', async () => {
+  const before = await inspectServer(database.url);
+  await runQuery(
+    database.url,
+    `alter database "${new URL(database.url).pathname.slice(1)}" set synchronous_commit = off`,
+  );
+  const { losesOrdersBy } = await inspectServer(database.url);
+  expect(losesOrdersBy).toEqual([...new Set([...before.losesOrdersBy, 'synchronous_commit'])].sort());
+});
+
+test('an ordinary server has no Citus', async () => {
+  expect((await inspectServer(database.url)).hasCitus).toBe(false);
+});

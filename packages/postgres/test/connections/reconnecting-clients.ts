@@ -1,0 +1,26 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'drizzle-orm';
+import { type Client, openClient } from '../../src/client.ts';
+
+/** Runs statements until its parent disconnects. Responds to a message once each client has run a statement since then. */
+const url = process.argv[2] ?? '';
+const clients = Array.from({ length: 12 }, () => openClient({ url, applicationName: 'reconnecting' }, (db) => db));
+let waiting: Set<Client<unknown>> = new Set();
+
+process.on('message', () => {
+  waiting = new Set(clients);
+});
+process.once('disconnect', () => process.exit());
+
+for (const client of clients) void runStatements(client);
+
+async function runStatements(client: (typeof clients)[number]): Promise<never> {
+  for (;;) {
+    try {
+      await client.run((db) => db.execute(sql`select pg_sleep(0.005)`));
+      if (waiting.delete(client) && waiting.size === 0) process.send?.('all have run');
+    } catch {
+      await sleep(5);
+    }
+  }
+}

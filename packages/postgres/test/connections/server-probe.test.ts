@@ -1,0 +1,189 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { startTestServer, type TestServer } from '@gateway/dev-postgres/testing';
+import { sql } from 'drizzle-orm';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { type Client, openClient } from '../../src/client.ts';
+import { redact, statementFailure } from '../../src/errors.ts';
+import { createServerProbe } from '../../src/server-probe.ts';
+import type { ServerProbe } from '../../src/session-watch.ts';
+import { startHangingProxy } from '../../testing/database-proxy.ts';
+import { runQuery } from '../../testing/run-query.ts';
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await startTestServer({ max_connections: '30' });
+});
+
+afterAll(() => server?.stop());
+
+function openTestClient(url: string, probe = createServerProbe(url)): Client<PostgresJsDatabase> {
+  const client = openClient({ url, applicationName: 'probed', probe }, (db) => db);
+  onTestFinished(() => client.close());
+  return client;
+}
+
+const pid = (client: Client<PostgresJsDatabase>) =>
+  client.run((db) => db.execute<{ pid: number }>(sql`select pg_backend_pid() as pid`)).then(([row]) => row?.pid);
+
+/** How a statement failed, and why. */
+const failure = (running: Promise<unknown>) =>
+  running.then(
+    () => undefined,
+    (error: unknown) => ({ outcome: statementFailure(error), reason: redact(error).message }),
+  );
+
+const gone = { outcome: 'unavailable', reason: 'the database server does not respond any more' };
+const stuck = { outcome: 'unavailable', reason: 'the database waits for its synchronous standby, or for a disk' };
+
+/** Below the deadline of a statement, which would end it by itself. */
+const withoutProbeMs = 4_500;
+
+describe('a server that hangs', () => {
+  test('is noticed before the deadline by all clients, with one probe, and its connections are replaced', async () => {
+    const proxy = await startHangingProxy(server.url);
+    onTestFinished(() => proxy.close());
+    const probe = createServerProbe(proxy.url);
+    const clients = Array.from({ length: 6 }, () => openTestClient(proxy.url, probe));
+    await Promise.all(clients.map(pid));
+    proxy.hang();
+    const opened = proxy.opened();
+    const start = performance.now();
+    expect(await Promise.all(clients.map((client) => failure(pid(client))))).toEqual(clients.map(() => gone));
+    expect(performance.now() - start).toBeLessThan(withoutProbeMs);
+    expect(proxy.opened() - opened).toBeLessThanOrEqual(2);
+    proxy.acceptAgain();
+    for (const client of clients) expect(await pid(client)).toBeGreaterThan(0);
+  });
+
+  test('is left at once by connections that had nothing to do', async () => {
+    const proxy = await startHangingProxy(server.url);
+    onTestFinished(() => proxy.close());
+    const probe = createServerProbe(proxy.url);
+    const [busy, idle] = [openTestClient(proxy.url, probe), openTestClient(proxy.url, probe)];
+    await pid(busy);
+    const pidBefore = await pid(idle);
+    proxy.hang();
+    expect(await failure(pid(busy))).toEqual(gone);
+    proxy.acceptAgain();
+    const pidAfter = await pid(idle);
+    expect(pidAfter).toBeGreaterThan(0);
+    expect(pidAfter).not.toBe(pidBefore);
+  });
+
+  test('is left for another host of the URL', async () => {
+    const other = await startTestServer();
+    onTestFinished(() => other.stop());
+    const { host, username, password } = new URL(server.url);
+    await runQuery(other.url, `alter role ${username} password '${decodeURIComponent(password)}'`);
+    const proxy = await startHangingProxy(server.url);
+    onTestFinished(() => proxy.close());
+    const url = server.url.replace(host, `${new URL(proxy.url).host},${new URL(other.url).host}`);
+    const client = openTestClient(url);
+    await pid(client);
+    proxy.hang();
+    expect(await failure(pid(client))).toEqual(gone);
+    expect(await pid(client)).toBeGreaterThan(0);
+  });
+
+  test('is noticed behind an address that leads to another server by now', async () => {
+    const real = createServerProbe(server.url);
+    const probe: ServerProbe = {
+      ...real,
+      stateOf: (session, address) => real.stateOf(session && { ...session, server: '1.5' }, address),
+    };
+    const client = openTestClient(server.url, probe);
+    const start = performance.now();
+    expect(await failure(client.run((db) => db.execute(sql`select pg_sleep(20)`)))).toEqual(gone);
+    expect(performance.now() - start).toBeLessThan(withoutProbeMs);
+  });
+});
+
+test('of several hosts that are all down none is waited for until the deadline, or flooded', async () => {
+  let attempts = 0;
+  const closing = createServer((socket) => {
+    attempts += 1;
+    socket.destroy();
+  }).listen(0, '127.0.0.1');
+  await once(closing, 'listening');
+  onTestFinished(() => void closing.close());
+  const host = `127.0.0.1:${(closing.address() as AddressInfo).port}`;
+  const client = openTestClient(`postgres://${host},${host}/gateway`);
+  const start = performance.now();
+  expect(await failure(pid(client))).toEqual(gone);
+  expect(performance.now() - start).toBeLessThan(withoutProbeMs);
+  // Ten a second, and a probe.
+  expect(attempts).toBeLessThan(withoutProbeMs / 100 + 5);
+});
+
+test('a statement that is only slow is not interrupted, however many wait, and few probes are sent', async () => {
+  const proxy = await startHangingProxy(server.url);
+  onTestFinished(() => proxy.close());
+  const probe = createServerProbe(proxy.url);
+  const clients = Array.from({ length: 10 }, () => openTestClient(proxy.url, probe));
+  const pids = await Promise.all(clients.map(pid));
+  const opened = proxy.opened();
+  const sleep = sql`select pg_sleep(2.5), pg_backend_pid() as pid`;
+  const rows = await Promise.all(clients.map((client) => client.run((db) => db.execute(sleep))));
+  expect(rows.map(([row]) => row?.pid)).toEqual(pids);
+  const probes = proxy.opened() - opened;
+  expect(probes).toBeGreaterThan(0);
+  expect(probes).toBeLessThan(10);
+});
+
+test('a server that takes no more connections is there', async () => {
+  await runQuery(server.url, "create role clerk login password 'clerk' connection limit 1");
+  const client = openTestClient(server.url.replace(/\/\/[^@]*@/, '//clerk:clerk@'));
+  const ownPid = await pid(client);
+  const rows = await client.run((db) => db.execute(sql`select pg_sleep(2), pg_backend_pid() as pid`));
+  expect(rows[0]?.pid).toBe(ownPid);
+});
+
+describe('while a commit waits for its synchronous standby', () => {
+  /** A server of which a commit waits, except in sessions of its `local` URL. */
+  const startWaitingServer = async () => {
+    const own = await startTestServer();
+    onTestFinished(() => own.stop());
+    const setStandby = async (name: string) => {
+      await runQuery(own.url, `alter system set synchronous_standby_names = '${name}'`);
+      await runQuery(own.url, 'select pg_reload_conf()');
+      const shown = () => runQuery(own.url, 'show synchronous_standby_names');
+      await expect.poll(shown).toEqual([{ synchronous_standby_names: name }]);
+    };
+    const local = Object.assign(new URL(own.url), { search: '?synchronous_commit=local' }).href;
+    await runQuery(local, 'create table kept (id int)');
+    await setStandby('no_standby');
+    return { url: own.url, local, goOn: () => setStandby('') };
+  };
+  const insertWith = (client: Client<PostgresJsDatabase>) => () =>
+    client.run((db) => db.execute(sql`insert into kept values (1)`));
+
+  test('no further session is opened, and then the same one goes on', async () => {
+    const { url, local, goOn } = await startWaitingServer();
+    const client = openTestClient(url);
+    const ownPid = await pid(client);
+    const insert = insertWith(client);
+    expect(await failure(insert())).toEqual(stuck);
+    for (let attempt = 0; attempt < 100; attempt += 1) expect(await failure(insert())).toEqual(stuck);
+    const sessions = "select pid from pg_stat_activity where application_name = 'probed'";
+    expect(await runQuery(local, sessions)).toEqual([{ pid: ownPid }]);
+    await goOn();
+    await expect.poll(() => pid(client).catch(() => undefined)).toBe(ownPid);
+    // The statements after the first were never sent.
+    expect(await runQuery(local, 'select count(*)::int as stored from kept')).toEqual([{ stored: 1 }]);
+  });
+
+  test('and its response is lost, the connection is replaced', async () => {
+    const { url, goOn } = await startWaitingServer();
+    const proxy = await startHangingProxy(url);
+    onTestFinished(() => proxy.close());
+    const client = openTestClient(proxy.url);
+    expect(await failure(insertWith(client)())).toEqual(stuck);
+    proxy.hang();
+    proxy.acceptAgain();
+    await goOn();
+    await expect.poll(() => pid(client).catch(() => undefined)).toBeGreaterThan(0);
+  });
+});

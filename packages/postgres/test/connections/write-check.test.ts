@@ -1,0 +1,69 @@
+import { startTestServer } from '@gateway/dev-postgres/testing';
+import postgres from 'postgres';
+import { expect, onTestFinished, test } from 'vitest';
+import { migrateDatabase } from '../../src/migrate.ts';
+import { openWriteCheck } from '../../src/write-check.ts';
+import { runQuery } from '../../testing/run-query.ts';
+import { useTestDatabase } from '../../testing/test-database.ts';
+
+const database = useTestDatabase();
+
+/** Runs the check on a connection of its own. Returns the reason if it fails. */
+async function check(url = database.url): Promise<string | undefined> {
+  const writeCheck = openWriteCheck({ url });
+  try {
+    return await writeCheck.run().then(
+      () => undefined,
+      (error: Error) => error.message,
+    );
+  } finally {
+    await writeCheck.close();
+  }
+}
+
+/** A URL with other settings of the session. */
+const withSetting = (setting: string, url = database.url) => Object.assign(new URL(url), { search: setting }).href;
+
+test('a database that can store an order passes, with no more privileges than the insert needs, and stores nothing', async () => {
+  await database.sql`create role clerk login password 'clerk'`;
+  onTestFinished(() => database.sql`drop owned by clerk; drop role clerk`.simple().then(() => {}));
+  const url = database.url.replace(/\/\/[^@]*@/, '//clerk:clerk@');
+  expect(await check(url)).toContain('permission denied');
+  await database.sql`grant insert on orders to clerk`;
+  expect(await check(url)).toBeUndefined();
+  expect(await database.sql`select from orders`).toHaveLength(0);
+});
+
+test.each(['access exclusive', 'share'])('a table locked in %s mode fails', async (mode) => {
+  const locking = postgres(database.url, { max: 1 });
+  onTestFinished(() => locking.end());
+  await locking.unsafe(`begin; lock table orders in ${mode} mode`);
+  expect(await check()).toBe('timed out waiting for a lock that another database session holds');
+  await locking.unsafe('rollback');
+  expect(await check()).toBeUndefined();
+});
+
+test('a read-only session fails', async () => {
+  expect(await check(withSetting('default_transaction_read_only=on'))).toBe('the database is read-only');
+});
+
+test('a disk without room fails: the check writes to it', async () => {
+  expect(await check(withSetting('temp_file_limit=100kB'))).toContain('53400');
+});
+
+test('a database that does not respond fails', async () => {
+  expect(await check('postgres://127.0.0.1:1/gateway')).toBe('no connection to the database: ECONNREFUSED');
+});
+
+test('a synchronous standby that is missing fails after the deadline', async () => {
+  const server = await startTestServer();
+  onTestFinished(() => server.stop());
+  await migrateDatabase(server.url);
+  await runQuery(server.url, "alter system set synchronous_standby_names = 'no_standby'");
+  await runQuery(server.url, 'select pg_reload_conf()');
+  const shown = () => runQuery(server.url, 'show synchronous_standby_names');
+  await expect.poll(shown).toEqual([{ synchronous_standby_names: 'no_standby' }]);
+  expect(await check(server.url)).toBe('no response from the database in 5000 ms');
+  // The commit itself waits: nothing else of it needs the standby.
+  expect(await check(withSetting('synchronous_commit=local', server.url))).toBeUndefined();
+});

@@ -1,0 +1,150 @@
+import { randomBytes } from 'node:crypto';
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { Metadata } from '@gateway/domain/fields/metadata';
+import { erasedValues, erasureDigest, personalFieldNames } from '@gateway/domain/orders/erasure';
+import type { Order } from '@gateway/domain/orders/order';
+import { transitions } from '@gateway/domain/orders/order-states';
+import type { OrderInput } from '@gateway/domain/orders/parse-order';
+import { sampleOrder } from '@gateway/domain/testing/sample-orders';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type ErasureTarget, eraseOrders } from '../../src/erase-orders.ts';
+import { openMerchantAccounts } from '../../src/merchant-admin.ts';
+import { openOrderStore, type PostgresOrderStore } from '../../src/order-store.ts';
+import { createOrder } from '../../testing/contract-store.ts';
+import { runIntoDeadlock } from '../../testing/deadlock.ts';
+import { useTestDatabase } from '../../testing/test-database.ts';
+
+const enoughMs = 20_000;
+const key = new Uint8Array(randomBytes(32));
+
+const database = useTestDatabase();
+let store: PostgresOrderStore;
+beforeAll(() => {
+  store = openOrderStore({ url: database.url });
+});
+afterAll(() => store?.close());
+
+const erase = (target: ErasureTarget) => eraseOrders({ url: database.url, key, actor: 'alice' }, target);
+
+async function newMerchant(): Promise<{ clientId: string; merchantId: MerchantId }> {
+  const clientId = `app_${randomBytes(12).toString('hex')}`;
+  const [row] = await database.sql`insert into merchants (name, client_id) values ('Shop', ${clientId}) returning id`;
+  return { clientId, merchantId: Number(row?.id) as MerchantId };
+}
+
+const create = (
+  merchantId: MerchantId,
+  overrides: OrderInput = {},
+  createdAtMs = Date.now(),
+  metadata: Metadata | null = null,
+) => createOrder(store, { ...sampleOrder(merchantId, overrides, metadata), createdAtMs });
+
+async function stored({ merchantId, fields }: Order): Promise<Order> {
+  const found = await store.findByOrderId(merchantId, fields.order_id, enoughMs);
+  if (found.kind !== 'found') throw new Error(found.kind);
+  return found.order;
+}
+
+/** Everything that the tables of the database hold, as text. */
+async function everything(): Promise<string> {
+  const { sql } = database;
+  const tables = await sql`select table_name as name from information_schema.tables where table_schema = 'public'`;
+  const rows = await Promise.all(tables.map(({ name }) => sql`select entry::text as text from ${sql(name)} entry`));
+  return JSON.stringify(rows);
+}
+
+test('an order is erased once: nothing of the personal fields is left, and all else is as it was', async () => {
+  const { clientId, merchantId } = await newMerchant();
+  const values = Object.fromEntries(personalFieldNames.map((name) => [name, `erased-${name}`.replaceAll('_', '-')]));
+  const fields = {
+    ...values,
+    ...{ order_id: 'one', customer_email: 'erased@mail.example', customer_phone: '+31 99 123 4567' },
+    ...{ customer_address_postal_code: 'erased-code', return_url: 'https://shop.example.com/back?for=erased-url' },
+  };
+  const order = await create(merchantId, fields, Date.now(), { name: 'erased-metadata', cart: '17' });
+  const paid = {
+    ...order,
+    payment: { checkoutId: null, paymentId: 'pay-1', paidAtMs: Date.now() },
+    orderStatus: 'PAID' as const,
+  };
+  expect(await store.change({ transition: transitions.pay, order: paid }, enoughMs)).toEqual({ kind: 'changed' });
+  const others = await create(merchantId, { order_id: 'another' }, Date.now(), { cart: '17' });
+  expect(await everything()).toMatch(/erased-order-note.*erased@mail|erased@mail.*erased-order-note/);
+
+  expect(await erase({ by: 'order', clientId, orderId: 'one' })).toBe(1);
+  expect(await erase({ by: 'order', clientId, orderId: 'one' })).toBe(0);
+  expect(await everything()).not.toMatch(/erased-|erased@|123 4567/);
+  expect(await stored(order)).toEqual({
+    ...paid,
+    erasedDigest: expect.any(Uint8Array),
+    metadata: null,
+    fields: { ...order.fields, ...erasedValues(order.fields) },
+  });
+  expect(Buffer.from((await stored(order)).erasedDigest ?? [])).toEqual(
+    Buffer.from(erasureDigest(key, merchantId, order.fields)),
+  );
+  expect(await stored(others)).toEqual(others);
+  const listed = await store.list(merchantId, { metadata: { cart: '17' }, limit: 5 }, enoughMs);
+  expect(listed).toMatchObject({ kind: 'found', orders: [others] });
+  expect(await database.sql`select from order_metadata where merchant_id = ${merchantId}`).toHaveLength(1);
+  expect(await store.create(sampleOrder(merchantId, { order_id: 'one' }), enoughMs)).toMatchObject({ kind: 'exists' });
+});
+
+test('all orders of an e-mail address are erased, in any case of its letters, of every merchant', async () => {
+  const [first, second] = [await newMerchant(), await newMerchant()];
+  const email = 'Noor@Erase.example';
+  const meant = await Promise.all([
+    create(first.merchantId, { order_id: 'a', customer_email: email }),
+    create(first.merchantId, { order_id: 'b', customer_email: email.toLowerCase() }),
+    create(second.merchantId, { order_id: 'a', customer_email: email.toUpperCase() }),
+  ]);
+  const other = await create(second.merchantId, { order_id: 'b', customer_email: 'noor@erase.example.com' });
+  expect(await erase({ by: 'email', email: 'noor@erase.example' })).toBe(3);
+  for (const order of meant) expect((await stored(order)).fields.customer_email).toBe('');
+  expect((await stored(other)).erasedDigest).toBeNull();
+});
+
+test('orders created before a time are erased in batches, also by two processes at once, and each is counted once', async () => {
+  const { merchantId } = await newMerchant();
+  const before = Date.parse('2020-01-31T12:00:00Z');
+  const old = Array.from({ length: 1_100 }, (_, index) =>
+    create(merchantId, { order_id: `old-${index}` }, before - 1 - index),
+  );
+  await Promise.all(old);
+  const young = await create(merchantId, { order_id: 'young' }, before);
+  const target = { by: 'age', before: new Date(before) } as const;
+  const counts = await Promise.all([erase(target), erase(target)]);
+  expect(counts[0] + counts[1]).toBe(1_100);
+  expect((await stored(young)).erasedDigest).toBeNull();
+  expect(await erase(target)).toBe(0);
+});
+
+test.each<ErasureTarget>([
+  { by: 'age', before: new Date('2019-06-01') },
+  { by: 'email', email: 'deadlock@mail.example' },
+])('an erasure by $by that another session deadlocks with goes on', async (target) => {
+  const { merchantId } = await newMerchant();
+  const createdAtMs = Date.parse('2019-05-01T00:00:00Z');
+  for (const index of [1, 2]) {
+    const fields = { order_id: `order-${index}`, customer_email: 'deadlock@mail.example' };
+    await create(merchantId, fields, createdAtMs + index);
+  }
+  const deadlocked = { merchantId, applicationName: 'order-gateway erasure' };
+  expect(await runIntoDeadlock(database.sql, deadlocked, () => erase(target))).toBe(2);
+});
+
+test('the audit log says who erased how many orders of whom, and nothing of the customer', async () => {
+  const { clientId, merchantId } = await newMerchant();
+  await create(merchantId, { order_id: 'logged', customer_email: 'logged@mail.example' });
+  await erase({ by: 'order', clientId, orderId: 'logged' });
+  await create(merchantId, { order_id: 'logged too', customer_email: 'logged@mail.example' });
+  await erase({ by: 'email', email: 'logged@mail.example' });
+  const accounts = openMerchantAccounts({ url: database.url });
+  const entries = await accounts.log({ after: 0, limit: 100 });
+  await accounts.close();
+  expect(entries.slice(-2)).toMatchObject([
+    { actor: 'alice', action: 'orders.erase', clientId, details: { by: 'order', order_id: 'logged', orders: 1 } },
+    { actor: 'alice', action: 'orders.erase', clientId: null, details: { by: 'email', orders: 1 } },
+  ]);
+  expect(JSON.stringify(entries)).not.toContain('logged@');
+});

@@ -1,0 +1,146 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Order, OrderStatus } from '@gateway/domain/orders/order';
+import { transitions } from '@gateway/domain/orders/order-states';
+import type { CreateOutcome, LinkLookup, OrderStore } from '@gateway/domain/orders/order-store';
+import { sampleOrder } from '@gateway/domain/testing/sample-orders';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { openOrderStore, type PostgresOrderStore } from '../../src/order-store.ts';
+import { createMerchantId, createOrder } from '../../testing/contract-store.ts';
+import { useTestDatabase } from '../../testing/test-database.ts';
+
+const enoughMs = 20_000;
+
+const database = useTestDatabase();
+let store: PostgresOrderStore;
+beforeAll(() => {
+  store = openOrderStore({ url: database.url });
+});
+afterAll(() => store?.close());
+
+type Listed = Awaited<ReturnType<OrderStore['list']>>;
+
+/** The statuses that an outcome shows. */
+function shown(outcome: CreateOutcome | Omit<LinkLookup, 'merchant'> | Listed): readonly OrderStatus[] {
+  if ('order' in outcome) return [outcome.order.orderStatus];
+  if ('orders' in outcome) return outcome.orders.map(({ orderStatus }) => orderStatus);
+  throw new Error(outcome.kind);
+}
+
+/** Every read that shows the status of an order, and what it shows of one that is cancelled. */
+const reads: readonly [string, (order: Order) => Promise<readonly OrderStatus[]>, readonly OrderStatus[]][] = [
+  [
+    'findByOrderId',
+    async ({ merchantId, fields }) => shown(await store.findByOrderId(merchantId, fields.order_id, enoughMs)),
+    ['CANCELLED'],
+  ],
+  [
+    'findByServiceOrderId',
+    async ({ merchantId, serviceOrderId }) =>
+      shown(await store.findByServiceOrderId(merchantId, serviceOrderId, enoughMs)),
+    ['CANCELLED'],
+  ],
+  ['findByToken', async ({ orderToken }) => shown(await store.findByToken(orderToken, enoughMs)), ['CANCELLED']],
+  ['findForPage', async ({ orderToken }) => shown(await store.findForPage(orderToken, enoughMs)), ['CANCELLED']],
+  ['create', async (order) => shown(await store.create(order, enoughMs)), ['CANCELLED']],
+  ['list', async ({ merchantId }) => shown(await store.list(merchantId, { limit: 5 }, enoughMs)), ['CANCELLED']],
+  [
+    'list of EXPIRED',
+    async ({ merchantId }) => shown(await store.list(merchantId, { limit: 5, status: 'EXPIRED' }, enoughMs)),
+    [],
+  ],
+];
+
+async function orderEndingIn(ms: number): Promise<Order> {
+  const merchantId = await createMerchantId(database.sql);
+  return createOrder(store, { ...sampleOrder(merchantId), expiresAtMs: Date.now() + ms });
+}
+
+/** What is stored of the order, with its events. */
+async function stored({ merchantId }: Order): Promise<unknown> {
+  const [row] = await database.sql`
+    select order_status as status, array(select type from events e where e.merchant_id = o.merchant_id) as events
+    from orders o where merchant_id = ${merchantId}`;
+  return row;
+}
+
+/** A transaction that has executed a statement about an order, until its end. */
+async function begin(statement: string, { merchantId }: Order): Promise<(end: 'commit' | 'rollback') => Promise<void>> {
+  const session = await database.sql.reserve();
+  onTestFinished(() => session.release());
+  await session.unsafe(`begin; ${statement.replace('$1', String(merchantId))}`);
+  return async (end) => void (await session.unsafe(end));
+}
+
+const cancel = "update orders set order_status = 'CANCELLED', cancelled_at = now() where merchant_id = $1";
+
+/** Waits until a client of the store waits for a lock. `create` inserts first, which waits for the change too. */
+function untilBlocked(client: 'orders' | 'expiries' = 'expiries'): Promise<void> {
+  const blocked = () => database.sql`
+    select from pg_stat_activity
+    where datname = current_database() and application_name = ${`order-gateway ${client}`} and wait_event_type = 'Lock'`;
+  return expect.poll(blocked, { timeout: enoughMs }).toHaveLength(1);
+}
+
+test.each(reads)('%s shows no order as expired that a change in flight cancels', async (name, read, cancelled) => {
+  const order = await orderEndingIn(-1_000);
+  const end = await begin(cancel, order);
+  const reading = read(order);
+  await untilBlocked(name === 'create' ? 'orders' : 'expiries');
+  await end('commit');
+  expect(await reading).toEqual(cancelled);
+  expect(await stored(order)).toEqual({ status: 'CANCELLED', events: [] });
+});
+
+test.each(reads)('%s shows an order as expired that is stored as expired, with its event', async (name, read) => {
+  const order = await orderEndingIn(-1_000);
+  const end = await begin(cancel, order);
+  const reading = Promise.all([read(order), read(order), read(order)]);
+  await untilBlocked(name === 'create' ? 'orders' : 'expiries');
+  await end('rollback');
+  expect(await reading).toEqual([['EXPIRED'], ['EXPIRED'], ['EXPIRED']]);
+  expect(await stored(order)).toEqual({ status: 'EXPIRED', events: ['order.expired'] });
+});
+
+test('a cancellation that waits past the end and a lookup after the end agree', async () => {
+  const order = await orderEndingIn(500);
+  const end = await begin('select from orders where merchant_id = $1 for update', order);
+  const cancelled: Order = { ...order, orderStatus: 'CANCELLED', cancelledAtMs: Date.now() };
+  const changing = store.change({ transition: transitions.cancel, order: cancelled }, enoughMs);
+  await sleep(600);
+  const reading = store.findByToken(order.orderToken, enoughMs);
+  await untilBlocked();
+  await end('commit');
+  const { kind } = await changing;
+  const status = kind === 'changed' ? 'CANCELLED' : 'EXPIRED';
+  expect(shown(await reading)).toEqual([status]);
+  expect(await stored(order)).toMatchObject({ status });
+});
+
+test('a list stores the expiry of each order on the page, and no other', async () => {
+  const merchantId = await createMerchantId(database.sql);
+  const past = Date.now() - 1_000;
+  const orders = [past, null, past, past + 3_600_000, past].map((expiresAtMs, index) => ({
+    ...sampleOrder(merchantId, { order_id: `listed-${index}` }),
+    ...{ createdAtMs: index, expiresAtMs },
+  }));
+  await Promise.all(orders.map((order) => createOrder(store, order)));
+  expect(shown(await store.list(merchantId, { limit: 4 }, enoughMs))).toEqual([
+    ...['EXPIRED', 'UN_PAID', 'EXPIRED', 'UN_PAID'],
+  ]);
+  const expired = await database.sql`select order_id from events where merchant_id = ${merchantId} order by order_id`;
+  expect(expired.map(({ order_id }) => order_id)).toEqual(['listed-2', 'listed-4']);
+});
+
+test('a lookup that waits for a change in flight ends with its connection or in time, and delays no other', async () => {
+  const [blocked, other] = [await orderEndingIn(-1_000), await orderEndingIn(3_600_000)];
+  const end = await begin(cancel, blocked);
+  const reading = store.findByToken(blocked.orderToken, enoughMs);
+  await untilBlocked();
+  expect(shown(await store.findByToken(other.orderToken, enoughMs))).toEqual(['UN_PAID']);
+  await database.sql`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and application_name = 'order-gateway expiries'`;
+  expect(await reading).toEqual({ kind: 'unavailable' });
+  expect(await store.findByToken(blocked.orderToken, 300)).toEqual({ kind: 'deadline_exceeded' });
+  await end('commit');
+});

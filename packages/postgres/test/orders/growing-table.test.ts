@@ -1,0 +1,145 @@
+import type { Order } from '@gateway/domain/orders/order';
+import { transitions } from '@gateway/domain/orders/order-states';
+import type { OrderPosition } from '@gateway/domain/orders/order-store';
+import { sampleOrder } from '@gateway/domain/testing/sample-orders';
+import { beforeAll, expect, test } from 'vitest';
+import { openOrderStore } from '../../src/order-store.ts';
+import { createMerchantId, createOrder } from '../../testing/contract-store.ts';
+import { useTestDatabase } from '../../testing/test-database.ts';
+
+const enoughMs = 20_000;
+
+/** From this run on PostgreSQL may cache the plan of a prepared statement (manual, PREPARE). */
+const runsUntilCached = 6;
+
+const database = useTestDatabase();
+
+// As in the first minute of a database, but for as long as the test takes.
+beforeAll(() => database.sql`alter table orders set (autovacuum_enabled = false)`);
+
+test('orders are found, listed and changed by index even if the table was empty at the first lookup', async () => {
+  const store = openOrderStore({ url: database.url });
+  const merchantId = await createMerchantId(database.sql);
+  const order = await createOrder(store, sampleOrder(merchantId, { order_id: 'first' }));
+  // From a state in which the order is not: the statement finds the order and changes nothing.
+  const stale = {
+    transition: transitions.payLate,
+    order: { ...order, payment: { checkoutId: null, paymentId: 'p', paidAtMs: 1 } },
+  };
+  const findEveryWay = async () => [
+    await store.create(sampleOrder(merchantId, { order_id: 'first' }), enoughMs),
+    await store.findByOrderId(merchantId, 'first', enoughMs),
+    await store.findByServiceOrderId(merchantId, order.serviceOrderId, enoughMs),
+    await store.findByToken(order.orderToken, enoughMs),
+    await store.change(stale, enoughMs),
+    await store.list(merchantId, { limit: 20, createdToMs: 1 }, enoughMs),
+    await store.list(merchantId, { limit: 20, createdToMs: 1, status: 'EXPIRED' }, enoughMs),
+    await store.list(merchantId, { limit: 20, metadata: { a: 'b', c: 'd' } }, enoughMs),
+    await store.listEvents(merchantId, { limit: 20 }, enoughMs),
+  ];
+  for (let run = 0; run < runsUntilCached; run += 1) await findEveryWay();
+  const orderIds = Array.from({ length: 2_000 }, (_, index) => `order-${index}`);
+  const orders = await Promise.all(
+    orderIds.map((order_id) => createOrder(store, sampleOrder(merchantId, { order_id }))),
+  );
+  // A batch of orders at the end of the table, so small that a scan of the table never pays.
+  const latest = orders.slice(-4);
+  const ways: readonly ((order: Order) => Promise<{ readonly kind: string }>)[] = [
+    (one) => store.findByOrderId(merchantId, one.fields.order_id, enoughMs),
+    (one) => store.findByServiceOrderId(merchantId, one.serviceOrderId, enoughMs),
+    (one) => store.findByToken(one.orderToken, enoughMs),
+    ({ fields: { order_id } }) => store.create(sampleOrder(merchantId, { order_id }), enoughMs),
+  ];
+  for (const way of ways) {
+    const kinds = (await Promise.all(latest.map(way))).map(({ kind }) => kind);
+    expect(new Set(kinds).difference(new Set(['found', 'exists']))).toEqual(new Set());
+  }
+  expect((await findEveryWay()).map(({ kind }) => kind)).toEqual([
+    ...['exists', 'found', 'found', 'found'],
+    ...['conflict', 'found', 'found', 'found', 'found'],
+  ]);
+  await store.close();
+  await expect.poll(connectionsOfStores).toBe(0);
+  expect(await rowsReadByScans()).toBeLessThan(orderIds.length);
+});
+
+test('a page of orders with two pairs of metadata reads a bounded number of rows and continues where it ended', async () => {
+  const merchantId = await createMerchantId(database.sql);
+  const store = openOrderStore({ url: database.url });
+  const count = 3_000;
+  const createdAtMs = Date.now();
+  const creating = Array.from({ length: count }, (_, index) =>
+    createOrder(store, {
+      ...sampleOrder(merchantId, { order_id: `pair-${index}` }, { shop: 'a', [index === 0 ? 'rare' : 'half']: 'b' }),
+      createdAtMs: createdAtMs + index,
+    }),
+  );
+  const [oldest] = await Promise.all(creating);
+  const before = await rowsRead('order_metadata');
+  const rare = await store.list(merchantId, { metadata: { shop: 'a', rare: 'b' }, limit: 20 }, enoughMs);
+  expect(rare).toMatchObject({ kind: 'found', orders: [oldest] });
+  let after: OrderPosition | undefined;
+  let pages = 0;
+  do {
+    const page = await store.list(merchantId, { metadata: { shop: 'a' }, status: 'PAID', after, limit: 20 }, enoughMs);
+    if (page.kind !== 'found') throw new Error(page.kind);
+    expect(page.orders).toEqual([]);
+    after = page.scannedTo;
+    pages += 1;
+  } while (after !== undefined);
+  await store.close();
+  await expect.poll(connectionsOfStores).toBe(0);
+  expect(pages).toBe(4);
+  expect((await rowsRead('order_metadata')) - before).toBeLessThan(2 * count);
+});
+
+test('old events are found by index, also where many were deleted and newer ones are in their place', async () => {
+  const merchantId = await createMerchantId(database.sql);
+  const storeEvents = async (days: number, count: number) => {
+    await database.sql`
+      insert into events select ${merchantId}, gen_random_uuid(), null, 'order.paid',
+        now() - ${days} * interval '1 day', 'first' from generate_series(1, ${count}::int)`;
+    await database.sql`vacuum analyze events`;
+  };
+  const deleteOldEvents = async (): Promise<number> => {
+    const store = openOrderStore({ url: database.url });
+    let count = 0;
+    let isDone = false;
+    while (!isDone) {
+      const swept = await store.deleteOldEvents();
+      count += swept.count;
+      isDone = swept.isDone;
+    }
+    await store.close();
+    await expect.poll(connectionsOfStores).toBe(0);
+    return count;
+  };
+  await database.sql`alter table events set (autovacuum_enabled = false)`;
+  await storeEvents(31, 3_000);
+  expect(await deleteOldEvents()).toBe(3_000);
+  await database.sql`vacuum events`;
+  await storeEvents(1, 3_000);
+  await storeEvents(31, 1);
+  const before = await rowsRead('events');
+  expect(await deleteOldEvents()).toBe(1);
+  expect((await rowsRead('events')) - before).toBeLessThan(100);
+});
+
+async function connectionsOfStores(): Promise<number> {
+  const rows = await database.sql`select 1 from pg_stat_activity 
+    where application_name like 'order-gateway %' and datname = current_database()`;
+  return rows.length;
+}
+
+/** Rows of a table that were read, as reported by connections that have ended. */
+async function rowsRead(table: string): Promise<number> {
+  const [row] = await database.sql`
+    select (seq_tup_read + idx_tup_fetch)::int as rows from pg_stat_user_tables where relname = ${table}`;
+  return row?.rows;
+}
+
+/** Rows read by sequential scans, as reported by connections that have ended. */
+async function rowsReadByScans(): Promise<number> {
+  const [row] = await database.sql`select seq_tup_read::int as rows from pg_stat_user_tables where relname = 'orders'`;
+  return row?.rows;
+}

@@ -1,0 +1,131 @@
+import { transitions } from '@gateway/domain/orders/order-states';
+import { sampleOrder } from '@gateway/domain/testing/sample-orders';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { exportOrders, importOrders } from '../../src/order-archive.ts';
+import { openOrderStore, type PostgresOrderStore } from '../../src/order-store.ts';
+import { createMerchantId, createOrder } from '../../testing/contract-store.ts';
+import { createMigratedDatabase } from '../../testing/migrated-database.ts';
+import { createPartitionedDatabase } from '../../testing/partitioned-database.ts';
+import { useTestDatabase } from '../../testing/test-database.ts';
+
+const enoughMs = 20_000;
+
+/** Several pages of orders, one millisecond apart. */
+const firstMs = Date.parse('2026-01-01T00:00:00Z');
+const count = 2_500;
+
+describe.each([
+  ['one table', createMigratedDatabase],
+  ['partitions', createPartitionedDatabase],
+])('in %s', (_, create) => {
+  const database = useTestDatabase(create);
+  let store: PostgresOrderStore;
+  beforeAll(() => {
+    store = openOrderStore({ url: database.url });
+  });
+  afterAll(() => store.close());
+
+  const stored = () => database.sql`select orders::text from orders order by order_token`;
+
+  const exported = async (fromMs: number, beforeMs: number) => {
+    const pages: string[][] = [];
+    for await (const page of exportOrders(database.url, { fromMs, beforeMs })) pages.push(page);
+    return pages.flat();
+  };
+
+  async function* linesOf(lines: readonly string[]) {
+    yield* lines;
+  }
+
+  test('exported orders are restored exactly, once, and are found and replayed again', async () => {
+    const merchants = [await createMerchantId(database.sql), await createMerchantId(database.sql)] as const;
+    const orderOf = (index: number) => ({
+      ...sampleOrder(
+        merchants[index % 2 === 0 ? 0 : 1],
+        {
+          order_id: `order-${index} \u2028 "\\ {NULL}, 店`,
+          order_note: 'line\r\nbreak\t\u2029',
+          order_amount: index === 0 ? 9_999_999_999_999.99 : 0.1,
+        },
+        index % 3 === 0 ? { number: String(index), 'a"b': '{"\\": 店}' } : null,
+      ),
+      createdAtMs: firstMs + index,
+    });
+    const creating = Array.from({ length: count }, (_, index) => createOrder(store, orderOf(index)));
+    const [first] = await Promise.all(creating);
+    if (first === undefined) throw new Error('nothing was created');
+    const payment = { checkoutId: null, paymentId: 'p', paidAtMs: firstMs };
+    const paid = { ...first, orderStatus: 'PAID' as const, payment };
+    await store.change({ transition: transitions.pay, order: paid }, enoughMs);
+    const before = await stored();
+
+    const lines = await exported(firstMs, firstMs + count - 1);
+    expect(lines).toHaveLength(count - 1);
+    await database.sql`delete from orders where created_at < ${new Date(firstMs + count - 1).toISOString()}`;
+    await database.sql`delete from order_metadata`;
+    expect(await stored()).toHaveLength(1);
+    expect(await importOrders(database.url, linesOf(lines))).toEqual({ restored: count - 1, existing: 0 });
+    expect(await importOrders(database.url, linesOf(lines))).toEqual({ restored: 0, existing: count - 1 });
+
+    expect(await stored()).toEqual(before);
+    expect(await store.create(orderOf(0), enoughMs)).toEqual({ kind: 'exists', order: paid });
+    expect(await store.findByToken(first.orderToken, enoughMs)).toMatchObject({ kind: 'found', order: paid });
+    const listed = await store.list(merchants[0], { metadata: { number: '0' }, limit: 5 }, enoughMs);
+    expect(listed).toMatchObject({ kind: 'found', orders: [paid] });
+  });
+
+  test('the refused payments of a restored order are known and listed', async () => {
+    const merchantId = await createMerchantId(database.sql);
+    const createdAtMs = Date.parse('2024-01-01T00:00:00Z');
+    const order = await createOrder(store, { ...sampleOrder(merchantId), createdAtMs });
+    const payment = {
+      checkoutId: merchantId,
+      paymentId: 'p-1',
+      paidAtMs: createdAtMs,
+      amount: order.fields.order_amount,
+    };
+    const refused = { ...payment, currency: 'JPY', code: 'payment_mismatch' as const };
+    await store.refusePayment({ order, payment: refused }, enoughMs);
+    const before = await store.findForPayment(order.orderToken, payment, enoughMs);
+    expect(before).toMatchObject({ isKnown: true, refused, order: { refusedPayments: [refused] } });
+    const listed = () => database.sql`select refused_payments::text from refused_payments`;
+    const rows = await listed();
+
+    const lines = await exported(createdAtMs, createdAtMs + 1);
+    for (const table of ['orders', 'payments', 'refused_payments'])
+      await database.sql`delete from ${database.sql(table)} where merchant_id = ${merchantId}`;
+    for (const restored of [1, 0])
+      expect(await importOrders(database.url, linesOf(lines))).toEqual({ restored, existing: 1 - restored });
+    expect(await listed()).toEqual(rows);
+    const after = await store.findForPayment(order.orderToken, payment, enoughMs);
+    expect(after).toEqual({ ...before, nowMs: expect.any(Number) });
+  });
+
+  test('an order that changed after its export stays as it is', async () => {
+    const merchantId = await createMerchantId(database.sql);
+    const createdAtMs = Date.parse('2025-01-01T00:00:00Z');
+    const order = await createOrder(store, { ...sampleOrder(merchantId), createdAtMs });
+    const lines = await exported(createdAtMs, createdAtMs + 1);
+    const cancelled = { ...order, orderStatus: 'CANCELLED' as const, cancelledAtMs: createdAtMs };
+    await store.change({ transition: transitions.cancel, order: cancelled }, enoughMs);
+    expect(await importOrders(database.url, linesOf(lines))).toEqual({ restored: 0, existing: 1 });
+    const found = await store.findByOrderId(merchantId, cancelled.fields.order_id, enoughMs);
+    expect(found).toEqual({ kind: 'found', order: cancelled });
+  });
+
+  test('a line that is no order rejects the import with its number and without its text', async () => {
+    const createdAtMs = Date.parse('2024-01-01T00:00:00Z');
+    await createOrder(store, { ...sampleOrder(await createMerchantId(database.sql)), createdAtMs });
+    const [line = ''] = await exported(createdAtMs, createdAtMs + 1);
+    for (const [wrong, code] of [
+      ['{"customer_name": "Ada"}', '23502'],
+      ['Ada', '22P02'],
+    ] as const) {
+      for (const before of [2, 1_000]) {
+        const lines = linesOf([...Array(before).fill(line), wrong, line]);
+        const message = new RegExp(`^line ${before + 1}: the database rejected a statement: ${code}(?!.*Ada)`);
+        await expect(importOrders(database.url, lines)).rejects.toThrow(message);
+      }
+    }
+  });
+});

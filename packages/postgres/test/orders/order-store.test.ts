@@ -1,0 +1,316 @@
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import type { CreateOutcome } from '@gateway/domain/orders/order-store';
+import { idBlockSize } from '@gateway/domain/orders/service-order-id';
+import { describeOrderStore } from '@gateway/domain/testing/order-store-contract';
+import { sampleOrder } from '@gateway/domain/testing/sample-orders';
+import { eq } from 'drizzle-orm';
+import { drizzle } from 'drizzle-orm/postgres-js';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { skipLock } from '../../src/order-ids.ts';
+import { type OrderStoreOptions, openOrderStore, type PostgresOrderStore } from '../../src/order-store.ts';
+import { orders } from '../../src/schema.ts';
+import {
+  countOrders as countOrdersOf,
+  createMerchantId,
+  createOrder,
+  openContractStore,
+} from '../../testing/contract-store.ts';
+import { startChangingProxy } from '../../testing/database-proxy.ts';
+import { startRecordingProxy } from '../../testing/recording-proxy.ts';
+import { useTestDatabase } from '../../testing/test-database.ts';
+
+const enoughMs = 20_000;
+
+const database = useTestDatabase();
+const stores: PostgresOrderStore[] = [];
+afterAll(() => Promise.all(stores.map((store) => store.close())));
+
+function openStore(options: Partial<OrderStoreOptions> = {}): PostgresOrderStore {
+  const store = openOrderStore({ url: database.url, ...options });
+  stores.push(store);
+  return store;
+}
+
+const newMerchantId = () => createMerchantId(database.sql);
+const countOrders = (merchantId: MerchantId) => countOrdersOf(database.sql, merchantId);
+
+/** The kind of each outcome, or the message of its error. */
+function outcomesOf(creating: readonly Promise<CreateOutcome>[]): Promise<string[]> {
+  return Promise.all(creating.map((one) => one.then(({ kind }) => kind).catch((error: Error) => error.message)));
+}
+
+describeOrderStore('the PostgreSQL order store', async () => openContractStore(database));
+
+test('a lone order, and the lookup of one, is one statement for one key, which a distributed database sends to one server', async () => {
+  const merchantId = await newMerchantId();
+  const proxy = await startRecordingProxy(database.url);
+  onTestFinished(() => proxy.close());
+  const store = openStore({ url: proxy.url });
+  const { orderToken, serviceOrderId } = await created(store, merchantId, 'lone');
+  await store.create(sampleOrder(merchantId, { order_id: 'lone' }), enoughMs);
+  await store.findByOrderId(merchantId, 'lone', enoughMs);
+  await store.findByServiceOrderId(merchantId, serviceOrderId, enoughMs);
+  await store.findByToken(orderToken, enoughMs);
+  const texts = proxy.texts.filter((text) => /^insert|^select "merchant_id|^select "orders/.test(text));
+  expect(texts).toEqual([
+    expect.stringMatching(/^insert into "orders" \([^)]*\) values \(\$1, \$2, [^)]*\) on conflict/),
+    expect.stringMatching(/where "orders"."merchant_id" = \$\d+ and "orders"."order_id" = \$\d+/),
+    expect.stringMatching(/where "orders"."merchant_id" = \$\d+ and "orders"."order_id" = \$\d+/),
+    expect.stringMatching(/where "orders"."merchant_id" = \$\d+ and "orders"."service_order_id" = \$\d+/),
+    expect.stringMatching(/where "orders"."order_token" = \$\d+/),
+  ]);
+});
+
+test('two stores that race for the same order_ids store one order each and return it to every call', async () => {
+  const merchantId = await newMerchantId();
+  const racers = [openStore(), openStore()];
+  const orderIds = Array.from({ length: 200 }, (_, index) => `race-${(index * 7919) % 200}`);
+  const calls = racers.flatMap((store) =>
+    orderIds.map(async (orderId) => {
+      const order = sampleOrder(merchantId, { order_id: orderId });
+      return { orderId, order, outcome: await store.create(order, enoughMs) };
+    }),
+  );
+  const answers = await Promise.all(calls);
+  for (const orderId of orderIds) {
+    const pair = answers.filter((answer) => answer.orderId === orderId);
+    const created = pair.filter(({ outcome }) => outcome.kind === 'created');
+    const exists = pair.flatMap(({ outcome }) => (outcome.kind === 'exists' ? [outcome.order] : []));
+    expect([created.length, exists.length]).toEqual([1, 1]);
+    expect(exists[0]).toEqual({ ...created[0]?.order, serviceOrderId: expect.any(Number) });
+  }
+  expect(await countOrders(merchantId)).toBe(200);
+});
+
+test('amounts are exact decimals in the database too, so that sums are exact', async () => {
+  const merchantId = await newMerchantId();
+  const store = openStore();
+  for (const amount of [0.1, 0.2, 9_999_999_999_999.99]) {
+    await store.create(sampleOrder(merchantId, { order_id: `${amount}`, order_amount: amount }), enoughMs);
+  }
+  const [row] = await database.sql`select sum(order_amount)::text as sum from orders where merchant_id = ${merchantId}`;
+  expect(row?.sum).toBe('10000000000000.29');
+});
+
+test('a row that the database rejects fails alone', async () => {
+  const merchantId = await newMerchantId();
+  const store = openStore();
+  const unknownMerchant = 9_000_000_000 as MerchantId;
+  const outcomes = await outcomesOf([
+    store.create(sampleOrder(merchantId, { order_id: 'good-1' }), enoughMs),
+    store.create(sampleOrder(unknownMerchant, { order_id: 'bad' }), enoughMs),
+    store.create(sampleOrder(merchantId, { order_id: 'good-2' }), enoughMs),
+  ]);
+  expect(outcomes).toEqual([
+    'created',
+    'the database rejected a statement: 23503 orders_merchant_id_merchants_id_fk orders',
+    'created',
+  ]);
+});
+
+const created = (store: PostgresOrderStore, merchantId: MerchantId, orderId: string) =>
+  createOrder(store, sampleOrder(merchantId, { order_id: orderId }));
+
+test('ids that turn out to be in use are replaced by a new block, and no call fails', async () => {
+  const merchantId = await newMerchantId();
+  const store = openStore();
+  const { serviceOrderId } = await created(store, merchantId, 'first');
+  // The rest of the block.
+  await database.sql`
+    insert into orders
+    select (json_populate_record(o, json_build_object('service_order_id', n, 'order_id', 'taken ' || n))).*
+    from orders o, generate_series(${serviceOrderId}::bigint + 1, ${serviceOrderId}::bigint + ${idBlockSize}) n
+    where merchant_id = ${merchantId} and order_id = 'first'`;
+  const orders = await Promise.all(
+    Array.from({ length: 40 }, (_, index) => created(store, merchantId, `next-${index}`)),
+  );
+  for (const order of orders) expect(order.serviceOrderId).toBeGreaterThan(serviceOrderId + idBlockSize);
+});
+
+test('no id is assigned twice, over all merchants and processes, although the sequence was set back', async () => {
+  const merchantIds = await Promise.all(Array.from({ length: 4 }, () => newMerchantId()));
+  const before = [openStore(), openStore()];
+  const createSome = (stores: PostgresOrderStore[], name: string) =>
+    Promise.all(
+      Array.from({ length: 80 }, (_, index) => {
+        const [store, merchantId] = [stores[index % stores.length], merchantIds[index % 4]];
+        if (store === undefined || merchantId === undefined) throw new Error('there is no such store');
+        return created(store, merchantId, `${name}-${index}`);
+      }),
+    );
+  const orders = await createSome(before, 'before');
+  await database.sql`select setval('service_order_id_blocks', 1)`;
+  orders.push(...(await createSome([openStore(), openStore(), ...before], 'after')));
+  expect(new Set(orders.map(({ serviceOrderId }) => serviceOrderId)).size).toBe(160);
+});
+
+test('an id far above the sequence stops no process, and the sequence never goes back', async () => {
+  const merchantId = await newMerchantId();
+  const { serviceOrderId: usual } = await created(openStore(), merchantId, 'usual');
+  const far = usual + 1e14;
+  await database.sql`update orders set service_order_id = ${far} where merchant_id = ${merchantId}`;
+  const moved = Math.ceil(far / idBlockSize) + 1_000;
+  const session = await database.sql.reserve();
+  onTestFinished(() => session.release());
+  await session`select pg_advisory_lock(${skipLock})`;
+  const creating = [1, 2, 3, 4].map((number) => created(openStore(), merchantId, `far-${number}`));
+  const waiting = () => session`select from pg_locks where locktype = 'advisory' and not granted`;
+  await expect.poll(waiting).toHaveLength(creating.length);
+  // Another process was first.
+  await session`select setval('service_order_id_blocks', ${moved})`;
+  await session`select pg_advisory_unlock(${skipLock})`;
+  const blocks = (await Promise.all(creating)).map(({ serviceOrderId }) => Math.ceil(serviceOrderId / idBlockSize));
+  expect(new Set(blocks).size).toBe(creating.length);
+  expect(Math.min(...blocks)).toBeGreaterThan(moved);
+});
+
+test('the ids of a connection that is lost are used no more: the next one may lead to another server', async () => {
+  const merchantId = await newMerchantId();
+  const store = openStore();
+  const first = await created(store, merchantId, 'first');
+  expect((await created(store, merchantId, 'second')).serviceOrderId).toBe(first.serviceOrderId + 1);
+  const [end] = await database.sql`select last_value::float8 as block from service_order_id_blocks`;
+  await database.sql`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where application_name = 'order-gateway orders' and datname = current_database()`;
+  const again = async () => (await store.create(sampleOrder(merchantId, { order_id: 'third' }), enoughMs)).kind;
+  await expect.poll(again).toBe('exists');
+  const third = await store.findByOrderId(merchantId, 'third', enoughMs);
+  if (third.kind !== 'found') throw new Error(third.kind);
+  expect(third.order.serviceOrderId).toBeGreaterThan(end?.block * idBlockSize);
+});
+
+test('an order is created although an existing one in its batch could not be read', async () => {
+  const merchantId = await newMerchantId();
+  await database.sql`create role writer login password 'writer'`;
+  await database.sql`grant insert, select (merchant_id, order_id, service_order_id) on orders to writer`;
+  await database.sql`grant usage on sequence service_order_id_blocks to writer`;
+  const url = Object.assign(new URL(database.url), { username: 'writer', password: 'writer' }).href;
+  const store = openStore({ url });
+  expect((await store.create(sampleOrder(merchantId, { order_id: 'there' }), enoughMs)).kind).toBe('created');
+  const outcomes = await outcomesOf([
+    store.create(sampleOrder(merchantId, { order_id: 'there' }), enoughMs),
+    store.create(sampleOrder(merchantId, { order_id: 'new' }), enoughMs),
+  ]);
+  expect(outcomes).toEqual([expect.stringContaining('permission denied for table orders'), 'created']);
+});
+
+test('an order is created only by its own row, even if the database sends a response too many', async () => {
+  const merchantId = await newMerchantId();
+  let isDoubled = false;
+  const proxy = await startChangingProxy(database.url, (chunk) => {
+    const changed = isDoubled ? Buffer.concat([Buffer.from('Z\0\0\0\x05I'), chunk]) : chunk;
+    isDoubled = false;
+    return changed;
+  });
+  onTestFinished(() => proxy.close());
+  const store = openStore({ url: proxy.url, batchMax: 1 });
+  await store.create(sampleOrder(merchantId, { order_id: 'before' }), enoughMs);
+  isDoubled = true;
+  const unknownMerchant = 9_000_000_000 as MerchantId;
+  const [, rejected] = await Promise.all([
+    store.create(sampleOrder(merchantId, { order_id: 'good' }), enoughMs),
+    store.create(sampleOrder(unknownMerchant, { order_id: 'bad' }), enoughMs),
+  ]);
+  expect(rejected.kind).toBe('unavailable');
+});
+
+test('a database that was read-only for a while creates orders again', async () => {
+  const merchantId = await newMerchantId();
+  await database.sql`create role failing_over superuser login password 'writer'`;
+  const store = openStore({
+    url: Object.assign(new URL(database.url), { username: 'failing_over', password: 'writer' }).href,
+  });
+  const kindOf = async () => (await store.create(sampleOrder(merchantId, { order_id: 'one' }), enoughMs)).kind;
+  await database.sql`alter role failing_over set default_transaction_read_only = on`;
+  expect([await kindOf(), await kindOf()]).toEqual(['unavailable', 'unavailable']);
+  await database.sql`alter role failing_over reset default_transaction_read_only`;
+  await expect.poll(kindOf).not.toBe('unavailable');
+});
+
+test('an order over the queue limit is overloaded at once', async () => {
+  const merchantId = await newMerchantId();
+  const store = openStore({ waitingMax: 3 });
+  const kinds = await Promise.all(
+    Array.from({ length: 5 }, (_, index) =>
+      store.create(sampleOrder(merchantId, { order_id: `line-${index}` }), enoughMs),
+    ),
+  );
+  expect(kinds.map(({ kind }) => kind)).toEqual(['created', 'created', 'created', 'overloaded', 'overloaded']);
+  expect(await countOrders(merchantId)).toBe(3);
+});
+
+test('a call ends at its deadline while the database is busy, and the same order can be sent again', async () => {
+  const merchantId = await newMerchantId();
+  const store = openStore();
+  const order = sampleOrder(merchantId, { order_id: 'slow' });
+  const lockTaken = Promise.withResolvers<void>();
+  const lockFreed = Promise.withResolvers<void>();
+  const locking = database.sql.begin(async (session) => {
+    await session`lock table orders in exclusive mode`;
+    lockTaken.resolve();
+    await lockFreed.promise;
+  });
+  await lockTaken.promise;
+  expect(await store.create(order, 50)).toEqual({ kind: 'deadline_exceeded' });
+  lockFreed.resolve();
+  await locking;
+  const again = await store.create(sampleOrder(merchantId, { order_id: 'slow' }), enoughMs);
+  expect(again).toEqual({ kind: 'exists', order: { ...order, serviceOrderId: expect.any(Number) } });
+});
+
+test.each([
+  { kills: 200, processes: 8 },
+  { kills: 50, processes: 1 },
+])(
+  'after $kills backend kills under $processes stores no acknowledged order is lost and no call hangs',
+  async ({ kills, processes }) => {
+    const merchantId = await newMerchantId();
+    const racers = Array.from({ length: processes }, () => openStore({ batchMax: 4 }));
+    const create = (orderId: string, index: number) =>
+      (racers[index % processes] ?? openStore()).create(sampleOrder(merchantId, { order_id: orderId }), enoughMs);
+    const acknowledged: string[] = [];
+    const unknown: string[] = [];
+    let killed = 0;
+    const killer = (async () => {
+      while (killed < kills) {
+        const victims = await database.sql`
+        select pg_terminate_backend(pid) from pg_stat_activity
+          where application_name = 'order-gateway orders' and datname = current_database()`;
+        killed += victims.length;
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    })();
+    for (let round = 0; killed < kills; round += 1) {
+      await Promise.all(
+        Array.from({ length: 25 }, async (_, index) => {
+          const orderId = `killed-${round}-${index}`;
+          const { kind } = await create(orderId, index);
+          (kind === 'created' ? acknowledged : unknown).push(orderId);
+          if (kind !== 'created') expect(kind).toBe('unavailable');
+        }),
+      );
+    }
+    await killer;
+    const rows = await drizzle({ client: database.sql })
+      .select({ id: orders.order_id })
+      .from(orders)
+      .where(eq(orders.merchantId, merchantId));
+    const stored = new Set(rows.map(({ id }) => id));
+    expect(acknowledged.filter((orderId) => !stored.has(orderId))).toEqual([]);
+    expect(unknown.length).toBeGreaterThan(0);
+    // A merchant sends the same order_id again until it gets an outcome. Once may not be enough, as the last connections were
+    // killed just now.
+    const again = async (orderId: string, index: number) => {
+      for (let attempt = 0; attempt < 10; attempt += 1) {
+        const { kind } = await create(orderId, index);
+        if (kind !== 'unavailable') return kind;
+      }
+      return 'unavailable';
+    };
+    const outcomes = new Set(await Promise.all(unknown.map(again)));
+    expect(outcomes.difference(new Set(['created', 'exists']))).toEqual(new Set());
+    expect(await countOrders(merchantId)).toBe(acknowledged.length + unknown.length);
+  },
+  60_000,
+);

@@ -1,0 +1,35 @@
+import { describeOrderStore } from '@gateway/domain/testing/order-store-contract';
+import { sampleOrder } from '@gateway/domain/testing/sample-orders';
+import { expect, onTestFinished, test } from 'vitest';
+import { openOrderStore } from '../../src/order-store.ts';
+import { createMerchantId, openContractStore } from '../../testing/contract-store.ts';
+import { createPartitionedDatabase, partition } from '../../testing/partitioned-database.ts';
+import { useTestDatabase } from '../../testing/test-database.ts';
+
+const enoughMs = 20_000;
+
+const database = useTestDatabase(createPartitionedDatabase);
+
+describeOrderStore('the PostgreSQL order store on hash partitions', async () => openContractStore(database));
+
+test('ids that turn out to be in use are replaced: a partition has another name for their key', async () => {
+  const merchantId = await createMerchantId(database.sql);
+  const store = openOrderStore({ url: database.url });
+  onTestFinished(() => store.close());
+  await store.create(sampleOrder(merchantId, { order_id: 'first' }), enoughMs);
+  await database.sql`
+    insert into orders
+    select (json_populate_record(o, json_build_object('service_order_id', service_order_id + 1, 'order_id', 'taken'))).*
+    from orders o where merchant_id = ${merchantId}`;
+  expect(await store.create(sampleOrder(merchantId, { order_id: 'next' }), enoughMs)).toMatchObject({
+    kind: 'created',
+  });
+});
+
+test('orders are spread over partitions, and a second run of the script changes nothing', async () => {
+  const orders = () => database.sql`select *, tableoid::regclass::text as table from orders order by order_token`;
+  const before = await orders();
+  expect(new Set(before.map(({ table }) => table)).size).toBe(4);
+  await expect(partition(database.url)).rejects.toThrow('relation "orders_0" already exists');
+  expect(await orders()).toEqual(before);
+});

@@ -1,0 +1,344 @@
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import { afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import {
+  type ClaimedDelivery,
+  type ClaimFilter,
+  type EndpointKey,
+  endpointKeyOf,
+  openWebhookDeliveries,
+  type WebhookDeliveries,
+} from '../../src/webhook-deliveries.ts';
+import { openWebhookEndpoints } from '../../src/webhook-endpoints.ts';
+import { useTestDatabase } from '../../testing/test-database.ts';
+import { createMerchantsWithOrder, storeEvents } from '../../testing/webhook-events.ts';
+
+const database = useTestDatabase();
+let deliveries: WebhookDeliveries;
+
+const tables = ['webhook_deliveries', 'events', 'orders'];
+
+// Of so few orders PostgreSQL would read all for a claim, once it has counted them.
+beforeAll(async () => {
+  for (const table of tables) await database.sql.unsafe(`alter table ${table} set (autovacuum_enabled = false)`);
+});
+
+beforeEach(() => {
+  deliveries = openWebhookDeliveries({ url: database.url });
+});
+
+afterEach(async () => {
+  await deliveries.close();
+  // What one test leaves pending must not be claimed in the next.
+  await database.sql`update webhook_deliveries set next_attempt_at = null`;
+});
+
+const [first, second] = [Uint8Array.of(1), Uint8Array.of(2)] as const;
+const url = 'https://shop.example/hook';
+
+const endpoints = () => {
+  const opened = openWebhookEndpoints({ url: database.url });
+  onTestFinished(() => opened.close());
+  return opened;
+};
+
+/** Merchants with an endpoint and events that are due. */
+async function merchantsWithEvents(count: number, each: number): Promise<MerchantId[]> {
+  const merchantIds = await createMerchantsWithOrder(database.url, database.sql, count);
+  const admin = endpoints();
+  for (const merchantId of merchantIds) await admin.set(merchantId, { url, signingSecret: first });
+  await storeEvents(database.sql, merchantIds, each);
+  return merchantIds;
+}
+
+function claim(filter: Partial<ClaimFilter> = {}, from = deliveries) {
+  return from.claim({
+    ...{ failing: false, perEndpoint: 4, inFlight: new Map(), limit: 100 },
+    ...filter,
+  });
+}
+
+/** The oldest endpoint of a merchant. */
+async function endpointOf(merchantId: MerchantId): Promise<EndpointKey> {
+  const [endpoint] = await endpoints().list(merchantId);
+  if (endpoint === undefined) throw new Error('there is no endpoint');
+  return { merchantId, endpointId: endpoint.endpointId };
+}
+
+/** How many deliveries of each merchant. */
+function countsOf(claimed: readonly ClaimedDelivery[]): Record<number, number> {
+  const groups = Map.groupBy(claimed, ({ merchantId }) => merchantId);
+  return Object.fromEntries([...groups].map(([merchantId, own]) => [merchantId, own.length]));
+}
+
+async function rowOf({ merchantId, event }: ClaimedDelivery) {
+  const [row] = await database.sql`
+    select attempts, last_result, delivered_at is not null as is_delivered,
+      extract(epoch from next_attempt_at - now())::float as due_in
+    from webhook_deliveries where merchant_id = ${merchantId} and event_id = ${event.eventId}`;
+  return row;
+}
+
+async function only(claimed: Promise<readonly ClaimedDelivery[]>): Promise<ClaimedDelivery> {
+  const [delivery, ...others] = await claimed;
+  if (delivery === undefined || others.length > 0) throw new Error('not exactly one delivery');
+  return delivery;
+}
+
+/** Makes everything that is pending due. Not at now(), which is rounded, perhaps up. */
+const passTime = () =>
+  database.sql`update webhook_deliveries set next_attempt_at = now() - interval '1 s' where next_attempt_at is not null`;
+
+test('a claimed delivery has its event, its order and its endpoint, and belongs to its process for the lease', async () => {
+  const [merchantId] = await merchantsWithEvents(1, 1);
+  const delivery = await only(claim());
+  expect(delivery).toMatchObject({
+    merchantId,
+    mode: 'live',
+    attempt: 1,
+    event: { type: 'order.cancelled', order: { merchantId, orderStatus: 'CANCELLED' } },
+    endpoint: { url, signingSecrets: [Buffer.from(first)] },
+  });
+  expect(delivery.event.eventId).toMatch(/^evt_[0-9a-f]{32}$/);
+  expect(Math.abs(delivery.event.createdAtMs - Date.now())).toBeLessThan(60_000);
+  expect(await claim()).toEqual([]);
+  // Longer than the 15 s of an attempt; a killed process's delivery is repeated in less than a minute.
+  const { due_in } = (await rowOf(delivery)) ?? {};
+  expect(due_in).toBeGreaterThan(16);
+  expect(due_in).toBeLessThan(30);
+});
+
+test('the deliveries of one event to two endpoints are claimed and recorded separately', async () => {
+  const [merchantId] = (await createMerchantsWithOrder(database.url, database.sql, 1)) as [MerchantId];
+  const admin = endpoints();
+  const [one, other] = [
+    await admin.create(merchantId, { url, signingSecret: first }),
+    await admin.create(merchantId, { url, signingSecret: second }),
+  ];
+  await storeEvents(database.sql, [merchantId], 1);
+  const claimed = await claim();
+  expect(claimed.map(({ endpointId }) => endpointId).toSorted()).toEqual([one, other].toSorted());
+  const failed = claimed.find(({ endpointId }) => endpointId === one);
+  if (failed === undefined) throw new Error('it was not claimed');
+  await deliveries.record(failed, { kind: 'endpoint_gone', text: 'HTTP 410' });
+  const states = await database.sql`select endpoint_id, last_result, disabled_at is not null as is_disabled
+    from webhook_deliveries join webhook_endpoints using (merchant_id, endpoint_id) where merchant_id = ${merchantId}`;
+  expect(Object.fromEntries(states.map((row) => [row.endpoint_id, [row.last_result, row.is_disabled]]))).toEqual({
+    [`${one}`]: ['HTTP 410', true],
+    [`${other}`]: [null, false],
+  });
+});
+
+test('a delivery that is not due is not claimed', async () => {
+  const [merchantId] = await merchantsWithEvents(1, 2);
+  const [later] = await database.sql`update webhook_deliveries set next_attempt_at = now() + interval '1 hour'
+    where event_id = (select min(event_id) from webhook_deliveries where merchant_id = ${merchantId ?? 0}) returning event_id`;
+  expect((await only(claim())).event.eventId).not.toBe(later?.event_id);
+});
+
+test('an endpoint has no more deliveries in flight than allowed, those of before included', async () => {
+  const [busy, idle] = (await merchantsWithEvents(2, 10)) as [MerchantId, MerchantId];
+  expect(countsOf(await claim({ inFlight: new Map([[endpointKeyOf(await endpointOf(busy)), 3]]) }))).toEqual({
+    [busy]: 1,
+    [idle]: 4,
+  });
+  expect(countsOf(await claim({ inFlight: new Map([[endpointKeyOf(await endpointOf(busy)), 5]]) }))).toEqual({
+    [idle]: 4,
+  });
+});
+
+test('a limit is spread over claims that go on after the last merchant', async () => {
+  const [a, b, c] = (await merchantsWithEvents(3, 4)) as [MerchantId, MerchantId, MerchantId];
+  expect(countsOf(await claim({ limit: 5 }))).toEqual({ [a]: 4, [b]: 1 });
+  expect(countsOf(await claim({ limit: 5, after: await endpointOf(b) }))).toEqual({ [c]: 4 });
+  expect(countsOf(await claim({ limit: 5, after: await endpointOf(c) }))).toEqual({});
+  expect(countsOf(await claim({ limit: 5 }))).toEqual({ [b]: 3 });
+});
+
+test('processes that claim at the same time share the deliveries, and none gets one twice', async () => {
+  await merchantsWithEvents(20, 20);
+  const processes = Array.from({ length: 4 }, () => openWebhookDeliveries({ url: database.url }));
+  onTestFinished(async () => {
+    await Promise.all(processes.map((one) => one.close()));
+  });
+  const claimed: ClaimedDelivery[] = [];
+  for (let round = 0; round < 30; round += 1) {
+    const all = await Promise.all(processes.map((one) => claim({ limit: 7 }, one)));
+    claimed.push(...all.flat());
+  }
+  while (claimed.length < 400) claimed.push(...(await claim({ perEndpoint: 20, limit: 400 })));
+  expect(new Set(claimed.map(({ event }) => event.eventId)).size).toBe(400);
+  expect(claimed).toHaveLength(400);
+  expect(await claim()).toEqual([]);
+});
+
+test('a claim does not wait for a delivery that another session has locked', async () => {
+  await merchantsWithEvents(1, 2);
+  await database.sql.begin(async (session) => {
+    const [locked] = await session`select event_id from webhook_deliveries
+      where next_attempt_at is not null order by next_attempt_at limit 1 for update`;
+    expect((await only(claim())).event.eventId).not.toBe(locked?.event_id);
+  });
+});
+
+test('a delivered event is done', async () => {
+  await merchantsWithEvents(1, 1);
+  const delivery = await only(claim());
+  await deliveries.record(delivery, { kind: 'delivered', text: 'HTTP 204' });
+  expect(await rowOf(delivery)).toEqual({ attempts: 1, last_result: 'HTTP 204', is_delivered: true, due_in: null });
+});
+
+test('a failed attempt is repeated after its pause, and makes its endpoint a failing one until one succeeds', async () => {
+  const [merchantId] = await merchantsWithEvents(1, 1);
+  const isFailing = async () =>
+    (await database.sql`select failing_since from webhook_endpoints where merchant_id = ${merchantId ?? 0}`)[0]
+      ?.failing_since !== null;
+  const failed = await only(claim());
+  await deliveries.record(failed, { kind: 'retry', afterSeconds: 300, text: 'HTTP 500' });
+  const row = await rowOf(failed);
+  expect(row).toMatchObject({ attempts: 1, last_result: 'HTTP 500', is_delivered: false });
+  expect(row?.due_in).toBeGreaterThan(290);
+  expect(row?.due_in).toBeLessThanOrEqual(300);
+  expect(await isFailing()).toBe(true);
+  await passTime();
+  expect(await claim()).toEqual([]);
+  const again = await only(claim({ failing: true }));
+  expect(again.attempt).toBe(2);
+  await deliveries.record(again, { kind: 'delivered', text: 'HTTP 200' });
+  expect(await isFailing()).toBe(false);
+});
+
+test('results that come together are stored together', async () => {
+  const merchantIds = await merchantsWithEvents(3, 10);
+  const claimed = await claim({ perEndpoint: 10 });
+  await Promise.all(
+    claimed.map((delivery) =>
+      delivery.merchantId === merchantIds[1]
+        ? deliveries.record(delivery, { kind: 'retry', afterSeconds: 60, text: 'HTTP 500 "\\' })
+        : deliveries.record(delivery, { kind: 'delivered', text: 'HTTP 200' }),
+    ),
+  );
+  const [counts] = await database.sql`select count(delivered_at)::int as delivered,
+    count(*) filter (where last_result = 'HTTP 500 "\\')::int as failed from webhook_deliveries
+    where merchant_id = any(${merchantIds as number[]})`;
+  expect(counts).toEqual({ delivered: 20, failed: 10 });
+});
+
+test('a delivery that is given up is not claimed again', async () => {
+  await merchantsWithEvents(1, 1);
+  const delivery = await only(claim());
+  await deliveries.record(delivery, { kind: 'given_up', text: 'HTTP 500' });
+  await passTime();
+  expect(await claim({ failing: true })).toEqual([]);
+  expect(await rowOf(delivery)).toEqual({ attempts: 1, last_result: 'HTTP 500', is_delivered: false, due_in: null });
+});
+
+test('an endpoint that is gone is disabled, and its pending deliveries are claimed without one, to be given up', async () => {
+  const [merchantId] = await merchantsWithEvents(1, 6);
+  const [gone] = await claim();
+  if (gone === undefined) throw new Error('nothing was claimed');
+  await deliveries.record(gone, { kind: 'endpoint_gone', text: 'HTTP 410' });
+  await passTime();
+  expect(await claim()).toEqual([]);
+  // Not limited for a merchant, as nothing is sent.
+  const rest = await claim({ failing: true, perEndpoint: 1 });
+  expect(rest.map(({ endpoint }) => endpoint)).toEqual(Array.from({ length: 5 }));
+  const enabled = { url, signingSecret: second };
+  await endpoints().set(merchantId as MerchantId, enabled);
+  await passTime();
+  expect((await claim())[0]?.endpoint?.url).toBe(url);
+});
+
+test('an endpoint that is gone stays disabled, whatever becomes of the attempts that were in flight', async () => {
+  const [merchantId] = await merchantsWithEvents(1, 3);
+  const [gone, delivered, failed] = await claim();
+  if (gone === undefined || delivered === undefined || failed === undefined) throw new Error('too few were claimed');
+  await deliveries.record(gone, { kind: 'endpoint_gone', text: 'HTTP 410' });
+  await deliveries.record(delivered, { kind: 'delivered', text: 'HTTP 200' });
+  await deliveries.record(failed, { kind: 'retry', afterSeconds: 5, text: 'HTTP 500' });
+  expect(
+    await database.sql`select disabled_at is not null as is_disabled from webhook_endpoints
+      where merchant_id = ${merchantId ?? 0}`,
+  ).toEqual([{ is_disabled: true }]);
+  expect(await rowOf(delivered)).toMatchObject({ last_result: 'HTTP 200', is_delivered: true });
+});
+
+test('a result from the URL of before says nothing of the new one', async () => {
+  const [merchantId] = await merchantsWithEvents(1, 1);
+  const delivery = await only(claim());
+  await endpoints().set(merchantId as MerchantId, { url: `${url}/new`, signingSecret: second });
+  await deliveries.record(delivery, { kind: 'endpoint_gone', text: 'HTTP 410' });
+  expect(
+    await database.sql`select disabled_at, failing_since from webhook_endpoints where merchant_id = ${merchantId ?? 0}`,
+  ).toEqual([{ disabled_at: null, failing_since: null }]);
+});
+
+test('the result of a claim whose lease has ended changes nothing', async () => {
+  await merchantsWithEvents(1, 1);
+  const late = await only(claim());
+  await passTime();
+  const current = await only(claim());
+  await deliveries.record(late, { kind: 'given_up', text: 'late' });
+  expect(await rowOf(current)).toMatchObject({ attempts: 2, last_result: null });
+  expect((await rowOf(current))?.due_in).toBeGreaterThan(16);
+});
+
+test('for a day after a rotation a delivery has both secrets', async () => {
+  const [merchantId] = (await merchantsWithEvents(1, 1)) as [MerchantId];
+  const { endpointId } = await endpointOf(merchantId);
+  expect(await endpoints().rotate(merchantId, endpointId, second)).toBe(true);
+  const secrets = async () => {
+    await passTime();
+    return (await only(claim())).endpoint?.signingSecrets.map((secret) => [...secret]);
+  };
+  expect(await secrets()).toEqual([[2], [1]]);
+  await database.sql`update webhook_endpoints set previous_ends_at = previous_ends_at - interval '23 hours 59 minutes'`;
+  expect(await secrets()).toEqual([[2], [1]]);
+  await database.sql`update webhook_endpoints set previous_ends_at = previous_ends_at - interval '2 minutes'`;
+  expect(await secrets()).toEqual([[2]]);
+});
+
+test('the oldest due delivery to a working endpoint is overdue, one to a failing endpoint is not', async () => {
+  expect(await deliveries.overdueSeconds()).toBe(0);
+  await merchantsWithEvents(2, 1);
+  await database.sql`update webhook_deliveries set next_attempt_at = now() - interval '90 seconds'`;
+  expect(await deliveries.overdueSeconds()).toBeGreaterThanOrEqual(90);
+  await database.sql`update webhook_endpoints set failing_since = now()`;
+  expect(await deliveries.overdueSeconds()).toBe(0);
+});
+
+test('while the database is not reachable nothing is claimed, and nothing is known to be overdue', async () => {
+  const unreachable = openWebhookDeliveries({ url: 'postgres://u:p@127.0.0.1:1/x' });
+  onTestFinished(() => unreachable.close());
+  expect(await claim({}, unreachable)).toEqual([]);
+  expect(await unreachable.overdueSeconds()).toBeUndefined();
+});
+
+test('a claim reads few rows, however many deliveries, events and orders its merchant has', async () => {
+  const [busy, other] = (await merchantsWithEvents(2, 1)) as [MerchantId, MerchantId];
+  await database.sql`
+    insert into orders select (o).* from (
+      select jsonb_populate_record(orders, jsonb_build_object('order_id', n, 'service_order_id', n, 'order_token', n)) o
+      from orders cross join generate_series(1, 5000) n where merchant_id = ${busy}) made`;
+  await storeEvents(database.sql, [busy], 4);
+  const readRows = async () => {
+    // The counts of a session are complete once it has ended.
+    await deliveries.close();
+    deliveries = openWebhookDeliveries({ url: database.url });
+    await database.sql`select pg_stat_force_next_flush()`;
+    const rows =
+      await database.sql`select relname, (seq_tup_read + idx_tup_fetch)::int as count from pg_stat_user_tables
+      where relname = any(${tables})`;
+    return new Map(rows.map(({ relname, count }) => [relname, count]));
+  };
+  const sessions = () => database.sql`select from pg_stat_activity where application_name = 'order-gateway webhooks'
+    and datname = current_database()`;
+  await deliveries.close();
+  await expect.poll(sessions).toEqual([]);
+  const before = await readRows();
+  const claimed = await claim();
+  await deliveries.close();
+  await expect.poll(sessions).toEqual([]);
+  const after = await readRows();
+  expect(countsOf(claimed)).toEqual({ [busy]: 4, [other]: 1 });
+  for (const table of tables) expect((after.get(table) ?? 0) - (before.get(table) ?? 0), table).toBeLessThan(200);
+});

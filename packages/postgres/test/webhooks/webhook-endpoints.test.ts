@@ -1,0 +1,169 @@
+import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { type DeliveryFilter, openWebhookEndpoints, type WebhookEndpoints } from '../../src/webhook-endpoints.ts';
+import { useTestDatabase } from '../../testing/test-database.ts';
+import { createMerchantsWithOrder, storeEvents } from '../../testing/webhook-events.ts';
+
+const database = useTestDatabase();
+let endpoints: WebhookEndpoints;
+
+beforeAll(() => {
+  endpoints = openWebhookEndpoints({ url: database.url });
+});
+
+afterAll(() => endpoints?.close());
+
+const endpoint = { url: 'https://shop.example/hook', signingSecret: Uint8Array.of(1) };
+
+async function newMerchant(): Promise<{ merchantId: MerchantId; clientId: string }> {
+  const [merchantId] = (await createMerchantsWithOrder(database.url, database.sql, 1)) as [MerchantId];
+  const [row] = await database.sql`select client_id from merchants where id = ${merchantId}`;
+  return { merchantId, clientId: row?.client_id };
+}
+
+async function newEndpoint(merchantId: MerchantId, url = endpoint.url): Promise<string> {
+  const endpointId = await endpoints.create(merchantId, { ...endpoint, url });
+  if (endpointId === undefined) throw new Error('there are too many endpoints');
+  return endpointId;
+}
+
+test('an endpoint is set, found and removed', async () => {
+  const { merchantId, clientId } = await newMerchant();
+  expect(await endpoints.find(clientId)).toEqual({ merchantId, endpoint: undefined, endpoints: [] });
+  await endpoints.set(merchantId, endpoint);
+  const found = await endpoints.find(clientId);
+  expect(found?.endpoint).toMatchObject({ url: endpoint.url, previousSecret: null, disabledAt: null });
+  expect(found?.endpoint?.signingSecret).toEqual(Buffer.of(1));
+  const remove = () => endpoints.remove(merchantId, found?.endpoint?.endpointId ?? '');
+  expect([await remove(), await remove()]).toEqual([true, false]);
+  expect(await endpoints.find(clientId)).toEqual({ merchantId, endpoint: undefined, endpoints: [] });
+});
+
+test('a client id without a merchant, and that of a checkout system, are not found', async () => {
+  await database.sql`insert into merchants (name, client_id, kind) values ('Checkout', 'chk_1', 'checkout')`;
+  expect([await endpoints.find('app_x'), await endpoints.find('chk_1')]).toEqual([undefined, undefined]);
+});
+
+test('an endpoint that is set again is enabled, and keeps its secrets', async () => {
+  const { merchantId, clientId } = await newMerchant();
+  await endpoints.set(merchantId, endpoint);
+  await database.sql`update webhook_endpoints set disabled_at = now(), failing_since = now() where merchant_id = ${merchantId}`;
+  await endpoints.set(merchantId, { url: 'https://shop.example/new', signingSecret: Uint8Array.of(2) });
+  const found = await endpoints.find(clientId);
+  expect(found?.endpoint).toMatchObject({ url: 'https://shop.example/new', disabledAt: null, failingSince: null });
+  expect([found?.endpoint?.signingSecret, found?.endpoint?.previousSecret]).toEqual([Buffer.of(1), null]);
+});
+
+test('a secret is rotated only where there is an endpoint, and the previous one is valid for a day', async () => {
+  const { merchantId, clientId } = await newMerchant();
+  expect(await endpoints.rotate(merchantId, 'we_unknown', Uint8Array.of(2))).toBe(false);
+  const endpointId = await newEndpoint(merchantId);
+  expect(await endpoints.rotate(merchantId, endpointId, Uint8Array.of(2))).toBe(true);
+  const found = await endpoints.find(clientId);
+  expect([found?.endpoint?.signingSecret, found?.endpoint?.previousSecret]).toEqual([Buffer.of(2), Buffer.of(1)]);
+  const overlapMs = Number(found?.endpoint?.previousEndsAt) - Date.now();
+  expect(overlapMs).toBeGreaterThan(23.9 * 3_600_000);
+  expect(overlapMs).toBeLessThan(24.1 * 3_600_000);
+});
+
+test('deliveries are listed with those that were not delivered first, then the newest', async () => {
+  const { merchantId } = await newMerchant();
+  const other = await newMerchant();
+  const stored: string[] = [];
+  for (let count = 0; count < 3; count += 1) stored.push(...(await storeEvents(database.sql, [merchantId], 1)));
+  await storeEvents(database.sql, [other.merchantId], 1);
+  const [oldest, middle, newest] = stored as [string, string, string];
+  await database.sql`update webhook_deliveries set delivered_at = now(), next_attempt_at = null
+    where event_id in (${newest}, ${middle})`;
+  const listed = await endpoints.listDeliveries(merchantId, 10);
+  expect(listed.map(({ eventId }) => eventId)).toEqual([oldest, newest, middle]);
+  expect(listed[0]).toMatchObject({ type: 'order.cancelled', attempts: 0, deliveredAt: null, lastResult: null });
+  expect(await endpoints.listDeliveries(merchantId, 1)).toHaveLength(1);
+});
+
+test('an event is queued again as if it were new, also one that was never queued', async () => {
+  const { merchantId } = await newMerchant();
+  const [eventId] = (await storeEvents(database.sql, [merchantId], 1)) as [string];
+  const stateOf = async () =>
+    (
+      await database.sql`select attempts, delivered_at, next_attempt_at <= now() as is_due from webhook_deliveries
+      where event_id = ${eventId} and endpoint_id = ${endpointId}`
+    )[0];
+  const endpointId = await newEndpoint(merchantId);
+  expect(await endpoints.redeliver(merchantId, endpointId, eventId)).toBe(true);
+  expect(await stateOf()).toEqual({ attempts: 0, delivered_at: null, is_due: true });
+  await database.sql`update webhook_deliveries set attempts = 10, next_attempt_at = null, delivered_at = now() where event_id = ${eventId}`;
+  expect(await endpoints.redeliver(merchantId, endpointId, eventId)).toBe(true);
+  expect(await stateOf()).toEqual({ attempts: 0, delivered_at: null, is_due: true });
+  await endpoints.update(merchantId, endpointId, { status: 'disabled' });
+  expect(await endpoints.redeliver(merchantId, endpointId, eventId)).toBe(false);
+});
+
+test("an unknown event, and another merchant's, are not queued", async () => {
+  const { merchantId } = await newMerchant();
+  const other = await newMerchant();
+  const endpointId = await newEndpoint(merchantId);
+  const [eventId] = (await storeEvents(database.sql, [other.merchantId], 1)) as [string];
+  expect([
+    await endpoints.redeliver(merchantId, endpointId, eventId),
+    await endpoints.redeliver(merchantId, endpointId, `evt_${'0'.repeat(32)}`),
+  ]).toEqual([false, false]);
+});
+
+test('a merchant has at most 5 endpoints, however many processes add them at the same time', async () => {
+  const { merchantId } = await newMerchant();
+  const processes = Array.from({ length: 4 }, () => openWebhookEndpoints({ url: database.url }));
+  onTestFinished(async () => void (await Promise.all(processes.map((one) => one.close()))));
+  const created = await Promise.all(
+    Array.from({ length: 20 }, (_, index) => processes[index % 4]?.create(merchantId, endpoint)),
+  );
+  expect(created.filter((id) => id !== undefined)).toHaveLength(5);
+  expect(await endpoints.list(merchantId)).toHaveLength(5);
+});
+
+test("an endpoint's deliveries are listed by status, newest first, from page to page", async () => {
+  const { merchantId } = await newMerchant();
+  const [endpointId] = [await newEndpoint(merchantId), await newEndpoint(merchantId)];
+  const stored: string[] = [];
+  for (let count = 0; count < 3; count += 1) stored.push(...(await storeEvents(database.sql, [merchantId], 1)));
+  const [oldest, middle, newest] = stored as [string, string, string];
+  await database.sql`update webhook_deliveries set next_attempt_at = null where event_id in (${oldest}, ${newest})`;
+  await database.sql`update webhook_deliveries set delivered_at = now() where event_id = ${oldest}`;
+  const idsOf = async (filter: Omit<DeliveryFilter, 'limit'>, limit = 10) =>
+    (await endpoints.pageOfDeliveries(merchantId, endpointId, { ...filter, limit })).map(({ eventId }) => eventId);
+  expect(await idsOf({})).toEqual([newest, middle, oldest]);
+  expect(await idsOf({ status: 'delivered' })).toEqual([oldest]);
+  expect(await idsOf({ status: 'pending' })).toEqual([middle]);
+  expect(await idsOf({ status: 'failed' })).toEqual([newest]);
+  const [first] = await endpoints.pageOfDeliveries(merchantId, endpointId, { limit: 1 });
+  expect(await idsOf({ after: first?.eventId }, 1)).toEqual([middle]);
+});
+
+test('what failed since a time is queued again: given up or waiting, neither delivered nor in flight', async () => {
+  const { merchantId } = await newMerchant();
+  const endpointId = await newEndpoint(merchantId);
+  const [givenUp, waiting, delivered, inFlight, earlier, untried] = (await storeEvents(
+    database.sql,
+    [merchantId],
+    6,
+  )) as [string, string, string, string, string, string];
+  const attempted = (ids: readonly string[], set: string) =>
+    database.sql.unsafe(
+      `update webhook_deliveries set attempts = 3, last_attempt_at = now(), ${set} where event_id = any($1)`,
+      [[...ids]],
+    );
+  await attempted([givenUp, earlier], 'next_attempt_at = null');
+  await database.sql`update webhook_deliveries set last_attempt_at = now() - interval '2 hours' where event_id = ${earlier}`;
+  await attempted([waiting], "next_attempt_at = now() + interval '5 hours'");
+  await attempted([inFlight], "next_attempt_at = now() + interval '20 seconds'");
+  await attempted([delivered], 'next_attempt_at = null, delivered_at = now()');
+  const since = new Date(Date.now() - 3_600_000);
+  expect(await endpoints.redeliverFailed(merchantId, endpointId, since)).toBe(2);
+  const queued = await database.sql`select event_id from webhook_deliveries
+    where merchant_id = ${merchantId} and attempts = 0 and next_attempt_at <= now()`;
+  expect(queued.map(({ event_id }) => event_id).toSorted()).toEqual([givenUp, waiting, untried].toSorted());
+  expect(await endpoints.redeliverFailed(merchantId, endpointId, since)).toBe(0);
+  await attempted([givenUp], 'next_attempt_at = null');
+  await endpoints.update(merchantId, endpointId, { status: 'disabled' });
+  expect(await endpoints.redeliverFailed(merchantId, endpointId, since)).toBe(0);
+});
