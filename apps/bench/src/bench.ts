@@ -10,7 +10,7 @@ import { isInstalled } from './programs.ts';
 // A program that measures the gateway and its peers on a separate database. `pnpm bench --help` lists the options.
 
 const options = new Command('pnpm bench')
-  .description('Measures the gateway beside other services, bare servers and pgbench, on a PostgreSQL of its own.')
+  .description('Compares the gateway with other services, bare servers and pgbench, on a separate PostgreSQL.')
   .option('--rounds <number>', 'interleaved rounds', positiveInteger, 5)
   .option('--seconds <number>', 'seconds of load for each contender and round', positiveInteger, 8)
   .addOption(

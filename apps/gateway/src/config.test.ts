@@ -174,7 +174,7 @@ test.each<[Record<string, string>, string]>([
   [{ RETENTION_DAYS: '36501' }, 'RETENTION_DAYS must be a whole number of days from 1 to 36500, not "36501"'],
   [
     { RETENTION_DAYS: '30', DATABASE_URL: 'postgres://localhost/x' },
-    'RETENTION_DAYS 30 needs SECRETS_KEY, by which erased orders are recognised',
+    'RETENTION_DAYS 30 needs SECRETS_KEY, which recognises erased orders',
   ],
   [
     { TRUST_PROXY: 'proxy.example.com' },
@@ -199,7 +199,7 @@ test.each<[Record<string, string>, string]>([
   ],
   [
     { DATABASE_URL: 'postgres://user:hidden@db/x', DATABASE_URL_FILE: '/nowhere/url' },
-    'DATABASE_URL and DATABASE_URL_FILE are both set: set one of them',
+    'DATABASE_URL and DATABASE_URL_FILE are both set: set only one of them',
   ],
   [
     { DATABASE_URL_FILE: '/nowhere/url' },
@@ -207,7 +207,7 @@ test.each<[Record<string, string>, string]>([
   ],
   [{ WORKERS: '0' }, 'WORKERS must be auto or a whole number from 1 to 128, not "0"'],
   [{ SECRETS_KEY_FILE: folder }, `SECRETS_KEY_FILE must be a file that can be read, not "${folder}" (EISDIR)`],
-  [{ SECRETS_KEY_FILE: empty }, `SECRETS_KEY_FILE must be a file with a value, "${empty}" is empty`],
+  [{ SECRETS_KEY_FILE: empty }, `SECRETS_KEY_FILE must be a file with a value, but "${empty}" is empty`],
   [{ SECRETS_KEY_FILE: wrongKey }, keys],
   [{ SECRETS_KEY: `hidden${Buffer.alloc(31).toString('base64')}` }, keys],
   [{ SECRETS_KEY: Buffer.alloc(32).toString('hex') }, keys],

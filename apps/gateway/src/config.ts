@@ -18,26 +18,26 @@ export type Config = Readonly<ReturnType<typeof readConfig>>;
 /** The text of `pnpm start --help`. docs/operations.md says more. */
 export const startUsage = `Usage: pnpm start, with the configuration in environment variables:
   HOST                  the address to listen on (127.0.0.1)
-  HTTP_PORT, GRPC_PORT  0 takes a free port (8080, 9090)
-  ADMIN_PORT            metrics for Prometheus at /metrics, 0 takes a free port (9464)
-  WORKERS               processes that share both ports, or auto for one a core (1)
-  BASE_URL              where others reach the gateway (http://localhost: and the HTTP port)
+  HTTP_PORT, GRPC_PORT  the ports; 0 selects a free one (8080, 9090)
+  ADMIN_PORT            the port of /metrics for Prometheus; 0 selects a free one (9464)
+  WORKERS               the number of processes that share both ports, or auto for one per core (1)
+  BASE_URL              the public address of the gateway (http://localhost: and the HTTP port)
   DATABASE_URL          postgres://... (an embedded PostgreSQL)
   DATA_DIR              the embedded PostgreSQL's data (.data/)
-  MIGRATE               off never changes the schema: run pnpm migrate first (on)
-  CHECKOUT_URL          where the payment page's Pay button leads, with {order_token} (no button)
-  SECURITY_CONTACT      where to report a vulnerability, for /.well-known/security.txt: a mailto: or https: URI (no such file)
-  RATE_LIMIT            calls a second that each merchant may make in one process (no limit)
+  MIGRATE               off: never changes the schema, so run pnpm migrate first (on)
+  CHECKOUT_URL          the address of the payment page's Pay button, with {order_token} (no button)
+  SECURITY_CONTACT      the mailto: or https: URI in /.well-known/security.txt for reporting a vulnerability (no such file)
+  RATE_LIMIT            the calls per second that each merchant may make in one process (no limit)
   SECRETS_KEY           encrypts signing secrets: 32 bytes in base64, earlier keys after commas (a file in DATA_DIR; with DATABASE_URL none)
-  RETENTION_DAYS        erases customers' data from orders that are older, with SECRETS_KEY (never)
-  WEBHOOK_ALLOW_PRIVATE 1 sends webhooks over http and to private addresses too: for development (0; without DATABASE_URL to this machine alone)
+  RETENTION_DAYS        erases customers' data from older orders; requires SECRETS_KEY (never)
+  WEBHOOK_ALLOW_PRIVATE 1: also sends webhooks over http and to private addresses, for development (0; without DATABASE_URL only to this machine)
   SELF_SERVICE          off: only operators manage webhook endpoints and client secrets, not merchants over the API (on)
-  DRAIN_DELAY_MS        how long requests go on at a stop while health checks fail (5000; 0 on a terminal)
+  DRAIN_DELAY_MS        how long a stopping gateway accepts requests while its health checks fail (5000; 0 on a terminal)
   TLS_CERT_FILE, TLS_KEY_FILE  serve both ports over TLS with these PEM files, read again when they change (no TLS)
-  TLS_CLIENT_CA_FILE    gRPC clients need a certificate that this one has signed (none)
-  TRUST_PROXY           proxies whose X-Forwarded-For counts: addresses, networks, or how many proxies there are (none)
+  TLS_CLIENT_CA_FILE    gRPC clients need a certificate signed by this authority (none)
+  TRUST_PROXY           the proxies whose X-Forwarded-For is used: addresses, networks, or the number of proxies (none)
   LOG_LEVEL             error, warn or info (info)
-  OTEL_EXPORTER_OTLP_ENDPOINT   sends traces to this OpenTelemetry collector, as http://localhost:4318 (no traces)
+  OTEL_EXPORTER_OTLP_ENDPOINT   sends traces to this OpenTelemetry collector, such as http://localhost:4318 (no traces)
   OTEL_TRACES_SAMPLER           which calls are traced, as in OpenTelemetry (parentbased_traceidratio)
   OTEL_TRACES_SAMPLER_ARG       the share of calls that are traced, 0 to 1 (1)
 DATABASE_URL_FILE and SECRETS_KEY_FILE name files that hold these values.
@@ -194,7 +194,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>) {
   if (new Set(ports).size < ports.length)
     problems.push(`HTTP_PORT, GRPC_PORT and ADMIN_PORT must differ, not ${ports.join(', ')}`);
   if (config.retentionDays !== undefined && config.databaseUrl !== undefined && config.secretsKeys === undefined)
-    problems.push(`RETENTION_DAYS ${config.retentionDays} needs SECRETS_KEY, by which erased orders are recognised`);
+    problems.push(`RETENTION_DAYS ${config.retentionDays} needs SECRETS_KEY, which recognises erased orders`);
   if (problems.length > 0) throw new StartError(problems.join('\n'));
   return config;
 }
@@ -204,7 +204,7 @@ function readSecret(env: Readonly<Record<string, string | undefined>>, name: str
   const fileName = `${name}_FILE`;
   const file = env[fileName];
   if (!file) return env[name];
-  if (env[name]) throw new StartError(`${name} and ${fileName} are both set: set one of them`);
+  if (env[name]) throw new StartError(`${name} and ${fileName} are both set: set only one of them`);
   let text: string;
   try {
     text = readFileSync(file, 'utf8').trim();
@@ -213,7 +213,7 @@ function readSecret(env: Readonly<Record<string, string | undefined>>, name: str
       `${fileName} must be a file that can be read, not ${shown(file)} (${(error as NodeJS.ErrnoException).code})`,
     );
   }
-  if (text === '') throw new StartError(`${fileName} must be a file with a value, ${shown(file)} is empty`);
+  if (text === '') throw new StartError(`${fileName} must be a file with a value, but ${shown(file)} is empty`);
   return text;
 }
 

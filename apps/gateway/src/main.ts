@@ -17,12 +17,11 @@ import { createWorkers, type Workers } from './workers/workers.ts';
 await run(async () => {
   const [argument] = process.argv.slice(2);
   if (argument === '--help' || argument === '-h') return void process.stdout.write(startUsage);
-  if (argument !== undefined) throw new UsageError(`There is no argument ${argument}. See pnpm start --help.`);
+  if (argument !== undefined) throw new UsageError(`Unknown argument ${argument}. See pnpm start --help.`);
   const config = readConfig(process.env);
   const output = standardOutput();
   const logger = createLogger(output, config.logLevel);
-  for (const similar of similarVariables(process.env))
-    logger.warn(similar, 'an unknown environment variable is ignored');
+  for (const similar of similarVariables(process.env)) logger.warn(similar, 'unknown environment variable ignored');
   const drainDelayMs = config.drainDelayMs ?? (process.stdin.isTTY ? 0 : defaultDrainDelayMs);
   const workers = config.workers === 1 ? undefined : createWorkers(config.workers, logger, output);
   const opening = open({ ...config, drainDelayMs }, logger, workers);
@@ -79,7 +78,7 @@ async function open(config: Config & { readonly drainDelayMs: number }, logger: 
     if (secretsKeys === undefined)
       logger.warn('SECRETS_KEY is not set: no webhooks are sent, and returns are not signed');
     if (config.tls === undefined && config.trustProxy === undefined && ipaddr.process(host).range() !== 'loopback')
-      logger.warn({ host }, 'credentials travel without TLS: set TLS_CERT_FILE, or TRUST_PROXY behind a proxy');
+      logger.warn({ host }, 'credentials are sent without TLS: set TLS_CERT_FILE, or TRUST_PROXY behind a proxy');
     const adminPort = await listenOn('ADMIN_PORT', host, config.adminPort, admin);
     const gatewayConfig = { ...config, host, secretsKeys, databaseUrl: database.url, hasCitus };
     // Loaded only by processes that serve requests: the first of several processes saves 28 MiB.

@@ -4,15 +4,13 @@ import { exitCodes, runCommand, UsageError, usage } from './command/command.ts';
 import { openGatewayDatabase } from './gateway/gateway-database.ts';
 
 const command = new Command('pnpm audit-orders')
-  .description(
-    'Compares the journal of a load run with the database: every acknowledged order is there once, with its changes and events.',
-  )
+  .description('Checks that the database has every acknowledged order of a load run once, with its changes and events.')
   .requiredOption('--journal <file>', 'the journal that `load --journal FILE` wrote')
   .addHelpText(
     'after',
     `
-Environment: DATABASE_URL or DATA_DIR as the gateway has it (default: the embedded PostgreSQL in .data).
-Exit codes: 0 everything is there; 1 something is not, or a line of the journal cannot be read; 2 nothing could be compared.`,
+Environment: DATABASE_URL or DATA_DIR, as for the gateway (default: the embedded PostgreSQL in .data).
+Exit codes: 0 no error; 1 an error, or a line of the journal cannot be read; 2 nothing could be compared.`,
   );
 
 await runCommand(command, async () => {

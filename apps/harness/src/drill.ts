@@ -48,13 +48,15 @@ interface Flags {
 
 const command = new Command('pnpm drill')
   .description(
-    'Fails two gateways over from a primary to its standby under load, over TLS, and audits what was acknowledged.',
+    'Fails over from a primary to its standby under the load of two gateways, over TLS, and audits the acknowledged orders.',
   )
   .addOption(
-    new Option('--topology <name>', 'what the gateways connect to').choices(Object.keys(topologies)).default('direct'),
+    new Option('--topology <name>', 'how the gateways find the primary')
+      .choices(Object.keys(topologies))
+      .default('direct'),
   )
-  .addOption(new Option('--fault <name>', 'what happens to the primary; all of them by default').choices(faults))
-  .option('--rounds <number>', 'how often each', parseNumber, 1);
+  .addOption(new Option('--fault <name>', 'the fault of the primary; all of them by default').choices(faults))
+  .option('--rounds <number>', 'the number of rounds for each fault', parseNumber, 1);
 
 await runCommand(command, async () => {
   const { topology, fault, rounds } = command.opts<Flags>();

@@ -4,7 +4,7 @@ import { merchantNames } from '@gateway/fixtures/fixture';
 import { type FixtureSet, fixturesFolder, loadFixtures } from '@gateway/fixtures/load-fixtures';
 import type { Merchants } from '@gateway/fixtures/replay/fill-call';
 import { type GatewayAddresses, openClients } from '@gateway/fixtures/wire/client';
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import {
   credentialsFromEnvironment,
   exitCodes,
@@ -29,16 +29,21 @@ interface ReplayFlags {
 const command = withGatewayOptions(
   new Command('pnpm replay').description('Sends all fixtures in every protocol and compares the responses.'),
 )
-  .option('--fixtures <dir>', 'a folder of fixtures (default: packages/fixtures/data)', fixturesFolder)
+  .addOption(new Option('--fixtures <dir>', 'a folder of fixtures').default(fixturesFolder, 'packages/fixtures/data'))
   .option('--only <text>', 'only fixtures whose file or name contains the text')
   .addHelpText(
     'after',
     `
-A running gateway is sent the credentials in CLIENT_ID and CLIENT_SECRET. Some fixtures need more clients, in variables that
-begin with SECOND_ (another merchant), STRICT_ (one whose checksums are required), TEST_ (a test merchant), EXPIRING_ (one with
-a default lifetime; a short one, as fixtures wait for it), MANAGED_ (one whose webhook endpoints and client secrets the fixtures
-change), NOTIFIED_ (one whose endpoints they change), FULL_ (one with as many of both as it may have), CHECKOUT_ and
-SECOND_CHECKOUT_ (checkout systems); without them they are skipped.
+Calls to a running gateway carry the credentials in CLIENT_ID and CLIENT_SECRET. Some fixtures need further accounts, in
+variables with these prefixes, and are skipped without them:
+  SECOND_     another merchant
+  STRICT_     a merchant whose checksums are required
+  TEST_       a test merchant
+  EXPIRING_   a merchant with a short default lifetime, for which fixtures wait
+  MANAGED_    a merchant whose webhook endpoints and client secrets the fixtures change
+  NOTIFIED_   a merchant whose webhook endpoints the fixtures change
+  FULL_       a merchant with the maximum number of endpoints and secrets
+  CHECKOUT_, SECOND_CHECKOUT_   checkout systems
 Exit codes: 0 no difference; 1 a difference, or nothing was compared; 2 nothing was sent.`,
   );
 

@@ -6,7 +6,7 @@ import { Command, Option } from 'commander';
 import { parseRate } from '../config.ts';
 import { UsageError, usageExitCode } from '../process/process.ts';
 
-export const jsonHelp = 'print JSON, one object a line';
+export const jsonHelp = 'print JSON, one object per line';
 export const clientIdHelp = "the merchant's client id, as `merchant list` shows it";
 export const timeForm = 'an ISO 8601 time with an offset, such as 2027-01-31T12:00:00Z';
 
@@ -30,7 +30,7 @@ export function nameOption(use: string): Option {
 
 /** The option `--as` of commands that are recorded in the audit log. */
 export function actorOption(): Option {
-  return new Option('--as <NAME>', 'who acts, for the audit log (default: user@host)').argParser(parseName('--as'));
+  return new Option('--as <NAME>', 'the actor in the audit log (default: user@host)').argParser(parseName('--as'));
 }
 
 /** Who acts, by the option `--as` of a program; `undefined` without it. */

@@ -126,7 +126,7 @@ The gateway is running at ${baseUrl}. Press Ctrl-C to stop it.
 
   Documentation:   ${baseUrl}/docs
   Payment page:    ${paymentLink ?? 'create an order to get a payment link'}
-                   Open it and press Pay: no money moves, the order is paid, and you return with a signature.
+                   Open it and press Pay. No money moves, the order is paid, and you return with a signature.
 
 Demo merchant:
 
@@ -138,7 +138,7 @@ See the event of the payment:
 
   curl ${baseUrl}/events -H 'x-client-id: ${clientId}' -H 'x-client-secret: ${clientSecret}'
 
-Create an order (send it again to see the replay, with another amount to see the conflict):
+Create an order. Send it again to see the replay, or with another amount to see the conflict:
 
 curl -i ${baseUrl}/order \\
   -H 'content-type: application/json' \\

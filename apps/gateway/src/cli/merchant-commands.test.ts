@@ -87,7 +87,7 @@ function allOf(command: Command): Command[] {
 test.each([
   ['live merchant', merchant, [], 'live', { mode: 'live' }],
   ['test merchant', merchant, ['--test'], 'test', { mode: 'test' }],
-  ['checkout client', checkout, [], 'checkout', {}],
+  ['checkout system', checkout, [], 'checkout', {}],
 ])('create prints the client id and the secret of a %s', async (title, command, options, kind, more) => {
   const { output } = await command('create', '--name', 'Corner Shop', ...options);
   expect(output).toContain(`Created ${title} Corner Shop\n`);
@@ -155,7 +155,7 @@ describe('merchant', () => {
     });
   });
 
-  test('--as says who acts, before and after the command', async () => {
+  test('--as names the actor, before and after the command', async () => {
     actors.length = 0;
     await merchant('--as', 'Alice', 'disable', clientId);
     await merchant('disable', clientId, '--as', 'Bob');
@@ -183,8 +183,8 @@ describe('merchant', () => {
   });
 
   test.each([
-    ['250', 250, 'may make 250 calls a second'],
-    ['none', null, 'has no rate limit of its own'],
+    ['250', 250, 'may make 250 calls per second'],
+    ['none', null, 'has no separate rate limit'],
   ])('limit %s', async (limit, callsPerSecond, rule) => {
     const { output } = await merchant('limit', clientId, limit);
     expect(output).toBe(`${clientId} now ${rule}.`);
@@ -197,7 +197,7 @@ describe('merchant', () => {
     [['lifetime', clientId, '24h'], accounts.setDefaultLifetime],
   ])('%j of an unknown client: an error', async (args, change) => {
     change.mockResolvedValueOnce('unknown_client');
-    await expect(merchant(...args)).rejects.toThrow(new StartError(`There is no client ${clientId}.`));
+    await expect(merchant(...args)).rejects.toThrow(new StartError(`There is no account ${clientId}.`));
   });
 
   test('secret add takes an end with any offset', async () => {

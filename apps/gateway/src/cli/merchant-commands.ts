@@ -32,7 +32,10 @@ const listPage = 500;
  * the process with exit code 2 or reject with a {@link UsageError}, before the database is opened.
  */
 export function merchantCommands(openAccounts: OpenAccounts, print: (line: string) => void): Command {
-  const program = recordedProgram('pnpm merchant', 'Creates merchants and manages their client secrets.');
+  const program = recordedProgram(
+    'pnpm merchant',
+    'Creates merchants, and manages their secrets, settings and webhooks.',
+  );
   const withAccounts: OpenAccounts = (work, options) => openAccounts(work, { actor: actorOf(program), ...options });
   /** Changes a setting of an account, and prints the new state. */
   const set = (clientId: string, change: (accounts: MerchantAccounts) => Promise<string>, sentence: string) =>
@@ -45,7 +48,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
     .command('create')
     .description('Creates a merchant with its first client id and secret.')
     .addOption(nameOption('shown to customers'))
-    .option('--test', 'for trying out: the orders move no money; this can never be changed')
+    .option('--test', 'a test merchant, whose orders move no money; this can never be changed')
     .option('--json', jsonHelp)
     .action(({ name, test, json }: { name: string; test?: true; json?: true }) =>
       withAccounts(async (accounts) => {
@@ -58,7 +61,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
 
   program
     .command('list')
-    .description('Lists all merchants, the oldest first.')
+    .description('Lists all merchants and checkout systems, oldest first.')
     .option('--json', jsonHelp)
     .action(({ json }: { json?: true }) =>
       withAccounts(async (accounts) => {
@@ -92,10 +95,10 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
   clientCommand(
     program,
     'disable',
-    'Rejects all credentials of a client within a second, and starts no payment of its orders.',
+    'Rejects all credentials of an account within a second, and allows no new payments of its orders.',
   ).action((clientId: string) => set(clientId, (accounts) => accounts.disable(clientId), `${clientId} is disabled.`));
 
-  clientCommand(program, 'enable', 'Accepts the credentials of a disabled client again.').action((clientId: string) =>
+  clientCommand(program, 'enable', 'Accepts the credentials of a disabled account again.').action((clientId: string) =>
     set(clientId, (accounts) => accounts.enable(clientId), `${clientId} is enabled.`),
   );
 
@@ -105,7 +108,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
     .addArgument(
       new Argument(
         '<MODE>',
-        'versioned: one that begins with v1= must be right; required: every order needs one',
+        'versioned: a checksum that begins with v1= must be valid; required: every order needs a valid one',
       ).choices(checksumModes),
     )
     .argument('<CLIENT_ID>', clientIdHelp, parseClientId)
@@ -114,7 +117,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
       return set(clientId, (accounts) => accounts.setChecksumMode(clientId, mode), sentence);
     });
 
-  clientCommand(program, 'lifetime', 'Sets after what time an order expires that is sent without order_expires_at.')
+  clientCommand(program, 'lifetime', 'Sets the lifetime of orders that are sent without order_expires_at.')
     .argument('<LIFETIME>', '1m to 366d, such as 30m, 24h or 7d, or none', parseLifetime)
     .action((clientId: string, seconds: number | null) => {
       const rule = seconds === null ? 'do not expire' : `expire after ${seconds} seconds`;
@@ -122,17 +125,17 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
       return set(clientId, (accounts) => accounts.setDefaultLifetime(clientId, seconds), sentence);
     });
 
-  clientCommand(program, 'limit', 'Sets how many calls a second each process of the gateway takes from the merchant.')
+  clientCommand(program, 'limit', 'Sets how many calls per second each process accepts from the merchant.')
     .argument('<NUMBER>', '1 to 1000000, or none: RATE_LIMIT applies', parseLimit)
     .action((clientId: string, limit: number | null) => {
-      const rule = limit === null ? 'has no rate limit of its own' : `may make ${limit} calls a second`;
+      const rule = limit === null ? 'has no separate rate limit' : `may make ${limit} calls per second`;
       return set(clientId, (accounts) => accounts.setRateLimit(clientId, limit), `${clientId} now ${rule}.`);
     });
 
   program
     .command('log')
-    .description('Lists what operators did, the oldest first.')
-    .argument('[CLIENT_ID]', 'only what concerns this client', parseClientId)
+    .description('Lists the audit log, oldest first.')
+    .argument('[CLIENT_ID]', 'only the entries of this account', parseClientId)
     .option('--json', jsonHelp)
     .action((clientId: string | undefined, { json }: { json?: true }) =>
       withAccounts(async (accounts) => {
@@ -160,7 +163,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
   clientCommand(
     secret,
     'add',
-    `Adds a client secret, which works at once. Up to ${liveSecretsMax} can work at the same time.`,
+    `Adds a client secret, which works immediately. Up to ${liveSecretsMax} can work at the same time.`,
   )
     .option('--ends <TIME>', `when the secret stops working: ${timeForm} (default: never)`, parseEnd)
     .option('--json', jsonHelp)
@@ -196,7 +199,7 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
       }),
     );
 
-  clientCommand(secret, 'revoke', 'Revokes a client secret in every process within a second, or at a time.')
+  clientCommand(secret, 'revoke', 'Revokes a client secret in every process within a second, or at a given time.')
     .argument('<NUMBER>', "the secret's number, as `merchant secret list` shows it", parseSecretNumber)
     .option('--ends <TIME>', `when the secret stops working: ${timeForm} (default: now)`, parseEnd)
     .action((clientId: string, number: number, { ends }: { ends?: Date }) =>
@@ -217,11 +220,11 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
 export function checkoutCommands(openAccounts: OpenAccounts, print: (line: string) => void): Command {
   const program = recordedProgram(
     'pnpm checkout',
-    'Creates the clients of checkout systems, which record the payments of all merchants.',
+    'Creates the accounts of checkout systems, which record the payments of all merchants.',
   );
   program
     .command('create')
-    .description('Creates a checkout client with its first client id and secret.')
+    .description('Creates a checkout system with its first client id and secret.')
     .addOption(nameOption('for the operator'))
     .option('--json', jsonHelp)
     .action(({ name, json }: { name: string; json?: true }) =>
@@ -229,7 +232,7 @@ export function checkoutCommands(openAccounts: OpenAccounts, print: (line: strin
         async (accounts) => {
           const { clientId, clientSecret } = await accounts.create(name, 'checkout');
           if (json) return print(JSON.stringify({ name, client_id: clientId, client_secret: clientSecret }));
-          print(`Created checkout client ${name}\n${credentialLines(clientId, clientSecret)}`);
+          print(`Created checkout system ${name}\n${credentialLines(clientId, clientSecret)}`);
         },
         { actor: actorOf(program), ...creating },
       ),

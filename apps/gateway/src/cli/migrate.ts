@@ -6,7 +6,7 @@ import { withDatabase } from './with-accounts.ts';
 await run(async () => {
   createProgram(
     'pnpm migrate',
-    'Brings the database to the schema of this version, as `pnpm start` does unless MIGRATE=off.',
+    'Migrates the database to the schema of this version, as `pnpm start` does unless MIGRATE=off.',
   ).parse();
   await withDatabase(async () => print('The database has the schema of this version.'), {
     creates: true,

@@ -29,7 +29,7 @@ import { withDatabase } from './with-accounts.ts';
 /** The number of refused payments that are listed by default. */
 const defaultRefusals = 100;
 
-const fileHelp = 'one order a line, as JSON; compressed with gzip if its name ends with .gz';
+const fileHelp = 'one order per line, as JSON; compressed with gzip if its name ends with .gz';
 
 const program = createProgram(
   'pnpm orders',
@@ -38,7 +38,7 @@ const program = createProgram(
 
 program
   .command('export')
-  .description('Writes all orders of a time to a file that only its owner can read. Deletes nothing.')
+  .description('Writes all orders of a period to a file that only its owner can read. Deletes nothing.')
   .argument('<FILE>', fileHelp)
   .requiredOption('--before <TIME>', `orders created before: ${timeForm}`, parseTime('--before'))
   .option('--from <TIME>', 'orders created from this time on (default: all)', parseTime('--from'))
@@ -51,19 +51,19 @@ program
 
 program
   .command('import')
-  .description('Restores the orders of a file. An order that is there already stays as it is.')
+  .description('Restores the orders of a file. Existing orders stay unchanged.')
   .argument('<FILE>', fileHelp)
   .action((file: string) =>
     withDatabase(async (url) => {
       const { restored, existing } = await importOrders(url, linesOf(file));
-      print(`Restored ${restored} orders; ${existing} were there already`);
+      print(`Restored ${restored} orders; ${existing} existed already`);
     }),
   );
 
 program
   .command('show')
   .description(
-    "Shows an order with its history and webhooks, without the customer's data. Rejected calls are in the log, by order_id.",
+    "Shows an order with its history and webhooks, without the customer's data. Find rejected calls in the log by order_id.",
   )
   .argument('<ORDER>', 'its order_id, service_order_id, payment link or order_token')
   .option('--json', jsonHelp)
@@ -78,9 +78,7 @@ program
 
 program
   .command('refused')
-  .description(
-    'Lists the latest refused payments of all orders, newest first. Checkout systems have to give their money back.',
-  )
+  .description('Lists the latest refused payments of all orders, newest first. Checkout systems must refund them.')
   .addOption(new Option('--limit <NUMBER>', 'how many').argParser(parseCount).default(defaultRefusals))
   .option('--json', jsonHelp)
   .action(({ limit, json }: { limit: number; json?: true }) =>
@@ -130,11 +128,11 @@ program
     return withDatabase(async (url, config) => {
       const secretsKeys = await findSecretsKeys(config);
       if (secretsKeys === undefined)
-        throw new StartError('Set SECRETS_KEY first: by it an erased order is recognised when it is sent again.');
+        throw new StartError('Set SECRETS_KEY first: it recognises an erased order that is sent again.');
       const count = await eraseOrders({ url, key: erasureKeysOf(secretsKeys)[0], actor }, target);
       if (json) print(JSON.stringify({ erased: count }));
       else if (count > 0) print(`Erased the customers' data of ${count} ${count === 1 ? 'order' : 'orders'}.`);
-      else print('There is no such order, or its data is erased already.');
+      else print('There is no such order, or its data has been erased already.');
     });
   });
 
@@ -168,7 +166,7 @@ async function* linesOf(file: string): AsyncGenerator<string> {
     rest = lines.pop() ?? '';
     yield* lines;
   }
-  if (rest !== '') throw new StartError(`${file} is not complete: its last line has no end.`);
+  if (rest !== '') throw new StartError(`${file} is incomplete: its last line has no end.`);
 }
 
 function erasureTargetOf(
@@ -183,7 +181,7 @@ function erasureTargetOf(
   const [target, ...others] = targets;
   const isIncomplete = clientId !== undefined && orderId === undefined;
   if (target === undefined || others.length > 0 || isIncomplete)
-    throw new UsageError('Give one of: CLIENT_ID ORDER_ID, --email EMAIL, --before TIME.');
+    throw new UsageError('Pass one of: CLIENT_ID ORDER_ID, --email EMAIL, --before TIME.');
   return target;
 }
 

@@ -60,14 +60,14 @@ export function addWebhookCommands(
   const run: typeof withWebhooks = (work) => openWebhooks(work, actorOf(program));
   const webhook = program
     .command('webhook')
-    .description("Sets a merchant's webhook endpoint and shows its deliveries.");
+    .description("Manages a merchant's webhook endpoints and shows their deliveries.");
   const add = (name: string, description: string) => clientCommand(webhook, name, description);
   const addForEndpoint = (name: string, description: string) =>
     add(name, description).option('--endpoint <ID>', endpointHelp);
 
   addForEndpoint(
     'set',
-    'Sets the URL that receives the events, and enables the endpoint. A new one has a signing secret.',
+    'Sets the URL that receives the events, and enables the endpoint. A new endpoint gets a signing secret.',
   )
     .argument('<URL>', 'an https address of the merchant')
     .option('--new', `add an endpoint: a merchant has up to ${endpointsMax}`)
@@ -96,7 +96,7 @@ export function addWebhookCommands(
       }),
     );
 
-  add('show', 'Shows all endpoints, never their secrets. The first one signs returns.')
+  add('show', 'Shows all endpoints, but never their secrets. The first one signs returns.')
     .option('--json', jsonHelp)
     .action((clientId: string, { json }: { json?: true }) =>
       run(async (tools) => {
@@ -144,13 +144,13 @@ export function addWebhookCommands(
 
   webhook
     .command('reencrypt')
-    .description('Encrypts the signing secrets of all merchants again, with the first key of SECRETS_KEY.')
+    .description('Re-encrypts the signing secrets of all merchants with the first key of SECRETS_KEY.')
     .action(() =>
       run(async (tools) => {
         const stored = await tools.endpoints.listSecrets();
         const again = stored.flatMap((endpoint) => reencrypted(secretsOf(tools), endpoint) ?? []);
         const count = await tools.endpoints.reencrypt(again);
-        print(`Encrypted again with the first key: ${count} of ${stored.length} endpoints.`);
+        print(`Re-encrypted with the first key: ${count} of ${stored.length} endpoints.`);
         if (count < stored.length)
           throw new StartError(
             'The others were stored with a key that is not in SECRETS_KEY, or changed during this command.',

@@ -7,7 +7,7 @@ import { messageOf, onStopSignal, StartError } from '../process/process.ts';
 export type OpenAccounts = typeof withAccounts;
 
 export function unknownClient(clientId: string): StartError {
-  return new StartError(`There is no client ${clientId}.`);
+  return new StartError(`There is no account ${clientId}.`);
 }
 
 interface AccountsOptions extends DatabaseOptions {

@@ -39,7 +39,7 @@ export async function openTls(files: TlsFiles, logger: Logger) {
     } catch (error) {
       if (messageOf(error) === problem) return;
       problem = messageOf(error);
-      logger.error({ reason: problem }, 'TLS certificate not reloaded, the one before stays in use');
+      logger.error({ reason: problem }, 'TLS certificate not reloaded, the previous one stays in use');
     }
   };
   const checking = setInterval(reload, tlsCheckEveryMs).unref();

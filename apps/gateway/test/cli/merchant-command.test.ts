@@ -194,7 +194,7 @@ test('commands for a client that does not exist, or is of another kind, say so',
     ['secret', 'revoke', unknown, '1'],
     ['checksum', 'required', gateway.checkout.credentials.clientId],
   ]) {
-    const error = `There is no client ${args.find((arg) => /^(app|chk)_/.test(arg))}.`;
+    const error = `There is no account ${args.find((arg) => /^(app|chk)_/.test(arg))}.`;
     expect(await merchant(...args)).toEqual({ output: '', error });
   }
   const { clientId } = await gateway.accounts.create('Without such a secret');
@@ -205,7 +205,7 @@ test('commands for a client that does not exist, or is of another kind, say so',
 test('merchant secret list of an unknown client: exit code 1 with a message', async () => {
   const { code, stdout, stderr } = await runCommand('merchant', ['secret', 'list', 'app_000000000000000000000000']);
   expect([code, stdout]).toEqual([1, '']);
-  expect(stderr).toMatch(/\nThere is no client app_000000000000000000000000\.\n$/);
+  expect(stderr).toMatch(/\nThere is no account app_000000000000000000000000\.\n$/);
 });
 
 test('merchant with a database that is unavailable: exit code 1 with a message, without a stack', async () => {

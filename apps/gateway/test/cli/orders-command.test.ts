@@ -26,8 +26,8 @@ test('an order that was exported, deleted and imported is replayed with its link
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   expect(JSON.parse(gunzipSync(await readFile(file)).toString())).toMatchObject({ order_token: first.order_token });
   await runQuery(gateway.databaseUrl, 'delete from orders');
-  expect((await orders('import', file)).stdout).toBe('Restored 1 orders; 0 were there already\n');
-  expect((await orders('import', file)).stdout).toBe('Restored 0 orders; 1 were there already\n');
+  expect((await orders('import', file)).stdout).toBe('Restored 1 orders; 0 existed already\n');
+  expect((await orders('import', file)).stdout).toBe('Restored 0 orders; 1 existed already\n');
   const again = await postOrder(gateway, validOrderInput());
   expect([again.status, await answerOf(again)]).toEqual([200, first]);
 });
@@ -101,7 +101,7 @@ test('what a user can correct is one line', async () => {
   await writeFile(incomplete, '{}');
   expect(await orders('import', incomplete)).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining(`${incomplete} is not complete: its last line has no end.\n`),
+    stderr: expect.stringContaining(`${incomplete} is incomplete: its last line has no end.\n`),
   });
   const missing = join(folder, 'missing.ndjson');
   expect(await orders('import', missing)).toMatchObject({

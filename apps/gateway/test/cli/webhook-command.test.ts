@@ -164,7 +164,7 @@ test('reencrypt takes every secret to the first key, and says which none can dec
   const second = await secretOf('rotate', clientId);
   const both = { ...key, secrets: createSigningSecrets([newer, older]) };
   expect(await webhook(['reencrypt'], both)).toEqual({
-    output: 'Encrypted again with the first key: 1 of 1 endpoints.',
+    output: 'Re-encrypted with the first key: 1 of 1 endpoints.',
     error: '',
   });
   const [row] = await database.sql`select * from webhook_endpoints where merchant_id = ${merchantId}`;
@@ -172,7 +172,7 @@ test('reencrypt takes every secret to the first key, and says which none can dec
   const stored = [row?.signing_secret, row?.previous_secret].map((one) => secrets.decrypt(merchantId, one));
   expect(stored.map((secret) => secret && formatSigningSecret(secret))).toEqual([second, first]);
   expect(await webhook(['reencrypt'])).toEqual({
-    output: 'Encrypted again with the first key: 0 of 1 endpoints.',
+    output: 'Re-encrypted with the first key: 0 of 1 endpoints.',
     error: 'The others were stored with a key that is not in SECRETS_KEY, or changed during this command.',
   });
   const [logged] = await database.sql`select details from audit_log where action = 'webhook.reencrypt'`;
@@ -223,7 +223,7 @@ test('without SECRETS_KEY the commands that need it say so in one line, and the 
 test('wrong arguments are reported without a secret that was typed by mistake', async () => {
   const secret = `whsec_${'A'.repeat(43)}=`;
   const noClient = await webhook(['show', 'app_000000000000000000000000']);
-  expect(noClient.error).toBe('There is no client app_000000000000000000000000.');
+  expect(noClient.error).toBe('There is no account app_000000000000000000000000.');
   for (const args of [['show', secret], ['set', clientId, secret], [secret], ['rotate', clientId, secret]]) {
     const { output, error } = await webhook(args);
     expect([args, output, error === '']).toEqual([args, '', false]);
@@ -232,5 +232,5 @@ test('wrong arguments are reported without a secret that was typed by mistake', 
   const accounts = openMerchantAccounts({ url: database.url });
   onTestFinished(() => accounts.close());
   const checkout = await accounts.create('Checkout', 'checkout');
-  expect((await webhook(['show', checkout.clientId])).error).toBe(`There is no client ${checkout.clientId}.`);
+  expect((await webhook(['show', checkout.clientId])).error).toBe(`There is no account ${checkout.clientId}.`);
 });

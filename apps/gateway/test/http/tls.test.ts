@@ -151,7 +151,7 @@ test('certificates exchanged under load fail no request, and new connections get
   expect(running.calls.filter(({ code }) => code !== 'created')).toEqual([]);
 });
 
-test('a changed pair that is invalid is logged once, and the one before stays in use', async () => {
+test('a changed pair that is invalid is logged once, and the previous one stays in use', async () => {
   const running = await runTlsGateway();
   const { serial } = await handshake(running.httpPort, {});
   const other = authority.issue('other');
@@ -160,7 +160,7 @@ test('a changed pair that is invalid is logged once, and the one before stays in
   await running.reloadTls();
   expect(running.errors.map(({ msg, reason }) => [msg, reason])).toEqual([
     [
-      'TLS certificate not reloaded, the one before stays in use',
+      'TLS certificate not reloaded, the previous one stays in use',
       expect.stringContaining('is not the key of TLS_CERT_FILE'),
     ],
   ]);

@@ -206,7 +206,7 @@ test.each([
     const urls = [host, baseHost].map((name) => `http://${name}:${gateway.httpPort}`);
     expect([gateway.url, gateway.baseUrl]).toEqual(urls);
     const isLoopback = host === '127.0.0.1' || host === '[::1]';
-    expect(gateway.lines.some((line) => line.includes('credentials travel without TLS'))).toBe(!isLoopback);
+    expect(gateway.lines.some((line) => line.includes('credentials are sent without TLS'))).toBe(!isLoopback);
     // The server of the tests runs without fsync.
     const losing = gateway.lines.filter((line) => line.includes('can lose acknowledged orders'));
     expect(losing).toEqual([expect.stringContaining('"off":["fsync"')]);
@@ -271,7 +271,7 @@ test('help and an unknown argument print their message before anything is starte
   const helped = await runProgram('src/main.ts', ['--help'], { DATA_DIR: dataDir });
   expect(helped).toEqual({ code: 0, stdout: startUsage, stderr: '' });
   expect(await runProgram('src/main.ts', ['--port', '80'], { DATA_DIR: dataDir })).toEqual({
-    ...{ code: 2, stdout: '', stderr: 'There is no argument --port. See pnpm start --help.\n' },
+    ...{ code: 2, stdout: '', stderr: 'Unknown argument --port. See pnpm start --help.\n' },
   });
   expect(await readdir(dataDir)).toEqual([]);
 });

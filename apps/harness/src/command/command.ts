@@ -62,7 +62,7 @@ export function parseSeconds(text: string): number {
 export function withGatewayOptions(command: Command): Command {
   return command
     .option('--http <url>', 'the HTTP address of a running gateway (default: start one for this run)')
-    .option('--grpc <host:port>', 'its gRPC address; --http and --grpc come together');
+    .option('--grpc <host:port>', 'its gRPC address; use --http and --grpc together');
 }
 
 export function givenGateway({ http, grpc }: { http?: string; grpc?: string }): GatewayAddresses | undefined {

@@ -32,26 +32,30 @@ export interface LoadFlags {
 
 export function loadCommand(): Command {
   const command = new Command('pnpm load')
-    .description('Sends orders to a gateway at a given rate, measures the responses, and judges them by thresholds.')
+    .description(
+      'Sends orders to a gateway at a given rate, measures the responses, and compares them with thresholds.',
+    )
     .allowExcessArguments()
     .action((_flags, { args: [excess] }) => {
       if (excess !== undefined)
         command.error(`error: unknown argument '${excess}'\n(Did you mean --profile ${excess}?)`);
     })
-    .option('--profile <name|file>', 'what to send and how to judge it: one of those below, or a JSON file')
+    .option('--profile <name|file>', 'the load and its thresholds: a profile below, or a JSON file')
     .addOption(
-      new Option('--mode <mode>', 'open: calls are sent when due; closed: after the last response').choices(modes),
+      new Option('--mode <mode>', 'open: calls follow a schedule; closed: each follows the previous response').choices(
+        modes,
+      ),
     )
     .addOption(new Option('--protocol <protocol>', 'the protocol, or all in turn').choices(protocolChoices))
-    .option('--rate <n>', 'calls a second (default: 100)', parseNumber)
-    .option('--ramp-to <n>', 'calls a second at the end, reached in a straight line', parseNumber)
-    .option('--duration <time>', 'how long, such as 30s, 2m or 1h (default: 10s)', parseSeconds)
+    .option('--rate <n>', 'calls per second (default: 100)', parseNumber)
+    .option('--ramp-to <n>', 'calls per second at the end, reached linearly', parseNumber)
+    .option('--duration <time>', 'the duration, such as 30s, 2m or 1h (default: 10s)', parseSeconds)
     .option(
       '--connections <n>',
       'connections for each protocol; in closed mode also clients (default: 16)',
       parseNumber,
     )
-    .option('--max-pending <n>', 'drop calls that are due while N have no response (default: 1000)', parseNumber)
+    .option('--max-pending <n>', 'drop scheduled calls while N have no response (default: 1000)', parseNumber)
     .option('--merchants <n>', 'spread the orders over N merchants (default: 1)', parseNumber)
     .option('--replay-share <n>', 'the share of calls that repeat an earlier order, 0 to 1 (default: 0)', parseNumber)
     .option('--invalid-share <n>', 'the share of calls that must fail, 0 to 1 (default: 0)', parseNumber)
@@ -70,7 +74,7 @@ export function loadCommand(): Command {
   return withGatewayOptions(command)
     .option(
       '--credentials <file>',
-      'merchants of the running gateway, one line each as `merchant create --json` prints',
+      'merchants of the running gateway, one line each as `merchant create --json` prints them',
     )
     .addHelpText(
       'after',
@@ -78,9 +82,9 @@ export function loadCommand(): Command {
 Profiles:
 ${listProfiles()}
 
-Options override the profile. A running gateway is sent the credentials of --credentials, or of CLIENT_ID and CLIENT_SECRET;
-payments are sent with those of a checkout client in CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET.
-Exit codes: 0 all thresholds met; 1 one was not, or the run failed; 2 nothing was sent; 130 interrupted.`,
+Options override the profile. Calls to a running gateway carry the credentials of --credentials, or of CLIENT_ID and
+CLIENT_SECRET. Payments carry those of a checkout system in CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET.
+Exit codes: 0 all thresholds met; 1 a threshold missed, or the run failed; 2 nothing was sent; 130 interrupted.`,
     );
 }
 
