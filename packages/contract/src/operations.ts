@@ -38,7 +38,7 @@ export interface JsonRoute {
 }
 
 /** The JSON route that a method's `google.api.http` option declares; `undefined` if only RPC protocols serve the method. */
-export function jsonRouteOf(method: DescMethodUnary): JsonRoute | undefined {
+export function jsonRouteOf(method: DescMethod): JsonRoute | undefined {
   const { pattern, body, responseBody } = getOption(method, http);
   if (pattern.case === undefined) return undefined;
   return {
@@ -58,6 +58,6 @@ export function callerOf(method: DescMethod): 'merchant' | 'checkout' {
 }
 
 /** The error codes that a method can return, apart from those that every method can return. */
-export function errorsOf(method: DescMethodUnary): readonly string[] {
+export function errorsOf(method: DescMethod): readonly string[] {
   return getOption(method, operation).errors;
 }
