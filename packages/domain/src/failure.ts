@@ -67,7 +67,7 @@ export const failures = {
     title: 'Not found',
     httpStatus: 404,
     grpcStatus: 'NOT_FOUND',
-    when: 'The path does not exist, or what the request names: an order, a payment link, a webhook endpoint, an event or a client secret.',
+    when: 'The path does not exist, or the order, payment link, webhook endpoint, event or client secret of the request does not.',
   },
   method_not_allowed: {
     title: 'Method not allowed',
@@ -85,7 +85,7 @@ export const failures = {
     title: 'The order_id is used by another order',
     httpStatus: 409,
     grpcStatus: 'ALREADY_EXISTS',
-    when: 'You already have an order with this order_id, and it differs in the listed fields. Nothing was stored. Use a new order_id.',
+    when: 'You already have an order with this order_id, which differs in the listed fields. Nothing was stored. Use a new order_id.',
   },
   payment_id_conflict: {
     title: 'The payment_id is used by another payment',
@@ -97,7 +97,7 @@ export const failures = {
     title: 'A payment is in progress',
     httpStatus: 409,
     grpcStatus: 'ABORTED',
-    when: 'A payment of the order is in progress, so the order can neither be cancelled nor be claimed by another payment attempt. Wait for the time in Retry-After or RetryInfo, and send the request again: the order may be paid by then.',
+    when: 'A payment of the order is in progress, so the order can neither be cancelled nor claimed by another payment attempt. Wait for the time in Retry-After or RetryInfo, and send the request again. The order may then be paid.',
   },
   order_already_paid: {
     title: 'The order is paid',
@@ -163,7 +163,7 @@ export const failures = {
     title: 'The cursor has expired',
     httpStatus: 410,
     grpcStatus: 'OUT_OF_RANGE',
-    when: 'The event of the cursor no longer exists: it is older than 30 days, or the database was restored to a time before it. Start without a cursor, and list your orders to find changes that you missed.',
+    when: 'The event of the cursor no longer exists: it is older than 30 days, or the database was restored to a time before it. Start without a cursor, and list your orders once.',
   },
   body_too_large: {
     title: 'The body is too large',
