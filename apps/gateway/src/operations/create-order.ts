@@ -4,7 +4,7 @@ import type { Failure } from '@gateway/domain/failure';
 import { createOrderToken } from '@gateway/domain/links/order-token';
 import { newOrder, type Order } from '@gateway/domain/orders/order';
 import { orderDifference } from '@gateway/domain/orders/order-difference';
-import { expiryOf, expiryRangeError } from '@gateway/domain/orders/order-expiry';
+import { expiryOfNewOrder, expiryRangeError } from '@gateway/domain/orders/order-expiry';
 import { type OrderInput, type ParsedOrder, parseOrder } from '@gateway/domain/orders/parse-order';
 import { failed, type Result, success } from '@gateway/domain/result';
 import { checksumFailure } from '@gateway/domain/signing/order-checksum';
@@ -60,7 +60,7 @@ export async function createOrder(
     merchantId: merchant.id,
     orderToken: createOrderToken(deps.randomBytes),
     createdAtMs: nowMs,
-    expiresAtMs: expiryOf(expiresAtMs, merchant, nowMs),
+    expiresAtMs: expiryOfNewOrder(expiresAtMs, merchant, nowMs),
     metadata,
   });
   caller.concerns(order);

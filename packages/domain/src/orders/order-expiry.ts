@@ -27,7 +27,7 @@ export function expiryRangeError(expiresAtMs: number, nowMs: number): FieldError
 }
 
 /** The expiry of a new order: the one that was sent, or the end of the merchant's default lifetime; `null`: it never expires. */
-export function expiryOf(
+export function expiryOfNewOrder(
   sentMs: number | undefined,
   { defaultLifetimeSeconds }: Pick<Merchant, 'defaultLifetimeSeconds'>,
   nowMs: number,
