@@ -11,6 +11,7 @@ import {
   type Profile,
   parseProfile,
   protocolChoices,
+  shares,
 } from './profile.ts';
 
 /** The values of the command's options, as commander names them. All others replace members of the profile. */
@@ -56,15 +57,15 @@ export function loadCommand(): Command {
       parseNumber,
     )
     .option('--max-pending <n>', 'drop scheduled calls while N have no response (default: 1000)', parseNumber)
-    .option('--merchants <n>', 'spread the orders over N merchants (default: 1)', parseNumber)
-    .option('--replay-share <n>', 'the share of calls that repeat an earlier order, 0 to 1 (default: 0)', parseNumber)
-    .option('--invalid-share <n>', 'the share of calls that must fail, 0 to 1 (default: 0)', parseNumber)
-    .option('--get-share <n>', 'the share of calls that look up an earlier order, 0 to 1 (default: 0)', parseNumber)
-    .option('--pay-share <n>', 'the share of calls that pay an earlier order, 0 to 1 (default: 0)', parseNumber)
-    .option('--cancel-share <n>', 'the share of calls that cancel an earlier order, 0 to 1 (default: 0)', parseNumber)
-    .option('--list-share <n>', 'the share of calls that list orders, 0 to 1 (default: 0)', parseNumber)
-    .option('--start-share <n>', 'the share of calls that start a payment, 0 to 1 (default: 0)', parseNumber)
-    .option('--end-share <n>', 'the share of calls that end a payment attempt, 0 to 1 (default: 0)', parseNumber)
+    .option('--merchants <n>', 'spread the orders over N merchants (default: 1)', parseNumber);
+  for (const [, name, what] of shares) {
+    command.option(
+      `--${name.replace('_', '-')} <n>`,
+      `the share of calls that ${what}, 0 to 1 (default: 0)`,
+      parseNumber,
+    );
+  }
+  command
     .option('--metadata-share <n>', 'the share of orders with metadata, 0 to 1 (default: 0)', parseNumber)
     .option('--seed <n>', 'repeat the calls of the run that reported this seed (default: random)', parseNumber)
     .option('--audit', 'compare every acknowledged order with the database at the end')

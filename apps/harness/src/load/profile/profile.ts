@@ -18,19 +18,23 @@ export const modes = ['open', 'closed'] as const;
 /** A day: bounds a typing error. */
 const secondsMax = 86_400;
 
-/** The kinds of call besides a new order, each with the setting of its share. */
+/** The kinds of call besides a new order: the name of each, the setting of its share, and what such calls do. */
 export const shares = [
-  ['invalid', 'invalid_share'],
-  ['replay', 'replay_share'],
-  ['get', 'get_share'],
-  ['pay', 'pay_share'],
-  ['cancel', 'cancel_share'],
-  ['list', 'list_share'],
-  ['start', 'start_share'],
-  ['end', 'end_share'],
+  ['invalid', 'invalid_share', 'must fail'],
+  ['replay', 'replay_share', 'repeat an earlier order'],
+  ['get', 'get_share', 'look up an earlier order'],
+  ['pay', 'pay_share', 'pay an earlier order'],
+  ['cancel', 'cancel_share', 'cancel an earlier order'],
+  ['list', 'list_share', 'list orders'],
+  ['start', 'start_share', 'start a payment of an earlier order'],
+  ['end', 'end_share', 'end a payment attempt'],
 ] as const;
 
 const share = z.number().min(0).max(1);
+const shareSettings = Object.fromEntries(shares.map(([, name]) => [name, share.default(0)])) as Record<
+  (typeof shares)[number][1],
+  z.ZodDefault<z.ZodNumber>
+>;
 const rate = z.number().min(0).max(1_000_000);
 
 const phaseSchema = z
@@ -50,18 +54,7 @@ const profileSchema = z
     /** The maximum of concurrent calls without a response; further calls are dropped. */
     max_pending: z.int().min(1).max(100_000).default(1_000),
     merchants: z.int().min(1).max(1_000).default(1),
-    /** The share of calls that repeat an earlier order. */
-    replay_share: share.default(0),
-    /** The share of calls that must fail. */
-    invalid_share: share.default(0),
-    /** The shares of calls that look up, pay and cancel an earlier order, and that list orders. */
-    get_share: share.default(0),
-    pay_share: share.default(0),
-    cancel_share: share.default(0),
-    list_share: share.default(0),
-    /** The shares of calls that start and end a payment attempt of an earlier order. */
-    start_share: share.default(0),
-    end_share: share.default(0),
+    ...shareSettings,
     /** The share of the orders that have metadata. Then lists are filtered by it. */
     metadata_share: share.default(0),
     thresholds: z
