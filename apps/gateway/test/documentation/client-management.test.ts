@@ -1,9 +1,8 @@
-import { createServer } from 'node:http';
-import { createClient, GatewayError, type SignedWebhookEndpoint, verifyWebhook } from '@gateway/client';
+import { createClient, type GatewayError, type SignedWebhookEndpoint, verifyWebhook } from '@gateway/client';
 import { expect, test } from 'vitest';
-import { listen } from '../../../../tools/test-resources.ts';
-import { type RunningGateway, runGateway, useGateway } from '../helpers/running-gateway.ts';
+import { type RunningGateway, useGateway } from '../helpers/running-gateway.ts';
 import { createOrder, postPayment } from '../helpers/send-order.ts';
+import { type ReceivedWebhook, runWebhookReceiver } from '../helpers/webhook-receiver.ts';
 
 const gateway = useGateway();
 
@@ -13,27 +12,15 @@ async function clientOf({ url, accounts }: RunningGateway) {
   return { client: createClient({ baseUrl: url, ...credentials }), merchant: { url, credentials } };
 }
 
-/** A webhook endpoint that responds with a status, and what it received. */
-async function receiver() {
-  const received: { readonly headers: Headers; readonly body: string }[] = [];
-  const options = { status: 204 };
-  const server = createServer(async (request, response) => {
-    const body = (await Array.fromAsync(request)).join('');
-    received.push({ headers: new Headers(request.headers as Record<string, string>), body });
-    response.writeHead(options.status).end();
-  });
-  return { url: `http://127.0.0.1:${await listen(server)}`, received, options };
-}
-
 test('a merchant creates, changes, pings, rotates and deletes an endpoint', async () => {
   const { client } = await clientOf(gateway);
-  const { url, received } = await receiver();
+  const { url, received } = await runWebhookReceiver();
   const { signing_secret, ...endpoint } = await client.createWebhookEndpoint({ url, event_types: ['order.paid'] });
   expect(endpoint).toMatchObject({ url, event_types: ['order.paid'], status: 'enabled', signs_returns: true });
   expect(await client.getWebhookEndpoint(endpoint.id)).toEqual(endpoint);
   expect(await client.listWebhookEndpoints()).toEqual([endpoint]);
   expect(await client.pingWebhookEndpoint(endpoint.id)).toEqual({ delivered: true, result: 'HTTP 204' });
-  const [{ headers, body } = { headers: new Headers(), body: '' }] = received;
+  const [{ headers, body }] = received as [ReceivedWebhook];
   expect(await verifyWebhook(body, headers, signing_secret)).toMatchObject({ type: 'webhook.test' });
   const rotated: SignedWebhookEndpoint = await client.rotateWebhookSecret(endpoint.id);
   expect(rotated.signing_secret).not.toBe(signing_secret);
@@ -46,8 +33,10 @@ test('a merchant creates, changes, pings, rotates and deletes an endpoint', asyn
 
 test('a merchant lists the deliveries to an endpoint, and sends again what failed', async () => {
   const { client, merchant } = await clientOf(gateway);
-  const { url, received, options } = await receiver();
-  options.status = 410;
+  let status = 410;
+  const { url, received } = await runWebhookReceiver({
+    respond: (_, response) => void response.writeHead(status).end(),
+  });
   const { id } = await client.createWebhookEndpoint({ url });
   const { order_token } = await createOrder(merchant, 'delivered');
   const startedAt = new Date();
@@ -55,7 +44,7 @@ test('a merchant lists the deliveries to an endpoint, and sends again what faile
   const deliveries = () => Array.fromAsync(client.listWebhookDeliveries(id, { limit: 1 }));
   await expect.poll(deliveries).toMatchObject([{ type: 'order.paid', status: 'failed', last_result: 'HTTP 410' }]);
   const [{ event_id } = { event_id: '' }] = await deliveries();
-  options.status = 204;
+  status = 204;
   await client.updateWebhookEndpoint(id, { status: 'enabled' });
   expect(await client.redeliverFailedWebhooks(id, startedAt)).toBe(1);
   await expect.poll(deliveries).toMatchObject([{ event_id, status: 'delivered' }]);
@@ -73,11 +62,4 @@ test('a merchant replaces its client secret', async () => {
   expect(await replaced.revokeClientSecret(first?.id ?? '')).toMatchObject({ ends_at: expect.any(String) });
   const last = replaced.revokeClientSecret(created.id);
   expect(await last.catch((error: GatewayError) => error.code)).toBe('last_client_secret');
-});
-
-test('a merchant whose endpoints the operator manages is told so', async () => {
-  const { client } = await clientOf(await runGateway({ selfService: false }));
-  const error = await client.listWebhookEndpoints().catch((cause: unknown) => cause);
-  expect(error).toBeInstanceOf(GatewayError);
-  expect(error).toMatchObject({ code: 'permission_denied' });
 });

@@ -54,27 +54,6 @@ describe('@gateway/client with a gateway:', () => {
     expect(await changed.json()).toMatchObject({ code: 'checksum_mismatch' });
   });
 
-  test.each([
-    [10, '10.000'],
-    ['10', '10.00'],
-    [0.01, '0.01'],
-    [9_999_999_999_999.99, '9999999999999.99'],
-  ])('createOrder sends %o and %o as the same amount', async (amount, same) => {
-    const client = clientOf();
-    const orderId = `amount-${typeof amount}-${amount}`;
-    const created = await client.createOrder(orderOf(orderId, { order_amount: amount }));
-    expect(await client.createOrder(orderOf(orderId, { order_amount: same }))).toEqual(created);
-    expect((await client.getOrder(orderId)).order_amount).toBe(Number(same));
-  });
-
-  test('createOrder takes a Date as order_expires_at', async () => {
-    const client = clientOf();
-    const end = new Date(Date.now() + 3_600_000);
-    await client.createOrder(orderOf('expires', { order_expires_at: end }));
-    const { order_expires_at = '' } = await client.getOrder('expires');
-    expect(new Date(order_expires_at)).toEqual(end);
-  });
-
   test('errors have the code, the invalid fields, the fields that differ and the request id', async () => {
     const client = clientOf();
     const invalid = await errorOf(client.createOrder(orderOf('invalid', { order_amount: 0, order_note: '' })));

@@ -85,7 +85,7 @@ test('a full port closes an idle connection with GOAWAY, an authenticated one la
     const idle = await useRawClient(port);
     idle.socket.write(Buffer.concat([clientPreface, headersFrame(1)]));
     await idle.frame(isFrame(frameTypes.headers, 1));
-    const _next = await useRawClient(port);
+    await useRawClient(port);
     const goaway = await idle.frame(isFrame(frameTypes.goAway, 0));
     expect(goaway?.payload).toEqual(Buffer.concat([uint32(1), noError]));
     await idle.closed;
