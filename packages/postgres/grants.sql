@@ -5,7 +5,7 @@ begin
   if exists (select from pg_roles where rolname = 'order_gateway') then
     grant usage on schema public, drizzle to order_gateway;
     grant select on drizzle.__drizzle_migrations to order_gateway;
-    grant select on merchants, client_secrets, orders, order_metadata, payments, refused_payments, events, event_feeds,
+    grant select on merchants, brands, client_secrets, orders, order_metadata, payments, refused_payments, events, event_feeds,
       webhook_endpoints, webhook_deliveries to order_gateway;
     -- Update, to move it past the ids of restored orders.
     grant usage, update on sequence service_order_id_blocks to order_gateway;
@@ -28,17 +28,18 @@ begin
     grant insert on audit_log to order_gateway;
     grant update (attempts, next_attempt_at, last_attempt_at, delivered_at, last_result) on webhook_deliveries
       to order_gateway;
-    -- Merchants manage their endpoints and secrets over the API. A gateway with SELF_SERVICE=off does not use this.
+    -- Merchants manage their endpoints, secrets and brands over the API. A gateway with SELF_SERVICE=off does not use this.
     grant insert, delete, update (
       endpoint_id, url, event_types, signing_secret, previous_secret, previous_ends_at, disabled_at, failing_since
     ) on webhook_endpoints to order_gateway;
     grant insert, update (ends_at) on client_secrets to order_gateway;
+    grant insert, update on brands to order_gateway;
     -- Events are deleted after 30 days.
     grant delete on events, webhook_deliveries to order_gateway;
   end if;
   if exists (select from pg_roles where rolname = 'order_gateway_reader') then
     grant usage on schema public to order_gateway_reader;
-    grant select on merchants, payments, refused_payments, events, event_feeds, webhook_deliveries, audit_log
+    grant select on merchants, brands, payments, refused_payments, events, event_feeds, webhook_deliveries, audit_log
       to order_gateway_reader;
     grant select (id, merchant_id, created_at, ends_at) on client_secrets to order_gateway_reader;
     grant select (

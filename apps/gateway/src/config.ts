@@ -31,7 +31,7 @@ export const startUsage = `Usage: pnpm start, with the configuration in environm
   SECRETS_KEY           encrypts signing secrets: 32 bytes in base64, earlier keys after commas (a file in DATA_DIR; with DATABASE_URL none)
   RETENTION_DAYS        erases customers' data from older orders; requires SECRETS_KEY (never)
   WEBHOOK_ALLOW_PRIVATE 1: also sends webhooks over http and to private addresses, for development (0; without DATABASE_URL only to this machine)
-  SELF_SERVICE          off: only operators manage webhook endpoints and client secrets, not merchants over the API (on)
+  SELF_SERVICE          off: only operators manage webhook endpoints, client secrets and brands, not merchants over the API (on)
   DRAIN_DELAY_MS        how long a stopping gateway accepts requests while its health checks fail (5000; 0 on a terminal)
   TLS_CERT_FILE, TLS_KEY_FILE  serve both ports over TLS with these PEM files, read again when they change (no TLS)
   TLS_CLIENT_CA_FILE    gRPC clients need a certificate signed by this authority (none)

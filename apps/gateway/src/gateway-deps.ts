@@ -1,9 +1,11 @@
 import type { CheckoutTemplate } from '@gateway/domain/links/checkout-link';
+import type { PostgresOrderStore } from '@gateway/postgres/order-store';
 import type { CallDeps } from './intake/call.ts';
 import type { ReadBody } from './intake/call-body.ts';
 import type { ReceiveDeps } from './intake/receive.ts';
 import type { TrustProxy } from './network/remote-address.ts';
 import type { OperationDeps } from './orders/operation.ts';
+import type { PageWatch } from './payment-page/page-watch.ts';
 import type { Readiness } from './process/readiness.ts';
 
 /** What the servers of both ports work with. */
@@ -11,6 +13,9 @@ export interface GatewayDeps extends OperationDeps, ReceiveDeps, CallDeps {
   readonly readBody: ReadBody;
   /** The address of the payment page's Pay button; absent: the page has none. */
   readonly checkoutTemplate: CheckoutTemplate | undefined;
+  readonly pageWatch: PageWatch;
+  /** Finds a logo by its digest. */
+  readonly findLogo: PostgresOrderStore['findLogo'];
   /** Where to report a vulnerability, as a URI; absent: there is no security.txt. */
   readonly securityContact?: string | undefined;
   readonly readiness: Readiness;

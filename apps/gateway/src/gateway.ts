@@ -9,6 +9,7 @@ import { openOrderStore } from '@gateway/postgres/order-store';
 import { createServerProbe } from '@gateway/postgres/server-probe';
 import { openWebhookDeliveries } from '@gateway/postgres/webhook-deliveries';
 import { openWriteCheck } from '@gateway/postgres/write-check';
+import { createCheckLogo } from './brand/check-logo.ts';
 import type { Config } from './config.ts';
 import type { GatewayDeps } from './gateway-deps.ts';
 import { createHttpServer } from './http/server.ts';
@@ -25,6 +26,7 @@ import { openTls } from './network/tls.ts';
 import { createOperations } from './operations/operations.ts';
 import { startBackgroundJobs } from './orders/background-jobs.ts';
 import { createEventWatch } from './orders/event-watch.ts';
+import { createPageWatch } from './payment-page/page-watch.ts';
 import type { Logger } from './process/logger.ts';
 import { createRandomBytes } from './process/random-bytes.ts';
 import { createReadiness } from './process/readiness.ts';
@@ -78,6 +80,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   let baseUrl = config.baseUrl ?? ownBaseUrl(scheme, host, config.httpPort);
   let webhooks: WebhookDelivery | undefined;
   const eventWatch = createEventWatch({ findNewEvents: store.findNewEvents, logger });
+  const pageWatch = createPageWatch({ findForPage: store.findForPage, logger });
   const wake = () => {
     webhooks?.wake();
     eventWatch.wake();
@@ -108,7 +111,9 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     trustProxy: config.trustProxy === undefined ? undefined : parseTrustProxy(config.trustProxy),
     signingSecrets: config.secretsKeys && createSigningSecrets(config.secretsKeys),
     erasureKeys: config.secretsKeys && erasureKeysOf(config.secretsKeys),
-    ...{ management, webhookAddresses, ping: createPing(pings, Date.now) },
+    ...{ management, webhookAddresses, ping: createPing(pings, Date.now), checkLogo: createCheckLogo() },
+    findLogo: store.findLogo,
+    pageWatch,
     logger,
     recordCall: callRecorder(metrics.meter),
     tracing: config.tracesSampler === undefined ? undefined : startTracing(config.tracesSampler),
@@ -128,6 +133,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   const close = async () => {
     tls?.close();
     eventWatch.close();
+    pageWatch.close();
     await Promise.all([http.close(), grpc.close(), backgroundJobs.stop(), webhooks?.close()]);
     pings.close();
     const opened = [store, directory, management, writeCheck, deliveries, deps.tracing];
@@ -155,6 +161,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     const drain = async () => {
       deps.readiness.drain();
       eventWatch.close();
+      pageWatch.close();
       await sleep(config.drainDelayMs);
       await close();
     };

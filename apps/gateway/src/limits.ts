@@ -5,6 +5,9 @@ import { fieldRules } from '@gateway/domain/fields/field-rules';
 /** The largest body or message, in bytes: an order with every field at its limit takes about 20 KiB as UTF-8. */
 export const messageBytesMax = 65_536;
 
+/** What a method's own limit can be: a brand with its logo in base64. */
+export const messageBytesMaxOfAny = 6 * messageBytesMax;
+
 /** Bytes of all bodies that are incomplete or wait for their turn, over both ports: 512 of the largest. */
 export const bodyBytesOfAllMax = 512 * messageBytesMax;
 
@@ -230,6 +233,24 @@ export const webhookLimits = {
   /** Such messages in flight, and those of one merchant. */
   pingsMax: 32,
   pingsPerMerchant: 2,
+};
+
+/** The limits of open payment pages that wait for a change in one process (docs/decisions/062-pages-wait.md). */
+export const pageWatchLimits = {
+  /** Any more get a response at once, and ask again after 5 s. */
+  waitersMax: 1_000,
+  /** How often the orders of all pages are read, and how many in one statement: at most 16 statements a second. */
+  pollEveryMs: 1_000,
+  pollPauseMs: 0,
+  batchMax: 64,
+  lookupTimeoutMs: 5_000,
+};
+
+/** The limits of decoding logos in one process. */
+export const logoCheckLimits = {
+  /** Threads at a time: each takes a tenth of a second, and up to 100 MB, for the largest image. */
+  decodingMax: 2,
+  timeoutMs: 5_000,
 };
 
 /** The limits of calls that wait for events in one process. */

@@ -1,4 +1,5 @@
 import { type DescMethod, type DescMethodUnary, getOption } from '@bufbuild/protobuf';
+import { BrandService } from '../gen/gateway/v1/brand_service_pb.ts';
 import { CheckoutService } from '../gen/gateway/v1/checkout_service_pb.ts';
 import { CredentialsService } from '../gen/gateway/v1/credentials_service_pb.ts';
 import { EventService } from '../gen/gateway/v1/event_service_pb.ts';
@@ -8,7 +9,14 @@ import { WebhookService } from '../gen/gateway/v1/webhook_service_pb.ts';
 import { http } from '../gen/google/api/annotations_pb.ts';
 
 /** The services of the contract. */
-export const services = [OrderService, EventService, WebhookService, CredentialsService, CheckoutService] as const;
+export const services = [
+  OrderService,
+  EventService,
+  WebhookService,
+  CredentialsService,
+  BrandService,
+  CheckoutService,
+] as const;
 
 type MethodKey<Service> = Service extends { readonly method: infer Methods }
   ? { [Key in keyof Methods]: Methods[Key] extends { readonly methodKind: 'unary' } ? Key : never }[keyof Methods] &
@@ -60,4 +68,9 @@ export function callerOf(method: DescMethod): 'merchant' | 'checkout' {
 /** The error codes that a method can return, apart from those that every method can return. */
 export function errorsOf(method: DescMethod): readonly string[] {
   return getOption(method, operation).errors;
+}
+
+/** The bytes of a method's largest request; `undefined`: the gateway's usual limit. */
+export function messageBytesMaxOf(method: DescMethod): number | undefined {
+  return getOption(method, operation).messageBytesMax || undefined;
 }

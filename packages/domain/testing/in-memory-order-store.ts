@@ -53,7 +53,13 @@ export function createInMemoryOrderStore(
     if (stored === undefined) return { kind: 'unknown' };
     // Only this one: a read must not store the expiry of other orders.
     const order = asOfNow(stored);
-    const merchant = { name: nameOf(order.merchantId), mode: 'live', isDisabled: false, signingSecret: null } as const;
+    const merchant = {
+      name: nameOf(order.merchantId),
+      mode: 'live',
+      isDisabled: false,
+      signingSecret: null,
+      brand: null,
+    } as const;
     return { kind: 'found', order, merchant };
   };
 

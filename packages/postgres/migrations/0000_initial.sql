@@ -8,6 +8,20 @@ CREATE TABLE "audit_log" (
 	"details" jsonb NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "brands" (
+	"merchant_id" bigint PRIMARY KEY NOT NULL,
+	"color" text,
+	"support_email" text,
+	"support_url" text,
+	"terms_url" text,
+	"privacy_url" text,
+	"logo" "bytea",
+	"logo_digest" text,
+	"logo_type" text,
+	"logo_width" integer,
+	"logo_height" integer
+);
+--> statement-breakpoint
 CREATE TABLE "client_secrets" (
 	"id" bigint GENERATED ALWAYS AS IDENTITY (sequence name "client_secrets_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"merchant_id" bigint NOT NULL,
@@ -145,6 +159,7 @@ CREATE TABLE "webhook_endpoints" (
 	CONSTRAINT "webhook_endpoints_merchant_id_endpoint_id_pk" PRIMARY KEY("merchant_id","endpoint_id")
 );
 --> statement-breakpoint
+ALTER TABLE "brands" ADD CONSTRAINT "brands_merchant_id_merchants_id_fk" FOREIGN KEY ("merchant_id") REFERENCES "public"."merchants"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "client_secrets" ADD CONSTRAINT "client_secrets_merchant_id_merchants_id_fk" FOREIGN KEY ("merchant_id") REFERENCES "public"."merchants"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "event_feeds" ADD CONSTRAINT "event_feeds_merchant_id_merchants_id_fk" FOREIGN KEY ("merchant_id") REFERENCES "public"."merchants"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "events" ADD CONSTRAINT "events_merchant_id_merchants_id_fk" FOREIGN KEY ("merchant_id") REFERENCES "public"."merchants"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
@@ -156,6 +171,7 @@ ALTER TABLE "refused_payments" ADD CONSTRAINT "refused_payments_merchant_id_merc
 ALTER TABLE "webhook_deliveries" ADD CONSTRAINT "webhook_deliveries_merchant_id_merchants_id_fk" FOREIGN KEY ("merchant_id") REFERENCES "public"."merchants"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "webhook_endpoints" ADD CONSTRAINT "webhook_endpoints_merchant_id_merchants_id_fk" FOREIGN KEY ("merchant_id") REFERENCES "public"."merchants"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "audit_log_client" ON "audit_log" USING btree ("client_id","id");--> statement-breakpoint
+CREATE INDEX "brands_logo_digest" ON "brands" USING btree ("logo_digest");--> statement-breakpoint
 CREATE UNIQUE INDEX "events_position" ON "events" USING btree ("merchant_id","position") WHERE "events"."position" is not null;--> statement-breakpoint
 CREATE INDEX "events_without_position" ON "events" USING btree ("merchant_id","event_id") WHERE "events"."position" is null;--> statement-breakpoint
 CREATE INDEX "events_created_at" ON "events" USING btree ("created_at");--> statement-breakpoint

@@ -11,6 +11,7 @@ import { and, asc, eq, gt, type SQL, sql } from 'drizzle-orm';
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core';
 import { type AdminOptions, openAdministration, type Run, runRedacted } from './administration.ts';
 import { type Action, listActions, runRecorded, systemActor } from './audit-log.ts';
+import { brandsOn } from './brands.ts';
 import { clientSecrets, isLiveSecret, merchants } from './schema.ts';
 
 /**
@@ -113,6 +114,8 @@ export function openMerchantAccounts({ url, actor = systemActor() }: AdminOption
     log: (page: Parameters<typeof listActions>[1]) => run((db) => listActions(db, page)),
 
     ...clientSecretsOn(run, actor),
+
+    ...brandsOn(run, actor),
 
     close: () => client.close(),
   };

@@ -1,6 +1,7 @@
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { openAdministration, type Run, runOn } from './administration.ts';
 import { createBatchQueue, type QueueFailure } from './batch-queue.ts';
+import { brandsOn } from './brands.ts';
 import type { Client, DatabaseOptions } from './client.ts';
 import { clientSecretsOn } from './merchant-admin.ts';
 import { webhookEndpointsOn } from './webhook-endpoints.ts';
@@ -9,7 +10,9 @@ import { webhookEndpointsOn } from './webhook-endpoints.ts';
 const waitingMax = 128;
 
 /** What a merchant manages. */
-export type Managed = ReturnType<typeof webhookEndpointsOn> & ReturnType<typeof clientSecretsOn>;
+export type Managed = ReturnType<typeof webhookEndpointsOn> &
+  ReturnType<typeof clientSecretsOn> &
+  ReturnType<typeof brandsOn>;
 
 /** The outcome of a piece of work. After the last three, it may have been done. */
 export type ManagementOutcome<Value> = { readonly kind: 'done'; readonly value: Value } | QueueFailure;
@@ -44,7 +47,7 @@ export function openMerchantManagement(options: DatabaseOptions): MerchantManage
   return {
     perform: <Value>(actor: string, work: (managed: Managed) => Promise<Value>, timeoutMs: number) =>
       queue.add(
-        (run) => work({ ...webhookEndpointsOn(run, actor), ...clientSecretsOn(run, actor) }),
+        (run) => work({ ...webhookEndpointsOn(run, actor), ...clientSecretsOn(run, actor), ...brandsOn(run, actor) }),
         timeoutMs,
       ) as Promise<ManagementOutcome<Value>>,
     close: queue.close,

@@ -1,13 +1,28 @@
 import type { MerchantId } from '@gateway/domain/accounts/merchant';
-import type { LinkLookup, OrderLookup, OrderStore, PaymentLookup } from '@gateway/domain/orders/order-store';
+import type {
+  FindOutcome,
+  LinkLookup,
+  OrderLookup,
+  OrderStore,
+  PaymentLookup,
+} from '@gateway/domain/orders/order-store';
 import { and, eq, isNotNull, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batch-queue.ts';
+import { brandOfMerchant, type StoredLogo } from './brands.ts';
 import { arrayLiteral, type Client, type DatabaseOptions, openClient, plansEveryRun } from './client.ts';
 import { type Unstored, unlessUnstored, withExpiryStored } from './expired-orders.ts';
 import type { OrderChanges } from './order-changes.ts';
 import { orderColumns, orderOf, type ReadRow, refusedPaymentOf } from './order-rows.ts';
-import { merchants, orders, payments, type RefusedPaymentJson, refusedPayments, webhookEndpoints } from './schema.ts';
+import {
+  brands,
+  merchants,
+  orders,
+  payments,
+  type RefusedPaymentJson,
+  refusedPayments,
+  webhookEndpoints,
+} from './schema.ts';
 
 /** Connections for the lookups of clients. One lookup takes a fraction of a millisecond. */
 const connections = 2;
@@ -22,12 +37,17 @@ const batchMax = 128;
 const waitingMax = 1_024;
 const pagesWaitingMax = 256;
 
+/** The same for logos, which a browser loads once. */
+const logosWaitingMax = 64;
+
 /** The part of an order store that finds single orders. */
 export interface OrderQueries
   extends Pick<
     OrderStore,
     'findByOrderId' | 'findByServiceOrderId' | 'findByToken' | 'findForPage' | 'findForPayment'
   > {
+  /** Finds a logo by its digest, on the connection for pages. */
+  findLogo(digest: string, timeoutMs: number): Promise<FindOutcome<{ readonly logo: StoredLogo }>>;
   /** Lets running calls finish, then closes the connections. */
   close(): Promise<void>;
 }
@@ -56,20 +76,20 @@ interface PaymentKey {
 export function openOrderQueries(options: DatabaseOptions, expireOrder: OrderChanges['expireOrder']): OrderQueries {
   const clients = openClients(options, 'lookups', connections);
   const queue = createLookups(options, { name: 'lookups', clients, waitingMax });
-  const pages = createLookups(options, {
-    name: 'pages',
-    clients: openClients(options, 'pages', pageConnections),
-    waitingMax: pagesWaitingMax,
+  const pageClients = openClients(options, 'pages', pageConnections);
+  const pages = createLookups(options, { name: 'pages', clients: pageClients, waitingMax: pagesWaitingMax });
+  const logos = createBatchQueue<SharedClient, string, FindOutcome<{ readonly logo: StoredLogo }>>({
+    name: 'logos',
+    meter: options.meter,
+    clients: shared(pageClients),
+    batchMax: 1,
+    waitingMax: logosWaitingMax,
+    run: async (client, digests) => Promise.all(digests.map((digest) => findLogo(client, digest))),
   });
-  const payments = createBatchQueue<
-    Pick<Client<Statements>, 'run' | 'close'>,
-    PaymentKey,
-    PaymentLookup | Unstored<PaymentLookup>
-  >({
+  const payments = createBatchQueue<SharedClient, PaymentKey, PaymentLookup | Unstored<PaymentLookup>>({
     name: 'payments',
     meter: options.meter,
-    // Those of the lookups, which closes them.
-    clients: clients.map(({ run }) => ({ run, close: async () => {} })),
+    clients: shared(clients),
     batchMax: 1,
     waitingMax,
     run: async (client, keys) => Promise.all(keys.map((key) => findForPayment(client, key))),
@@ -89,11 +109,19 @@ export function openOrderQueries(options: DatabaseOptions, expireOrder: OrderCha
     findByToken: (token, timeoutMs) => find({ by: 'orderToken', value: token }, timeoutMs),
     findForPage: (token, timeoutMs) => findForPage({ by: 'orderToken', value: token }, timeoutMs),
     findForPayment: (token, payment, timeoutMs) => findForReport({ token, ...payment }, timeoutMs),
+    findLogo: logos.add,
     async close() {
-      await payments.close();
+      await Promise.all([payments.close(), logos.close()]);
       await Promise.all([queue.close(), pages.close()]);
     },
   };
+}
+
+type SharedClient = Pick<Client<Statements>, 'run' | 'close'>;
+
+/** Clients that another queue closes. */
+function shared(clients: readonly Client<Statements>[]): SharedClient[] {
+  return clients.map(({ run }) => ({ run, close: async () => {} }));
 }
 
 function openClients(options: DatabaseOptions, name: string, count: number): Client<Statements>[] {
@@ -134,6 +162,7 @@ function prepareStatements(db: PostgresJsDatabase) {
       where ${webhookEndpoints.merchantId} = ${merchants.id}
       order by ${webhookEndpoints.createdAt}, ${webhookEndpoints.endpointId} limit 1
     )`,
+    brand: brandOfMerchant,
   };
   const find = (name: string, condition: SQL) =>
     db
@@ -195,13 +224,22 @@ function prepareStatements(db: PostgresJsDatabase) {
         ),
       )
       .prepare('find_for_payment'),
+    logo: db
+      .select({ type: brands.logoType, image: brands.logo })
+      .from(brands)
+      .where(eq(brands.logoDigest, sql.placeholder('digest')))
+      .limit(1)
+      .prepare('find_logo'),
   };
 }
 
-async function findForPayment(
-  client: Pick<Client<Statements>, 'run'>,
-  key: PaymentKey,
-): Promise<PaymentLookup | Unstored<PaymentLookup>> {
+async function findLogo(client: SharedClient, digest: string): Promise<FindOutcome<{ readonly logo: StoredLogo }>> {
+  const [row] = await client.run(({ logo }) => logo.execute({ digest }));
+  if (!row?.image || row.type === null) return { kind: 'unknown' };
+  return { kind: 'found', logo: { type: row.type, image: row.image } };
+}
+
+async function findForPayment(client: SharedClient, key: PaymentKey): Promise<PaymentLookup | Unstored<PaymentLookup>> {
   const [row] = await client.run(({ payment }) => payment.execute({ ...key }));
   if (row === undefined) return { kind: 'unknown' };
   const { order, isKnown, nowMs } = row;
@@ -210,8 +248,8 @@ async function findForPayment(
 }
 
 /** The outcome of a lookup that found this row. */
-function linkOf({ order, merchant, signingSecret }: LinkRow): LinkLookup & { readonly kind: 'found' } {
-  return { kind: 'found', order: orderOf(order), merchant: { ...merchant, signingSecret } };
+function linkOf({ order, merchant, signingSecret, brand }: LinkRow): LinkLookup & { readonly kind: 'found' } {
+  return { kind: 'found', order: orderOf(order), merchant: { ...merchant, signingSecret, brand } };
 }
 
 async function findBatch(

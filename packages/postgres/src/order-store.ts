@@ -16,7 +16,7 @@ import { type Unstored, unlessUnstored, withExpiryStored } from './expired-order
 import { type OrderChanges, openOrderChanges } from './order-changes.ts';
 import { openOrderIds } from './order-ids.ts';
 import { type OrderLists, openOrderLists } from './order-lists.ts';
-import { openOrderQueries } from './order-queries.ts';
+import { type OrderQueries, openOrderQueries } from './order-queries.ts';
 import {
   columnArrays,
   type NewOrderRow,
@@ -55,7 +55,8 @@ export interface OrderStoreOptions extends DatabaseOptions {
 export interface PostgresOrderStore
   extends OrderStore,
     Pick<OrderChanges, 'expire' | 'deleteOldEvents'>,
-    Pick<OrderLists, 'findNewEvents'> {
+    Pick<OrderLists, 'findNewEvents'>,
+    Pick<OrderQueries, 'findLogo'> {
   /** Milliseconds since the oldest order that is not stored yet was handed over; 0 without any. */
   oldestOrderMs(): number;
   /** Lets running calls finish, then closes the connections. */

@@ -1,3 +1,4 @@
+import { logoTypes } from '@gateway/domain/accounts/brand';
 import { checksumModes, merchantModes } from '@gateway/domain/accounts/merchant';
 import type { Metadata } from '@gateway/domain/fields/metadata';
 import { serviceTypes } from '@gateway/domain/fields/order-fields';
@@ -73,6 +74,28 @@ export const auditLog = pgTable(
     details: jsonb('details').$type<Readonly<Record<string, unknown>>>().notNull(),
   },
   (table) => [index('audit_log_client').on(table.clientId, table.id)],
+);
+
+/** What the payment pages of a merchant look like. `logo` is read by its digest only, because the other columns are read for each page. */
+export const brands = pgTable(
+  'brands',
+  {
+    merchantId: bigint('merchant_id', { mode: 'number' })
+      .primaryKey()
+      .references(() => merchants.id),
+    color: text(),
+    support_email: text(),
+    support_url: text(),
+    terms_url: text(),
+    privacy_url: text(),
+    logo: bytea('logo'),
+    /** The SHA-256 of the logo in base64url. */
+    logoDigest: text('logo_digest'),
+    logoType: text('logo_type', { enum: logoTypes }),
+    logoWidth: integer('logo_width'),
+    logoHeight: integer('logo_height'),
+  },
+  (table) => [index('brands_logo_digest').on(table.logoDigest)],
 );
 
 /** The SHA-256 of each client secret. A secret works until `ends_at`; revoking sets that to now. */

@@ -17,6 +17,7 @@ const packageFolder = join(import.meta.dirname, '..');
 
 const tables = [
   'audit_log',
+  'brands',
   'client_secrets',
   'event_feeds',
   'events',

@@ -1,3 +1,4 @@
+import { noBrand } from '@gateway/domain/accounts/brand';
 import type { MerchantAccounts } from '@gateway/postgres/merchant-admin';
 import { type Command, CommanderError } from 'commander';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -39,6 +40,8 @@ const accounts = {
     kind: 'ends',
     at: endsAt ?? new Date(),
   })),
+  findBrand: vi.fn<MerchantAccounts['findBrand']>(async () => ({ ...noBrand, color: '#0b5fff' })),
+  updateBrand: vi.fn<MerchantAccounts['updateBrand']>(async () => true),
   close: async () => {},
 };
 

@@ -18,6 +18,7 @@ import {
   parseSecretNumber,
   timeForm,
 } from './arguments.ts';
+import { addBrandCommand } from './brand-command.ts';
 import { readable, secretNote, startList } from './output.ts';
 import { type OpenAccounts, unknownClient } from './with-accounts.ts';
 
@@ -131,6 +132,8 @@ export function merchantCommands(openAccounts: OpenAccounts, print: (line: strin
       const rule = limit === null ? 'has no separate rate limit' : `may make ${limit} calls per second`;
       return set(clientId, (accounts) => accounts.setRateLimit(clientId, limit), `${clientId} now ${rule}.`);
     });
+
+  addBrandCommand(program, withAccounts, print);
 
   program
     .command('log')

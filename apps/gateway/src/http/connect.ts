@@ -45,6 +45,7 @@ export async function connectRoutes(
       call.operation = method.operation.method.name;
       const mediaType = headers['content-type'] ?? '';
       const [hasEnvelope, isJson] = [/^application\/grpc-web/.test(mediaType), isJsonInUtf8(mediaType)];
+      const bodyForm = { hasEnvelope, messageBytesMax: method.messageBytesMax };
       call.protocol = hasEnvelope ? 'grpc-web' : 'connect';
       // Connect omits the header Allow.
       if (request.method !== 'POST') {
@@ -53,10 +54,10 @@ export async function connectRoutes(
       const received = await receive(call, {
         headers,
         timeoutMs: takeTimeout(headers),
-        bodyBytesMax: bodyBytesMax({ hasEnvelope }),
+        bodyBytesMax: bodyBytesMax(bodyForm),
         isMediaTypeSupported: isJson || /^application\/(proto|grpc-web(\+proto)?)$/i.test(mediaType),
         accountKind: method.accountKind,
-        startReading: (timeoutMs) => startReading(deps, request, reply, { hasEnvelope, timeoutMs }),
+        startReading: (timeoutMs) => startReading(deps, request, reply, { ...bodyForm, timeoutMs }),
       });
       // Otherwise the rest of a large body would be read as the next request.
       reply.raw.once('finish', () => request.raw.resume());

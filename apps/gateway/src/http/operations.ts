@@ -1,4 +1,4 @@
-import { callerOf, jsonRouteOf } from '@gateway/contract/operations';
+import { callerOf, jsonRouteOf, messageBytesMaxOf } from '@gateway/contract/operations';
 import { success } from '@gateway/domain/result';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
@@ -8,8 +8,6 @@ import type { Receive } from '../intake/receive.ts';
 import { responseTakenTimeoutMs } from '../limits.ts';
 import type { Members, Operation, Success } from '../orders/operation.ts';
 import { isJsonInUtf8, isPlain, sendFailure, startReading } from './requests.ts';
-
-const bodyForm = { hasEnvelope: false } as const;
 
 /** The routes of the JSON API, one for each operation whose contract has a `google.api.http` rule. */
 export function operationRoutes(
@@ -24,6 +22,7 @@ export function operationRoutes(
     if (route === undefined) continue;
     const { verb, path, hasBody, responseField } = route;
     const accountKind = callerOf(method);
+    const bodyForm = { hasEnvelope: false, messageBytesMax: messageBytesMaxOf(method) };
     const hasPathParameters = path.includes('{');
     const maps = method.input.fields.filter(({ fieldKind }) => fieldKind === 'map').map(({ jsonName }) => jsonName);
     app.route({

@@ -2,19 +2,32 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { type Failure, failures } from '@gateway/domain/failure';
 import { type BaseUrl, paymentLink } from '@gateway/domain/links/payment-link';
 import type { LinkedOrder } from '@gateway/domain/orders/order-store';
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { takeBody } from '../intake/receive.ts';
+import { responseTakenTimeoutMs } from '../limits.ts';
 import { findPaymentLink } from '../orders/find-order.ts';
 import { returnLink } from '../orders/order-response.ts';
 import { languageOf, type PageLocale } from '../payment-page/localization.ts';
 import { negotiate } from '../payment-page/negotiate.ts';
-import { failurePage, hasPaymentForm, pagePath, paymentJson, paymentPage } from '../payment-page/payment-page.ts';
+import { pageVersion } from '../payment-page/page-watch.ts';
+import {
+  failurePage,
+  mayHaveForm,
+  pagePath,
+  pageScript,
+  paymentJson,
+  paymentPage,
+  stylesOf,
+} from '../payment-page/payment-page.ts';
 import { qrCodeSvg } from '../payment-page/qr-code.ts';
 import { simulatePayment } from '../payment-page/simulate-payment.ts';
-import { contentSecurityPolicy, paymentPageStyle } from '../payment-page/styles.ts';
+import { contentSecurityPolicy, hashSource, paymentPageStyle } from '../payment-page/styles.ts';
 import { headersOfFailure } from './problem.ts';
 import { parameterOf, sendFailure, startReading } from './requests.ts';
+
+const styleSource = hashSource(paymentPageStyle);
+const scriptSource = hashSource(pageScript);
 
 /**
  * The headers of every response. The address is the key to the page: it is not sent to other sites (Referrer-Policy),
@@ -22,7 +35,7 @@ import { parameterOf, sendFailure, startReading } from './requests.ts';
  */
 const pageHeaders = {
   'cache-control': 'no-store',
-  'content-security-policy': contentSecurityPolicy(paymentPageStyle),
+  'content-security-policy': contentSecurityPolicy({ styles: [styleSource] }),
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'no-referrer',
@@ -33,10 +46,17 @@ const pageHeaders = {
 };
 
 /**
- * The policy of a page with a form. Chromium applies form-action to every redirect that follows a form: to the return link,
+ * The policy of an order's page. Chromium applies form-action to every redirect that follows a form: to the return link,
  * and to every redirect of the merchant's site, which the gateway cannot know.
  */
-const formSecurityPolicy = contentSecurityPolicy(paymentPageStyle, "'self' http: https:");
+function pagePolicy(link: LinkedOrder): string {
+  const [, ...brandStyles] = stylesOf(link);
+  return contentSecurityPolicy({
+    styles: [styleSource, ...brandStyles.map(hashSource)],
+    script: scriptSource,
+    formAction: mayHaveForm(link) ? "'self' http: https:" : undefined,
+  });
+}
 
 /**
  * `GET /payment/{order_token}`: the page for the customer, or its facts as JSON, which changes nothing. `GET
@@ -49,7 +69,8 @@ export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
     const link = await call.run(() => findPaymentLink(deps.store.findForPage, call, parameterOf(request, '*')));
     if (!link.ok) return sendLinkFailure(reply, link.failure, deps);
     call.succeed('ok');
-    return sendPayment(reply, link.value, deps);
+    const shown = await unlessShown(request, link.value, deps);
+    return shown === undefined ? reply.code(304).headers(pageHeaders).send() : sendPayment(reply, shown, deps);
   });
   app.get<{ Params: { order_token: string } }>('/payment/:order_token/qr.svg', {
     config: { operation: 'PaymentQrCode' },
@@ -107,6 +128,26 @@ export function paymentRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   });
 }
 
+/**
+ * Waits for a change of a page that the client shows already (`If-None-Match`), as long as it prefers. Returns what to show;
+ * `undefined`: nothing has changed.
+ */
+async function unlessShown(
+  request: FastifyRequest,
+  link: LinkedOrder,
+  { pageWatch }: GatewayDeps,
+): Promise<LinkedOrder | undefined> {
+  const { call, headers, raw, releaseSlot } = request;
+  if (headers['if-none-match'] !== pageVersion(link)) return link;
+  const timeoutMs = call.waitMs();
+  if (timeoutMs === 0 || link.order.orderStatus !== 'UN_PAID') return undefined;
+  // The wait costs nothing but its connection, which may be closed for another client.
+  releaseSlot?.();
+  call.peer.markIdle();
+  raw.socket.setTimeout(timeoutMs + responseTakenTimeoutMs);
+  return call.pause((signal) => pageWatch.changed(link, { timeoutMs, signal }));
+}
+
 /** Sends an order in the form that the client prefers: the page for the customer, or its data as JSON. */
 async function sendPayment(
   reply: FastifyReply,
@@ -118,9 +159,9 @@ async function sendPayment(
     query: reply.request.query,
     customerLocale: link.order.fields.customer_locale,
   });
-  reply.headers(pageHeaders);
+  reply.headers({ ...pageHeaders, etag: pageVersion(link) });
   if (format === 'json') return reply.type('application/json').send(paymentJson(deps, link));
-  if (hasPaymentForm(link)) reply.header('content-security-policy', formSecurityPolicy);
+  reply.header('content-security-policy', pagePolicy(link));
   // The links of the page itself are relative: only a page that needs its token contains it.
   const path = reply.request.method === 'POST' ? pagePath(deps, link) : '';
   return reply.headers(htmlHeaders(locale)).send(await paymentPage(deps, link, locale, notice, { path, chosen }));

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import type { BaseUrl } from '@gateway/domain/links/payment-link';
 import type { FastifyInstance } from 'fastify';
 import { packTar } from 'modern-tar/fs';
-import { contentSecurityPolicy, guideStyle } from '../payment-page/styles.ts';
+import { contentSecurityPolicy, guideStyle, hashSource } from '../payment-page/styles.ts';
 import { type Guide, guidePage, guides } from '../reference/guides.ts';
 import { openApi } from '../reference/openapi.ts';
 import { landingPage, referencePage, referenceScript } from '../reference/reference-page.ts';
@@ -12,7 +12,7 @@ import { servePublicFile } from './public-files.ts';
 const headers = {
   // Cached only briefly, because it changes with every release.
   'cache-control': 'max-age=60',
-  'content-security-policy': contentSecurityPolicy(guideStyle),
+  'content-security-policy': contentSecurityPolicy({ styles: [hashSource(guideStyle)] }),
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
 };

@@ -12,6 +12,7 @@ import type { Operation } from '../orders/operation.ts';
 import { connectRoutes } from './connect.ts';
 import { watchConnections } from './connections.ts';
 import { healthRoutes } from './health.ts';
+import { logoRoutes } from './logos.ts';
 import { operationRoutes } from './operations.ts';
 import { paymentRoutes, sendLinkFailure } from './payments.ts';
 import { frameworkFailure } from './problem.ts';
@@ -115,6 +116,7 @@ export function createHttpServer(
       scope.register(async (reference) => {
         admitUnauthenticated(reference, deps, sendFailure);
         referenceRoutes(reference, deps);
+        logoRoutes(reference, deps);
       });
       healthRoutes(scope, deps.readiness);
       await connectRoutes(scope, deps, receive, operations);

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Failure } from '@gateway/domain/failure';
-import { largeBodyBytes, largeBodyBytesPerTurn, messageBytesMax } from '../limits.ts';
+import { largeBodyBytes, largeBodyBytesPerTurn, messageBytesMax as usualMessageBytesMax } from '../limits.ts';
 import { storageFailure } from '../orders/storage-failure.ts';
 
 /** One byte of flags and four of length before a message (github.com/grpc/grpc, PROTOCOL-HTTP2, Length-Prefixed-Message). */
@@ -17,15 +17,21 @@ export interface BodyReading {
   take(): Promise<CallBody>;
 }
 
-interface ReadOptions {
+/** The form of a body. */
+export interface BodyForm {
   /** Whether the body is a message with its prefix. */
   readonly hasEnvelope: boolean;
+  /** The most bytes of the message; absent: the usual limit. */
+  readonly messageBytesMax?: number | undefined;
+}
+
+interface ReadOptions extends BodyForm {
   /** Absent: the server limits the time. */
   readonly timeoutMs?: number;
 }
 
 /** The most bytes of a body. */
-export function bodyBytesMax({ hasEnvelope }: Pick<ReadOptions, 'hasEnvelope'>): number {
+export function bodyBytesMax({ hasEnvelope, messageBytesMax = usualMessageBytesMax }: BodyForm): number {
   return hasEnvelope ? envelopePrefixBytes + messageBytesMax : messageBytesMax;
 }
 
@@ -43,8 +49,9 @@ export function createBodyReader(bytesOfAllMax: number) {
   let bytesOfAll = 0;
   const takeTurns = createTurns(largeBodyBytesPerTurn);
 
-  return (stream: Readable, { hasEnvelope, timeoutMs }: ReadOptions): BodyReading => {
-    const bytesMax = bodyBytesMax({ hasEnvelope });
+  return (stream: Readable, { timeoutMs, ...form }: ReadOptions): BodyReading => {
+    const { hasEnvelope } = form;
+    const bytesMax = bodyBytesMax(form);
     const { promise, resolve } = Promise.withResolvers<CallBody>();
     let chunks: Buffer[] = [];
     let length = 0;
@@ -87,8 +94,8 @@ export function createBodyReader(bytesOfAllMax: number) {
       length += chunk.length;
       bytesOfAll += chunk.length;
       if (chunks.length === chunksMax) chunks = [joined()];
-      if (length > bytesMax || (hasEnvelope && isStart && announcedLength(joined()) > messageBytesMax))
-        finish('too_large');
+      const announced = hasEnvelope && isStart ? envelopePrefixBytes + announcedLength(joined()) : 0;
+      if (Math.max(length, announced) > bytesMax) finish('too_large');
       while (bytesOfAll > bytesOfAllMax && untaken.length > 0) untaken[0]?.();
     });
     stream.once('end', () => result ?? finish(joined()));

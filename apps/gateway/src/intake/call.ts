@@ -143,7 +143,7 @@ export class Call implements Deadline {
       const { clientId = '', clientSecret = '' } = this.credentials;
       const timeLeftMs = () => this.timeLeftMs();
       const concerns = (order: NotedOrder) => this.concerns(order);
-      const pause = <Value>(wait: (signal: AbortSignal) => Promise<Value>) => this.#waitWithoutPermit(wait);
+      const pause = <Value>(wait: (signal: AbortSignal) => Promise<Value>) => this.pause(wait);
       const preferences = { waitMs: this.waitMs(), isStrict: this.#isStrict() };
       const reply = await operation.handle(members, {
         ...{ account, clientId, clientSecret, timeLeftMs, concerns },
@@ -184,7 +184,8 @@ export class Call implements Deadline {
     return { account: this.#account, signal: this.#pause.signal };
   }
 
-  async #waitWithoutPermit<Value>(wait: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
+  /** Waits without a permit. The time is not part of the call's deadline and duration. The signal aborts when the call ends. */
+  async pause<Value>(wait: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
     this.#permit?.release();
     this.#permit = undefined;
     this.#pause = new AbortController();

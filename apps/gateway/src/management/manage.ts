@@ -12,7 +12,7 @@ export type Manage = <Value>(work: (managed: Managed) => Promise<Value>) => Prom
 
 const reserved: Failure = {
   kind: 'permission_denied',
-  reason: 'The operator of this gateway manages webhook endpoints and client secrets. Ask the operator.',
+  reason: 'The operator of this gateway manages webhook endpoints, client secrets and brands. Ask the operator.',
 };
 
 /** An operation by which merchants manage something themselves, which the operator can reserve. */

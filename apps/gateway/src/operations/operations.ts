@@ -1,4 +1,6 @@
 import type { Operation, OperationDeps } from '../orders/operation.ts';
+import { getBrandOperation } from './brand/get-brand.ts';
+import { updateBrandOperation } from './brand/update-brand.ts';
 import { cancelOrderOperation } from './cancel-order.ts';
 import { createClientSecretOperation } from './client-secrets/create-client-secret.ts';
 import { listClientSecretsOperation } from './client-secrets/list-client-secrets.ts';
@@ -43,6 +45,8 @@ export function createOperations(deps: OperationDeps): readonly Operation[] {
     createClientSecretOperation(deps),
     listClientSecretsOperation(deps),
     revokeClientSecretOperation(deps),
+    getBrandOperation(deps),
+    updateBrandOperation(deps),
     resolvePaymentLinkOperation(deps),
     startPaymentOperation(deps),
     endPaymentOperation(deps),

@@ -7,6 +7,7 @@ import type { NewOrder, Order } from '@gateway/domain/orders/order';
 import type { OrderStore } from '@gateway/domain/orders/order-store';
 import type { Result } from '@gateway/domain/result';
 import type { MerchantManagement } from '@gateway/postgres/merchant-management';
+import type { CheckLogo } from '../brand/check-logo.ts';
 import type { AllowedAddresses } from '../network/ip-address.ts';
 import type { SecretsKeys, SigningSecrets } from '../secrets/signing-secrets.ts';
 import type { CountRefusal } from '../telemetry/metrics.ts';
@@ -31,6 +32,8 @@ export interface OperationDeps {
   /** Where webhooks may be sent. */
   readonly webhookAddresses: AllowedAddresses;
   readonly ping: Ping;
+  /** Checks the image of a brand's logo. */
+  readonly checkLogo: CheckLogo;
 }
 
 /** Sends a signed test message, so that a merchant can check its endpoint. `status` is absent without a response. */

@@ -7,13 +7,24 @@ export type Html = ReturnType<typeof html>;
 interface PageParts {
   readonly language: string;
   readonly title: string;
-  /** The only style sheet. The Content-Security-Policy allows no other. */
-  readonly style: string;
+  /** The style sheets. The Content-Security-Policy allows no others. */
+  readonly styles: readonly string[];
+  readonly script?: string;
   readonly head?: Html | '';
+  /** The attributes of the element `main`. */
+  readonly attributes?: Html | '';
   readonly body: Html;
 }
 
-export async function htmlPage({ language, title, style, head = '', body }: PageParts): Promise<string> {
+export async function htmlPage({
+  language,
+  title,
+  styles,
+  script,
+  head = '',
+  attributes = '',
+  body,
+}: PageParts): Promise<string> {
   const page = await html`<!doctype html>
 <html lang="${language}" dir="${directionOf(language)}">
 <head>
@@ -23,12 +34,13 @@ export async function htmlPage({ language, title, style, head = '', body }: Page
 <meta name="format-detection" content="telephone=no">
 ${head}
 <title>${title}</title>
-<style>${raw(style)}</style>
+${styles.map((style) => html`<style>${raw(style)}</style>`)}
 </head>
 <body>
-<main>
+<main${attributes}>
 ${body}
 </main>
+${script === undefined ? '' : html`<script type="module">${raw(script)}</script>`}
 </body>
 </html>
 `;

@@ -1,3 +1,4 @@
+import { noBrand } from '@gateway/domain/accounts/brand';
 import type { MerchantId, MerchantMode } from '@gateway/domain/accounts/merchant';
 import { type CheckoutTemplate, parseCheckoutTemplate } from '@gateway/domain/links/checkout-link';
 import { type Order, type OrderFields, orderStatuses } from '@gateway/domain/orders/order';
@@ -26,7 +27,7 @@ function orderWith(fields: Partial<OrderFields>): Order {
 }
 
 function named(name: string, mode: MerchantMode = 'live'): LinkedOrder['merchant'] {
-  return { name, mode, isDisabled: false, signingSecret: null };
+  return { name, mode, isDisabled: false, signingSecret: null, brand: null };
 }
 
 const fixed = fixedDeps(createMemoryLogger().logger);
@@ -71,7 +72,7 @@ describe.each(pages)('%s', (_, state, mode, template) => {
     const addressesOf = async (text: string, language = pageLanguages[0]) => {
       const page = await pageOf({ order_id: text, order_note: text }, text, language);
       const addresses = [...page.matchAll(/ (?:href|action)="([^"]*)"/g)].map(([, address]) =>
-        unescaped(address ?? ''),
+        unescaped(address ?? '').replace(/^data:image\/svg\+xml,.*$/, 'data:image/svg+xml'),
       );
       const [back = '', ...others] = addresses.toSorted(
         (a, b) => Number(b.includes('?cart')) - Number(a.includes('?cart')),
@@ -97,6 +98,23 @@ describe.each(pages)('%s', (_, state, mode, template) => {
       expect(skeletonOf(page), rest).toEqual(plain);
     }
   });
+});
+
+test('no name changes the structure of the icon', async () => {
+  const skeletonOfIcon = async (name: string) => {
+    const page = await paymentPage(fixed, { order: orderWith({}), merchant: named(name) }, 'en');
+    const [, svg = ''] = /<link rel="icon" href="data:image\/svg\+xml,([^"]*)">/.exec(page) ?? [];
+    return skeletonOf(decodeURIComponent(svg));
+  };
+  for (const text of texts) expect(await skeletonOfIcon(text)).toEqual(await skeletonOfIcon('x'));
+});
+
+test('no text of a brand changes the structure of the page', async () => {
+  const skeletonOfBrand = async (text: string) => {
+    const brand = { ...noBrand, support_email: text, support_url: text, terms_url: text, privacy_url: text };
+    return skeletonOf(await paymentPage(fixed, { order: orderWith({}), merchant: { ...named('x'), brand } }, 'en'));
+  };
+  for (const text of texts) expect(await skeletonOfBrand(text)).toEqual(await skeletonOfBrand('x'));
 });
 
 test('the JSON holds every text unchanged', () => {

@@ -46,11 +46,10 @@ describe('localAmount', () => {
   });
 });
 
-test('localTime formats a time in the language and in UTC', () => {
+test('localTime formats a time in the language, in UTC', () => {
   const at = Date.UTC(2026, 10, 20, 21, 1);
-  expect(localTime(at, 'en')).toMatch(/^November 20, 2026 at 9:01\sPM UTC$/);
-  expect(localTime(at, 'de')).toBe('20. November 2026 um 21:01 UTC');
-  for (const language of pageLanguages) expect(localTime(at, language)).toMatch(/ UTC$/);
+  expect(localTime(at, 'en')).toMatch(/^November 20, 2026 at 9:01\sPM$/);
+  expect(localTime(at, 'de')).toBe('20. November 2026 um 21:01');
 });
 
 const minute = 60_000;

@@ -70,9 +70,9 @@ export function directionOf(language: string): 'ltr' | 'rtl' {
   return new Intl.Locale(language).getTextInfo().direction ?? 'ltr';
 }
 
-/** Formats a time for a locale, in UTC and labelled as such, because the server does not know the customer's time zone. */
+/** Formats a time for a locale, in UTC, because the server does not know the customer's time zone. */
 export function localTime(atMs: number, locale: PageLocale): string {
-  return `${timeFormat(locale, 'long').format(atMs)} UTC`;
+  return timeFormat(locale, 'long').format(atMs);
 }
 
 /** If more time than this remains, the date of a deadline is shown too. Below it, the time of day is unambiguous. */
@@ -82,7 +82,7 @@ const datedFromMs = 12 * 3_600_000;
  * Formats the time until a deadline, rounded down, and the deadline itself, in UTC. Both are written without a preposition,
  * because languages inflect the words that follow one.
  */
-export function localDeadline(atMs: number, nowMs: number, locale: PageLocale): { duration: string; time: string } {
+export function localDeadline(atMs: number, nowMs: number, locale: PageLocale) {
   const seconds = Math.max(1, Math.floor((atMs - nowMs) / 1_000));
   const minutes = Math.floor(seconds / 60);
   const hours = Math.floor(minutes / 60);
@@ -98,8 +98,8 @@ export function localDeadline(atMs: number, nowMs: number, locale: PageLocale): 
             ? { minutes }
             : { seconds };
   const format = durationFormats.getOrInsertComputed(locale, () => new Intl.DurationFormat(locale, { style: 'long' }));
-  const dateStyle = atMs - nowMs >= datedFromMs ? 'medium' : undefined;
-  return { duration: format.format(duration), time: timeFormat(locale, dateStyle).format(atMs) };
+  const dateStyle = atMs - nowMs >= datedFromMs ? ('medium' as const) : undefined;
+  return { duration: format.format(duration), time: timeFormat(locale, dateStyle).format(atMs), dateStyle } as const;
 }
 
 function timeFormat(locale: PageLocale, dateStyle: 'medium' | 'long' | undefined): Intl.DateTimeFormat {

@@ -1,11 +1,15 @@
+import { readFileSync } from 'node:fs';
+import { type Brand, type Logo, noBrand } from '@gateway/domain/accounts/brand';
 import { checkoutLink } from '@gateway/domain/links/checkout-link';
 import { pathPrefixOf, paymentLink } from '@gateway/domain/links/payment-link';
 import { formatTime, type Order, type OrderStatus } from '@gateway/domain/orders/order';
 import { type LinkedOrder, mayBePaid } from '@gateway/domain/orders/order-store';
 import { hostOf } from '@gateway/domain/signing/return-url';
 import { html, raw } from 'hono/html';
+import { brandResponse, logoPath } from '../brand/brand-response.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { orderRecord, returnLink } from '../orders/order-response.ts';
+import { brandColors, brandStyle, defaultColor } from './brand-style.ts';
 import { type Html, htmlPage } from './html-page.ts';
 import {
   languageOf,
@@ -18,8 +22,12 @@ import {
   pageLanguages,
   pageTexts,
 } from './localization.ts';
+import { pageVersion } from './page-watch.ts';
 import { qrCodeSvg } from './qr-code.ts';
 import { paymentPageStyle } from './styles.ts';
+
+/** The script of every page of an order. */
+export const pageScript = readFileSync(new URL('./page-script.js', import.meta.url), 'utf8');
 
 // The template escapes every value. A merchant's text has its own <bdi>, which isolates its writing direction.
 
@@ -52,8 +60,13 @@ const stateTexts = {
   CANCELLED: { status: 'cancelled', sentence: 'cancelledText', timeLabel: 'cancelledOn', timeOf: cancelledAt },
 } as const satisfies Record<OrderStatus, unknown>;
 
-export function hasPaymentForm(link: LinkedOrder): boolean {
+function hasPaymentForm(link: LinkedOrder): boolean {
   return mayBePaid(link) && link.merchant.mode === 'test';
+}
+
+/** Whether the page has a form, or can get one while it is open. */
+export function mayHaveForm({ order, merchant }: LinkedOrder): boolean {
+  return order.orderStatus === 'UN_PAID' && merchant.mode === 'test';
 }
 
 /** Where an order is paid; `null` if it can't be paid any more, or not at a checkout. */
@@ -93,12 +106,13 @@ export function paymentPage(
   const timeMs = state.timeOf(order);
   const inProgress = order.lease?.isLive ? html`<p>${texts.inProgressText}</p>` : undefined;
   const payAction = payActionOf(deps, link, texts, chosen);
+  const brand = merchant.brand ?? noBrand;
   const back = returnLink(deps, link);
   // What the customer needs in order to pay is first, so that the button is on the first screen of a small phone.
   const body = html`${merchant.mode === 'test' ? html`<p class="test">${texts.testMode}</p>` : ''}
 ${notice === undefined ? '' : html`<p class="notice" role="status">${texts[notice]}</p>`}
 <header>
-<span class="monogram" aria-hidden="true">${monogramOf(merchant.name)}</span>
+${pictureOf(deps, brand.logo, merchant.name)}
 <div><p class="label">${texts.payTo}</p><h1><bdi>${merchant.name}</bdi></h1></div>
 </header>
 <div class="order">
@@ -111,23 +125,72 @@ ${timeMs === null ? '' : timeLine(texts[state.timeLabel], timeMs, deps.now(), lo
 ${payAction ?? inProgress ?? html`<p>${withValue(texts[state.sentence], merchant.name)}</p>`}
 <a class="back" href="${back}">${withValue(texts.back, hostOf(back))}</a>
 </div>
-${payAction === undefined ? '' : html`<div class="scan block">${qrCode(deps, link)}<p>${texts.scan}</p></div>`}
+${payAction === undefined ? '' : html`<div class="scan block">${qrCode(deps, link)}<div><p>${texts.scan}</p><button type="button" class="copy" data-copied="${texts.linkCopied}" hidden>${texts.copyLink}</button></div></div>`}
 <dl class="block">
 <div><dt>${texts.orderNumber}</dt><dd><bdi>${order_id}</bdi></dd></div>
 ${order.payment === null ? '' : html`<div><dt>${texts.paymentId}</dt><dd><bdi>${order.payment.paymentId}</bdi></dd></div>`}
+${supportOf(brand, texts)}
 </dl>
+${legalLinks(brand, texts)}
 ${languageSwitch(language, path)}`;
   const payTitle = texts.title.replace('{merchant}', () => merchant.name);
   const title = state.status === null ? payTitle : `${merchant.name}: ${texts[state.status]}`;
-  const head = html`${previewOf(payTitle, merchant.name)}
-${hasPaymentForm(link) ? formHead : ''}`;
-  return htmlPage({ language, title, style: paymentPageStyle, head, body });
+  const head = html`${previewOf(deps, brand.logo, payTitle, merchant.name)}
+${iconOf(deps, brand, merchant.name)}
+${mayHaveForm(link) ? formHead : ''}`;
+  const version = order.orderStatus === 'UN_PAID' ? html` data-version="${pageVersion(link)}"` : '';
+  const attributes = html` tabindex="-1" data-locale="${locale}" data-page="${path}"${version}`;
+  return htmlPage({ language, title, styles: stylesOf(link), script: pageScript, head, attributes, body });
+}
+
+/** The style sheets of an order's page: the second one has the colours of the merchant's brand. */
+export function stylesOf({ merchant }: LinkedOrder): readonly string[] {
+  const color = merchant.brand?.color;
+  return color ? [paymentPageStyle, brandStyle(color)] : [paymentPageStyle];
 }
 
 /** The preview of the link in messengers. Their servers store it, so it contains nothing about the order. */
-function previewOf(title: string, merchantName: string): Html {
+function previewOf({ baseUrl }: GatewayDeps, logo: Logo | null, title: string, merchantName: string): Html {
+  const image =
+    logo === null
+      ? ''
+      : html`
+<meta property="og:image" content="${baseUrl()}${logoPath(logo)}">`;
   return html`<meta property="og:title" content="${title}">
-<meta property="og:site_name" content="${merchantName}">`;
+<meta property="og:site_name" content="${merchantName}">${image}`;
+}
+
+/** The logo, or what stands for it. The name is beside it. */
+function pictureOf({ baseUrl }: GatewayDeps, logo: Logo | null, merchantName: string): Html {
+  if (logo === null) return html`<span class="monogram" aria-hidden="true">${monogramOf(merchantName)}</span>`;
+  const { width, height } = logo;
+  return html`<img class="logo" src="${pathPrefixOf(baseUrl())}${logoPath(logo)}" width="${width}" height="${height}" alt="">`;
+}
+
+/** The icon in the browser's tab: the logo or the monogram. */
+function iconOf({ baseUrl }: GatewayDeps, { logo, color }: Brand, merchantName: string): Html {
+  if (logo !== null) return html`<link rel="icon" href="${pathPrefixOf(baseUrl())}${logoPath(logo)}">`;
+  const { accent, onAccent } = brandColors(color ?? defaultColor);
+  const svg = html`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="${accent}"/><text x="16" y="23" font-family="sans-serif" font-size="20" font-weight="700" text-anchor="middle" fill="${onAccent}">${monogramOf(merchantName)}</text></svg>`;
+  return html`<link rel="icon" href="data:image/svg+xml,${encodeURIComponent(String(svg).toWellFormed())}">`;
+}
+
+/** Where the customer can ask questions, as text that prints. */
+function supportOf({ support_email, support_url }: Brand, texts: PageTexts): Html | '' {
+  const links = [
+    support_email &&
+      html`<a href="mailto:${encodeURIComponent(support_email).replace('%40', '@')}"><bdi>${support_email}</bdi></a>`,
+    support_url && html`<a href="${support_url}">${texts.help}</a>`,
+  ].filter((link) => link !== null && link !== '');
+  if (links.length === 0) return '';
+  return html`<div><dt>${texts.questions}</dt><dd class="links">${links}</dd></div>`;
+}
+
+function legalLinks({ terms_url, privacy_url }: Brand, texts: PageTexts): Html | '' {
+  if (!terms_url && !privacy_url) return '';
+  const terms = terms_url ? html`<a href="${terms_url}">${texts.terms}</a>` : '';
+  const privacy = privacy_url ? html`<a href="${privacy_url}">${texts.privacy}</a>` : '';
+  return html`<p class="legal">${terms}${privacy}</p>`;
 }
 
 /** The first letter or digit of a name, in place of a logo. */
@@ -166,13 +229,16 @@ function payActionOf(
   chosen: PageLanguage | undefined,
 ): Html | undefined {
   const url = checkoutUrl(deps, link);
-  const checkout = url === null ? undefined : html`<a class="button main" href="${url}">${texts.pay}</a>`;
+  const checkout =
+    url === null
+      ? undefined
+      : html`<a class="button main" href="${url}">${link.merchant.mode === 'test' ? texts.openCheckout : texts.pay}</a>`;
   if (hasPaymentForm(link)) {
     const action = `${pagePath(deps, link)}/simulate${chosen === undefined ? '' : `?lang=${chosen}`}`;
     return html`${checkout ?? ''}
 <form class="actions" method="post" action="${action}">
-<button class="button${checkout === undefined ? ' main' : ''}" name="outcome" value="pay">${checkout === undefined ? texts.pay : texts.simulate}</button>
-<button class="button" name="outcome" value="decline">${texts.decline}</button>
+<button class="button${checkout === undefined ? ' main' : ''}" name="outcome" value="pay">${texts.simulate}</button>
+<button class="button" name="outcome" value="decline">${texts.simulateDecline}</button>
 </form>`;
   }
   return checkout;
@@ -196,14 +262,21 @@ function languageSwitch(current: PageLanguage, path: string): Html {
 </details>`;
 }
 
-/** A time after its label, or the remaining time if the text has a placeholder for it. */
+/**
+ * A time after its label, or the remaining time if the text has a placeholder for it. The script writes both again, in the
+ * customer's time zone.
+ */
 function timeLine(text: string, ms: number, nowMs: number, locale: PageLocale): Html {
-  const at = (time: string) => html`<time datetime="${formatTime(ms)}">${time}</time>`;
+  const at = (time: string, dateStyle: string | undefined) => {
+    const date = dateStyle === undefined ? '' : html` data-date="${dateStyle}"`;
+    return html`<time datetime="${formatTime(ms)}"${date}>${time}</time>`;
+  };
   if (!text.includes('{time}')) {
-    return html`<p><span class="label">${text}</span> <bdi>${at(localTime(ms, locale))}</bdi></p>`;
+    return html`<p><span class="label">${text}</span> <bdi>${at(localTime(ms, locale), 'long')} UTC</bdi></p>`;
   }
-  const { duration, time } = localDeadline(ms, nowMs, locale);
-  return html`<p>${withValue(text, duration, at(time))}</p>`;
+  const { duration, time, dateStyle } = localDeadline(ms, nowMs, locale);
+  const left = html`<span data-left-ms="${ms - nowMs}">${duration}</span>`;
+  return html`<p>${withValue(text, left, at(time, dateStyle))}</p>`;
 }
 
 /** A text with values for its placeholders, which have the same order in all languages. */
@@ -219,7 +292,7 @@ export function failurePage(httpStatus: number, locale: PageLocale): Promise<str
   const texts = pageTexts[language];
   const title = texts[`${kind}Title` as const];
   const text = texts[`${kind}Text` as const];
-  return htmlPage({ language, title, style: paymentPageStyle, body: html`<h1>${title}</h1><p>${text}</p>` });
+  return htmlPage({ language, title, styles: [paymentPageStyle], body: html`<h1>${title}</h1><p>${text}</p>` });
 }
 
 /** The content of the payment page as JSON. Like the page, it contains none of the customer's data. */
@@ -242,5 +315,6 @@ export function paymentJson(deps: GatewayDeps, link: LinkedOrder): string {
     payment_in_progress_until: record.payment_in_progress_until,
     return_url: returnLink(deps, link),
     checkout_url: checkoutUrl(deps, link),
+    brand: merchant.brand === null ? undefined : brandResponse(merchant.brand, deps.baseUrl()),
   });
 }

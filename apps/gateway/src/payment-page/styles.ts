@@ -1,25 +1,39 @@
 import { hash } from 'node:crypto';
+import { cardColors, defaultColor } from './brand-style.ts';
+
+interface Allowed {
+  /** What {@link hashSource} returns of the style sheets, and of the script. */
+  readonly styles: readonly string[];
+  readonly script?: string;
+  /** Where forms may lead; absent: nowhere. */
+  readonly formAction?: string | undefined;
+}
 
 /**
- * The Content-Security-Policy of a page. It allows only the page's own style sheet, by its hash: no script, no frame, and
- * no form except to `formAction`.
+ * The Content-Security-Policy of a page. It allows the page's own styles and script, by their hashes. A page with a script can
+ * also load images and its own address.
  */
-export function contentSecurityPolicy(styleSheet: string, formAction = "'none'"): string {
-  const style = `'sha256-${hash('sha256', styleSheet, 'base64')}'`;
-  return `default-src 'none'; style-src ${style}; base-uri 'none'; form-action ${formAction}; frame-ancestors 'none'`;
+export function contentSecurityPolicy({ styles, script, formAction = "'none'" }: Allowed): string {
+  const own = script === undefined ? '' : `script-src ${script}; connect-src 'self'; img-src 'self' data:; `;
+  return `default-src 'none'; style-src ${styles.join(' ')}; ${own}base-uri 'none'; form-action ${formAction}; frame-ancestors 'none'`;
+}
+
+/** How a policy names a text that is part of the page. */
+export function hashSource(text: string): string {
+  return `'sha256-${hash('sha256', text, 'base64')}'`;
 }
 
 export const paymentPageStyle = `
 :root {
   color-scheme: light dark;
-  --ground: #f2f3f6; --card: #ffffff; --ink: #171a21; --soft: #545b69; --line: #d8dce4;
-  --accent: #1d4ed8; --on-accent: #ffffff; --badge: #e6e9ef; --on-badge: #3d4452;
+  --ground: #f2f3f6; --card: ${cardColors.light}; --ink: #171a21; --soft: #545b69; --line: #d8dce4;
+  --accent: ${defaultColor}; --on-accent: #ffffff; --link: ${defaultColor}; --badge: #e6e9ef; --on-badge: #3d4452;
   --warn: #fdf0cc; --on-warn: #614200; --good: #d6f2dd; --on-good: #12512a;
 }
 @media (prefers-color-scheme: dark) {
   :root {
-    --ground: #0e1014; --card: #191c23; --ink: #f2f4f8; --soft: #aab2c0; --line: #353b48;
-    --accent: #93b8ff; --on-accent: #0a1a36; --badge: #2d323d; --on-badge: #cfd5e0;
+    --ground: #0e1014; --card: ${cardColors.dark}; --ink: #f2f4f8; --soft: #aab2c0; --line: #353b48;
+    --accent: #93b8ff; --on-accent: #0a1a36; --link: #93b8ff; --badge: #2d323d; --on-badge: #cfd5e0;
     --warn: #3b3010; --on-warn: #ffdf94; --good: #133a21; --on-good: #a4e8b9;
   }
 }
@@ -32,7 +46,10 @@ main {
 }
 main, bdi { overflow-wrap: anywhere; }
 h1 { font-size: 1.375rem; line-height: 1.3; font-weight: 650; overflow: clip; }
-header { display: flex; gap: 0.75rem; align-items: center; }
+header { display: flex; flex-wrap: wrap; gap: 0.75rem; align-items: center; }
+header div { flex: 1 1 8rem; }
+.logo { flex: none; block-size: 2.75rem; inline-size: auto; max-inline-size: 9rem; object-fit: contain; }
+@media (prefers-color-scheme: dark) { .logo { background: #fff; border-radius: 0.5rem; padding: 0.25rem; } }
 .monogram { flex: none; inline-size: 2.75rem; block-size: 2.75rem; display: grid; place-items: center; overflow: clip; border-radius: 0.75rem; background: var(--accent); color: var(--on-accent); font-size: 1.375rem; font-weight: 700; }
 .order { display: grid; gap: 0.5rem; justify-items: start; }
 .order > * { max-inline-size: 100%; }
@@ -50,10 +67,10 @@ dl { display: grid; gap: 1rem; }
 dd { overflow: clip; }
 .note { white-space: pre-wrap; overflow: clip; }
 summary { cursor: pointer; }
-.more, .back { color: var(--accent); text-decoration: underline; }
+.more, .back, dd a, .legal a { color: var(--link); text-decoration: underline; }
 [open] .beginning { display: none; }
 .actions { display: grid; gap: 0.75rem; }
-.button { display: block; inline-size: 100%; font: inherit; background: none; cursor: pointer; text-align: center; text-decoration: none; font-weight: 650; border-radius: 0.625rem; padding: 0.8125rem 1rem; border: 2px solid var(--accent); color: var(--accent); }
+.button { display: block; inline-size: 100%; font: inherit; background: none; cursor: pointer; text-align: center; text-decoration: none; font-weight: 650; border-radius: 0.625rem; padding: 0.8125rem 1rem; border: 2px solid var(--link); color: var(--link); }
 .button.main { background: var(--accent); color: var(--on-accent); }
 .button:hover { text-decoration: underline; }
 .scan { display: none; }
@@ -63,20 +80,25 @@ summary { cursor: pointer; }
 }
 .languages { font-size: 0.875rem; }
 .languages ul { list-style: none; padding: 0.5rem 0 0; display: grid; grid-template-columns: repeat(auto-fill, minmax(7.5rem, 1fr)); }
-.languages a { display: block; padding: 0.5rem 0; color: var(--accent); }
+.languages a { display: block; padding: 0.5rem 0; color: var(--link); }
 [aria-current] { font-weight: 700; }
+.legal { display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; font-size: 0.875rem; }
+.copy { font: inherit; font-size: 0.875rem; color: var(--link); background: none; border: none; padding: 0.25rem 0; text-decoration: underline; cursor: pointer; }
+[hidden] { display: none; }
+main:focus { outline: none; }
 .back { justify-self: center; text-align: center; padding: 0.25rem; }
-a:focus-visible, button:focus-visible, summary:focus-visible { outline: 3px solid var(--accent); outline-offset: 3px; border-radius: 0.625rem; }
+a:focus-visible, button:focus-visible, summary:focus-visible { outline: 3px solid var(--link); outline-offset: 3px; border-radius: 0.625rem; }
 @media print {
   :root {
     color-scheme: light;
-    --ground: #fff; --card: #fff; --ink: #000; --soft: #000; --line: #000; --accent: #fff; --on-accent: #000; --badge: #fff; --on-badge: #000;
+    --ground: #fff; --card: #fff; --ink: #000; --soft: #000; --line: #000; --accent: #fff; --on-accent: #000; --link: #000; --badge: #fff; --on-badge: #000;
     --warn: #fff; --on-warn: #000; --good: #fff; --on-good: #000;
   }
   body { display: block; min-height: 0; }
   main { border: none; padding: 0; }
   .monogram, .status, .test { border: 1px solid; }
-  .notice, .actions, .scan, .languages, .beginning, .more { display: none; }
+  .notice, .actions, .scan, .languages, .legal, .beginning, .more { display: none; }
+  .logo { padding: 0; }
   details::details-content { content-visibility: visible; block-size: auto; }
   summary { list-style: none; }
   .note { white-space: normal; }

@@ -37,7 +37,7 @@ export async function guidePage(name: Guide, baseUrl: string): Promise<string> {
   const markdown = await readFile(new URL(`${name}.md`, docs), 'utf8');
   const body = html`<nav aria-label="Documentation"><details><summary>Documentation</summary>${contents(baseUrl)}</details></nav>
 ${raw(await markdownTo(baseUrl).parse(markdown))}`;
-  return htmlPage({ language: 'en', title: `${guides[name]} | Order gateway`, style: guideStyle, body });
+  return htmlPage({ language: 'en', title: `${guides[name]} | Order gateway`, styles: [guideStyle], body });
 }
 
 function markdownTo(baseUrl: string): Marked {

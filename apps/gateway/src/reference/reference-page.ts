@@ -58,5 +58,5 @@ export function landingPage(baseUrl: string): Promise<string> {
 <p>This server creates payment orders for merchants’ backends, returns a payment link for each, and reports when it is paid.</p>
 ${contents(baseUrl)}
 <p>If a shop sent you here to pay, open the payment link that it gave you.</p>`;
-  return htmlPage({ language: 'en', title: 'Order gateway', style: guideStyle, body });
+  return htmlPage({ language: 'en', title: 'Order gateway', styles: [guideStyle], body });
 }

@@ -3,6 +3,7 @@ import { comments } from '@gateway/contract/comments';
 import { OrderSchema } from '@gateway/contract/gateway/v1/order_pb';
 import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import { jsonRouteOf, methods } from '@gateway/contract/operations';
+import { brandRules } from '@gateway/domain/accounts/brand';
 import { merchantModes } from '@gateway/domain/accounts/merchant';
 import { failures } from '@gateway/domain/failure';
 import {
@@ -77,6 +78,9 @@ const constraints: Readonly<Record<string, JsonSchema>> = {
   created_from: sentTime,
   created_to: sentTime,
   url: { format: 'uri' },
+  logo: { format: 'byte' },
+  logo_url: { format: 'uri' },
+  'UpdateBrandRequest.color': ruleSchema(brandRules.color),
   failing_since: time,
   failed_since: sentTime,
   event_types: { items: { type: 'string', enum: [allEventTypes, ...eventTypes] } },
@@ -215,7 +219,10 @@ export const schemas: Readonly<Record<string, JsonSchema>> = {
         format: 'uri',
       },
     },
-    orderProperties('order_expires_at', 'paid_at', 'payment_id', 'cancelled_at', 'payment_in_progress_until'),
+    {
+      ...orderProperties('order_expires_at', 'paid_at', 'payment_id', 'cancelled_at', 'payment_in_progress_until'),
+      brand: refTo('Brand'),
+    },
   ),
   Problem: objectOf(
     {

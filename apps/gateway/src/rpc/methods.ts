@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { type DescMethod, fromBinary, type Message } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { compressionBrotli, compressionGzip } from '@connectrpc/connect-node';
-import { callerOf } from '@gateway/contract/operations';
+import { callerOf, messageBytesMaxOf } from '@gateway/contract/operations';
 import type { Account } from '@gateway/domain/accounts/merchant';
 import type { Failure } from '@gateway/domain/failure';
 import { failed, type Result, success } from '@gateway/domain/result';
@@ -16,6 +16,8 @@ import { memberReader, messageBuilder } from './messages.ts';
 export interface RpcMethod {
   readonly operation: Operation;
   readonly accountKind: Account['kind'];
+  /** `undefined`: the usual limit. */
+  readonly messageBytesMax: number | undefined;
   readonly readMessage: (message: Message) => Members;
   readonly buildMessage: (body: object) => Message;
 }
@@ -25,7 +27,10 @@ export function rpcMethods(operations: readonly Operation[]): ReadonlyMap<DescMe
     operations.map((operation) => {
       const { method } = operation;
       const converters = { readMessage: memberReader(method.input), buildMessage: messageBuilder(method.output) };
-      return [method, { operation, accountKind: callerOf(method), ...converters }];
+      return [
+        method,
+        { operation, accountKind: callerOf(method), messageBytesMax: messageBytesMaxOf(method), ...converters },
+      ];
     }),
   );
 }
@@ -44,11 +49,11 @@ const compressions = new Map([compressionGzip, compressionBrotli].map((one) => [
  * the form of its protocol.
  */
 export async function readBody(
-  { operation, readMessage }: RpcMethod,
+  { operation, readMessage, messageBytesMax }: RpcMethod,
   body: Buffer,
   format: BodyFormat,
 ): Promise<Result<Members, Failure> | undefined> {
-  const message = await messageIn(body, format);
+  const message = await messageIn(body, format, messageBytesMax);
   if (message === undefined || !message.ok) return message;
   if (format.isJson) return readJsonBody(message.value);
   try {
@@ -61,6 +66,7 @@ export async function readBody(
 async function messageIn(
   body: Buffer,
   { headers, hasEnvelope }: BodyFormat,
+  bytesMax = messageBytesMax,
 ): Promise<Result<Uint8Array, Failure> | undefined> {
   const encoding = headers[hasEnvelope ? 'grpc-encoding' : 'content-encoding']?.toString() || 'identity';
   const compression = compressions.get(encoding);
@@ -71,7 +77,7 @@ async function messageIn(
   if (flags === 0) return success(message);
   if (flags !== 1 || compression === undefined) return undefined;
   try {
-    return success(await compression.decompress(message as Uint8Array<ArrayBuffer>, messageBytesMax));
+    return success(await compression.decompress(message as Uint8Array<ArrayBuffer>, bytesMax));
   } catch (error) {
     if (error instanceof ConnectError && error.code === Code.ResourceExhausted)
       return failed({ kind: 'body_too_large' });

@@ -13,7 +13,7 @@ import type { Failure } from '@gateway/domain/failure';
 import { type Result, success } from '@gateway/domain/result';
 import type { Call } from '../intake/call.ts';
 import type { ReceiveDeps } from '../intake/receive.ts';
-import { callTimeoutMs, messageBytesMax, responseBytesMax } from '../limits.ts';
+import { callTimeoutMs, messageBytesMax, messageBytesMaxOfAny, responseBytesMax } from '../limits.ts';
 import type { WatchEvents } from '../operations/watch-events.ts';
 import type { Members } from '../orders/operation.ts';
 import { connectErrorOf } from './errors.ts';
@@ -36,7 +36,8 @@ function rpcCallOf({ values }: Pick<HandlerContext, 'values'>): RpcCall {
 }
 
 export const routerOptions: ConnectRouterOptions = {
-  readMaxBytes: messageBytesMax,
+  // The intake has applied the limit of the method.
+  readMaxBytes: messageBytesMaxOfAny,
   writeMaxBytes: responseBytesMax,
   // Compressing a response of less than a kilobyte costs more than it saves.
   compressMinBytes: messageBytesMax,

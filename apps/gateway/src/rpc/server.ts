@@ -45,9 +45,6 @@ export interface GrpcServerOptions {
 /** JSON is not accepted: an order in it would be validated by protobuf's rules, unlike on the HTTP port. */
 const mediaType = /^application\/grpc(\+proto)?$/i;
 
-/** A body of gRPC is a message with its prefix. */
-const bodyForm = { hasEnvelope: true } as const;
-
 /** The gRPC port: gRPC over HTTP/2, by Connect's adapter, with a fast path for ordinary unary calls. */
 export function createGrpcServer(
   deps: GatewayDeps,
@@ -119,6 +116,7 @@ export function createGrpcServer(
     if (methodKind !== 'unary' && !isWatch && !sessions.admitStreaming(response.stream))
       return response.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
     const rpcMethod = rpcMethodOf.get(method);
+    const bodyForm = { hasEnvelope: true, messageBytesMax: rpcMethod?.messageBytesMax };
     const startReading = (timeoutMs: number) => {
       if (headers.expect !== undefined) response.writeContinue();
       return deps.readBody(request, { ...bodyForm, timeoutMs });
@@ -138,7 +136,7 @@ export function createGrpcServer(
     await new Promise((resolve) => setImmediate(resolve));
     if (response.stream.closed) return;
     const body = received.value;
-    const members = rpcMethod && (await readBody(rpcMethod, body, { headers, ...bodyForm, isJson: false }));
+    const members = rpcMethod && (await readBody(rpcMethod, body, { headers, hasEnvelope: true, isJson: false }));
     if (members?.ok === false) return reject(members.failure);
     // A timeout that is still in the headers is malformed: Connect rejects it.
     if (hasFastPath && rpcMethod !== undefined && members !== undefined && !('grpc-timeout' in headers))

@@ -59,7 +59,7 @@ await describePages('the buttons of a test order', (pages) => {
   test('Decline shows the page again with a notice; then Pay works', async () => {
     const { payment_link, order_id } = await newTestLink();
     await visit(payment_link, view, async (page) => {
-      await page.getByRole('button', { name: pageTexts.en.decline }).click();
+      await page.getByRole('button', { name: pageTexts.en.simulateDecline }).click();
       expect(await page.textContent('[role=status]')).toBe(pageTexts.en.declined);
       expect(await findOrder(order_id)).toMatchObject({ order_status: 'UN_PAID' });
       await page.reload();

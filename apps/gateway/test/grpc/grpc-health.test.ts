@@ -84,6 +84,7 @@ const names = [
   'gateway.v1.EventService',
   'gateway.v1.WebhookService',
   'gateway.v1.CredentialsService',
+  'gateway.v1.BrandService',
   'gateway.v1.CheckoutService',
 ];
 

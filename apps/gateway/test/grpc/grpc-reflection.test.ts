@@ -12,6 +12,7 @@ import { useGateway } from '../helpers/running-gateway.ts';
 const gateway = useGateway();
 
 const services = [
+  'gateway.v1.BrandService',
   'gateway.v1.CheckoutService',
   'gateway.v1.CredentialsService',
   'gateway.v1.EventService',

@@ -3,6 +3,7 @@ import type { Merchant, MerchantId } from '@gateway/domain/accounts/merchant';
 import type { BaseUrl } from '@gateway/domain/links/payment-link';
 import { success } from '@gateway/domain/result';
 import { createInMemoryOrderStore } from '@gateway/domain/testing/in-memory-order-store';
+import { createCheckLogo } from '../../src/brand/check-logo.ts';
 import type { GatewayDeps } from '../../src/gateway-deps.ts';
 import { createAdmission } from '../../src/intake/admission.ts';
 import { createBodyReader } from '../../src/intake/call-body.ts';
@@ -10,6 +11,7 @@ import { createCallLog } from '../../src/intake/call-log.ts';
 import { createUnauthenticatedCalls } from '../../src/intake/unauthenticated-calls.ts';
 import { admissionLimits, bodyBytesOfAllMax, unauthenticatedLimits } from '../../src/limits.ts';
 import { createEventWatch } from '../../src/orders/event-watch.ts';
+import { createPageWatch } from '../../src/payment-page/page-watch.ts';
 import type { Logger } from '../../src/process/logger.ts';
 import { createReadiness } from '../../src/process/readiness.ts';
 
@@ -31,8 +33,9 @@ export const merchant: Merchant = {
 
 /** What an API needs, with orders in memory, and without chance and time: equal calls get equal bytes. */
 export function fixedDeps(logger: Logger): GatewayDeps {
+  const store = createInMemoryOrderStore();
   return {
-    store: createInMemoryOrderStore(),
+    store,
     randomBytes: sevens,
     now: () => 1_790_000_000_000,
     async authenticate({ clientId, clientSecret }) {
@@ -55,6 +58,9 @@ export function fixedDeps(logger: Logger): GatewayDeps {
     management: undefined,
     webhookAddresses: 'public',
     ping: async () => ({ ok: false, failure: { kind: 'internal' } }),
+    checkLogo: createCheckLogo(),
+    findLogo: async () => ({ kind: 'unknown' }),
+    pageWatch: createPageWatch({ findForPage: store.findForPage, logger }),
     eventWatch: createEventWatch({ findNewEvents: async () => new Set(), logger }),
     readiness: createReadiness({ check: async () => {}, logger }),
     logger,

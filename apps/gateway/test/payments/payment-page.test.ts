@@ -198,7 +198,7 @@ describe('GET /payment/{order_token}: every response', () => {
       expect(headers.get('vary')).toBe('Accept, Accept-Language');
       expect(headers.get('x-request-id')).toMatch(/^[0-9A-Za-z]{16}$/);
       expect(headers.get('content-security-policy')).toMatch(
-        /^default-src 'none'; style-src 'sha256-[\w+/]{43}='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
+        /^default-src 'none'; style-src 'sha256-[\w+/]{43}=';( script-src 'sha256-[\w+/]{43}='; connect-src 'self'; img-src 'self' data:;)? base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
       );
       expect(headers.get('set-cookie')).toBeNull();
     }

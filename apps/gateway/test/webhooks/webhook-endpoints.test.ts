@@ -250,7 +250,7 @@ test('with SELF_SERVICE=off every operation is denied, in words that say why', a
     const { status, body } = await callJson(reserved, 'GET', path);
     expect([status, body.code, body.detail]).toEqual([
       ...[403, 'permission_denied'],
-      'The operator of this gateway manages webhook endpoints and client secrets. Ask the operator.',
+      'The operator of this gateway manages webhook endpoints, client secrets and brands. Ask the operator.',
     ]);
   }
 });

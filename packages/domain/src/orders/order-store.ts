@@ -1,3 +1,4 @@
+import type { Brand } from '../accounts/brand.ts';
 import type { MerchantId, MerchantMode } from '../accounts/merchant.ts';
 import type { Metadata } from '../fields/metadata.ts';
 import type { OrderToken } from '../links/order-token.ts';
@@ -43,6 +44,8 @@ export interface LinkedOrder {
     readonly isDisabled: boolean;
     /** The encrypted secret that signs the return; `null` if the merchant has none. */
     readonly signingSecret: Uint8Array | null;
+    /** What the page looks like; `null`: as the gateway does. */
+    readonly brand: Brand | null;
   };
 }
 

@@ -1,3 +1,4 @@
+import { noBrand } from '@gateway/domain/accounts/brand';
 import type { MerchantId } from '@gateway/domain/accounts/merchant';
 import { personalFieldNames } from '@gateway/domain/orders/erasure';
 import { transitions } from '@gateway/domain/orders/order-states';
@@ -67,7 +68,7 @@ test('the role of the gateway can do what the gateway does', async () => {
   expect(await store.deleteOldEvents()).toEqual({ count: 2, isDone: true });
 });
 
-test('the role of the gateway can do what merchants do with their endpoints and secrets', async () => {
+test('the role of the gateway can do what merchants do with their endpoints, secrets and brands', async () => {
   const management = openMerchantManagement({ url: database.urlAs('order_gateway') });
   onTestFinished(management.close);
   const accounts = openMerchantAccounts({ url: database.urlAs('order_gateway_owner') });
@@ -85,12 +86,15 @@ test('the role of the gateway can do what merchants do with their endpoints and 
       await managed.redeliver(id, endpointId, 'evt_0'),
       await managed.redeliverFailed(id, endpointId, new Date()),
       await managed.remove(id, endpointId),
+      await managed.updateBrand(clientId, { texts: { color: '#000000' }, logo: undefined }),
+      await managed.updateBrand(clientId, { texts: { color: '' }, logo: null }),
+      await managed.findBrand(clientId),
       (await managed.endSecret(clientId, added.kind === 'added' ? added.id : 0, null, { keepsLast: true })).kind,
     ];
   };
   expect(await management.perform(clientId, work, enoughMs)).toEqual({
     kind: 'done',
-    value: [true, true, false, 0, true, 'ends'],
+    value: [true, true, false, 0, true, true, true, noBrand, 'ends'],
   });
 });
 

@@ -16,7 +16,7 @@ const stored = sampleOrder(merchantId, { order_id: 'stored' });
 const found = {
   kind: 'found',
   order: { ...stored, serviceOrderId: expect.any(Number) },
-  merchant: { name: 'Shop', mode: 'live', isDisabled: false, signingSecret: null },
+  merchant: { name: 'Shop', mode: 'live', isDisabled: false, signingSecret: null, brand: null },
 };
 
 beforeAll(async () => {

@@ -1,0 +1,49 @@
+import { logoTypes } from '@gateway/domain/accounts/brand';
+import { failed, success } from '@gateway/domain/result';
+import type { StoredLogo } from '@gateway/postgres/brands';
+import type { FastifyInstance } from 'fastify';
+import type { GatewayDeps } from '../gateway-deps.ts';
+import { storageFailure } from '../orders/storage-failure.ts';
+import { sendFailure } from './requests.ts';
+
+/** Whoever has the address has the image: it never changes. A browser shows it as an image only, whatever it holds. */
+const headers = {
+  'cache-control': 'public, max-age=31536000, immutable',
+  'content-security-policy': "default-src 'none'; sandbox",
+  'cross-origin-resource-policy': 'cross-origin',
+  'x-content-type-options': 'nosniff',
+};
+
+/** Logos that are kept in memory, at most 8 MB: a busy merchant's is loaded with every first page of a customer. */
+const cachedMax = 32;
+
+/** The logos of merchants' brands, whose names hold the digests of their images. */
+export function logoRoutes(app: FastifyInstance, deps: GatewayDeps): void {
+  const cache = new Map<string, StoredLogo>();
+  const keep = (digest: string, logo: StoredLogo) => {
+    const [oldest] = cache.size < cachedMax ? [] : cache.keys();
+    if (oldest !== undefined) cache.delete(oldest);
+    cache.set(digest, logo);
+    return success(logo);
+  };
+  app.get<{ Params: { name: string } }>('/logos/:name', {
+    config: { operation: 'Logo' },
+    async handler({ call, params }, reply) {
+      const [, digest, type] = /^([\w-]{43})\.(\w+)$/.exec(params.name) ?? [];
+      if (digest === undefined || !logoTypes.some((known) => known === type)) {
+        return sendFailure(reply, { kind: 'not_found' }, deps);
+      }
+      const found = await call.run(async () => {
+        const cached = cache.get(digest);
+        if (cached !== undefined) return success(cached);
+        const outcome = await deps.findLogo(digest, call.timeLeftMs());
+        if (outcome.kind === 'found') return keep(digest, outcome.logo);
+        return failed(outcome.kind === 'unknown' ? { kind: 'not_found' } : storageFailure(outcome.kind));
+      });
+      if (!found.ok) return sendFailure(reply, found.failure, deps);
+      if (found.value.type !== type) return sendFailure(reply, { kind: 'not_found' }, deps);
+      call.succeed('ok');
+      return reply.headers(headers).type(`image/${type}`).send(Buffer.from(found.value.image));
+    },
+  });
+}

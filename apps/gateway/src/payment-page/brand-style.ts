@@ -1,0 +1,71 @@
+/** Colours as red, green and blue, 0 to 255 each. */
+type Rgb = readonly [number, number, number];
+
+const white: Rgb = [255, 255, 255];
+const black: Rgb = [0, 0, 0];
+
+/** The cards of the page in light and in dark, on which links are written. The style sheet has the same colours. */
+export const cardColors = { light: '#ffffff', dark: '#191c23' } as const;
+
+/** WCAG 2.2, 1.4.3 (AA) asks for this contrast of text. */
+const contrastMin = 4.5;
+
+/** The colour of a page without a brand. */
+export const defaultColor = '#1d4ed8';
+
+/**
+ * The colours that follow from a merchant's colour: text on it is black or white, whichever has the better contrast, which is always
+ * enough. As the colour of a text it is darkened or lightened until it can be read on the card.
+ */
+export function brandColors(color: string) {
+  const rgb = rgbOf(color);
+  const onAccent = contrast(rgb, white) >= contrast(rgb, black) ? white : black;
+  return {
+    accent: hexOf(rgb),
+    onAccent: hexOf(onAccent),
+    link: hexOf(readableOn(rgbOf(cardColors.light), rgb, black)),
+    linkInDark: hexOf(readableOn(rgbOf(cardColors.dark), rgb, white)),
+  };
+}
+
+/** The style sheet of a brand, after that of the page. A page that is printed has no colours. */
+export function brandStyle(color: string): string {
+  const { accent, onAccent, link, linkInDark } = brandColors(color);
+  return `@media screen{:root{--accent:${accent};--on-accent:${onAccent};--link:${link}}}@media screen and (prefers-color-scheme:dark){:root{--link:${linkInDark}}}`;
+}
+
+/** The contrast of two colours: 1 to 21 (WCAG 2.2, contrast ratio). */
+export function contrastOf(color: string, other: string): number {
+  return contrast(rgbOf(color), rgbOf(other));
+}
+
+function contrast(color: Rgb, other: Rgb): number {
+  const [dark = 0, light = 0] = [luminance(color), luminance(other)].toSorted((a, b) => a - b);
+  return (light + 0.05) / (dark + 0.05);
+}
+
+function luminance(color: Rgb): number {
+  const [red = 0, green = 0, blue = 0] = color.map((part) => {
+    const value = part / 255;
+    return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+/** The colour, mixed with as little of `towards` as makes it readable on the ground. */
+function readableOn(ground: Rgb, color: Rgb, towards: Rgb): Rgb {
+  for (let share = 0; share < 1; share += 0.05) {
+    const mixed = color.map((part, index) => Math.round(part + ((towards[index] ?? 0) - part) * share));
+    if (contrast(mixed as unknown as Rgb, ground) >= contrastMin) return mixed as unknown as Rgb;
+  }
+  return towards;
+}
+
+function rgbOf(color: string): Rgb {
+  const number = Number.parseInt(color.slice(1), 16);
+  return [number >> 16, (number >> 8) & 255, number & 255];
+}
+
+function hexOf(color: Rgb): string {
+  return `#${color.map((part) => part.toString(16).padStart(2, '0')).join('')}`;
+}

@@ -1,0 +1,49 @@
+import type { OrderToken } from '@gateway/domain/links/order-token';
+import type { LinkedOrder, OrderStore } from '@gateway/domain/orders/order-store';
+import { pageWatchLimits } from '../limits.ts';
+import { createWatch } from '../orders/watch.ts';
+import type { Logger } from '../process/logger.ts';
+
+/** Tells open pages when they change. */
+export type PageWatch = ReturnType<typeof createPageWatch>;
+
+export interface PageWatchDeps {
+  readonly findForPage: OrderStore['findForPage'];
+  readonly logger: Logger;
+}
+
+/** What decides what the page of an order offers: a page with another version has changed. An entity tag (RFC 9110, 8.8.3). */
+export function pageVersion({ order }: LinkedOrder): string {
+  return `W/"${order.orderStatus}${order.lease?.isLive ? '-in-progress' : ''}"`;
+}
+
+/** Creates a watch for open pages, one for each process. Every second it reads the orders of all pages that wait, in batches. */
+export function createPageWatch({ findForPage, logger }: PageWatchDeps) {
+  const { waiters, wait, close } = createWatch<{ readonly token: OrderToken; readonly version: string }, LinkedOrder>({
+    ...pageWatchLimits,
+    logger,
+    async look(waiters) {
+      const tokens = [...new Set(Array.from(waiters, ({ subject }) => subject.token))];
+      for (let start = 0; start < tokens.length; start += pageWatchLimits.batchMax) {
+        const batch = tokens.slice(start, start + pageWatchLimits.batchMax);
+        const found = await Promise.all(batch.map((token) => findForPage(token, pageWatchLimits.lookupTimeoutMs)));
+        const links = new Map(found.flatMap((link) => (link.kind === 'found' ? [[link.order.orderToken, link]] : [])));
+        for (const { subject, finish } of waiters) {
+          const link = links.get(subject.token);
+          if (link !== undefined && pageVersion(link) !== subject.version) finish(link);
+        }
+      }
+    },
+  });
+  return {
+    /** Resolves with the order once its page has another version than this, and at once with `undefined` if too many pages wait. */
+    async changed(
+      link: LinkedOrder,
+      limits: { readonly timeoutMs: number; readonly signal: AbortSignal },
+    ): Promise<LinkedOrder | undefined> {
+      if (waiters.size >= pageWatchLimits.waitersMax) return undefined;
+      return wait({ token: link.order.orderToken, version: pageVersion(link) }, limits);
+    },
+    close,
+  };
+}

@@ -1,0 +1,74 @@
+import { type FieldError, fieldRules, type TextRule } from '../fields/field-rules.ts';
+import { checkField } from '../orders/parse-order.ts';
+import { failed, type Result, success } from '../result.ts';
+
+/** The formats of a logo. */
+export const logoTypes = ['png', 'jpeg', 'webp'] as const;
+
+/** One of {@link logoTypes}. */
+export type LogoType = (typeof logoTypes)[number];
+
+/** A logo as pages refer to it. */
+export interface Logo {
+  /** The SHA-256 of the image in base64url. */
+  readonly digest: string;
+  readonly type: LogoType;
+  /** In pixels. */
+  readonly width: number;
+  readonly height: number;
+}
+
+/** The limits of a logo: bytes, and pixels of its width and height. */
+export const logoLimits = { bytes: 262_144, pixels: 2_000 } as const;
+
+/** The texts of a brand. */
+export const brandFieldNames = ['color', 'support_email', 'support_url', 'terms_url', 'privacy_url'] as const;
+
+/** One of {@link brandFieldNames}. */
+export type BrandFieldName = (typeof brandFieldNames)[number];
+
+/** What a merchant's payment pages look like; `null`: not set. */
+export interface Brand extends Readonly<Record<BrandFieldName, string | null>> {
+  readonly logo: Logo | null;
+}
+
+/** A brand without any settings. */
+export const noBrand: Brand = {
+  ...{ logo: null, color: null },
+  ...{ support_email: null, support_url: null, terms_url: null, privacy_url: null },
+};
+
+/** The texts to change: an empty one is removed, an absent one stays as it is. */
+export type BrandTexts = Readonly<Partial<Record<BrandFieldName, string>>>;
+
+const optionalUrl: TextRule = { ...fieldRules.return_url, required: false };
+const colorForm = /^(?:#[0-9A-Fa-f]{6})?$/;
+const colorMessage = 'must be # and six hexadecimal digits, such as #0b5fff';
+
+/** The rules of a brand's texts. */
+export const brandRules: Readonly<Record<BrandFieldName, TextRule>> = {
+  color: {
+    ...{ kind: 'text', required: false, lengthMin: 7, lengthMax: 7 },
+    format: { pattern: colorForm, matches: (text) => colorForm.test(text), message: colorMessage },
+  },
+  support_email: { ...fieldRules.customer_email, required: false },
+  support_url: optionalUrl,
+  terms_url: optionalUrl,
+  privacy_url: optionalUrl,
+};
+
+/** Checks the texts of a brand. Returns those that were sent, or all invalid ones. */
+export function parseBrand(
+  input: Readonly<Record<string, unknown>>,
+): Result<BrandTexts, readonly FieldError<string>[]> {
+  const errors: FieldError<string>[] = [];
+  const texts: Partial<Record<BrandFieldName, string>> = {};
+  for (const field of brandFieldNames) {
+    const value = input[field];
+    if (value === undefined || value === null) continue;
+    const checked = checkField(brandRules[field], value);
+    if (typeof checked === 'string') texts[field] = checked;
+    else if (typeof checked === 'object') errors.push({ field, ...checked });
+  }
+  return errors.length === 0 ? success(texts) : failed(errors);
+}

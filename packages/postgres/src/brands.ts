@@ -1,0 +1,81 @@
+import {
+  type Brand,
+  type BrandTexts,
+  brandFieldNames,
+  type Logo,
+  type LogoType,
+  noBrand,
+} from '@gateway/domain/accounts/brand';
+import { eq, type SQL, sql } from 'drizzle-orm';
+import type { Run } from './administration.ts';
+import { runRecorded } from './audit-log.ts';
+import { brands, merchants } from './schema.ts';
+
+/** A logo with its image. */
+export interface StoredLogo {
+  readonly type: LogoType;
+  readonly image: Uint8Array;
+}
+
+/** What to change of a brand; an absent logo stays as it is, and `null` removes it. */
+export interface BrandChange {
+  readonly texts: BrandTexts;
+  readonly logo: (Logo & { readonly image: Uint8Array }) | null | undefined;
+}
+
+/** A merchant's brand as JSON, without the image; `null` without a brand. */
+export const brandOfMerchant: SQL<Brand | null> = sql<Brand | null>`(
+  select jsonb_build_object(${sql.join(
+    brandFieldNames.map((name) => sql`${sql.raw(`'${name}'`)}, ${brands[name]}`),
+    sql`, `,
+  )}, 'logo', case when ${brands.logoDigest} is not null then jsonb_build_object(
+    'digest', ${brands.logoDigest}, 'type', ${brands.logoType}, 'width', ${brands.logoWidth}, 'height', ${brands.logoHeight}
+  ) end) from ${brands} where ${brands.merchantId} = ${merchants.id}
+)`;
+
+/** The brands of merchants. Every change is recorded in the audit log by the same statement, with the digest of a logo. */
+export function brandsOn(run: Run, actor: string) {
+  return {
+    /** Returns a merchant's brand; `undefined` if there is no such merchant. */
+    findBrand: (clientId: string): Promise<Brand | undefined> =>
+      run(async (db) => {
+        const [found] = await db
+          .select({ brand: brandOfMerchant })
+          .from(merchants)
+          .where(sql`${eq(merchants.clientId, clientId)} and ${merchants.kind} = 'merchant'`);
+        return found && (found.brand ?? noBrand);
+      }),
+
+    /** Changes a merchant's brand. Pages show it at once. Returns whether there is such a merchant. */
+    updateBrand: (clientId: string, { texts, logo }: BrandChange): Promise<boolean> =>
+      run(async (db) => {
+        const values: Record<string, SQL> = {};
+        for (const [name, text] of Object.entries(texts)) values[name] = sql`nullif(${text}, '')`;
+        if (logo !== undefined) {
+          values.logo = sql`${logo?.image ?? null}::bytea`;
+          values.logo_digest = sql`${logo?.digest ?? null}::text`;
+          values.logo_type = sql`${logo?.type ?? null}::text`;
+          values.logo_width = sql`${logo?.width ?? null}::integer`;
+          values.logo_height = sql`${logo?.height ?? null}::integer`;
+        }
+        const names = Object.keys(values).map((name) => sql.identifier(name));
+        const listed = (parts: readonly SQL[]) => sql.join([sql``, ...parts], sql`, `);
+        const changed = await runRecorded(
+          db,
+          sql`
+            insert into ${brands} (merchant_id${listed(names.map((name) => sql`${name}`))})
+            select ${merchants.id}${listed(Object.values(values))} from ${merchants}
+            where ${merchants.clientId} = ${clientId} and ${merchants.kind} = 'merchant'
+            on conflict (merchant_id) do update set merchant_id = excluded.merchant_id${listed(
+              names.map((name) => sql`${name} = excluded.${name}`),
+            )}
+            returning merchant_id`,
+          {
+            ...{ actor, name: 'brand', clientId },
+            details: { ...texts, ...(logo !== undefined && { logo: logo?.digest ?? null }) },
+          },
+        );
+        return changed.length === 1;
+      }),
+  };
+}
