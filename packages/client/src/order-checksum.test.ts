@@ -21,7 +21,7 @@ function gatewayChecksum(order: NewOrder, secret: string): string {
   return checksumOf(fields as unknown as OrderFields, secret);
 }
 
-test('orderChecksum returns what the gateway computes, whatever the texts and the amount', async () => {
+test('orderChecksum returns the checksum of the gateway for any texts and amount', async () => {
   const { order_amount, order_checksum, ...texts } = validOrderInput();
   const orders = fc.record({
     ...(Object.fromEntries(Object.keys(texts).map((name) => [name, text])) as Record<keyof typeof texts, typeof text>),

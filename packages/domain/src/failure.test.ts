@@ -55,7 +55,7 @@ describe('failureAdvice', () => {
     expect(failureAdvice(code, false)).not.toMatch(/creat/);
   });
 
-  it('says that an order may have been created only where it may', () => {
+  it('says that an order may have been created only if it may', () => {
     const codes = (Object.keys(failures) as FailureCode[]).filter((code) => /may have/.test(failureAdvice(code, true)));
     expect(codes).toStrictEqual(['unavailable', 'deadline_exceeded']);
   });

@@ -146,7 +146,7 @@ describe('merchant', () => {
     expect(accounts.disable).toHaveBeenCalledWith(clientId);
   });
 
-  test('log lists what operators did', async () => {
+  test('log lists the actions of operators', async () => {
     expect((await merchant('log', clientId)).output.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
       ['TIME', 'ACTION', 'CLIENT ID', 'WHO', 'DETAILS'],
       ['2026-11-20 21:01:42 UTC', 'rename', clientId, 'alice@ops', '{"name":"Corner Shop"}'],

@@ -56,7 +56,7 @@ test('many clients that come one after the other do not fill more than twice the
   expect(entered).toBe(200);
 });
 
-test('while orders are slow the limit is lower, but not for those who have little in flight', async () => {
+test('while orders are slow, the limit is lower, but not for merchants with few calls in flight', async () => {
   const { state, enter, leave } = setUp();
   expect(enter(heavy, 50)).toBe(50);
   state.oldestOrderMs = 151;

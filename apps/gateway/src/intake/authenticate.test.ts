@@ -74,7 +74,7 @@ test('a wrong secret of a known client costs a lookup each time, as an unknown c
   expect(state.lookups.length).toBe(1 + 6);
 });
 
-test('what does not match is rejected at the same time, whatever its lookup finds and however long it takes', async () => {
+test('credentials that do not match are rejected after the same time, for every result and duration of the lookup', async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const { authenticate, state } = setUp();

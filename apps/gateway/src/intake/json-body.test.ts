@@ -22,7 +22,7 @@ test('returns the digits of the amount as they were sent', () => {
   }
 });
 
-test('takes the amount of the outermost object only, however its key is written', () => {
+test('reads only the amount of the outermost object, in any notation of its key', () => {
   const text = '{"a":{"order_amount":1},"order\\u005famount":2.50,"b":[{"order_amount":3}]}';
   const parsed = readJsonBody(encode(text));
   expect(parsed.ok && parsed.value.order_amount).toEqual(new NumberText('2.50'));
@@ -86,7 +86,7 @@ test('agrees with JSON.parse on every JSON object without duplicate keys, and fi
 
 const flatValue = fc.oneof(fc.integer(), fc.boolean(), fc.constant(null), fc.stringMatching(/^[ a-c:,{}[\]]{0,9}$/));
 
-test('reads a flat object as JSON.parse does, whatever its keys look like and wherever it has white space', () => {
+test('reads a flat object with any keys and white space as JSON.parse does', () => {
   fc.assert(
     fc.property(
       fc.dictionary(fc.stringMatching(/^[ a-c:,{}[\]]{0,3}$/), flatValue),

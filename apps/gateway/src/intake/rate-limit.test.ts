@@ -35,7 +35,7 @@ test('one merchant does not use up the calls of another', () => {
   expect([rateLimit(shop), rateLimit(shop), rateLimit(otherShop)]).toEqual([undefined, 1_000, undefined]);
 });
 
-test('a limit of its own goes before that of all, also where there is none for all, and may change', () => {
+test('a separate limit overrides that of all accounts, even if there is none, and can change', () => {
   for (const { rateLimit } of [setUp(5), setUp()]) {
     const taken = (calls: number, own: number | null) =>
       Array.from({ length: calls }, () => rateLimit({ ...shop, rateLimit: own })).filter((ms) => ms === undefined)

@@ -6,7 +6,7 @@ import { Call } from './call.ts';
 import { noPeer } from './connection-limit.ts';
 import { createReceive } from './receive.ts';
 
-test('a call does not start without a slot, even where a timer fires a little early', async () => {
+test('a call does not start without a slot, even if a timer fires a little early', async () => {
   const permit = { start: () => new Promise<void>(() => {}), release() {} };
   const deps = { ...fixedDeps(createMemoryLogger().logger), admission: { acquire: () => permit } };
   const receive = createReceive(deps);

@@ -49,7 +49,7 @@ test('pages beyond those in flight wait for their turn, and their connections co
   expect([started, waits]).toMatchObject([{ ok: true }, 'pending']);
 });
 
-test('a page whose turn does not come in time is rate_limited, and so is one that finds too many waiting', async () => {
+test('a page that gets no slot in time is rate_limited, and so is one that finds too many waiting', async () => {
   const { calls, peer, settled } = setUp();
   const pages = Array.from({ length: 5 }, () => calls.admit(peer(proxy)));
   const failed = { ok: false, failure: rateLimited };

@@ -68,7 +68,7 @@ describe.each(pages)('%s', (_, state, mode, template) => {
     }
   });
 
-  test('no stored text changes where the page leads', async () => {
+  test('no stored text changes the links of the page', async () => {
     const addressesOf = async (text: string, language = pageLanguages[0]) => {
       const page = await pageOf({ order_id: text, order_note: text }, text, language);
       const addresses = [...page.matchAll(/ (?:href|action)="([^"]*)"/g)].map(([, address]) =>

@@ -24,7 +24,7 @@ describe('localAmount', () => {
     expect(localAmount(tenAndAHalf, currency, language).replaceAll(/[\u00a0\u202f]/g, ' ')).toBe(written);
   });
 
-  test('uses the decimals of ISO 4217 where Intl differs', () => {
+  test('uses the decimals of ISO 4217 if Intl differs', () => {
     // Intl shows none for these two; the standard has two and three.
     expect(localAmount(tenAndAHalf, 'RSD', 'en')).toContain('10.50');
     expect(localAmount(tenAndAHalf, 'IQD', 'en')).toContain('10.500');

@@ -116,7 +116,7 @@ describe.each(cases)('the page of an order that is %s, %s, in %s', (status, mode
     }
   });
 
-  test('names the merchant first, the amount once, and what leads back last', async () => {
+  test('shows the merchant first, the amount once, and the return link last', async () => {
     const page = await paymentPage(withCheckout, link, language);
     const title = texts.title.replace('{merchant}', 'Shop');
     expect(page).toContain(

@@ -41,7 +41,7 @@ interface View {
   readonly hasScript?: boolean;
 }
 
-/** Describes pages in a real browser, where there is one. */
+/** Describes pages in a real browser, if there is one. */
 export async function describePages(title: string, describeTests: (pages: Pages) => void): Promise<void> {
   const opened = await openBrowser();
   if (opened.kind === 'none') test.skipIf(leftOut(`${title} in a real browser`, opened.reason))(title);
@@ -56,7 +56,7 @@ function usePages(browser: Browser) {
   const shop = {} as Shop;
   let testShop: Pick<RunningGateway, 'url' | 'credentials'>;
   let signingSecret: string;
-  /** One page for all visits: each new one is another process. */
+  /** One page for all visits, because each new page is another process. */
   let shared: Page;
   beforeAll(async () => {
     Object.assign(shop, await openShop());
@@ -73,7 +73,7 @@ function usePages(browser: Browser) {
   const newTestLink = (overrides: Record<string, unknown> = {}) =>
     newLink({ return_url: `${shop.url}/thanks?cart=5`, ...overrides }, 'test');
 
-  /** What the merchant and time do with a test order. */
+  /** The actions of the merchant and of time on a test order. */
   const closings: Record<OrderStatus, (order: OrderResponse) => Promise<unknown>> = {
     UN_PAID: async () => {},
     PAID: ({ payment_link }) => pressPay(payment_link),
@@ -93,7 +93,7 @@ function usePages(browser: Browser) {
   const visit = async (address: string, view: View, look: (page: Page) => Promise<void>) => {
     const { language = 'en', viewport = phone, colorScheme = 'light', hasScript = true } = view;
     const page = hasScript ? shared : await (await browser.newContext({ javaScriptEnabled: false })).newPage();
-    // The limit of the test is enough.
+    // The time limit of the test is sufficient.
     page.setDefaultTimeout(0);
     try {
       await page.setExtraHTTPHeaders({ 'accept-language': language });

@@ -36,7 +36,7 @@ await describePages('GET /payment/{order_token}', (pages) => {
       for (const [index, status] of orderStatuses.entries()) {
         const order = await newTestLink({ order_note: hostileNote, order_expires_at: tomorrow() });
         await closings[status](order);
-        // The states differ in their colours, whatever the language.
+        // The states have different colours in every language.
         for (const view of language === 'en' ? views : views.slice(index % 2, (index % 2) + 1)) {
           await visit(order.payment_link, { language, ...view }, async (page) => {
             expect(await page.textContent('.test')).toBe(texts.testMode);
@@ -95,7 +95,7 @@ await describePages('GET /payment/{order_token}', (pages) => {
     expect(loaded).toEqual([]);
   });
 
-  test.each(pageLanguages)('in %s Pay is on the first screen of a small phone, whatever the note', async (language) => {
+  test.each(pageLanguages)('in %s, Pay is on the first screen of a small phone with any note', async (language) => {
     const notes = [hostileNote, '\n'.repeat(1_000), 'W'.repeat(60), 'W W '.repeat(250), `x${'\u0301'.repeat(999)}`];
     for (const order_note of notes) {
       const order = { order_note: `x${order_note.slice(1)}`, order_expires_at: tomorrow() };

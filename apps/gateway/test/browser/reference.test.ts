@@ -6,7 +6,7 @@ const phone = { width: 390, height: 844 };
 await describePages('GET /docs', (pages) => {
   const { gateway, visit } = pages;
 
-  /** What the page loads and calls is on this server. */
+  /** The page loads and calls only this server. */
   const expectOwn = (loaded: readonly string[]) =>
     expect(loaded.filter((url) => !url.startsWith(`${gateway.baseUrl}/`) && !/^(data|blob):/.test(url))).toEqual([]);
 

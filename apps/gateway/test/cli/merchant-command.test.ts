@@ -33,7 +33,7 @@ async function merchant(...args: string[]): Promise<{ output: string; error: str
   return { output, error };
 }
 
-/** Runs a command as a program of its own. */
+/** Runs a command as a separate program. */
 function runCommand(name: 'merchant' | 'checkout', args: string[]) {
   return runProgram(`src/cli/${name}.ts`, args, { DATABASE_URL: gateway.databaseUrl });
 }
@@ -201,7 +201,7 @@ test('commands for a client that does not exist, or is of another kind, say so',
   expect((await merchant('secret', 'revoke', clientId, '999999')).error).toBe(`${clientId} has no secret 999999.`);
 });
 
-// Which messages there are is tested in src/cli/merchant-commands.test.ts.
+// src/cli/merchant-commands.test.ts tests the other messages.
 test('merchant secret list of an unknown client: exit code 1 with a message', async () => {
   const { code, stdout, stderr } = await runCommand('merchant', ['secret', 'list', 'app_000000000000000000000000']);
   expect([code, stdout]).toEqual([1, '']);

@@ -95,7 +95,7 @@ test('an export of a range without orders is an empty file', async () => {
   expect(await readFile(file, 'utf8')).toBe('');
 });
 
-test('what a user can correct is one line', async () => {
+test('an error that a user can correct is one line', async () => {
   const folder = await temporaryFolder();
   const incomplete = join(folder, 'incomplete.ndjson');
   await writeFile(incomplete, '{}');

@@ -30,7 +30,7 @@ async function guide(backups: string): Promise<[settings: string, backup: string
 
 afterAll(endProcesses);
 
-/** Every order that a gateway acknowledged, in calls that go on until `stop`. */
+/** Every order that a gateway acknowledged, in calls that continue until `stop`. */
 function sendOrders(gateway: RunningGateway) {
   const acknowledged = new Map<string, OrderResponse>();
   let isStopping = false;
@@ -66,7 +66,7 @@ const title =
 test.skipIf(leftOut('the restore of a backup', missing('tar')))(title, async () => {
   const backups = await temporaryFolder();
   await mkdir(join(backups, 'wal'));
-  // The server's user may be another.
+  // The server may run as another user.
   for (const folder of [backups, join(backups, 'wal')]) await chmod(folder, 0o777);
   const [settings, backup, restore] = await guide(backups);
 
@@ -88,7 +88,7 @@ test.skipIf(leftOut('the restore of a backup', missing('tar')))(title, async () 
   const { next_cursor: cursorBefore } = await pollEvents(gateway);
   const before = new Map(orders.acknowledged);
   const [{ target = '' } = {}] = await superuser<{ target: string }[]>`select clock_timestamp()::text as target`;
-  // The calls of this moment may be on either side of it.
+  // The calls in flight now may be on either side of it.
   const sentBefore = orders.sent();
   await orders.more(100);
   await orders.stop();
@@ -123,7 +123,7 @@ test.skipIf(leftOut('the restore of a backup', missing('tar')))(title, async () 
   expect([status, body.code]).toEqual([410, 'cursor_expired']);
 });
 
-/** The first page of the feed that has an event, which may appear a moment late. */
+/** The first page of the feed that has an event. */
 function pollEvents(merchant: { url: string; credentials: Credentials }, query = '') {
   return vi.waitFor(async () => {
     const { body } = await callJson(merchant, 'GET', `/events${query}`);
@@ -144,7 +144,7 @@ async function listOrders(url: string, credentials: Credentials): Promise<Map<st
   return listed;
 }
 
-/** Without the program of this version: the command that it sends, whose server writes the same file. */
+/** If the program of this version is missing: the command that it sends, whose server writes the same file. */
 async function baseBackup(server: TestServer, command: string, backups: string): Promise<void> {
   const { stdout } = await run('pg_basebackup', ['--version']).catch(() => ({ stdout: '' }));
   const isInstalled = Number(/\d+/.exec(stdout)?.[0]) >= 18;

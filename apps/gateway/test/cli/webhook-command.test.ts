@@ -139,7 +139,7 @@ test('the database stores nothing of a signing secret in the clear', async () =>
   expect(dump).not.toContain(bytes.toString('base64'));
 });
 
-test('deliveries lists what became of each event, and redeliver queues one again', async () => {
+test('deliveries lists the status of each event, and redeliver queues one again', async () => {
   await secretOf('set', clientId, 'https://shop.example/hook');
   const [done, givenUp] = (await storeEvents(database.sql, [merchantId], 2)) as [string, string];
   await database.sql`update webhook_deliveries set next_attempt_at = null, attempts = 10, last_result = 'HTTP 500'`;
@@ -179,7 +179,7 @@ test('reencrypt takes every secret to the first key, and says which none can dec
   expect(logged?.details).toEqual({ endpoints: 1 });
 });
 
-test('test reports what went wrong', async () => {
+test('test reports the error', async () => {
   const receiver = await runWebhookReceiver({ respond: (_, response) => void response.writeHead(500).end() });
   await secretOf('set', clientId, receiver.url);
   const failed = await webhook(['test', clientId], toPrivate);

@@ -31,7 +31,7 @@ test('a merchant creates, changes, pings, rotates and deletes an endpoint', asyn
   expect(await again.catch((error: GatewayError) => error.code)).toBe('not_found');
 });
 
-test('a merchant lists the deliveries to an endpoint, and sends again what failed', async () => {
+test('a merchant lists the deliveries to an endpoint, and redelivers failed ones', async () => {
   const { client, merchant } = await clientOf(gateway);
   let status = 410;
   const { url, received } = await runWebhookReceiver({

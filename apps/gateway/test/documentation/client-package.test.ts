@@ -139,7 +139,7 @@ describe('@gateway/client with a gateway:', () => {
   });
 
   test('listEvents returns every event once to a poller that stores its cursor', async () => {
-    // A merchant of its own: events of earlier tests may still wait for transactions of the server.
+    // A separate merchant, because events of earlier tests may still wait for transactions of the server.
     const client = clientOf(await gateway.accounts.create('Poller'));
     let { next_cursor: cursor } = await client.listEvents({ limit: 100 });
     const ids = ['event-1', 'event-2', 'event-3'];
@@ -160,7 +160,7 @@ describe('@gateway/client with a gateway:', () => {
 });
 
 describe("the programs of the client's README", () => {
-  /** Here the programs find the package. */
+  /** The folder in which the programs find the package. */
   const folder = join(import.meta.dirname, '../../node_modules/.cache/client-readme');
   const fromSource = '--conditions=@gateway/source';
   let programs: string[];

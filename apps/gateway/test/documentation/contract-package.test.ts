@@ -60,7 +60,7 @@ async function compileAndRun(file: string, content: string, module: string): Pro
   await writeFile(join(project, file), content);
   const strict = ['--strict', '--target', 'es2023', '--lib', 'es2023,dom', '--types', 'node', '--ignoreConfig'];
   const tsc = join(ownModules, '.bin/tsc');
-  // The types of @types/node contradict themselves here and there.
+  // The types of @types/node contradict themselves in places.
   await run(tsc, [...strict, '--module', module, '--skipLibCheck', file], { cwd: project }).catch((error) => {
     throw new Error(error.stdout);
   });
@@ -93,7 +93,7 @@ test('each example of the README calls a gateway from a CommonJS module', async 
   }
 });
 
-test('the types of the package say what does not exist', async () => {
+test('the types of the package reject what does not exist', async () => {
   const program = `import type { CheckoutOrder } from '@gateway/contract/gateway/v1/checkout_service_pb';
     export const nameOf = (order: CheckoutOrder): string => order.merchant;`;
   await expect(compileAndRun('wrong.mts', program, 'nodenext')).rejects.toThrow("Property 'merchant' does not exist");

@@ -60,7 +60,7 @@ test('docs/data-protection.md lists the fields that an erasure empties', async (
   expect(names.slice(0, personalFieldNames.length).sort()).toEqual(personalFieldNames.toSorted());
 });
 
-/** The API's fields with their lengths, then the optional end with its range. */
+/** The API's fields with their lengths, then the optional expiry with its range. */
 function expectFields(listed: ReadonlyMap<string, string>): void {
   expect([...listed.keys()]).toEqual([...orderFieldNames, 'order_expires_at', 'metadata']);
   const { min, max } = lifetimeMs;
@@ -111,7 +111,7 @@ test.skipIf(leftOut('the commands of the README', missing('curl')))(
     expect(order).toMatchObject({ order_id: 'demo-1001', order_status: 'UN_PAID', order_amount: 10 });
     expect(list.orders[0]).toEqual(order);
     expect(cancelled).toMatchObject({ order_id: 'demo-1000', order_status: 'CANCELLED' });
-    // Whatever else runs on the test server may hold the feed back for a moment.
+    // Other tests on the server may delay the feed.
     await expect
       .poll(async () => (await callAll())[3])
       .toMatchObject({

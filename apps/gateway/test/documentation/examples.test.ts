@@ -11,10 +11,10 @@ import { callJson, createOrder, postJson } from '../helpers/send-order.ts';
 
 const examplesFolder = join(import.meta.dirname, '../../../../docs/examples');
 
-/** In this folder the examples find the packages that they import. */
+/** The folder in which the examples find the packages that they import. */
 const projectFolder = join(import.meta.dirname, '../../node_modules/.cache/examples');
 
-/** Takes the client package from its source. */
+/** Uses the client package from its source. */
 const node = [process.execPath, '--conditions=@gateway/source'] as const;
 
 interface Language {
@@ -95,7 +95,7 @@ function create(language: Language, variables: Readonly<Record<string, string>>)
   });
 }
 
-/** What a program that failed wrote. */
+/** The output of a program that failed. */
 function outputOfFailure(running: Promise<unknown>): Promise<string> {
   return running.then(
     () => 'it succeeded',

@@ -37,13 +37,13 @@ function expectConforms(schema: string, value: unknown): void {
   expect(Object.keys(properties ?? {})).toEqual(expect.arrayContaining(Object.keys(Object(value))));
 }
 
-/** Where the links of a page lead. */
+/** The targets of a page's links. */
 function linksIn(text: string): string[] {
   return [...text.matchAll(/href="([^"]+)"/g)].map(([, link = '']) => link);
 }
 
 describe('GET /', () => {
-  test('200: says what this is and links to the documentation, without script', async () => {
+  test('200: describes the server and links to the documentation, without script', async () => {
     const { text, response } = await get('/');
     expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
     expect(response.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-/);

@@ -31,7 +31,7 @@ test('a client that cancels 30 of 130 calls a second for 10 s keeps its connecti
     const session = useSession(port);
     const answers: Promise<unknown>[] = [];
     const pace = { cancelled: 3, completed: 10 };
-    // A tenth of a second each. A slow machine makes it fewer a second, never more.
+    // A tenth of a second each. A slow machine makes fewer calls per second, never more.
     for (let step = 0; step < 100; step += 1) {
       for (let call = 0; call < pace.cancelled; call += 1) {
         void sendCall(session, { ...ordinaryCall(`cancelled-${step}-${call}`), cancels: true });
@@ -48,7 +48,7 @@ test('a client that cancels 30 of 130 calls a second for 10 s keeps its connecti
   });
 });
 
-test('logs a cancelled call as that, does none of its work, and answers the next one', async () => {
+test('logs a cancelled call as cancelled, does none of its work, and handles the next one', async () => {
   const server = await runGrpcServer();
   const client = await useRawClient(server.port);
   // The reset arrives with the complete call.

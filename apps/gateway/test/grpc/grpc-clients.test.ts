@@ -187,7 +187,7 @@ test('grpc-js with proto/service_config.json repeats a call that is UNAVAILABLE,
   expect(server.calls).toHaveLength(8);
 });
 
-test('grpc-js gets UNIMPLEMENTED for an unknown method, and details where its metadata is too large', async () => {
+test('grpc-js gets UNIMPLEMENTED for an unknown method, and details if its metadata is too large', async () => {
   const { entered, release, store } = blockedStore();
   const server = await runGrpcServer({ store });
   const client = grpcJs(server.port);

@@ -29,7 +29,7 @@ import {
 
 const never = 1_000_000;
 
-/** Only the limits that a test names are short. */
+/** Only the limits named by a test are short. */
 const patient: ServerOptions['limits'] = {
   unusedTimeoutMs: never,
   idleTimeoutMs: never,
@@ -51,7 +51,7 @@ async function withClient(
   expect(server.errors).toEqual([]);
 }
 
-/** Writes again and again, so that a connection is never silent. Returns the end of it. */
+/** Writes repeatedly, so that a connection is never silent. Returns the function that stops it. */
 function keepWriting({ socket }: RawClient, bytes: Uint8Array): () => void {
   const timer = setInterval(() => socket.write(bytes), 20);
   return () => clearInterval(timer);
@@ -179,7 +179,7 @@ test('closes a connection whose client reads nothing', async () => {
 });
 
 test('closes 1,000 silent, idle, trickling and senseless connections while ordinary calls go on', async () => {
-  // Longer than a busy machine holds up one of the ordinary calls.
+  // Longer than a busy machine delays one of the ordinary calls.
   const limits = { unusedTimeoutMs: 3_000, idleTimeoutMs: 6_000, streamTimeoutMs: 3_000, checkEveryMs: 100 };
   await whileCallsGoOn({ limits }, async ({ port }) => {
     const open = (count: number, sent: readonly Uint8Array[], again: Uint8Array) =>

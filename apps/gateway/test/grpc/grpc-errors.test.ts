@@ -22,7 +22,7 @@ test('answers a message that is too large with its error code, plain and compres
   await expect.poll(() => server.calls.map(({ code }) => code)).toEqual(['body_too_large', 'body_too_large']);
 });
 
-test('an error fits into the 8 KB of trailers that clients accept, whatever the order contains', async () => {
+test('an error of any order fits into the 8 KB of trailers that clients accept', async () => {
   const server = await runGrpcServer();
   const session = useSession(server.port);
   const order = {

@@ -46,10 +46,10 @@ const text = fc.oneof(
   fc.constantFrom('', ' ', 'a|b\\c', 'v1=00', 'x'.repeat(2_100)),
 );
 
-/** What its error response repeats, percent-encoded. */
+/** The text that its error response repeats, percent-encoded. */
 const inError = { orderNote: '100%25 of\nall \u{1f4da}', orderChecksum: 'v1=00' };
 
-/** Few order ids, so that replays and conflicts occur; most fields are valid, some of them anything. */
+/** Few order ids, so that replays and conflicts occur. Most fields are valid, and some have any value. */
 const message = fc
   .record({
     orderId: fc.nat({ max: 240 }).map((number) => `order-${number}`),
@@ -172,9 +172,9 @@ function cutInto(bytes: Uint8Array, cuts: number): Uint8Array[] {
 }
 
 /**
- * What must be equal. Omitted are the date, and `grpc-encoding`: Connect announces a compression that the client accepts though
- * it compresses nothing that small, the fast path announces none. Messages are compared decoded: Connect encodes more characters
- * than it must.
+ * The parts that must be equal. Omitted are the date, and `grpc-encoding`: Connect announces a compression that the client
+ * accepts, although it does not compress small messages; the fast path announces none. Messages are compared decoded,
+ * because Connect encodes more characters than required.
  */
 function comparable({ headers, trailers, body, closed }: RawAnswer) {
   const { date: _date, 'grpc-encoding': _encoding, ...metadata } = headers;
@@ -191,7 +191,7 @@ function readable(body: string): unknown {
   return { prefix: bytes.subarray(0, 5).toString('hex'), isId: serviceOrderId > 0n, rest };
 }
 
-/** Whether a cancelled call created an order is chance, so these have order ids of their own. */
+/** Whether a cancelled call created an order is random, so these have separate order ids. */
 async function cancelOne(number: number): Promise<void> {
   const bytes = frame(orderData(`cancelled-${number}`));
   const cancelled = { headers: callHeaders, chunks: [bytes.subarray(0, number)], ends: false, cancels: true };
@@ -213,7 +213,7 @@ test(`answers ${callsMin} calls of all kinds as Connect's own handler does, canc
     outcomes.set(status, (outcomes.get(status) ?? 0) + 1);
   }
   expect(count).toBe(callsMin);
-  // Every kind of answer occurred several times.
+  // Every kind of response occurred several times.
   for (const status of ['0', '3', '4', '6', '8', '12', '16', 'HTTP 405', 'HTTP 415']) {
     expect(outcomes.get(status) ?? 0, `answers with ${status}`).toBeGreaterThanOrEqual(5);
   }

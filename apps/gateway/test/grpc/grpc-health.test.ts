@@ -32,7 +32,7 @@ import { createMemoryLogger } from '../helpers/memory-logger.ts';
 
 type Answer = { readonly status: string };
 
-/** The health client that grpc-js users have. */
+/** The health client of grpc-js users. */
 const StockClient = makeClientConstructor(healthDefinition, 'grpc.health.v1.Health');
 
 let isReachable = true;
@@ -150,7 +150,7 @@ const watchCall = {
   ends: true,
 };
 
-/** A watch on a connection of its own. Returns what has its code once it is closed. */
+/** A watch on a separate connection. Returns an object that has its code once it is closed. */
 async function watchAlone(port: number, isClient = false) {
   const session = useSession(port);
   if (isClient) expect((await sendCall(session, ordinaryCall('known'))).trailers['grpc-status']).toBe('0');

@@ -44,7 +44,7 @@ test.each(['grpc-v1', 'grpc-v1alpha'])(
   },
 );
 
-test('reflection gives files with their imports, and an error in the stream for what is not known', async () => {
+test('reflection returns files with their imports, and an error in the stream for unknown names', async () => {
   const client = grpcClient(ServerReflection, gateway);
   const asked = [
     { case: 'fileByFilename', value: 'gateway/v1/order_service.proto' },

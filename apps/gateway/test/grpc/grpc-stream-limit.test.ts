@@ -10,7 +10,7 @@ const limitsOf = (sessions: readonly ClientHttp2Session[]) =>
 test('connections of clients share the calls in flight, and get their share again when others end', async () => {
   const limits = { maxConcurrentStreams: 100, streamsOfAllSessions: 128, concurrentStreamsMin: 16 };
   const server = await runGrpcServer({ limits });
-  // With valid credentials, which is what makes a connection that of a client.
+  // With valid credentials, which make the connection an authenticated one.
   const openClients = async (count: number) => {
     const opened = Array.from({ length: count }, () => useSession(server.port));
     await Promise.all(opened.map((session, index) => sendCall(session, ordinaryCall(`client-${count}-${index}`))));
@@ -25,7 +25,7 @@ test('connections of clients share the calls in flight, and get their share agai
   await expect.poll(() => limitsOf(sessions)).toEqual(new Set([32]));
   sessions.push(...(await openClients(30)));
   await expect.poll(() => limitsOf(sessions)).toEqual(new Set([16]));
-  // A client that sends more at once queues it, and all succeed.
+  // A client that sends more calls at once queues them, and all succeed.
   const [first] = sessions;
   const calls = Array.from({ length: 200 }, (_, index) => first && sendCall(first, ordinaryCall(`order-${index}`)));
   const statuses = (await Promise.all(calls)).map((answer) => answer?.trailers['grpc-status']);
@@ -54,7 +54,7 @@ test('connections without valid credentials share calls of their own, from their
 
 test('all calls succeed that a new connection sends before it knows how many it may send', async () => {
   const server = await runGrpcServer();
-  // A client that has no settings yet takes 100 (nghttp2).
+  // A client that has received no settings yet assumes 100 (nghttp2).
   const bursts = Array.from({ length: 10 }, (_, index) => {
     const session = useSession(server.port);
     const calls = Array.from({ length: 100 }, (_, call) => sendCall(session, ordinaryCall(`burst-${index}-${call}`)));

@@ -30,7 +30,7 @@ function collectGarbage(): void {
   runInNewContext('gc')();
 }
 
-test('answers a call as any other where its authority is not a host, as that of Node.js clients on an IPv6 address', async () => {
+test('handles a call normally if its authority is not a host, such as that of Node.js clients on an IPv6 address', async () => {
   await whileCallsGoOn({}, async ({ port }) => {
     const session = useSession(port);
     for (const authority of ['::1:9090', '[']) {
@@ -124,7 +124,7 @@ test('buffers no more than the bytes of a message when each byte arrives in a se
   await expect.poll(bytesOfFrame).toBeLessThan(20);
 });
 
-test('authenticates a call once, also where Connect answers it', async () => {
+test('authenticates a call once, even if Connect handles it', async () => {
   let authenticated = 0;
   const server = await runGrpcServer({
     async authenticate() {

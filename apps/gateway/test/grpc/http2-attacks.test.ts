@@ -31,10 +31,10 @@ import {
   within,
 } from '../helpers/grpc/http2-frames.ts';
 
-// Floods of frames that become streams, data or resets of ours: they show that what we do with them fails nobody else. Node.js bounds
-// all others by itself. Our tighter bounds have tests of their own in http2-bounds.test.ts.
+// Floods of frames that cause streams, data or resets in our code. They show that other clients' calls still succeed.
+// Node.js limits all other frames itself. http2-bounds.test.ts tests our tighter limits.
 
-/** How long each attack goes on, from this many connections at a time, each for a while or until the server ends it. */
+/** The duration of each attack, from this many connections at a time, each for a while or until the server ends it. */
 const attackMs = grpcTls ? 500 : 100;
 const attackers = grpcTls ? 8 : 3;
 const connectionMs = attackMs / 2;
@@ -61,7 +61,7 @@ afterAll(async () => {
   const closed = once(server, 'exit');
   server.send('stop');
   expect(await closed).toEqual([0, null]);
-  // Connect reports there what it could not send.
+  // Connect reports there what it failed to send.
   expect(await stderr).toBe('');
 });
 
@@ -72,7 +72,7 @@ const withLength = (streamId: number, length: number) =>
   headersFrame(streamId, { ...requestFields, 'content-length': String(length) }, 0);
 const noWindow = settingsFrame([[4, 0]]);
 
-/** Each with what one connection sends after its preface. */
+/** The attacks, each with what one connection sends after its preface. */
 const attacks: readonly (readonly [name: string, sent: Uint8Array])[] = [
   ['rapid resets of complete requests', eachStream((id) => [headersFrame(id), resetFrame(id)])],
   ['rapid resets of begun requests', eachStream((id) => [beginFrame(id), resetFrame(id)])],
@@ -93,7 +93,7 @@ const attacks: readonly (readonly [name: string, sent: Uint8Array])[] = [
   ['responses that no window lets out', Buffer.concat([noWindow, eachStream((id) => [headersFrame(id)])])],
 ];
 
-/** Repeats an attack on new connections until the time is over. */
+/** Repeats an attack on new connections until the time has passed. */
 async function attack(sent: Uint8Array, { isReading }: { readonly isReading: boolean }): Promise<void> {
   const bytes = Buffer.concat([clientPreface, sent]);
   const endsAt = performance.now() + attackMs;

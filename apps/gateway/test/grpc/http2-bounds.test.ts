@@ -29,7 +29,7 @@ import {
   withFields,
 } from '../helpers/grpc/http2-frames.ts';
 
-// Those bounds of the gRPC port that are tighter than Node.js's own.
+// The limits of the gRPC port that are tighter than Node.js's own.
 
 const limits = { drainTimeoutMs: 500 };
 const { streamResetBurst, maxSessionInvalidFrames, maxHeaderListPairs, maxHeaderListSize } = http2Limits;
@@ -56,7 +56,7 @@ async function staysOpen(client: RawClient, { frames, count, isAuthenticated = f
   }
   client.socket.write(Buffer.concat([streamsOf(count, frames, 3), pingFrame()]));
   await client.frame(isPong(0));
-  // The first one may still be answered by a connection that is about to end.
+  // A connection that is about to end may still respond to the first one.
   client.socket.write(http2Frame(frameTypes.ping, 0, 0, Buffer.alloc(8, 1)));
   return (await client.frame(isPong(1))) !== undefined;
 }
@@ -81,7 +81,7 @@ test.each<[string, allowed: number, tooMany: number, Omit<Sent, 'count'>]>([
   expect(errors).toEqual([]);
 });
 
-/** More than a network may take in the seconds that a slow machine needs to read them. */
+/** More penalties than a network may take in the seconds that a slow machine needs to read them. */
 const tooManyPenalties = 10 * penaltyLimits.perSecond;
 
 const tinyFrames = (count: number) => (id: number) => [
@@ -128,7 +128,7 @@ test('resets of connections that a trusted proxy opens do not count', async () =
   expect(await Promise.all(opened)).not.toContain(false);
 });
 
-/** The first frame that answers each of two calls, which are on the streams 1 and 3. */
+/** The first frame of the response to each of two calls, on the streams 1 and 3. */
 async function answersTo(...sent: readonly Uint8Array[]): Promise<(ReceivedFrame | undefined)[]> {
   const { port } = await runGrpcServer({ limits });
   const client = await useRawClient(port);

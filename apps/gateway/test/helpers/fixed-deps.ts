@@ -17,7 +17,7 @@ import { createReadiness } from '../../src/process/readiness.ts';
 
 const sevens = (count: number) => new Uint8Array(count).fill(7);
 
-/** The one client that is known. */
+/** The only account that exists. */
 export const credentials = { clientId: createClientId(sevens), clientSecret: createClientSecret(sevens) };
 
 /** The merchant of {@link credentials}. */
@@ -31,7 +31,7 @@ export const merchant: Merchant = {
   rateLimit: null,
 };
 
-/** What an API needs, with orders in memory, and without chance and time: equal calls get equal bytes. */
+/** The dependencies of an API, with orders in memory and fixed randomness and time: equal calls get equal bytes. */
 export function fixedDeps(logger: Logger): GatewayDeps {
   const store = createInMemoryOrderStore();
   return {

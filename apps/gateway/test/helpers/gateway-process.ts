@@ -15,10 +15,10 @@ import { readText } from '../../../../tools/test-resources.ts';
 
 const folder = join(import.meta.dirname, '../..');
 
-/** How long a program may take, and whatever else is waited for. */
+/** The time limit of programs and of other waits. */
 const processLimitMs = 60_000;
 
-/** The gateway as a process of its own. */
+/** The gateway as a separate process. */
 export interface GatewayProcess {
   readonly child: ChildProcess;
   readonly url: string;
@@ -26,14 +26,14 @@ export interface GatewayProcess {
   readonly grpcUrl: string;
   readonly grpcPort: number;
   readonly baseUrl: string;
-  /** What it wrote to standard output so far, line by line. */
+  /** Its standard output so far, line by line. */
   readonly lines: readonly string[];
   readonly exited: Promise<number | null>;
   /** The demo merchant's credentials, as a start on the embedded PostgreSQL prints them. */
   demoCredentials(): Promise<Credentials>;
 }
 
-/** A gateway on a database of its own, and the one merchant in it. */
+/** A gateway on its own database, and the one merchant in it. */
 export interface GatewayWithMerchant extends GatewayProcess {
   readonly databaseUrl: string;
   readonly credentials: Credentials;
@@ -57,7 +57,7 @@ export async function endProcesses(): Promise<void> {
   }
 }
 
-/** Has {@link endProcesses} end a process. */
+/** Makes {@link endProcesses} end a process. */
 export function endLater(child: ChildProcess): void {
   children.push(child);
 }
@@ -82,7 +82,7 @@ export async function newClusterDir(): Promise<string> {
   return dataDir;
 }
 
-/** The environment variables of a program, with the database that it is to use: else it would be the checkout's own. */
+/** The environment variables of a program, with its database: otherwise it would use the checkout's own. */
 type Variables = Readonly<Record<string, string>> & ({ readonly DATA_DIR: string } | { readonly DATABASE_URL: string });
 
 export function environment(variables: Variables): NodeJS.ProcessEnv {
@@ -130,7 +130,7 @@ export async function startOnNewDatabase(
   return { ...(await startProcess({ DATABASE_URL: databaseUrl, ...variables })), databaseUrl, credentials };
 }
 
-/** What a program of this app prints and how it ends. */
+/** The output and the exit code of a program of this app. */
 export function runProgram(
   script: string,
   args: readonly string[],
@@ -143,7 +143,7 @@ export function runProgram(
   );
 }
 
-/** The process id of the embedded PostgreSQL that runs in the folder. Throws where none does. */
+/** The process id of the embedded PostgreSQL that runs in the folder. Throws if none does. */
 export async function postgresPid(dataDir: string): Promise<number> {
   const lockFile = await readFile(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8');
   const pid = Number(lockFile.split('\n')[0]);
@@ -160,13 +160,13 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** The memory of a process that is resident, in MiB. Linux only. */
+/** The resident memory of a process, in MiB. Linux only. */
 export function residentMiB(pid: number | undefined, field: 'VmRSS' | 'VmHWM' = 'VmRSS'): number {
   const kib = new RegExp(`${field}:\\s+(\\d+) kB`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
   return Math.round(Number(kib) / 1_024);
 }
 
-/** The most memory of a process that was resident since the last call, in MiB. Linux only. */
+/** The peak resident memory of a process since the last call, in MiB. Linux only. */
 export function peakResidentMiB(pid: number | undefined): number {
   const peak = residentMiB(pid, 'VmHWM');
   // proc(5), /proc/pid/clear_refs: 5 resets the peak.

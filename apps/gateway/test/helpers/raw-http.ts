@@ -17,7 +17,7 @@ export async function exchange(
   return textOf(socket);
 }
 
-/** Opens a connection, writes the text, and returns the first bytes that come. The connection ends with the test. */
+/** Opens a connection, writes the text, and returns the first bytes received. The connection ends with the test. */
 export async function firstBytes({ httpPort }: Pick<RunningGateway, 'httpPort'>, text: string): Promise<string> {
   const socket = connect(httpPort, '127.0.0.1');
   onTestFinished(() => void socket.destroy());
@@ -59,7 +59,7 @@ export function orderRequest(gateway: RunningGateway, orderId: string): string {
   return `${postHead(gateway, '/order', `content-length: ${body.length}`)}${body}`;
 }
 
-/** The status of each response that came, in their order. */
+/** The status of each response received, in order. */
 export function statusesOf(received: string): string[] {
   return received.match(/(?<=HTTP\/1\.1 )\d{3}/g) ?? [];
 }

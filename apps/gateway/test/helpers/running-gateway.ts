@@ -20,27 +20,27 @@ import { createMetrics } from '../../src/telemetry/metrics.ts';
 import { createMemoryLogger, type MemoryLogger } from './memory-logger.ts';
 import { credentialHeaders } from './send-order.ts';
 
-/** A gateway on free ports and a database of its own, with one merchant. */
+/** A gateway on free ports with its own database and one merchant. */
 export interface RunningGateway extends Gateway, Omit<MemoryLogger, 'logger'> {
   readonly databaseUrl: string;
   readonly credentials: Credentials;
-  /** With the merchant's credentials. */
+  /** The headers with the merchant's credentials. */
   readonly headers: Record<string, string>;
-  /** What a checkout system sends with, which takes the payments of all merchants. */
+  /** The headers of a checkout system, which takes the payments of all merchants. */
   readonly checkout: Pick<RunningGateway, 'url' | 'credentials' | 'headers'>;
-  /** Of the gateway's database. */
+  /** The URL of the gateway's database. */
   readonly accounts: MerchantAccounts;
   /** `http://` and the real port, with the path that the routes are mounted under. */
   readonly url: string;
   readonly grpcUrl: string;
-  /** Of the metrics. */
+  /** The port of the metrics. */
   readonly adminPort: number;
 }
 
 /** The SECRETS_KEY of gateways in tests. */
 export const testSecretsKey = new Uint8Array(32).fill(7);
 
-/** A test may fail as many calls as it likes. */
+/** Tests may make any number of calls that fail. */
 const noUnauthenticatedLimits = { ...unauthenticatedLimits, inFlightMax: 1_000_000, rejectedPerSecond: 1_000_000 };
 
 interface RunOptions {
@@ -56,7 +56,7 @@ interface RunOptions {
   readonly webhookAddresses?: AllowedAddresses;
   readonly tls?: TlsFiles;
   readonly trustProxy?: string | undefined;
-  /** Instead of a database on the server that the test run shares. */
+  /** Replaces a database on the server that the test run shares. */
   readonly server?: TestServer;
 }
 
@@ -125,12 +125,12 @@ export async function startGateway(options: RunOptions = {}): Promise<RunningGat
   };
 }
 
-/** The metrics of a gateway, as Prometheus gets them. */
+/** The metrics of a gateway in Prometheus's format. */
 export async function scrape({ adminPort }: RunningGateway): Promise<string> {
   return (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text();
 }
 
-/** Gives a merchant an endpoint, without a URL a disabled one, and returns the signing secret as the merchant gets it. */
+/** Gives a merchant an endpoint (a disabled one without a URL), and returns the signing secret in the merchant's form. */
 export async function giveSigningSecret(databaseUrl: string, clientId: string, url?: string): Promise<string> {
   const endpoints = openWebhookEndpoints({ url: databaseUrl });
   try {

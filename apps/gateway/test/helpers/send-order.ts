@@ -8,9 +8,9 @@ import type { Credentials } from '@gateway/domain/accounts/credentials';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import type { OrderResponse } from '../../src/orders/order-response.ts';
 
-// What a merchant's backend sends. Programs that tests start use this too, so that nothing here imports vitest.
+// The calls of a merchant's backend. Programs that tests start use this too, so nothing here imports vitest.
 
-/** A gateway's URL, and who calls it. */
+/** A gateway's URL, and the caller's credentials. */
 interface Caller {
   readonly url: string;
   readonly credentials: Credentials;
@@ -54,7 +54,7 @@ export function postOrder(merchant: Caller, body: unknown = validOrderInput(), h
   return postJson(merchant, '/order', body, headers);
 }
 
-/** Reports the payment of a sample order, with other values where they are given, as a checkout system does. */
+/** Reports the payment of a sample order as a checkout system does; `overrides` replace its values. */
 export function postPayment(checkout: Caller, orderToken: string, overrides: object = {}): Promise<Response> {
   const { order_amount, order_currency } = validOrderInput();
   return postJson(checkout, '/gateway.v1.CheckoutService/RecordPayment', {

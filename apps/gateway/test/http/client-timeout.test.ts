@@ -15,7 +15,7 @@ const [UNAUTHENTICATED, DEADLINE_EXCEEDED] = [String(Code.Unauthenticated), Stri
 
 type Headers = Readonly<Record<string, string>>;
 
-/** The status of a call on the HTTP port: that of gRPC-Web, which stands in the body, or else that of HTTP. */
+/** The status of a call on the HTTP port: that of gRPC-Web, which is in the body, otherwise that of HTTP. */
 async function httpStatus(type: string, body: string | Uint8Array<ArrayBuffer>, headers: Headers): Promise<unknown> {
   const all = { 'content-type': type, ...headers };
   const response = await fetch(gateway.url + createOrderPath, { method: 'POST', headers: all, body });
@@ -38,7 +38,7 @@ async function statusesWithoutTime(headers: Headers): Promise<unknown[]> {
     await httpStatus('application/proto', message, connectTimeout),
     await httpStatus('application/grpc-web+proto', Buffer.from(frame(message)), { ...headers, 'grpc-timeout': '0n' }),
     await grpcStatus(headers),
-    // Answered by Connect.
+    // Connect responds to this one.
     await grpcStatus({ ...headers, 'grpc-encoding': 'gzip' }),
   ];
 }
@@ -72,9 +72,12 @@ test('a deadline that is too short for anything is logged and counted as the fau
   expect(metrics).not.toContain('code="deadline_exceeded"');
 });
 
-test.each(['identity', 'gzip'])('so is a deadline that passes while the message arrives: %s', async (encoding) => {
-  gateway.calls.length = 0;
-  const timed = { ...gateway.headers, 'grpc-encoding': encoding, 'grpc-timeout': `${fairTimeoutMs}m` };
-  expect(await grpcStatus(timed, false)).toBe(DEADLINE_EXCEEDED);
-  await expect.poll(outcomes).toEqual(new Set(['info client_timeout grpc DEADLINE_EXCEEDED']));
-});
+test.each(['identity', 'gzip'])(
+  'a deadline that passes while the message arrives is client_timeout too: %s',
+  async (encoding) => {
+    gateway.calls.length = 0;
+    const timed = { ...gateway.headers, 'grpc-encoding': encoding, 'grpc-timeout': `${fairTimeoutMs}m` };
+    expect(await grpcStatus(timed, false)).toBe(DEADLINE_EXCEEDED);
+    await expect.poll(outcomes).toEqual(new Set(['info client_timeout grpc DEADLINE_EXCEEDED']));
+  },
+);

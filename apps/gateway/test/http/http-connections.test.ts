@@ -34,7 +34,7 @@ test('responses while the gateway closes have connection: close', async () => {
     socket.write(exchange.begin);
     return { ...exchange, socket, answer: textOf(socket) };
   });
-  // Its response shows that the requests before it were read as far as they came.
+  // Its response shows that everything sent of the earlier requests was read.
   await postOrder(closing, '{}');
   const closed = closing.close();
   for (const { socket, end, expected, answer } of exchanges) {
@@ -60,13 +60,13 @@ test.concurrent('a client that sends requests and reads no response is disconnec
   const socket = connect(gateway.httpPort, '127.0.0.1');
   socket.on('error', () => {});
   const cutOff = new Promise<void>((resolve) => socket.once('close', () => resolve()));
-  // Nothing is read, so that the end is seen by a write alone.
+  // Nothing is read, so only a write notices the end.
   const asking = setInterval(() => socket.write('GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(100)), 100);
   await cutOff;
   clearInterval(asking);
 });
 
-test.concurrent('1,000 slow sockets are closed, with 408 where a request began, while ordinary requests go on', async () => {
+test.concurrent('1,000 slow sockets are closed, with 408 if a request began, while ordinary requests continue', async () => {
   const openings = [
     () => 'POST /order HT',
     () => 'POST /order HTTP/1.1\r\nhost: x\r\n',
@@ -83,7 +83,7 @@ test.concurrent('1,000 slow sockets are closed, with 408 where a request began, 
     running = false;
   });
   await Promise.all(sockets.map((socket) => once(socket, 'connect')));
-  // Some go on with a byte of their body now and then, which must not keep them alive.
+  // Some occasionally send another byte of their body, which must not keep them alive.
   const trickling = sockets.filter((_, index) => index % 20 === 2);
   let answered = 0;
   while (running) {
@@ -124,7 +124,7 @@ describe('a full port', () => {
     port = await listen(server);
   });
 
-  /** Opens a connection and sends a request, where there is one. */
+  /** Opens a connection and sends a request, if there is one. */
   const open = async (request?: string) => {
     const socket = connect(port, '127.0.0.1');
     socket.on('error', () => {});

@@ -41,7 +41,7 @@ test.each([
   });
 });
 
-/** `Allow` is that of 405; without it a path is unknown. */
+/** `Allow` is the header of a 405; without it, a path is unknown. */
 test.each([
   ['GET', '/nowhere', null],
   ['GET', '/%zz', null],
@@ -238,7 +238,7 @@ test.each([
   },
 );
 
-test.each(['/order', createOrderPath])('401 of %s names what authenticates (RFC 9110, 15.5.2)', async (path) => {
+test.each(['/order', createOrderPath])('401 of %s has a challenge (RFC 9110, 15.5.2)', async (path) => {
   const headers = { 'content-type': 'application/json' };
   const response = await fetch(gateway.url + path, { method: 'POST', headers, body: '{}' });
   expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'ClientSecret']);

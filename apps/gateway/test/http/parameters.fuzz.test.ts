@@ -37,7 +37,7 @@ const text = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 140 }),
   fc.constantFrom('UN_PAID', 'PAID', 'EXPIRED', '%00', '..', '/', 'null', '\u0000', '\ud800'),
 );
-/** One parameter: with a second one that is wrong, too, nothing would reach the database. */
+/** One parameter: with a second invalid one, nothing would reach the database. */
 function oneOf<Values extends Record<string, fc.Arbitrary<unknown>>>(values: Values) {
   const one = Object.entries(values).map(([name, arbitrary]) => arbitrary.map((given) => ({ [name]: given })));
   return fc.oneof(...one) as fc.Arbitrary<{
@@ -104,12 +104,12 @@ const anyPiece = fc.oneof(
   fc.constantFrom('%', '%2', '%zz', '%25', '%2F', '%00', '..%2f', '?', '??', '%E2%80%AE'),
 );
 
-test.each(['/order/', '/payment/'])('whatever follows %s: 404, and no internal error', async (start) => {
+test.each(['/order/', '/payment/'])('any path after %s: 404, and no internal error', async (start) => {
   const anyPath = fc.array(anyPiece, { maxLength: 12 }).map((pieces) => pieces.join(''));
   await fc.assert(
     fc.asyncProperty(anyPath, async (path) => {
       const address = new URL(gateway.url + start + path);
-      // A path with dots in it can lead elsewhere before it is sent.
+      // A path with dots in it can change before it is sent.
       fc.pre(address.pathname.startsWith(start));
       const response = await fetch(address, { headers: gateway.headers, signal: AbortSignal.timeout(30_000) });
       await response.text();

@@ -39,13 +39,13 @@ function postOrderOverTls({ url, headers }: RunningGateway, orderId: string, age
   return sendRequest(`${url}/order`, options, validOrderInput({ order_id: orderId }));
 }
 
-/** Returns what creates an order over gRPC. */
+/** Returns a function that creates an order over gRPC. */
 function openGrpc(running: RunningGateway, own: ConnectionOptions = {}) {
   const client = grpcClient(OrderService, running, { ca: authority.ca, ...own });
   return (orderId: string) => client.createOrder(orderMessage(orderId), { headers: running.headers });
 }
 
-/** What a TLS connection agrees on, or the code of the error that ends it. */
+/** The negotiated parameters of a TLS connection, or the code of the error that ends it. */
 function handshake(
   port: number,
   options: ConnectionOptions,

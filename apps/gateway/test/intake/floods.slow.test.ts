@@ -228,7 +228,8 @@ test.each(floods)('20 merchants at 20 calls a second beside %s', async (name, fl
       `in the gateway: ${percentiles(logged)}; ${Math.round((100 * cpu * 1_000) / floodMs)} % of a core, ${memoryMiB} MiB, ` +
       `${lines.length} log lines; flood: ${JSON.stringify(report ?? {})}\n`,
   );
-  // What docs/scaling.md gives a process, after all floods before. A call fails where the machine is slow for seconds.
+  // The memory that docs/scaling.md gives a process, after all earlier floods. A call fails if the machine is slow for
+  // seconds.
   expect(memoryMiB).toBeLessThan(1_024);
   const failures = samples.flatMap(({ failure }) => failure ?? []);
   expect(failures.length / samples.length, failures.slice(0, 10).join('; ')).toBeLessThan(0.005);

@@ -7,7 +7,7 @@ import { endProcesses, type GatewayWithMerchant, startOnNewDatabase } from '../h
 import { rpcClients, rpcNames } from '../helpers/grpc/rpc-clients.ts';
 import { credentialHeaders, orderMessage, postOrder } from '../helpers/send-order.ts';
 
-// What no response may contain: a card number, a secret, an e-mail address.
+// Texts that no response may contain: a card number, a secret, an e-mail address.
 const delicate = ['4111111111111111', `sk_${'Q7'.repeat(21)}z`, 'private.person@example.com'];
 
 const textFields = orderFieldNames.filter((name) => name !== 'order_amount' && name !== 'service_type');
@@ -60,7 +60,7 @@ test.each(protocols)('over %s no field of an order is in a response', async (pro
     if (field === 'order_id') continue;
     for (const [index, value] of delicate.entries()) {
       const orderId = `leak-${protocol}-${field}-${index}`;
-      // As it is, made invalid, and in conflict with a stored order.
+      // Unchanged, invalid, and in conflict with a stored order.
       for (const text of [value, `${value}\u0000`, `${value}${'x'.repeat(3_000)}`]) {
         expect(await send(orderId, { [field]: text }), field).not.toContain(value);
       }

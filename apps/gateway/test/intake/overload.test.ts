@@ -97,7 +97,7 @@ async function runFullGateway(callsMax: number, activeMax = 2 * callsMax) {
   };
 }
 
-test('where one merchant takes all, another still gets its share, and room is made by what ends', async () => {
+test('if one merchant takes everything, another still gets its share as calls end', async () => {
   const gateway = await runFullGateway(8);
   const { pending, json, grpc, other, finishAll } = gateway;
   const heavy = [...Array.from({ length: 4 }, () => json(credentials)), ...[1, 2, 3, 4].map(() => grpc(credentials))];

@@ -8,13 +8,13 @@ import { openSession, ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.t
 import { useGateway } from '../helpers/running-gateway.ts';
 import { credentialHeaders, sendRequest } from '../helpers/send-order.ts';
 
-// Whether the time of a rejection says what is wrong with the credentials.
+// Tests whether the time of a rejection reveals what is wrong with the credentials.
 
 /** Calls of each kind, in random order, this many at a time. */
 const callsOfKind = 20_000;
 const callers = 64;
 
-/** From here on two times differ for certain (Reparaz, Balasch, Verbauwhede: "Dude, is my code constant time?", 2017). */
+/** Above this value, two times certainly differ (Reparaz, Balasch, Verbauwhede: "Dude, is my code constant time?", 2017). */
 const tMax = 4.5;
 
 const gateway = useGateway();
@@ -36,7 +36,7 @@ afterAll(() => directory?.close());
 const wrongSecret = () => createClientSecret(randomBytes);
 const repeated = { clientId: createClientId(randomBytes), clientSecret: wrongSecret() };
 
-/** The first kind is what the others are compared with. */
+/** The others are compared with the first kind. */
 const kinds: Readonly<Record<string, () => Credentials>> = {
   'an unknown id': () => ({ clientId: createClientId(randomBytes), clientSecret: wrongSecret() }),
   'the same unknown id again': () => repeated,

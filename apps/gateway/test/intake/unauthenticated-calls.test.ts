@@ -9,7 +9,7 @@ import { firstBytes } from '../helpers/raw-http.ts';
 import { runGateway, useGateway } from '../helpers/running-gateway.ts';
 import { answerOf, callJson, credentialHeaders, postOrder } from '../helpers/send-order.ts';
 
-// No page has its turn, and no authentication may fail.
+// No page gets a slot, and no failed authentication is allowed.
 const limits = { ...unauthenticatedLimits, inFlightMax: 0, waitingTimeoutMs: 50, rejectedPerSecond: 0, pauseMs: 50 };
 const gateway = useGateway({ unauthenticatedLimits: limits });
 

@@ -21,7 +21,7 @@ const cannotRun = leftOut('alerts of a real Prometheus', missing('prometheus') ?
 
 afterEach(endProcesses);
 
-/** Runs Prometheus with the files of deploy/, which scrapes each second. Returns the names of the alerts that fire. */
+/** Runs Prometheus with the files of deploy/, scraping every second. Returns the names of the alerts that fire. */
 async function startPrometheus(target: string): Promise<() => Promise<string[]>> {
   const folder = await temporaryFolder();
   const [port] = await freePorts(1);
@@ -33,7 +33,7 @@ async function startPrometheus(target: string): Promise<() => Promise<string[]>>
     join(folder, 'prometheus.yml'),
     (config ?? '').replace('scrape_interval: 15s', seconds).replace('127.0.0.1:9464', target),
   );
-  // The time that a cause must last is tested by alerts.test.yml.
+  // alerts.test.yml tests how long a cause must last.
   await writeFile(join(folder, 'alerts.yml'), (alerts ?? '').replaceAll(/for: \d+m/g, 'for: 2s'));
   const args = ['--config.file', 'prometheus.yml', '--storage.tsdb.path', 'data'];
   const child = spawn('prometheus', [...args, '--web.listen-address', `127.0.0.1:${port}`], { cwd: folder });

@@ -41,7 +41,7 @@ async function startWith(stdout: 'pipe' | number) {
   };
 }
 
-/** Hundreds of calls without any work, each of which makes a line of 200 characters at least. */
+/** Hundreds of calls without any work, each with a log line of at least 200 characters. */
 async function sendCalls(url: string, hundreds = 1): Promise<void> {
   const httpPort = Number(new URL(url).port);
   const calls = Array.from({ length: 100 }, (_, number) => {
@@ -83,7 +83,7 @@ test.skipIf(leftOut('a log on a full disk', noFullDisk))('a full disk loses log 
 
 test('a reader of the log that has stopped blocks neither responses nor the stop', async () => {
   const gateway = await startWith('pipe');
-  // Nobody reads the pipe: on Linux a pair of sockets, which hold 208 KiB (socket(7), wmem_default).
+  // The pipe is not read. On Linux it is a pair of sockets, which hold 208 KiB (socket(7), wmem_default).
   await sendCalls(gateway.url, 15);
   expect(await gateway.isLive()).toBe(true);
   expect(await gateway.end()).toBe(0);

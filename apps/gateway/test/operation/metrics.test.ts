@@ -30,7 +30,7 @@ test('counts calls by protocol, operation and code', async () => {
   ]) {
     await expect.poll(() => scrape(gateway)).toContain(`gateway_call_duration_seconds_count{${labels}} 1\n`);
   }
-  // The bounds of durations, down to what a lone insert takes.
+  // The bounds of durations, down to that of a lone insert.
   expect(await scrape(gateway)).toMatch(/gateway_call_duration_seconds_bucket\{.*le="0.0025"\} \d/);
 });
 

@@ -30,10 +30,10 @@ function labelsOf(scraped: string): Map<string, Set<string>> {
   // Prometheus adds these to every series, and `up` to every target.
   const found = new Map([
     ['up', new Set(['job', 'instance'])],
-    // Only of a gateway with workers, and of one with TLS.
+    // Exported only by a gateway with workers, and by one with TLS.
     ['gateway_worker_up', new Set(['job', 'instance', 'worker'])],
     ['x509_cert_not_after', new Set(['job', 'instance'])],
-    // Of blackbox_exporter, postgres_exporter and node_exporter.
+    // The metrics of blackbox_exporter, postgres_exporter and node_exporter.
     ['probe_ssl_earliest_cert_expiry', new Set(['job', 'instance'])],
     ['pg_stat_archiver_failed_count', new Set(['job', 'instance', 'server'])],
     ['pg_stat_replication_pg_wal_lsn_diff', new Set(['job', 'instance', 'server', 'application_name'])],
@@ -47,7 +47,7 @@ function labelsOf(scraped: string): Map<string, Set<string>> {
   return found;
 }
 
-/** The metrics and labels that a query names. Throws where it is not PromQL. */
+/** The metrics and labels in a query. Throws if it is not PromQL. */
 function namesIn(query: string): { readonly names: string[]; readonly labels: string[] } {
   const text = query.replaceAll('$__rate_interval', '5m');
   const names: string[] = [];
@@ -82,7 +82,7 @@ test('every alert names metrics and labels that exist', () => {
   for (const { expr } of rules) expectToMatch(expr);
 });
 
-test('docs/production.md says what to do for each alert, which leads to it, and for no other', async () => {
+test('docs/production.md has a runbook for each alert, to which the alert links, and for no other', async () => {
   const page = await readFile(join(folder, '../../docs/production.md'), 'utf8');
   const described = [...page.matchAll(/^### (\w+)\n\n\S/gm)].map(([, heading]) => heading);
   expect(described).toEqual(rules.map(({ alert }) => alert));
@@ -93,7 +93,7 @@ test('docs/production.md says what to do for each alert, which leads to it, and 
 
 const cannotTest = leftOut('the rule tests of the alerts', missing('promtool'));
 
-/** Runs promtool. Returns what it reports; rejects if it finds something wrong. */
+/** Runs promtool. Returns its output; rejects if it finds an error. */
 async function promtool(args: readonly string[], input = ''): Promise<string> {
   const running = promisify(execFile)('promtool', args, { cwd: folder });
   running.child.stdin?.end(input);

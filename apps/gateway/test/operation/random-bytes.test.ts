@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createRandomBytes } from '../../src/process/random-bytes.ts';
 
-test('no byte is returned twice, however many are requested at a time', () => {
+test('no byte is returned twice, for any size of request', () => {
   for (const count of [16, 32, 48, 8_192, 10_000]) {
     const randomBytes = createRandomBytes();
     // Chunks of 16 random bytes are never equal at random.

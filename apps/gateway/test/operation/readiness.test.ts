@@ -14,6 +14,6 @@ test('a locked table is not ready, which the log says once with the reason, and 
   await locking.unsafe('rollback');
   await expect.poll(ready).toBe(200);
   const reason = 'timed out waiting for a lock that another database session holds';
-  // That it is ready again is no error.
+  // Becoming ready again is not an error.
   expect(gateway.errors).toMatchObject([{ level: 'error', msg: 'not ready for orders', reason }]);
 });

@@ -32,10 +32,10 @@ const resources = manifests.flat().map((document) => document.toJS());
 const pods = resources.flatMap(({ spec }) => spec.template?.spec ?? (spec.containers ? spec : []));
 const unit = await read('deploy/systemd/order-gateway.service');
 
-/** What the image is built with. */
+/** The command that builds the image. */
 const [, install = ''] = /^RUN --mount=\S+ (.+)$/m.exec(containerfile) ?? [];
 
-/** The arguments of an instruction that has JSON as its form. */
+/** The arguments of an instruction in JSON form. */
 const jsonOf = (instruction: RegExp): string[] => JSON.parse(instruction.exec(containerfile)?.[1] ?? '[]');
 const command = jsonOf(/^CMD (\[.+\])$/m);
 const healthCheck = jsonOf(/^HEALTHCHECK .+ CMD (\[.+\])$/m);
@@ -43,21 +43,21 @@ const migrateCommand: string[] = compose.services.migrate.command;
 
 afterAll(endProcesses);
 
-/** Whether .dockerignore lets a file into the image: of the patterns that match it or a folder above it, the last decides. */
+/** Whether .dockerignore includes a file in the image: the last pattern that matches it or a folder above it decides. */
 function isShipped(path: string, patterns: readonly string[]): boolean {
   const matches = (glob: string) => matchesGlob(path, glob) || matchesGlob(path, `${glob}/**`);
   const last = patterns.findLast((pattern) => matches(pattern.replace('!', '')));
   return last === undefined || last.startsWith('!');
 }
 
-/** A folder with what the image has, installed by the command that the image is built with. */
+/** A folder with the content of the image, installed by the command that builds the image. */
 async function buildImage(): Promise<string> {
   const image = await temporaryFolder();
   const patterns = (await read('.dockerignore')).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   const { stdout } = await run('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: root });
   for (const path of stdout.trim().split('\n'))
     if (isShipped(path, patterns)) await cp(join(root, path), join(image, path));
-  // From the store that the install of this checkout filled: the one of the folder's own disk may be another.
+  // Uses the store that the install of this checkout filled: the folder's own disk may have another one.
   const { storeDir } = parse(await read('node_modules/.modules.yaml'));
   await run('sh', ['-c', install.replace(`npx --yes ${manifest.packageManager}`, pnpm)], {
     cwd: image,
@@ -175,7 +175,7 @@ test.skipIf(leftOut('the roles of compose.yaml', missing('psql')))(
   },
 );
 
-test('the manifests of Kubernetes select the pods, name their ports and run what the image has', async () => {
+test('the manifests of Kubernetes select the pods, name their ports and run programs of the image', async () => {
   const kinds = Object.fromEntries(resources.map((resource) => [resource.kind, resource]));
   const { Deployment: deployment, PodMonitor: monitor, NetworkPolicy: policy } = kinds;
   const services = resources.filter(({ kind }) => kind === 'Service');

@@ -48,7 +48,7 @@ test('an order survives kill -9 of the gateway and of PostgreSQL right after its
   expect(await second.demoCredentials()).toEqual(credentials);
   const replayed = await postOrder({ url: second.url, credentials });
   expect(replayed.status).toBe(200);
-  // The link has the port in it, which is another one now.
+  // The link contains the port, which has changed.
   const { payment_link: _, ...stored } = await answerOf(replayed);
   expect(await created.json()).toMatchObject(stored);
 });
@@ -72,11 +72,11 @@ test('gateways whose PostgreSQL exits get it back with all orders, and no proces
   await createOne(starter);
   await createOne(joined);
   let pid = await postgresPid(dataDir);
-  // A crash, and an orderly stop.
+  // A crash, and a graceful stop.
   for (const [index, signal] of (['SIGKILL', 'SIGINT'] as const).entries()) {
     const killed = pid;
     process.kill(killed, signal);
-    // One of them restarts it, the other one shares it.
+    // One of them restarts it, and the other shares it.
     while (restarts() === index) await Promise.all([createOne(starter), createOne(joined), sleep(20)]);
     await expect.poll(() => isAlive(killed)).toBe(false);
 
@@ -96,7 +96,7 @@ test('gateways whose PostgreSQL exits get it back with all orders, and no proces
   starter.child.kill('SIGTERM');
   expect(await starter.exited).toBe(0);
   expect((await postOrder({ url: joined.url, credentials })).status).toBe(201);
-  // As of a terminal that was closed.
+  // As with a closed terminal.
   joined.child.kill('SIGHUP');
   expect(await joined.exited).toBe(0);
   await expect.poll(() => isAlive(pid)).toBe(false);
@@ -111,14 +111,14 @@ test('SIGTERM lets a request in flight finish, stops PostgreSQL and exits with 0
   const socket = connect(gateway.httpPort, '127.0.0.1');
   const answer = textOf(socket);
   socket.write(postHead({ credentials }, '/order', `content-length: ${body.length}`) + body.slice(0, 100));
-  // An answered request on another connection shows that the first one's headers have been read by now.
+  // A response on another connection shows that the first one's headers have been read by now.
   await postOrder({ url: gateway.url, credentials }, '{}');
   gateway.child.kill('SIGTERM');
   await expect.poll(() => gateway.lines.join('\n')).toContain('"stopping"');
   socket.write(body.slice(100));
   expect(statusesOf(await answer)).toEqual(['201']);
   expect(await gateway.exited).toBe(0);
-  // Polled, because the process stays listed until the system takes note of its end.
+  // Polled, because the process stays listed until the system has reaped it.
   await expect.poll(() => isAlive(pid)).toBe(false);
 });
 
@@ -146,7 +146,7 @@ test('a second signal ends the drain at once', async () => {
 });
 
 test.for([
-  // The one makes its cluster first, the other has one.
+  // The first creates its cluster, the other has one.
   ['the gateway', 'src/main.ts', [], newDataDir],
   ['a merchant command', 'src/cli/merchant.ts', ['create', '--name', 'Shop'], newClusterDir],
 ] as const)('no process remains after %s gets SIGTERM while PostgreSQL starts', async (program, { skip }) => {
@@ -159,7 +159,7 @@ test.for([
   });
   endLater(child);
   const exit = once(child, 'exit');
-  // On a busy machine a command may have ended by then.
+  // On a busy machine, a command may have ended by then.
   const started = () => child.exitCode ?? postgresPid(dataDir).catch(() => 'none');
   await expect.poll(started, { interval: 5 }).not.toBe('none');
   const signalledAt = performance.now();
@@ -278,7 +278,7 @@ test('help and an unknown argument print their message before anything is starte
 
 test('a start that cannot store its demo merchant exits before the ports open, and stops PostgreSQL', async () => {
   const dataDir = await newClusterDir();
-  // A folder where the file should be.
+  // A folder in place of the file.
   await mkdir(join(dataDir, 'demo-merchant.json'));
   const { code, stdout, stderr } = await runProgram('src/main.ts', [], { DATA_DIR: dataDir });
   expect([code, stdout]).toEqual([1, '']);

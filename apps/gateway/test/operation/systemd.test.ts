@@ -11,7 +11,10 @@ import { endLater, endProcesses, startOnNewDatabase } from '../helpers/gateway-p
 
 afterEach(endProcesses);
 
-/** The socket of systemd, which Node.js can't open. Prints each notification; systemd-notify asks by a barrier whether it arrived. */
+/**
+ * The socket of systemd, which Node.js can't open. Prints each notification; systemd-notify uses a barrier to confirm its
+ * arrival.
+ */
 const receiver = `
 import socket, sys
 server = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)

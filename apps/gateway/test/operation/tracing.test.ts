@@ -35,7 +35,7 @@ const errorStatus = 2;
 
 afterEach(endProcesses);
 
-/** A collector that takes OTLP in JSON. */
+/** A collector that accepts OTLP in JSON. */
 async function startCollector() {
   const spans: Span[] = [];
   const resources: Attributes[] = [];

@@ -20,7 +20,7 @@ import {
   postPayment,
 } from '../helpers/send-order.ts';
 
-// What holds over any number of processes, shown with two on one database.
+// Rules that hold for any number of processes, shown with two on one database.
 
 let databaseUrl: string;
 let gateways: readonly [GatewayProcess, GatewayProcess];
@@ -49,7 +49,7 @@ test('a secret works at once in every process when it is added, and nowhere a se
   const { number, client_secret: added } = JSON.parse(await merchant('secret', 'add', credentials.clientId, '--json'));
   expect(await statusesWith(added)).toEqual([200, 200]);
 
-  // Kept in use, as an idle merchant would have left the processes' memory by then.
+  // Kept in use, because an idle merchant would have been dropped from the processes' memory by then.
   let revoking = true;
   const inUse = (async () => {
     while (revoking) await Promise.all([statusesWith(added), sleep(50)]);
@@ -84,7 +84,7 @@ test('one payment that is reported for 20 orders of two merchants through two pr
       const response = await postPayment(checkout, order_token, { payment_id: `one-payment-${round}`, paid_at });
       const { order_status, details } = Object(await response.json());
       const outcome: string = order_status ?? details[0].debug.reason;
-      // As a checkout system repeats the call, on a machine that is too busy.
+      // Repeats the call as a checkout system does, on a machine that is too busy.
       return /^(UNAVAILABLE|OVERLOADED|DEADLINE_EXCEEDED)$/.test(outcome) ? pay(order_token, index) : outcome;
     };
     const statuses = await Promise.all(orders.map(({ order_token }, index) => pay(order_token, index)));
@@ -117,7 +117,7 @@ test('the same order sent to two processes at once, in JSON and over gRPC, is cr
   };
   for (let round = 0; round < 40; round += 1) {
     const orderId = `concurrent-${round}`;
-    // Each process and each protocol is the first to be sent to as often as the other.
+    // Each process and each protocol is called first equally often.
     const calls = [
       () => viaJson(gateways[round % 2 === 0 ? 0 : 1], orderId),
       () => viaGrpc(services[round % 2 === 0 ? 1 : 0], orderId),

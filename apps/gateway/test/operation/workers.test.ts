@@ -46,7 +46,7 @@ function workersOf({ child }: GatewayProcess): number[] {
   return childrenOf(child.pid ?? 0);
 }
 
-/** A connection on which one order after the other is created. */
+/** A connection on which orders are created one after the other. */
 function openConnection() {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   onTestFinished(() => agent.destroy());
@@ -84,7 +84,7 @@ function workersThatServed(name: string): Promise<number[]> {
 
 const { SERVING, NOT_SERVING } = HealthCheckResponse_ServingStatus;
 
-/** Watches the health of both workers, each on a connection of its own. Returns what gives their next statuses. */
+/** Watches the health of both workers, each on a separate connection. Returns a function that gives their next statuses. */
 function watchHealth(started: GatewayProcess): () => Promise<HealthCheckResponse_ServingStatus[]> {
   const watches = [0, 1].map(() => {
     return grpcClient(Health, started).watch({})[Symbol.asyncIterator]();
@@ -129,7 +129,7 @@ test('connections to both ports are divided among the workers, and one page has 
 test('a worker that is killed is replaced, and only its own connections are lost', async () => {
   const connections = openConnections();
   await createOn(connections, 'before');
-  // Before the worker is killed, and its lines with it that are not written yet.
+  // Waits for the lines before the worker is killed, because unwritten lines would be lost.
   const before = await workersThatServed('before');
   const [pid = 0] = workersOf(gateway);
   process.kill(pid, 'SIGKILL');
@@ -158,7 +158,7 @@ test('SIGTERM, even to all processes, drains every worker, stops PostgreSQL and 
   sendBodies.resolve();
   expect((await inFlight).map(({ status }) => status)).toEqual([201, 201, 201, 201]);
   expect(await gateway.exited).toBe(0);
-  // Polled, because a process stays listed until the system takes note of its end.
+  // Polled, because a process stays listed until the system has reaped it.
   await expect.poll(() => processes.filter(isAlive)).toEqual([]);
 });
 

@@ -10,8 +10,8 @@ import { grpcClient, rpcClients, rpcErrorOf, rpcNames } from '../helpers/grpc/rp
 import { type RunningGateway, runGateway, scrape } from '../helpers/running-gateway.ts';
 import { orderMessage, postOrder } from '../helpers/send-order.ts';
 
-// The errors that a healthy gateway does not show: each is provoked on real parts and asked for at every protocol. The others
-// are shown by the fixtures.
+// The errors that a healthy gateway does not return: each is provoked on real parts in every protocol. The fixtures show
+// the others.
 
 let orders = 0;
 
@@ -23,11 +23,11 @@ function newOrderId(): string {
 interface ErrorFacts {
   readonly protocol: string;
   readonly code: string | undefined;
-  /** Whether a time to wait was sent, within what chance allows. */
+  /** Whether a time to wait was sent, within the range of the jitter. */
   readonly hasRetryAfter: boolean;
 }
 
-/** The longest time to wait in these tests: half a second or one, and two of random jitter. */
+/** The longest time to wait in these tests: half a second or one, plus two of random jitter. */
 const retryAfterMaxMs = 3_000;
 
 const isRetryAfter = (ms: number) => ms > 0 && ms <= retryAfterMaxMs;
@@ -44,7 +44,7 @@ async function errorInJson(running: RunningGateway): Promise<ErrorFacts> {
   };
 }
 
-/** One order at every protocol, at the same time: what each of them answers. */
+/** Sends one order in every protocol at the same time, and returns the responses. */
 async function errorsInEveryProtocol(running: RunningGateway): Promise<ErrorFacts[]> {
   const { headers } = running;
   const overRpc = rpcClients(OrderService, running).map(async ({ name: protocol, client }) => {
@@ -61,8 +61,8 @@ function everywhere(code: string, httpStatus: number, grpcStatus: number, hasRet
   return [`json ${httpStatus}`, ...rpc].map((protocol) => ({ protocol, code, hasRetryAfter }));
 }
 
-test('a merchant over its share is rate limited at every protocol, with the time to wait, and the log says who it was', async () => {
-  // Less than one call fits, so that none is allowed, however much time passes between them.
+test('a merchant over its share is rate limited in every protocol, with the time to wait, and the log names it', async () => {
+  // Less than one call, so that none is allowed, no matter how much time passes between them.
   const gateway = await runGateway({ rateLimit: 0.5 });
   const { calls } = gateway;
   expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('rate_limited', 429, 8, true));
@@ -88,7 +88,7 @@ test.each([
   expect(await errorsInEveryProtocol(gateway)).toEqual(everywhere('internal', 500, 13));
   const body = await (await postOrder(gateway)).text();
   expect(body).not.toMatch(/relation|_gone|insert|42P01|at .*\.ts/i);
-  // Background jobs log errors, too, without a request_id.
+  // Background jobs also log errors, without a request_id.
   const ofCalls = gateway.errors.filter(({ request_id }) => request_id !== undefined);
   expect(ofCalls.map(({ err }) => Object(err).message)).toEqual(Array(6).fill(expect.stringMatching(/: 42P01$/)));
 });
@@ -104,7 +104,7 @@ test('a stopped database: unavailable in every protocol, before and after the ca
   expect((await fetch(`${gateway.url}/health/ready`)).status).toBe(503);
   expect((await grpcClient(Health, gateway).check({})).status).toBe(HealthCheckResponse_ServingStatus.NOT_SERVING);
   expect((await fetch(`${gateway.url}/health/live`)).status).toBe(200);
-  // The cause stands in the log once, and each call that was answered 5xx at error level.
+  // The log has the cause once, and each call with a 5xx response at error level.
   expect(gateway.errors.map(({ msg, reason }) => [msg, typeof reason])).toEqual([
     ['database lost', 'string'],
     ['not ready for orders', 'string'],
@@ -119,7 +119,7 @@ test('an order that waits too long for a busy database: deadline_exceeded, and i
   const sql = postgres(gateway.databaseUrl, { max: 1 });
   onTestFinished(() => sql.end());
   await sql.unsafe('begin; lock table orders in exclusive mode');
-  // Finds out that orders can't be stored, which takes a second. The scrapes below get the same answer.
+  // Detects that orders can't be stored, which takes a second. The scrapes below get the same result.
   await scrape(gateway);
   // Two batches can be in flight. Orders are sent until one has to wait.
   const first: Promise<ErrorFacts>[] = [];

@@ -8,7 +8,7 @@ import { credentials, fixedDeps } from '../helpers/fixed-deps.ts';
 import { createMemoryLogger } from '../helpers/memory-logger.ts';
 import { callJson, postOrder } from '../helpers/send-order.ts';
 
-/** The `detail` of the error that a gateway responds with, with some of its dependencies replaced. */
+/** The `detail` of a gateway's error response, with some of its dependencies replaced. */
 async function detailOf(method: 'GET' | 'POST', path: string, replaced: Partial<GatewayDeps>): Promise<string> {
   const deps = { ...fixedDeps(createMemoryLogger().logger), ...replaced };
   const server = createHttpServer(deps, createOperations(deps), '');

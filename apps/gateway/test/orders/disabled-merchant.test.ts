@@ -8,7 +8,7 @@ import { answerOf, postOrder, postPayment, pressPay } from '../helpers/send-orde
 
 const gateway = useGateway({ checkoutUrl: 'https://checkout.example.com/{order_token}' });
 
-/** A merchant with an order, who was disabled and is known to be. */
+/** A merchant with an order, which was disabled and which the gateway knows to be disabled. */
 async function disabledMerchant(mode: MerchantMode) {
   const credentials = await gateway.accounts.create('Closed Shop', mode);
   const merchant = { url: gateway.url, credentials };

@@ -13,7 +13,8 @@ import { exampleOrder } from '../../src/reference/example-order.ts';
 import { openApi } from '../../src/reference/openapi.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 
-// The fixtures say what the gateway takes and answers, the OpenAPI document says it to tools: here each is held to the other.
+// Compares the fixtures, which state what the gateway accepts and returns, with the OpenAPI document, which states it for
+// tools.
 
 const { fixtures, validOrder } = await loadFixtures();
 
@@ -44,7 +45,7 @@ beforeAll(async () => {
   };
 });
 
-/** Adds as many endpoints and secrets as a merchant may have. */
+/** Adds the maximum number of endpoints and secrets. */
 async function fill({ clientId }: Credentials): Promise<void> {
   const endpoint = { url: 'https://shop.invalid', signingSecret: new Uint8Array(61), disabledAt: new Date() };
   const endpoints = openWebhookEndpoints({ url: gateway.databaseUrl });
@@ -65,7 +66,7 @@ function validator(...pointer: string[]): ValidateFunction {
   return validate;
 }
 
-/** What the document says about an answer of an operation; of another path or method, that it is a problem. */
+/** The document's schema for a response of an operation; for any other path or method, that of a problem. */
 function answerValidator({ operation, ...call }: FixtureCall, status: number, mediaType: string): ValidateFunction {
   const isOther = call.method !== undefined || (call.path !== undefined && !call.path.includes('?'));
   const { path, verb } = operations[operation].json ?? {};
@@ -76,8 +77,8 @@ function answerValidator({ operation, ...call }: FixtureCall, status: number, me
 const isOrder = validator('components', 'schemas', 'CreateOrderRequest');
 
 /**
- * What a schema can't say: decimals, what only a URL parser finds, how far ahead a time is, the size of metadata, unknown members, lone surrogates, and
- * a merchant's own checksum mode.
+ * The rules that a schema can't express: decimals, what only a URL parser finds, how far ahead a time is, the size of
+ * metadata, unknown members, lone surrogates, and a merchant's own checksum mode.
  */
 function isBeyondSchema(call: FixtureCall, sent: unknown): boolean {
   const { errors } = call.expect;
@@ -91,7 +92,7 @@ function isBeyondSchema(call: FixtureCall, sent: unknown): boolean {
   return call.merchant === 'strict' || !JSON.stringify(sent).isWellFormed() || /\\ud[89a-f]/.test(JSON.stringify(sent));
 }
 
-/** The body as a tool that holds it to the document reads it. */
+/** The body as read by a tool that validates it. */
 function jsonOf(bytes: Uint8Array | undefined): unknown {
   try {
     return JSON.parse(new TextDecoder().decode(bytes));
@@ -101,7 +102,7 @@ function jsonOf(bytes: Uint8Array | undefined): unknown {
 }
 
 describe('every fixture over JSON', () => {
-  // Those that wait for the end of an order answer nothing new.
+  // Fixtures that wait for the expiry of an order have no new responses.
   const said = fixtures.filter((fixture) => isCarried(fixture, 'json') && !waits(fixture));
 
   test('there are some', () => {

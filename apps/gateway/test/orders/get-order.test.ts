@@ -5,7 +5,7 @@ import { rpcClients, rpcErrorOf } from '../helpers/grpc/rpc-clients.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 import { callJson, createOrder, credentialHeaders, postJson } from '../helpers/send-order.ts';
 
-// What the fixtures of GetOrder and CancelOrder do not show.
+// Behaviour of GetOrder and CancelOrder that no fixture shows.
 
 const gateway = useGateway();
 let other: Record<string, string>;

@@ -4,7 +4,7 @@ import { eventWatchLimits } from '../../src/limits.ts';
 import { runGateway, useGateway } from '../helpers/running-gateway.ts';
 import { callJson, createOrder } from '../helpers/send-order.ts';
 
-// What the fixtures of ListEvents do not show.
+// Behaviour of ListEvents that no fixture shows.
 
 const gateway = useGateway();
 
@@ -18,7 +18,7 @@ const getEvents = (query: Record<string, string> = {}) =>
 
 const idsOf = (body: { events: { data: { order_id: string } }[] }) => body.events.map(({ data }) => data.order_id);
 
-test('has a cursor from which to go on, also where it has nothing yet', async () => {
+test('has a cursor to continue from, even if it has no events yet', async () => {
   const { body: none } = await getEvents();
   expect(none).toStrictEqual({ events: [], next_cursor: expect.any(String) });
   for (const orderId of ['first', 'second']) await cancelNew(orderId);
@@ -48,7 +48,7 @@ test('a client that polls misses no event, although transactions end in another 
     return seen;
   };
   await poll();
-  // A transaction that runs holds up no event that is stored.
+  // A running transaction delays no stored event.
   expect(seen).toEqual(['fast']);
   await slow.unsafe('commit');
   expect(await poll()).toEqual(['fast', 'slow']);

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { useGateway } from '../helpers/running-gateway.ts';
 import { callJson, createOrder } from '../helpers/send-order.ts';
 
-// What the fixtures of ListOrders do not show.
+// Behaviour of ListOrders that no fixture shows.
 
 const gateway = useGateway();
 beforeAll(async () => {
@@ -24,7 +24,7 @@ describe('GET /orders', () => {
     expect([idsOf(second), Object.hasOwn(second, 'next_cursor')]).toEqual([allIds.slice(20), false]);
   });
 
-  test('has no cursor where the last page is full', async () => {
+  test('has no cursor if the last page is full', async () => {
     const { body } = await list({ limit: '25' });
     expect([idsOf(body), body.next_cursor]).toEqual([allIds, undefined]);
   });

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { useGateway } from '../helpers/running-gateway.ts';
 import { callJson, postOrder } from '../helpers/send-order.ts';
 
-// What the fixtures of orders with an end do not show.
+// Behaviour of orders with an expiry that no fixture shows.
 
 const gateway = useGateway();
 

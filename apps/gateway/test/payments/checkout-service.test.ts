@@ -8,7 +8,7 @@ import { grpcClient, rpcClients, rpcErrorOf } from '../helpers/grpc/rpc-clients.
 import { giveSigningSecret, scrape, useGateway } from '../helpers/running-gateway.ts';
 import { answerOf, createOrder, postJson, postOrder } from '../helpers/send-order.ts';
 
-// What the fixtures of ResolvePaymentLink and RecordPayment do not show.
+// Behaviour of ResolvePaymentLink and RecordPayment that no fixture shows.
 
 const gateway = useGateway();
 
@@ -41,11 +41,11 @@ test('a refused payment is an event and is counted, and the log says which check
   expect(refusals.map(([, labels, count]) => [labels, count]).filter(([, count]) => count !== '0')).toEqual([
     ['code="order_expired",mode="live"', '1'],
   ]);
-  // One for each code and mode, so that the first refusal is an increase.
+  // One for each code and mode, so that the first refused payment is an increase.
   expect(refusals).toHaveLength(8);
 });
 
-test('the return is signed where the merchant has a signing secret, with the current status', async () => {
+test('the return is signed if the merchant has a signing secret, with the current status', async () => {
   const { clientId, clientSecret } = await gateway.accounts.create('Signing Shop');
   const secret = await giveSigningSecret(gateway.databaseUrl, clientId);
   const shop = { url: gateway.url, credentials: { clientId, clientSecret } };

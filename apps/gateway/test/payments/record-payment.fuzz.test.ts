@@ -25,7 +25,7 @@ async function newPayment() {
   };
 }
 
-/** Expects that a payment is a mismatch only if it is valid, and another amount or currency is owed. */
+/** Expects that a payment is a mismatch only if it is valid, and the order has another amount or currency. */
 function expectRejection(code: string | undefined, payment: Partial<Record<PaymentFieldName, unknown>>): void {
   const sent = payment.order_amount;
   const isNumber = typeof sent === 'number' && Number.isFinite(sent);

@@ -250,7 +250,7 @@ describe('POST /payment/{order_token}/simulate: errors', () => {
     expect((await callJson(live, 'GET', '/order/live')).body).toMatchObject({ order_status: 'UN_PAID' });
   });
 
-  test.each(['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS', 'QUERY'])('405: %s, whatever its body is', async (method) => {
+  test.each(['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS', 'QUERY'])('405: %s with any body', async (method) => {
     const token = await newTestToken(`by-${method}`);
     for (const body of ['outcome=pay', 'x'.repeat(70_000)]) {
       const { status, headers } = await simulate(token, body, {}, method);
@@ -263,7 +263,7 @@ describe('POST /payment/{order_token}/simulate: errors', () => {
 describe('POST /payment/{order_token}/simulate from a browser', () => {
   test.each<[number, Record<string, string>]>([
     [303, { 'sec-fetch-site': 'same-origin', origin }],
-    // What Referrer-Policy: no-referrer makes of the origin.
+    // The origin under Referrer-Policy: no-referrer.
     [303, { 'sec-fetch-site': 'same-origin', origin: 'null' }],
     [303, { origin }],
     [303, {}],
@@ -291,7 +291,7 @@ describe('POST /payment/{order_token}/simulate from a browser', () => {
   });
 });
 
-test('every response has the headers of the page; where there is a form, form-action allows the return', async () => {
+test('every response has the headers of the page; if there is a form, form-action allows the return', async () => {
   const token = await newTestToken('headers');
   const declined = await simulate(token, 'outcome=decline');
   const others = [

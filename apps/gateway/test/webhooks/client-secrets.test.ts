@@ -43,7 +43,7 @@ test('a secret is replaced without an operator: created once, used, and the old 
   );
 });
 
-test('the last secret that works is never revoked, however many calls race for it', async () => {
+test('the last working secret is never revoked, for any number of concurrent calls', async () => {
   const merchant = await newMerchant();
   await callJson(merchant, 'POST', '/client_secrets');
   const { body: listed } = await callJson(merchant, 'GET', '/client_secrets');
@@ -52,7 +52,7 @@ test('the last secret that works is never revoked, however many calls race for i
   expect(answers.map(({ status, body }) => body.code ?? status).toSorted()).toEqual([200, 'last_client_secret']);
 });
 
-test('the 6th secret that works is rejected, however many calls race for it', async () => {
+test('the 6th working secret is rejected, for any number of concurrent calls', async () => {
   const merchant = await newMerchant();
   const answers = await Promise.all(Array.from({ length: 20 }, () => callJson(merchant, 'POST', '/client_secrets')));
   const codes = answers.map(({ status, body }) => body.code ?? status);

@@ -18,7 +18,7 @@ const kinds = { hanging: 30, failing: 20, healthy: 50 };
 /** Events of every merchant are stored together, this often. */
 const storeEveryMs = 250;
 
-test('10,000 events to 100 endpoints of which 30 hang and 20 answer 500: the healthy ones get theirs within 2 s', async () => {
+test('10,000 events to 100 endpoints, of which 30 hang and 20 return 500, reach the healthy ones within 2 s', async () => {
   const database = await createMigratedDatabase();
   const sql = postgres(database.url, { max: 2, onnotice: () => {} });
   onTestFinished(async () => {

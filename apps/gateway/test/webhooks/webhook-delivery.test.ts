@@ -56,7 +56,7 @@ const respondWith =
     response.writeHead(status).end();
   };
 
-/** A merchant with an endpoint at a receiver of its own. */
+/** A merchant with an endpoint at its own receiver. */
 async function newMerchant(
   respond?: Respond,
 ): Promise<{ merchantId: MerchantId; endpointId: string; receiver: WebhookReceiver }> {
@@ -72,7 +72,7 @@ async function storeEvent(merchantId: MerchantId): Promise<string> {
   return eventId;
 }
 
-/** Where a merchant's only delivery stands. */
+/** The state of a merchant's only delivery. */
 async function stateOf(merchantId: MerchantId) {
   const [delivery] = await endpoints.listDeliveries(merchantId, 1);
   const { attempts, lastResult, deliveredAt, nextAttemptAt } = delivery ?? {};
@@ -228,14 +228,14 @@ test('endpoints that hang or fail do not delay the others, and get few attempts 
   const delivered = () => healthy.reduce((count, { receiver }) => count + receiver.received.length, 0);
   await expect.poll(delivered).toBe(healthy.length * each);
   const lastAtMs = Math.max(...healthy.flatMap(({ receiver }) => receiver.received.map(({ atMs }) => atMs)));
-  // The first attempts that hang have not ended by then.
+  // The first hanging attempts have not ended by then.
   expect(lastAtMs - startedAt).toBeLessThan(webhookLimits.attemptTimeoutMs);
   for (const { receiver } of hanging) {
     expect(receiver.received.length).toBeLessThanOrEqual(webhookLimits.perEndpoint);
   }
 });
 
-test('failing endpoints together get a part of the attempts, however many there are', async () => {
+test('any number of failing endpoints together get a part of the attempts', async () => {
   const hanging = await runWebhookReceiver({ respond: () => {} });
   const failing = await createMerchantsWithOrder(database.url, database.sql, webhookLimits.failingAttemptsMax + 20);
   await database.sql`insert into webhook_endpoints (merchant_id, endpoint_id, url, signing_secret, failing_since)
@@ -260,7 +260,7 @@ test('an endpoint with a slow attempt gets no other until that has ended', async
   startDelivery(() => 3_600);
   await expect.poll(() => receiver.received.length).toBe(1);
   await sleep(webhookLimits.slowAfterMs * 1.2);
-  // Due at the same moment, so that a claim that takes one takes the other.
+  // Due at the same time, so that a claim of one claims the other too.
   await storeEvents(database.sql, [merchantId, other.merchantId], 1);
   await expect.poll(() => other.receiver.received.length).toBe(1);
   expect(receiver.received.length).toBe(1);

@@ -65,7 +65,7 @@ test('an endpoint has its secret once, and a ping arrives and verifies', async (
   expect(verified(signing_secret, request)).toMatchObject({ type: 'webhook.test', data: {} });
 });
 
-test('a ping reports what went wrong, and a merchant has few of them at a time', async () => {
+test('a ping reports the error, and a merchant can send only a few at a time', async () => {
   const merchant = await newMerchant();
   const { promise: isOpen, resolve: open } = Promise.withResolvers<void>();
   const receiver = await runWebhookReceiver({
@@ -151,7 +151,7 @@ test('deliveries are sent again: one, and all that failed', async () => {
   await expect.poll(() => receiver.received.length).toBe(3);
 });
 
-test('a disabled endpoint gets nothing, and a deletion gives up what waits', async () => {
+test('a disabled endpoint gets nothing, and a deletion gives up pending deliveries', async () => {
   const merchant = await newMerchant();
   const receiver = await runWebhookReceiver({ respond: (_, response) => void response.writeHead(500).end() });
   const [{ id: disabled }, { id: deleted }] = [
@@ -207,7 +207,7 @@ test("another merchant's endpoint is the same as none", async () => {
   expect(await logOf(merchant)).toEqual([]);
 });
 
-test('where webhooks may be sent to this machine, as with the embedded database, a loopback URL is allowed', async () => {
+test('a loopback URL is allowed if webhooks may be sent to this machine, as with the embedded database', async () => {
   const embedded = await runGateway({ webhookAddresses: 'loopback' });
   const receiver = await runWebhookReceiver();
   const { id } = await create(embedded, receiver.url);
@@ -255,7 +255,7 @@ test('with SELF_SERVICE=off every operation is denied, in words that say why', a
   }
 });
 
-test('without SECRETS_KEY what needs a signing secret says so, and the rest works', async () => {
+test('without SECRETS_KEY, commands that need a signing secret fail with the reason, and the others work', async () => {
   const noKey = await runGateway({ hasSecretsKey: false });
   await giveSigningSecret(noKey.databaseUrl, noKey.credentials.clientId);
   const { body: listed } = await callJson(noKey, 'GET', '/webhook_endpoints');

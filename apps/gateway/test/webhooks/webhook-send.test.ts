@@ -144,7 +144,7 @@ test.each([
   expect(receiver.connections()).toBe(0);
 });
 
-test('this machine is connected to over http where that is allowed, and other private addresses are not', async () => {
+test('connects to this machine over http if allowed, but not to other private addresses', async () => {
   const receiver = await runWebhookReceiver();
   const sender = newSender({ allowedAddresses: 'loopback' });
   const { port } = new URL(receiver.url);
@@ -176,7 +176,7 @@ test('of the addresses of a name only the public ones are connected to', async (
   const receiver = await runWebhookReceiver({ tls: selfSigned('localhost') });
   const resolve = async () => [
     { address: '127.0.0.1', family: 4 },
-    // Not allocated, so that no host has it.
+    // Not allocated, so no host has it.
     { address: '3000::1', family: 6 },
   ];
   const sender = newSender({ allowedAddresses: 'public', resolve, timeoutMs: 300 });
@@ -196,7 +196,7 @@ test('a name that changes its address from lookup to lookup is never connected t
   const sender = newSender({ allowedAddresses: 'public', resolve, timeoutMs: 300 });
   const url = receiver.url.replace('localhost', 'shop.example');
   await sender.send(url, {}, '{}');
-  // One lookup a connection: what was checked is what was connected to.
+  // One lookup per connection: the checked address is the connected one.
   expect(lookups).toBe(1);
   expect(await sender.send(url, {}, '{}')).toEqual(rejected);
   expect([lookups, receiver.connections()]).toEqual([2, 0]);

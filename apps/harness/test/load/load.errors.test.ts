@@ -67,7 +67,7 @@ test('a run whose audit fails is reported all the same, and does not pass', asyn
   expect(verdict).toMatchObject({ passed: false, judged: [{ threshold: 'lost', limit: 0, passed: false }] });
 });
 
-test('a full disk ends the run with the report of what was done, and it does not pass', async () => {
+test('a full disk ends the run with a report of the calls so far, and it does not pass', async () => {
   let calls = 0;
   const server = createServer(async (request, response) => {
     const { order_id } = Object(await json(request));

@@ -44,7 +44,7 @@ test('orders that are paid and cancelled during a run are audited with their eve
   expect(outcomes.map(({ outcome }: { outcome: string }) => outcome)).toContain('ok');
 });
 
-test('Ctrl-C ends a run at once with the report of what was done', async () => {
+test('Ctrl-C ends a run immediately with a report of the calls so far', async () => {
   const child = spawn(process.execPath, [program, '--rate', '50', '--duration', '10m', '--audit'], {
     env: environment(),
   });

@@ -25,7 +25,7 @@ describe('orderDifference of an erased order', () => {
   };
   const personal = personalFieldNames.filter((name) => name !== 'order_checksum');
 
-  it('is empty for the same order, whatever its checksum', () => {
+  it('is empty for the same order with any checksum', () => {
     expect(differenceOf(erased, sent(fields), [key])).toStrictEqual([]);
     expect(differenceOf(erased, sent(fields), [new Uint8Array(32), key])).toStrictEqual([]);
     expect(differenceOf(erased, sent({ ...fields, order_checksum: 'v1=another' }), [key])).toStrictEqual([]);
@@ -40,7 +40,7 @@ describe('orderDifference of an erased order', () => {
     expect(differenceOf(erased, sent(validOrderFields({ [field]: value })), [key])).toStrictEqual(names);
   });
 
-  it('differs in all personal fields without the key, with another key, and for what was stored since', () => {
+  it('differs in all personal fields without the key, with another key, and for fields stored since', () => {
     for (const wrong of [[], [new Uint8Array(32)]])
       expect(differenceOf(erased, sent(fields), wrong)).toStrictEqual(personal);
     expect(differenceOf(erased, sent(erased.fields), [key])).toStrictEqual(personal);

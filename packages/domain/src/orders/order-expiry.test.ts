@@ -4,7 +4,7 @@ import { expiryRangeError, lifetimeMs, parseExpiry } from './order-expiry.ts';
 const nowMs = 1_795_208_502_172;
 
 describe('parseExpiry', () => {
-  it('reads a time, and nothing where none was sent', () => {
+  it('reads a time, and nothing if none was sent', () => {
     expect(parseExpiry('2026-11-20T21:01:42.172Z')).toStrictEqual({ ok: true, value: nowMs });
     expect(parseExpiry(undefined)).toStrictEqual({ ok: true, value: undefined });
     expect(parseExpiry(null)).toStrictEqual({ ok: true, value: undefined });

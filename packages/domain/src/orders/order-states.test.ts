@@ -162,7 +162,7 @@ describe('decide', () => {
     });
   });
 
-  it('a payment that has paid another order is a conflict, whatever the status', () => {
+  it('a payment that has paid another order is a conflict in every status', () => {
     for (const status of Object.keys(statuses) as OrderStatus[]) {
       const order = orderThatIs(status);
       const other = pay(order, { paymentId: 'p-2', isKnown: true, paidAtMs: 1, currency: 'USD' });
@@ -190,7 +190,7 @@ describe('decide', () => {
     });
   });
 
-  it('changes nothing of the order but its status and what belongs to it', () => {
+  it('changes only the status of the order and the members of that status', () => {
     const order = orderEnding(endMs);
     const { fields, ...assigned } = order;
     const paid = decide(order, pay(order), endMs - 10);
@@ -245,7 +245,7 @@ describe('a lease', () => {
     expect(failures).toEqual([undefined, 'order_already_paid', 'order_expired', 'order_cancelled']);
   });
 
-  it('delays a cancellation by a second or more, whatever the clocks say', () => {
+  it('delays a cancellation by at least a second, for all clocks', () => {
     const cancelled = (order: Order, nowMs: number) => decide(order, { kind: 'cancel' }, nowMs);
     expect(cancelled(leased(endMs), endMs - 5_000)).toMatchObject({ failure: { retryAfterMs: 4_000 } });
     expect(cancelled(leased(endMs), endMs + 5_000)).toMatchObject({ failure: { retryAfterMs: 1_000 } });
@@ -254,7 +254,7 @@ describe('a lease', () => {
     });
   });
 
-  it('never delays a payment, of whatever attempt, and ends with it', () => {
+  it('never delays a payment of any attempt, and ends with it', () => {
     const order = leased(endMs);
     expect(decide(order, pay(order), endMs - 10)).toMatchObject({
       value: { change: { order: { orderStatus: 'PAID', lease: null } } },
@@ -284,7 +284,7 @@ describe('every sequence of actions', () => {
   );
   const step = fc.record({ action, passMs: fc.oneof(fc.integer({ min: 0, max: 3 }), fc.constant(latePaymentMaxMs)) });
 
-  it('follows the table, and what is final stays', () => {
+  it('follows the table, and final states stay', () => {
     fc.assert(
       fc.property(fc.boolean(), fc.array(step, { maxLength: 12 }), (hasEnd, steps) => {
         let order = orderEnding(hasEnd ? endMs : null);

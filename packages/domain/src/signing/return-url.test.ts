@@ -113,7 +113,7 @@ describe('returnUrlFor with signing', () => {
     );
   });
 
-  it('signs what the merchant reads from the query, for every order_id', () => {
+  it('signs the parameters that the merchant reads from the query, for every order_id', () => {
     fc.assert(
       fc.property(anyOrderId, (orderId) => {
         const { searchParams } = new URL(returnUrlFor(orderWith({ order_id: orderId }), signing));

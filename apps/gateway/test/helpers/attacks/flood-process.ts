@@ -38,7 +38,7 @@ export interface FloodOptions {
   readonly httpPort: number;
   readonly grpcPort: number;
   readonly connections: number;
-  /** Of the page that is opened. */
+  /** The token of the page that is opened. */
   readonly orderToken: string;
   /** Absent: invented ones, other ones each time. */
   readonly credentials?: Credentials | undefined;
@@ -62,13 +62,13 @@ const postHead = 'POST /order HTTP/1.1\r\nhost: x\r\ncontent-type: application/j
 const bodyBytes = 65_000;
 const padding = 'x'.repeat(15_000);
 
-/** Those given, or ones that look right, new each time. */
+/** The given credentials, or new ones of the right form each time. */
 function credentialsOf({ credentials }: FloodOptions): Record<string, string> {
   const invented = () => ({ clientId: createClientId(randomBytes), clientSecret: createClientSecret(randomBytes) });
   return credentialHeaders(credentials ?? invented());
 }
 
-/** A valid order but for its note, which is too long. */
+/** A valid order except for its note, which is too long. */
 const body = JSON.stringify(validOrderInput({ order_note: 'x'.repeat(bodyBytes - 1_000) }));
 const chunkBytes = 1_000;
 const chunk = `${chunkBytes.toString(16)}\r\n${' '.repeat(chunkBytes)}\r\n`;
@@ -95,7 +95,7 @@ function callFrame(streamId: number, more: Record<string, string> = {}): Buffer 
   return headersFrame(streamId, fields, options.kind === 'unauthenticated' || options.kind === 'idle' ? 1 : 0);
 }
 
-/** Opens a connection, and another one when it ends. */
+/** Opens a connection, and replaces it when it ends. */
 function open(port: number, use: (socket: Socket) => void): void {
   const socket = connect(port, '127.0.0.1', () => {
     opened += 1;
@@ -124,7 +124,7 @@ function useHttp(socket: Socket): void {
   send();
 }
 
-/** Sends a call each time that frames come. Each is an answer, or part of one. */
+/** Sends a call each time that frames arrive. Each frame is a response, or part of one. */
 function useGrpc(socket: Socket): void {
   let streamId = 1;
   const send = () => {
@@ -216,7 +216,7 @@ function firstStreams(settings: Buffer): number {
 }
 
 for (let index = 0; index < options.connections; index += 1) {
-  // Not all at once: a flood of new connections is another one.
+  // Not all at the same time, because a flood of new connections is a separate test.
   setTimeout(() => {
     if (cheap !== undefined) open(options.grpcPort, sendCheapFrames);
     else if (options.kind === 'held messages' || options.kind === 'metadata') open(options.grpcPort, holdStreams);

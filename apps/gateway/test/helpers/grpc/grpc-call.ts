@@ -5,14 +5,14 @@ import { credentials } from '../fixed-deps.ts';
 import { credentialHeaders, orderMessage } from '../send-order.ts';
 import { grpcTls } from './grpc-tls.ts';
 
-/** A gRPC call as bytes, so that a test can send what a library's client would not. */
+/** A gRPC call as bytes, so that a test can send what a client library would not. */
 export interface RawCall {
   readonly headers: OutgoingHttpHeaders;
-  /** What is written, one after the other. */
+  /** The chunks that are written, one after the other. */
   readonly chunks: readonly Uint8Array[];
   /** Whether the body ends after the last chunk. */
   readonly ends: boolean;
-  /** Cancels the call right after what was written. */
+  /** Cancels the call right after the last chunk. */
   readonly cancels?: boolean;
 }
 
@@ -20,7 +20,7 @@ export interface RawAnswer {
   readonly headers: Readonly<Record<string, unknown>>;
   readonly trailers: Readonly<Record<string, unknown>>;
   readonly body: string;
-  /** The code that the stream was closed with (RFC 9113, 7), or `open` where it did not close in time. */
+  /** The code with which the stream was closed (RFC 9113, 7), or `open` if it did not close in time. */
   readonly closed: number | 'open';
 }
 
@@ -51,7 +51,7 @@ export function ordinaryCall(orderId: string): RawCall {
   return { headers: callHeaders, chunks: [frame(orderData(orderId))], ends: true };
 }
 
-/** Connects in HTTP/2. An error of the connection shows in the answers of its calls. */
+/** Connects over HTTP/2. An error of the connection shows in the responses to its calls. */
 export function openSession(port: number): ClientHttp2Session {
   const session = grpcTls
     ? connect(`https://127.0.0.1:${port}`, { ca: grpcTls.ca })
@@ -71,7 +71,7 @@ export function sendCall(session: ClientHttp2Session, { headers, chunks, ends, c
     };
     const timer = setTimeout(() => finish('open'), waitMs);
     stream.on('response', (received) => {
-      // An error may come as headers only, as one that is sent before the body is read does.
+      // An error may consist of headers only, such as one that is sent before the body is read.
       const { status = [], header = [] } = Object.groupBy(Object.entries(received), ([name]) =>
         name.startsWith('grpc-') ? 'status' : 'header',
       );
@@ -82,7 +82,7 @@ export function sendCall(session: ClientHttp2Session, { headers, chunks, ends, c
       answer.trailers = Object.fromEntries(Object.entries(received));
     });
     stream.on('data', (chunk: Uint8Array) => body.push(chunk));
-    // A server may answer and close a stream before the request is complete.
+    // A server may respond and close a stream before the request is complete.
     stream.on('end', () => {
       // Node.js emits the trailers after the end.
       setImmediate(() => stream.writableEnded || stream.close(constants.NGHTTP2_NO_ERROR));

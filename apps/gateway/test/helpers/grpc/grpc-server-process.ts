@@ -7,9 +7,9 @@ import { fixedDeps } from '../fixed-deps.ts';
 // The gRPC port in a process of its own, as `node grpc-server-process.ts LIMITS_AS_JSON [CERTIFICATE_AS_JSON]`: what ends it can be seen, and its
 // memory is its own. Every message of its parent is answered with what it has come to; `stop` closes the port.
 
-/** What the process used and logged so far. */
+/** The resources that the process used, and its log, so far. */
 export interface ServerReport {
-  /** The most resident memory since the last report, in bytes. */
+  /** The peak resident memory since the last report, in bytes. */
   readonly rssMax: number;
   readonly errors: number;
 }
@@ -38,5 +38,5 @@ process.on('message', (message) => {
   process.send?.({ rssMax, errors } satisfies ServerReport);
   rssMax = 0;
 });
-// Nobody else would end it where the test run is killed.
+// Nothing else would end it if the test run is killed.
 process.once('disconnect', () => process.exit());

@@ -21,7 +21,7 @@ export interface RunningServer extends Omit<MemoryLogger, 'logger'> {
 export interface ServerOptions
   extends Partial<Pick<GatewayDeps, 'store' | 'authenticate' | 'readiness' | 'trustProxy'>>,
     Pick<GrpcServerOptions, 'hasFastPath'> {
-  /** Replace those of the port, so that a test need not wait a minute. */
+  /** Limits that replace those of the port, so that a test need not wait a minute. */
   readonly limits?: Partial<typeof http2Limits>;
 }
 
@@ -46,7 +46,7 @@ export async function useRawClient(port: number): Promise<RawClient> {
   return client;
 }
 
-/** The gRPC port with orders in memory, and without chance and time: equal calls get equal bytes. */
+/** The gRPC port with orders in memory and fixed randomness and time: equal calls get equal bytes. */
 export async function startGrpcServer({ hasFastPath, limits, ...own }: ServerOptions = {}): Promise<RunningServer> {
   const { logger, calls, errors } = createMemoryLogger();
   const deps: GatewayDeps = { ...fixedDeps(logger), ...own };
@@ -69,7 +69,10 @@ export function blockedStore() {
   return { entered: entered.promise, release: released.resolve, store: { ...store, create } };
 }
 
-/** Makes one ordinary call after the other on a new connection. Returns what ends that and gives the statuses of those that failed. */
+/**
+ * Makes ordinary calls on a new connection, one after the other. Returns the function that ends this and returns the
+ * statuses of failed calls.
+ */
 export function makeCalls(port: number): () => Promise<unknown[]> {
   const session = openSession(port);
   const statuses: unknown[] = [];

@@ -5,7 +5,7 @@ import { connect as connectTls } from 'node:tls';
 import { callHeaders, createOrderPath, frame, orderData } from './grpc-call.ts';
 import { grpcTls } from './grpc-tls.ts';
 
-// HTTP/2 as bytes, for what a library's client would never send. Numbers are those of RFC 9113, section 6.
+// HTTP/2 as bytes, for what a client library would never send. Numbers are those of RFC 9113, section 6.
 
 export const frameTypes = {
   data: 0,
@@ -45,7 +45,7 @@ export function settingsFrame(settings: readonly (readonly [id: number, value: n
   return http2Frame(frameTypes.settings, 0, 0, Buffer.concat(payload));
 }
 
-/** What a client begins with: the connection preface and its settings. */
+/** The beginning of a client's connection: the preface and its settings. */
 export const clientPreface = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), settingsFrame()]);
 
 export const pingFrame = (set = 0) => http2Frame(frameTypes.ping, set, 0, Buffer.alloc(8));
@@ -91,7 +91,7 @@ export function headersFrame(streamId: number, fields: Fields = requestFields, s
   return http2Frame(frameTypes.headers, set | flags.endHeaders, streamId, headerBlock(fields));
 }
 
-/** A request whose body is still to come. */
+/** A request whose body follows. */
 export const beginFrame = (streamId: number) => headersFrame(streamId, requestFields, 0);
 
 /** The fields of a request, and this many more. */
@@ -125,15 +125,15 @@ export const isFrame = (type: number, streamId: number) => (received: ReceivedFr
 
 export interface RawClient {
   readonly socket: Socket;
-  /** All frames that came so far. */
+  /** All frames received so far. */
   readonly frames: readonly ReceivedFrame[];
   /** Resolves when the server has ended the connection. */
   readonly closed: Promise<void>;
-  /** The first frame of this kind, or `undefined` where the connection ends before it. */
+  /** The first frame of this kind, or `undefined` if the connection ends before it. */
   frame(isIt: (received: ReceivedFrame) => boolean): Promise<ReceivedFrame | undefined>;
 }
 
-/** Passes on each frame of a connection, whose bytes come in chunks of any length. */
+/** Passes on each frame of a connection, whose bytes arrive in chunks of any length. */
 export function frameReader(onFrame: (received: ReceivedFrame) => void): (bytes: Buffer) => void {
   let unread = Buffer.alloc(0);
   return (bytes) => {
@@ -185,7 +185,7 @@ export async function openRawClient(port: number): Promise<RawClient> {
   };
 }
 
-/** Resolves with what a promise gives, or after the time with `undefined`. */
+/** Resolves with the value of a promise, or with `undefined` after the time. */
 export function within<Value>(timeMs: number, promise: Promise<Value>): Promise<Value | undefined> {
   return Promise.race([promise, sleep(timeMs, undefined, { ref: false })]);
 }

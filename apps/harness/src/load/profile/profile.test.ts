@@ -16,7 +16,7 @@ test.for(names)('the profile %s is valid and has all four thresholds', (name) =>
   expect(thresholds.lost).toBe(0);
 });
 
-test('a profile has what it states, and defaults for the rest', () => {
+test('a profile has the settings of its file, and defaults for the rest', () => {
   const phase = { seconds: 2, rate: 5, to: 9 };
   expect(parseProfile({ protocol: 'grpc', phases: [phase, { seconds: 1, rate: 3 }], repeat: 2 })).toEqual({
     ...{ about: '', mode: 'open', protocol: 'grpc', connections: 16, max_pending: 1_000, merchants: 1 },

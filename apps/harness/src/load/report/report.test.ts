@@ -129,7 +129,7 @@ test('the page is complete, loads nothing, and escapes every value', () => {
   expect(page).toMatch(/\n +9 +0 +0 +1 +0 +9 +/);
 });
 
-test('the charts show what was measured', () => {
+test('the charts show the measured values', () => {
   const page = reportPage(someReport());
   for (const name of ['sent', 'done', 'wrong or dropped', 'p50', 'p90', 'p99', 'max', '90 %']) {
     expect(page).toContain(`>${name}</text>`);
