@@ -61,15 +61,16 @@ async function killBackend({ server }: Disturbed): Promise<void> {
   await runQuery(server.url, `select pg_terminate_backend(pid) from ${victim} as victim`);
 }
 
-function killGateway({ gateways, random }: Disturbed): Promise<void> {
+/** Kills a gateway, which starts again. */
+export function killGateway({ gateways, random }: Pick<Disturbed, 'gateways' | 'random'>): Promise<void> {
   return random.pick(gateways).crash();
 }
 
 const smartStopMs = 2_000;
 
 /** Ends the server by a signal or, if it still runs then, by another. The process that started it starts it again. */
-function restart(signal: NodeJS.Signals, then?: NodeJS.Signals): Fault['inject'] {
-  return async (disturbed) => {
+export function restart(signal: NodeJS.Signals, then?: NodeJS.Signals) {
+  return async (disturbed: Pick<Disturbed, 'server' | 'signal'>) => {
     const { server } = disturbed;
     const pid = Number(server.pid());
     process.kill(pid, signal);
@@ -82,7 +83,10 @@ function restart(signal: NodeJS.Signals, then?: NodeJS.Signals): Fault['inject']
   };
 }
 
-async function untilBack({ server, signal }: Disturbed, isRight = () => true): Promise<void> {
+async function untilBack(
+  { server, signal }: Pick<Disturbed, 'server' | 'signal'>,
+  isRight = () => true,
+): Promise<void> {
   while (!(await runQuery(server.url, 'select').then(isRight, () => false))) await sleep(50, undefined, { signal });
 }
 

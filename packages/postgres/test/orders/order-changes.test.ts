@@ -181,3 +181,22 @@ test('an order shows its latest 20 refused payments, and all of them are stored'
   const [stored] = await database.sql`select count(*)::int from refused_payments where merchant_id = ${merchantId}`;
   expect(stored).toEqual({ count: 25 });
 });
+
+test('refused payments are in the order of their times, also where one waited for the lock of the order', async () => {
+  const store = openStore();
+  const merchantId = await newMerchantId();
+  const order = sampleOrder(merchantId, { order_id: 'refused-in-turn' });
+  await store.create(order, enoughMs);
+  const refused = (paymentId: string, refusedAt: string) => ({
+    ...{ checkout_id: null, payment_id: paymentId, amount: 10, currency: 'EUR', code: 'payment_mismatch' },
+    ...{ paid_at: '2026-11-20T12:00:00+00:00', refused_at: refusedAt },
+  });
+  const stored = [
+    refused('second', '2026-11-20T12:00:00.002+00:00'),
+    refused('first', '2026-11-20T12:00:00.001+00:00'),
+  ];
+  await database.sql`update orders set refused_payments = ${JSON.stringify(stored)}::text::jsonb where order_id = 'refused-in-turn'`;
+  const found = await store.findByOrderId(merchantId, 'refused-in-turn', enoughMs);
+  if (found.kind !== 'found') throw new Error(found.kind);
+  expect(found.order.refusedPayments.map(({ paymentId }) => paymentId)).toEqual(['first', 'second']);
+});

@@ -146,7 +146,8 @@ interface CallFacts {
 }
 
 /** A call of an operation. */
-function operationCall(
+/** A call of an operation. */
+export function operationCall(
   operation: keyof typeof successes,
   request: Members,
   { protocol, own, order }: CallFacts,

@@ -40,6 +40,8 @@ export interface Reply {
   /** `created`, `replayed`, `ok`, an error code of the gateway, or a description of what no gateway should send. */
   readonly outcome: string;
   readonly orders?: readonly SeenOrder[];
+  /** The end of the claim of a payment attempt. */
+  readonly leaseEndsAt?: string;
 }
 
 /** Sends calls over a bounded number of connections, which open on first use. */
@@ -81,7 +83,8 @@ function replyOf(operation: OperationName, response: CallResponse): Reply {
   const orders = bodySchemas[operation]?.safeParse(response.body).data;
   if (orders === undefined) return { outcome: 'an unreadable response' };
   const first = operation === 'CreateOrder' ? 'created' : 'ok';
-  return { outcome: headers['idempotent-replayed'] === 'true' ? 'replayed' : first, orders };
+  const { lease_ends_at: leaseEndsAt } = Object(response.body);
+  return { outcome: headers['idempotent-replayed'] === 'true' ? 'replayed' : first, orders, leaseEndsAt };
 }
 
 function httpError({ status, body }: HttpResponse): string | undefined {

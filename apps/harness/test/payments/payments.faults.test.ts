@@ -1,0 +1,17 @@
+import { randomInt } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { runPayments } from './run-payments.ts';
+
+const { FAULTS_SEED = randomInt(2 ** 31), FAULTS_PERCENT = 100 } = process.env;
+
+test('payments: of 10,000 orders none is paid twice or ended during a claim, and each refused payment is announced once', async () => {
+  const share = Number(FAULTS_PERCENT) / 100;
+  const times = (count: number) => Math.ceil(count * share);
+  const seed = Number(FAULTS_SEED);
+  const plan = { seed, orders: times(10_000), gatewayKills: times(20), serverKills: times(5), waitsForClaims: true };
+  const { violations, figures } = await runPayments(plan);
+  process.stdout.write(`FAULTS_SEED=${seed} ${JSON.stringify(figures)}\n`);
+  expect(violations).toEqual([]);
+  for (const name of ['paid', 'cancelled', 'expired', 'refused', 'leases'])
+    expect([name, figures[name]]).not.toEqual([name, 0]);
+});

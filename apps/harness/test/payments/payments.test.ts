@@ -1,0 +1,13 @@
+import { randomInt } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { runPayments } from './run-payments.ts';
+
+test('two checkout systems never pay an order twice while gateways and the server are killed', async () => {
+  const seed = Number(process.env.FAULTS_SEED ?? randomInt(2 ** 31));
+  const plan = { seed, orders: 200, gatewayKills: 2, serverKills: 1, waitsForClaims: false };
+  const { violations, figures } = await runPayments(plan);
+  process.stdout.write(`FAULTS_SEED=${seed} ${JSON.stringify(figures)}\n`);
+  expect(violations).toEqual([]);
+  expect(figures).toMatchObject({ orders: 200, kills: 3 });
+  for (const name of ['paid', 'cancelled', 'refused', 'leases']) expect([name, figures[name]]).not.toEqual([name, 0]);
+});
