@@ -68,7 +68,7 @@ export function sampleOrder(merchantId: MerchantId, overrides?: OrderInput, meta
   ordersMade += 1;
   const order = newOrder(validOrderFields(overrides), {
     merchantId,
-    orderToken: createOrderToken(randomBytes),
+    orderToken: createOrderToken(merchantId, randomBytes),
     createdAtMs: 1_795_208_000_000 + ordersMade,
     expiresAtMs: null,
     metadata,

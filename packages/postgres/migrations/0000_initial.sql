@@ -175,7 +175,7 @@ CREATE INDEX "brands_logo_digest" ON "brands" USING btree ("logo_digest");--> st
 CREATE UNIQUE INDEX "events_position" ON "events" USING btree ("merchant_id","position") WHERE "events"."position" is not null;--> statement-breakpoint
 CREATE INDEX "events_without_position" ON "events" USING btree ("merchant_id","event_id") WHERE "events"."position" is null;--> statement-breakpoint
 CREATE INDEX "events_created_at" ON "events" USING btree ("created_at");--> statement-breakpoint
-CREATE INDEX "orders_order_token" ON "orders" USING btree ("order_token");--> statement-breakpoint
+CREATE INDEX "orders_order_token" ON "orders" USING btree ("order_token","merchant_id");--> statement-breakpoint
 CREATE INDEX "orders_list" ON "orders" USING btree ("merchant_id","order_status","created_at","service_order_id");--> statement-breakpoint
 CREATE INDEX "orders_not_erased" ON "orders" USING btree ("created_at") WHERE "orders"."erased_digest" is null;--> statement-breakpoint
 CREATE INDEX "orders_open_end" ON "orders" USING btree ("order_expires_at") WHERE "orders"."order_status" = 'UN_PAID' and "orders"."order_expires_at" is not null;--> statement-breakpoint

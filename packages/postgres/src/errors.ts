@@ -67,6 +67,13 @@ const temporaryStates = /^(08...|53...|57...|25006|25P0[34]|55P03|40001|40P01|58
  */
 const connectionStates = /^(08...|57P0[1-5]|25006|25P0[34])$/;
 
+/**
+ * Texts of Citus 13.2 with SQLSTATE XX000, an internal error, where its coordinator lost a worker: its own (remote_transaction.c,
+ * multi_copy.c), and those of libpq. The session keeps the broken connection, so it is replaced too.
+ */
+const workerLostTexts =
+  /^(failure on connection marked as essential|could not connect to any active placements|connection (not open|claimed exclusively)|server closed the connection|could not (send|receive) data)/;
+
 /** SQLSTATEs with which a server or pooler rejects a connection; the message names only what is in its URL. */
 const rejectedConnectionStates = /^(08P01|28...|3D000|42704)$/;
 
@@ -139,6 +146,7 @@ function hasNoConnection(cause: Error): boolean {
   return (
     cause instanceof ConnectionLost ||
     connectionCodes.has(codeOf(cause)) ||
+    (codeOf(cause) === 'XX000' && workerLostTexts.test(cause.message)) ||
     socketCalls.test(String(Reflect.get(cause, 'syscall')))
   );
 }

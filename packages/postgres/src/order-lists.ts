@@ -180,8 +180,9 @@ function openPages<Statement, Request, Page>(
 function prepareOrders(db: PostgresJsDatabase) {
   const status = sql`${sql.placeholder('status')}::text`;
   const limit = sql.placeholder('limit');
+  const isMerchants = eq(orders.merchantId, sql.placeholder('merchantId'));
   const isOnPage = and(
-    eq(orders.merchantId, sql.placeholder('merchantId')),
+    isMerchants,
     sql`${orders.createdAt} >= ${sql.placeholder('createdFrom')}::timestamptz`,
     sql`(${orders.createdAt}, ${orders.serviceOrderId}) < (${sql.placeholder('beforeTime')}::timestamptz, ${sql.placeholder('beforeId')}::bigint)`,
   );
@@ -189,18 +190,18 @@ function prepareOrders(db: PostgresJsDatabase) {
   const order = sql.join(newestFirst, sql`, `);
   const page = sql`(
     select listed.* from unnest(${sql.placeholder('statuses')}::text[]) as wanted(status) cross join lateral (
-      select merchant_id, order_id from ${orders}
+      select order_id from ${orders}
       where ${isOnPage} and ${orders.orderStatus} = wanted.status and (${status} is null or (${isExpired}) is not true)
       order by ${order} limit ${limit}
     ) as listed
     union all
-    select merchant_id, order_id from (select * from ${orders} where ${isExpired} offset 0) as ${orders}
+    select order_id from (select * from ${orders} where ${isMerchants} and ${isExpired} offset 0) as ${orders}
     where ${status} = 'EXPIRED' and ${isOnPage}
   ) as page`;
   return db
     .select(orderColumns)
     .from(orders)
-    .innerJoin(page, sql`page.merchant_id = ${orders.merchantId} and page.order_id = ${orders.order_id}`)
+    .innerJoin(page, and(isMerchants, sql`page.order_id = ${orders.order_id}`))
     .orderBy(...newestFirst)
     .limit(limit)
     .prepare('list_orders');

@@ -1,4 +1,5 @@
 import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import { merchantIdOf, type OrderToken } from '@gateway/domain/links/order-token';
 import type {
   FindOutcome,
   LinkLookup,
@@ -60,14 +61,13 @@ type LinkRow = Awaited<ReturnType<Statements[Key]['one']['execute']>>[number];
 
 interface Lookup {
   readonly by: Key;
-  /** Undefined for a token, which is looked up across all merchants. */
-  readonly merchantId?: MerchantId;
+  readonly merchantId: MerchantId;
   readonly value: string;
 }
 
 /** The parameters of a payment's lookup, as {@link OrderQueries.findForPayment} has them. */
 interface PaymentKey {
-  readonly token: string;
+  readonly token: OrderToken;
   readonly checkoutId: MerchantId;
   readonly paymentId: string;
 }
@@ -106,8 +106,8 @@ export function openOrderQueries(options: DatabaseOptions, expireOrder: OrderCha
       findOrder({ by: 'order_id', merchantId, value: orderId }, timeoutMs),
     findByServiceOrderId: (merchantId, serviceOrderId, timeoutMs) =>
       findOrder({ by: 'serviceOrderId', merchantId, value: String(serviceOrderId) }, timeoutMs),
-    findByToken: (token, timeoutMs) => find({ by: 'orderToken', value: token }, timeoutMs),
-    findForPage: (token, timeoutMs) => findForPage({ by: 'orderToken', value: token }, timeoutMs),
+    findByToken: (token, timeoutMs) => find(byToken(token), timeoutMs),
+    findForPage: (token, timeoutMs) => findForPage(byToken(token), timeoutMs),
     findForPayment: (token, payment, timeoutMs) => findForReport({ token, ...payment }, timeoutMs),
     findLogo: logos.add,
     async close() {
@@ -122,6 +122,10 @@ type SharedClient = Pick<Client<Statements>, 'run' | 'close'>;
 /** Clients that another queue closes. */
 function shared(clients: readonly Client<Statements>[]): SharedClient[] {
   return clients.map(({ run }) => ({ run, close: async () => {} }));
+}
+
+function byToken(token: OrderToken): Lookup {
+  return { by: 'orderToken', merchantId: merchantIdOf(token), value: token };
 }
 
 function openClients(options: DatabaseOptions, name: string, count: number): Client<Statements>[] {
@@ -188,8 +192,8 @@ function prepareStatements(db: PostgresJsDatabase) {
       ),
     },
     orderToken: {
-      one: find('find_one_by_token', sql`${orders.orderToken} = ${value}`),
-      batch: find('find_by_token', sql`${orders.orderToken} = any(${values}::text[])`),
+      one: find('find_one_by_token', sql`${isMerchants} and ${orders.orderToken} = ${value}`),
+      batch: find('find_by_token', sql`(${orders.merchantId}, ${orders.orderToken}) in ${pairs(sql`text`)}`),
     },
     payment: db
       .select({
@@ -202,7 +206,7 @@ function prepareStatements(db: PostgresJsDatabase) {
         db
           .select()
           .from(orders)
-          .where(eq(orders.orderToken, sql.placeholder('token')))
+          .where(and(isMerchants, eq(orders.orderToken, sql.placeholder('token'))))
           .limit(noLimit)
           .as('orders'),
       )
@@ -240,7 +244,7 @@ async function findLogo(client: SharedClient, digest: string): Promise<FindOutco
 }
 
 async function findForPayment(client: SharedClient, key: PaymentKey): Promise<PaymentLookup | Unstored<PaymentLookup>> {
-  const [row] = await client.run(({ payment }) => payment.execute({ ...key }));
+  const [row] = await client.run(({ payment }) => payment.execute({ ...key, merchantId: merchantIdOf(key.token) }));
   if (row === undefined) return { kind: 'unknown' };
   const { order, isKnown, nowMs } = row;
   const refused = row.refused && refusedPaymentOf(row.refused);
@@ -262,7 +266,7 @@ async function findBatch(
     const rows = await client.run(({ [by]: { one, batch } }) =>
       lone === undefined
         ? batch.execute({
-            merchantIds: arrayLiteral(lookups, ({ merchantId }) => merchantId ?? 0),
+            merchantIds: arrayLiteral(lookups, ({ merchantId }) => merchantId),
             values: arrayLiteral(lookups, ({ value }) => value),
           })
         : one.execute({ ...lone }),
@@ -277,5 +281,5 @@ function keyOf({ by, merchantId, value }: Lookup): string {
 }
 
 function keyOfRow(by: Key, row: ReadRow): string {
-  return `${by} ${by === 'orderToken' ? undefined : row.merchantId} ${row[by]}`;
+  return `${by} ${row.merchantId} ${row[by]}`;
 }

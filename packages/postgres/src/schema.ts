@@ -168,7 +168,7 @@ export const orders = pgTable(
     primaryKey({ columns: [table.merchantId, table.order_id] }),
     // The id first, so that one look shows whether the ids of a block are in use.
     unique('orders_service_order_id').on(table.serviceOrderId, table.merchantId),
-    index('orders_order_token').on(table.orderToken),
+    index('orders_order_token').on(table.orderToken, table.merchantId),
     // A list reads one range for each status, so that a filter for a rare status reads no other rows.
     index('orders_list').on(table.merchantId, table.orderStatus, table.createdAt, table.serviceOrderId),
     // For the erasure of old orders.

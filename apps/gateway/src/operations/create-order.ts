@@ -58,7 +58,7 @@ export async function createOrder(
   }
   const order = newOrder(fields, {
     merchantId: merchant.id,
-    orderToken: createOrderToken(deps.randomBytes),
+    orderToken: createOrderToken(merchant.id, deps.randomBytes),
     createdAtMs: nowMs,
     expiresAtMs: expiryOfNewOrder(expiresAtMs, merchant, nowMs),
     metadata,

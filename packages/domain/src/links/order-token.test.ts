@@ -1,21 +1,43 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { createOrderToken, orderTokenLength, parseOrderToken } from './order-token.ts';
+import type { MerchantId } from '../accounts/merchant.ts';
+import { createOrderToken, merchantIdOf, orderTokenLength, parseOrderToken } from './order-token.ts';
+
+const merchantId = 417 as MerchantId;
 
 describe('createOrderToken', () => {
   it('returns 32 base62 characters', () => {
     expect(orderTokenLength).toBe(32);
-    expect(createOrderToken(randomBytes)).toMatch(/^[0-9A-Za-z]{32}$/);
+    expect(createOrderToken(merchantId, randomBytes)).toMatch(/^[0-9A-Za-z]{32}$/);
   });
 
   it('uses the given random source only', () => {
-    expect(createOrderToken((count) => new Uint8Array(count).fill(10))).toBe('A'.repeat(32));
+    const token = createOrderToken(merchantId, (count) => new Uint8Array(count).fill(10));
+    // 417 is 6 * 62 + 45, and A is 10.
+    expect(token).toBe(`${'A'.repeat(26)}tGAAAA`);
+  });
+});
+
+describe('merchantIdOf', () => {
+  it.each([1, 61, 62, 417, 62 ** 6 - 1])('returns the merchant %i of a token', (id) => {
+    expect(merchantIdOf(createOrderToken(id as MerchantId, randomBytes))).toBe(id);
+  });
+
+  it('does not show the merchant: every character is equally likely at its places', () => {
+    const counts = new Map<string, number>();
+    for (let made = 0; made < 62_000; made += 1) {
+      const last = createOrderToken(merchantId, randomBytes).slice(-1);
+      counts.set(last, (counts.get(last) ?? 0) + 1);
+    }
+    expect(counts.size).toBe(62);
+    // Eight standard deviations.
+    for (const count of counts.values()) expect(Math.abs(count - 1_000)).toBeLessThan(8 * Math.sqrt(1_000));
   });
 });
 
 describe('parseOrderToken', () => {
   it('accepts every created token', () => {
-    const token = createOrderToken(randomBytes);
+    const token = createOrderToken(merchantId, randomBytes);
     expect(parseOrderToken(token)).toBe(token);
   });
 

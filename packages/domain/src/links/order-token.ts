@@ -1,16 +1,46 @@
+import type { MerchantId } from '../accounts/merchant.ts';
 import { base62Alphabet, type RandomBytes, randomBase62 } from '../base62.ts';
 
 declare const orderTokenBrand: unique symbol;
 
-/** Identifies an order in its payment link: 32 base62 characters, 190 bits, so that it cannot be guessed. */
+/** Identifies an order in its payment link: 32 base62 characters, of which 154 bits are random, so that it cannot be guessed. */
 export type OrderToken = string & { readonly [orderTokenBrand]: true };
 
 /** The length of a token in characters. */
 export const orderTokenLength = 32;
 
-/** Returns a new random token. */
-export function createOrderToken(randomBytes: RandomBytes): OrderToken {
-  return randomBase62(orderTokenLength, randomBytes) as OrderToken;
+/** The last characters of a token hold its merchant's id, which is below 62^6. */
+const merchantLength = 6;
+const randomLength = orderTokenLength - merchantLength;
+
+/**
+ * Returns a new token. It holds the merchant's id, so that an order is found where its merchant's orders are. Each of its digits is
+ * moved by a random character, so that every character is equally likely at each place.
+ */
+export function createOrderToken(merchantId: MerchantId, randomBytes: RandomBytes): OrderToken {
+  const random = randomBase62(randomLength, randomBytes);
+  let merchant = '';
+  let rest: number = merchantId;
+  for (let place = 0; place < merchantLength; place += 1) {
+    const digit = rest % base62Alphabet.length;
+    merchant += base62Alphabet[(digit + digitAt(random, place)) % base62Alphabet.length];
+    rest = (rest - digit) / base62Alphabet.length;
+  }
+  return `${random}${merchant}` as OrderToken;
+}
+
+/** Returns the merchant of a token's order. There may be no such merchant. */
+export function merchantIdOf(token: OrderToken): MerchantId {
+  let merchantId = 0;
+  for (let place = merchantLength - 1; place >= 0; place -= 1) {
+    const digit = digitAt(token, randomLength + place) - digitAt(token, place) + base62Alphabet.length;
+    merchantId = merchantId * base62Alphabet.length + (digit % base62Alphabet.length);
+  }
+  return merchantId as MerchantId;
+}
+
+function digitAt(token: string, index: number): number {
+  return base62Alphabet.indexOf(token.charAt(index));
 }
 
 /** Matches every token. */

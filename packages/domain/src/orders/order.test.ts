@@ -16,7 +16,7 @@ describe('newOrder', () => {
       const assigned = {
         merchantId: 7 as MerchantId,
         serviceOrderId: 42,
-        orderToken: createOrderToken(randomBytes),
+        orderToken: createOrderToken(7 as MerchantId, randomBytes),
         createdAtMs: 1_795_208_502_172,
         expiresAtMs,
         metadata: { cart: '17' },

@@ -7,7 +7,7 @@ import { createOrderToken } from '../links/order-token.ts';
 import { newOrder } from '../orders/order.ts';
 import { hostOf, returnUrlFor } from './return-url.ts';
 
-const token = createOrderToken((count) => new Uint8Array(count).fill(7));
+const token = createOrderToken(1 as MerchantId, (count) => new Uint8Array(count).fill(7));
 
 function orderWith(fields: Parameters<typeof validOrderFields>[0], serviceOrderId = 42) {
   const assigned = {

@@ -133,7 +133,7 @@ export function describeChanges({
     // A payment of another checkout system.
     expect(await findForPayment(second, paymentOf(second, 'p-1'))).toMatchObject({ isKnown: false });
     const unknown = opened().store.findForPayment(
-      createOrderToken(randomBytes),
+      createOrderToken(one, randomBytes),
       { checkoutId: one, paymentId: 'p-1' },
       timeoutMs,
     );

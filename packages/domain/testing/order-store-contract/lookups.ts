@@ -64,7 +64,9 @@ export function describeLookups({ opened, create }: OrderStoreSteps): void {
     expect(await store.findByServiceOrderId(merchantId, serviceOrderIdMax - 1, timeoutMs)).toStrictEqual({
       kind: 'unknown',
     });
-    expect(await store.findByToken(createOrderToken(randomBytes), timeoutMs)).toStrictEqual({ kind: 'unknown' });
+    expect(await store.findByToken(createOrderToken(merchantId, randomBytes), timeoutMs)).toStrictEqual({
+      kind: 'unknown',
+    });
     expect(await countOrders(merchantId)).toBe(0);
   });
 

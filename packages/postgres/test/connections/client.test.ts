@@ -169,6 +169,24 @@ test('a statement sent after the server has ended the connection is unavailable,
   expect([...(await client.run(selectOne))]).toEqual([{ one: 1 }]);
 });
 
+test('a coordinator of Citus that lost a worker is unavailable, and its session is replaced', async () => {
+  const client = openTestClient(server.url, 'lost worker');
+  const pidOf = async () => {
+    const [row] = await client.run((db) => db.execute<{ pid: number }>(sql`select pg_backend_pid() as pid`));
+    return row?.pid;
+  };
+  const fail = (message: string) =>
+    failureOf(
+      client.run((db) => db.execute(sql.raw(`do $$ begin raise '${message}' using errcode = 'XX000'; end $$`))),
+    );
+  const before = await pidOf();
+  // An internal error of PostgreSQL has the same code.
+  expect(await fail('cache lookup failed for type 1')).toBeUndefined();
+  expect(await pidOf()).toBe(before);
+  expect(await fail('failure on connection marked as essential: 127.0.0.1:54321')).toBe('unavailable');
+  expect(await pidOf()).not.toBe(before);
+});
+
 test('a client that is closed opens no connection', async () => {
   const client = openTestClient(server.url, 'closed');
   await client.run(selectOne);

@@ -1,4 +1,5 @@
 import type { MerchantId } from '@gateway/domain/accounts/merchant';
+import { transitions } from '@gateway/domain/orders/order-states';
 import type { CreateOutcome } from '@gateway/domain/orders/order-store';
 import { idBlockSize } from '@gateway/domain/orders/service-order-id';
 import { describeOrderStore } from '@gateway/domain/testing/order-store-contract';
@@ -41,24 +42,38 @@ function outcomesOf(creating: readonly Promise<CreateOutcome>[]): Promise<string
 
 describeOrderStore('the PostgreSQL order store', async () => openContractStore(database));
 
-test('a lone order, and the lookup of one, is one statement for one key, which a distributed database sends to one server', async () => {
+test('each statement of an operation names the merchant at every mention of the orders, which a distributed database keeps by merchant', async () => {
   const merchantId = await newMerchantId();
   const proxy = await startRecordingProxy(database.url);
   onTestFinished(() => proxy.close());
   const store = openStore({ url: proxy.url });
-  const { orderToken, serviceOrderId } = await created(store, merchantId, 'lone');
+  const order = await created(store, merchantId, 'lone');
   await store.create(sampleOrder(merchantId, { order_id: 'lone' }), enoughMs);
   await store.findByOrderId(merchantId, 'lone', enoughMs);
-  await store.findByServiceOrderId(merchantId, serviceOrderId, enoughMs);
-  await store.findByToken(orderToken, enoughMs);
-  const texts = proxy.texts.filter((text) => /^insert|^select "merchant_id|^select "orders/.test(text));
-  expect(texts).toEqual([
-    expect.stringMatching(/^insert into "orders" \([^)]*\) values \(\$1, \$2, [^)]*\) on conflict/),
-    expect.stringMatching(/where "orders"."merchant_id" = \$\d+ and "orders"."order_id" = \$\d+/),
-    expect.stringMatching(/where "orders"."merchant_id" = \$\d+ and "orders"."order_id" = \$\d+/),
-    expect.stringMatching(/where "orders"."merchant_id" = \$\d+ and "orders"."service_order_id" = \$\d+/),
-    expect.stringMatching(/where "orders"."order_token" = \$\d+/),
-  ]);
+  await store.findByServiceOrderId(merchantId, order.serviceOrderId, enoughMs);
+  await store.findByToken(order.orderToken, enoughMs);
+  const payment = { checkoutId: merchantId, paymentId: 'p-1', paidAtMs: order.createdAtMs };
+  await store.findForPayment(order.orderToken, payment, enoughMs);
+  await store.list(merchantId, { limit: 1 }, enoughMs);
+  await store.list(merchantId, { limit: 1, metadata: { key: 'value' } }, enoughMs);
+  const attempt = { checkoutId: merchantId, attemptId: 'a-1' };
+  await store.startPayment(order, attempt, 60, enoughMs);
+  await store.endPayment(order, attempt, enoughMs);
+  await store.change({ transition: transitions.pay, order: { ...order, orderStatus: 'PAID', payment } }, enoughMs);
+  await store.change({ transition: transitions.cancel, order }, enoughMs);
+  await store.expireNow(order, enoughMs);
+  const refused = { ...payment, amount: order.fields.order_amount, currency: 'USD', code: 'payment_mismatch' } as const;
+  await store.refusePayment({ order, payment: refused }, enoughMs);
+  await store.listEvents(merchantId, { limit: 1 }, enoughMs);
+
+  const texts = proxy.texts.filter((text) => /(from|join|update) "orders"|into "orders"/.test(text));
+  const [insert, ...others] = texts.filter((text) => !text.includes('max(service_order_id)'));
+  expect(insert).toMatch(/^insert into "orders" \([^)]*\) values \(\$1, \$2, [^)]*\) on conflict/);
+  expect(others).toHaveLength(14);
+  for (const text of others) {
+    const mentions = text.match(/(from|join|update) "orders"/g)?.length;
+    expect(text.match(/"orders"\."merchant_id" = \$\d+/g)?.length, text).toBeGreaterThanOrEqual(Number(mentions));
+  }
 });
 
 test('two stores that race for the same order_ids store one order each and return it to every call', async () => {

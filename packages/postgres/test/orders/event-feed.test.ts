@@ -4,9 +4,9 @@ import { transitions } from '@gateway/domain/orders/order-states';
 import type { EventPage, EventPosition } from '@gateway/domain/orders/order-store';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { afterAll, expect, test } from 'vitest';
-import { openOrderStore, type PostgresOrderStore } from '../src/order-store.ts';
-import { createMerchantId, createOrder } from '../testing/contract-store.ts';
-import { useTestDatabase } from '../testing/test-database.ts';
+import { openOrderStore, type PostgresOrderStore } from '../../src/order-store.ts';
+import { createMerchantId, createOrder } from '../../testing/contract-store.ts';
+import { useTestDatabase } from '../../testing/test-database.ts';
 
 const enoughMs = 20_000;
 
