@@ -254,7 +254,8 @@ test.skipIf(leftOut('the systemd unit', missing('systemd-analyze')))(
     expect(`node ${rest}`).toBe(manifest.scripts.start);
     expect(unit).toContain(install);
     const file = join(await temporaryFolder(), 'order-gateway.service');
-    await writeFile(file, unit.replaceAll(node, process.execPath));
+    // Its path may contain a space.
+    await writeFile(file, unit.replaceAll(node, JSON.stringify(process.execPath)));
     const { stderr } = await run('systemd-analyze', ['verify', file]);
     expect(stderr).toBe('');
     // 0 is closed, 10 is open; the program fails above the threshold, here 2.0.

@@ -82,8 +82,8 @@ test('one payment that is reported for 20 orders of two merchants through two pr
     const pay = async (order_token: string, index: number): Promise<string> => {
       const checkout = { url: gateways[index % 4 < 2 ? 0 : 1].url, credentials: { clientId, clientSecret } };
       const response = await postPayment(checkout, order_token, { payment_id: `one-payment-${round}`, paid_at });
-      const { order_status, details } = Object(await response.json());
-      const outcome: string = order_status ?? details[0].debug.reason;
+      const { order, details } = Object(await response.json());
+      const outcome: string = order?.order_status ?? details[0].debug.reason;
       // Repeats the call as a checkout system does, on a machine that is too busy.
       return /^(UNAVAILABLE|OVERLOADED|DEADLINE_EXCEEDED)$/.test(outcome) ? pay(order_token, index) : outcome;
     };

@@ -47,7 +47,9 @@ test('no payment of an order starts while its merchant is disabled, and one that
   const unresolved = await rpcErrorOf(checkout.resolvePaymentLink({ orderToken }, { headers }));
   expect(unresolved).toEqual({ code: Code.NotFound, reason: 'not_found' });
   expect((await postPayment(gateway.checkout, orderToken)).status).toBe(200);
-  expect(await checkout.resolvePaymentLink({ orderToken }, { headers })).toMatchObject({ orderId: order.order_id });
+  expect(await checkout.resolvePaymentLink({ orderToken }, { headers })).toMatchObject({
+    order: { orderId: order.order_id },
+  });
   await gateway.accounts.enable(merchant.credentials.clientId);
 });
 

@@ -32,7 +32,7 @@ function expectRejection(code: string | undefined, payment: Partial<Record<Payme
   const parsed = parsePayment({ ...payment, order_amount: isNumber ? new NumberText(JSON.stringify(sent)) : sent });
   const isMismatch =
     parsed.ok &&
-    (formatAmount(parsed.value.amount) !== String(order_amount) || parsed.value.currency !== order_currency);
+    (formatAmount(parsed.value.amount) !== order_amount.toFixed(2) || parsed.value.currency !== order_currency);
   if (!parsed.ok) expect(code, JSON.stringify(payment)).toBe('invalid_request');
   else expect(code === 'payment_mismatch', JSON.stringify(payment)).toBe(isMismatch);
 }
