@@ -17,9 +17,10 @@ import { createAdmission } from './intake/admission.ts';
 import { createAuthenticate } from './intake/authenticate.ts';
 import { createBodyReader } from './intake/call-body.ts';
 import { createCallLog } from './intake/call-log.ts';
+import { createRejectionPause } from './intake/pause.ts';
 import { createRateLimit } from './intake/rate-limit.ts';
 import { createUnauthenticatedCalls } from './intake/unauthenticated-calls.ts';
-import { admissionLimits, bodyBytesOfAllMax, unauthenticatedLimits, webhookLimits } from './limits.ts';
+import { admissionLimits, bodyBytesOfAllMax, rejectionLimits, unauthenticatedLimits, webhookLimits } from './limits.ts';
 import { hostInUrl, listenOn } from './network/listen.ts';
 import { parseTrustProxy } from './network/remote-address.ts';
 import { openTls } from './network/tls.ts';
@@ -103,6 +104,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
       limits: config.unauthenticatedLimits ?? unauthenticatedLimits,
       monotonicNow,
     }),
+    rejectionPause: createRejectionPause({ limits: rejectionLimits, monotonicNow }),
     readBody: createBodyReader(bodyBytesOfAllMax),
     baseUrl: () => baseUrl,
     readiness: createReadiness({ check: writeCheck.run, logger }),

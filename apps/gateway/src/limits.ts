@@ -207,6 +207,14 @@ export const unauthenticatedLimits = {
   pausedMax: connectionsMax,
 };
 
+/** `overloaded` and `rate_limited` responses to calls with valid credentials over HTTP/1.1 (docs/decisions/037-overload.md). */
+export const rejectionLimits = {
+  /** Sent at once, per second, in 5 % of a core's time. The others wait, as clients that ignore `Retry-After` retry at once. */
+  immediatePerSecond: 500,
+  pauseMs: 1_000,
+  pausedMax: connectionsMax,
+};
+
 /** The limits of webhook deliveries in one process. */
 export const webhookLimits = {
   /** The time for one attempt, from the lookup of its host to the end of its response. */

@@ -8,6 +8,7 @@ import type { Admission, Permit } from './admission.ts';
 import type { Authenticate } from './authenticate.ts';
 import type { Call } from './call.ts';
 import { type BodyReading, bodyFailure } from './call-body.ts';
+import type { Pause } from './pause.ts';
 import type { RateLimit } from './rate-limit.ts';
 import type { UnauthenticatedCalls } from './unauthenticated-calls.ts';
 
@@ -50,9 +51,12 @@ export async function takeBody(call: Call, reading: BodyReading): Promise<Result
 /**
  * Creates the one place that knows the order of checks, for every protocol: deadline, announced size, media type,
  * credentials and kind of account, rate, capacity, body. The content of the body (JSON or Protobuf, fields, checksum) is
- * checked after that.
+ * checked after that. `pause` delays the rejection of calls that have valid credentials; absent: they are rejected at once.
  */
-export function createReceive({ authenticate, unauthenticatedCalls, rateLimit, admission }: ReceiveDeps) {
+export function createReceive(
+  { authenticate, unauthenticatedCalls, rateLimit, admission }: ReceiveDeps,
+  pause?: Pause,
+) {
   const admit = async (call: Call, kind: Account['kind']): Promise<Result<Permit, Failure>> => {
     const account = await authenticate(call.credentials, call.timeLeftMs());
     if (!account.ok) {
@@ -63,10 +67,13 @@ export function createReceive({ authenticate, unauthenticatedCalls, rateLimit, a
     call.authenticated(account.value);
     if (account.value.kind !== kind) return failed({ kind: 'permission_denied' });
     const waitMs = rateLimit(account.value);
-    if (waitMs !== undefined) return failed({ kind: 'rate_limited', retryAfterMs: retryAfter(waitMs) });
     // A caller that has disconnected gets no response.
-    const permit = call.hasEnded ? undefined : admission.acquire(account.value.id);
-    return permit === undefined ? failed(storageFailure('overloaded')) : success(permit);
+    const permit = waitMs !== undefined || call.hasEnded ? undefined : admission.acquire(account.value.id);
+    if (permit !== undefined) return success(permit);
+    await pause?.(call.peer);
+    return failed(
+      waitMs === undefined ? storageFailure('overloaded') : { kind: 'rate_limited', retryAfterMs: retryAfter(waitMs) },
+    );
   };
 
   return (call: Call, incoming: IncomingCall): Promise<Result<Buffer, Failure>> =>

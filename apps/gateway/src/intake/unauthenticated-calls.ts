@@ -4,6 +4,7 @@ import type { unauthenticatedLimits } from '../limits.ts';
 import { isPublicAddress, networkOf } from '../network/ip-address.ts';
 import { retryAfter } from '../orders/storage-failure.ts';
 import type { Peer } from './connection-limit.ts';
+import { createPause } from './pause.ts';
 import { createTokenBuckets, type TokenBuckets } from './rate-limit.ts';
 
 export type UnauthenticatedCalls = ReturnType<typeof createUnauthenticatedCalls>;
@@ -29,21 +30,16 @@ export function createUnauthenticatedCalls({
   const rejected = createTokenBuckets<string>(monotonicNow);
   const allRejected = createTokenBuckets<string>(monotonicNow);
   const waiting = new Set<() => void>();
+  const pause = createPause(limits);
   let inFlight = 0;
-  let paused = 0;
 
   /** A private address may belong to a proxy for many clients, so only the limits for all networks apply to it. */
   const isOverLimit = (buckets: TokenBuckets<string>, { address }: Peer) =>
     (address === undefined || isPublicAddress(address)) && buckets(networkOf(address), limits.perNetwork) !== undefined;
 
-  /** Responds late: clients that wait for their responses then send less, while fast responses would speed up a flood. */
   const rejectLate = async (peer: Peer): Promise<Failure> => {
-    peer.markIdle();
     peer.penalize();
-    if (paused >= limits.pausedMax) return rateLimited();
-    paused += 1;
-    await new Promise((resolve) => setTimeout(resolve, limits.pauseMs));
-    paused -= 1;
+    await pause(peer);
     return rateLimited();
   };
 

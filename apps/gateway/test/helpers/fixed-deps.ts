@@ -48,6 +48,7 @@ export function fixedDeps(logger: Logger): GatewayDeps {
       limits: unauthenticatedLimits,
       monotonicNow: () => performance.now(),
     }),
+    rejectionPause: async () => {},
     readBody: createBodyReader(bodyBytesOfAllMax),
     baseUrl: () => 'http://localhost' as BaseUrl,
     countRefusal: () => {},

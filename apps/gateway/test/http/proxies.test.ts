@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { Health, HealthCheckResponse_ServingStatus } from '@gateway/contract/health/v1/health_pb';
 import { failures } from '@gateway/domain/failure';
@@ -58,6 +60,23 @@ for (const program of proxies) {
       ['json', 'created', localAddress],
       ['grpc', 'replayed', localAddress],
     ]);
+  });
+
+  test.skipIf(isLeftOut)(`${program} as in deploy/ does not repeat an overloaded call`, async () => {
+    let calls = 0;
+    const gateway = createServer((request, response) => {
+      if (request.url === '/order') calls += 1;
+      response.writeHead(request.url === '/order' ? 503 : 200).end();
+    });
+    onTestFinished(() => void gateway.close().closeAllConnections());
+    await once(gateway.listen(0, '127.0.0.1'), 'listening');
+    const [http = 0, grpc = 0] = await freePorts(2);
+    const ports = { http: Number(Object(gateway.address()).port), grpc };
+    await runProxy(program, { http, grpc, gateways: [ports, ports] });
+    const ready = () => fetch(`http://127.0.0.1:${http}/`).catch(() => undefined);
+    await expect.poll(ready).toMatchObject({ status: 200 });
+    const response = await fetch(`http://127.0.0.1:${http}/order`, { method: 'POST', body: '{}' });
+    expect([response.status, calls]).toEqual([503, 1]);
   });
 
   test.skipIf(isLeftOut)(`${program} as in deploy/ responds with a problem in JSON when no gateway runs`, async () => {

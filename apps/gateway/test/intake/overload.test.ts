@@ -45,7 +45,7 @@ test('a call over the rate limit is rejected in every protocol before its body a
 });
 
 /** Both ports with two merchants, on a store that finishes orders when the test lets it. */
-async function runFullGateway(callsMax: number, activeMax = 2 * callsMax) {
+async function runFullGateway(callsMax: number, activeMax = 2 * callsMax, more: Partial<GatewayDeps> = {}) {
   const { logger } = createMemoryLogger();
   const other = { ...credentials, clientId: createClientId((count) => new Uint8Array(count).fill(8)) };
   const merchants = new Map<string | undefined, Merchant>([
@@ -64,6 +64,7 @@ async function runFullGateway(callsMax: number, activeMax = 2 * callsMax) {
     store: { ...fixed.store, create },
     authenticate: async ({ clientId }) => ({ ok: true, value: merchants.get(clientId) ?? merchant }),
     admission: createAdmission({ oldestOrderMs: () => 0, limits }),
+    ...more,
   };
   const operations = createOperations(deps);
   const [http, grpc] = [createHttpServer(deps, operations, ''), createGrpcServer(deps, operations)];
@@ -113,6 +114,24 @@ test('if one merchant takes everything, another still gets its share as calls en
   finishAll();
   expect(await later).toBe(201);
 });
+
+test.each(['overloaded', 'rate_limited'])(
+  '%s is sent after a pause over HTTP/1.1, and at once over gRPC',
+  async (code) => {
+    const paused: (() => void)[] = [];
+    const rejectionPause = () => new Promise<void>((resolve) => paused.push(resolve));
+    const rateLimit = () => (code === 'rate_limited' ? 1 : undefined);
+    const { json, grpc } = await runFullGateway(0, 1, { rejectionPause, rateLimit });
+    const statuses: number[] = [];
+    const rejected = json(credentials).then((status) => statuses.push(status));
+    await expect.poll(() => paused.length).toBe(1);
+    expect(await grpc(credentials)).toBe(code === 'overloaded' ? 14 : 8);
+    expect([paused.length, statuses]).toEqual([1, []]);
+    paused[0]?.();
+    await rejected;
+    expect(statuses).toEqual([code === 'overloaded' ? 503 : 429]);
+  },
+);
 
 test('a call that its client cancels makes room', async () => {
   const { pending, json, cancel, finishAll } = await runFullGateway(1);

@@ -60,6 +60,18 @@ test.each(protocols)('%s: several times the peak', async (protocol) => {
   }
 });
 
+test('json: 4,000 connections that retry immediately, beside an ordinary merchant', async () => {
+  process.stdout.write(`json: peak ${await findPeak('json')}/s\n`);
+  const [flooding, beside] = await Promise.all([
+    flood({ protocol: 'json', credentials: gateway.credentials.slice(1), rate: 100_000, seconds, connections: 4_000 }),
+    flood({ protocol: 'json', credentials: heavy(), rate: 20, seconds, connections: 20 }),
+  ]);
+  print('json, those that retry', flooding);
+  print('json, the other', beside);
+  expect(beside.unanswered).toBe(0);
+  expect(beside.created.count).toBeGreaterThan(0);
+});
+
 test.each(protocols)('%s: one merchant at 5 times the peak beside 20 ordinary ones', async (protocol) => {
   const peak = await findPeak(protocol);
   const ordinary = gateway.credentials.slice(1);

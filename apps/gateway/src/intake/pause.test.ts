@@ -1,0 +1,25 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { noPeer } from './connection-limit.ts';
+import { createRejectionPause } from './pause.ts';
+
+const limits = { immediatePerSecond: 2, pauseMs: 100, pausedMax: 2 };
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+test('rejections above those of a second are sent late, their connections are idle, and only so many wait', async () => {
+  const markIdle = vi.fn<() => void>();
+  const pause = createRejectionPause({ limits, monotonicNow: Date.now });
+  const sent: number[] = [];
+  const reject = (number: number) => pause({ ...noPeer, markIdle }).then(() => sent.push(number));
+  for (let number = 1; number <= 5; number += 1) void reject(number);
+  await vi.advanceTimersByTimeAsync(limits.pauseMs - 1);
+  expect(sent).toEqual([1, 2, 5]);
+  expect(markIdle).toHaveBeenCalledTimes(3);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(sent).toEqual([1, 2, 5, 3, 4]);
+  await vi.advanceTimersByTimeAsync(1_000);
+  void reject(6);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(sent).toContain(6);
+});

@@ -1,0 +1,37 @@
+import type { rejectionLimits } from '../limits.ts';
+import type { Peer } from './connection-limit.ts';
+import { createTokenBuckets } from './rate-limit.ts';
+
+/** Resolves when a rejection may be sent. */
+export type Pause = (peer: Peer) => Promise<void>;
+
+/**
+ * Delays rejections: clients that wait for their responses then send less, while quick responses would speed a flood up. Above
+ * `pausedMax` delayed ones, others are sent at once.
+ */
+export function createPause({ pauseMs, pausedMax }: { readonly pauseMs: number; readonly pausedMax: number }): Pause {
+  let paused = 0;
+  return async (peer) => {
+    peer.markIdle();
+    if (paused >= pausedMax) return;
+    paused += 1;
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    paused -= 1;
+  };
+}
+
+/** The pause of `overloaded` and `rate_limited` calls, which delays only those above a number per second. */
+export function createRejectionPause({
+  limits,
+  monotonicNow,
+}: {
+  readonly limits: typeof rejectionLimits;
+  /** Milliseconds of a monotonic clock. */
+  readonly monotonicNow: () => number;
+}): Pause {
+  const rejected = createTokenBuckets<'all'>(monotonicNow);
+  const pause = createPause(limits);
+  return async (peer) => {
+    if (rejected('all', limits.immediatePerSecond) !== undefined) await pause(peer);
+  };
+}
