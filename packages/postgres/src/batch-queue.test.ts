@@ -43,7 +43,7 @@ function openTestQueue(options: {
 
 const endOfTurn = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
-test('a lone item leaves at once, and items that arrive while the client is busy leave together', async () => {
+test('a lone item is sent at once, and items that arrive while the client is busy are sent together', async () => {
   const { queue, batches } = openTestQueue({ clients: 1, batchMax: 10, waitingMax: 10 });
   const first = queue.add('a', enoughMs);
   await endOfTurn();
@@ -73,7 +73,7 @@ test('as many batches as clients are in flight, none larger than the limit', asy
   expect(await Promise.all(outcomes)).toEqual(['a', 'b', 'c', 'd', 'e'].map(done));
 });
 
-test('enough items leave during the turn that brings them, as long as a client is free', async () => {
+test('enough items are sent during the turn in which they arrive, while a client is free', async () => {
   const { queue, batches } = openTestQueue({ clients: 2, batchMin: 2, batchMax: 4, waitingMax: 10 });
   const outcomes = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((item) => queue.add(item, enoughMs));
   expect(batches.map(({ items }) => items)).toEqual([
@@ -100,7 +100,7 @@ test('a client that has been the only one for a while does not wait for the end 
   const left: number[] = [];
   for (let count = 0; count < 10; count += 1) left.push(await batchesLeftAtOnce('a'));
   expect(left).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 1, 1]);
-  // The first of two leaves at once; after that no item is assumed to be alone.
+  // The first of two is sent at once; after that no item is assumed to be alone.
   expect([await batchesLeftAtOnce('a', 'b'), await batchesLeftAtOnce('a')]).toEqual([1, 0]);
 });
 
@@ -144,7 +144,7 @@ test('an item that the database rejects fails alone, found by halving its batch,
   expect(bad).toMatchObject({ reason: { message: 'the database rejected a statement: Error' } });
 });
 
-test('a batch that fails whatever its items are is not tried in parts', async () => {
+test('a batch that fails regardless of its items is not retried in parts', async () => {
   const { queue, batches } = openTestQueue({ clients: 1, batchMax: 2, waitingMax: 2 });
   const outcomes = Promise.allSettled(['a', 'no table'].map((item) => queue.add(item, enoughMs)));
   await endOfTurn();

@@ -10,7 +10,7 @@ export interface BatchQueueOptions<Client, Item, Outcome> {
   readonly meter?: Meter | undefined;
   /** What runs batches, each listed as often as it may have a batch in flight. Closed with the queue. */
   readonly clients: readonly Client[];
-  /** Items that leave at once if a client is free; fewer wait for the end of the event loop's turn. Measured in decision 013. */
+  /** Items that are sent at once if a client is free; fewer wait for the end of the event loop's turn (docs/decisions/013-batches.md). */
   readonly batchMin?: number;
   /** Items in one batch. */
   readonly batchMax: number;
@@ -24,7 +24,7 @@ export interface BatchQueueOptions<Client, Item, Outcome> {
   readonly run: (client: Client, items: readonly Item[]) => Promise<readonly (Outcome | Error)[]>;
 }
 
-/** After so many batches of one item, each with nothing else in flight, the client is assumed to be the only one. */
+/** After this many batches of one item, each with nothing else in flight, the client is assumed to be the only one. */
 const loneBatchesMin = 8;
 
 /** Why an item has no outcome. */
@@ -32,7 +32,7 @@ export type QueueFailure = { readonly kind: StatementFailure } | { readonly kind
 
 /** A queue that runs its items in batches. */
 export interface BatchQueue<Item, Outcome> {
-  /** The item's outcome; settles within `timeoutMs`. Rejects with an error without values. */
+  /** Resolves to the item's outcome within `timeoutMs`. Rejects with an error without values. */
   add(item: Item, timeoutMs: number): Promise<Outcome | QueueFailure>;
   /** Milliseconds since the oldest item without an outcome was added; 0 without any. */
   oldestMs(): number;
@@ -51,9 +51,9 @@ interface Entry<Item, Outcome> {
 }
 
 /**
- * Lets concurrent calls share one statement and its commit. There is no timer: a batch leaves as soon as a client is free, at
- * the end of the event loop's current turn, so that a lone item leaves at once and items that arrive together leave together. If
- * many arrive in one turn, a first batch leaves during it, and the database works on it while the rest is still being read. An
+ * Lets concurrent calls share one statement and its commit. There is no timer: a batch is sent as soon as a client is free, at
+ * the end of the event loop's current turn, so that a lone item is sent at once and items that arrive together are sent together. If
+ * many arrive in one turn, a first batch is sent during it, and the database works on it while the rest is still being read. An
  * item of a client that has been the only one for a while does not wait for the end of the turn either.
  */
 export function createBatchQueue<Client extends { close(): Promise<void> }, Item, Outcome>(
@@ -63,7 +63,7 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
   const telemetry = queueTelemetry(name, meter);
   const free = [...clients];
   const waiting: Entry<Item, Outcome>[] = [];
-  /** The oldest first. No set, which would keep ended batches in memory: decision 039. */
+  /** The oldest first. No set, which would keep ended batches in memory: docs/decisions/039-no-sets-of-what-is-in-flight.md. */
   const running: (readonly Entry<Item, Outcome>[])[] = [];
   let flushIsScheduled = false;
   let loneBatches = 0;

@@ -12,13 +12,13 @@ export const connectTimeoutMs = 1_500;
 /** The server cancels a statement after this long, so that only a dead connection reaches the client-side deadline. */
 export const serverStatementTimeoutMs = 4_000;
 
-/** The client-side deadline of a statement: on a half-open connection the driver waits for ever. */
+/** The client-side deadline of a statement: on a half-open connection the driver waits forever. */
 const clientStatementTimeoutMs = 5_000;
 const timeoutMessage = `no response from the database in ${clientStatementTimeoutMs} ms`;
 
-/** A statement without a response for this long is silent: whether its server is still there is looked for. */
+/** A statement without a response for this long is silent: the client checks whether its server still exists. */
 const silentAfterMs = 1_000;
-const silentMessage = 'the database server does not respond any more';
+const silentMessage = 'the database server no longer responds';
 
 /** For {@link ConnectionOptions.statementTimeoutMs}: no limit. The driver does not send a 0; this is PostgreSQL's maximum, 25 days. */
 export const noStatementTimeoutMs = 2_147_483_647;
@@ -142,7 +142,7 @@ export function openClient<Statements>(
 
 /**
  * Opens a connection of postgres.js with every bound stated. The driver (3.4.9) would reconnect by itself, but then it sometimes
- * sends no startup message and hangs, and a client that was ended goes on connecting for its waiting statements. So a client is
+ * sends no startup message and hangs, and a client that was ended keeps connecting for its waiting statements. So a client is
  * used for one connection and destroyed with it.
  */
 export function openConnection(options: ConnectionOptions, openSocket = createSocketOpener()): Connection {
@@ -150,7 +150,7 @@ export function openConnection(options: ConnectionOptions, openSocket = createSo
   const { driverUrl, ssl } = parseConnectionUrl(url);
   let current: AddressedSocket | undefined;
   let isOver = false;
-  /** No set: decision 039. */
+  /** No set: docs/decisions/039-no-sets-of-what-is-in-flight.md. */
   const running: ((error: Error) => void)[] = [];
   const fail = (error: Error) => {
     for (const reject of running) reject(error);

@@ -42,7 +42,7 @@ export function migrateDatabase(url: string, lockTimeoutMs = lockTimeoutMaxMs): 
 
 /**
  * Runs statements in one transaction. Drizzle's migrator for postgres.js uses `sql.begin`, where a killed backend raises an
- * uncaught exception (postgres.js 3.4.9, issue 1066); its migrator for a proxy leaves the transaction to us. A lost connection
+ * uncaught exception (postgres.js 3.4.9, issue 1066); its migrator for a proxy lets us run the transaction. A lost connection
  * ends it: a connection is never opened again.
  */
 async function inTransaction(run: (text: string) => Promise<unknown>, statements: readonly string[]): Promise<void> {
@@ -51,8 +51,8 @@ async function inTransaction(run: (text: string) => Promise<unknown>, statements
 }
 
 /**
- * Checks that the database has the schema that this code needs, or a newer one: the version before a migration goes on working
- * after it. Needs no more than to read. Rejects with an error without values that says what to do.
+ * Checks that the database has the schema that this code needs, or a newer one: the version before a migration keeps working
+ * after it. Needs only read privileges. Rejects with an error without values that says what to do.
  */
 export function requireSchema(url: string): Promise<void> {
   return withConnection({ url, applicationName: 'order-gateway schema' }, async ({ db, run }) => {

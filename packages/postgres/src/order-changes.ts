@@ -47,10 +47,10 @@ export interface Swept {
 /** The part of an order store that changes orders. */
 export interface OrderChanges
   extends Pick<OrderStore, 'change' | 'refusePayment' | 'startPayment' | 'endPayment' | 'expireNow'> {
-  /** Stores that an order has passed its end, with its event. `raced`: another change was faster. */
+  /** Stores that an order has passed its expiry, with its event. `conflict`: another change was faster. */
   expireOrder(order: Order, timeoutMs: number): Promise<ChangeOutcome>;
   /**
-   * Stores that orders have passed their end, with their events: at most {@link sweptMax}. Rejects with an error without values;
+   * Stores that orders have passed their expiry, with their events: at most {@link sweptMax}. Rejects with an error without values;
    * a database that can't be reached has nothing to do.
    */
   expire(): Promise<Swept>;
@@ -90,7 +90,7 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
           if (row === undefined) return [{ kind: 'conflict' }];
           return [{ kind: 'changed', ...(row.leaseEndsAt && { endsAtMs: row.leaseEndsAt.getTime() }) }];
         } catch (error) {
-          // The payment has paid another order meanwhile.
+          // The payment has since paid another order.
           if (isDuplicate(error)) return [{ kind: 'conflict' }];
           throw error;
         }

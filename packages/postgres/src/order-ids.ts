@@ -8,7 +8,7 @@ const sequence = `${serviceOrderIdBlocks.schema ?? 'public'}.${serviceOrderIdBlo
 /** Locked while a session skips blocks. Any number that no other program locks; these digits are `blocks` in ASCII. */
 export const skipLock = 0x626c6f636b73;
 
-/** Blocks that are skipped one by one: a fraction of a second's work, and far more than all sessions reserve meanwhile. */
+/** Blocks that are skipped one by one: a fraction of a second's work, and far more than all sessions reserve in that time. */
 const skippedMax = 100_000;
 
 /**

@@ -189,7 +189,7 @@ export const orders = pgTable(
 
 /**
  * The order for which a checkout system reported a payment, which paid it or was refused. Written in the statement of the change, so
- * that one payment belongs to one order of any merchant. Its key can't hold merchant_id (decision 048).
+ * that one payment belongs to one order of any merchant. Its key can't hold merchant_id (docs/decisions/048-payments-have-a-table.md).
  */
 export const payments = pgTable(
   'payments',

@@ -18,7 +18,7 @@ export type Address =
   | { readonly path: string }
   | { readonly host: string | undefined; readonly port: number | undefined };
 
-/** Opens a socket for the driver. Throws if the connection that needs it is over meanwhile. */
+/** Opens a socket for the driver. Throws if the connection that needs it has ended by then. */
 export type OpenSocket = (target: SocketTarget, isOver: () => boolean) => Promise<AddressedSocket>;
 
 /** A socket, and where it leads. */

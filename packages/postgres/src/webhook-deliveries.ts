@@ -213,7 +213,7 @@ function prepareOverdue(db: PostgresJsDatabase) {
 /**
  * Goes from endpoint to endpoint through the index of pending deliveries and takes the due ones of each, up to the limits, so
  * that the backlog of one endpoint costs the others nothing. PostgreSQL reads no further endpoint once it has enough rows. The form
- * leaves it no plan that reads other events or orders of a merchant, whatever it knows of the tables: due rows by their place, no
+ * allows no plan that reads other events or orders of a merchant, whatever the statistics of the tables: due rows by their place, no
  * third table in a join, one look at each endpoint.
  */
 function prepareClaim(db: PostgresJsDatabase) {

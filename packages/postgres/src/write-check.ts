@@ -17,9 +17,9 @@ const lockTimeoutMs = 1_000;
 const file = { chunkBytes: 8_000, chunks: 64, memory: '64kB' };
 
 /**
- * One transaction that leaves nothing behind and needs what an insert of an order needs, in this order: the lock on the table, with
+ * One transaction that stores nothing and needs what an insert of an order needs, in this order: the lock on the table, with
  * the privilege and a session that may write; room on the disk of the data; a commit in the log, on its disk and at the
- * synchronous standby. Separate statements, as Citus has no inserts within others. Without parameters the driver sends them as
+ * synchronous standby. Separate statements, because Citus has no inserts within others. Without parameters the driver sends them as
  * one message, which is one transaction (PostgreSQL 18, 54.2.2.1).
  */
 const storeNothing = sql.raw(`

@@ -87,7 +87,7 @@ test('a migration waits for that of another process, up to a limit', async () =>
   expect(await tablesOf(sql)).toEqual(tables);
 });
 
-test('a migration has no statement time limit, whatever the database sets', async () => {
+test('a migration has no statement time limit, regardless of the setting of the database', async () => {
   const url = await createDatabase();
   await runQuery(url, `alter database "${new URL(url).pathname.slice(1)}" set statement_timeout = 1`);
   await migrateDatabase(url);

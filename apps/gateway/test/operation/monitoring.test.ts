@@ -119,7 +119,7 @@ test('every panel of the dashboard names metrics and labels that exist', async (
   for (const { expr } of targets) expectToMatch(expr);
 });
 
-test('the check finds what does not exist', () => {
+test('the check finds metrics and labels that do not exist', () => {
   expect(() => expectToMatch('rate(gateway_calls_total[5m])')).toThrow();
   expect(() => expectToMatch('sum by (merchant) (gateway_memory_bytes)')).toThrow();
   expect(() => expectToMatch('sum by (')).toThrow();

@@ -22,7 +22,7 @@ async function logOf({ clientId }: Credentials) {
   return entries.map(({ actor, action, details }) => [actor, action, details]);
 }
 
-test('every change of a client is recorded once, by whom and what, without a secret', async () => {
+test('every change of an account is recorded once, with its actor and details, without a secret', async () => {
   const client = await accounts.create('Shop', 'test');
   const { clientId } = client;
   await accounts.setChecksumMode(clientId, 'required');
@@ -60,7 +60,7 @@ test('every change of a client is recorded once, by whom and what, without a sec
   expect(JSON.stringify(entries)).not.toMatch(/sk_|hidden/);
 });
 
-test('what changes nothing is not recorded', async () => {
+test('a command that changes nothing is not recorded', async () => {
   const unknown = { clientId: 'app_000000000000000000000000', clientSecret: '' };
   expect(await accounts.disable(unknown.clientId)).toBe('unknown_client');
   expect(await accounts.setChecksumMode(unknown.clientId, 'required')).toBe('unknown_client');

@@ -48,7 +48,7 @@ test('a secret that has ended stays so, and makes no more secrets live than a cl
   expect(await addSecret(clientId)).toEqual({ kind: 'too_many' });
 });
 
-test('operators who add a secret at the same time make no more live than a client may have', async () => {
+test('operators who add secrets at the same time never exceed the limit of live ones', async () => {
   const { clientId } = await newClient();
   for (let live = 1; live < liveSecretsMax - 1; live += 1) await addSecret(clientId);
   const another = openMerchantAccounts({ url: database.url });
@@ -79,7 +79,7 @@ test('orders are created while a secret is being added to their merchant', async
   const store = openOrderStore({ url: database.url });
   onTestFinished(() => store.close());
   const [merchant] = await database.sql`select id::int from merchants where client_id = ${clientId}`;
-  const order = sampleOrder(merchant?.id as MerchantId, { order_id: 'meanwhile' });
+  const order = sampleOrder(merchant?.id as MerchantId, { order_id: 'after' });
   const adding = Promise.withResolvers<unknown>();
   await database.sql.begin(async (session) => {
     await session`lock table client_secrets in exclusive mode`;

@@ -189,7 +189,7 @@ test('a server that resets the connection with its last byte of the TLS handshak
   expect(statementFailure(error)).toBe('unavailable');
 });
 
-test('a client that is closed during the TLS handshake leaves no socket open', async () => {
+test('no socket stays open after a client is closed during the TLS handshake', async () => {
   const proxy = await startChangingProxy(secure.url, (chunk) => (chunk.length === 1 ? chunk : Buffer.of()));
   onTestFinished(() => proxy.close());
   const client = openClient(

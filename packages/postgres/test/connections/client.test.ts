@@ -123,7 +123,7 @@ test('of several hosts the first that accepts the connection is used, and no sta
   expect(await failureOf(clientOf('127.0.0.1:1,127.0.0.1:2').run(selectOne))).toBe('timeout');
 }, 20_000);
 
-test('of several hosts one whose session is not what the URL asks for is passed over', async () => {
+test('of several hosts, one whose session does not match the URL is skipped', async () => {
   const other = await startTestServer();
   onTestFinished(() => other.stop());
   for (const { url } of [other, server]) await runQuery(url, "create role writer login password 'writer'");
@@ -237,7 +237,7 @@ test.each([
   await expect.poll(() => sockets[0]?.destroyed).toBe(true);
 });
 
-test('a statement that fails after its first rows leaves nothing in the next result', async () => {
+test('rows of a statement that fails later are not in the next result', async () => {
   const client = openTestClient(server.url, 'carry over');
   const failsAtTheThirdRow = sql`select 1 / (3 - number) from generate_series(1, 5) number`;
   await expect(client.run((db) => db.execute(failsAtTheThirdRow))).rejects.toThrow();

@@ -35,7 +35,7 @@ const failure = (running: Promise<unknown>) =>
     (error: unknown) => ({ outcome: statementFailure(error), reason: redact(error).message }),
   );
 
-const gone = { outcome: 'unavailable', reason: 'the database server does not respond any more' };
+const gone = { outcome: 'unavailable', reason: 'the database server no longer responds' };
 const stuck = { outcome: 'unavailable', reason: 'the database waits for its synchronous standby, or for a disk' };
 
 /** Below the deadline of a statement, which would end it by itself. */
@@ -118,7 +118,7 @@ test('of several hosts that are all down none is waited for until the deadline, 
   expect(attempts).toBeLessThan(withoutProbeMs / 100 + 5);
 });
 
-test('a statement that is only slow is not interrupted, however many wait, and few probes are sent', async () => {
+test('a statement that is only slow is not interrupted, even if many wait, and few probes are sent', async () => {
   const proxy = await startHangingProxy(server.url);
   onTestFinished(() => proxy.close());
   const probe = createServerProbe(proxy.url);
@@ -160,7 +160,7 @@ describe('while a commit waits for its synchronous standby', () => {
   const insertWith = (client: Client<PostgresJsDatabase>) => () =>
     client.run((db) => db.execute(sql`insert into kept values (1)`));
 
-  test('no further session is opened, and then the same one goes on', async () => {
+  test('no further session is opened, and then the same one continues', async () => {
     const { url, local, goOn } = await startWaitingServer();
     const client = openTestClient(url);
     const ownPid = await pid(client);

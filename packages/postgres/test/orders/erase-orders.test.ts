@@ -122,7 +122,7 @@ test('orders created before a time are erased in batches, also by two processes 
 test.each<ErasureTarget>([
   { by: 'age', before: new Date('2019-06-01') },
   { by: 'email', email: 'deadlock@mail.example' },
-])('an erasure by $by that another session deadlocks with goes on', async (target) => {
+])('an erasure by $by continues after a deadlock with another session', async (target) => {
   const { merchantId } = await newMerchant();
   const createdAtMs = Date.parse('2019-05-01T00:00:00Z');
   for (const index of [1, 2]) {
@@ -133,7 +133,7 @@ test.each<ErasureTarget>([
   expect(await runIntoDeadlock(database.sql, deadlocked, () => erase(target))).toBe(2);
 });
 
-test('the audit log says who erased how many orders of whom, and nothing of the customer', async () => {
+test('the audit log has the actor, the merchant and the number of erased orders, but nothing of the customer', async () => {
   const { clientId, merchantId } = await newMerchant();
   await create(merchantId, { order_id: 'logged', customer_email: 'logged@mail.example' });
   await erase({ by: 'order', clientId, orderId: 'logged' });

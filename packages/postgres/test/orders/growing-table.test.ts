@@ -63,7 +63,7 @@ test('orders are found, listed and changed by index even if the table was empty 
   expect(await rowsReadByScans()).toBeLessThan(orderIds.length);
 });
 
-test('a page of orders with two pairs of metadata reads a bounded number of rows and continues where it ended', async () => {
+test('a page of orders with two pairs of metadata reads a limited number of rows and continues where it ended', async () => {
   const merchantId = await createMerchantId(database.sql);
   const store = openOrderStore({ url: database.url });
   const count = 3_000;
@@ -93,7 +93,7 @@ test('a page of orders with two pairs of metadata reads a bounded number of rows
   expect((await rowsRead('order_metadata')) - before).toBeLessThan(2 * count);
 });
 
-test('old events are found by index, also where many were deleted and newer ones are in their place', async () => {
+test('old events are found by index, even if many were deleted and newer ones are in their place', async () => {
   const merchantId = await createMerchantId(database.sql);
   const storeEvents = async (days: number, count: number) => {
     await database.sql`

@@ -64,7 +64,7 @@ test('lookups over the queue limit are overloaded at once', async () => {
   expect(outcomes.filter(({ kind }) => kind === 'found').length).toBe(1_024 + 2 * 16);
 });
 
-test('times are read as they were stored, in whatever style the database shows dates', async () => {
+test('times are read as they were stored, in any date style of the database', async () => {
   const times = {
     createdAtMs: Date.parse('2026-11-03T20:01:42.172Z'),
     expiresAtMs: Date.parse('2999-04-05T00:00:00Z'),

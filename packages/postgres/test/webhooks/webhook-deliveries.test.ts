@@ -28,7 +28,7 @@ beforeEach(() => {
 
 afterEach(async () => {
   await deliveries.close();
-  // What one test leaves pending must not be claimed in the next.
+  // A delivery that is pending after one test must not be claimed in the next.
   await database.sql`update webhook_deliveries set next_attempt_at = null`;
 });
 
@@ -248,7 +248,7 @@ test('an endpoint that is gone is disabled, and its pending deliveries are claim
   expect((await claim())[0]?.endpoint?.url).toBe(url);
 });
 
-test('an endpoint that is gone stays disabled, whatever becomes of the attempts that were in flight', async () => {
+test('an endpoint that is gone stays disabled after any outcome of the attempts in flight', async () => {
   const [merchantId] = await merchantsWithEvents(1, 3);
   const [gone, delivered, failed] = await claim();
   if (gone === undefined || delivered === undefined || failed === undefined) throw new Error('too few were claimed');
@@ -313,7 +313,7 @@ test('while the database is not reachable nothing is claimed, and nothing is kno
   expect(await unreachable.overdueSeconds()).toBeUndefined();
 });
 
-test('a claim reads few rows, however many deliveries, events and orders its merchant has', async () => {
+test('a claim reads few rows for any number of deliveries, events and orders of its merchant', async () => {
   const [busy, other] = (await merchantsWithEvents(2, 1)) as [MerchantId, MerchantId];
   await database.sql`
     insert into orders select (o).* from (

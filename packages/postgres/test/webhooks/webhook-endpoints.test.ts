@@ -54,7 +54,7 @@ test('an endpoint that is set again is enabled, and keeps its secrets', async ()
   expect([found?.endpoint?.signingSecret, found?.endpoint?.previousSecret]).toEqual([Buffer.of(1), null]);
 });
 
-test('a secret is rotated only where there is an endpoint, and the previous one is valid for a day', async () => {
+test('a secret is rotated only if there is an endpoint, and the previous one is valid for a day', async () => {
   const { merchantId, clientId } = await newMerchant();
   expect(await endpoints.rotate(merchantId, 'we_unknown', Uint8Array.of(2))).toBe(false);
   const endpointId = await newEndpoint(merchantId);
@@ -110,7 +110,7 @@ test("an unknown event, and another merchant's, are not queued", async () => {
   ]).toEqual([false, false]);
 });
 
-test('a merchant has at most 5 endpoints, however many processes add them at the same time', async () => {
+test('a merchant has at most 5 endpoints, for any number of processes that add them at the same time', async () => {
   const { merchantId } = await newMerchant();
   const processes = Array.from({ length: 4 }, () => openWebhookEndpoints({ url: database.url }));
   onTestFinished(async () => void (await Promise.all(processes.map((one) => one.close()))));
@@ -139,7 +139,7 @@ test("an endpoint's deliveries are listed by status, newest first, from page to 
   expect(await idsOf({ after: first?.eventId }, 1)).toEqual([middle]);
 });
 
-test('what failed since a time is queued again: given up or waiting, neither delivered nor in flight', async () => {
+test('deliveries that failed since a time are queued again: given up or waiting, neither delivered nor in flight', async () => {
   const { merchantId } = await newMerchant();
   const endpointId = await newEndpoint(merchantId);
   const [givenUp, waiting, delivered, inFlight, earlier, untried] = (await storeEvents(
