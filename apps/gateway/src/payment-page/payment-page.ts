@@ -103,8 +103,10 @@ export function paymentPage(
   const amount = localAmount(order_amount, order_currency, locale);
   // Many currencies share a symbol such as $, so the code is shown beside it.
   const code = amount.includes(order_currency) ? '' : html`<span class="code">${order_currency}</span>`;
-  const timeMs = state.timeOf(order);
-  const inProgress = order.lease?.isLive ? html`<p>${texts.inProgressText}</p>` : undefined;
+  const isInProgress = order.lease?.isLive === true;
+  // The order does not expire before the payment ends.
+  const timeMs = isInProgress ? null : state.timeOf(order);
+  const inProgress = isInProgress ? html`<p>${texts.inProgressText}</p>` : undefined;
   const payAction = payActionOf(deps, link, texts, chosen);
   const brand = merchant.brand ?? noBrand;
   const back = returnLink(deps, link);

@@ -45,7 +45,8 @@ main {
   margin: auto; padding: clamp(1.25rem, 6vw, 2.25rem); display: grid; grid-template-columns: minmax(0, 1fr); gap: 1.25rem;
 }
 main, bdi { overflow-wrap: anywhere; }
-h1 { font-size: 1.375rem; line-height: 1.3; font-weight: 650; overflow: clip; }
+h1 { font-size: 1.375rem; line-height: 1.3; font-weight: 650; overflow: clip; text-wrap: balance; }
+p { text-wrap: pretty; }
 header { display: flex; flex-wrap: wrap; gap: 0.75rem; align-items: center; }
 header div { flex: 1 1 8rem; }
 .logo { flex: none; block-size: 2.75rem; inline-size: auto; max-inline-size: 9rem; object-fit: contain; }
@@ -82,7 +83,8 @@ summary { cursor: pointer; }
 .languages ul { list-style: none; padding: 0.5rem 0 0; display: grid; grid-template-columns: repeat(auto-fill, minmax(7.5rem, 1fr)); }
 .languages a { display: block; padding: 0.5rem 0; color: var(--link); }
 [aria-current] { font-weight: 700; }
-.legal { display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; font-size: 0.875rem; }
+.legal, .links { display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; }
+.legal { font-size: 0.875rem; }
 .copy { font: inherit; font-size: 0.875rem; color: var(--link); background: none; border: none; padding: 0.25rem 0; text-decoration: underline; cursor: pointer; }
 [hidden] { display: none; }
 main:focus { outline: none; }
@@ -99,6 +101,7 @@ a:focus-visible, button:focus-visible, summary:focus-visible { outline: 3px soli
   .monogram, .status, .test { border: 1px solid; }
   .notice, .actions, .scan, .languages, .legal, .beginning, .more { display: none; }
   .logo { padding: 0; }
+  .links a[href^="http"]::after { content: ": " attr(href); }
   details::details-content { content-visibility: visible; block-size: auto; }
   summary { list-style: none; }
   .note { white-space: normal; }

@@ -39,6 +39,7 @@ interface View {
   readonly viewport?: { readonly width: number; readonly height: number };
   readonly colorScheme?: 'light' | 'dark';
   readonly hasScript?: boolean;
+  readonly timezone?: string;
 }
 
 /** Describes pages in a real browser, if there is one. */
@@ -91,8 +92,10 @@ function usePages(browser: Browser) {
 
   /** Opens an address and looks at the page. Returns what it loads from elsewhere; fails if it reports anything. */
   const visit = async (address: string, view: View, look: (page: Page) => Promise<void>) => {
-    const { language = 'en', viewport = phone, colorScheme = 'light', hasScript = true } = view;
-    const page = hasScript ? shared : await (await browser.newContext({ javaScriptEnabled: false })).newPage();
+    const { language = 'en', viewport = phone, colorScheme = 'light', hasScript = true, timezone } = view;
+    const isUsual = hasScript && timezone === undefined;
+    const settings = { javaScriptEnabled: hasScript, ...(timezone !== undefined && { timezoneId: timezone }) };
+    const page = isUsual ? shared : await (await browser.newContext(settings)).newPage();
     // The time limit of the test is sufficient.
     page.setDefaultTimeout(0);
     try {

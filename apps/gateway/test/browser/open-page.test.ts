@@ -1,0 +1,132 @@
+import { runQuery } from '@gateway/postgres/testing/run-query';
+import { expect, test } from 'vitest';
+import { pageTexts } from '../../src/payment-page/localization.ts';
+import { webp } from '../helpers/images.ts';
+import { callJson, postJson, pressPay } from '../helpers/send-order.ts';
+import { describePages, desktop } from './pages.ts';
+
+const texts = pageTexts.en;
+
+await describePages('an open payment page', (pages) => {
+  const { gateway, newLink, newTestLink, closings, visit, expectAccessible, expectFits } = pages;
+  const inMinutes = (count: number) => new Date(Date.now() + count * 60_000).toISOString();
+  const checkout = (method: string, members: object) =>
+    postJson(gateway.checkout, `/gateway.v1.CheckoutService/${method}`, JSON.stringify(members));
+
+  test.each([
+    ['is paid', texts.paid, ({ payment_link }) => pressPay(payment_link)],
+    ['expires', texts.expired, closings.EXPIRED],
+    ['is cancelled', texts.cancelled, closings.CANCELLED],
+  ] satisfies [string, string, (typeof closings)['PAID']][])(
+    'an order %s: the page shows it by itself',
+    async (_, badge, close) => {
+      const order = await newTestLink({ order_expires_at: inMinutes(9) });
+      await visit(order.payment_link, { viewport: desktop }, async (page) => {
+        expect(await page.locator('button.button').count()).toBe(2);
+        await close(order);
+        await page.getByText(badge, { exact: true }).waitFor();
+        expect(await page.locator('button.button, [data-left-ms]').count()).toBe(0);
+        expect(await page.title()).toContain(badge);
+        await expectFits(page);
+        await expectAccessible(page);
+      });
+    },
+  );
+
+  test('a payment starts and ends: the page shows it, and asks at most every 5 s', async () => {
+    const { order_token, payment_link } = await newLink();
+    const attempt = { order_token, attempt_id: 'a-1' };
+    await visit(payment_link, {}, async (page) => {
+      const asked: number[] = [];
+      page.on('request', () => asked.push(performance.now()));
+      await checkout('StartPayment', attempt);
+      await page.getByText(texts.inProgressText).waitFor();
+      expect(await page.locator('.button').count()).toBe(0);
+      await checkout('EndPayment', attempt);
+      await page.getByText(texts.pay, { exact: true }).waitFor();
+      expect(asked.slice(1).map((at, index) => at - (asked[index] ?? 0) > 4_900)).not.toContain(false);
+    });
+  });
+
+  test('counts down in the time zone of the customer, until the order has expired', async () => {
+    const { payment_link, order_id } = await newTestLink({ order_expires_at: inMinutes(9) });
+    await visit(payment_link, {}, async (page) => {
+      const left = page.locator('[data-left-ms]');
+      await expect.poll(() => left.textContent()).toMatch(/^8 minutes, \d+ seconds?$/);
+      await runQuery(
+        gateway.databaseUrl,
+        `update orders set order_expires_at = now() + interval '2 s' where order_id = '${order_id}'`,
+      );
+      await page.getByText(texts.expired, { exact: true }).waitFor();
+    });
+  });
+
+  test('says times in the zone of the customer, without JavaScript in UTC', async () => {
+    const order = await newTestLink();
+    await closings.PAID(order);
+    await visit(order.payment_link, { timezone: 'Asia/Kolkata' }, async (page) => {
+      const at = await page.getAttribute('time', 'datetime');
+      const local = new Intl.DateTimeFormat('en', { dateStyle: 'long', timeStyle: 'short', timeZone: 'Asia/Kolkata' });
+      expect(await page.textContent('time')).toBe(local.format(new Date(at ?? '')));
+      expect(await page.textContent('.order')).toMatch(/GMT\+5:30/);
+    });
+    await visit(order.payment_link, { hasScript: false }, async (page) => {
+      expect(await page.textContent('.order')).toMatch(/UTC/);
+    });
+  });
+
+  test('asks for nothing while it is hidden, and shows what has changed when it is seen again', async () => {
+    const order = await newTestLink();
+    await visit(order.payment_link, {}, async (page) => {
+      const setHidden = (isHidden: boolean) =>
+        page.evaluate(`Object.defineProperty(document, 'hidden', { configurable: true, value: ${isHidden} });
+          document.dispatchEvent(new Event('visibilitychange'))`);
+      const aborted = page.waitForEvent('requestfailed');
+      await setHidden(true);
+      await aborted;
+      await closings.PAID(order);
+      expect(await page.locator('.status').count()).toBe(0);
+      await setHidden(false);
+      await page.getByText(texts.paid, { exact: true }).waitFor();
+    });
+  });
+
+  test('copies the link', async () => {
+    const { payment_link } = await newLink();
+    await visit(payment_link, { viewport: desktop }, async (page) => {
+      await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+      await page.getByRole('button', { name: texts.copyLink }).click();
+      await page.getByRole('button', { name: texts.linkCopied }).waitFor();
+      expect(await page.evaluate('navigator.clipboard.readText()')).toBe(payment_link);
+    });
+  });
+
+  test.each(['#0b5fff', '#ffff00', '#ffffff', '#000000', '#777777'])(
+    'a brand in %s is accessible, and loads its logo alone',
+    async (color) => {
+      const shop = { url: gateway.url, credentials: gateway.credentials };
+      const links = {
+        support_email: 'help@shop.example',
+        support_url: 'https://shop.example/',
+        privacy_url: 'https://shop.example/',
+      };
+      const { body } = await callJson(shop, 'PATCH', '/brand', { logo: webp.toString('base64'), color, ...links });
+      const { payment_link } = await newLink();
+      for (const colorScheme of ['light', 'dark'] as const) {
+        const loaded = await visit(payment_link, { viewport: desktop, colorScheme }, async (page) => {
+          expect(await page.evaluate("document.querySelector('.logo').naturalWidth")).toBe(8);
+          await expectFits(page);
+          await expectAccessible(page);
+        });
+        expect([...new Set(loaded)]).toEqual([body.logo_url]);
+      }
+      await callJson(shop, 'PATCH', '/brand', {
+        logo: '',
+        color: '',
+        support_email: '',
+        support_url: '',
+        privacy_url: '',
+      });
+    },
+  );
+});
