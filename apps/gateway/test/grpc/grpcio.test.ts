@@ -1,0 +1,67 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { expect, onTestFinished, test } from 'vitest';
+import { leftOut } from '../../../../tools/left-out.ts';
+import { callHeaders, createOrderPath, orderData } from '../helpers/grpc/grpc-call.ts';
+import { blockedStore, runGrpcServer } from '../helpers/grpc/grpc-servers.ts';
+
+/** Debian's, which has Debian's python3-grpcio. */
+const python = '/usr/bin/python3';
+
+function missingGrpcio(): string | undefined {
+  try {
+    execFileSync(python, ['-c', 'import grpc'], { stdio: 'ignore' });
+    return undefined;
+  } catch {
+    return 'python3-grpcio is not installed';
+  }
+}
+
+/** Makes a call that waits, then others on the same connection, and prints how each of them ended. */
+const program = `
+import grpc, json, sys
+
+port, path, credentials, *messages = sys.argv[1:]
+channel = grpc.insecure_channel('127.0.0.1:' + port)
+fields = tuple(json.loads(credentials).items())
+
+def start(path, message, more=()):
+  return channel.unary_unary(path).future(bytes.fromhex(message), metadata=fields + tuple(more), timeout=30)
+
+def show(call):
+  details = dict(call.trailing_metadata()).get('grpc-status-details-bin', b'').decode('latin1')
+  print(json.dumps([call.code().name, details]), flush=True)
+
+waiting = start(path, messages[0])
+sys.stdin.readline()
+service = path.rpartition('/')[0]
+show(start(service + '/Nothing', messages[1]))
+show(start('/gateway.v1.Nothing/Nothing', messages[1]))
+show(start(path, messages[1], [('x', 'y' * 17_000)]))
+show(start(path, messages[1], [('x-%d' % i, 'y') for i in range(101)]))
+sys.stdin.readline()
+show(waiting)
+`;
+
+test.skipIf(leftOut('the errors that grpcio sees', missingGrpcio()))(
+  'grpcio gets UNIMPLEMENTED for an unknown method, details if its metadata is too large, and its other call is answered',
+  async () => {
+    const { entered, release, store } = blockedStore();
+    const server = await runGrpcServer({ store });
+    const { 'content-type': _protocol, ...credentials } = callHeaders;
+    const orders = ['waits', 'is rejected'].map((id) => Buffer.from(orderData(id)).toString('hex'));
+    const args = ['-c', program, String(server.port), createOrderPath, JSON.stringify(credentials), ...orders];
+    const client = spawn(python, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+    onTestFinished(() => void client.kill());
+    const answers: unknown[] = [];
+    createInterface({ input: client.stdout }).on('line', (line) => answers.push(JSON.parse(line)));
+    await entered;
+    client.stdin.write('\n');
+    const tooLarge = ['RESOURCE_EXHAUSTED', expect.stringContaining('_too_large')];
+    const rejected = [['UNIMPLEMENTED', ''], ['UNIMPLEMENTED', ''], tooLarge, tooLarge];
+    await expect.poll(() => answers).toEqual(rejected);
+    release();
+    client.stdin.end('\n');
+    await expect.poll(() => answers).toEqual([...rejected, ['OK', '']]);
+  },
+);
