@@ -1,14 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test } from 'vitest';
-import { listen } from '../../../../tools/test-resources.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 import { callJson, createOrder } from '../helpers/send-order.ts';
+import { runWebhookReceiver } from '../helpers/webhook-receiver.ts';
 
 const gateway = useGateway();
 
@@ -27,21 +25,6 @@ function startListen(args: readonly string[], secret = gateway.credentials.clien
   return { lines, exited: once(child, 'close').then(([code]) => code as number) };
 }
 
-interface Received {
-  readonly headers: IncomingHttpHeaders;
-  readonly body: string;
-}
-
-/** An endpoint that responds with a status, and what it received. */
-async function startEndpoint(status: number): Promise<{ url: string; received: Received[] }> {
-  const received: Received[] = [];
-  const server = createServer(async (request, response) => {
-    received.push({ headers: request.headers, body: await text(request) });
-    response.writeHead(status).end('body');
-  });
-  return { url: `http://127.0.0.1:${await listen(server)}/hook`, received };
-}
-
 async function cancelNew(orderId: string) {
   await createOrder(gateway, orderId);
   await callJson(gateway, 'POST', `/order/${orderId}/cancel`);
@@ -52,7 +35,9 @@ test('forwards new events as signed webhooks, and one of the past again', async 
   const past = async () => (await callJson(gateway, 'GET', '/events?order_id=past')).body.events[0];
   await expect.poll(past).toMatchObject({ type: 'order.cancelled' });
   const { id } = await past();
-  const { url, received } = await startEndpoint(202);
+  const { url, received } = await runWebhookReceiver({
+    respond: (_, response) => void response.writeHead(202).end('body'),
+  });
 
   const { lines } = startListen(['--forward-to', url, '--types', 'order.paid,order.cancelled']);
   await expect.poll(() => lines, { timeout: 20_000 }).toContain('Ready. Waiting for events.');

@@ -6,23 +6,24 @@ import type { Order } from '@gateway/domain/orders/order';
 import { transitions } from '@gateway/domain/orders/order-states';
 import type { OrderInput } from '@gateway/domain/orders/parse-order';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { type ErasureTarget, eraseOrders } from '../../src/erase-orders.ts';
 import { openMerchantAccounts } from '../../src/merchant-admin.ts';
-import { openOrderStore, type PostgresOrderStore } from '../../src/order-store.ts';
+import type { PostgresOrderStore } from '../../src/order-store.ts';
 import { createOrder } from '../../testing/contract-store.ts';
 import { runIntoDeadlock } from '../../testing/deadlock.ts';
+import { useOrderStores } from '../../testing/order-stores.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 
 const enoughMs = 20_000;
 const key = new Uint8Array(randomBytes(32));
 
 const database = useTestDatabase();
+const openStore = useOrderStores(database);
 let store: PostgresOrderStore;
 beforeAll(() => {
-  store = openOrderStore({ url: database.url });
+  store = openStore();
 });
-afterAll(() => store?.close());
 
 const erase = (target: ErasureTarget) => eraseOrders({ url: database.url, key, actor: 'alice' }, target);
 

@@ -3,22 +3,16 @@ import type { Order } from '@gateway/domain/orders/order';
 import { transitions } from '@gateway/domain/orders/order-states';
 import type { EventPage, EventPosition } from '@gateway/domain/orders/order-store';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
-import { afterAll, expect, test } from 'vitest';
-import { openOrderStore, type PostgresOrderStore } from '../../src/order-store.ts';
+import { expect, test } from 'vitest';
+import type { PostgresOrderStore } from '../../src/order-store.ts';
 import { createMerchantId, createOrder } from '../../testing/contract-store.ts';
+import { useOrderStores } from '../../testing/order-stores.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 
 const enoughMs = 20_000;
 
 const database = useTestDatabase();
-const stores: PostgresOrderStore[] = [];
-afterAll(() => Promise.all(stores.map((store) => store.close())));
-
-function openStore(): PostgresOrderStore {
-  const store = openOrderStore({ url: database.url });
-  stores.push(store);
-  return store;
-}
+const openStore = useOrderStores(database);
 
 async function createOrders(store: PostgresOrderStore, count: number): Promise<[MerchantId, Order[]]> {
   const merchantId = await createMerchantId(database.sql);

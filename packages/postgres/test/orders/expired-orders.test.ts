@@ -3,19 +3,20 @@ import type { Order, OrderStatus } from '@gateway/domain/orders/order';
 import { transitions } from '@gateway/domain/orders/order-states';
 import type { CreateOutcome, LinkLookup, OrderStore } from '@gateway/domain/orders/order-store';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { openOrderStore, type PostgresOrderStore } from '../../src/order-store.ts';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import type { PostgresOrderStore } from '../../src/order-store.ts';
 import { createMerchantId, createOrder } from '../../testing/contract-store.ts';
+import { useOrderStores } from '../../testing/order-stores.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 
 const enoughMs = 20_000;
 
 const database = useTestDatabase();
+const openStore = useOrderStores(database);
 let store: PostgresOrderStore;
 beforeAll(() => {
-  store = openOrderStore({ url: database.url });
+  store = openStore();
 });
-afterAll(() => store?.close());
 
 type Listed = Awaited<ReturnType<OrderStore['list']>>;
 

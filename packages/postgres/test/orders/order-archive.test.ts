@@ -1,10 +1,11 @@
 import { transitions } from '@gateway/domain/orders/order-states';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { exportOrders, importOrders } from '../../src/order-archive.ts';
-import { openOrderStore, type PostgresOrderStore } from '../../src/order-store.ts';
+import type { PostgresOrderStore } from '../../src/order-store.ts';
 import { createMerchantId, createOrder } from '../../testing/contract-store.ts';
 import { createMigratedDatabase } from '../../testing/migrated-database.ts';
+import { useOrderStores } from '../../testing/order-stores.ts';
 import { createPartitionedDatabase } from '../../testing/partitioned-database.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 
@@ -19,11 +20,11 @@ describe.each([
   ['partitions', createPartitionedDatabase],
 ])('in %s', (_, create) => {
   const database = useTestDatabase(create);
+  const openStore = useOrderStores(database);
   let store: PostgresOrderStore;
   beforeAll(() => {
-    store = openOrderStore({ url: database.url });
+    store = openStore();
   });
-  afterAll(() => store.close());
 
   const stored = () => database.sql`select orders::text from orders order by order_token`;
 

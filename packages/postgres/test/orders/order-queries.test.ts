@@ -1,7 +1,8 @@
 import type { MerchantId } from '@gateway/domain/accounts/merchant';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { openOrderStore, type PostgresOrderStore } from '../../src/order-store.ts';
+import { beforeAll, expect, test } from 'vitest';
+import type { PostgresOrderStore } from '../../src/order-store.ts';
+import { useOrderStores } from '../../testing/order-stores.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 
 // What lookups find is tested by the store contract in order-store.test.ts; this file tests failures and load.
@@ -9,6 +10,7 @@ import { useTestDatabase } from '../../testing/test-database.ts';
 const enoughMs = 20_000;
 
 const database = useTestDatabase();
+const openStore = useOrderStores(database);
 let store: PostgresOrderStore;
 const merchantId = 1 as MerchantId;
 
@@ -21,11 +23,9 @@ const found = {
 
 beforeAll(async () => {
   await database.sql`insert into merchants (name, client_id) values ('Shop', 'app_000000000000000000000001')`;
-  store = openOrderStore({ url: database.url });
+  store = openStore();
   await store.create(stored, enoughMs);
 });
-
-afterAll(() => store?.close());
 
 /** Runs `work` while another session holds a lock on the orders. */
 async function whileLocked(mode: 'exclusive' | 'access exclusive', work: () => Promise<void>): Promise<void> {
@@ -53,11 +53,10 @@ test('a lookup that waits for a lock ends at its deadline', async () => {
 
 test('lookups over the queue limit are overloaded at once', async () => {
   // A separate store: the other one's connections may still run statements of the test before.
-  const idle = openOrderStore({ url: database.url });
+  const idle = openStore();
   const outcomes = await Promise.all(
     Array.from({ length: 3_000 }, () => idle.findByToken(stored.orderToken, enoughMs)),
   );
-  await idle.close();
   const overloaded = outcomes.filter(({ kind }) => kind === 'overloaded');
   // Two batches of 16 leave before the queue is full.
   expect(overloaded.length).toBe(3_000 - 1_024 - 2 * 16);
@@ -71,8 +70,7 @@ test('times are read as they were stored, in any date style of the database', as
   };
   const order = { ...sampleOrder(merchantId, { order_id: 'times' }), ...times };
   await database.sql.unsafe(`alter database ${new URL(database.url).pathname.slice(1)} set datestyle = 'SQL, DMY'`);
-  const other = openOrderStore({ url: database.url });
-  onTestFinished(() => other.close());
+  const other = openStore();
   await other.create(order, enoughMs);
   expect(await other.findByOrderId(merchantId, 'times', enoughMs)).toMatchObject({ kind: 'found', order: times });
 });

@@ -6,9 +6,9 @@ import { describeOrderStore } from '@gateway/domain/testing/order-store-contract
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
 import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
-import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { skipLock } from '../../src/order-ids.ts';
-import { type OrderStoreOptions, openOrderStore, type PostgresOrderStore } from '../../src/order-store.ts';
+import type { PostgresOrderStore } from '../../src/order-store.ts';
 import { orders } from '../../src/schema.ts';
 import {
   countOrders as countOrdersOf,
@@ -17,20 +17,14 @@ import {
   openContractStore,
 } from '../../testing/contract-store.ts';
 import { startChangingProxy } from '../../testing/database-proxy.ts';
+import { useOrderStores } from '../../testing/order-stores.ts';
 import { startRecordingProxy } from '../../testing/recording-proxy.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 
 const enoughMs = 20_000;
 
 const database = useTestDatabase();
-const stores: PostgresOrderStore[] = [];
-afterAll(() => Promise.all(stores.map((store) => store.close())));
-
-function openStore(options: Partial<OrderStoreOptions> = {}): PostgresOrderStore {
-  const store = openOrderStore({ url: database.url, ...options });
-  stores.push(store);
-  return store;
-}
+const openStore = useOrderStores(database);
 
 const newMerchantId = () => createMerchantId(database.sql);
 const countOrders = (merchantId: MerchantId) => countOrdersOf(database.sql, merchantId);

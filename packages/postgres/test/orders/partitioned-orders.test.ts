@@ -1,21 +1,21 @@
 import { describeOrderStore } from '@gateway/domain/testing/order-store-contract';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
-import { expect, onTestFinished, test } from 'vitest';
-import { openOrderStore } from '../../src/order-store.ts';
+import { expect, test } from 'vitest';
 import { createMerchantId, openContractStore } from '../../testing/contract-store.ts';
+import { useOrderStores } from '../../testing/order-stores.ts';
 import { createPartitionedDatabase, partition } from '../../testing/partitioned-database.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 
 const enoughMs = 20_000;
 
 const database = useTestDatabase(createPartitionedDatabase);
+const openStore = useOrderStores(database);
 
 describeOrderStore('the PostgreSQL order store on hash partitions', async () => openContractStore(database));
 
 test('ids that turn out to be in use are replaced: a partition has another name for their key', async () => {
   const merchantId = await createMerchantId(database.sql);
-  const store = openOrderStore({ url: database.url });
-  onTestFinished(() => store.close());
+  const store = openStore();
   await store.create(sampleOrder(merchantId, { order_id: 'first' }), enoughMs);
   await database.sql`
     insert into orders

@@ -1,23 +1,23 @@
 import type { MerchantId } from '@gateway/domain/accounts/merchant';
 import type { Order } from '@gateway/domain/orders/order';
 import { sampleOrder } from '@gateway/domain/testing/sample-orders';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openOrderStore, type PostgresOrderStore } from '../../src/order-store.ts';
+import { beforeAll, expect, test } from 'vitest';
+import type { PostgresOrderStore } from '../../src/order-store.ts';
 import { scanEvents, scanOrders } from '../../src/scan.ts';
 import { createOrder } from '../../testing/contract-store.ts';
+import { useOrderStores } from '../../testing/order-stores.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 
 const [shop, neighbour] = [1, 2] as [MerchantId, MerchantId];
 
 const database = useTestDatabase();
+const openStore = useOrderStores(database);
 let store: PostgresOrderStore;
 
 beforeAll(async () => {
   await database.sql`insert into merchants (name, client_id) values ('Shop', 'app_1'), ('Neighbour', 'app_2')`;
-  store = openOrderStore({ url: database.url });
+  store = openStore();
 });
-
-afterAll(() => store?.close());
 
 const create = (merchantId: MerchantId, orderId: string) =>
   createOrder(store, sampleOrder(merchantId, { order_id: orderId }));
