@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { parseArgs } from 'node:util';
-import { createClient } from './client.ts';
+import { createClient } from './calls/client.ts';
 import { listen, replay } from './listen.ts';
 import type { EventType } from './types.ts';
 

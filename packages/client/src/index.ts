@@ -1,8 +1,8 @@
-export { createClient, type GatewayClient } from './client.ts';
+export { createClient, type GatewayClient } from './calls/client.ts';
+export type { Management } from './calls/management.ts';
+export type { ClientOptions } from './calls/request.ts';
 export { GatewayError, GatewayNetworkError, SignatureError } from './errors.ts';
-export type { Management } from './management.ts';
-export { orderChecksum } from './order-checksum.ts';
-export type { ClientOptions } from './request.ts';
+export { orderChecksum } from './signatures/order-checksum.ts';
+export { type SignedReturn, verifyReturn } from './signatures/verify-return.ts';
+export { verifyWebhook, type WebhookHeaders } from './signatures/verify-webhook.ts';
 export type * from './types.ts';
-export { type SignedReturn, verifyReturn } from './verify-return.ts';
-export { verifyWebhook, type WebhookHeaders } from './verify-webhook.ts';

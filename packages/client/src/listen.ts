@@ -1,6 +1,6 @@
-import type { GatewayClient } from './client.ts';
+import type { GatewayClient } from './calls/client.ts';
 import { GatewayError } from './errors.ts';
-import { signatureOf } from './signatures.ts';
+import { signatureOf } from './signatures/signatures.ts';
 import type { EventType, OrderEvent } from './types.ts';
 
 /** The options of {@link listen}. */

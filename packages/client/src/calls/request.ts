@@ -1,5 +1,5 @@
-import { GatewayError, GatewayNetworkError } from './errors.ts';
-import type { ErrorCode, FieldError } from './types.ts';
+import { GatewayError, GatewayNetworkError } from '../errors.ts';
+import type { ErrorCode, FieldError } from '../types.ts';
 
 /** How to reach the gateway, how long to wait, and how often to retry. */
 export interface ClientOptions {

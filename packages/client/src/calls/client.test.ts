@@ -2,9 +2,9 @@ import { parseAmount } from '@gateway/domain/money/money';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { GatewayError, GatewayNetworkError } from '../errors.ts';
+import { orderChecksum } from '../signatures/order-checksum.ts';
 import { createClient, type GatewayClient } from './client.ts';
-import { GatewayError, GatewayNetworkError } from './errors.ts';
-import { orderChecksum } from './order-checksum.ts';
 import type { ClientOptions } from './request.ts';
 
 const { order_checksum, ...order } = validOrderInput({ service_type: 'DIGITAL' as const });

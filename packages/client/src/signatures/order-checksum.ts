@@ -1,5 +1,5 @@
+import type { NewOrder } from '../types.ts';
 import { bytesOf, hmacHex } from './signatures.ts';
-import type { NewOrder } from './types.ts';
 
 /** The fields that a checksum covers, in the order in which they are hashed. Frozen: new fields of an order never join them. */
 const checksumFieldNames = [

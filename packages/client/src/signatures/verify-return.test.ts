@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { afterEach, expect, test, vi } from 'vitest';
-import { SignatureError } from './errors.ts';
+import { SignatureError } from '../errors.ts';
 import { verifyReturn } from './verify-return.ts';
 
 const key = Buffer.alloc(32, 7);

@@ -1,5 +1,4 @@
-import { GatewayError } from './errors.ts';
-import { itemsOf, type Send } from './request.ts';
+import { GatewayError } from '../errors.ts';
 import type {
   ClientSecret,
   DeliveryFilter,
@@ -10,7 +9,8 @@ import type {
   WebhookDelivery,
   WebhookEndpoint,
   WebhookEndpointChange,
-} from './types.ts';
+} from '../types.ts';
+import { itemsOf, type Send } from './request.ts';
 
 /**
  * Manages a merchant's webhook endpoints and client secrets. If the operator manages them instead, every call rejects with

@@ -1,6 +1,6 @@
-import { SignatureError } from './errors.ts';
+import { SignatureError } from '../errors.ts';
+import type { OrderEvent, TestEvent } from '../types.ts';
 import { base64Bytes, bytesOf, checkSignedAt, isSigned } from './signatures.ts';
-import type { OrderEvent, TestEvent } from './types.ts';
 
 /** The headers of a request: a `fetch` Headers object or a Node.js headers object. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;

@@ -1,7 +1,7 @@
-import { SignatureError } from './errors.ts';
+import { SignatureError } from '../errors.ts';
+import type { OrderStatus } from '../types.ts';
 import { joinEscaped } from './order-checksum.ts';
 import { bytesOf, checkSignedAt, isSigned } from './signatures.ts';
-import type { OrderStatus } from './types.ts';
 
 /** The content of a signed return: the order and its status when the customer left the payment page. */
 export interface SignedReturn {

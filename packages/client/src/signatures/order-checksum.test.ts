@@ -4,8 +4,8 @@ import { checksumOf } from '@gateway/domain/signing/order-checksum';
 import { validOrderInput } from '@gateway/domain/testing/sample-orders';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { NewOrder } from '../types.ts';
 import { formatAmount, orderChecksum } from './order-checksum.ts';
-import type { NewOrder } from './types.ts';
 
 /** All valid amounts, as hundredths. */
 const hundredths = fc.bigInt({ min: 1n, max: 999_999_999_999_999n });

@@ -1,4 +1,4 @@
-import { SignatureError } from './errors.ts';
+import { SignatureError } from '../errors.ts';
 
 // WebCrypto instead of node:crypto: it exists in Node.js, Deno, Bun and workers, and its verify() compares in constant time.
 

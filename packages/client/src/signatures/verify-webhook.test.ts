@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { afterEach, expect, test, vi } from 'vitest';
-import { SignatureError } from './errors.ts';
+import { SignatureError } from '../errors.ts';
 import { verifyWebhook } from './verify-webhook.ts';
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;

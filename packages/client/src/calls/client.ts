@@ -1,7 +1,7 @@
+import { formatAmount, orderChecksum } from '../signatures/order-checksum.ts';
+import type { CreatedOrder, EventFilter, EventPage, NewOrder, Order, OrderFilter } from '../types.ts';
 import { createManagement, type Management } from './management.ts';
-import { formatAmount, orderChecksum } from './order-checksum.ts';
 import { type ClientOptions, createSend, itemsOf, queryOf } from './request.ts';
-import type { CreatedOrder, EventFilter, EventPage, NewOrder, Order, OrderFilter } from './types.ts';
 
 /**
  * The calls of a merchant. Each retries automatically (see `ClientOptions.retries`) and then rejects with a `GatewayError`
