@@ -6,7 +6,7 @@ import type { Pause } from './intake/pause.ts';
 import type { ReceiveDeps } from './intake/receive.ts';
 import type { TrustProxy } from './network/remote-address.ts';
 import type { OperationDeps } from './orders/operation.ts';
-import type { PageWatch } from './payment-page/page-watch.ts';
+import type { PageWatch } from './orders/page-watch.ts';
 import type { Readiness } from './process/readiness.ts';
 
 /** What the servers of both ports work with. */

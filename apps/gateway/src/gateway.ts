@@ -27,7 +27,7 @@ import { openTls } from './network/tls.ts';
 import { createOperations } from './operations/operations.ts';
 import { startBackgroundJobs } from './orders/background-jobs.ts';
 import { createEventWatch } from './orders/event-watch.ts';
-import { createPageWatch } from './payment-page/page-watch.ts';
+import { createPageWatch } from './orders/page-watch.ts';
 import type { Logger } from './process/logger.ts';
 import { createRandomBytes } from './process/random-bytes.ts';
 import { createReadiness } from './process/readiness.ts';

@@ -6,7 +6,7 @@ import type { BrokenRule } from '@gateway/domain/fields/field-rules';
 import { failed, type Result, success } from '@gateway/domain/result';
 import { imageSize } from 'image-size';
 import { logoCheckLimits } from '../limits.ts';
-import { storageFailure } from '../orders/storage-failure.ts';
+import { storageFailure } from '../storage-failure.ts';
 
 export type CheckLogo = ReturnType<typeof createCheckLogo>;
 

@@ -3,7 +3,7 @@ import { failed, success } from '@gateway/domain/result';
 import type { StoredLogo } from '@gateway/postgres/brands';
 import type { FastifyInstance } from 'fastify';
 import type { GatewayDeps } from '../gateway-deps.ts';
-import { storageFailure } from '../orders/storage-failure.ts';
+import { storageFailure } from '../storage-failure.ts';
 import { sendFailure } from './requests.ts';
 
 /** Whoever has the address has the image: it never changes. A browser shows it as an image only, whatever it holds. */

@@ -8,9 +8,9 @@ import { takeBody } from '../intake/receive.ts';
 import { responseTakenTimeoutMs } from '../limits.ts';
 import { findPaymentLink } from '../orders/find-order.ts';
 import { returnLink } from '../orders/order-response.ts';
+import { pageVersion } from '../orders/page-watch.ts';
 import { languageOf, type PageLocale } from '../payment-page/localization.ts';
 import { negotiate } from '../payment-page/negotiate.ts';
-import { pageVersion } from '../payment-page/page-watch.ts';
 import {
   failurePage,
   mayHaveForm,

@@ -2,8 +2,8 @@ import { areWellFormed, type Credentials, hashSecret, matchesSecret } from '@gat
 import type { Account, Client, ClientLookup, MerchantDirectory } from '@gateway/domain/accounts/merchant';
 import type { Failure } from '@gateway/domain/failure';
 import { failed, type Result, success } from '@gateway/domain/result';
-import { storageFailure } from '../orders/storage-failure.ts';
 import { settledWithin } from '../process/settled-within.ts';
+import { storageFailure } from '../storage-failure.ts';
 
 export interface AuthenticateDeps {
   readonly directory: MerchantDirectory;

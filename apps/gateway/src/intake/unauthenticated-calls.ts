@@ -2,7 +2,7 @@ import type { Failure } from '@gateway/domain/failure';
 import { failed, type Result, success } from '@gateway/domain/result';
 import type { unauthenticatedLimits } from '../limits.ts';
 import { isPublicAddress, networkOf } from '../network/ip-address.ts';
-import { retryAfter } from '../orders/storage-failure.ts';
+import { retryAfter } from '../storage-failure.ts';
 import type { Peer } from './connection-limit.ts';
 import { createPause } from './pause.ts';
 import { createTokenBuckets, type TokenBuckets } from './rate-limit.ts';

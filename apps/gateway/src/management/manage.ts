@@ -1,11 +1,11 @@
 import type { DescMethodUnary } from '@bufbuild/protobuf';
 import type { Merchant } from '@gateway/domain/accounts/merchant';
 import type { Failure } from '@gateway/domain/failure';
-import { missing } from '@gateway/domain/orders/parse-order';
+import { missing } from '@gateway/domain/fields/check-field';
 import { failed, type Result, success } from '@gateway/domain/result';
 import type { Managed, MerchantManagement } from '@gateway/postgres/merchant-management';
 import type { Caller, Members, Operation, OperationDeps, Reply } from '../orders/operation.ts';
-import { storageFailure } from '../orders/storage-failure.ts';
+import { storageFailure } from '../storage-failure.ts';
 
 /** Works on what merchants manage, within the time of the call. */
 export type Manage = <Value>(work: (managed: Managed) => Promise<Value>) => Promise<Result<Value, Failure>>;

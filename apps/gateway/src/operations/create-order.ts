@@ -10,7 +10,7 @@ import { failed, type Result, success } from '@gateway/domain/result';
 import { checksumFailure } from '@gateway/domain/signing/order-checksum';
 import type { Caller, Operation, OperationDeps } from '../orders/operation.ts';
 import { orderResponse } from '../orders/order-response.ts';
-import { storageFailure } from '../orders/storage-failure.ts';
+import { storageFailure } from '../storage-failure.ts';
 
 type CreateOrderDeps = Pick<OperationDeps, 'store' | 'randomBytes' | 'now' | 'erasureKeys'>;
 

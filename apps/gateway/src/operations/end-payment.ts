@@ -8,7 +8,7 @@ import type { ChangedOrder } from '../orders/change-order.ts';
 import { findPaymentLink } from '../orders/find-order.ts';
 import { type Caller, type Operation, type OperationDeps, outcomeOf } from '../orders/operation.ts';
 import { checkoutOrder } from '../orders/order-response.ts';
-import { storageFailure } from '../orders/storage-failure.ts';
+import { storageFailure } from '../storage-failure.ts';
 
 type EndPaymentDeps = Pick<OperationDeps, 'store'>;
 

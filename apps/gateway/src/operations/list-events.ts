@@ -7,7 +7,7 @@ import { failed, type Result, success } from '@gateway/domain/result';
 import { callTimeoutMs } from '../limits.ts';
 import type { Caller, Members, Operation, OperationDeps } from '../orders/operation.ts';
 import { eventResponse } from '../orders/order-response.ts';
-import { storageFailure } from '../orders/storage-failure.ts';
+import { storageFailure } from '../storage-failure.ts';
 
 type ListEventsDeps = Pick<OperationDeps, 'store' | 'eventWatch'>;
 

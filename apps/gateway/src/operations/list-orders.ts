@@ -6,7 +6,7 @@ import { parseOrderList } from '@gateway/domain/requests/list-parameters';
 import { failed, type Result, success } from '@gateway/domain/result';
 import type { Caller, Members, Operation, OperationDeps } from '../orders/operation.ts';
 import { orderRecord } from '../orders/order-response.ts';
-import { storageFailure } from '../orders/storage-failure.ts';
+import { storageFailure } from '../storage-failure.ts';
 
 export function listOrdersOperation(deps: Pick<OperationDeps, 'store' | 'baseUrl'>): Operation {
   return {

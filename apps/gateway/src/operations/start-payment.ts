@@ -8,7 +8,7 @@ import { failed, type Result, success } from '@gateway/domain/result';
 import { findLinkToPay } from '../orders/find-order.ts';
 import type { Caller, Operation, OperationDeps } from '../orders/operation.ts';
 import { checkoutOrder } from '../orders/order-response.ts';
-import { storageFailure } from '../orders/storage-failure.ts';
+import { storageFailure } from '../storage-failure.ts';
 
 type StartPaymentDeps = Pick<OperationDeps, 'store' | 'now'>;
 

@@ -2,9 +2,9 @@ import type { Failure } from '@gateway/domain/failure';
 import type { RefusalCode } from '@gateway/domain/orders/order';
 import type { Decision } from '@gateway/domain/orders/order-states';
 import { failed, type Result, success } from '@gateway/domain/result';
+import { storageFailure } from '../storage-failure.ts';
 import type { FoundOrder } from './find-order.ts';
 import type { Deadline, OperationDeps } from './operation.ts';
-import { storageFailure } from './storage-failure.ts';
 
 export interface ChangedOrder<Found extends FoundOrder> {
   /** What was found, with the order after the change. */

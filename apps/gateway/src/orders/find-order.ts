@@ -7,8 +7,8 @@ import type { FindOutcome, LinkedOrder, OrderStore } from '@gateway/domain/order
 import { serviceOrderIdMax } from '@gateway/domain/orders/service-order-id';
 import type { OrderKey } from '@gateway/domain/requests/order-key';
 import { failed, type Result, success } from '@gateway/domain/result';
+import { storageFailure } from '../storage-failure.ts';
 import type { Caller, Deadline, OperationDeps } from './operation.ts';
-import { storageFailure } from './storage-failure.ts';
 
 export interface FoundOrder {
   readonly order: Order;

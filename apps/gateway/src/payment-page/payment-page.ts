@@ -9,6 +9,7 @@ import { html, raw } from 'hono/html';
 import { brandResponse, logoPath } from '../brand/brand-response.ts';
 import type { GatewayDeps } from '../gateway-deps.ts';
 import { orderRecord, returnLink } from '../orders/order-response.ts';
+import { pageVersion } from '../orders/page-watch.ts';
 import { brandColors, brandStyle, defaultColor } from './brand-style.ts';
 import { type Html, htmlPage } from './html-page.ts';
 import {
@@ -22,7 +23,6 @@ import {
   pageLanguages,
   pageTexts,
 } from './localization.ts';
-import { pageVersion } from './page-watch.ts';
 import { qrCodeSvg } from './qr-code.ts';
 import { paymentPageStyle } from './styles.ts';
 

@@ -7,7 +7,7 @@ import { failed, type Result, success } from '@gateway/domain/result';
 import { changeOrder } from '../orders/change-order.ts';
 import { findPaymentLink, linkNotFound } from '../orders/find-order.ts';
 import type { Deadline, OperationDeps } from '../orders/operation.ts';
-import { storageFailure } from '../orders/storage-failure.ts';
+import { storageFailure } from '../storage-failure.ts';
 
 type SimulationDeps = Pick<OperationDeps, 'store' | 'now' | 'randomBytes'>;
 type Found = Result<LinkedOrder, Failure>;

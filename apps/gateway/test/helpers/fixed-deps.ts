@@ -11,7 +11,7 @@ import { createCallLog } from '../../src/intake/call-log.ts';
 import { createUnauthenticatedCalls } from '../../src/intake/unauthenticated-calls.ts';
 import { admissionLimits, bodyBytesOfAllMax, unauthenticatedLimits } from '../../src/limits.ts';
 import { createEventWatch } from '../../src/orders/event-watch.ts';
-import { createPageWatch } from '../../src/payment-page/page-watch.ts';
+import { createPageWatch } from '../../src/orders/page-watch.ts';
 import type { Logger } from '../../src/process/logger.ts';
 import { createReadiness } from '../../src/process/readiness.ts';
 

@@ -1,5 +1,5 @@
+import { checkField } from '../fields/check-field.ts';
 import { type FieldError, fieldRules, type TextRule } from '../fields/field-rules.ts';
-import { checkField } from '../orders/parse-order.ts';
 import { failed, type Result, success } from '../result.ts';
 
 /** The formats of a logo. */

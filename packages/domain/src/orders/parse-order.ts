@@ -1,4 +1,5 @@
-import { type BrokenRule, type FieldError, type FieldRule, fieldRules, textError } from '../fields/field-rules.ts';
+import { checkField, checkPrecision } from '../fields/check-field.ts';
+import { type FieldError, fieldRules } from '../fields/field-rules.ts';
 import { type Metadata, parseMetadata } from '../fields/metadata.ts';
 import {
   type OrderFieldName,
@@ -6,24 +7,13 @@ import {
   type RequestFieldName,
   requestFieldNames,
 } from '../fields/order-fields.ts';
-import { minorUnitOf } from '../money/currency.ts';
-import {
-  type AmountError,
-  type AmountHundredths,
-  amountDecimals,
-  amountHundredthsMax,
-  digitsOfDouble,
-  fitsMinorUnit,
-  formatAmount,
-  NumberText,
-  parseAmount,
-} from '../money/money.ts';
+import type { AmountHundredths } from '../money/money.ts';
 import { failed, type Result, success } from '../result.ts';
 import type { OrderFields } from './order.ts';
 import { parseExpiry } from './order-expiry.ts';
 
 /**
- * An order as an API received it: any values under the names of the API contract. The amount is a {@link NumberText} where the digits
+ * An order as an API received it: any values under the names of the API contract. The amount is a `NumberText` where the digits
  * that were sent are known, otherwise a number.
  */
 export type OrderInput = Readonly<Partial<Record<RequestFieldName, unknown>>>;
@@ -36,15 +26,6 @@ export interface ParsedOrder {
   /** `undefined`: not sent. */
   readonly metadata: Metadata | undefined;
 }
-
-/** The error of a required field that is absent. */
-export const missing: BrokenRule = { code: 'missing', message: 'is required' };
-
-const amountMessages: Readonly<Record<AmountError, string>> = {
-  wrong_type: 'must be a number',
-  too_precise: `must have at most ${amountDecimals} decimals`,
-  out_of_range: `must be greater than 0 and at most ${formatAmount(amountHundredthsMax)}`,
-};
 
 /** All fields in one object: adding them one by one would change the object's hidden class 16 times. */
 const noFields = Object.fromEntries(orderFieldNames.map((field) => [field, undefined])) as Record<
@@ -98,30 +79,4 @@ function unknownMembers(input: Readonly<Record<string, unknown>>): FieldError<st
   return Object.keys(input)
     .filter((name) => !(requestFieldNames as readonly string[]).includes(name))
     .map((field) => ({ field, code: 'unknown_field', message: 'is unknown' }));
-}
-
-/** The field's value, or the first rule that it breaks. */
-export function checkField(rule: FieldRule, value: unknown): string | AmountHundredths | BrokenRule {
-  if (value === undefined || value === null) {
-    return rule.kind === 'text' && !rule.required ? '' : missing;
-  }
-  if (rule.kind === 'amount') return checkAmount(value);
-  if (typeof value !== 'string') return { code: 'wrong_type', message: 'must be a string' };
-  if (rule.kind === 'text') return textError(rule, value) ?? value;
-  return rule.values.includes(value) ? value : { code: 'not_allowed', message: rule.message };
-}
-
-function checkAmount(value: unknown): AmountHundredths | BrokenRule {
-  const digits = value instanceof NumberText ? value.text : typeof value === 'number' ? digitsOfDouble(value) : '';
-  const amount = parseAmount(digits);
-  return amount.ok ? amount.value : { code: amount.failure, message: amountMessages[amount.failure] };
-}
-
-/** The rule that an amount breaks if it is finer than its currency's minor unit; `undefined` if either is invalid. */
-export function checkPrecision(amount: unknown, currency: unknown): BrokenRule | undefined {
-  if (typeof amount !== 'bigint' || typeof currency !== 'string') return undefined;
-  const minorUnit = minorUnitOf(currency);
-  if (minorUnit === undefined || fitsMinorUnit(amount as AmountHundredths, minorUnit)) return undefined;
-  const decimals = minorUnit === 0 ? 'no' : `at most ${minorUnit}`;
-  return { code: 'too_precise', message: `must have ${decimals} decimals in this currency` };
 }

@@ -1,6 +1,6 @@
 import type { Failure } from '../failure.ts';
+import { missing } from '../fields/check-field.ts';
 import type { BrokenRule } from '../fields/field-rules.ts';
-import { missing } from '../orders/parse-order.ts';
 import { failed, type Result, success } from '../result.ts';
 
 /** One of the two ids by which a merchant names an order. */

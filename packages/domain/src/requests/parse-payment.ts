@@ -1,8 +1,8 @@
+import { checkField, checkPrecision, missing } from '../fields/check-field.ts';
 import type { BrokenRule, FieldError, TextRule } from '../fields/field-rules.ts';
 import { fieldRules } from '../fields/field-rules.ts';
 import { checkTime } from '../fields/iso-time.ts';
 import type { AmountHundredths } from '../money/money.ts';
-import { checkField, checkPrecision, missing } from '../orders/parse-order.ts';
 import { failed, type Result, success } from '../result.ts';
 
 /** The fields of a payment that a checkout system reports, in the order in which errors are listed. */

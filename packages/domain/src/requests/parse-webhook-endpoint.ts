@@ -1,7 +1,7 @@
+import { checkField, missing } from '../fields/check-field.ts';
 import { type FieldError, fieldRules } from '../fields/field-rules.ts';
 import { checkTime, timeMaxMs } from '../fields/iso-time.ts';
 import { type EventType, eventTypes } from '../orders/order-states.ts';
-import { checkField, missing } from '../orders/parse-order.ts';
 import { failed, type Result, success } from '../result.ts';
 import { allEventTypes, type EndpointStatus, endpointStatuses } from '../webhooks/webhook-endpoint.ts';
 

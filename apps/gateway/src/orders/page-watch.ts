@@ -1,8 +1,8 @@
 import type { OrderToken } from '@gateway/domain/links/order-token';
 import type { LinkedOrder, OrderStore } from '@gateway/domain/orders/order-store';
 import { pageWatchLimits } from '../limits.ts';
-import { createWatch } from '../orders/watch.ts';
 import type { Logger } from '../process/logger.ts';
+import { createWatch } from './watch.ts';
 
 /** Tells open pages when they change. */
 export type PageWatch = ReturnType<typeof createPageWatch>;

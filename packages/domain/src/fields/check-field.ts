@@ -1,0 +1,48 @@
+import { minorUnitOf } from '../money/currency.ts';
+import {
+  type AmountError,
+  type AmountHundredths,
+  amountDecimals,
+  amountHundredthsMax,
+  digitsOfDouble,
+  fitsMinorUnit,
+  formatAmount,
+  NumberText,
+  parseAmount,
+} from '../money/money.ts';
+import { type BrokenRule, type FieldRule, textError } from './field-rules.ts';
+
+/** The error of a required field that is absent. */
+export const missing: BrokenRule = { code: 'missing', message: 'is required' };
+
+const amountMessages: Readonly<Record<AmountError, string>> = {
+  wrong_type: 'must be a number',
+  too_precise: `must have at most ${amountDecimals} decimals`,
+  out_of_range: `must be greater than 0 and at most ${formatAmount(amountHundredthsMax)}`,
+};
+
+/** The field's value, or the first rule that it breaks. */
+export function checkField(rule: FieldRule, value: unknown): string | AmountHundredths | BrokenRule {
+  if (value === undefined || value === null) {
+    return rule.kind === 'text' && !rule.required ? '' : missing;
+  }
+  if (rule.kind === 'amount') return checkAmount(value);
+  if (typeof value !== 'string') return { code: 'wrong_type', message: 'must be a string' };
+  if (rule.kind === 'text') return textError(rule, value) ?? value;
+  return rule.values.includes(value) ? value : { code: 'not_allowed', message: rule.message };
+}
+
+function checkAmount(value: unknown): AmountHundredths | BrokenRule {
+  const digits = value instanceof NumberText ? value.text : typeof value === 'number' ? digitsOfDouble(value) : '';
+  const amount = parseAmount(digits);
+  return amount.ok ? amount.value : { code: amount.failure, message: amountMessages[amount.failure] };
+}
+
+/** The rule that an amount breaks if it is finer than its currency's minor unit; `undefined` if either is invalid. */
+export function checkPrecision(amount: unknown, currency: unknown): BrokenRule | undefined {
+  if (typeof amount !== 'bigint' || typeof currency !== 'string') return undefined;
+  const minorUnit = minorUnitOf(currency);
+  if (minorUnit === undefined || fitsMinorUnit(amount as AmountHundredths, minorUnit)) return undefined;
+  const decimals = minorUnit === 0 ? 'no' : `at most ${minorUnit}`;
+  return { code: 'too_precise', message: `must have ${decimals} decimals in this currency` };
+}
