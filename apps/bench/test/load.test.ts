@@ -44,7 +44,7 @@ test('gRPC calls are new orders each, and error statuses count as failed', async
   expect(seen.length).toBeGreaterThanOrEqual(created + failed);
 });
 
-test('on a schedule, calls due in the run count with their full time, also those that end after it', async () => {
+test('on a schedule, calls scheduled in the run count with their full time, even if they end after it', async () => {
   // Due every 20 ms: order 51 is the first that counts, and the last quarter is slow.
   const contender = await grpcServer((orderId) => (Number(orderId.slice(-3)) > 75 ? sleep(1_500, '0') : '0'));
   const { created, failed, p99Ms } = await sendLoad(contender, { ...options, rate: 50 });

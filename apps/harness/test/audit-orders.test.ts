@@ -41,7 +41,7 @@ test('audit-orders finds orders that are lost or were changed, and lines that it
     new RegExp(`\\n +\\d+ +${lost} +0 +0 +${unreadable} +\\d+ +\\d+ +0 +0 +0 +0 +- +-\\n`);
   expect((await audit()).stdout).toMatch(row(0, 0));
   const created = { service_order_id: 99, order_token: 'token', created_at: '2026-01-01T00:00:00.000+00:00' };
-  const line = `${JSON.stringify({ number: 999_999, status: 'UN_PAID', dueMs: 1, receivedMs: 2, created })}\n`;
+  const line = `${JSON.stringify({ number: 999_999, status: 'UN_PAID', scheduledMs: 1, receivedMs: 2, created })}\n`;
   appendFileSync(journalFile, line);
   await expect(audit()).rejects.toMatchObject({ code: 1, stdout: expect.stringMatching(row(1, 0)) });
 

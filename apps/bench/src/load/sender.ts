@@ -96,8 +96,8 @@ async function send(load: Load): Promise<LoadResult> {
   if (rate === undefined) await Promise.all(Array.from({ length: concurrency }, callUntilEnd));
   else {
     while (performance.now() < endsAt) {
-      const due = ((performance.now() - startedAt) * rate) / 1_000;
-      while (sent < due) void callOnce(startedAt + (sent * 1_000) / rate);
+      const scheduled = ((performance.now() - startedAt) * rate) / 1_000;
+      while (sent < scheduled) void callOnce(startedAt + (sent * 1_000) / rate);
       await sleep(tickMs);
     }
     while (inFlight > 0 && performance.now() < endsAt + lastResponsesMs) await sleep(tickMs);

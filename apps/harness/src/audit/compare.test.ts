@@ -14,7 +14,7 @@ const createdAtMs = Date.parse('2026-11-20T21:01:42.172Z');
 function entry(number: number, changes: Partial<Required<JournalEntry>['created']> = {}) {
   const ids = { service_order_id: number + 1, order_token: `token${number}` };
   const created = { ...ids, created_at: '2026-11-20T21:01:42.172+00:00', ...changes };
-  return { number, status: 'UN_PAID', dueMs: 1, receivedMs: 2, created } as const;
+  return { number, status: 'UN_PAID', scheduledMs: 1, receivedMs: 2, created } as const;
 }
 
 /** The order of a number as the database has it. */

@@ -8,7 +8,7 @@ const head = { seed: 1, client_ids: ['app_1'] };
 
 function entry(number: number): JournalEntry {
   const created_at = '2026-11-20T21:01:42.172+00:00';
-  const seen = { number, status: 'UN_PAID', dueMs: 1, receivedMs: 2 } as const;
+  const seen = { number, status: 'UN_PAID', scheduledMs: 1, receivedMs: 2 } as const;
   if (number === 2) return { ...seen, status: 'PAID', paymentId: 'p' };
   return number === 3 ? seen : { ...seen, created: { service_order_id: number, order_token: 't', created_at } };
 }

@@ -16,7 +16,7 @@ const entrySchema = z.strictObject({
   /** The order's number in the run. */
   number: z.int().min(0),
   status: z.enum(orderStatuses),
-  dueMs: z.int(),
+  scheduledMs: z.int(),
   receivedMs: z.int(),
   /** The payment, if the response shows it. */
   paymentId: z.string().optional(),

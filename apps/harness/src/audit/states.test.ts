@@ -11,8 +11,8 @@ const paid = { eventId: 'evt_1', type: 'order.paid' } as const;
 const expired = { eventId: 'evt_2', type: 'order.expired' } as const;
 const cancelled = { eventId: 'evt_3', type: 'order.cancelled' } as const;
 
-function seen(status: Status, dueMs: number, more: Partial<JournalEntry> = {}): JournalEntry {
-  return { number: 1, status, dueMs, receivedMs: dueMs + 10, ...more };
+function seen(status: Status, scheduledMs: number, more: Partial<JournalEntry> = {}): JournalEntry {
+  return { number: 1, status, scheduledMs, receivedMs: scheduledMs + 10, ...more };
 }
 
 function audit(entries: JournalEntry[], status: Status, events: Events, more?: Partial<OrderLife>, got?: Deliveries) {

@@ -116,7 +116,7 @@ function isUndone({ status, paymentId }: JournalEntry, life: OrderLife): boolean
 function goingBackwards(entries: readonly JournalEntry[]): [OrderStatus, OrderStatus] | undefined {
   for (const earlier of entries) {
     const later = entries.find(
-      ({ status, dueMs }) => dueMs >= earlier.receivedMs && !mayBecome(earlier.status, status),
+      ({ status, scheduledMs }) => scheduledMs >= earlier.receivedMs && !mayBecome(earlier.status, status),
     );
     if (later !== undefined) return [earlier.status, later.status];
   }

@@ -19,7 +19,7 @@ test('a short run in every protocol passes its thresholds, is audited, and write
   expect(`${stdout}${stderr}`).toContain('passed');
   expect(code).toBe(0);
   const report = JSON.parse(readFileSync(jsonFile, 'utf8'));
-  expect(report).toMatchObject({ due: 120, done: 120, errors: 0, audit: { lost: 0, duplicated: 0, changed: 0 } });
+  expect(report).toMatchObject({ scheduled: 120, done: 120, errors: 0, audit: { lost: 0, duplicated: 0, changed: 0 } });
   expect(report.outcomes.map(({ outcome }: { outcome: string }) => outcome)).toContain('replayed');
   expect(readFileSync(htmlFile, 'utf8')).toContain('passed');
   // No second is empty, not even the last one.

@@ -53,7 +53,7 @@ test('a stall of a second shows in the p99 of the open loop, and hides in the cl
   const [openLoop, closedLoop] = [open.recorder, closed.recorder];
   openLoop.end();
   closedLoop.end();
-  // A fifth of the calls was due in the stall and waited for its end: half a second on average, a second at most.
+  // A fifth of the calls was scheduled in the stall and waited for its end: half a second on average, a second at most.
   expect(openLoop.latencies.count).toBe(500);
   expect(openLoop.dropped).toBe(0);
   expect(openLoop.latencies.percentile(99)).toBeGreaterThan(0.8 * stallMs);
@@ -65,7 +65,7 @@ test('a stall of a second shows in the p99 of the open loop, and hides in the cl
   expect(closedLoop.latencies.max).toBeGreaterThan(0.8 * stallMs);
 });
 
-test('a call that is due beyond the pending calls allowed is dropped and counted', async () => {
+test('a scheduled call beyond the allowed pending calls is dropped and counted', async () => {
   const run = execution(await stallingServer(Date.now()), 2);
   await runOpenLoop(run, arrivalsOf(constantRate(100, 0.5)), 10);
   run.recorder.end();

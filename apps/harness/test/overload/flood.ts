@@ -33,7 +33,7 @@ export interface FloodResult {
   readonly createdBySecond: readonly number[];
 }
 
-/** In milliseconds, from when the call was due. */
+/** In milliseconds, from when the call was scheduled. */
 export interface Latencies {
   readonly count: number;
   readonly p50: number;
@@ -44,7 +44,7 @@ export interface Latencies {
 /** The maximum number of calls of one process. */
 const callsMax = 10_000_000;
 
-/** A call that has not been sent this long after it was due is abandoned, as by its client. */
+/** A call that has not been sent this long after it was scheduled is abandoned, as by its client. */
 const giveUpMs = 5_000;
 
 function latenciesOf(values: number[]): Latencies {
@@ -73,7 +73,7 @@ async function flood(options: FloodOptions): Promise<FloodResult> {
   const total = Math.min(callsMax, Math.round(rate * seconds));
   const [created, rejected, createdBySecond]: [number[], number[], number[]] = [[], [], []];
   const startedAt = performance.now();
-  const dueMs = (number: number) => (number * 1_000) / rate;
+  const scheduledMs = (number: number) => (number * 1_000) / rate;
   let [next, sent, unsent, turn] = [0, 0, 0, 0];
   const free = () => {
     for (let tries = 0; tries < connections.length; tries += 1) {
@@ -84,9 +84,9 @@ async function flood(options: FloodOptions): Promise<FloodResult> {
   };
   const sendDue = () => {
     const nowMs = performance.now() - startedAt;
-    while (next < total && dueMs(next) <= nowMs) {
-      const due = dueMs(next);
-      if (nowMs - due > giveUpMs) {
+    while (next < total && scheduledMs(next) <= nowMs) {
+      const scheduled = scheduledMs(next);
+      if (nowMs - scheduled > giveUpMs) {
         next += 1;
         unsent += 1;
         continue;
@@ -97,7 +97,7 @@ async function flood(options: FloodOptions): Promise<FloodResult> {
       sent += 1;
       connection.send((isCreated) => {
         const endMs = performance.now() - startedAt;
-        (isCreated ? created : rejected).push(endMs - due);
+        (isCreated ? created : rejected).push(endMs - scheduled);
         if (!isCreated) return;
         const second = Math.floor(endMs / 1_000);
         createdBySecond[second] = (createdBySecond[second] ?? 0) + 1;

@@ -1,23 +1,23 @@
 import { expect, test } from 'vitest';
 import { arrivalsOf, constantRate, type Phase } from './arrivals.ts';
 
-function dues(phases: readonly Phase[]): number[] {
+function scheduledTimes(phases: readonly Phase[]): number[] {
   const arrivals = arrivalsOf(phases);
-  return Array.from({ length: arrivals.count }, (_, number) => arrivals.dueMs(number));
+  return Array.from({ length: arrivals.count }, (_, number) => arrivals.scheduledMs(number));
 }
 
 /** The number of calls scheduled in each second. */
 function perSecond(phases: readonly Phase[]): number[] {
   const counts: number[] = Array.from({ length: arrivalsOf(phases).seconds }, () => 0);
-  for (const due of dues(phases)) {
-    const second = Math.floor(due / 1_000 + 1e-9);
+  for (const scheduled of scheduledTimes(phases)) {
+    const second = Math.floor(scheduled / 1_000 + 1e-9);
     counts[second] = (counts[second] ?? 0) + 1;
   }
   return counts;
 }
 
 test('a constant rate spaces its calls evenly from the start on', () => {
-  expect(dues(constantRate(4, 2))).toEqual([0, 250, 500, 750, 1_000, 1_250, 1_500, 1_750]);
+  expect(scheduledTimes(constantRate(4, 2))).toEqual([0, 250, 500, 750, 1_000, 1_250, 1_500, 1_750]);
 });
 
 test('a ramp makes the calls that its rate implies, ever closer together', () => {
@@ -30,14 +30,14 @@ test('a ramp makes the calls that its rate implies, ever closer together', () =>
 
 test('calls may be asked for in any order', () => {
   const arrivals = arrivalsOf([...constantRate(10, 1), ...constantRate(20, 1)]);
-  expect([25, 3, 12].map((number) => arrivals.dueMs(number))).toEqual([1_750, 300, 1_100]);
+  expect([25, 3, 12].map((number) => arrivals.scheduledMs(number))).toEqual([1_750, 300, 1_100]);
 });
 
 test('arrival times never decrease, across all phases', () => {
   const phases = [...constantRate(7, 3), { seconds: 5, rate: 7, to: 300 }, ...constantRate(0.5, 4)];
-  const due = dues(phases);
-  expect(due).toEqual(due.toSorted((a, b) => a - b));
-  expect(Math.max(...due)).toBeLessThan(12_000);
+  const scheduled = scheduledTimes(phases);
+  expect(scheduled).toEqual(scheduled.toSorted((a, b) => a - b));
+  expect(Math.max(...scheduled)).toBeLessThan(12_000);
 });
 
 test('a rate of 0 makes no call', () => {

@@ -27,8 +27,8 @@ export function arrivalsOf(phases: readonly Phase[]) {
     /** All calls. */
     count: Math.max(0, Math.ceil(calls - roundingMax)),
     seconds,
-    /** Milliseconds from the run's start until call `number`, counted from 0, is due. Never decreases. */
-    dueMs(number: number): number {
+    /** Milliseconds from the run's start until call `number`, counted from 0, is scheduled. Never decreases. */
+    scheduledMs(number: number): number {
       if ((starts[current]?.calls ?? 0) > number) current = 0;
       while ((starts[current + 1]?.calls ?? Number.POSITIVE_INFINITY) <= number) current += 1;
       const start = starts[current];

@@ -12,7 +12,7 @@ const profilesFolder = fileURLToPath(new URL('../../../profiles', import.meta.ur
 /** The protocols that a run can use: one, or all in turn. */
 export const protocolChoices = [...protocols, 'mixed'] as const;
 
-/** `open`: calls are sent when they are due. `closed`: each client sends its next call after its last response. */
+/** `open`: calls follow a schedule. `closed`: each client sends its next call after its last response. */
 export const modes = ['open', 'closed'] as const;
 
 /** A day: bounds a typing error. */

@@ -14,7 +14,7 @@ export function reportText(report: LoadReport): string {
     ...(failure === undefined ? [] : [`The run ended early: ${failure}. This is what was done until then.`]),
     columns(settingsRows(report)),
     columns(countRows(report)),
-    // In the closed loop nothing is due before it is sent.
+    // In the closed loop no call is scheduled before it is sent.
     [columns(latencyRows(report)), ...(settings.mode === 'open' ? [late] : [])].join('\n'),
     columns(outcomeRows(report)),
     verdict.judged.length === 0 ? 'no thresholds were set' : columns(thresholdRows(report)),
@@ -30,7 +30,7 @@ function settingsRows({ settings, target }: LoadReport): string[][] {
     ['setting', 'value'],
     ['target', target],
     ['profile', settings.profile],
-    ['mode', open ? 'open: calls are sent when they are due' : 'closed: clients wait for their responses'],
+    ['mode', open ? 'open: calls follow a schedule' : 'closed: clients wait for their responses'],
     ['protocol', settings.protocol],
     ['rate', open ? formatRates(settings) : `as responses come, ${formatSeconds(arrivalsOf(settings.phases).seconds)}`],
     ['connections', `${settings.connections} for each protocol`],
@@ -45,10 +45,10 @@ function settingsRows({ settings, target }: LoadReport): string[][] {
   ];
 }
 
-function countRows({ sent, done, errors, dropped, unanswered, due, ...rest }: LoadReport): string[][] {
+function countRows({ sent, done, errors, dropped, unanswered, scheduled, ...rest }: LoadReport): string[][] {
   return [
     ['calls', 'number', ''],
-    ['due', String(due), `in ${formatSeconds(rest.seconds)}`],
+    ['scheduled', String(scheduled), `in ${formatSeconds(rest.seconds)}`],
     ['sent', String(sent), `${unanswered} without a response at the end`],
     ['done', String(done), `${rest.rate_done.toFixed(1)}/s`],
     ['errors', String(errors), formatShare(rest.error_rate)],

@@ -49,7 +49,15 @@ function someReport(
 
 test('the report counts, and a missing audit does not pass', () => {
   const report = someReport();
-  expect(report).toMatchObject({ due: 20, sent: 20, done: 20, errors: 1, error_rate: 0.05, dropped: 0, rate_done: 10 });
+  expect(report).toMatchObject({
+    scheduled: 20,
+    sent: 20,
+    done: 20,
+    errors: 1,
+    error_rate: 0.05,
+    dropped: 0,
+    rate_done: 10,
+  });
   expect(report.latency.p50).toBeCloseTo(14, 1);
   expect(report.percentiles.at(-1)?.[1]).toBeCloseTo(19, 1);
   expect(report.by_second).toMatchObject([
@@ -109,7 +117,7 @@ test('a run that failed does not pass, and both reports contain the reason', () 
 test('the closed loop, which sends nothing late, reports no lateness, and a short run its fraction of a second', () => {
   const open = someReport({ seconds: 0.352 });
   expect(reportText(open)).toContain('sent late by');
-  expect(reportText(open)).toMatch(/due +20 +in 0.35 s\n/);
+  expect(reportText(open)).toMatch(/scheduled +20 +in 0.35 s\n/);
   const closed = someReport({}, { settings: { ...settings, mode: 'closed' } });
   expect(reportText(closed)).not.toContain('sent late by');
 });

@@ -22,24 +22,24 @@ export function reportOf(
   { settings, target, audit }: ReportedRun,
 ) {
   const { sent, done, errors, dropped, unanswered, right, latencies } = recorder;
-  const due = sent + dropped;
+  const scheduled = sent + dropped;
   const rates = {
     rate_done: seconds > 0 ? done / seconds : 0,
     error_rate: sent > 0 ? errors / sent : 0,
-    dropped_rate: due > 0 ? dropped / due : 0,
+    dropped_rate: scheduled > 0 ? dropped / scheduled : 0,
   };
   const latency = summaryOf(latencies);
   const verdict = judge(settings.thresholds, {
     // The latency of a run without a correct outcome is meaningless.
     p99_ms: right > 0 ? latency.p99 : undefined,
     error_rate: sent > 0 ? rates.error_rate : undefined,
-    dropped_rate: due > 0 || arrivalsOf(settings.phases).count === 0 ? rates.dropped_rate : undefined,
+    dropped_rate: scheduled > 0 || arrivalsOf(settings.phases).count === 0 ? rates.dropped_rate : undefined,
     // Nothing can be lost if nothing was acknowledged.
     lost: audit && audit.acknowledged > 0 ? auditErrors(audit) : undefined,
   });
   return {
     ...{ settings, target, started_at: startedAt.toISOString(), seconds, interrupted, failure },
-    ...{ due, sent, done, errors, dropped, unanswered, ...rates, latency },
+    ...{ scheduled, sent, done, errors, dropped, unanswered, ...rates, latency },
     latency_by_protocol: Object.fromEntries([...recorder.byProtocol].map(([name, some]) => [name, summaryOf(some)])),
     // How late the generator sent: its share of the latencies.
     lateness: summaryOf(recorder.lateness),

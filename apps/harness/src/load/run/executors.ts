@@ -28,21 +28,21 @@ export async function runOpenLoop(
 ): Promise<void> {
   const pending = new Set<Promise<void>>();
   for (let number = 0; number < arrivals.count; number += 1) {
-    const dueMs = arrivals.dueMs(number);
+    const scheduledMs = arrivals.scheduledMs(number);
     const call = makeCall(number);
-    if (clock.now() < dueMs) await clock.until(dueMs, signal);
+    if (clock.now() < scheduledMs) await clock.until(scheduledMs, signal);
     if (signal.aborted) break;
     if (recorder.pending >= maxPending) {
       recorder.recordDropped(clock.now());
       continue;
     }
-    recorder.recordSent(clock.now(), clock.now() - dueMs);
+    recorder.recordSent(clock.now(), clock.now() - scheduledMs);
     const sending = sender.send(call).then((reply) => {
       pending.delete(sending);
-      if (!signal.aborted) recorder.recordReply(call, reply, clock.now(), clock.now() - dueMs);
+      if (!signal.aborted) recorder.recordReply(call, reply, clock.now(), clock.now() - scheduledMs);
     });
     pending.add(sending);
-    if (clock.now() - dueMs > backlogMs) await new Promise((resolve) => setImmediate(resolve));
+    if (clock.now() - scheduledMs > backlogMs) await new Promise((resolve) => setImmediate(resolve));
   }
   await Promise.race([Promise.all(pending), aborted(signal)]);
 }

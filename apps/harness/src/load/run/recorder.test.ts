@@ -83,9 +83,9 @@ test('each second has its own percentiles', () => {
 
 test('responses after the planned end belong to its last second, so that none reads 0 sent, 0 done', () => {
   const recorder = createRecorder({ plannedSeconds: 2 });
-  for (const dueMs of [0, 500, 1_000, 1_999]) {
-    recorder.recordSent(dueMs, 0);
-    recorder.recordReply(call(1), acknowledged(1), dueMs + 300, 300);
+  for (const scheduledMs of [0, 500, 1_000, 1_999]) {
+    recorder.recordSent(scheduledMs, 0);
+    recorder.recordReply(call(1), acknowledged(1), scheduledMs + 300, 300);
     recorder.end();
   }
   expect(recorder.seconds()).toMatchObject([
@@ -135,8 +135,8 @@ test('the journal gets every status that a response shows, those of errors and o
   recorder.recordReply({ ...list, order: undefined }, { outcome: 'ok', orders: [other, shown] }, 9, 5);
   recorder.end();
   expect(entries).toEqual([
-    { number: 1, status: 'PAID', paymentId: 'p', dueMs: 4, receivedMs: 9 },
-    { number: 1, status: 'PAID', dueMs: 4, receivedMs: 9 },
-    { number: 1, status: 'UN_PAID', paymentId: undefined, dueMs: 4, receivedMs: 9 },
+    { number: 1, status: 'PAID', paymentId: 'p', scheduledMs: 4, receivedMs: 9 },
+    { number: 1, status: 'PAID', scheduledMs: 4, receivedMs: 9 },
+    { number: 1, status: 'UN_PAID', paymentId: undefined, scheduledMs: 4, receivedMs: 9 },
   ]);
 });

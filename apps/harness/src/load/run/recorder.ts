@@ -86,7 +86,7 @@ export function createRecorder(options: RecorderOptions) {
   const recorder = {
     /** Calls without a response, and those that had none when the run ended. */
     ...{ pending: 0, unanswered: 0 },
-    /** Calls that were sent, that were due but not sent, and that have a response, correct or wrong. */
+    /** Calls that were sent, that were scheduled but not sent, and that have a response, correct or wrong. */
     ...{ sent: 0, dropped: 0, done: 0 },
     /** Calls with one of their correct outcomes, and all others, including those without a response. */
     ...{ right: 0, errors: 0 },
@@ -154,7 +154,7 @@ function entriesOf(
   { call, reply, atMs, latencyMs }: EndedCall,
   numberOf: NonNullable<RecorderOptions['numberOf']>,
 ): JournalEntry[] {
-  const times = { dueMs: Math.floor(atMs - latencyMs), receivedMs: Math.ceil(atMs) };
+  const times = { scheduledMs: Math.floor(atMs - latencyMs), receivedMs: Math.ceil(atMs) };
   const status = statusOfError[reply.outcome];
   if (status !== undefined && call.order !== undefined) return [{ number: call.order.number, status, ...times }];
   return (reply.orders ?? []).flatMap((shown) => {
