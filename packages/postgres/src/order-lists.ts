@@ -120,14 +120,17 @@ async function readPositioned(
   );
   const [{ feed } = {}] = rows;
   if (feed?.isKnown !== true) return { kind: 'cursor_expired' as const };
-  const events = rows.flatMap(({ event, order }): FeedEvent[] =>
-    event === null || order === null
-      ? []
-      : [{ ...event, createdAtMs: event.createdAt.getTime(), order: orderOf(order) }],
-  );
+  const stored = rows.flatMap(({ event }) => event ?? []);
+  const orderIds = arrayLiteral(stored, ({ orderId }) => orderId);
+  const found = stored.length === 0 ? [] : await client.run(({ find }) => find.execute({ merchantId, orderIds }));
+  const orderOfId = new Map(found.map((row) => [row.order_id, orderOf(row)]));
+  const events = stored.flatMap(({ orderId, createdAt, ...event }): FeedEvent[] => {
+    const order = orderOfId.get(orderId);
+    return order === undefined ? [] : [{ ...event, createdAtMs: createdAt.getTime(), order }];
+  });
   const { position, eventId, isCut, lacksPositions } = feed;
-  if (events.length === limit || position === null || eventId === null) {
-    return { kind: 'found' as const, events, scannedTo: events.at(-1), isCut: false, lacksPositions };
+  if (stored.length === limit || position === null || eventId === null) {
+    return { kind: 'found' as const, events, scannedTo: stored.at(-1), isCut: false, lacksPositions };
   }
   return { kind: 'found' as const, events, scannedTo: { position: Number(position), eventId }, isCut, lacksPositions };
 }
@@ -255,7 +258,7 @@ function prepareOrdersByMetadata(db: PostgresJsDatabase) {
     .prepare('list_orders_by_metadata');
 }
 
-/** The statements of the feeds. A page is selected before its orders are joined, so that PostgreSQL reads no other orders of the merchant. */
+/** The statements of the feeds. Those that read orders read nothing else, so that one shard of a distributed table answers. */
 function prepareEvents(db: PostgresJsDatabase) {
   const merchantId = sql`${sql.placeholder('merchantId')}::bigint`;
   const [position, eventId] = [sql`${sql.placeholder('position')}::bigint`, sql`${sql.placeholder('eventId')}::text`];
@@ -284,8 +287,8 @@ function prepareEvents(db: PostgresJsDatabase) {
   // The event of the cursor must exist: then it is of this history of the database, and all later events have higher positions.
   const feed = sql`(
     select ${eventId} = '' or exists (
-      select from ${events} where ${isMerchants} and ${eq(events.position, position)} and ${eq(events.eventId, eventId)}
-    ) as is_known, exists (select from ${events} where ${isMerchants} and ${isNull(events.position)}) as lacks_positions,
+      select 1 from ${events} where ${isMerchants} and ${eq(events.position, position)} and ${eq(events.eventId, eventId)}
+    ) as is_known, exists (select 1 from ${events} where ${isMerchants} and ${isNull(events.position)}) as lacks_positions,
       (select count(*) from scanned) = ${scannedMax}::bigint as is_cut,
       ${last('position')} as last_position, ${last('event_id')} as last_event_id
   ) as feed`;
@@ -322,14 +325,20 @@ function prepareEvents(db: PostgresJsDatabase) {
           eventId: page.eventId,
           type: page.type,
           createdAt: page.createdAt,
+          orderId: page.order_id,
         },
-        order: storedColumns,
       })
       .from(feed)
       .leftJoin(page, sql`true`)
-      .leftJoin(orders, and(eq(orders.merchantId, merchantId), eq(orders.order_id, page.order_id)))
       .orderBy(asc(page.position))
       .prepare('list_events'),
+    find: db
+      .select(storedColumns)
+      .from(orders)
+      .where(
+        sql`${orders.merchantId} = ${merchantId} and ${orders.order_id} = any(${sql.placeholder('orderIds')}::text[])`,
+      )
+      .prepare('find_orders_of_events'),
     assign: db
       .with(locked)
       .update(events)

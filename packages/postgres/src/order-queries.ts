@@ -57,7 +57,7 @@ type Key = 'order_id' | 'serviceOrderId' | 'orderToken';
 
 type Statements = ReturnType<typeof prepareStatements>;
 
-type LinkRow = Awaited<ReturnType<Statements[Key]['one']['execute']>>[number];
+type MerchantRow = Awaited<ReturnType<Statements['merchants']['execute']>>[number];
 
 interface Lookup {
   readonly by: Key;
@@ -147,33 +147,11 @@ function createLookups(
 }
 
 /**
- * A `limit` that is never reached. It makes PostgreSQL read the orders before it joins, so that Citus does not redistribute the
- * merchants. With a small limit PostgreSQL could scan a table whose size it does not know yet.
+ * Statements that read orders read nothing else, so that one shard of a distributed table answers a lookup. One statement for a batch
+ * of each kind of key, and one for a lone lookup, which takes half of the work for an array of one.
  */
-const noLimit = 2_147_483_647;
-
-/** One statement for a batch of each kind of key, and one for a lone lookup, which takes half of the work for an array of one. */
 function prepareStatements(db: PostgresJsDatabase) {
-  const columns = {
-    order: orderColumns,
-    merchant: {
-      name: merchants.name,
-      mode: merchants.mode,
-      isDisabled: isNotNull(merchants.disabledAt) as SQL<boolean>,
-    },
-    signingSecret: sql<Uint8Array | null>`(
-      select ${webhookEndpoints.signingSecret} from ${webhookEndpoints}
-      where ${webhookEndpoints.merchantId} = ${merchants.id}
-      order by ${webhookEndpoints.createdAt}, ${webhookEndpoints.endpointId} limit 1
-    )`,
-    brand: brandOfMerchant,
-  };
-  const find = (name: string, condition: SQL) =>
-    db
-      .select(columns)
-      .from(db.select().from(orders).where(condition).limit(noLimit).as('orders'))
-      .innerJoin(merchants, eq(merchants.id, orders.merchantId))
-      .prepare(name);
+  const find = (name: string, condition: SQL) => db.select(orderColumns).from(orders).where(condition).prepare(name);
   const [merchantId, value] = [sql.placeholder('merchantId'), sql.placeholder('value')];
   const values = sql.placeholder('values');
   const pairs = (type: SQL) =>
@@ -195,39 +173,48 @@ function prepareStatements(db: PostgresJsDatabase) {
       one: find('find_one_by_token', sql`${isMerchants} and ${orders.orderToken} = ${value}`),
       batch: find('find_by_token', sql`(${orders.merchantId}, ${orders.orderToken}) in ${pairs(sql`text`)}`),
     },
-    payment: db
+    merchants: db
       .select({
-        ...columns,
-        isKnown: isNotNull(payments.paymentId) as SQL<boolean>,
-        refused: sql<RefusedPaymentJson | null>`to_jsonb(${refusedPayments}.*)`,
+        id: merchants.id,
+        facts: {
+          name: merchants.name,
+          mode: merchants.mode,
+          isDisabled: isNotNull(merchants.disabledAt) as SQL<boolean>,
+        },
+        signingSecret: sql<Uint8Array | null>`(
+          select ${webhookEndpoints.signingSecret} from ${webhookEndpoints}
+          where ${webhookEndpoints.merchantId} = ${merchants.id}
+          order by ${webhookEndpoints.createdAt}, ${webhookEndpoints.endpointId} limit 1
+        )`,
+        brand: brandOfMerchant,
         nowMs: sql<number>`(extract(epoch from now()) * 1000)::float8`,
       })
-      .from(
-        db
-          .select()
-          .from(orders)
-          .where(and(isMerchants, eq(orders.orderToken, sql.placeholder('token'))))
-          .limit(noLimit)
-          .as('orders'),
-      )
-      .innerJoin(merchants, eq(merchants.id, orders.merchantId))
+      .from(merchants)
+      .where(sql`${merchants.id} = any(${sql.placeholder('merchantIds')}::bigint[])`)
+      .prepare('find_merchants'),
+    payment: db
+      .select({
+        merchantId: payments.merchantId,
+        orderId: payments.order_id,
+        refused: sql<RefusedPaymentJson | null>`to_jsonb(${refusedPayments}.*)`,
+      })
+      .from(payments)
       .leftJoin(
-        payments,
+        refusedPayments,
+        and(
+          eq(refusedPayments.merchantId, payments.merchantId),
+          eq(refusedPayments.order_id, payments.order_id),
+          eq(refusedPayments.checkoutId, payments.checkoutId),
+          eq(refusedPayments.paymentId, payments.paymentId),
+        ),
+      )
+      .where(
         and(
           eq(payments.checkoutId, sql.placeholder('checkoutId')),
           eq(payments.paymentId, sql.placeholder('paymentId')),
         ),
       )
-      .leftJoin(
-        refusedPayments,
-        and(
-          eq(refusedPayments.merchantId, orders.merchantId),
-          eq(refusedPayments.order_id, orders.order_id),
-          eq(refusedPayments.checkoutId, payments.checkoutId),
-          eq(refusedPayments.paymentId, payments.paymentId),
-        ),
-      )
-      .prepare('find_for_payment'),
+      .prepare('find_payment'),
     logo: db
       .select({ type: brands.logoType, image: brands.logo })
       .from(brands)
@@ -243,17 +230,38 @@ async function findLogo(client: SharedClient, digest: string): Promise<FindOutco
   return { kind: 'found', logo: { type: row.type, image: row.image } };
 }
 
+/**
+ * The payment is read before its order: one that is stored between the two is seen with its order, and one of another order fails
+ * the change.
+ */
 async function findForPayment(client: SharedClient, key: PaymentKey): Promise<PaymentLookup | Unstored<PaymentLookup>> {
-  const [row] = await client.run(({ payment }) => payment.execute({ ...key, merchantId: merchantIdOf(key.token) }));
-  if (row === undefined) return { kind: 'unknown' };
-  const { order, isKnown, nowMs } = row;
-  const refused = row.refused && refusedPaymentOf(row.refused);
-  return unlessUnstored<PaymentLookup>([order], { ...linkOf(row), isKnown, refused, nowMs });
+  const reading = client.run(({ payment }) => payment.execute({ ...key }));
+  const [[payment], [row], [merchant]] = await Promise.all([reading, ...readLinks(client, [byToken(key.token)])]);
+  if (row === undefined || merchant === undefined) return { kind: 'unknown' };
+  const isOfOrder = payment?.merchantId === row.merchantId && payment.orderId === row.order_id;
+  const refused = isOfOrder && payment.refused !== null ? refusedPaymentOf(payment.refused) : null;
+  const found = { ...linkOf(row, merchant), isKnown: payment !== undefined, refused, nowMs: merchant.nowMs };
+  return unlessUnstored<PaymentLookup>([row], found);
 }
 
-/** The outcome of a lookup that found this row. */
-function linkOf({ order, merchant, signingSecret, brand }: LinkRow): LinkLookup & { readonly kind: 'found' } {
-  return { kind: 'found', order: orderOf(order), merchant: { ...merchant, signingSecret, brand } };
+/** Reads the orders of lookups by the same kind of key, and their merchants: both statements are sent at once. */
+function readLinks(client: SharedClient, lookups: readonly Lookup[]) {
+  const merchantIds = arrayLiteral(lookups, ({ merchantId }) => merchantId);
+  const [lone] = lookups.length === 1 ? lookups : [];
+  const by = lookups[0]?.by ?? 'order_id';
+  return [
+    client.run(({ [by]: { one, batch } }) =>
+      lone === undefined
+        ? batch.execute({ merchantIds, values: arrayLiteral(lookups, ({ value }) => value) })
+        : one.execute({ ...lone }),
+    ),
+    client.run(({ merchants }) => merchants.execute({ merchantIds })),
+  ] as const;
+}
+
+/** The outcome of a lookup that found this order and its merchant. */
+function linkOf(order: ReadRow, { facts, signingSecret, brand }: MerchantRow): LinkLookup & { readonly kind: 'found' } {
+  return { kind: 'found', order: orderOf(order), merchant: { ...facts, signingSecret, brand } };
 }
 
 async function findBatch(
@@ -262,16 +270,13 @@ async function findBatch(
 ): Promise<(LinkLookup | Unstored<LinkLookup>)[]> {
   const found = new Map<string, LinkLookup | Unstored<LinkLookup>>();
   for (const [by, lookups] of Map.groupBy(batch, (lookup) => lookup.by)) {
-    const [lone] = lookups.length === 1 ? lookups : [];
-    const rows = await client.run(({ [by]: { one, batch } }) =>
-      lone === undefined
-        ? batch.execute({
-            merchantIds: arrayLiteral(lookups, ({ merchantId }) => merchantId),
-            values: arrayLiteral(lookups, ({ value }) => value),
-          })
-        : one.execute({ ...lone }),
-    );
-    for (const row of rows) found.set(keyOfRow(by, row.order), unlessUnstored<LinkLookup>([row.order], linkOf(row)));
+    const [rows, merchants] = await Promise.all(readLinks(client, lookups));
+    const merchantOf = new Map(merchants.map((merchant) => [merchant.id, merchant]));
+    for (const row of rows) {
+      const merchant = merchantOf.get(row.merchantId);
+      if (merchant !== undefined)
+        found.set(keyOfRow(by, row), unlessUnstored<LinkLookup>([row], linkOf(row, merchant)));
+    }
   }
   return batch.map((lookup) => found.get(keyOf(lookup)) ?? { kind: 'unknown' });
 }
