@@ -92,6 +92,16 @@ describe('GET /openapi.json', () => {
     }
   });
 
+  test('lists the statuses that every operation, a lookup and a simulated payment can have', () => {
+    const { paths } = openApi('https://pay.example.com');
+    const statusesOf = (path: string, method: string) => Object.keys(Object(paths)[path][method].responses);
+    for (const [path, methods] of Object.entries(paths))
+      for (const method of Object.keys(methods))
+        expect(statusesOf(path, method), path).toEqual(expect.arrayContaining(['405', '429', '500', '503']));
+    expect(statusesOf('/order/{order_id}', 'get')).toContain('400');
+    expect(statusesOf('/payment/{order_token}/simulate', 'post')).toContain('415');
+  });
+
   test('has examples that conform to their schemas', () => {
     const { paths, webhooks } = openApi('https://pay.example.com');
     const operations: Pick<Operation, 'requestBody' | 'responses'>[] = [

@@ -27,6 +27,7 @@ test.each([
     431,
     'headers_too_large',
   ],
+  ['a method that does not exist', 'FOO /order HTTP/1.1\r\nhost: x\r\n\r\n', 405, 'method_not_allowed'],
   ['two lengths', `${oneByte}content-length: 2\r\n\r\n`, 400, 'malformed_request'],
   ['a length and chunks', `${oneByte}transfer-encoding: chunked\r\n\r\n`, 400, 'malformed_request'],
   ['a header with a NUL', 'GET /order HTTP/1.1\r\nhost: x\r\nx: a\u0000b\r\n\r\n', 400, 'malformed_request'],
@@ -49,6 +50,10 @@ test.each([
   // Longer than any order_id.
   ['POST', `/order/${'x'.repeat(5_000)}/cancel`, null],
   ['QUERY', '/nope', null],
+  ['GET', '/order/a/b', null],
+  ['POST', '/order/x/cancel/', null],
+  ['POST', '/order/x//cancel', null],
+  ['POST', '/order/x/cancel/y', null],
   ['PROPFIND', '/order', 'POST'],
   ['OPTIONS', '/order', 'POST'],
   ['PUT', '/order?x=1', 'POST'],
