@@ -10,7 +10,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { leftOut, missing } from '../../../tools/left-out.ts';
 import type { Contender } from '../src/contenders.ts';
 import { connect } from '../src/database.ts';
-import { sendLoad } from '../src/load/load.ts';
+import { sendLoad } from '../src/load/send-load.ts';
 import { measure } from '../src/measure/measure.ts';
 
 const merchant = { id: 1, clientId: 'app_1', clientSecret: 'sk_1' };

@@ -17,7 +17,7 @@ import { openGatewayDatabase } from './gateway/gateway-database.ts';
 import { startOwnGateway } from './gateway/own-gateway.ts';
 import { openSender } from './load/calls/sender.ts';
 import { givenCredentials } from './load/profile/credentials.ts';
-import { type LoadFlags, loadCommand, settingsFrom } from './load/profile/options.ts';
+import { type LoadFlags, loadCommand, settingsFrom } from './load/profile/load-command.ts';
 import type { LoadSettings } from './load/profile/profile.ts';
 import { type LoadReport, reportOf } from './load/report/report.ts';
 import { reportText } from './load/report/report-text.ts';

@@ -5,7 +5,7 @@ import { fromJson, toBinary } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema } from '@gateway/contract/gateway/v1/order_service_pb';
 import { order } from '../order.ts';
 import { openBareInsert } from '../servers/bare-insert.ts';
-import type { Load, LoadResult } from './load.ts';
+import type { Load, LoadResult } from './send-load.ts';
 
 // A program that loads one server with new orders and prints the result. Its options are JSON in the first argument.
 

@@ -1,7 +1,7 @@
 import type postgres from 'postgres';
 import type { Contender } from '../contenders.ts';
 import { connect } from '../database.ts';
-import { type LoadOptions, sendLoad } from '../load/load.ts';
+import { type LoadOptions, sendLoad } from '../load/send-load.ts';
 import { cpuMicroseconds, databaseCpuMicroseconds, residentMib } from './process-usage.ts';
 
 const memoryEveryMs = 1_000;

@@ -1,5 +1,5 @@
 import type { Contender } from '../contenders.ts';
-import type { LoadOptions } from '../load/load.ts';
+import type { LoadOptions } from '../load/send-load.ts';
 import { measure, type Run } from './measure.ts';
 
 export interface BenchContext {

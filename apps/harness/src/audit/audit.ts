@@ -8,9 +8,9 @@ import { type ScannedOrder, scanEvents, scanOrders } from '@gateway/postgres/sca
 import { columns } from '../command/text.ts';
 import type { WebhookReceiver } from '../webhooks/receiver.ts';
 import { createOrders, orderIdPrefix, type SentOrder } from '../workload/orders.ts';
-import { type AuditCounts, type AuditedOrder, compareOrders, examplesMax, type StoredOrder } from './compare.ts';
+import { auditStates, type Deliveries, type OrderLife, type StateCounts } from './audit-states.ts';
+import { type AuditCounts, type AuditedOrder, compareOrders, examplesMax, type StoredOrder } from './compare-orders.ts';
 import { type JournalEntry, type JournalHead, readJournal } from './journal.ts';
-import { auditStates, type Deliveries, type OrderLife, type StateCounts } from './states.ts';
 
 export interface AuditResult extends AuditCounts, StateCounts {
   /** Lines of the journal that are not entries: whether their orders are stored is unknown. */

@@ -2,12 +2,12 @@ import { createServer } from 'node:http';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { expect, onTestFinished, test } from 'vitest';
 import { listen } from '../../../../tools/test-resources.ts';
-import { createCallMaker } from '../../src/load/calls/calls.ts';
+import { createCallMaker } from '../../src/load/calls/call-maker.ts';
 import { openSender } from '../../src/load/calls/sender.ts';
 import { arrivalsOf, constantRate } from '../../src/load/profile/arrivals.ts';
 import { parseProfile } from '../../src/load/profile/profile.ts';
 import { startClock } from '../../src/load/run/clock.ts';
-import { type Execution, runClosedLoop, runOpenLoop } from '../../src/load/run/executors.ts';
+import { type Execution, runClosedLoop, runOpenLoop } from '../../src/load/run/loops.ts';
 import { createRecorder, type Recorder } from '../../src/load/run/recorder.ts';
 
 const set = await loadFixtures();

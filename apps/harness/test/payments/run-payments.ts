@@ -6,7 +6,7 @@ import { JsonNumber, type Members } from '@gateway/fixtures/json-number';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { onTestFinished } from 'vitest';
 import { startOwnGateway } from '../../src/gateway/own-gateway.ts';
-import { operationCall } from '../../src/load/calls/calls.ts';
+import { operationCall } from '../../src/load/calls/call-maker.ts';
 import { isResponse, openSender, type Reply } from '../../src/load/calls/sender.ts';
 import { type Seeded, seededAt } from '../../src/workload/seeded.ts';
 import { killGateway, restart } from '../faults/faults.ts';

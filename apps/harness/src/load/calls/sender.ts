@@ -3,7 +3,7 @@ import type { OperationName } from '@gateway/fixtures/operations';
 import { type GatewayAddresses, openClients } from '@gateway/fixtures/wire/client';
 import type { CallResponse, HttpResponse, RpcResponse } from '@gateway/fixtures/wire/encodings';
 import { z } from 'zod';
-import type { LoadCall } from './calls.ts';
+import type { LoadCall } from './call-maker.ts';
 
 /** The six members of the API contract, and the payment. */
 const orderSchema = z.object({

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type LoadFlags, loadCommand, settingsFrom } from './options.ts';
+import { type LoadFlags, loadCommand, settingsFrom } from './load-command.ts';
 import { listProfiles, loadProfile, parseProfile } from './profile.ts';
 
 const names = ['burst', 'lifecycle', 'smoke', 'soak', 'steady'];

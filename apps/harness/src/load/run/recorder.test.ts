@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { LoadCall } from '../calls/calls.ts';
+import type { LoadCall } from '../calls/call-maker.ts';
 import { createRecorder } from './recorder.ts';
 
 function call(number: number): LoadCall {

@@ -1,7 +1,7 @@
 import type { OrderStatus } from '@gateway/domain/orders/order';
 import type { Protocol } from '@gateway/fixtures/operations';
 import type { Journal, JournalEntry } from '../../audit/journal.ts';
-import type { LoadCall } from '../calls/calls.ts';
+import type { LoadCall } from '../calls/call-maker.ts';
 import { isResponse, type Reply, timedOut } from '../calls/sender.ts';
 import { createLatencies, type Latencies } from './latencies.ts';
 

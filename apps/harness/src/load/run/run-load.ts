@@ -3,12 +3,12 @@ import { loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { createJournal } from '../../audit/journal.ts';
 import { messageOf } from '../../command/command.ts';
 import { numberOf } from '../../workload/orders.ts';
-import { createCallMaker, type KnownOrder, type LoadCall } from '../calls/calls.ts';
+import { createCallMaker, type KnownOrder, type LoadCall } from '../calls/call-maker.ts';
 import type { Reply, Sender } from '../calls/sender.ts';
 import { arrivalsOf } from '../profile/arrivals.ts';
 import type { LoadSettings } from '../profile/profile.ts';
 import { startClock } from './clock.ts';
-import { runClosedLoop, runOpenLoop } from './executors.ts';
+import { runClosedLoop, runOpenLoop } from './loops.ts';
 import { createProgress, type ProgressOutput } from './progress.ts';
 import { createRecorder, type Recorder } from './recorder.ts';
 

@@ -5,11 +5,11 @@ import type { AddressInfo, Server } from 'node:net';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
 import { OrderService } from '@gateway/contract/gateway/v1/order_service_pb';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';
-import { createCallMaker } from '../calls/calls.ts';
+import { createCallMaker } from '../calls/call-maker.ts';
 import { openSender } from '../calls/sender.ts';
 import { arrivalsOf } from '../profile/arrivals.ts';
 import { startClock } from './clock.ts';
-import { runClosedLoop } from './executors.ts';
+import { runClosedLoop } from './loops.ts';
 import { createRecorder } from './recorder.ts';
 import type { LoadRun } from './run-load.ts';
 

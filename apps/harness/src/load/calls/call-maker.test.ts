@@ -2,7 +2,7 @@ import { parseOrder } from '@gateway/domain/orders/parse-order';
 import { loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { protocols } from '@gateway/fixtures/operations';
 import { expect, test } from 'vitest';
-import { createCallMaker, kindOf, orderNumberOf } from './calls.ts';
+import { createCallMaker, kindOf, orderNumberOf } from './call-maker.ts';
 
 const set = await loadFixtures();
 const credentials = [1, 2, 3].map((number) => ({ clientId: `app_${number}`, clientSecret: `sk_${number}` }));

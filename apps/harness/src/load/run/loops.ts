@@ -1,4 +1,4 @@
-import type { LoadCall } from '../calls/calls.ts';
+import type { LoadCall } from '../calls/call-maker.ts';
 import type { Sender } from '../calls/sender.ts';
 import type { Arrivals } from '../profile/arrivals.ts';
 import type { RunClock } from './clock.ts';

@@ -4,7 +4,7 @@ import { loadFixtures } from '@gateway/fixtures/load-fixtures';
 import { expect, test } from 'vitest';
 import { createOrders } from '../workload/orders.ts';
 import { acknowledgedOrder, auditErrors, formatAudit, storedOrder } from './audit.ts';
-import { type AuditedOrder, compareOrders } from './compare.ts';
+import { type AuditedOrder, compareOrders } from './compare-orders.ts';
 import type { JournalEntry } from './journal.ts';
 
 const { validOrder } = await loadFixtures();

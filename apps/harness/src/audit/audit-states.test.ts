@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { auditErrors, formatAudit } from './audit.ts';
+import { auditStates, type Deliveries, type OrderLife } from './audit-states.ts';
 import type { JournalEntry } from './journal.ts';
-import { auditStates, type Deliveries, type OrderLife } from './states.ts';
 
 type Status = JournalEntry['status'];
 type Events = OrderLife['events'];

@@ -1,6 +1,6 @@
 import type { OrderStatus } from '@gateway/domain/orders/order';
 import { type EventType, transitions } from '@gateway/domain/orders/order-states';
-import { examplesMax } from './compare.ts';
+import { examplesMax } from './compare-orders.ts';
 import type { JournalEntry } from './journal.ts';
 
 /** The history of a stored order. */
