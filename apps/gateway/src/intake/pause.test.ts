@@ -7,7 +7,7 @@ const limits = { immediatePerSecond: 2, pauseMs: 100, pausedMax: 2 };
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-test('rejections above those of a second are sent late, their connections are idle, and only so many wait', async () => {
+test('rejections above the rate per second are sent late, their connections are idle, and a limited number waits', async () => {
   const markIdle = vi.fn<() => void>();
   const pause = createRejectionPause({ limits, monotonicNow: Date.now });
   const sent: number[] = [];

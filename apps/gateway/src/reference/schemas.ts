@@ -152,7 +152,7 @@ function messageSchema(message: DescMessage): JsonSchema {
   };
 }
 
-/** The required members of bodies. The contract has all of them as `optional`, so that one that is not set can be told. */
+/** The required members of bodies. The contract has all of them as `optional`, so that an absent one can be detected. */
 const requiredMembers: Readonly<Record<string, readonly string[]>> = {
   CreateOrderRequest: orderFieldNames.filter((name) => fieldRules[name].kind !== 'text' || fieldRules[name].required),
   CreateWebhookEndpointRequest: ['url'],
