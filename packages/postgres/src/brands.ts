@@ -17,7 +17,7 @@ export interface StoredLogo {
   readonly image: Uint8Array;
 }
 
-/** What to change of a brand; an absent logo stays as it is, and `null` removes it. */
+/** The changes of a brand; an absent logo stays the same, and `null` removes it. */
 export interface BrandChange {
   readonly texts: BrandTexts;
   readonly logo: (Logo & { readonly image: Uint8Array }) | null | undefined;
@@ -46,7 +46,7 @@ export function brandsOn(run: Run, actor: string) {
         return found && (found.brand ?? noBrand);
       }),
 
-    /** Changes a merchant's brand. Pages show it at once. Returns whether there is such a merchant. */
+    /** Changes a merchant's brand. Pages show it immediately. Returns whether there is such a merchant. */
     updateBrand: (clientId: string, { texts, logo }: BrandChange): Promise<boolean> =>
       run(async (db) => {
         const values: Record<string, SQL> = {};

@@ -23,8 +23,8 @@ const invalid = (rule: BrokenRule) =>
   failed({ kind: 'invalid_request', errors: [{ field: 'logo', ...rule }] } as const);
 
 /**
- * Creates what checks the image of a logo: its format and size by its header, so that no decompression bomb is unpacked, and then by
- * decoding all of it. The image is stored as it was sent.
+ * Creates a check of a logo's image: first its format and size in the header, so that no decompression bomb is unpacked,
+ * and then by decoding all of it. The image is stored as it was sent.
  */
 export function createCheckLogo() {
   let decoding = 0;
@@ -43,7 +43,7 @@ export function createCheckLogo() {
   };
 }
 
-/** What the header of an image says; `undefined` for another format. */
+/** The format and size in the header of an image; `undefined` for another format. */
 function headerOf(image: Uint8Array): Pick<Logo, 'type' | 'width' | 'height'> | undefined {
   try {
     const { type = '', width, height } = imageSize(image);
@@ -55,7 +55,7 @@ function headerOf(image: Uint8Array): Pick<Logo, 'type' | 'width' | 'height'> | 
 
 /** The size of a decoded image; `undefined` if it can't be decoded, or not in time. */
 async function decode(image: Uint8Array): Promise<{ readonly width: number; readonly height: number } | undefined> {
-  // The decoder reports why it traps.
+  // The decoder reports the reason for a trap.
   const worker = new Worker(new URL('./decode-logo.ts', import.meta.url), { workerData: image, stderr: true });
   const { promise, resolve } = Promise.withResolvers<Awaited<ReturnType<typeof decode>>>();
   const timer = setTimeout(resolve, logoCheckLimits.timeoutMs, undefined);

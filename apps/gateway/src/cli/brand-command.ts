@@ -17,7 +17,7 @@ const options = {
 
 type BrandOptions = { readonly logo?: string; readonly json?: true } & Readonly<Record<string, string | undefined>>;
 
-/** Adds `merchant brand`, which shows what the payment pages of a merchant look like, and changes it. */
+/** Adds `merchant brand`, which shows and changes the look of a merchant's payment pages. */
 export function addBrandCommand(program: Command, openAccounts: OpenAccounts, print: (line: string) => void): void {
   const command = clientCommand(
     program,

@@ -6,7 +6,7 @@ import type { GatewayDeps } from '../gateway-deps.ts';
 import { storageFailure } from '../storage-failure.ts';
 import { sendFailure } from './requests.ts';
 
-/** Whoever has the address has the image: it never changes. A browser shows it as an image only, whatever it holds. */
+/** The address identifies the image, which never changes. A browser shows it only as an image, whatever it contains. */
 const headers = {
   'cache-control': 'public, max-age=31536000, immutable',
   'content-security-policy': "default-src 'none'; sandbox",
@@ -14,10 +14,10 @@ const headers = {
   'x-content-type-options': 'nosniff',
 };
 
-/** Logos that are kept in memory, at most 8 MB: a busy merchant's is loaded with every first page of a customer. */
+/** Logos kept in memory, at most 8 MB: a busy merchant's is loaded with every first page of a customer. */
 const cachedMax = 32;
 
-/** The logos of merchants' brands, whose names hold the digests of their images. */
+/** The logos of merchants' brands, whose names contain the digests of their images. */
 export function logoRoutes(app: FastifyInstance, deps: GatewayDeps): void {
   const cache = new Map<string, StoredLogo>();
   const keep = (digest: string, logo: StoredLogo) => {

@@ -6,8 +6,8 @@ import { createTokenBuckets } from './rate-limit.ts';
 export type Pause = (peer: Peer) => Promise<void>;
 
 /**
- * Delays rejections: clients that wait for their responses then send less, while quick responses would speed a flood up. Above
- * `pausedMax` delayed ones, others are sent at once.
+ * Delays rejections: clients that wait for their responses then send less, while fast responses would speed up a flood.
+ * Above `pausedMax` delayed ones, others are sent immediately.
  */
 export function createPause({ pauseMs, pausedMax }: { readonly pauseMs: number; readonly pausedMax: number }): Pause {
   let paused = 0;

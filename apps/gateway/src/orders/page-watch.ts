@@ -4,7 +4,7 @@ import { pageWatchLimits } from '../limits.ts';
 import type { Logger } from '../process/logger.ts';
 import { createWatch } from './watch.ts';
 
-/** Tells open pages when they change. */
+/** Notifies open pages of changes. */
 export type PageWatch = ReturnType<typeof createPageWatch>;
 
 export interface PageWatchDeps {
@@ -12,7 +12,7 @@ export interface PageWatchDeps {
   readonly logger: Logger;
 }
 
-/** What decides what the page of an order offers: a page with another version has changed. An entity tag (RFC 9110, 8.8.3). */
+/** The version of an order's page: a page with another version has changed. It is an entity tag (RFC 9110, 8.8.3). */
 export function pageVersion({ order }: LinkedOrder): string {
   return `W/"${order.orderStatus}${order.lease?.isLive ? '-in-progress' : ''}"`;
 }
@@ -36,7 +36,7 @@ export function createPageWatch({ findForPage, logger }: PageWatchDeps) {
     },
   });
   return {
-    /** Resolves with the order once its page has another version than this, and at once with `undefined` if too many pages wait. */
+    /** Resolves with the order once its page has another version, and immediately with `undefined` if too many pages wait. */
     async changed(
       link: LinkedOrder,
       limits: { readonly timeoutMs: number; readonly signal: AbortSignal },

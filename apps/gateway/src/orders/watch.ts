@@ -10,7 +10,7 @@ export interface Waiter<Subject, Found> {
 }
 
 interface WatchOptions<Subject, Found> {
-  /** Looks for what the waiters wait for, and finishs those for which there is something. */
+  /** Looks for what the waiters wait for, and finishes those for which there is something. */
   readonly look: (waiters: ReadonlySet<Waiter<Subject, Found>>) => Promise<void>;
   /** How often to look, and the shortest pause between two looks. */
   readonly pollEveryMs: number;
@@ -22,7 +22,7 @@ interface WatchOptions<Subject, Found> {
 export function createWatch<Subject, Found>({ look, pollEveryMs, pollPauseMs, logger }: WatchOptions<Subject, Found>) {
   const waiters = new Set<Waiter<Subject, Found>>();
   const closing = new AbortController();
-  // One listener per waiting call is no leak.
+  // One listener per waiting call is not a leak.
   setMaxListeners(0, closing.signal);
   let pause = new AbortController();
   let isRunning = false;
@@ -40,7 +40,7 @@ export function createWatch<Subject, Found>({ look, pollEveryMs, pollPauseMs, lo
 
   return {
     waiters: waiters as ReadonlySet<Waiter<Subject, Found>>,
-    /** Resolves with what was found; with `undefined` after the time, at the signal, or when closed. */
+    /** Resolves with what was found, or with `undefined` after the timeout, on the signal, or on close. */
     wait(
       subject: Subject,
       { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
@@ -68,11 +68,11 @@ export function createWatch<Subject, Found>({ look, pollEveryMs, pollPauseMs, lo
         void run();
       });
     },
-    /** Looks at once. */
+    /** Looks immediately. */
     wake: () => pause.abort(),
     /** Ends all waits, which takes effect on later ones too. */
     close: () => closing.abort(),
-    /** Whether the process stops. */
+    /** Whether the process is stopping. */
     isClosed: () => closing.signal.aborted,
   };
 }

@@ -7,15 +7,15 @@ const black: Rgb = [0, 0, 0];
 /** The cards of the page in light and in dark, on which links are written. The style sheet has the same colours. */
 export const cardColors = { light: '#ffffff', dark: '#191c23' } as const;
 
-/** WCAG 2.2, 1.4.3 (AA) asks for this contrast of text. */
+/** WCAG 2.2, 1.4.3 (AA) requires this contrast of text. */
 const contrastMin = 4.5;
 
 /** The colour of a page without a brand. */
 export const defaultColor = '#1d4ed8';
 
 /**
- * The colours that follow from a merchant's colour: text on it is black or white, whichever has the better contrast, which is always
- * enough. As the colour of a text it is darkened or lightened until it can be read on the card.
+ * The colours derived from a merchant's colour: text on it is black or white, whichever has the better contrast, which is
+ * always sufficient. As the colour of a text, it is darkened or lightened until the text is readable on the card.
  */
 export function brandColors(color: string) {
   const rgb = rgbOf(color);

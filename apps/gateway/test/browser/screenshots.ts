@@ -79,7 +79,7 @@ await page.route('**', (route) => {
 });
 await mkdir(folder, { recursive: true });
 
-/** Fails if the page can be scrolled sideways. */
+/** Fails if the page can be scrolled horizontally. */
 async function take(name: string, shown: Page): Promise<void> {
   await shown.goto('http://localhost/payment/x');
   if (await shown.evaluate('document.documentElement.scrollWidth > innerWidth')) throw new Error(`${name} overflows`);

@@ -16,7 +16,7 @@ const [merchantCount, streamsEach, changesPerSecond] = [20, 5, 1_000];
 /** Events of every merchant are stored together, this often. */
 const storeEveryMs = 100;
 
-/** A stream that connects again, with the cursor of its last message, to the gateway that is next. */
+/** A stream that reconnects, with the cursor of its last message, to the next gateway. */
 interface Watch {
   readonly merchant: number;
   readonly received: string[];
@@ -57,7 +57,7 @@ test('100 streams see every event in feed order, while one reader stops and a ga
       const gateway = gateways[(index + watch.connections) % 2] as GatewayProcess;
       watch.connections += 1;
       try {
-        // A client for each connection, so that a reader that stops holds up no other.
+        // A client for each connection, so that a reader that stops delays no other.
         const request = cursor === undefined ? {} : { cursor };
         const stream = grpcClient(EventService, gateway).watchEvents(request, { headers, signal: over.signal });
         for await (const message of stream) {
@@ -67,7 +67,8 @@ test('100 streams see every event in feed order, while one reader stops and a ga
         }
       } catch (error) {
         const { code, rawMessage } = ConnectError.from(error);
-        // A connection that breaks is UNAVAILABLE, INTERNAL or ABORTED in Connect's terms. A page of a busy database may take too long.
+        // A lost connection is UNAVAILABLE, INTERNAL or ABORTED in Connect's terms. A page of a busy database may take too
+        // long.
         const ends = [Code.Unavailable, Code.Internal, Code.Aborted, Code.Canceled, Code.DeadlineExceeded];
         const isEnd = ends.includes(code);
         if (!isEnd) unexpected.push(`${Code[code]}: ${rawMessage}`);

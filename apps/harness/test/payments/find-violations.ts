@@ -1,12 +1,12 @@
 import type { Credentials } from '@gateway/domain/accounts/credentials';
 import { expect } from 'vitest';
 
-/** What the merchant and the checkout systems know of an order. Times are milliseconds since 1970. */
+/** What the merchant and the checkout systems know about an order. Times are milliseconds since 1970. */
 export interface OrderLog {
   readonly orderId: string;
   /** The position of its merchant. */
   readonly merchant: number;
-  /** When an attempt held the order for certain. */
+  /** When an attempt certainly held the order. */
   readonly leases: { readonly sinceMs: number; untilMs: number }[];
   /** The ids of the payments that were acknowledged, and of those that were refused, with the code. */
   readonly accepted: string[];
@@ -35,7 +35,7 @@ interface OrderEvent {
   readonly data: OrderRecord;
 }
 
-/** The outcomes of calls that no race and no fault can spoil. */
+/** The outcomes of calls that no conflict and no fault can change. */
 const rightOutcomes = [
   ...['ok', 'replayed', 'payment_in_progress'],
   ...['order_already_paid', 'order_cancelled', 'order_expired'],

@@ -12,7 +12,7 @@ import { type Seeded, seededAt } from '../../src/workload/seeded.ts';
 import { killGateway, restart } from '../faults/faults.ts';
 import { findViolations, type OrderLog } from './find-violations.ts';
 
-/** How many orders are paid, and how often a gateway and the server are killed in the meantime. */
+/** The number of orders, and how often a gateway and the server are killed during the run. */
 export interface PaymentPlan {
   readonly seed: number;
   readonly orders: number;
@@ -22,7 +22,7 @@ export interface PaymentPlan {
   readonly waitsForClaims: boolean;
 }
 
-/** What a run shows. */
+/** The result of a run. */
 export interface PaymentRun {
   readonly violations: readonly string[];
   readonly figures: Readonly<Record<string, number>>;
@@ -44,9 +44,9 @@ const leaseSeconds = 60;
 const temporary = /^(unavailable|overloaded|deadline_exceeded|rate_limited)$/;
 
 /**
- * Two checkout systems make two attempts each at every order, at random times: they claim it, pay it with or without the claim, give it
- * up or just leave. Merchants cancel some orders, and some expire. Gateways and the server are killed in the meantime, and every call is
- * repeated until its outcome is known. Everything ends with the test.
+ * Two checkout systems make two attempts each at every order, at random times: they claim it, pay it with or without the
+ * claim, end the attempt, or stop calling. Merchants cancel some orders, and some expire. Gateways and the server are
+ * killed during the run, and every call is repeated until its outcome is known. Everything ends with the test.
  */
 export async function runPayments(plan: PaymentPlan): Promise<PaymentRun> {
   const ended = new AbortController();

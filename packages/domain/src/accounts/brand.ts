@@ -27,7 +27,7 @@ export const brandFieldNames = ['color', 'support_email', 'support_url', 'terms_
 /** One of {@link brandFieldNames}. */
 export type BrandFieldName = (typeof brandFieldNames)[number];
 
-/** What a merchant's payment pages look like; `null`: not set. */
+/** The look of a merchant's payment pages; `null`: not set. */
 export interface Brand extends Readonly<Record<BrandFieldName, string | null>> {
   readonly logo: Logo | null;
 }
@@ -38,7 +38,7 @@ export const noBrand: Brand = {
   ...{ support_email: null, support_url: null, terms_url: null, privacy_url: null },
 };
 
-/** The texts to change: an empty one is removed, an absent one stays as it is. */
+/** The texts to change: an empty one is removed, an absent one stays the same. */
 export type BrandTexts = Readonly<Partial<Record<BrandFieldName, string>>>;
 
 const optionalUrl: TextRule = { ...fieldRules.return_url, required: false };
