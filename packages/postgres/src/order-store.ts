@@ -35,7 +35,10 @@ const batchesInFlight = 2;
 /** A batch may wait behind another on its connection: both must end before the client takes the connection for dead. */
 const statementTimeoutMs = Math.floor(serverStatementTimeoutMs / batchesInFlight);
 
-/** If merchants are on different servers, one with this many waiting orders gets a separate batch (docs/decisions/038-sharding.md). */
+/**
+ * If merchants are on different servers, one with this many waiting orders gets a separate batch
+ * (docs/decisions/063-orders-by-merchant.md).
+ */
 const ownBatchMinIfDistributed = 16;
 
 /** How often a batch is inserted whose ids are in use: the second block is checked when it is reserved. */
