@@ -39,16 +39,8 @@ function refusedPayment(refusedAtMs: number): RefusedPayment {
 
 function pay(order: Order, changes: Partial<ReportedPayment> = {}): OrderAction {
   const { order_amount: amount, order_currency: currency } = order.fields;
-  const payment = {
-    checkoutId,
-    paymentId: 'p-1',
-    paidAtMs: endMs - 1,
-    amount,
-    currency,
-    isKnown: false,
-    refused: null,
-  };
-  return { kind: 'pay', payment: { ...payment, ...changes } };
+  const ids = { checkoutId, paymentId: 'p-1', paidAtMs: endMs - 1 };
+  return { kind: 'pay', payment: { ...ids, amount, currency, isKnown: false, refused: null, ...changes } };
 }
 
 /** The kind of failure, `replayed`, or the status after the change. */
@@ -192,24 +184,10 @@ describe('decide', () => {
 
   it('changes only the status of the order and the members of that status', () => {
     const order = orderEnding(endMs);
-    const { fields, ...assigned } = order;
     const paid = decide(order, pay(order), endMs - 10);
     const cancelled = decide(order, { kind: 'cancel' }, endMs - 10);
-    expect(paid).toStrictEqual({
-      ok: true,
-      value: {
-        kind: 'change',
-        change: {
-          transition: transitions.pay,
-          order: {
-            ...assigned,
-            fields,
-            orderStatus: 'PAID',
-            payment: { checkoutId, paymentId: 'p-1', paidAtMs: endMs - 1 },
-          },
-        },
-      },
-    });
+    const change = { transition: transitions.pay, order: { ...order, ...statuses.PAID, orderStatus: 'PAID' } };
+    expect(paid).toStrictEqual({ ok: true, value: { kind: 'change', change } });
     expect(cancelled).toMatchObject({
       value: {
         change: { transition: transitions.cancel, order: { orderStatus: 'CANCELLED', cancelledAtMs: endMs - 10 } },
@@ -293,10 +271,7 @@ describe('every sequence of actions', () => {
           nowMs += passMs;
           const asOfNow = { ...order, orderStatus: statusAsOf(order, nowMs) };
           if (asOfNow.orderStatus !== order.orderStatus) {
-            expect([order.orderStatus, asOfNow.orderStatus]).toStrictEqual([
-              transitions.expire.from,
-              transitions.expire.to,
-            ]);
+            expect(transitions.expire).toMatchObject({ from: order.orderStatus, to: asOfNow.orderStatus });
           }
           const wanted: OrderAction =
             action.kind === 'cancel'
@@ -310,11 +285,8 @@ describe('every sequence of actions', () => {
           if (!decided.ok || decided.value.kind !== 'change') continue;
           const { transition, order: changed } = decided.value.change;
           expect(Object.values(transitions)).toContain(transition);
-          expect([transition.from, transition.to, transition.action]).toStrictEqual([
-            asOfNow.orderStatus,
-            changed.orderStatus,
-            wanted.kind,
-          ]);
+          const { orderStatus: from } = asOfNow;
+          expect(transition).toMatchObject({ from, to: changed.orderStatus, action: wanted.kind });
           expect(changed.payment === null).toBe(changed.orderStatus !== 'PAID');
           expect(changed.cancelledAtMs === null).toBe(changed.orderStatus !== 'CANCELLED');
           order = changed;
