@@ -2,6 +2,7 @@ import type { MerchantId } from '@gateway/domain/accounts/merchant';
 import { merchantIdOf, type OrderToken } from '@gateway/domain/links/order-token';
 import type {
   FindOutcome,
+  LinkedOrder,
   LinkLookup,
   OrderLookup,
   OrderStore,
@@ -59,6 +60,9 @@ type Statements = ReturnType<typeof prepareStatements>;
 
 type MerchantRow = Awaited<ReturnType<Statements['merchants']['execute']>>[number];
 
+/** An order, and its merchant if it was looked up by its token. */
+type FoundOrder = FindOutcome<Pick<LinkedOrder, 'order'> & Partial<Pick<LinkedOrder, 'merchant'>>>;
+
 interface Lookup {
   readonly by: Key;
   readonly merchantId: MerchantId;
@@ -95,7 +99,6 @@ export function openOrderQueries(options: DatabaseOptions, expireOrder: OrderCha
     run: async (client, keys) => Promise.all(keys.map((key) => findForPayment(client, key))),
   });
   const find = withExpiryStored(queue, expireOrder);
-  const findForPage = withExpiryStored(pages, expireOrder);
   const findForReport = withExpiryStored(payments, expireOrder);
   const findOrder = async (lookup: Lookup, timeoutMs: number): Promise<OrderLookup> => {
     const outcome = await find(lookup, timeoutMs);
@@ -106,8 +109,8 @@ export function openOrderQueries(options: DatabaseOptions, expireOrder: OrderCha
       findOrder({ by: 'order_id', merchantId, value: orderId }, timeoutMs),
     findByServiceOrderId: (merchantId, serviceOrderId, timeoutMs) =>
       findOrder({ by: 'serviceOrderId', merchantId, value: String(serviceOrderId) }, timeoutMs),
-    findByToken: (token, timeoutMs) => find(byToken(token), timeoutMs),
-    findForPage: (token, timeoutMs) => findForPage(byToken(token), timeoutMs),
+    findByToken: findLinkBy(find),
+    findForPage: findLinkBy(withExpiryStored(pages, expireOrder)),
     findForPayment: (token, payment, timeoutMs) => findForReport({ token, ...payment }, timeoutMs),
     findLogo: logos.add,
     async close() {
@@ -124,6 +127,16 @@ function shared(clients: readonly Client<Statements>[]): SharedClient[] {
   return clients.map(({ run }) => ({ run, close: async () => {} }));
 }
 
+/** Turns a lookup into one of payment links. */
+function findLinkBy(find: (lookup: Lookup, timeoutMs: number) => Promise<FoundOrder>) {
+  return async (token: OrderToken, timeoutMs: number): Promise<LinkLookup> => {
+    const found = await find(byToken(token), timeoutMs);
+    if (found.kind !== 'found') return found;
+    const { order, merchant } = found;
+    return merchant === undefined ? { kind: 'unknown' } : { kind: 'found', order, merchant };
+  };
+}
+
 function byToken(token: OrderToken): Lookup {
   return { by: 'orderToken', merchantId: merchantIdOf(token), value: token };
 }
@@ -138,7 +151,7 @@ function createLookups(
   { meter }: DatabaseOptions,
   queue: { readonly name: string; readonly clients: readonly Client<Statements>[]; readonly waitingMax: number },
 ) {
-  return createBatchQueue<Client<Statements>, Lookup, LinkLookup | Unstored<LinkLookup>>({
+  return createBatchQueue<Client<Statements>, Lookup, FoundOrder | Unstored<FoundOrder>>({
     ...queue,
     meter,
     batchMax,
@@ -244,7 +257,7 @@ async function findForPayment(client: SharedClient, key: PaymentKey): Promise<Pa
   return unlessUnstored<PaymentLookup>([row], found);
 }
 
-/** Reads the orders of lookups by the same kind of key, and their merchants: both statements are sent at once. */
+/** Reads the orders of lookups by the same kind of key, and the merchants of links: both statements are sent at once. */
 function readLinks(client: SharedClient, lookups: readonly Lookup[]) {
   const merchantIds = arrayLiteral(lookups, ({ merchantId }) => merchantId);
   const [lone] = lookups.length === 1 ? lookups : [];
@@ -255,7 +268,7 @@ function readLinks(client: SharedClient, lookups: readonly Lookup[]) {
         ? batch.execute({ merchantIds, values: arrayLiteral(lookups, ({ value }) => value) })
         : one.execute({ ...lone }),
     ),
-    client.run(({ merchants }) => merchants.execute({ merchantIds })),
+    by === 'orderToken' ? client.run(({ merchants }) => merchants.execute({ merchantIds })) : [],
   ] as const;
 }
 
@@ -267,15 +280,15 @@ function linkOf(order: ReadRow, { facts, signingSecret, brand }: MerchantRow): L
 async function findBatch(
   client: Client<Statements>,
   batch: readonly Lookup[],
-): Promise<(LinkLookup | Unstored<LinkLookup>)[]> {
-  const found = new Map<string, LinkLookup | Unstored<LinkLookup>>();
+): Promise<(FoundOrder | Unstored<FoundOrder>)[]> {
+  const found = new Map<string, FoundOrder | Unstored<FoundOrder>>();
   for (const [by, lookups] of Map.groupBy(batch, (lookup) => lookup.by)) {
     const [rows, merchants] = await Promise.all(readLinks(client, lookups));
     const merchantOf = new Map(merchants.map((merchant) => [merchant.id, merchant]));
     for (const row of rows) {
       const merchant = merchantOf.get(row.merchantId);
-      if (merchant !== undefined)
-        found.set(keyOfRow(by, row), unlessUnstored<LinkLookup>([row], linkOf(row, merchant)));
+      const outcome = merchant ? linkOf(row, merchant) : { kind: 'found' as const, order: orderOf(row) };
+      found.set(keyOfRow(by, row), unlessUnstored<FoundOrder>([row], outcome));
     }
   }
   return batch.map((lookup) => found.get(keyOf(lookup)) ?? { kind: 'unknown' });

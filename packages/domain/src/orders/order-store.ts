@@ -179,7 +179,10 @@ export interface OrderStore {
   /** The same for unauthenticated requests, so that any number of them cannot delay the other lookups. */
   findForPage(token: OrderToken, timeoutMs: number): Promise<LinkLookup>;
 
-  /** Finds the order of a payment link, and whether a checkout system's payment_id is stored, at one point in time. */
+  /**
+   * Finds the order of a payment link, and whether a checkout system's payment_id is stored. A payment is never seen without its
+   * effect on this order.
+   */
   findForPayment(
     token: OrderToken,
     payment: { readonly checkoutId: MerchantId; readonly paymentId: string },
