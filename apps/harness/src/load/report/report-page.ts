@@ -1,14 +1,19 @@
 import { latencyChart, percentileChart, throughputChart } from './charts.ts';
 import type { LoadReport } from './report.ts';
-import { reportText } from './report-text.ts';
+import { type ReportSection, reportSections } from './report-text.ts';
 
 const style = `
-:root{color-scheme:light dark;--card:#f6f7f9;--rule:#dfe3e8}
-@media(prefers-color-scheme:dark){:root{--card:#1c2027;--rule:#333a45}}
+:root{color-scheme:light dark;--card:#f6f7f9;--rule:#dfe3e8;--passed:#d6f2dd;--failed:#fbd9d5}
+@media(prefers-color-scheme:dark){:root{--card:#1c2027;--rule:#333a45;--passed:#133a21;--failed:#4a1712}}
 body{max-width:1040px;margin:0 auto;padding:32px 20px 64px;font:15px/1.5 system-ui,sans-serif}
 h1{font-size:24px;margin:0 0 4px} h2{font-size:16px;margin:36px 0 8px}
 pre,figure{background:var(--card);border:1px solid var(--rule);border-radius:8px;padding:10px 14px;margin:0;overflow-x:auto}
-svg{display:block;width:100%;min-width:680px;height:auto}
+pre{white-space:pre-wrap;overflow-wrap:anywhere}
+svg{display:block;width:100%;height:auto}
+.verdict{font-weight:700;border-radius:8px;padding:10px 14px} .passed{background:var(--passed)} .failed{background:var(--failed)}
+table{border-collapse:collapse;margin-top:24px} th,td{border-bottom:1px solid var(--rule);padding:4px 16px 4px 0;text-align:start;vertical-align:top;overflow-wrap:anywhere}
+@media(max-width:600px){th,td{padding-right:8px;font-size:12px}}
+@media print{:root{color-scheme:light;--card:#fff} body{padding:0} figure,table{break-inside:avoid} .verdict{border:2px solid}}
 `;
 
 /** The report with its charts as one page without scripts that loads nothing. */
@@ -28,13 +33,24 @@ export function reportPage(report: LoadReport): string {
 </head>
 <body>
 <h1>${title}</h1>
+<p class="verdict ${verdict.passed ? 'passed' : 'failed'}">${verdict.passed ? 'Passed' : 'Failed'}</p>
 ${figure('Throughput', throughputChart(report))}
 ${figure('Latency in each second', latencyChart(report))}
 ${figure('Latency by percentile', percentileChart(report))}
-<h2>Report</h2><pre>${escaped(reportText(report))}</pre>
+<h2>Report</h2>
+${reportSections(report).map(sectionOf).join('\n')}
 </body>
 </html>
 `;
+}
+
+function sectionOf(section: ReportSection): string {
+  if (typeof section === 'string') return `<pre>${escaped(section)}</pre>`;
+  const [heading = [], ...rows] = section.rows;
+  const row = (name: 'th' | 'td', cells: readonly string[]) =>
+    `<tr>${cells.map((cell) => `<${name}>${escaped(cell)}</${name}>`).join('')}</tr>`;
+  const note = section.note === undefined ? '' : `<p>${escaped(section.note)}</p>`;
+  return `<table>${row('th', heading)}${rows.map((cells) => row('td', cells)).join('')}</table>${note}`;
 }
 
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };

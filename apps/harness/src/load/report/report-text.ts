@@ -4,23 +4,35 @@ import { arrivalsOf } from '../profile/arrivals.ts';
 import type { LoadSettings } from '../profile/profile.ts';
 import type { LatencySummary, LoadReport } from './report.ts';
 
+/** A part of the report: sentences, or a table whose first row is its heading, with a sentence about it. */
+export type ReportSection = string | { readonly rows: readonly string[][]; readonly note?: string };
+
 /** The complete report as text, in tables. */
 export function reportText(report: LoadReport): string {
+  const { verdict } = report;
+  const sections = reportSections(report).map((section) => {
+    if (typeof section === 'string') return section;
+    return [columns(section.rows), section.note ?? []].flat().join('\n');
+  });
+  const result = verdict.judged.length === 0 && verdict.passed ? [] : [verdict.passed ? 'passed' : 'failed'];
+  return `${[...sections, ...result].join('\n\n')}\n`;
+}
+
+/** The parts of the report, without its result. */
+export function reportSections(report: LoadReport): readonly ReportSection[] {
   const { audit, verdict, lateness, settings, interrupted, failure } = report;
   const late = `sent late by p50 ${formatMs(lateness.p50)}, p99 ${formatMs(lateness.p99)}: the generator's own part in these latencies`;
-  const sections = [
+  return [
     ...(audit === undefined ? [] : [formatAudit(audit).trimEnd()]),
     ...(interrupted ? ['Interrupted: this is what was done until then.'] : []),
     ...(failure === undefined ? [] : [`The run ended early: ${failure}. This is what was done until then.`]),
-    columns(settingsRows(report)),
-    columns(countRows(report)),
+    { rows: settingsRows(report) },
+    { rows: countRows(report) },
     // In the closed loop no call is scheduled before it is sent.
-    [columns(latencyRows(report)), ...(settings.mode === 'open' ? [late] : [])].join('\n'),
-    columns(outcomeRows(report)),
-    verdict.judged.length === 0 ? 'no thresholds were set' : columns(thresholdRows(report)),
+    { rows: latencyRows(report), ...(settings.mode === 'open' && { note: late }) },
+    { rows: outcomeRows(report) },
+    verdict.judged.length === 0 ? 'no thresholds were set' : { rows: thresholdRows(report) },
   ];
-  const result = verdict.judged.length === 0 && verdict.passed ? [] : [verdict.passed ? 'passed' : 'failed'];
-  return `${[...sections, ...result].join('\n\n')}\n`;
 }
 
 function settingsRows({ settings, target }: LoadReport): string[][] {

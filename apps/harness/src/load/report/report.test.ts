@@ -131,6 +131,8 @@ test('the page is complete, loads nothing, and escapes every value', () => {
   expect(page.replaceAll(/ xmlns(?::xlink)?="[^"]*"/g, '')).not.toMatch(
     /\b(?:src|href)=|url\((?!#)|@import|https?:\/\//,
   );
+  expect(page).toMatch(/<p class="verdict (passed">Passed|failed">Failed)<\/p>/);
+  expect(page).toContain('<tr><th>outcome</th><th>calls</th><th>wrong</th></tr>');
   expect(page).toContain('prefers-color-scheme:dark');
   expect(page.match(/<svg /g)).toHaveLength(3);
   expect(page).not.toMatch(/NaN|undefined|Infinity/);
