@@ -13,6 +13,9 @@ export const orderTokenLength = 32;
 const merchantLength = 6;
 const randomLength = orderTokenLength - merchantLength;
 
+/** The place of the random character that moves a digit: not beside the others, so that the end does not look like the beginning. */
+const moverOf = (place: number): number => 4 * place + 3;
+
 /**
  * Returns a new token. It holds the merchant's id, so that an order is found where its merchant's orders are. Each of its digits is
  * moved by a random character, so that every character is equally likely at each place.
@@ -23,7 +26,7 @@ export function createOrderToken(merchantId: MerchantId, randomBytes: RandomByte
   let rest: number = merchantId;
   for (let place = 0; place < merchantLength; place += 1) {
     const digit = rest % base62Alphabet.length;
-    merchant += base62Alphabet[(digit + digitAt(random, place)) % base62Alphabet.length];
+    merchant += base62Alphabet[(digit + digitAt(random, moverOf(place))) % base62Alphabet.length];
     rest = (rest - digit) / base62Alphabet.length;
   }
   return `${random}${merchant}` as OrderToken;
@@ -33,7 +36,7 @@ export function createOrderToken(merchantId: MerchantId, randomBytes: RandomByte
 export function merchantIdOf(token: OrderToken): MerchantId {
   let merchantId = 0;
   for (let place = merchantLength - 1; place >= 0; place -= 1) {
-    const digit = digitAt(token, randomLength + place) - digitAt(token, place) + base62Alphabet.length;
+    const digit = digitAt(token, randomLength + place) - digitAt(token, moverOf(place)) + base62Alphabet.length;
     merchantId = merchantId * base62Alphabet.length + (digit % base62Alphabet.length);
   }
   return merchantId as MerchantId;
